@@ -1,0 +1,22 @@
+# One object library per folder of src/, all with the same settings.
+add_library(opd_settings INTERFACE)
+target_include_directories(opd_settings INTERFACE
+  ${PROJECT_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(opd_settings INTERFACE -Wall -Wextra -Wpedantic
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-invalid-offsetof>  # layouts are asserted on types with bases
+  -ffunction-sections -fdata-sections)
+if(OPDYNO_WERROR)
+  target_compile_options(opd_settings INTERFACE -Werror)
+endif()
+if(OPDYNO_SANITIZE)
+  target_compile_options(opd_settings INTERFACE -fsanitize=${OPDYNO_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(opd_settings INTERFACE -fsanitize=${OPDYNO_SANITIZE})
+endif()
+
+# opd_component(NAME source… [LIBRARIES target…])
+function(opd_component name)
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  add_library(opd_${name} OBJECT ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(opd_${name} PUBLIC opd_settings Threads::Threads ${CMAKE_DL_LIBS} ${arg_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY OPD_COMPONENTS opd_${name})
+endfunction()

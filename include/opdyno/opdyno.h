@@ -1,0 +1,16 @@
+/** @file opdyno.h  All of opdyno's C API. */
+#ifndef OPDYNO_OPDYNO_H_
+#define OPDYNO_OPDYNO_H_
+
+#include <opdyno/base.h>
+#include <opdyno/value.h>
+#include <opdyno/function.h>
+#include <opdyno/device.h>
+#include <opdyno/tensor.h>
+#include <opdyno/params.h>
+#include <opdyno/module.h>
+#include <opdyno/executable.h>
+#include <opdyno/report.h>
+#include <opdyno/vm.h>
+
+#endif

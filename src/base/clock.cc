@@ -1,0 +1,58 @@
+#include "base/clock.h"
+
+#include <algorithm>
+#include <array>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace opd {
+namespace {
+
+bool tsc_is_invariant() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+ClockId tick_clock() {
+  static const ClockId clock = tsc_is_invariant() ? ClockId::kTsc : ClockId::kMonotonic;
+  return clock;
+}
+
+ClockSample sample_clock(ClockId clock) {
+  ClockSample best{};
+  uint64_t narrowest = UINT64_MAX;
+  for (int i = 0; i < 8; ++i) {  // the tightest of a few brackets was not interrupted
+    const uint64_t before = ticks_of(clock), ns = monotonic_ns(), after = ticks_of(clock);
+    if (after - before < narrowest) narrowest = after - before, best = {before + (after - before) / 2, ns};
+  }
+  return best;
+}
+
+ClockLine ClockLine::through(ClockId clock, ClockSample earlier, ClockSample later) {
+  ClockLine line{earlier, 1};
+  if (clock == ClockId::kMonotonic) return line;
+  constexpr uint64_t kLeast = 10'000'000;  // over 10 ms the error of two samples is below 10 ppm
+  while (later.ns - earlier.ns < kLeast) later = sample_clock(clock);
+  line.ns_per_tick = static_cast<double>(later.ns - earlier.ns) / static_cast<double>(later.ticks - earlier.ticks);
+  return line;
+}
+
+uint64_t empty_interval_ticks(ClockId clock) {
+  std::array<uint64_t, 101> gaps;
+  for (auto &gap : gaps) {
+    const uint64_t begin = ticks_of(clock);
+    gap = ticks_of(clock) - begin;
+  }
+  std::nth_element(gaps.begin(), gaps.begin() + gaps.size() / 2, gaps.end());
+  return gaps[gaps.size() / 2];
+}
+
+}  // namespace opd

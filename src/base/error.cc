@@ -1,0 +1,146 @@
+#include "base/error.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <new>
+
+#include "base/thread_state.h"
+
+namespace opd {
+namespace {
+
+struct CodeNames {
+  const char *name, *kind;
+};
+constexpr CodeNames kCodes[] = {
+    {"OPD_OK", "None"},
+    {"OPD_INVALID_ARGUMENT", "ValueError"},
+    {"OPD_NOT_FOUND", "LookupError"},
+    {"OPD_ALREADY_EXISTS", "ValueError"},
+    {"OPD_OUT_OF_RANGE", "IndexError"},
+    {"OPD_BAD_FORMAT", "ValueError"},
+    {"OPD_UNSUPPORTED", "NotImplementedError"},
+    {"OPD_OUT_OF_MEMORY", "MemoryError"},
+    {"OPD_CANCELLED", "InterruptedError"},
+    {"OPD_DEADLINE_EXCEEDED", "TimeoutError"},
+    {"OPD_FAILED_PRECONDITION", "RuntimeError"},
+    {"OPD_IO", "OSError"},
+    {"OPD_CALL_FAILED", "RuntimeError"},
+    {"OPD_INTERNAL", "InternalError"},
+};
+
+bool backtraces_wanted() {
+  static const bool wanted = [] {
+    const char *text = std::getenv("OPDYNO_BACKTRACE");
+    return text && *text && std::strcmp(text, "0") != 0;
+  }();
+  return wanted;
+}
+
+std::string symbolise(void *address) {
+  Dl_info info{};
+  if (!dladdr(address, &info) || !info.dli_fname) return "?";
+  std::string out = info.dli_fname;
+  if (info.dli_sname) {
+    int status = 0;
+    char *plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
+    out += concat(" ", plain ? plain : info.dli_sname);
+    std::free(plain);
+  }
+  return out;
+}
+
+// Kept for the moment when nothing can be allocated; never freed.
+Error *out_of_memory_error() {
+  static Error *const error = [] {
+    auto made = make_object<Error>(OPD_OUT_OF_MEMORY, "MemoryError", "out of memory");
+    return made.detach();
+  }();
+  return error;
+}
+const bool kReserved = out_of_memory_error() != nullptr;  // made while memory is still there
+
+// tvm-ffi calls this with 0 to replace and 1 to append; ours are kept as addresses, so foreign text is not taken.
+void ignore_backtrace(void *, const ByteArray *, int32_t) {}
+
+}  // namespace
+
+const char *code_name(opd_code code) {
+  const auto index = static_cast<size_t>(code);
+  return index < std::size(kCodes) ? kCodes[index].name : "OPD_INTERNAL";
+}
+
+const char *usual_kind(opd_code code) {
+  const auto index = static_cast<size_t>(code);
+  return index < std::size(kCodes) ? kCodes[index].kind : "InternalError";
+}
+
+Error::Error(opd_code c, std::string k, std::string m) : code(c), kind(std::move(k)), message(std::move(m)) {
+  kind_view = {kind.data(), kind.size()};
+  message_view = {message.data(), message.size()};
+  backtrace_view = {"", 0};
+  update_backtrace = ignore_backtrace;
+  if (backtraces_wanted()) {
+    frames_.resize(64);
+    frames_.resize(static_cast<size_t>(::backtrace(frames_.data(), static_cast<int>(frames_.size()))));
+  }
+}
+
+Error::~Error() {
+  if (cause) release(cause);
+  if (extra_context) release(extra_context);
+}
+
+void Error::set_cause(Ref<Error> error) {
+  if (cause) release(cause);
+  cause = error.detach();
+}
+
+const std::string &Error::backtrace() const {
+  std::call_once(symbolised_, [this] {
+    for (void *frame : frames_) backtrace_ += symbolise(frame) + "\n";
+  });
+  return backtrace_;
+}
+
+Ref<Error> make_error(opd_code code, std::string_view message, std::string_view kind) noexcept {
+  if (code == OPD_OK) code = OPD_INTERNAL;
+  try {
+    return make_object<Error>(code, std::string(kind.empty() ? usual_kind(code) : kind), std::string(message));
+  } catch (...) {
+    return Ref<Error>::share(out_of_memory_error());
+  }
+}
+
+Ref<Error> current_error() noexcept {
+  try {
+    throw;
+  } catch (const Exception &e) {
+    return e.error();
+  } catch (const std::bad_alloc &) {
+    return Ref<Error>::share(out_of_memory_error());
+  } catch (const std::exception &e) {
+    return make_error(OPD_INTERNAL, e.what());
+  } catch (...) {
+    return make_error(OPD_INTERNAL, "an exception of unknown type");
+  }
+}
+
+void set_raised(Ref<Error> error) noexcept {
+  clean_at_thread_exit();
+  Object *before = std::exchange(thread_state().raised, error.detach());
+  if (before) release(before);
+}
+
+Ref<Error> take_raised() noexcept {
+  auto *error = static_cast<Error *>(std::exchange(thread_state().raised, nullptr));
+  if (!error) return make_error(OPD_CALL_FAILED, "the function failed without saying why");
+  return Ref<Error>::take(error);
+}
+
+}  // namespace opd

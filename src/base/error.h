@@ -1,0 +1,83 @@
+// Errors: one counted object with a code, a kind and a sentence; thrown inside, returned at the C API.
+#pragma once
+#include <opdyno/base.h>
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/object.h"
+#include "base/text.h"
+
+namespace opd {
+
+struct ByteArray {  // TVMFFIByteArray
+  const char *data = nullptr;
+  size_t size = 0;
+};
+
+// The first six fields have the layout of tvm-ffi's error cell.
+struct Error final : Object {
+  static int32_t type() { return 67; }
+
+  ByteArray kind_view, message_view, backtrace_view;
+  void (*update_backtrace)(void *self, const ByteArray *text, int32_t mode) = nullptr;
+  Object *cause = nullptr;
+  Object *extra_context = nullptr;
+
+  opd_code code;
+  std::string kind, message;
+
+  Error(opd_code code, std::string kind, std::string message);
+  ~Error();
+
+  const std::string &backtrace() const;  // symbolises on first use
+  void set_cause(Ref<Error> error);
+
+ private:
+  std::vector<void *> frames_;
+  mutable std::once_flag symbolised_;
+  mutable std::string backtrace_;
+};
+
+const char *code_name(opd_code code);
+const char *usual_kind(opd_code code);
+
+// Never throws: without memory it gives a preallocated OPD_OUT_OF_MEMORY error.
+Ref<Error> make_error(opd_code code, std::string_view message, std::string_view kind = {}) noexcept;
+
+class Exception final : public std::exception {
+ public:
+  explicit Exception(Ref<Error> error) : error_(std::move(error)) {}
+  const char *what() const noexcept override { return error_->message.c_str(); }
+  const Ref<Error> &error() const { return error_; }
+
+ private:
+  Ref<Error> error_;
+};
+
+template <class... Parts>
+[[noreturn]] void fail(opd_code code, const Parts &...parts) {
+  throw Exception(make_error(code, concat(parts...)));
+}
+
+// For messages whose kind is not the usual one of the code.
+template <class... Parts>
+[[noreturn]] void fail_as(const char *kind, opd_code code, const Parts &...parts) {
+  throw Exception(make_error(code, concat(parts...), kind));
+}
+
+template <class... Parts>
+void require(bool condition, const Parts &...parts) {
+  if (!condition) [[unlikely]] fail(OPD_INVALID_ARGUMENT, parts...);
+}
+
+// The error of the exception being handled, whatever it is. Call inside catch (...).
+Ref<Error> current_error() noexcept;
+
+// The error slot of the calling thread: what a packed function that returned -1 left for its caller.
+void set_raised(Ref<Error> error) noexcept;
+Ref<Error> take_raised() noexcept;  // never null: says so if nothing was left
+
+}  // namespace opd

@@ -1,0 +1,59 @@
+#include "base/json_writer.h"
+
+#include <cstdint>
+
+namespace opd {
+namespace {
+
+// The length of the UTF-8 sequence at the front of `text`, 0 if it is not one (overlong, surrogate, too large, cut off).
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0u; };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first < 0xE0) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first < 0xF0) {
+    if (!follows(1) || !follows(2)) return 0;
+    const unsigned point = (first & 0xF) << 12 | (byte(1) & 0x3F) << 6;
+    return point >= 0x800 && !(point >= 0xD800 && point < 0xE000) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first < 0xF5) {
+    if (!follows(1) || !follows(2) || !follows(3)) return 0;
+    const unsigned point = (first & 7) << 18 | (byte(1) & 0x3F) << 12;
+    return point >= 0x10000 && point < 0x110000 ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void append_json_string(std::string &out, std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const size_t length = utf8_length(text.substr(i));
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+      ++i;
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<uint8_t>(c) < 0x20) {
+      switch (c) {
+        case '\n': out += "\\n"; break;
+        case '\t': out += "\\t"; break;
+        case '\r': out += "\\r"; break;
+        default: out += "\\u00"; out += kHex[c >> 4]; out += kHex[c & 15];
+      }
+    } else {
+      out += text.substr(i, length);
+    }
+    i += length;
+  }
+  out += '"';
+}
+
+}  // namespace opd

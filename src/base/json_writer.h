@@ -1,0 +1,69 @@
+// Streaming JSON text: no tree, no locale, numbers that read back equal.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace opd {
+
+// Adds a quoted string: controls, quotes and backslashes escaped; bytes that are not UTF-8 become U+FFFD.
+void append_json_string(std::string &out, std::string_view text);
+
+class JsonWriter {
+ public:
+  JsonWriter &begin_object() { return open('{'); }
+  JsonWriter &end_object() { return close('}'); }
+  JsonWriter &begin_array() { return open('['); }
+  JsonWriter &end_array() { return close(']'); }
+  JsonWriter &key(std::string_view name) {
+    separate();
+    append_json_string(out_, name);
+    out_ += ':';
+    first_ = true;
+    return *this;
+  }
+  JsonWriter &value(std::string_view text) {
+    separate();
+    append_json_string(out_, text);
+    return *this;
+  }
+  JsonWriter &value(const char *text) { return value(std::string_view(text)); }
+  JsonWriter &value(bool yes) { return raw(yes ? "true" : "false"); }
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  JsonWriter &value(T number) {
+    separate();
+    append(out_, number);
+    return *this;
+  }
+  JsonWriter &raw(std::string_view text) {
+    separate();
+    out_ += text;
+    return *this;
+  }
+  std::string take() { return std::move(out_); }
+  std::string &text() { return out_; }
+
+ private:
+  void separate() {
+    if (!first_) out_ += ',';
+    first_ = false;
+  }
+  JsonWriter &open(char bracket) {
+    separate();
+    out_ += bracket;
+    first_ = true;
+    return *this;
+  }
+  JsonWriter &close(char bracket) {
+    out_ += bracket;
+    first_ = false;
+    return *this;
+  }
+
+  std::string out_;
+  bool first_ = true;
+};
+
+}  // namespace opd

@@ -1,0 +1,91 @@
+// The counted object header of tvm-ffi, and the smart pointer that counts it.
+// Cost: retain is one relaxed add; release of a sole owner is a load and a compare, no read-modify-write.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+namespace opd {
+
+enum DeleteFlag : int { kDestroy = 1, kFree = 2 };
+
+// Layout of TVMFFIObject: whoever makes an object brings its deleter, so objects may cross libraries.
+struct Object {
+  static constexpr uint64_t kSoleOwner = 0x1'0000'0001;  // high half: weak count, low half: strong count
+
+  std::atomic<uint64_t> refs{kSoleOwner};
+  int32_t type_index = 0;
+  uint32_t reserved = 0;
+  void (*deleter)(void *self, int flags) = nullptr;
+
+  bool has_sole_owner() const { return refs.load(std::memory_order_acquire) == kSoleOwner; }
+};
+static_assert(sizeof(Object) == 24);
+
+inline void retain(Object *object) { object->refs.fetch_add(1, std::memory_order_relaxed); }
+
+void release_shared(Object *object);
+
+inline void release(Object *object) {
+  // Nobody else can make a reference from the last one, so a plain load decides.
+  if (object->has_sole_owner()) {
+    if (object->deleter) object->deleter(object, kDestroy | kFree);
+  } else {
+    release_shared(object);
+  }
+}
+
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  Ref(const Ref &other) : object_(other.object_) { if (object_) opd::retain(object_); }
+  Ref(Ref &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  template <class U> Ref(const Ref<U> &other) : object_(other.get()) { if (object_) opd::retain(object_); }
+  template <class U> Ref(Ref<U> &&other) noexcept : object_(other.detach()) {}
+  ~Ref() { if (object_) opd::release(object_); }
+  Ref &operator=(Ref other) noexcept { std::swap(object_, other.object_); return *this; }
+
+  static Ref take(T *object) { Ref ref; ref.object_ = object; return ref; }
+  static Ref share(T *object) { if (object) opd::retain(object); return take(object); }
+
+  T *get() const { return object_; }
+  T *detach() { return std::exchange(object_, nullptr); }
+  T *operator->() const { return object_; }
+  T &operator*() const { return *object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  friend bool operator==(const Ref &a, const Ref &b) { return a.object_ == b.object_; }
+
+ private:
+  T *object_ = nullptr;
+};
+
+// Makes a T of kind T::type(). `trailing` bytes follow it, for data stored inline.
+template <class T, class... Args>
+Ref<T> make_object_sized(size_t trailing, Args &&...args) {
+  void *memory = ::operator new(sizeof(T) + trailing);
+  T *object;
+  try {
+    object = new (memory) T(std::forward<Args>(args)...);
+  } catch (...) {
+    ::operator delete(memory);
+    throw;
+  }
+  Object *header = object;  // whatever T calls its own members
+  header->type_index = T::type();
+  header->deleter = [](void *self, int flags) {
+    T *whole = static_cast<T *>(static_cast<Object *>(self));  // a T with virtual functions starts before its Object
+    if (flags & kDestroy) whole->~T();
+    if (flags & kFree) ::operator delete(whole);
+  };
+  return Ref<T>::take(object);
+}
+
+template <class T, class... Args>
+Ref<T> make_object(Args &&...args) {
+  return make_object_sized<T>(0, std::forward<Args>(args)...);
+}
+
+}  // namespace opd

@@ -1,0 +1,44 @@
+// Where tensor memory comes from: naive (straight from the device) and pooled (exact-size free lists), with statistics.
+#pragma once
+#include <opdyno/device.h>
+
+#include <cstddef>
+
+#include "base/object.h"
+
+namespace opd {
+
+// Thread-safe; one per device and kind; lives as long as the process.
+class Allocator {
+ public:
+  static Allocator &of(DLDevice device, opd_allocator_kind kind);
+
+  virtual ~Allocator() = default;
+  // `bytes` at a multiple of 64; throws OPD_OUT_OF_MEMORY after trying again with the pools emptied.
+  virtual void *allocate(size_t bytes) = 0;
+  virtual void deallocate(void *data, size_t bytes) noexcept = 0;  // the same number of bytes
+  virtual void trim() noexcept = 0;
+};
+
+// A block of device memory. Tensors made of it hold a reference.
+struct Storage : Object {
+  static int32_t type();  // "opdyno.Storage"
+  void *data = nullptr;
+  size_t size = 0;
+  DLDevice device{};
+  Allocator *allocator = nullptr;
+
+  Storage() = default;
+  ~Storage() { if (allocator) allocator->deallocate(data, size); }
+  static Ref<Storage> make(DLDevice device, opd_allocator_kind kind, size_t bytes);
+};
+
+opd_memory_stats memory_stats(DLDevice device);
+void reset_memory_peak(DLDevice device);
+void trim_memory(DLDevice device);
+void set_memory_hooks(const opd_memory_hooks *hooks);
+
+// Memory that this process may use: the cgroup's limit or the machine's, whichever is smaller.
+uint64_t usable_memory_bytes();
+
+}  // namespace opd

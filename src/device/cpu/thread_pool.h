@@ -1,0 +1,27 @@
+// One pool of worker threads for all callers of the process.
+//
+// A launch without a task count takes the workers that are idle, at least its caller, and tells the kernel how many
+// tasks there are. A launch with an explicit count runs as a gang: all its tasks at once, so that they may meet at a
+// barrier. A launch from inside a task runs serially. Workers spin briefly, then sleep. After fork() the child starts
+// with a new pool.
+#pragma once
+#include <cstdint>
+
+namespace opd {
+
+// The layout of TVMParallelGroupEnv.
+struct ParallelGroup {
+  void *sync;        // counters of the barrier: one int32 per task, 64 bytes apart
+  int32_t num_task;
+};
+using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  // 0, or -1 with a raised error
+
+// Runs `task` for ids 0 … group->num_task - 1 and waits. `num_task` 0: as many as are free. Returns 0, or -1 with one
+// raised error that gathers those of the tasks ("Task 3: …").
+int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept;
+int parallel_barrier(int task_id, ParallelGroup *group) noexcept;
+
+int32_t thread_count();            // what the next launch may use at most, the caller included
+void set_thread_count(int32_t count);  // 0: the default again; throws outside 0 … 1024
+
+}  // namespace opd

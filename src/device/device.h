@@ -1,0 +1,34 @@
+// Devices: what each kind can do, and the registry of kinds. Tensors and copies on top of it.
+#pragma once
+#include <opdyno/device.h>
+
+#include <span>
+
+#include "value/tensor.h"
+#include "value/value.h"
+
+namespace opd {
+
+// One per kind of device; thread-safe; lives as long as the process.
+class DeviceBackend {
+ public:
+  virtual ~DeviceBackend() = default;
+  virtual Value attr(int32_t id, opd_device_attr attr) = 0;
+  virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null without memory
+  virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
+  // Compact bytes between this kind and itself or the host, finished on return.
+  virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) = 0;
+  virtual void sync(int32_t id) = 0;
+};
+
+void register_device(int32_t device_type, DeviceBackend &backend);
+DeviceBackend *find_device(DLDevice device);   // null: no such kind in this build, or no such id
+DeviceBackend &device_backend(DLDevice device);  // throws OPD_UNSUPPORTED that lists what there is
+
+inline constexpr size_t kAlignment = 64;  // what compiled kernels assume of tensor data
+inline constexpr DLDevice kHost = {kDLCPU, 0};
+
+Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
+void copy_tensor(const DLTensor &from, const DLTensor &to);  // any strides; throws if shape or dtype differ
+
+}  // namespace opd

@@ -1,0 +1,13 @@
+// Scratch memory of kernels: last in, first out, cached per thread. Contract of TVMBackendAllocWorkspace.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <opdyno/dlpack.h>
+
+namespace opd {
+
+void *allocate_workspace(DLDevice device, size_t bytes) noexcept;          // 64-byte aligned; null without memory
+bool free_workspace_block(DLDevice device, void *data) noexcept;            // false: not a block of this thread
+
+}  // namespace opd

@@ -1,0 +1,16 @@
+// The functions that artefacts expect to find in the process, by name. tvmffi/ fills it; module/ patches artefacts with it.
+#pragma once
+#include <span>
+#include <string_view>
+
+namespace opd {
+
+struct ProvidedSymbol {
+  const char *name;
+  void *address;
+};
+
+void provide_symbols(std::span<const ProvidedSymbol> symbols);  // static storage
+void *provided_symbol(std::string_view name);                   // null if we do not offer it
+
+}  // namespace opd

@@ -1,0 +1,30 @@
+// DLPack element types: text both ways, sizes.
+#pragma once
+#include <opdyno/dlpack.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace opd {
+
+inline bool same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+inline bool same(DLDevice a, DLDevice b) { return a.device_type == b.device_type && a.device_id == b.device_id; }
+
+DLDataType parse_dtype(std::string_view text);  // throws OPD_INVALID_ARGUMENT
+std::string dtype_name(DLDataType dtype);
+inline void append(std::string &out, DLDataType dtype) { out += dtype_name(dtype); }
+
+inline uint64_t element_bits(DLDataType dtype) { return uint64_t{dtype.bits} * dtype.lanes; }
+// Bytes of `count` compact elements; sub-byte elements are packed. False on overflow.
+bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes);
+
+// Product of sizes; false if one is negative or the product leaves int64.
+bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count);
+
+DLDevice parse_device(std::string_view text);  // throws OPD_INVALID_ARGUMENT
+std::string device_name(DLDevice device);      // "cpu:0"
+std::string device_kind_name(int32_t device_type);  // "cpu"
+inline void append(std::string &out, DLDevice device) { out += device_name(device); }
+
+}  // namespace opd

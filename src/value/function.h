@@ -1,0 +1,64 @@
+// Packed functions: tvm-ffi's safe-call convention, and the process-wide registry of names.
+// Cost of a call: one indirect call; nothing is allocated.
+#pragma once
+#include <opdyno/function.h>
+
+#include <string>
+#include <vector>
+
+#include "value/value.h"
+
+namespace opd {
+
+// 0, or -1 with an error left by set_raised(). `result` holds None on entry and is owned by the caller afterwards.
+using SafeCall = int (*)(void *self, const View *args, int32_t num_args, View *result);
+
+struct Function : Object {  // the layout of tvm-ffi's function cell
+  static int32_t type() { return OPD_FUNCTION; }
+  SafeCall safe_call;
+  void *cpp_call = nullptr;  // tvm-ffi's C++ shortcut; never ours
+
+  explicit Function(SafeCall call) : safe_call(call) {}
+};
+
+// Calls and gives the result; throws what the function raised.
+inline Value call(Function &function, Args args) {
+  View result = opd_none();
+  if (function.safe_call(&function, args.data(), static_cast<int32_t>(args.size()), &result)) [[unlikely]]
+    throw Exception(take_raised());
+  return Value::take(result);
+}
+
+// A function of a C++ callable `Value f(Args)` whose exceptions become raised errors.
+template <class F>
+struct Lambda final : Function {
+  F body;
+  explicit Lambda(F f) : Function(&run), body(std::move(f)) {}
+  static int run(void *self, const View *args, int32_t num_args, View *result) {
+    try {
+      *result = static_cast<Lambda *>(self)->body(Args(args, static_cast<size_t>(num_args))).detach();
+      return 0;
+    } catch (...) {
+      set_raised(current_error());
+      return -1;
+    }
+  }
+};
+template <class F>
+Ref<Function> make_function(F body) { return make_object<Lambda<F>>(std::move(body)); }
+
+// A function of a C callback; `deleter` may be null.
+Ref<Function> make_callback(opd_packed_fn callback, void *user_data, opd_deleter deleter);
+
+// Refuses a call with another number of arguments than `names`, which a message lists.
+void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function);
+
+// ---- registry
+
+void register_function(std::string name, Ref<Function> function, bool override_existing);
+Ref<Function> find_function(std::string_view name);  // null if absent
+Ref<Function> global_function(std::string_view name);  // throws OPD_NOT_FOUND with close names
+void remove_function(std::string_view name);
+std::vector<std::string> function_names();  // sorted
+
+}  // namespace opd

@@ -1,0 +1,130 @@
+#include "value/tensor.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace opd {
+
+static_assert(offsetof(Tensor, dl) == 24);
+
+namespace {
+
+void fill_compact_strides(const int64_t *dims, int32_t ndim, int64_t *strides) {
+  uint64_t stride = 1;  // unsigned: sizes next to a 0 may wrap, and are then never used
+  for (int32_t i = ndim; i-- > 0;) {
+    strides[i] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(dims[i]);
+  }
+}
+
+template <class Managed>
+struct ManagedOwner final : Object {
+  static int32_t type() { return OPD_OBJECT; }
+  Managed *managed = nullptr;
+  ~ManagedOwner() { if (managed && managed->deleter) managed->deleter(managed); }
+};
+
+template <class Managed>
+Ref<Tensor> adopt(Managed *managed) {
+  const DLTensor &from = managed->dl_tensor;
+  uint64_t count, bytes;
+  require(from.ndim >= 0 && (from.ndim == 0 || from.shape), "a DLPack tensor must have a shape");
+  require(element_count(from.shape, from.ndim, count) && data_bytes(count, from.dtype, bytes),
+          "a DLPack tensor has a negative or too large size");
+  require(from.data || count == 0, "a DLPack tensor of ", count, " elements must have data");
+  auto owner = make_object<ManagedOwner<Managed>>();
+  auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner);
+  tensor->dl.byte_offset = from.byte_offset;
+  if (from.strides) std::copy_n(from.strides, from.ndim, tensor->dl.strides);
+  owner->managed = managed;  // from here on it is ours: nothing below can fail
+  return tensor;
+}
+
+template <class Managed>
+Managed *lend(Ref<Tensor> tensor) {
+  auto managed = std::make_unique<Managed>();
+  managed->dl_tensor = tensor->dl;
+  managed->deleter = [](Managed *self) {
+    release(static_cast<Object *>(self->manager_ctx));
+    delete self;
+  };
+  managed->manager_ctx = tensor.detach();
+  return managed.release();
+}
+
+}  // namespace
+
+Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data, Ref<Object> owner) {
+  auto tensor = make_object_sized<Tensor>(2 * dims.size() * sizeof(int64_t));
+  auto *shape = reinterpret_cast<int64_t *>(tensor.get() + 1);
+  auto *strides = shape + dims.size();
+  std::copy(dims.begin(), dims.end(), shape);
+  fill_compact_strides(shape, static_cast<int32_t>(dims.size()), strides);
+  tensor->dl = {data, device, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
+  tensor->owner = owner.detach();
+  return tensor;
+}
+
+std::string describe(const DLTensor &tensor) {
+  std::string out = dtype_name(tensor.dtype);
+  append_dims(out, dims_of(tensor));
+  return concat(out, " on ", device_name(tensor.device));
+}
+
+bool is_contiguous(const DLTensor &tensor) {
+  if (!tensor.strides) return true;
+  int64_t expected = 1;
+  for (int32_t i = tensor.ndim; i-- > 0;) {
+    if (tensor.shape[i] == 0) return true;
+    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
+    expected *= tensor.shape[i];
+  }
+  return true;
+}
+
+uint64_t bytes_of(const DLTensor &tensor) {
+  uint64_t count, bytes;
+  require(element_count(tensor.shape, tensor.ndim, count) && data_bytes(count, tensor.dtype, bytes), "the size of ",
+          describe(tensor), " cannot be expressed in 64 bits");
+  return bytes;
+}
+
+DLTensor &as_dltensor(const View &v, std::string_view what) {
+  if (DLTensor *tensor = try_dltensor(v)) [[likely]] return *tensor;
+  fail_type(what, "a tensor", v);
+}
+
+Ref<Tensor> from_dlpack(DLManagedTensor *managed) { return adopt(managed); }
+
+Ref<Tensor> from_dlpack(DLManagedTensorVersioned *managed) {
+  if (managed->version.major != DLPACK_MAJOR_VERSION)
+    fail(OPD_UNSUPPORTED, "a DLPack tensor of version ", managed->version.major, ".", managed->version.minor,
+         " was given; this build reads version ", DLPACK_MAJOR_VERSION);
+  require(!(managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED), "sub-byte elements padded to bytes cannot be taken over");
+  return adopt(managed);
+}
+
+DLManagedTensor *to_dlpack(Ref<Tensor> tensor) { return lend<DLManagedTensor>(std::move(tensor)); }
+
+DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor) {
+  auto *managed = lend<DLManagedTensorVersioned>(std::move(tensor));
+  managed->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  managed->flags = 0;
+  return managed;
+}
+
+Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims) {
+  uint64_t before = 0, after = 0;
+  std::string wanted;
+  append_dims(wanted, dims);
+  element_count(tensor->dl.shape, tensor->dl.ndim, before);
+  require(element_count(dims.data(), static_cast<int64_t>(dims.size()), after) && before == after, "cannot give ",
+          describe(tensor->dl), " the shape ", wanted, ": ", before, " elements are not ", after);
+  require(is_contiguous(tensor->dl), "cannot give ", describe(tensor->dl), " the shape ", wanted, ": it is strided");
+  auto view = Tensor::make(dims, tensor->dl.dtype, tensor->dl.device, tensor->dl.data, nullptr);
+  view->dl.byte_offset = tensor->dl.byte_offset;
+  view->owner = tensor.detach();
+  return view;
+}
+
+}  // namespace opd

@@ -1,0 +1,194 @@
+#include "value/value.h"
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <mutex>
+
+#include "value/dtype.h"
+#include "value/map.h"
+#include "value/tensor.h"
+
+namespace opd {
+namespace {
+
+struct StaticType {
+  int32_t index;
+  const char *key;
+};
+constexpr StaticType kStaticTypes[] = {
+    {OPD_NONE, "None"},       {OPD_INT, "int"},          {OPD_BOOL, "bool"},         {OPD_FLOAT, "float"},
+    {OPD_POINTER, "void*"},   {OPD_DTYPE, "DataType"},   {OPD_DEVICE, "Device"},     {OPD_DLTENSOR, "DLTensor*"},
+    {OPD_CSTRING, "const char*"}, {OPD_BYTES_VIEW, "TVMFFIByteArray*"}, {10, "ObjectRValueRef"},
+    {OPD_SMALL_STRING, "ffi.SmallStr"}, {OPD_SMALL_BYTES, "ffi.SmallBytes"}, {OPD_OBJECT, "ffi.Object"},
+    {OPD_STRING, "ffi.String"}, {OPD_BYTES, "ffi.Bytes"}, {OPD_ERROR, "ffi.Error"},  {OPD_FUNCTION, "ffi.Function"},
+    {OPD_SHAPE, "ffi.Shape"}, {OPD_TENSOR, "ffi.Tensor"}, {OPD_ARRAY, "ffi.Array"},  {OPD_MAP, "ffi.Map"},
+    {OPD_MODULE, "ffi.Module"},
+};
+constexpr int32_t kFirstDynamicType = 128;
+
+struct DynamicTypes {
+  std::mutex guard;
+  std::deque<std::string> keys;  // elements stay in place as it grows
+};
+DynamicTypes &dynamic_types() {
+  static auto *types = new DynamicTypes;
+  return *types;
+}
+
+template <class T>
+Ref<T> make_string(std::string_view text) {
+  auto string = make_object_sized<T>(text.size() + 1);
+  char *data = reinterpret_cast<char *>(string.get() + 1);
+  std::memcpy(data, text.data(), text.size());
+  data[text.size()] = '\0';
+  string->data = data;
+  string->size = text.size();
+  return string;
+}
+
+View small(int32_t type, std::string_view text) {
+  View v = opd_none();
+  v.type = type;
+  v.length = static_cast<uint32_t>(text.size());
+  std::memcpy(v.u.bytes, text.data(), text.size());
+  return v;
+}
+
+View own(const View &view) {
+  switch (view.type) {
+    case OPD_CSTRING: return Value(std::string_view(view.u.cstring)).detach();
+    case OPD_BYTES_VIEW: {
+      const auto *bytes = static_cast<const ByteArray *>(view.u.pointer);
+      return Value(BytesObject::make({bytes->data, bytes->size})).detach();
+    }
+    case OPD_DLTENSOR: fail(OPD_INVALID_ARGUMENT, "a DLTensor pointer is borrowed and cannot be kept: pass a tensor");
+    case 10: fail(OPD_UNSUPPORTED, "an rvalue reference cannot be kept");
+    default:
+      if (is_object(view)) retain(object_of(view));
+      return view;
+  }
+}
+
+}  // namespace
+
+Value::Value(const View &view) : raw_(own(view)) {}
+
+Value::Value(std::string_view text) : raw_(opd_none()) {
+  raw_ = text.size() <= 7 ? small(OPD_SMALL_STRING, text) : Value(String::make(text)).detach();
+}
+
+int32_t register_type(std::string_view key) {
+  auto &types = dynamic_types();
+  std::scoped_lock lock(types.guard);
+  for (size_t i = 0; i < types.keys.size(); ++i)
+    if (types.keys[i] == key) return kFirstDynamicType + static_cast<int32_t>(i);
+  types.keys.emplace_back(key);
+  return kFirstDynamicType + static_cast<int32_t>(types.keys.size()) - 1;
+}
+
+const char *type_key(int32_t type_index) {
+  for (const auto &type : kStaticTypes)
+    if (type.index == type_index) return type.key;
+  auto &types = dynamic_types();
+  std::scoped_lock lock(types.guard);
+  const auto place = static_cast<size_t>(static_cast<int64_t>(type_index) - kFirstDynamicType);
+  return place < types.keys.size() ? types.keys[place].c_str() : "unknown";
+}
+
+void fail_type(std::string_view what, std::string_view expected, const View &given) {
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, what, " must be ", expected, ", but is ", type_key(given.type));
+}
+
+int64_t as_int(const View &v, std::string_view what) {
+  if (v.type != OPD_INT && v.type != OPD_BOOL) fail_type(what, "int", v);
+  return v.u.int64;
+}
+
+double as_float(const View &v, std::string_view what) {
+  if (v.type == OPD_FLOAT) return v.u.float64;
+  if (v.type != OPD_INT && v.type != OPD_BOOL) fail_type(what, "float", v);
+  return static_cast<double>(v.u.int64);
+}
+
+DLDataType as_dtype(const View &v, std::string_view what) {
+  if (v.type == OPD_DTYPE) return v.u.dtype;
+  if (is_text(v)) return parse_dtype(as_text(v, what));
+  fail_type(what, "DataType", v);
+}
+
+bool is_text(const View &v) { return v.type == OPD_CSTRING || v.type == OPD_SMALL_STRING || v.type == OPD_STRING; }
+
+std::string_view as_text(const View &v, std::string_view what) {
+  switch (v.type) {
+    case OPD_CSTRING: return v.u.cstring ? std::string_view(v.u.cstring) : std::string_view();
+    case OPD_SMALL_STRING:
+    case OPD_SMALL_BYTES: return {v.u.bytes, std::min<uint32_t>(v.length, 7)};
+    case OPD_STRING:
+    case OPD_BYTES: {
+      const auto *string = static_cast<const String *>(object_of(v));
+      return {string->data, string->size};
+    }
+    case OPD_BYTES_VIEW: {
+      const auto *bytes = static_cast<const ByteArray *>(v.u.pointer);
+      return {bytes->data, bytes->size};
+    }
+    default: fail_type(what, "a string", v);
+  }
+}
+
+Ref<String> String::make(std::string_view text) { return make_string<String>(text); }
+Ref<BytesObject> BytesObject::make(std::string_view bytes) { return make_string<BytesObject>(bytes); }
+
+Ref<Shape> Shape::make_uninitialised(size_t size, int64_t *&out_data) {
+  auto shape = make_object_sized<Shape>(size * sizeof(int64_t));
+  out_data = reinterpret_cast<int64_t *>(shape.get() + 1);
+  shape->data = out_data;
+  shape->size = size;
+  return shape;
+}
+
+Ref<Shape> Shape::make(std::span<const int64_t> dims) {
+  int64_t *data;
+  auto shape = make_uninitialised(dims.size(), data);
+  std::copy(dims.begin(), dims.end(), data);
+  return shape;
+}
+
+Ref<Array> Array::make(Args items) {
+  auto array = make_object_sized<Array>(items.size() * sizeof(Value));
+  for (const View &item : items) {
+    new (array->items() + array->size) Value(item);  // may throw; what was made before is destroyed with the array
+    ++array->size;
+  }
+  return array;
+}
+
+Array::~Array() {
+  for (size_t i = size; i-- > 0;) items()[i].~Value();
+}
+
+void append_dims(std::string &out, std::span<const int64_t> dims) {
+  out += '[';
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (i) out += ", ";
+    append(out, dims[i]);
+  }
+  out += ']';
+}
+
+bool same_content(const View &a, const View &b) {
+  const bool text = is_text(a) && is_text(b);
+  const auto bytes = [](const View &v) { return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW; };
+  if (text || (bytes(a) && bytes(b))) return as_text(a, "") == as_text(b, "");
+  return a.type == b.type && a.u.int64 == b.u.int64;
+}
+
+size_t hash_content(const View &v) {
+  if (is_text(v) || v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW)
+    return std::hash<std::string_view>()(as_text(v, ""));
+  return std::hash<int64_t>()(v.u.int64 ^ int64_t{v.type} << 48);
+}
+
+}  // namespace opd

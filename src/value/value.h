@@ -1,0 +1,123 @@
+// The tagged value: opd_value as a borrowed view, Value as its owner.
+// Cost: copying a plain value is 16 bytes; an object adds one relaxed increment.
+#pragma once
+#include <opdyno/value.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/object.h"
+
+namespace opd {
+
+using View = opd_value;
+using Args = std::span<const View>;
+
+static_assert(sizeof(View) == 16 && alignof(View) == 8);
+static_assert(offsetof(View, type) == 0 && offsetof(View, length) == 4 && offsetof(View, u) == 8);
+
+inline bool is_object(const View &v) { return v.type >= OPD_OBJECT; }
+inline Object *object_of(const View &v) { return reinterpret_cast<Object *>(v.u.object); }
+inline View view_of(const Object *object) {
+  View v = opd_none();
+  if (object) {
+    v.type = object->type_index;
+    v.u.object = reinterpret_cast<opd_object *>(const_cast<Object *>(object));
+  }
+  return v;
+}
+
+class Value {
+ public:
+  Value() : raw_(opd_none()) {}
+  Value(std::nullptr_t) : Value() {}
+  explicit Value(const View &view);  // owns: counts objects, copies borrowed text; throws for OPD_DLTENSOR
+  Value(int64_t number) : raw_(opd_int(number)) {}
+  Value(int number) : raw_(opd_int(number)) {}
+  Value(bool yes) : raw_(opd_bool(yes)) {}
+  Value(double number) : raw_(opd_float(number)) {}
+  Value(std::string_view text);
+  Value(const std::string &text) : Value(std::string_view(text)) {}
+  Value(const char *text) : Value(std::string_view(text)) {}
+  Value(DLDataType dtype) : raw_(opd_dtype_value(dtype)) {}
+  Value(DLDevice device) : raw_(opd_device_value(device)) {}
+  template <class T> Value(Ref<T> object) : raw_(view_of(object.get())) { object.detach(); }
+  Value(const Value &other) : raw_(other.raw_) { if (is_object(raw_)) retain(object_of(raw_)); }
+  Value(Value &&other) noexcept : raw_(std::exchange(other.raw_, opd_none())) {}
+  Value &operator=(Value other) noexcept { std::swap(raw_, other.raw_); return *this; }
+  ~Value() { if (is_object(raw_)) release(object_of(raw_)); }
+
+  static Value take(const View &owned) { Value v; v.raw_ = owned; return v; }
+  View detach() { return std::exchange(raw_, opd_none()); }
+  const View &view() const { return raw_; }
+  operator const View &() const { return raw_; }
+  int32_t type() const { return raw_.type; }
+
+ private:
+  View raw_;
+};
+static_assert(sizeof(Value) == 16);  // arrays of Value are read as arrays of View
+
+// ---- kinds made at run time
+
+int32_t register_type(std::string_view key);  // the index of a key, made on first use; from 128 on
+const char *type_key(int32_t type_index);     // "unknown" if there is none
+
+// ---- the object of a given kind, or null
+
+template <class T>
+T *try_as(const View &v) { return v.type == T::type() ? static_cast<T *>(object_of(v)) : nullptr; }
+
+// Throws a TypeError that names `what`, the kind expected and the one given.
+[[noreturn]] void fail_type(std::string_view what, std::string_view expected, const View &given);
+template <class T>
+T &as(const View &v, std::string_view what) {
+  if (T *object = try_as<T>(v)) [[likely]] return *object;
+  fail_type(what, type_key(T::type()), v);
+}
+int64_t as_int(const View &v, std::string_view what);  // Int or Bool
+double as_float(const View &v, std::string_view what);  // Float, Int or Bool
+DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its text
+bool is_text(const View &v);
+std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
+std::string to_text(const View &v);  // for people
+bool same_content(const View &a, const View &b);  // numbers and text by content, objects by identity
+size_t hash_content(const View &v);
+
+// ---- objects
+
+struct String : Object {  // the layout of tvm-ffi's string and bytes cells; a NUL follows the data
+  static int32_t type() { return OPD_STRING; }
+  const char *data = nullptr;
+  size_t size = 0;
+  static Ref<String> make(std::string_view text);
+};
+struct BytesObject : String {
+  static int32_t type() { return OPD_BYTES; }
+  static Ref<BytesObject> make(std::string_view bytes);
+};
+
+struct Shape : Object {  // the layout of tvm-ffi's shape cell
+  static int32_t type() { return OPD_SHAPE; }
+  const int64_t *data = nullptr;
+  size_t size = 0;
+  std::span<const int64_t> dims() const { return {data, size}; }
+  static Ref<Shape> make(std::span<const int64_t> dims);
+  static Ref<Shape> make_uninitialised(size_t size, int64_t *&out_data);
+};
+void append_dims(std::string &out, std::span<const int64_t> dims);  // "[1, 64]"
+
+struct Array : Object {  // items follow inline
+  static int32_t type() { return OPD_ARRAY; }
+  size_t size = 0;
+  Value *items() { return reinterpret_cast<Value *>(this + 1); }
+  const Value *items() const { return reinterpret_cast<const Value *>(this + 1); }
+  Args views() const { return {&items()->view(), size}; }
+  static Ref<Array> make(Args items);
+  ~Array();
+};
+
+}  // namespace opd
