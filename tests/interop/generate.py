@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Makes the test artefacts of tests/interop with real TVM; see README.md.
+
+Each TVM release gets a virtual environment of its own in the cache folder, which later runs use again.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RELEASES = ["0.25", "0.26", "0.27"]
+
+
+def default_cache():
+    return Path(os.environ.get("OPDYNO_CACHE", Path.home() / ".cache" / "opdyno")) / "interop"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tvm", choices=[*RELEASES, "all"], default="all", help="TVM release (default: all)")
+    parser.add_argument("--out", type=Path, help="folder of the results (default: a folder of the cache)")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of the environments")
+    parser.add_argument("--small", action="store_true", help="only what is committed, linked to be small")
+    parser.add_argument("--check", action="store_true", help="only check that TVM still answers as recorded in --out")
+    parser.add_argument("--models", nargs="*", default=[], help="only these models")
+    parser.add_argument("--text", action="store_true", help="also write disassemblies")
+    parser.add_argument("--cpu", default="x86-64-v2", help="LLVM's name of the CPU; empty for TVM's default")
+    parser.add_argument("--exec-mode", choices=["bytecode", "compiled"], default="bytecode")
+    return parser.parse_args()
+
+
+def environment_for(release, cache):
+    """The Python of a virtual environment with exactly the pinned packages; makes it if needed."""
+    wanted = HERE / f"requirements-{release}.txt"
+    folder = cache / f"venv-{release}"
+    installed = folder / wanted.name  # a copy, written last: it says that the environment is complete
+    python = folder / "bin" / "python"
+    if not installed.exists() or installed.read_text() != wanted.read_text():
+        print(f"TVM {release}: installing into {folder}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", wanted], check=True)
+        shutil.copyfile(wanted, installed)
+    return python
+
+
+def run_builder(python, arguments, out, *more):
+    command = [python, HERE / "build_models.py", "--out", out, "--cpu", arguments.cpu]
+    command += ["--exec-mode", arguments.exec_mode, "--models", *arguments.models, *more]
+    command += [flag for flag in ("--small", "--text") if getattr(arguments, flag.strip("-"))]
+    # Without TVM_BACKTRACE, TVM hides where a Python exception came from.
+    settings = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "TVM_BACKTRACE": "1", "PYTHONHASHSEED": "0"}
+    subprocess.run([*fixed_addresses(), *command], check=True, env=os.environ | settings)
+
+
+def fixed_addresses():
+    """Command prefix that turns address randomisation off: TVM orders some things by address, which shows in the code.
+
+    Containers may forbid it; the artefacts are then as good, but not the same byte for byte.
+    """
+    prefix = ["setarch", "-R"]
+    usable = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    return prefix if usable else []
+
+
+def main():
+    arguments = parse_arguments()
+    results = arguments.out or arguments.cache / arguments.exec_mode
+    for release in RELEASES if arguments.tvm == "all" else [arguments.tvm]:
+        python = environment_for(release, arguments.cache)
+        print(f"TVM {release}: {results / release}", flush=True)
+        if not arguments.check:
+            run_builder(python, arguments, results / release)
+        # In a process that did not build them: what was exported has to stand alone.
+        run_builder(python, arguments, results / release, "--check")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"failed: {' '.join(map(str, error.cmd))}")

@@ -1,0 +1,34 @@
+"""Functions that the artefacts `packed` and `kernels` call by name, and that the host has to provide.
+
+Whoever runs these artefacts without TVM registers functions of the same names that do the same.
+"""
+
+import tvm
+
+DESCRIPTIONS = {
+    "opdyno.test.scale": "(tensor x, int k, str, str, dtype, shape) → a new tensor x * k; the rest is ignored",
+    "opdyno.test.add": "(int a, int b) → int a + b",
+    "opdyno.test.double": "(tensor x) → None; doubles float32 x in place",
+    "opdyno.test.fail": "(anything) → error ValueError: refused on purpose",
+}
+
+
+def register():
+    def register_one(name):
+        return tvm.register_global_func(f"opdyno.test.{name}", override=True)
+
+    @register_one("scale")
+    def scale(x, k, *ignored):
+        return tvm.runtime.tensor(x.numpy() * x.numpy().dtype.type(k))
+
+    @register_one("add")
+    def add(a, b):
+        return a + b
+
+    @register_one("double")
+    def double(x):
+        x.copyfrom(x.numpy() * 2)
+
+    @register_one("fail")
+    def fail(*ignored):
+        raise ValueError("refused on purpose")

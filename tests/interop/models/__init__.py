@@ -1,0 +1,16 @@
+"""The models that become test artefacts. Each module of this package offers MODELS, a list of Model."""
+
+from . import calls, control, kernels, networks, scaling, shapes, values
+from .common import Case, Model
+
+ALL_MODELS: list[Model] = [
+    *networks.MODELS,
+    *control.MODELS,
+    *shapes.MODELS,
+    *calls.MODELS,
+    *values.MODELS,
+    *kernels.MODELS,
+    *scaling.MODELS,
+]
+
+__all__ = ["ALL_MODELS", "Case", "Model"]
