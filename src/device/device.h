@@ -16,6 +16,8 @@ class DeviceBackend {
   virtual Value attr(int32_t id, opd_device_attr attr) = 0;
   virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null without memory
   virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
+  // Whether a returned block may be kept for the next request; false once the source it came from was replaced.
+  virtual bool keeps(const void *data) noexcept { (void)data; return true; }
   // Compact bytes between this kind and itself or the host, finished on return.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) = 0;
   virtual void sync(int32_t id) = 0;
@@ -24,11 +26,15 @@ class DeviceBackend {
 void register_device(int32_t device_type, DeviceBackend &backend);
 DeviceBackend *find_device(DLDevice device);   // null: no such kind in this build, or no such id
 DeviceBackend &device_backend(DLDevice device);  // throws OPD_UNSUPPORTED that lists what there is
+Value device_attr(DLDevice device, opd_device_attr attr);  // an absent device answers OPD_ATTR_EXIST; throws for others
 
 inline constexpr size_t kAlignment = 64;  // what compiled kernels assume of tensor data
 inline constexpr DLDevice kHost = {kDLCPU, 0};
 
 Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
 void copy_tensor(const DLTensor &from, const DLTensor &to);  // any strides; throws if shape or dtype differ
+// Between a contiguous tensor and host memory of exactly its size.
+void copy_from_bytes(const DLTensor &to, const void *data, size_t size);
+void copy_to_bytes(const DLTensor &from, void *data, size_t size);
 
 }  // namespace opd

@@ -2,8 +2,10 @@
 //
 // A launch without a task count takes the workers that are idle, at least its caller, and tells the kernel how many
 // tasks there are. A launch with an explicit count runs as a gang: all its tasks at once, so that they may meet at a
-// barrier. A launch from inside a task runs serially. Workers spin briefly, then sleep. After fork() the child starts
-// with a new pool.
+// barrier; threads beyond the pool's size are started for it where needed, and kept. A launch from inside a task runs
+// serially, unless it has an explicit count, which gets a gang of its own. A task that fails lets nobody wait for it at
+// a barrier. Workers spin briefly, then sleep. After fork() the child starts with a new pool.
+// Cost: 6 ns for one task, 0.3 us for two on cores that wait actively, a few us more to wake a thread that sleeps.
 #pragma once
 #include <cstdint>
 

@@ -1,0 +1,33 @@
+#include "device/allocator.h"
+
+#include "device/device_memory.h"
+#include "value/value.h"
+
+namespace opd {
+
+Allocator &Allocator::of(DLDevice device, opd_allocator_kind kind) {
+  require(kind == OPD_ALLOCATOR_NAIVE || kind == OPD_ALLOCATOR_POOLED, "there is no allocator of kind ",
+          static_cast<int>(kind), "; use OPD_ALLOCATOR_NAIVE or OPD_ALLOCATOR_POOLED");
+  return DeviceMemory::of(device).allocator(kind);
+}
+
+int32_t Storage::type() {
+  static const int32_t index = register_type("opdyno.Storage");
+  return index;
+}
+
+Ref<Storage> Storage::make(DLDevice device, opd_allocator_kind kind, size_t bytes) {
+  Allocator &allocator = Allocator::of(device, kind);
+  auto storage = make_object<Storage>();
+  storage->data = allocator.allocate(bytes);
+  storage->size = bytes;
+  storage->device = device;
+  storage->allocator = &allocator;  // last: from here on the destructor gives the block back
+  return storage;
+}
+
+opd_memory_stats memory_stats(DLDevice device) { return DeviceMemory::of(device).stats(); }
+void reset_memory_peak(DLDevice device) { DeviceMemory::of(device).reset_peak(); }
+void trim_memory(DLDevice device) { DeviceMemory::of(device).trim(); }
+
+}  // namespace opd

@@ -1,0 +1,159 @@
+#include "device/cpu/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "base/thread_state.h"
+#include "device/cpu/spin.h"
+#include "device/cpu/worker_set.h"
+
+namespace opd {
+namespace {
+
+constexpr uint32_t kSpinNs = 50'000;
+constexpr int32_t kFailed = INT32_MAX;  // of a barrier's counter: that task ended with an error and comes no more
+
+struct alignas(64) Counter {
+  int32_t value = 0;
+  std::atomic_ref<int32_t> ref() { return std::atomic_ref<int32_t>(value); }
+};
+static_assert(sizeof(Counter) == 64);
+
+Counter *counters_of(const ParallelGroup &group) { return static_cast<Counter *>(group.sync); }
+
+// Barrier counters: on the stack for the usual number of tasks.
+class Counters {
+ public:
+  explicit Counters(int32_t count) {
+    if (static_cast<size_t>(count) > few_.size()) many_ = std::make_unique<Counter[]>(static_cast<size_t>(count));
+  }
+  void *get() { return many_ ? many_.get() : few_.data(); }
+
+ private:
+  std::array<Counter, 8> few_;
+  std::unique_ptr<Counter[]> many_;
+};
+
+// One error that tells those of all tasks. Tasks that only stopped because another had failed are left out.
+class Errors {
+ public:
+  void add(int32_t task_id, Ref<Error> error) {
+    if (!error) return;
+    const bool secondary = error->code == OPD_CANCELLED;
+    if (first_ && secondary && !only_secondary_) return;
+    if (!first_ || (only_secondary_ && !secondary)) first_ = error, text_.clear(), count_ = 0;
+    only_secondary_ = secondary;
+    if (++count_ > kMost) return;
+    text_ += concat(text_.empty() ? "" : "; ", "Task ", task_id, ": ", error->message);
+  }
+  Ref<Error> gather() {
+    if (!first_) return nullptr;
+    if (count_ > kMost) text_ += concat("; and ", count_ - kMost, " more tasks failed");
+    auto error = make_object<Error>(first_->code, first_->kind, std::move(text_));
+    error->set_cause(std::move(first_));
+    return error;
+  }
+
+ private:
+  static constexpr int kMost = 8;
+  Ref<Error> first_;
+  bool only_secondary_ = false;
+  int count_ = 0;
+  std::string text_;
+};
+
+Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
+  const auto count = static_cast<int32_t>(team.size());
+  for (int32_t i = 0; i < count; ++i) team[static_cast<size_t>(i)]->give_task(launch, i + 1);
+  Ref<Error> own = run_task(launch, 0);
+  bool forked = false;
+  for (Worker *worker : team) forked = !worker->await_end(launch) || forked;
+  if (forked)
+    return make_error(OPD_FAILED_PRECONDITION,
+                      "the process forked inside of a parallel region; its other tasks are in the parent");
+  Errors errors;
+  errors.add(0, std::move(own));
+  for (int32_t i = 0; i < count; ++i) errors.add(i + 1, team[static_cast<size_t>(i)]->take_error());
+  return errors.gather();
+}
+
+Ref<Error> run_alone(ParallelTask task, void *data) {
+  Counter counter;
+  Launch launch{task, data, {&counter, 1}, 0, 0};
+  return run_task(launch, 0);
+}
+
+Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
+  if (num_task < 0 || num_task > WorkerSet::kMaxTasks)
+    fail(OPD_OUT_OF_RANGE, "a parallel launch can have 1 to ", WorkerSet::kMaxTasks,
+         " tasks, or 0 for as many as are free, but was given ", num_task);
+  const bool gang = num_task > 0;
+  const int32_t most = gang ? num_task : thread_state().parallel_depth > 0 ? 1 : thread_count();
+  if (most == 1) return run_alone(task, data);
+
+  auto &set = WorkerSet::get();
+  Worker *places[WorkerSet::kMaxTasks];
+  std::span<Worker *> team(places, static_cast<size_t>(most - 1));
+  if (gang) set.take_gang(team);
+  else team = team.first(set.take_shared(most - 1, team));
+  if (team.empty()) return run_alone(task, data);
+
+  const auto count = static_cast<int32_t>(team.size()) + 1;
+  Launch launch{task, data, {nullptr, count}, count <= set.processors() ? kSpinNs : 0, set.generation()};
+  struct Return {
+    WorkerSet &set;
+    std::span<Worker *> team;
+    const Launch &launch;
+    ~Return() { set.give_back(team, launch); }
+  } give_back{set, team, launch};
+  Counters counters(count);
+  launch.group.sync = counters.get();
+  return run_team(launch, team);
+}
+
+}  // namespace
+
+Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
+  ++thread_state().parallel_depth;
+  Ref<Error> error;
+  try {
+    if (launch.task(task_id, &launch.group, launch.data) != 0) error = take_raised();
+  } catch (...) {
+    error = current_error();
+  }
+  --thread_state().parallel_depth;
+  if (error) counters_of(launch.group)[task_id].ref().store(kFailed, std::memory_order_release);
+  return error;
+}
+
+int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept {
+  try {
+    Ref<Error> error = launch_tasks(task, data, num_task);
+    if (!error) [[likely]] return 0;
+    set_raised(std::move(error));
+  } catch (...) {
+    set_raised(current_error());
+  }
+  return -1;
+}
+
+int parallel_barrier(int task_id, ParallelGroup *group) noexcept {
+  Counter *counters = counters_of(*group);
+  const int32_t round = counters[task_id].ref().fetch_add(1, std::memory_order_acq_rel) + 1;
+  const uint32_t spin_ns = group->num_task <= WorkerSet::get().processors() ? kSpinNs : 0;
+  for (int32_t other = 0; other < group->num_task; ++other) {
+    if (other == task_id) continue;
+    int32_t seen = 0;
+    const auto arrived = [&] { return (seen = counters[other].ref().load(std::memory_order_acquire)) >= round; };
+    while (!spin_for(spin_ns, arrived)) sched_yield();
+    if (seen != kFailed) continue;
+    set_raised(make_error(OPD_CANCELLED, concat("task ", other, " failed before the barrier")));
+    return -1;
+  }
+  return 0;
+}
+
+}  // namespace opd

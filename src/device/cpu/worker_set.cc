@@ -1,0 +1,162 @@
+#include "device/cpu/worker_set.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <bit>
+#include <memory>
+
+#include "base/thread_state.h"
+#include "device/cpu/spin.h"
+#include "device/fork_mutex.h"
+#include "device/machine.h"
+
+namespace opd {
+namespace {
+
+constexpr uint32_t kIdleSpinNs = 50'000;  // a little longer than kernels of one program are apart
+
+ForkMutex &start_guard() {
+  static auto *guard = new ForkMutex(3);
+  return *guard;
+}
+
+void *run_worker(void *worker) {
+  static_cast<Worker *>(worker)->run();
+  return nullptr;
+}
+
+}  // namespace
+
+// ---- one worker
+
+void Worker::give_task(const Launch &launch, int32_t task_id) {
+  launch_ = launch;
+  task_id_ = task_id;
+  if (state_.exchange(kWork, std::memory_order_acq_rel) == kAsleep) state_.notify_all();
+}
+
+bool Worker::await_end(const Launch &launch) {
+  const auto ended = [&] { return state_.load(std::memory_order_acquire) < kWork; };
+  while (!spin_for(launch.spin_ns, ended)) {
+    if (launch.generation != WorkerSet::get().generation()) return false;
+    int at_work = kWork;
+    if (state_.compare_exchange_strong(at_work, kAwaited, std::memory_order_acq_rel) || at_work == kAwaited)
+      state_.wait(kAwaited, std::memory_order_acquire);
+  }
+  return true;
+}
+
+void Worker::await_work(uint32_t spin_ns) {
+  const auto given = [&] { return state_.load(std::memory_order_acquire) >= kWork; };
+  while (!spin_for(spin_ns, given)) {
+    int idle = kIdle;
+    if (state_.compare_exchange_strong(idle, kAsleep, std::memory_order_acq_rel) || idle == kAsleep)
+      state_.wait(kAsleep, std::memory_order_acquire);
+  }
+}
+
+void Worker::run() {
+  uint32_t spin_ns = kIdleSpinNs;
+  while (true) {
+    await_work(spin_ns);
+    spin_ns = launch_.spin_ns;
+    error_ = run_task(launch_, task_id_);
+    if (launch_.generation != WorkerSet::get().generation())
+      return;  // the task forked, and this is the child: nobody waits
+    if (state_.exchange(kIdle, std::memory_order_acq_rel) == kAwaited) state_.notify_all();
+  }
+}
+
+// ---- all of them
+
+WorkerSet &WorkerSet::get() {
+  static auto *set = [] {
+    start_guard();
+    auto *made = new WorkerSet;
+    pthread_atfork(nullptr, nullptr, [] { get().forget(); });
+    return made;
+  }();
+  return *set;
+}
+
+WorkerSet::WorkerSet() : processors_(usable_processors()) {}
+
+void WorkerSet::forget() noexcept {
+  for (auto &word : idle_) word.store(0, std::memory_order_relaxed);
+  pool_size_.store(0, std::memory_order_relaxed);
+  extra_ = 0;
+  generation_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Worker *WorkerSet::start(int32_t place) {
+  auto worker = std::make_unique<Worker>(place);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own threads
+  pthread_t thread;
+  const int failure = pthread_create(&thread, nullptr, &run_worker, worker.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failure) return nullptr;
+  pthread_setname_np(thread, "opdyno-worker");
+  pthread_detach(thread);
+  return workers_[place] = worker.release();
+}
+
+void WorkerSet::grow_pool(int32_t count) {
+  std::scoped_lock lock(start_guard());
+  for (int32_t size; (size = pool_size_.load(std::memory_order_relaxed)) < count;) {
+    if (!start(size)) return;  // fewer will do
+    pool_size_.store(size + 1, std::memory_order_release);
+    idle_[size / 64].fetch_or(uint64_t{1} << (size % 64), std::memory_order_release);
+  }
+}
+
+size_t WorkerSet::take_idle(int32_t end, std::span<Worker *> out) noexcept {
+  size_t taken = 0;
+  for (int32_t word = 0; word * 64 < end && taken < out.size(); ++word) {
+    const uint64_t share = end - word * 64 >= 64 ? ~uint64_t{0} : (uint64_t{1} << (end - word * 64)) - 1;
+    uint64_t idle = idle_[word].load(std::memory_order_relaxed), chosen;
+    do {
+      chosen = 0;
+      uint64_t rest = idle & share;
+      for (size_t n = out.size() - taken; n > 0 && rest; --n) {
+        chosen |= rest & (0 - rest);  // the lowest ones, which ran last and may still be awake
+        rest &= rest - 1;
+      }
+    } while (chosen && !idle_[word].compare_exchange_weak(idle, idle & ~chosen, std::memory_order_acquire,
+                                                          std::memory_order_relaxed));
+    for (; chosen; chosen &= chosen - 1) out[taken++] = workers_[word * 64 + std::countr_zero(chosen)];
+  }
+  return taken;
+}
+
+size_t WorkerSet::take_shared(int32_t share, std::span<Worker *> out) {
+  if (pool_size_.load(std::memory_order_acquire) < share) grow_pool(share);
+  return take_idle(share, out);
+}
+
+void WorkerSet::take_gang(std::span<Worker *> out) {
+  size_t taken = take_idle(kMaxWorkers, out);
+  if (taken == out.size()) return;
+  std::scoped_lock lock(start_guard());
+  for (; taken < out.size(); ++taken) {
+    Worker *worker = kMaxTasks + extra_ < kMaxWorkers ? start(kMaxTasks + extra_) : nullptr;
+    if (!worker) break;
+    ++extra_;
+    out[taken] = worker;
+  }
+  if (taken == out.size()) return;
+  for (Worker *worker : out.first(taken))
+    idle_[worker->place() / 64].fetch_or(uint64_t{1} << (worker->place() % 64), std::memory_order_release);
+  fail(OPD_OUT_OF_MEMORY, "cannot run ", out.size() + 1, " tasks at once: the system or the limit of ", kMaxWorkers,
+       " workers allows only ", taken + 1, " threads now");
+}
+
+void WorkerSet::give_back(std::span<Worker *const> workers, const Launch &launch) noexcept {
+  if (launch.generation != generation()) return;
+  for (const Worker *worker : workers)
+    idle_[worker->place() / 64].fetch_or(uint64_t{1} << (worker->place() % 64), std::memory_order_release);
+}
+
+}  // namespace opd

@@ -1,0 +1,83 @@
+#include "device/device.h"
+
+#include <array>
+#include <atomic>
+
+#include "device/allocator.h"
+#include "device/cpu/cpu_device.h"
+
+namespace opd {
+namespace {
+
+constexpr int32_t kMaxKinds = 64;  // DLPack 1.3 uses 18
+
+using Kinds = std::array<std::atomic<DeviceBackend *>, kMaxKinds>;
+Kinds &kinds() {
+  static auto *const table = [] {
+    auto *made = new Kinds{};  // never destroyed: storages may end while the process exits
+    (*made)[kDLCPU] = &cpu_backend();
+    return made;
+  }();
+  return *table;
+}
+
+bool exists(DeviceBackend &backend, int32_t id) { return backend.attr(id, OPD_ATTR_EXIST).view().u.int64 != 0; }
+
+std::string present_devices() {
+  constexpr int32_t kMost = 16;  // of a kind in a message
+  std::string list;
+  for (int32_t type = 0; type < kMaxKinds; ++type) {
+    DeviceBackend *backend = kinds()[static_cast<size_t>(type)].load(std::memory_order_acquire);
+    for (int32_t id = 0; backend && id < kMost && exists(*backend, id); ++id)
+      list += concat(list.empty() ? "" : ", ", device_kind_name(type), ":", id);
+  }
+  return list;
+}
+
+}  // namespace
+
+void register_device(int32_t device_type, DeviceBackend &backend) {
+  if (device_type < 0 || device_type >= kMaxKinds)
+    fail(OPD_OUT_OF_RANGE, "a kind of device must have a number from 0 to ", kMaxKinds - 1, ", but has ", device_type);
+  DeviceBackend *none = nullptr;
+  if (!kinds()[static_cast<size_t>(device_type)].compare_exchange_strong(none, &backend, std::memory_order_acq_rel))
+    fail(OPD_ALREADY_EXISTS, "devices of kind ", device_kind_name(device_type), " are registered already");
+}
+
+DeviceBackend *find_device(DLDevice device) {
+  if (device.device_type < 0 || device.device_type >= kMaxKinds) return nullptr;
+  DeviceBackend *backend = kinds()[static_cast<size_t>(device.device_type)].load(std::memory_order_acquire);
+  return backend && exists(*backend, device.device_id) ? backend : nullptr;
+}
+
+DeviceBackend &device_backend(DLDevice device) {
+  if (DeviceBackend *backend = find_device(device)) [[likely]] return *backend;
+  fail(OPD_UNSUPPORTED, "there is no device ", device_name(device), "; this process has ", present_devices());
+}
+
+Value device_attr(DLDevice device, opd_device_attr attr) {
+  if (attr == OPD_ATTR_EXIST) return Value(find_device(device) != nullptr);
+  return device_backend(device).attr(device.device_id, attr);
+}
+
+Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device) {
+  uint64_t count, bytes;
+  const auto text = [&] {
+    std::string out = dtype_name(dtype);
+    append_dims(out, dims);
+    return out;
+  };
+  // The low 15 bits count lanes; the sign marks scalable vectors, whose size only the machine knows.
+  if (static_cast<int16_t>(dtype.lanes) <= 0 || dtype.bits == 0)
+    fail(OPD_INVALID_ARGUMENT, "a tensor cannot have elements of dtype ", dtype_name(dtype));
+  if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count))
+    fail(OPD_INVALID_ARGUMENT, "a tensor cannot have the shape of ", text(),
+         ": a size is negative, or there are too many elements");
+  if (!data_bytes(count, dtype, bytes))
+    fail(OPD_OUT_OF_MEMORY, "the bytes of ", text(), " cannot be counted in 64 bits");
+  auto storage = Storage::make(device, OPD_ALLOCATOR_NAIVE, bytes);
+  void *data = storage->data;
+  return Tensor::make(dims, dtype, device, data, std::move(storage));
+}
+
+}  // namespace opd

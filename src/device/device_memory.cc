@@ -1,0 +1,89 @@
+#include "device/device_memory.h"
+
+#include <map>
+#include <utility>
+
+#include "device/fork_mutex.h"
+#include "device/pool.h"
+#include "device/workspace.h"
+
+namespace opd {
+namespace {
+
+std::atomic<uint32_t> trims{0};
+
+struct Table {
+  ForkMutex guard{0};
+  std::map<std::pair<int, int>, std::unique_ptr<DeviceMemory>> devices;
+};
+
+DeviceMemory &look_up(DLDevice device) {
+  static auto *table = new Table;  // never destroyed: storages may end while the process exits
+  const std::pair<int, int> key{device.device_type, device.device_id};
+  {
+    std::scoped_lock lock(table->guard);
+    if (const auto found = table->devices.find(key); found != table->devices.end()) return *found->second;
+  }
+  auto made = std::make_unique<DeviceMemory>(device, device_backend(device));
+  std::scoped_lock lock(table->guard);
+  return *table->devices.emplace(key, std::move(made)).first->second;  // another thread's, if it was faster
+}
+
+}  // namespace
+
+DeviceMemory &DeviceMemory::of(DLDevice device) {
+  if (same(device, kHost)) [[likely]] {
+    static DeviceMemory &host = look_up(kHost);
+    return host;
+  }
+  return look_up(device);
+}
+
+DeviceMemory::DeviceMemory(DLDevice device, DeviceBackend &backend)
+    : device_(device), backend_(backend), naive_(make_naive_allocator(*this)), pooled_(make_pooled_allocator(*this)) {}
+
+void *DeviceMemory::take(size_t size) {
+  void *data = backend_.allocate(device_.device_id, size, kAlignment);
+  if (!data) [[unlikely]] {
+    trim();
+    data = backend_.allocate(device_.device_id, size, kAlignment);
+    if (!data) return nullptr;
+  }
+  reserved_.fetch_add(size, std::memory_order_relaxed);
+  return data;
+}
+
+void DeviceMemory::give(void *data, size_t size) noexcept {
+  backend_.deallocate(device_.device_id, data, size, kAlignment);
+  reserved_.fetch_sub(size, std::memory_order_relaxed);
+}
+
+void DeviceMemory::count_request(size_t bytes, bool from_pool) noexcept {
+  const uint64_t live = live_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  requests_.fetch_add(1, std::memory_order_relaxed);
+  if (from_pool) hits_.fetch_add(1, std::memory_order_relaxed);
+  uint64_t peak = peak_.load(std::memory_order_relaxed);
+  while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {}
+}
+
+void DeviceMemory::fail_out_of_memory(size_t bytes) const {
+  const opd_memory_stats now = stats();
+  fail(OPD_OUT_OF_MEMORY, "cannot get ", bytes, " bytes on ", device_name(device_), ", where ", now.live_bytes,
+       " bytes are in use and ", now.reserved_bytes, " are reserved");
+}
+
+opd_memory_stats DeviceMemory::stats() const noexcept {
+  const auto read = [](const std::atomic<uint64_t> &number) { return number.load(std::memory_order_relaxed); };
+  return {sizeof(opd_memory_stats), 0, read(live_), read(peak_), read(reserved_), read(requests_), read(hits_)};
+}
+
+void DeviceMemory::trim() noexcept {
+  trims.fetch_add(1, std::memory_order_relaxed);
+  naive_->trim();
+  pooled_->trim();
+  trim_workspace();
+}
+
+uint32_t DeviceMemory::trim_count() noexcept { return trims.load(std::memory_order_relaxed); }
+
+}  // namespace opd

@@ -1,0 +1,47 @@
+// The memory of one device: blocks from its backend, the statistics, and the two allocators on top.
+// Cost: four relaxed atomic operations a request, a mutex for the pool.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "device/allocator.h"
+#include "device/device.h"
+
+namespace opd {
+
+class DeviceMemory {
+ public:
+  static DeviceMemory &of(DLDevice device);  // throws OPD_UNSUPPORTED; lives as long as the process
+  DeviceMemory(DLDevice device, DeviceBackend &backend);
+
+  Allocator &allocator(opd_allocator_kind kind) { return *(kind == OPD_ALLOCATOR_POOLED ? pooled_ : naive_); }
+
+  // A block from the backend; empties the pools and tries again before it gives up. `size` is a multiple of 64.
+  void *take(size_t size);  // null without memory
+  void give(void *data, size_t size) noexcept;
+  // Whether a returned block may serve again: not if the hooks that it came from were replaced.
+  bool keeps(const void *data) const noexcept { return backend_.keeps(data); }
+
+  void count_request(size_t bytes, bool from_pool) noexcept;
+  void count_return(size_t bytes) noexcept { live_.fetch_sub(bytes, std::memory_order_relaxed); }
+  [[noreturn]] void fail_out_of_memory(size_t bytes) const;
+
+  opd_memory_stats stats() const noexcept;
+  void reset_peak() noexcept { peak_.store(live_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+  void trim() noexcept;
+  // Rises with every trim, on any device: threads then let go of idle scratch memory at their next use of it.
+  static uint32_t trim_count() noexcept;
+
+ private:
+  const DLDevice device_;
+  DeviceBackend &backend_;
+  alignas(64) std::atomic<uint64_t> live_{0};
+  std::atomic<uint64_t> peak_{0}, reserved_{0}, requests_{0}, hits_{0};
+  std::unique_ptr<Allocator> naive_, pooled_;
+};
+
+// The greatest request that is passed on: what lies above cannot be a size, and rounding it up could wrap.
+inline constexpr size_t kMaxBlock = static_cast<size_t>(PTRDIFF_MAX) - 4096;
+inline size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+}  // namespace opd

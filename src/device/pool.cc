@@ -1,0 +1,115 @@
+#include "device/pool.h"
+
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+#include "device/fork_mutex.h"
+
+namespace opd {
+namespace {
+
+class NaiveAllocator final : public Allocator {
+ public:
+  explicit NaiveAllocator(DeviceMemory &memory) : memory_(memory) {}
+
+  void *allocate(size_t bytes) override {
+    void *data = bytes <= kMaxBlock ? memory_.take(block_size(bytes)) : nullptr;
+    if (!data) memory_.fail_out_of_memory(bytes);
+    memory_.count_request(bytes, false);
+    return data;
+  }
+  void deallocate(void *data, size_t bytes) noexcept override {
+    memory_.count_return(bytes);
+    memory_.give(data, block_size(bytes));
+  }
+  void trim() noexcept override {}
+
+ private:
+  static size_t block_size(size_t bytes) { return bytes == 0 ? 64 : round_up(bytes, 64); }
+  DeviceMemory &memory_;
+};
+
+class PooledAllocator final : public Allocator {
+ public:
+  explicit PooledAllocator(DeviceMemory &memory) : memory_(memory) {}
+
+  void *allocate(size_t bytes) override {
+    if (bytes > kMaxBlock) memory_.fail_out_of_memory(bytes);
+    const size_t size = pooled_size(bytes);
+    void *data = pop(size);
+    const bool hit = data != nullptr;
+    if (!hit) data = memory_.take(size);
+    if (!data) memory_.fail_out_of_memory(bytes);
+    memory_.count_request(bytes, hit);
+    return data;
+  }
+
+  void deallocate(void *data, size_t bytes) noexcept override {
+    memory_.count_return(bytes);
+    const size_t size = pooled_size(bytes);
+    if (!push(data, size)) memory_.give(data, size);
+  }
+
+  void trim() noexcept override {
+    std::array<Blocks, kSmall> small;
+    std::unordered_map<size_t, Blocks> large;
+    {
+      std::scoped_lock lock(guard_);
+      small.swap(small_);
+      large.swap(large_);
+    }
+    for (size_t i = 0; i < kSmall; ++i) give_all(small[i], (i + 1) * 64);
+    for (auto &[size, blocks] : large) give_all(blocks, size);
+  }
+
+ private:
+  using Blocks = std::vector<void *>;
+  static constexpr size_t kSmall = 4096 / 64;
+
+  void *pop(size_t size) {
+    std::scoped_lock lock(guard_);
+    Blocks *blocks = nullptr;
+    if (size <= 4096) {
+      blocks = &small_[size / 64 - 1];
+    } else if (const auto found = large_.find(size); found != large_.end()) {
+      blocks = &found->second;
+    }
+    if (!blocks || blocks->empty()) return nullptr;
+    void *data = blocks->back();  // the block returned last is the likeliest to be in a cache
+    blocks->pop_back();
+    return data;
+  }
+
+  bool push(void *data, size_t size) noexcept {
+    try {
+      std::scoped_lock lock(guard_);
+      // Asked under the lock: whoever replaces hooks empties the pool afterwards, so no block of theirs stays.
+      if (!memory_.keeps(data)) return false;
+      (size <= 4096 ? small_[size / 64 - 1] : large_[size]).push_back(data);
+      return true;
+    } catch (...) {
+      return false;  // no memory to remember it
+    }
+  }
+
+  void give_all(const Blocks &blocks, size_t size) noexcept {
+    for (void *data : blocks) memory_.give(data, size);
+  }
+
+  DeviceMemory &memory_;
+  ForkMutex guard_{1};
+  std::array<Blocks, kSmall> small_;
+  std::unordered_map<size_t, Blocks> large_;
+};
+
+}  // namespace
+
+std::unique_ptr<Allocator> make_naive_allocator(DeviceMemory &memory) {
+  return std::make_unique<NaiveAllocator>(memory);
+}
+std::unique_ptr<Allocator> make_pooled_allocator(DeviceMemory &memory) {
+  return std::make_unique<PooledAllocator>(memory);
+}
+
+}  // namespace opd

@@ -1,0 +1,126 @@
+#include "device/workspace.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/thread_state.h"
+#include "device/device_memory.h"
+
+namespace opd {
+namespace {
+
+// The scratch memory of one thread. Blocks that a kernel gave back stay for its next kernels.
+class Workspace {
+ public:
+  ~Workspace() {
+    for (const Block &block : used_) {  // a kernel that failed may have left some
+      block.memory->count_return(block.requested);
+      give(block);
+    }
+    for (const Block &block : idle_) give(block);
+  }
+
+  void *allocate(DeviceMemory &memory, size_t bytes) {
+    drop_trimmed();
+    if (bytes > kMaxBlock) return nullptr;
+    const size_t wanted = round_up(std::max<size_t>(bytes, 1), 4096);
+    if (used_.capacity() == used_.size()) used_.reserve(2 * used_.size() + 8);
+    if (idle_.capacity() <= used_.size() + idle_.size())
+      idle_.reserve(2 * idle_.capacity() + 8);  // so that free() need not
+    Block block{&memory, nullptr, wanted, bytes};
+    const bool hit = take_idle(block);
+    if (!hit) block.data = memory.take(wanted);
+    if (!block.data) return nullptr;
+    memory.count_request(bytes, hit);
+    used_.push_back(block);
+    return block.data;
+  }
+
+  bool free(const DeviceMemory &memory, void *data) noexcept {
+    drop_trimmed();
+    const auto found = std::find_if(used_.rbegin(), used_.rend(),
+                                    [&](const Block &b) { return b.data == data && b.memory == &memory; });
+    if (found == used_.rend()) return false;
+    const Block block = *found;
+    used_.erase(std::next(found).base());
+    block.memory->count_return(block.requested);
+    if (block.memory->keeps(data)) idle_.push_back(block);
+    else give(block);
+    return true;
+  }
+
+  void drop_trimmed() noexcept {
+    const uint32_t now = DeviceMemory::trim_count();
+    if (std::exchange(trim_count_, now) == now) [[likely]] return;
+    for (const Block &block : idle_) give(block);
+    idle_.clear();
+  }
+
+ private:
+  struct Block {
+    DeviceMemory *memory;
+    void *data;
+    size_t size, requested;
+  };
+
+  static void give(const Block &block) noexcept { block.memory->give(block.data, block.size); }
+
+  // The smallest idle block that is large enough. Without one, the largest idle block goes: a thread whose requests
+  // grow then keeps one block and not all that it ever had.
+  bool take_idle(Block &block) noexcept {
+    Block *best = nullptr, *largest = nullptr;
+    for (Block &candidate : idle_) {
+      if (candidate.memory != block.memory) continue;
+      if (!largest || candidate.size > largest->size) largest = &candidate;
+      if (candidate.size >= block.size && (!best || candidate.size < best->size)) best = &candidate;
+    }
+    if (best) block.data = best->data, block.size = best->size;
+    else if (largest) give(*largest);
+    if (Block *gone = best ? best : largest) {
+      *gone = idle_.back();
+      idle_.pop_back();
+    }
+    return best != nullptr;
+  }
+
+  std::vector<Block> used_, idle_;
+  uint32_t trim_count_ = DeviceMemory::trim_count();
+};
+
+void end_workspace(void *workspace) { std::unique_ptr<Workspace>(static_cast<Workspace *>(workspace)); }
+const bool kEnds = (free_workspace = &end_workspace, true);  // before any thread of ours can exit
+
+Workspace &workspace_of_thread() {
+  void *&slot = thread_state().workspace;
+  if (!slot) {
+    slot = std::make_unique<Workspace>().release();
+    clean_at_thread_exit();
+  }
+  return *static_cast<Workspace *>(slot);
+}
+
+}  // namespace
+
+void *allocate_workspace(DLDevice device, size_t bytes) noexcept {
+  try {
+    return workspace_of_thread().allocate(DeviceMemory::of(device), bytes);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+bool free_workspace_block(DLDevice device, void *data) noexcept {
+  try {
+    auto *workspace = static_cast<Workspace *>(thread_state().workspace);
+    return workspace && workspace->free(DeviceMemory::of(device), data);
+  } catch (...) {
+    return false;  // a device that does not exist
+  }
+}
+
+void trim_workspace() noexcept {
+  if (thread_state().workspace) static_cast<Workspace *>(thread_state().workspace)->drop_trimmed();
+}
+
+}  // namespace opd

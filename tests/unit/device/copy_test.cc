@@ -1,0 +1,125 @@
+// Copies that involve a device whose memory the host does not touch itself.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "device/device.h"
+
+namespace opd {
+namespace {
+
+// Host memory behind a device number; keeps a list of the transfers.
+struct RemoteDevice final : DeviceBackend {
+  struct Copy {
+    DLDevice from, to;
+    size_t bytes;
+  };
+  std::vector<Copy> copies;
+
+  Value attr(int32_t id, opd_device_attr attr) override { return attr == OPD_ATTR_EXIST ? Value(id == 0) : Value(); }
+  void *allocate(int32_t, size_t bytes, size_t alignment) override { return std::aligned_alloc(alignment, bytes); }
+  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { std::free(data); }
+  void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) override {
+    copies.push_back({from_device, to_device, bytes});
+    std::memcpy(to, from, bytes);
+  }
+  void sync(int32_t) override {}
+};
+
+constexpr DLDevice kFirst = {kDLMetal, 0}, kSecond = {kDLWebGPU, 0};
+RemoteDevice &remote(DLDevice device) {
+  static RemoteDevice *const devices[2] = {new RemoteDevice, new RemoteDevice};
+  static const bool registered =
+      (register_device(kDLMetal, *devices[0]), register_device(kDLWebGPU, *devices[1]), true);
+  (void)registered;
+  return *devices[device.device_type == kDLWebGPU];
+}
+
+Ref<Tensor> numbers(std::vector<int64_t> dims, DLDevice device) {
+  auto tensor = make_tensor(dims, {kDLInt, 32, 1}, device);
+  for (size_t i = 0; i < bytes_of(tensor->dl) / 4; ++i)
+    static_cast<int32_t *>(tensor->dl.data)[i] = static_cast<int32_t>(i);
+  remote(kFirst).copies.clear();
+  remote(kSecond).copies.clear();
+  return tensor;
+}
+std::vector<int32_t> content(const Tensor &tensor) {
+  const auto *data = static_cast<const int32_t *>(tensor.dl.data);
+  return {data, data + bytes_of(tensor.dl) / 4};
+}
+
+TEST(ACopyToADevice, IsOneTransferForContiguousTensors) {
+  remote(kFirst);
+  auto to = make_tensor(std::vector<int64_t>{2, 3}, {kDLInt, 32, 1}, kFirst);
+  auto from = numbers({2, 3}, kHost);
+  copy_tensor(from->dl, to->dl);
+  EXPECT_EQ(content(*to), content(*from));
+  ASSERT_EQ(remote(kFirst).copies.size(), 1u);
+  EXPECT_EQ(remote(kFirst).copies[0].bytes, 24u);
+  EXPECT_EQ(remote(kFirst).copies[0].from.device_type, kDLCPU);
+  EXPECT_EQ(remote(kFirst).copies[0].to.device_type, kDLMetal);
+}
+
+TEST(ACopyToADevice, IsATransferForEachRunOfStridedTensors) {
+  remote(kFirst);
+  auto to = make_tensor(std::vector<int64_t>{2, 2}, {kDLInt, 32, 1}, kFirst);
+  auto from = numbers({2, 3}, kHost);
+  DLTensor left = from->dl;  // the first two of three columns
+  int64_t dims[] = {2, 2};
+  left.shape = dims;
+  copy_tensor(left, to->dl);
+  EXPECT_EQ(content(*to), (std::vector<int32_t>{0, 1, 3, 4}));
+  ASSERT_EQ(remote(kFirst).copies.size(), 2u);  // one a row
+  EXPECT_EQ(remote(kFirst).copies[0].bytes, 8u);
+}
+
+TEST(ACopyBetweenKindsOfDevices, GoesOverTheHost) {
+  remote(kFirst);
+  auto to = make_tensor(std::vector<int64_t>{4}, {kDLInt, 32, 1}, kSecond);
+  auto from = numbers({4}, kFirst);
+  copy_tensor(from->dl, to->dl);
+  EXPECT_EQ(content(*to), content(*from));
+  ASSERT_EQ(remote(kFirst).copies.size(), 1u);
+  EXPECT_EQ(remote(kFirst).copies[0].to.device_type, kDLCPU);
+  ASSERT_EQ(remote(kSecond).copies.size(), 1u);
+  EXPECT_EQ(remote(kSecond).copies[0].from.device_type, kDLCPU);
+}
+
+TEST(ACopyOfBytes, GoesThroughTheDevice) {
+  remote(kFirst);
+  auto tensor = numbers({3}, kFirst);
+  int32_t out[3] = {};
+  const int32_t in[3] = {7, 8, 9};
+  copy_from_bytes(tensor->dl, in, sizeof in);
+  copy_to_bytes(tensor->dl, out, sizeof out);
+  EXPECT_EQ(std::memcmp(in, out, sizeof in), 0);
+  EXPECT_EQ(remote(kFirst).copies.size(), 2u);
+}
+
+TEST(PinnedMemory, IsCopiedAsTheHostsOwn) {
+  auto from = numbers({3}, kHost), to = numbers({3}, kHost);
+  to->dl.device = {kDLCUDAHost, 0};
+  std::memset(to->dl.data, 0, 12);
+  copy_tensor(from->dl, to->dl);
+  EXPECT_EQ(content(*to), content(*from));
+}
+
+TEST(AKindOfDevice, IsRegisteredOnceWithASmallNumber) {
+  EXPECT_THROW(register_device(kDLCPU, remote(kFirst)), Exception);
+  EXPECT_THROW(register_device(64, remote(kFirst)), Exception);
+  EXPECT_THROW(register_device(-1, remote(kFirst)), Exception);
+  EXPECT_EQ(find_device({kDLMetal, 1}), nullptr);
+  EXPECT_EQ(find_device(kFirst), &remote(kFirst));
+  try {
+    device_backend({kDLMetal, 1});
+    FAIL() << "no error";
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED);
+    EXPECT_EQ(e.error()->message, "there is no device metal:1; this process has cpu:0, metal:0, webgpu:0");
+  }
+}
+
+}  // namespace
+}  // namespace opd

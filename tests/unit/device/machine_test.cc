@@ -1,0 +1,120 @@
+// Control groups, read from a tree of files made for the test.
+#include "device/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "device/allocator.h"
+
+namespace opd {
+namespace {
+
+struct FakeRoot {
+  std::filesystem::path path;
+  FakeRoot() {
+    std::string name = (std::filesystem::temp_directory_path() / "opdyno.XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~FakeRoot() { std::filesystem::remove_all(path); }
+  void write(const std::string &file, const std::string &text) {
+    const auto full = path / file;
+    std::filesystem::create_directories(full.parent_path());
+    std::ofstream(full) << text;
+  }
+  CgroupLimits limits() const { return cgroup_limits(path.string()); }
+};
+
+constexpr const char *kUnified = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
+
+TEST(CgroupLimits, AreNoneWithoutControlGroups) {
+  FakeRoot root;
+  EXPECT_EQ(root.limits().memory_bytes, UINT64_MAX);
+  EXPECT_EQ(root.limits().memory_available, UINT64_MAX);
+  EXPECT_TRUE(std::isinf(root.limits().processors));
+}
+
+TEST(CgroupLimits, AreTheTightestOfAllEnclosingGroups) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "0::/system.slice/job.service/inner\n");
+  root.write("proc/self/mountinfo", kUnified);
+  const std::string top = "sys/fs/cgroup/system.slice";
+  root.write(top + "/memory.max", "1000000000\n");
+  root.write(top + "/memory.current", "900000000\n");
+  root.write(top + "/memory.stat", "anon 1\ninactive_file 300000000\n");
+  root.write(top + "/cpu.max", "max 100000\n");
+  root.write(top + "/job.service/memory.max", "2000000000\n");
+  root.write(top + "/job.service/memory.current", "100000000\n");
+  root.write(top + "/job.service/cpu.max", "150000 100000\n");
+  root.write(top + "/job.service/inner/memory.max", "max\n");
+  root.write(top + "/job.service/inner/cpu.max", "400000 100000\n");
+  const auto limits = root.limits();
+  EXPECT_EQ(limits.memory_bytes, 1'000'000'000u);
+  EXPECT_EQ(limits.memory_available, 400'000'000u);  // 1000 - (900 - 300) million
+  EXPECT_DOUBLE_EQ(limits.processors, 1.5);
+}
+
+TEST(CgroupLimits, AreReadFromVersion1) {
+  FakeRoot root;
+  root.write("proc/self/cgroup",
+             "4:memory:/docker/abc/job\n3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n");
+  // In a container the mount shows only its own group: the path of cgroup starts with the mount's root.
+  root.write("proc/self/mountinfo",
+             "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro master:1 - cgroup cgroup rw,memory\n"
+             "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu\\040x ro - cgroup cgroup rw,cpu,cpuacct\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000000\n");
+  root.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000000\n");
+  root.write("sys/fs/cgroup/memory/memory.stat", "inactive_file 7\ntotal_inactive_file 20000000\n");
+  root.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");  // how version 1 writes none
+  root.write("sys/fs/cgroup/cpu x/cpu.cfs_quota_us", "50000\n");
+  root.write("sys/fs/cgroup/cpu x/cpu.cfs_period_us", "100000\n");
+  const auto limits = root.limits();
+  EXPECT_EQ(limits.memory_bytes, 500'000'000u);
+  EXPECT_EQ(limits.memory_available, 420'000'000u);  // 500 - (100 - 20) million
+  EXPECT_DOUBLE_EQ(limits.processors, 0.5);
+}
+
+TEST(CgroupLimits, AreReadWhereBothVersionsAreMounted) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "2:cpu:/\n0::/\n");
+  root.write(
+      "proc/self/mountinfo",
+      "1 0 0:1 / /sys/fs/cgroup/unified rw - cgroup2 none rw\n2 0 0:2 / /sys/fs/cgroup/cpu rw - cgroup none rw,cpu\n");
+  root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  root.write("sys/fs/cgroup/unified/memory.max", "7000000\n");
+  EXPECT_TRUE(std::isinf(root.limits().processors));
+  EXPECT_EQ(root.limits().memory_bytes, 7'000'000u);
+}
+
+TEST(CgroupLimits, DoNotLeaveTheMountForGroupsOutsideOfTheNamespace) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "0::/../../other\n");
+  root.write("proc/self/mountinfo", kUnified);
+  root.write("sys/fs/cgroup/memory.max", "123456789\n");
+  root.write("other/memory.max", "5\n");
+  EXPECT_EQ(root.limits().memory_bytes, 123'456'789u);
+}
+
+TEST(CgroupLimits, IgnoreFilesThatMakeNoSense) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "nonsense\n0::/a\n:::\n\n");
+  root.write("proc/self/mountinfo", std::string("broken line\n - \n") + kUnified);
+  root.write("sys/fs/cgroup/a/memory.max", "lots\n");
+  root.write("sys/fs/cgroup/a/cpu.max", "100000 0\n");
+  EXPECT_EQ(root.limits().memory_bytes, UINT64_MAX);
+  EXPECT_TRUE(std::isinf(root.limits().processors));
+}
+
+TEST(TheMachine, HasProcessorsAndMemory) {
+  EXPECT_GE(allowed_processors(), usable_processors());
+  EXPECT_GE(usable_processors(), 1);
+  EXPECT_GT(usable_memory_bytes(), available_memory_bytes() / 2);
+  EXPECT_GT(available_memory_bytes(), 0u);
+  EXPECT_EQ(read_system_file("/proc/does-not-exist"), "");
+}
+
+}  // namespace
+}  // namespace opd

@@ -1,0 +1,309 @@
+// Launches, barriers, gangs, errors and fork() of the thread pool.
+#include "device/cpu/thread_pool.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <set>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/thread_state.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define OPD_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define OPD_TSAN 1
+#endif
+#endif
+
+namespace opd {
+namespace {
+
+using Body = std::function<int(int, ParallelGroup *)>;
+int run_body(int id, ParallelGroup *group, void *body) { return (*static_cast<const Body *>(body))(id, group); }
+int launch(int32_t num_task, Body body) { return parallel_launch(&run_body, &body, num_task); }
+
+struct ThreadCount {  // sets it for a test
+  explicit ThreadCount(int32_t count) { set_thread_count(count); }
+  ~ThreadCount() { set_thread_count(0); }
+};
+
+size_t threads_of_process() {
+  size_t lines = 0;
+  FILE *status = std::fopen("/proc/self/status", "r");
+  for (char line[256]; std::fgets(line, sizeof line, status);)
+    if (std::sscanf(line, "Threads: %zu", &lines) == 1) break;
+  std::fclose(status);
+  return lines;
+}
+
+// Must come first: it looks at the process before any launch.
+TEST(AThreadPool, StartsNoThreadForALaunchOfOneTask) {
+  ThreadCount one(1);
+  const size_t before = threads_of_process();
+  EXPECT_EQ(launch(0, [](int, ParallelGroup *group) { return group->num_task == 1 ? 0 : -1; }), 0);
+  EXPECT_EQ(launch(1, [](int, ParallelGroup *) { return 0; }), 0);
+  EXPECT_EQ(threads_of_process(), before);
+}
+
+TEST(AThreadPool, RunsEveryIdOnceAndTellsTheirNumber) {
+  ThreadCount four(4);
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> sum{0}, count{0}, told{0};
+    ASSERT_EQ(
+        launch(0, [&](int id, ParallelGroup *group) { return sum += 1 << id, ++count, told = group->num_task, 0; }), 0);
+    ASSERT_GE(told, 1);
+    ASSERT_LE(told, 4);
+    ASSERT_EQ(count, told);
+    ASSERT_EQ(sum, (1 << told) - 1);
+  }
+}
+
+TEST(AThreadPool, UsesAllIdleWorkersWhenNobodyElseLaunches) {
+  ThreadCount three(3);
+  std::atomic<int> told{0};
+  ASSERT_EQ(launch(0, [&](int, ParallelGroup *group) { return told = group->num_task, 0; }), 0);
+  EXPECT_EQ(told, 3);
+}
+
+TEST(AThreadPool, KeepsTaskZeroOnTheCaller) {
+  ThreadCount two(2);
+  std::thread::id runner;
+  launch(0, [&](int id, ParallelGroup *) { return id == 0 ? runner = std::this_thread::get_id(), 0 : 0; });
+  EXPECT_EQ(runner, std::this_thread::get_id());
+}
+
+TEST(AThreadPool, RunsANestedLaunchSerially) {
+  ThreadCount three(3);
+  std::atomic<int> inner{0};
+  std::atomic<bool> alone{true};
+  ASSERT_EQ(launch(0, [&](int, ParallelGroup *) {
+    const auto self = std::this_thread::get_id();
+    return launch(0, [&](int, ParallelGroup *group) {
+      alone = alone && group->num_task == 1 && std::this_thread::get_id() == self;
+      return ++inner, 0;
+    });
+  }), 0);
+  EXPECT_EQ(inner, 3);
+  EXPECT_TRUE(alone);
+  EXPECT_EQ(thread_state().parallel_depth, 0);
+}
+
+TEST(AThreadPool, RunsAnExplicitCountAsAGangThatMeetsAtBarriers) {
+  ThreadCount two(2);
+  for (const int tasks : {2, 3, 9, 40}) {
+    std::vector<std::atomic<int>> phase(static_cast<size_t>(tasks));
+    std::atomic<int> behind{0};
+    ASSERT_EQ(launch(tasks, [&](int id, ParallelGroup *group) {
+      for (int step = 1; step <= 5; ++step) {
+        phase[static_cast<size_t>(id)] = step;
+        if (parallel_barrier(id, group)) return -1;
+        for (auto &other : phase) behind += other < step;  // everybody has reached this step
+      }
+      return group->num_task == tasks ? 0 : -1;
+    }), 0);
+    EXPECT_EQ(behind, 0);
+  }
+}
+
+TEST(AThreadPool, LetsGangsOfSeveralCallersMeetTheirBarriers) {
+  ThreadCount two(2);
+  std::atomic<int> failures{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 20; ++round)
+        failures += launch(4, [](int id, ParallelGroup *group) {
+                      return parallel_barrier(id, group) | parallel_barrier(id, group);
+                    }) != 0;
+    });
+  for (auto &caller : callers) caller.join();
+  EXPECT_EQ(failures, 0);
+}
+
+TEST(AThreadPool, GivesANestedGangThreadsOfItsOwn) {
+  ThreadCount two(2);
+  std::atomic<int> inner{0};
+  ASSERT_EQ(launch(3, [&](int, ParallelGroup *) {
+    return launch(3, [&](int id, ParallelGroup *group) { return ++inner, parallel_barrier(id, group); });
+  }), 0);
+  EXPECT_EQ(inner, 9);
+}
+
+TEST(AThreadPool, SharesItsWorkersAmongCallers) {
+  ThreadCount three(3);
+  std::atomic<int> at_once{0}, most{0}, bad{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 100; ++round) {
+        std::atomic<int> ran{0}, told{0};
+        launch(0, [&](int, ParallelGroup *group) {
+          const int now = ++at_once;
+          for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {}
+          told = group->num_task;
+          ++ran;
+          --at_once;
+          return 0;
+        });
+        bad += ran != told;
+      }
+    });
+  for (auto &caller : callers) caller.join();
+  EXPECT_EQ(bad, 0);
+  EXPECT_LE(most, 4 + 2);  // four callers and the two workers that a count of three means
+}
+
+TEST(AThreadPool, GathersTheErrorsOfTasks) {
+  const int rc = launch(4, [](int id, ParallelGroup *) {
+    if (id % 2 == 0) return 0;
+    set_raised(make_error(OPD_OUT_OF_RANGE, concat("bad row ", id)));
+    return -1;
+  });
+  EXPECT_EQ(rc, -1);
+  const auto error = take_raised();
+  EXPECT_EQ(error->code, OPD_OUT_OF_RANGE);
+  EXPECT_EQ(error->message, "Task 1: bad row 1; Task 3: bad row 3");
+  ASSERT_NE(error->cause, nullptr);
+  EXPECT_EQ(static_cast<Error *>(error->cause)->message, "bad row 1");
+}
+
+TEST(AThreadPool, TellsHowManyMoreThanEightTasksFailed) {
+  EXPECT_EQ(
+      launch(12, [](int id, ParallelGroup *) { return set_raised(make_error(OPD_INTERNAL, concat("no ", id))), -1; }),
+      -1);
+  const std::string message = take_raised()->message;
+  EXPECT_TRUE(message.starts_with("Task 0: no 0; Task 1: no 1; ")) << message;
+  EXPECT_TRUE(message.ends_with("Task 7: no 7; and 4 more tasks failed")) << message;
+}
+
+TEST(AThreadPool, LeavesTheErrorOfASingleTaskAsItIs) {
+  EXPECT_EQ(launch(1, [](int, ParallelGroup *) { return set_raised(make_error(OPD_NOT_FOUND, "gone")), -1; }), -1);
+  EXPECT_EQ(take_raised()->message, "gone");
+}
+
+TEST(AThreadPool, TurnsAnExceptionOfATaskIntoItsError) {
+  EXPECT_EQ(launch(2, [](int id, ParallelGroup *) -> int { return id == 1 ? throw std::runtime_error("thrown") : 0; }),
+            -1);
+  EXPECT_EQ(take_raised()->message, "Task 1: thrown");
+}
+
+TEST(AThreadPool, DoesNotLetABarrierWaitForATaskThatFailed) {
+  EXPECT_EQ(launch(3, [](int id, ParallelGroup *group) {
+    if (id != 1) return parallel_barrier(id, group);
+    set_raised(make_error(OPD_CALL_FAILED, "broken"));
+    return -1;
+  }), -1);
+  EXPECT_EQ(take_raised()->message, "Task 1: broken");  // the others only stopped because of it
+}
+
+TEST(AThreadPool, RefusesCountsThatNoMachineHas) {
+  for (const int32_t count : {-1, 1025, INT32_MAX}) {
+    EXPECT_EQ(launch(count, [](int, ParallelGroup *) { return 0; }), -1);
+    EXPECT_EQ(take_raised()->code, OPD_OUT_OF_RANGE);
+  }
+}
+
+TEST(AThreadPool, RefusesThreadCountsOutsideOfItsRange) {
+  EXPECT_THROW(set_thread_count(-1), Exception);
+  EXPECT_THROW(set_thread_count(1025), Exception);
+  set_thread_count(1024);
+  EXPECT_EQ(thread_count(), 1024);
+  set_thread_count(0);
+  EXPECT_GE(thread_count(), 1);
+}
+
+TEST(AThreadPool, ReadsItsSizeFromTheEnvironmentInOrder) {
+  setenv("OMP_NUM_THREADS", "7,2", 1);
+  set_thread_count(0);
+  EXPECT_EQ(thread_count(), 7);
+  setenv("TVM_NUM_THREADS", "6", 1);
+  set_thread_count(0);
+  EXPECT_EQ(thread_count(), 6);
+  setenv("OPDYNO_NUM_THREADS", "many", 1);  // not a number: the next one counts
+  set_thread_count(0);
+  EXPECT_EQ(thread_count(), 6);
+  setenv("OPDYNO_NUM_THREADS", "5", 1);
+  set_thread_count(0);
+  EXPECT_EQ(thread_count(), 5);
+  for (const char *name : {"OPDYNO_NUM_THREADS", "TVM_NUM_THREADS", "OMP_NUM_THREADS"}) unsetenv(name);
+  set_thread_count(0);
+}
+
+TEST(AThreadPool, WakesWorkersThatSleep) {
+  ThreadCount two(2);
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // longer than they wait actively
+    std::atomic<int> ran{0};
+    ASSERT_EQ(launch(0, [&](int, ParallelGroup *) { return ++ran, 0; }), 0);
+    ASSERT_EQ(ran, 2);
+  }
+}
+
+TEST(AThreadPool, WaitsForTasksThatTakeLong) {
+  ThreadCount two(2);
+  std::atomic<bool> done{false};
+  launch(0, [&](int id, ParallelGroup *) {
+    if (id == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5)), done = true;
+    return 0;
+  });
+  EXPECT_TRUE(done);
+}
+
+#ifndef OPD_TSAN  // which allows no threads in a child of a process with threads
+int wait_for(pid_t child) {
+  for (int tries = 0; tries < 1000; ++tries, usleep(10'000)) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return -2;  // it hung
+}
+
+TEST(AThreadPool, StartsAnewInAForkedChild) {
+  ThreadCount three(3);
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop) launch(0, [](int, ParallelGroup *) { return 0; });
+  });
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::atomic<int> ran{0};
+      const int rc = launch(0, [&](int, ParallelGroup *) { return ++ran, 0; }) |
+                     launch(5, [&](int, ParallelGroup *) { return ++ran, 0; });
+      _exit(rc == 0 && ran == 3 + 5 ? 0 : 1);
+    }
+    EXPECT_EQ(wait_for(child), 0);
+  }
+  stop = true;
+  busy.join();
+}
+
+TEST(AThreadPool, DoesNotHangWhenATaskForks) {
+  ThreadCount two(2);
+  std::atomic<int> child_status{-3};
+  const int rc = launch(0, [&](int id, ParallelGroup *group) {
+    if (group->num_task != 2) return 0;
+    if (id == 1) return usleep(100'000), 0;  // still at work when the other one forks
+    const pid_t child = fork();
+    if (child != 0) child_status = wait_for(child);
+    return child == 0 ? 7 : 0;  // in the child, 7 comes from nowhere: the launch must end with an error by itself
+  });
+  if (child_status == -3) _exit(rc == -1 && take_raised()->code == OPD_FAILED_PRECONDITION ? 0 : 1);
+  EXPECT_EQ(rc, 0);
+  EXPECT_EQ(child_status, 0);
+}
+#endif
+
+}  // namespace
+}  // namespace opd

@@ -1,0 +1,94 @@
+// Scratch memory of kernels.
+#include "device/workspace.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "device/allocator.h"
+#include "device/device.h"
+
+namespace opd {
+namespace {
+
+constexpr DLDevice kAbsent = {kDLCUDA, 7};
+
+TEST(AWorkspace, GivesAlignedMemoryThatIsCountedAsLive) {
+  const auto before = memory_stats(kHost);
+  void *data = allocate_workspace(kHost, 10'000);
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+  std::memset(data, 1, 10'000);
+  EXPECT_EQ(memory_stats(kHost).live_bytes - before.live_bytes, 10'000u);
+  EXPECT_TRUE(free_workspace_block(kHost, data));
+  EXPECT_EQ(memory_stats(kHost).live_bytes, before.live_bytes);
+}
+
+TEST(AWorkspace, ReusesWhatAKernelGaveBack) {
+  void *a = allocate_workspace(kHost, 5000), *b = allocate_workspace(kHost, 20'000);
+  EXPECT_TRUE(free_workspace_block(kHost, b));
+  EXPECT_TRUE(free_workspace_block(kHost, a));
+  const auto before = memory_stats(kHost);
+  EXPECT_EQ(allocate_workspace(kHost, 6000), a);   // the smallest that fits
+  EXPECT_EQ(allocate_workspace(kHost, 6000), b);
+  EXPECT_EQ(memory_stats(kHost).pool_hit_count - before.pool_hit_count, 2u);
+  EXPECT_TRUE(free_workspace_block(kHost, a));     // in any order
+  EXPECT_TRUE(free_workspace_block(kHost, b));
+}
+
+TEST(AWorkspace, KeepsOneBlockForRequestsThatGrow) {
+  trim_memory(kHost);
+  const auto before = memory_stats(kHost).reserved_bytes;
+  for (size_t pages = 1; pages <= 50; ++pages) {
+    void *data = allocate_workspace(kHost, pages * 4096);
+    EXPECT_TRUE(free_workspace_block(kHost, data));
+  }
+  EXPECT_EQ(memory_stats(kHost).reserved_bytes - before, 50u * 4096);
+}
+
+TEST(AWorkspace, TellsThatAPointerIsNotItsOwn) {
+  int local = 0;
+  EXPECT_FALSE(free_workspace_block(kHost, &local));
+  EXPECT_FALSE(free_workspace_block(kHost, nullptr));
+  void *data = allocate_workspace(kHost, 1);
+  EXPECT_FALSE(free_workspace_block(kAbsent, data));
+  std::thread([&] { EXPECT_FALSE(free_workspace_block(kHost, data)); }).join();
+  EXPECT_TRUE(free_workspace_block(kHost, data));
+  EXPECT_FALSE(free_workspace_block(kHost, data));  // twice
+}
+
+TEST(AWorkspace, ReturnsNullWithoutMemoryOrDevice) {
+  EXPECT_EQ(allocate_workspace(kHost, SIZE_MAX), nullptr);
+  EXPECT_EQ(allocate_workspace(kHost, usable_memory_bytes() + 4096), nullptr);
+  EXPECT_EQ(allocate_workspace(kAbsent, 64), nullptr);
+}
+
+TEST(AWorkspace, EndsWithItsThread) {
+  trim_memory(kHost);
+  const auto before = memory_stats(kHost);
+  std::thread([&] {
+    void *returned = allocate_workspace(kHost, 30'000);
+    allocate_workspace(kHost, 70'000);  // as a kernel that fails leaves it
+    EXPECT_TRUE(free_workspace_block(kHost, returned));
+    EXPECT_GT(memory_stats(kHost).reserved_bytes, before.reserved_bytes);
+  }).join();
+  EXPECT_EQ(memory_stats(kHost).reserved_bytes, before.reserved_bytes);
+  EXPECT_EQ(memory_stats(kHost).live_bytes, before.live_bytes);
+}
+
+TEST(AWorkspace, LetsGoOfIdleBlocksAfterATrim) {
+  trim_memory(kHost);
+  const auto before = memory_stats(kHost).reserved_bytes;
+  void *kept = allocate_workspace(kHost, 4096), *idle = allocate_workspace(kHost, 4096);
+  EXPECT_TRUE(free_workspace_block(kHost, idle));
+  trim_memory(kHost);
+  EXPECT_EQ(memory_stats(kHost).reserved_bytes - before, 4096u);
+  EXPECT_TRUE(free_workspace_block(kHost, kept));
+  std::thread([] { trim_memory(kHost); }).join();      // another thread's trim is seen at the next use
+  EXPECT_FALSE(free_workspace_block(kHost, kept));
+  EXPECT_EQ(memory_stats(kHost).reserved_bytes, before);
+}
+
+}  // namespace
+}  // namespace opd
