@@ -1,0 +1,42 @@
+// C function pointers that call packed functions.
+// Cost of a call: libffi's frame and the conversions, about 50 ns; nothing is allocated without structs.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "value/function.h"
+
+namespace opd {
+
+class CallPlan;
+struct Signature;
+
+// Callable from any thread. A call that fails returns 0 and keeps the first error, since nothing can travel through C.
+struct Closure final : Object {
+  static int32_t type();  // "opdyno.Closure"
+
+  Closure(Ref<Function> function, const Signature &signature);
+  ~Closure();
+
+  void *pointer() const { return code_; }
+  Ref<Error> take_error();  // the first since the last request, or null
+
+ private:
+  struct Free { void operator()(void *memory) const; };
+
+  static void enter(void *cif, void *result, void **arguments, void *self) noexcept;
+  void invoke(void *result, void **arguments);
+  void keep_error(Ref<Error> error) noexcept;
+
+  Ref<Function> function_;
+  std::unique_ptr<CallPlan> plan_;
+  std::unique_ptr<void, Free> memory_;  // libffi's ffi_closure
+  void *code_ = nullptr;
+  std::mutex guard_;
+  Ref<Error> error_;
+};
+
+Ref<Closure> make_closure(Ref<Function> function, std::string_view signature);
+
+}  // namespace opd

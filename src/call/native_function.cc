@@ -1,0 +1,117 @@
+#include "call/native_function.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "call/call_plan.h"
+#include "call/convert.h"
+
+namespace opd {
+namespace {
+
+// Memory of one call: on the stack for the usual calls.
+class Memory {
+ public:
+  Memory(size_t count, size_t size) {
+    if (count > kFewPointers) pointers_ = std::make_unique<void *[]>(count);
+    if (size > kFewBytes) bytes_ = std::make_unique<Unit[]>(size / sizeof(Unit) + 1);
+  }
+  void **pointers() { return pointers_ ? pointers_.get() : few_pointers_; }
+  char *bytes() { return reinterpret_cast<char *>(bytes_ ? bytes_.get() : few_bytes_); }
+
+ private:
+  struct alignas(16) Unit {
+    char bytes[16];
+  };
+  static constexpr size_t kFewPointers = 16, kFewBytes = 512;
+
+  void *few_pointers_[kFewPointers];
+  Unit few_bytes_[kFewBytes / sizeof(Unit)];
+  std::unique_ptr<void *[]> pointers_;
+  std::unique_ptr<Unit[]> bytes_;
+};
+
+size_t align_up(size_t offset) {
+  return (offset + 15) / 16 * 16;
+}  // 16: the greatest alignment that a signature can ask for
+
+// The room for a value: libffi widens small results to a register.
+size_t room_for(const CLayout &layout) { return align_up(std::max(layout.ffi->size, sizeof(ffi_arg))); }
+
+struct NativeFunction final : Function {
+  void *pointer;
+  std::string name;
+  CallPlan plan;
+  Ref<Object> keep_alive;
+  size_t fixed_bytes = 0;  // result, arguments, texts
+
+  NativeFunction(void *p, const Signature &signature, std::string n, Ref<Object> k)
+      : Function(&run), pointer(p), name(std::move(n)), plan(signature), keep_alive(std::move(k)) {
+    fixed_bytes = room_for(plan.result());
+    for (const auto &argument : plan.arguments())
+      fixed_bytes += room_for(*argument) + align_up(text_count(*argument) * kShortText);
+  }
+
+  static int run(void *self, const View *args, int32_t num_args, View *result) {
+    try {
+      *result = static_cast<NativeFunction *>(self)->invoke(Args(args, static_cast<size_t>(num_args))).detach();
+      return 0;
+    } catch (...) {  // libffi has unwind tables, so also what a C++ function throws arrives here
+      set_raised(current_error());
+      return -1;
+    }
+  }
+
+  Value invoke(Args args) {
+    const size_t fixed = plan.arguments().size();
+    if (args.size() != fixed && !(plan.is_variadic() && args.size() > fixed)) fail_arity(args.size());
+    const size_t further = args.size() - fixed;
+    Memory memory(args.size(), fixed_bytes + further * (16 + align_up(kShortText)));
+    char *result = memory.bytes(), *next = result + room_for(plan.result());
+    const auto add = [&](const CLayout &layout, size_t i) {
+      char *texts = next + room_for(layout);
+      memory.pointers()[i] = next;
+      store(layout, args[i], next, texts, {name, i});
+      next += room_for(layout) + align_up(text_count(layout) * kShortText);
+    };
+    for (size_t i = 0; i < fixed; ++i) add(*plan.arguments()[i], i);
+    if (!plan.is_variadic()) {
+      ffi_call(&plan.cif(), FFI_FN(pointer), result, memory.pointers());
+    } else {
+      call_variadic(args, add, result, memory.pointers());
+    }
+    return load(plan.result(), result, false, {name, 0, nullptr, true});
+  }
+
+  template <class Add>
+  void call_variadic(Args args, Add add, char *result, void **pointers) {
+    std::vector<const CLayout *> further;
+    for (size_t i = plan.arguments().size(); i < args.size(); ++i) {
+      further.push_back(&variadic_layout(args[i], {name, i}));
+      add(*further.back(), i);
+    }
+    std::vector<ffi_type *> types;
+    ffi_cif cif;
+    plan.prepare_variadic(std::move(further), types, cif);
+    ffi_call(&cif, FFI_FN(pointer), result, pointers);
+  }
+
+  [[noreturn]] void fail_arity(size_t given) const {
+    const size_t fixed = plan.arguments().size();
+    fail_as("TypeError", OPD_INVALID_ARGUMENT, name, " takes ", plan.is_variadic() ? "at least " : "", fixed,
+            fixed == 1 ? " argument" : " arguments", ", but was given ", given);
+  }
+};
+
+}  // namespace
+
+Ref<Function> make_native_function(void *pointer, std::string_view signature, std::string name,
+                                   Ref<Object> keep_alive) {
+  require(pointer, "the C function ", name, " must not be NULL");
+  const Signature parsed = parse_signature(signature);
+  require(!contains(parsed.result, CKind::kTensor), "the signature \"", signature,
+          "\" cannot have a tensor in its result, for nothing would own it; use ptr");
+  return make_object<NativeFunction>(pointer, parsed, std::move(name), std::move(keep_alive));
+}
+
+}  // namespace opd
