@@ -1,0 +1,402 @@
+// Parameter files through the C API: files made by NumPy and TVM (tests/data/params/make.py), their round trips, damage.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/opdyno_test.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using opdyno::check;
+using opdyno::Tensor;
+using opdyno_test::expect_error;
+
+std::string read_bytes(const fs::path &path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+fs::path data_path(const std::string &name) { return fs::path(OPDYNO_TEST_DATA) / "params" / name; }
+std::string data_bytes(const std::string &name) {
+  const std::string bytes = read_bytes(data_path(name));
+  EXPECT_FALSE(bytes.empty()) << name;
+  return bytes;
+}
+
+std::vector<int64_t> shape_of(const Tensor &tensor) { return {tensor.view().shape, tensor.view().shape + tensor.view().ndim}; }
+
+// A tensor that holds 0, 1, 2 …
+template <class T>
+Tensor counting(std::vector<int64_t> shape, DLDataType dtype) {
+  Tensor tensor;
+  check(opd_tensor_create(shape.data(), static_cast<int32_t>(shape.size()), dtype, {kDLCPU, 0}, tensor.out()));
+  const size_t count = opd_tensor_bytes(tensor.get()) / sizeof(T);
+  for (size_t i = 0; i < count; ++i) tensor.data<T>()[i] = static_cast<T>(i);
+  return tensor;
+}
+
+struct Params : opdyno::Params {
+  Params() { check(opd_params_create(out())); }
+  explicit Params(const fs::path &path) { check(opd_params_load(path.c_str(), out())); }
+  explicit Params(const std::string &bytes) { check(opd_params_load_bytes(bytes.data(), bytes.size(), out())); }
+
+  Tensor operator[](const char *name) const { return get_tensor(name); }
+  void set(const char *name, const Tensor &tensor) { check(opd_params_set(get(), name, tensor.get())); }
+  void save(const fs::path &path) const { check(opd_params_save(get(), path.c_str())); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < opd_params_count(get()); ++i) out.push_back(opd_params_name(get(), i));
+    return out;
+  }
+  std::string bytes() const { return opdyno::text_of(opd_params_save_bytes, get()); }
+};
+
+opd_error *load_error(const std::string &bytes) {
+  opd_params *params = nullptr;
+  opd_error *error = opd_params_load_bytes(bytes.data(), bytes.size(), &params);
+  EXPECT_EQ(params != nullptr, error == nullptr);
+  opd_params_release(params);
+  return error;
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "opdyno-params-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  fs::path operator/(const std::string &name) const { return path_ / name; }
+  size_t num_files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator())); }
+
+ private:
+  fs::path path_;
+};
+
+struct Dtype {
+  const char *name;
+  DLDataType dtype;
+};
+constexpr Dtype kDtypes[] = {
+    {"bool", {kDLBool, 8, 1}},      {"int8", {kDLInt, 8, 1}},       {"int16", {kDLInt, 16, 1}},     {"int32", {kDLInt, 32, 1}},
+    {"int64", {kDLInt, 64, 1}},     {"uint8", {kDLUInt, 8, 1}},     {"uint16", {kDLUInt, 16, 1}},   {"uint32", {kDLUInt, 32, 1}},
+    {"uint64", {kDLUInt, 64, 1}},   {"float16", {kDLFloat, 16, 1}}, {"float32", {kDLFloat, 32, 1}}, {"float64", {kDLFloat, 64, 1}},
+    {"complex64", {kDLComplex, 64, 1}}, {"complex128", {kDLComplex, 128, 1}},
+};
+
+double element(const Tensor &tensor, size_t i) {
+  const DLDataType dtype = tensor.view().dtype;
+  const bool negative_possible = dtype.code == kDLInt;
+  switch (dtype.code) {
+    case kDLFloat:
+      if (dtype.bits == 64) return tensor.data<double>()[i];
+      if (dtype.bits == 32) return tensor.data<float>()[i];
+      // float16: 0 or normal numbers only in these tests
+      if (const uint16_t half = tensor.data<uint16_t>()[i]; half != 0) return std::ldexp((half & 0x3FF) + 1024, (half >> 10) - 25);
+      return 0;
+    case kDLComplex: return dtype.bits == 64 ? tensor.data<float>()[2 * i] : tensor.data<double>()[2 * i];
+    default:
+      uint64_t bits = 0;
+      std::memcpy(&bits, tensor.data<char>() + i * dtype.bits / 8, dtype.bits / 8);
+      return negative_possible ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
+  }
+}
+
+void expect_counting(const Tensor &tensor, DLDataType dtype, const std::vector<int64_t> &shape) {
+  const DLTensor &view = tensor.view();
+  EXPECT_EQ(shape_of(tensor), shape);
+  EXPECT_TRUE(view.dtype.code == dtype.code && view.dtype.bits == dtype.bits && view.dtype.lanes == 1);
+  EXPECT_EQ(view.device.device_type, kDLCPU);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(view.data) % 64, 0u);
+  EXPECT_TRUE(opd_tensor_is_contiguous(tensor.get()));
+  size_t count = 1;
+  for (const int64_t size : shape) count *= static_cast<size_t>(size);
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(element(tensor, i), static_cast<double>(dtype.code == kDLBool ? i % 2 : i));
+}
+
+// ---- reading what NumPy and TVM write
+
+TEST(Params, ReadsNumpyArrays) {
+  for (const char *name : {"f32.npy", "version2.npy", "version3.npy"}) {
+    const Params params(data_path(name));
+    ASSERT_EQ(params.names(), std::vector<std::string>{""}) << name;
+    expect_counting(params[""], {kDLFloat, 32, 1}, {2, 3});
+  }
+}
+
+TEST(Params, ReadsColumnMajorArraysAsRowMajorOnes) {
+  expect_counting(Params(data_path("fortran.npy"))[""], {kDLInt, 16, 1}, {2, 3, 4});
+  expect_counting(Params(data_path("deflated.npz"))["fortran"], {kDLFloat, 32, 1}, {2, 3});
+}
+
+TEST(Params, ReadsScalarsAndEmptyArrays) {
+  const Tensor scalar = Params(data_path("scalar.npy"))[""], empty = Params(data_path("empty.npy"))[""];
+  EXPECT_EQ(shape_of(scalar), std::vector<int64_t>{});
+  EXPECT_EQ(scalar.data<double>()[0], 2.5);
+  EXPECT_EQ(shape_of(empty), (std::vector<int64_t>{0, 3}));
+}
+
+TEST(Params, ReadsEveryDtypeOfAnNpz) {
+  const Params params(data_path("stored.npz"));
+  std::vector<std::string> names;
+  for (const auto &[name, dtype] : kDtypes) {
+    names.push_back(name);
+    expect_counting(params[name], dtype, {2, 3});
+  }
+  EXPECT_EQ(params.names(), names);
+}
+
+TEST(Params, ReadsDeflatedAndEmptyNpz) {
+  const Params params(data_path("deflated.npz"));
+  EXPECT_EQ(params.names(), (std::vector<std::string>{"zeros", "ümlaut", "fortran"}));
+  expect_counting(params["ümlaut"], {kDLInt, 64, 1}, {5});
+  const Tensor zeros = params["zeros"];
+  EXPECT_EQ(shape_of(zeros), (std::vector<int64_t>{100, 100}));
+  for (size_t i = 0; i < 10000; ++i) ASSERT_EQ(zeros.data<float>()[i], 0);
+  EXPECT_EQ(opd_params_count(Params(data_path("empty.npz")).get()), 0u);
+}
+
+TEST(Params, ReadsAndWritesTvmsParamDictByteForByte) {
+  const Params params(data_path("tvm.params"));
+  EXPECT_EQ(opd_params_count(params.get()), 15u);
+  for (const auto &[name, dtype] : kDtypes)
+    if (dtype.code != kDLComplex) expect_counting(params[name], dtype, {2, 3});
+  EXPECT_EQ(params["scalar"].data<double>()[0], 2.5);
+  EXPECT_EQ(shape_of(params["empty"]), (std::vector<int64_t>{0, 3}));
+  expect_counting(params["größe"], {kDLInt, 64, 1}, {5});
+  EXPECT_EQ(params.bytes(), data_bytes("tvm.params"));
+}
+
+// ---- round trips
+
+TEST(Params, SavesWhatItReads) {
+  const TemporaryFolder folder;
+  const Params original(data_path("stored.npz"));
+  for (const char *name : {"a.npz", "a.params", "a.bin", "a"}) {
+    original.save(folder / name);
+    const Params again(folder / name);
+    EXPECT_EQ(again.names(), original.names());
+    EXPECT_EQ(again.bytes(), original.bytes());
+  }
+  EXPECT_EQ(read_bytes(folder / "a").substr(0, 4), original.bytes().substr(0, 4));
+  EXPECT_EQ(read_bytes(folder / "a.npz").substr(0, 2), "PK");
+}
+
+TEST(Params, WritesNpyAsNumpyDoes) {
+  const TemporaryFolder folder;
+  for (const char *name : {"f32.npy", "scalar.npy", "empty.npy"}) {
+    Params(data_path(name)).save(folder / name);
+    EXPECT_EQ(read_bytes(folder / name), data_bytes(name)) << name;
+  }
+}
+
+TEST(Params, KeepsOrderAndReplacesInPlace) {
+  Params params;
+  params.set("b", counting<float>({2}, {kDLFloat, 32, 1}));
+  params.set("a", counting<float>({3}, {kDLFloat, 32, 1}));
+  const char *first = opd_params_name(params.get(), 0);
+  params.set("b", counting<float>({4}, {kDLFloat, 32, 1}));
+  params.set("", counting<float>({5}, {kDLFloat, 32, 1}));
+  EXPECT_EQ(params.names(), (std::vector<std::string>{"b", "a", ""}));
+  EXPECT_EQ(opd_params_name(params.get(), 0), first) << "a borrowed name moved";
+  EXPECT_EQ(opd_params_name(params.get(), 3), nullptr);
+  EXPECT_EQ(shape_of(params["b"]), std::vector<int64_t>{4});
+  EXPECT_EQ(Params(params.bytes()).names(), params.names());
+}
+
+TEST(Params, SharesTensorsWithItsUsers) {
+  Tensor kept;
+  {
+    Params params;
+    const Tensor tensor = counting<float>({2}, {kDLFloat, 32, 1});
+    params.set("w", tensor);
+    check(opd_params_get(params.get(), "w", kept.out()));
+    EXPECT_EQ(kept.view().data, tensor.view().data);
+  }
+  EXPECT_EQ(kept.data<float>()[1], 1);
+}
+
+TEST(Params, WritesStridedTensorsCompactly) {
+  static float matrix[] = {0, 2, 4, 1, 3, 5};  // column by column, 0 to 5 row by row
+  static int64_t shape[] = {3, 2}, strides[] = {1, 3};
+  static DLManagedTensor managed{{matrix, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 0}, nullptr, nullptr};
+  Tensor tensor;
+  check(opd_tensor_from_dlpack(&managed, tensor.out()));
+  Params params;
+  params.set("t", tensor);
+  expect_counting(Params(params.bytes())["t"], {kDLFloat, 32, 1}, {3, 2});
+  const TemporaryFolder folder;
+  params.save(folder / "t.npz");
+  expect_counting(Params(folder / "t.npz")["t"], {kDLFloat, 32, 1}, {3, 2});
+}
+
+TEST(Params, WritesFloatsThatNumpyLacksAsTheirBits) {
+  const TemporaryFolder folder;
+  const struct {
+    DLDataType from, to;
+  } cases[] = {{{kDLBfloat, 16, 1}, {kDLUInt, 16, 1}}, {{kDLFloat8_e4m3fn, 8, 1}, {kDLUInt, 8, 1}}};
+  for (const auto &[from, to] : cases) {
+    Params params;
+    params.set("x", from.bits == 16 ? counting<uint16_t>({3}, from) : counting<uint8_t>({3}, from));
+    params.save(folder / "x.npz");
+    expect_counting(Params(folder / "x.npz")["x"], to, {3});
+    const Tensor kept = Params(params.bytes())["x"];  // TVM's format keeps the dtype
+    EXPECT_EQ(kept.view().dtype.code, from.code);
+  }
+  for (const DLDataType dtype : {DLDataType{kDLInt, 4, 1}, DLDataType{kDLFloat, 32, 4}, DLDataType{kDLFloat4_e2m1fn, 4, 1}}) {
+    Params params;
+    params.set("x", counting<uint8_t>({2}, dtype));
+    expect_error(opd_params_save(params.get(), (folder / "y.npy").c_str()), OPD_UNSUPPORTED, "param dict");
+  }
+  EXPECT_EQ(folder.num_files(), 1u);
+}
+
+// ---- misuse
+
+TEST(Params, SaysWhatIsMissing) {
+  const Params params(data_path("stored.npz"));
+  Tensor none;
+  expect_error(opd_params_get(params.get(), "int63", none.out()), OPD_NOT_FOUND, "Did you mean int");
+  EXPECT_EQ(none.get(), nullptr);
+  opd_params *loaded = nullptr;
+  expect_error(opd_params_load("/nonexistent/weights.npz", &loaded), OPD_NOT_FOUND, "/nonexistent/weights.npz");
+  expect_error(opd_params_load(OPDYNO_TEST_DATA, &loaded), OPD_INVALID_ARGUMENT, "regular");
+  expect_error(opd_params_load(nullptr, &loaded), OPD_INVALID_ARGUMENT, "NULL");
+  expect_error(opd_params_set(params.get(), "x", nullptr), OPD_INVALID_ARGUMENT, "NULL");
+  expect_error(opd_params_save(params.get(), "/nonexistent/folder/x.npz"), OPD_NOT_FOUND, "/nonexistent/folder");
+  EXPECT_EQ(loaded, nullptr);
+}
+
+TEST(Params, LeavesTheOldFileWhenItCannotWriteTheNewOne) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "x.npy";
+  Params(data_path("f32.npy")).save(path);
+  expect_error(opd_params_save(Params(data_path("stored.npz")).get(), path.c_str()), OPD_INVALID_ARGUMENT, "exactly one");
+  EXPECT_EQ(read_bytes(path), data_bytes("f32.npy"));
+  EXPECT_EQ(folder.num_files(), 1u);
+}
+
+// ---- what is refused
+
+TEST(Params, RefusesWhatNoTensorCanHold) {
+  expect_error(load_error(data_bytes("big_endian.npy")), OPD_UNSUPPORTED, "big-endian");
+  expect_error(load_error(data_bytes("object.npy")), OPD_UNSUPPORTED, "Python objects");
+  expect_error(load_error(data_bytes("fields.npy")), OPD_UNSUPPORTED, "structured dtype at offset 20");
+  expect_error(load_error(data_bytes("text.npy")), OPD_UNSUPPORTED, "'<U2'");
+}
+
+std::string npy(const std::string &dict, const std::string &data = "", const std::string &version = std::string("\1\0", 2)) {
+  return "\x93NUMPY" + version + static_cast<char>(dict.size()) + '\0' + dict + data;
+}
+
+TEST(Params, GivesTheOffsetOfMalformedNpyHeaders) {
+  const std::string rest = "'fortran_order': False, 'shape': (2,), }", good = "{'descr': '|i1', " + rest;
+  check(load_error(npy(good, "ab")));
+  check(load_error(npy("{\"shape\":(2,),\"descr\":\"<i1\",\"fortran_order\":True}\n", "ab")));
+  const struct {
+    std::string bytes, part;
+  } cases[] = {  // the header begins at offset 10
+      {npy(""), "offset 10 lacks a '{'"},
+      {npy("{}"), "offset 10 lacks one of 'descr'"},
+      {npy("{'descr': '|i1', 'shape': (2,), }", "ab"), "lacks one of"},
+      {npy("{'descr': '|i1', 'descr': '|i1', " + rest, "ab"), "offset 27 repeats the key 'descr'"},
+      {npy("{'more': 1, " + rest, "ab"), "offset 11 has the unknown key 'more'"},
+      {npy("{'descr': 'i1', " + rest, "ab"), "offset 20 has the dtype 'i1'"},
+      {npy("{'descr': '|i1' " + rest, "ab"), "offset 26 lacks a '}'"},
+      {npy("{'descr': '|i1, }", "ab"), "offset 20 has a string without an end"},
+      {npy("{'descr': '|\\x69', " + rest, "ab"), "offset 20 has an escape"},
+      {npy(good + " x", "ab"), "offset 68 goes on after the dict"},
+      {npy("{'descr': '|i1', 'fortran_order': 0, 'shape': (2,), }", "ab"), "lacks True or False"},
+      {npy("{'descr': '|i1', 'fortran_order': False, 'shape': 2, }", "ab"), "lacks a '('"},
+      {npy("{'descr': '|i1', 'fortran_order': False, 'shape': (2), }", "ab"), "number in brackets"},
+      {npy("{'descr': '|i1', 'fortran_order': False, 'shape': (-2,), }", "ab"), "lacks a size"},
+      {npy("{'descr': '|i1', 'fortran_order': False, 'shape': (,), }", "ab"), "lacks a size"},
+      {npy("{'descr': '|i1', 'fortran_order': False, 'shape': (1 2), }", "ab"), "lacks a ','"},
+      {npy("{'descr': '|i1', 'fortran_order': False, 'shape': (9223372036854775808,), }", "ab"), "lacks a size"},
+      {npy("{'descr': '<i8', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "ab"), "exceeds 64 bits"},
+      {npy(good, "abc"), "takes 2 bytes, but 3 follow"},
+      {npy(good, "a"), "takes 2 bytes, but 1 follow"},
+  };
+  for (const auto &test : cases) expect_error(load_error(test.bytes), OPD_BAD_FORMAT, test.part);
+  expect_error(load_error(npy(good, "ab", std::string("\4\0", 2))), OPD_UNSUPPORTED, "version at offset 6 is 4.0");
+}
+
+TEST(Params, RefusesEveryTruncation) {
+  for (const char *name : {"f32.npy", "version2.npy", "fortran.npy", "scalar.npy", "empty.npy", "stored.npz", "deflated.npz", "empty.npz", "tvm.params"}) {
+    const std::string bytes = data_bytes(name);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      opd_error *error = load_error(bytes.substr(0, size));
+      EXPECT_EQ(opd_error_code(error), OPD_BAD_FORMAT) << name << " cut to " << size;
+      opd_error_release(error);
+    }
+  }
+}
+
+TEST(Params, SurvivesEveryFlippedBit) {
+  for (const char *name : {"f32.npy", "deflated.npz", "tvm.params"}) {
+    const std::string bytes = data_bytes(name);
+    for (size_t i = 0; i < bytes.size() * 8; ++i) {
+      std::string damaged = bytes;
+      damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ 1 << i % 8);
+      opd_error_release(load_error(damaged));
+    }
+  }
+}
+
+TEST(Params, RefusesTrailingBytesAndRepeatedNames) {
+  expect_error(load_error(data_bytes("tvm.params") + "x"), OPD_BAD_FORMAT, "offset 1371");
+  std::string twice = data_bytes("tvm.params");
+  twice.replace(twice.find("int16"), 5, "int32");
+  expect_error(load_error(twice), OPD_BAD_FORMAT, "twice");
+  std::string archive = data_bytes("stored.npz");
+  for (size_t at = 0; (at = archive.find("int16.npy", at)) != std::string::npos;) archive.replace(at, 9, "int32.npy");
+  expect_error(load_error(archive), OPD_BAD_FORMAT, "two entries");
+}
+
+// Sets the 4 bytes `at` bytes behind the last occurrence of a zip signature.
+void patch(std::string &archive, const char *signature, size_t at, uint32_t value) {
+  const size_t place = archive.rfind(signature);
+  ASSERT_NE(place, std::string::npos);
+  std::memcpy(&archive[place + at], &value, 4);
+}
+
+TEST(Params, RefusesArchivesThatClaimMoreThanTheyHold) {
+  for (const uint32_t claimed : {0x60000000u, 100u * 1032u * 100u, 152u + 1u}) {
+    std::string archive = data_bytes("deflated.npz");  // both headers of the last entry, "fortran"
+    patch(archive, "PK\1\2", 24, claimed);
+    opd_error *error = load_error(archive);
+    EXPECT_EQ(opd_error_code(error), OPD_BAD_FORMAT) << claimed << (error ? opd_error_message(error) : "");
+    opd_error_release(error);
+  }
+  std::string archive = data_bytes("stored.npz");
+  patch(archive, "PK\1\2", 20, 0x7FFFFFFF);  // packed size
+  expect_error(load_error(archive), OPD_BAD_FORMAT, "more bytes than the file");
+  archive = data_bytes("deflated.npz");
+  patch(archive, "PK\1\2", 16, 0x12345678);  // checksum
+  expect_error(load_error(archive), OPD_BAD_FORMAT, "zip directory at offset");
+  archive = data_bytes("stored.npz");
+  patch(archive, "PK\1\2", 8, 1);  // encrypted, stored
+  expect_error(load_error(archive), OPD_UNSUPPORTED, "encrypted");
+  archive = data_bytes("stored.npz");
+  patch(archive, "PK\1\2", 10, 12);  // bzip2
+  expect_error(load_error(archive), OPD_UNSUPPORTED, "method 12");
+}
+
+TEST(Params, RefusesUnknownContent) {
+  expect_error(load_error(""), OPD_BAD_FORMAT, "offset 0");
+  expect_error(load_error("some text that is long enough"), OPD_BAD_FORMAT, "neither to a TVM param dict nor to an .npy");
+  const std::string archive = data_bytes("stored.npz");
+  std::string other = archive;
+  for (size_t at = 0; (at = other.find("int16.npy", at)) != std::string::npos;) other.replace(at, 9, "int16.txt");
+  expect_error(load_error(other), OPD_BAD_FORMAT, "int16.txt");
+}
+
+}  // namespace
