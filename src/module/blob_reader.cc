@@ -1,0 +1,97 @@
+#include "module/blob_reader.h"
+
+#include <algorithm>
+
+#include "module/placeholder_module.h"
+
+namespace opd {
+namespace {
+
+constexpr uint64_t kMaxModules = 1024;
+constexpr uint64_t kMaxImports = 65536;
+
+std::vector<uint64_t> read_numbers(ByteReader &reader, const char *what, uint64_t limit) {
+  const auto count = reader.read_count(8, what);
+  if (count > limit) reader.bad(what, concat("counts ", count, " entries, more than ", limit));
+  std::vector<uint64_t> numbers(count);
+  for (auto &number : numbers) number = reader.read<uint64_t>(what);
+  return numbers;
+}
+
+// The tree is stored as rows of one list: module i imports children[starts[i]] up to children[starts[i + 1]].
+std::vector<EmbeddedModule> read_tree(ByteReader &reader) {
+  const auto starts = read_numbers(reader, "the import tree's rows", kMaxModules + 1);
+  if (starts.size() < 2 || starts[0] != 0) reader.bad("the import tree", "has no root");
+  const auto children = read_numbers(reader, "the import tree's entries", kMaxImports);
+  if (starts.back() != children.size() || !std::is_sorted(starts.begin(), starts.end()))
+    reader.bad("the import tree", "has rows that do not fit its entries");
+  std::vector<EmbeddedModule> modules(starts.size() - 1);
+  for (size_t i = 0; i < modules.size(); ++i)
+    for (uint64_t j = starts[i]; j < starts[i + 1]; ++j) {
+      if (children[j] >= modules.size()) reader.bad("the import tree", concat("lets module ", i, " import ", children[j], " of ", modules.size()));
+      modules[i].imports.push_back(children[j]);
+    }
+  return modules;
+}
+
+// Takes away modules that nobody imports, again and again: what is left then is a cycle.
+void refuse_cycles(const std::vector<EmbeddedModule> &modules, const ByteReader &reader) {
+  std::vector<size_t> importers(modules.size()), free;
+  for (const auto &module : modules)
+    for (const size_t i : module.imports) ++importers[i];
+  for (size_t i = 0; i < modules.size(); ++i)
+    if (importers[i] == 0) free.push_back(i);
+  size_t taken = 0;
+  while (!free.empty()) {
+    const size_t i = free.back();
+    free.pop_back();
+    ++taken;
+    for (const size_t j : modules[i].imports)
+      if (--importers[j] == 0) free.push_back(j);
+  }
+  if (taken < modules.size()) reader.bad("the import tree", "has a cycle");
+}
+
+}  // namespace
+
+std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name) {
+  const std::string what = name + ": embedded modules";
+  ByteReader whole(blob, what.c_str());
+  const auto size = whole.read<uint64_t>("their size");
+  ByteReader reader(whole.take(size, "their bytes"), what.c_str(), sizeof size);
+  auto modules = read_tree(reader);
+  refuse_cycles(modules, reader);
+  bool has_library = false;
+  for (auto &module : modules) {
+    module.kind = reader.read_string("the kind of a module");
+    if (module.kind == kLibraryEntry) {
+      if (std::exchange(has_library, true)) reader.bad("the kind of a module", "is \"_lib\" a second time");
+      continue;
+    }
+    if (module.kind.empty() || module.kind.size() > 256) reader.bad("the kind of a module", concat("has ", module.kind.size(), " bytes"));
+    const auto bytes = reader.read_count(1, "the size of a module");
+    module.bytes = reader.take(bytes, "the bytes of a module");
+  }
+  if (!reader.at_end()) reader.bad("the end of the modules", concat("is followed by ", reader.remaining(), " bytes"));
+  return modules;
+}
+
+Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name) {
+  const auto entries = read_embedded_modules(blob, name);
+  std::vector<Ref<Module>> modules;
+  for (const auto &entry : entries) {
+    if (entry.kind == kLibraryEntry) {
+      modules.push_back(library);
+    } else if (const auto loader = find_module_kind(entry.kind)) {
+      modules.push_back(loader(entry.bytes, name));
+      if (!modules.back()) fail(OPD_INTERNAL, "the loader of modules of kind ", entry.kind, " gave none");
+    } else {
+      modules.push_back(make_object<PlaceholderModule>(std::string(entry.kind), entry.bytes, name));
+    }
+  }
+  for (size_t i = 0; i < entries.size(); ++i)
+    for (const size_t j : entries[i].imports) modules[i]->add_import(modules[j]);
+  return modules.front();
+}
+
+}  // namespace opd

@@ -1,0 +1,68 @@
+#include "module/cache_folder.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include "base/file.h"
+
+namespace opd {
+namespace {
+
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string home_folder() {
+  if (const std::string home = environment("HOME"); home.starts_with('/')) return home;
+  char buffer[4096];
+  passwd entry{}, *found = nullptr;
+  return ::getpwuid_r(::geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found && found->pw_dir ? found->pw_dir : "";
+}
+
+// "" if the folder is there and ours alone, else why not.
+std::string make_private(const std::string &folder) {
+  for (size_t at = 1; at != std::string::npos;) {
+    at = folder.find('/', at);
+    const std::string part = folder.substr(0, at);
+    if (::mkdir(part.c_str(), 0700) && errno != EEXIST) {
+      char buffer[128];
+      return concat("cannot make ", part, ": ", ::strerror_r(errno, buffer, sizeof buffer));
+    }
+    if (at != std::string::npos) ++at;
+  }
+  struct stat info{};
+  if (::stat(folder.c_str(), &info) || !S_ISDIR(info.st_mode)) return concat(folder, " is not a folder");
+  if (info.st_uid != ::geteuid()) return concat(folder, " belongs to another user");
+  if (info.st_mode & (S_IWGRP | S_IWOTH)) return concat("others may write to ", folder, ": run chmod 700 on it");
+  return "";
+}
+
+}  // namespace
+
+std::string cache_folder(const std::string &wanted) {
+  const std::string chosen = wanted.empty() ? environment("OPDYNO_CACHE_DIR") : wanted;
+  if (!chosen.empty()) {
+    const std::string problem = make_private(chosen);
+    if (!problem.empty()) fail(OPD_IO, "the cache folder cannot be used: ", problem);
+    return chosen;
+  }
+  std::vector<std::string> usual;
+  if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) usual.push_back(xdg + "/opdyno");
+  if (const std::string home = home_folder(); !home.empty()) usual.push_back(home + "/.cache/opdyno");
+  usual.push_back(concat("/tmp/opdyno-", ::geteuid()));
+  std::string problems;
+  for (const auto &folder : usual) {
+    const std::string problem = make_private(folder);
+    if (problem.empty()) return folder;
+    problems += concat(problems.empty() ? "" : "; ", problem);
+  }
+  fail(OPD_IO, "no cache folder can be used: ", problems, "; set OPDYNO_CACHE_DIR");
+}
+
+}  // namespace opd

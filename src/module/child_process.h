@@ -1,0 +1,16 @@
+// Runs a program and waits for it: no shell, nothing of ours inherited but the environment.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace opd {
+
+struct ProcessResult {
+  bool succeeded;
+  std::string output;  // what it wrote to standard output and standard error
+};
+
+// `arguments[0]` is looked up in $PATH; OPD_NOT_FOUND if it is not there. The output goes through file `log`.
+ProcessResult run_program(const std::vector<std::string> &arguments, const std::string &log);
+
+}  // namespace opd

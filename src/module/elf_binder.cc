@@ -1,0 +1,206 @@
+#include "module/elf_binder.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+
+#include "base/file.h"
+#include "module/artefact.h"
+#include "module/cache_folder.h"
+#include "module/symbol_table.h"
+
+namespace opd {
+namespace {
+
+std::mutex in_place_guard;  // between asking whether a file is mapped and mapping it
+
+std::string loader_error(const std::string &name, const std::string &shown) {
+  const char *text = ::dlerror();
+  std::string message = text ? text : "unknown reason";
+  for (size_t at = 0; (at = message.find(name, at)) != std::string::npos; at += shown.size()) message.replace(at, name.size(), shown);
+  return message;
+}
+
+bool is_mapped(const std::string &path) {
+  void *handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle) ::dlclose(handle);
+  return handle != nullptr;
+}
+
+// dlopen() looks for a name without a slash elsewhere.
+std::string with_folder(const std::string &path) { return path.find('/') == std::string::npos ? "./" + path : path; }
+
+template <class T>
+std::string bytes_of(const T &value) { return {reinterpret_cast<const char *>(&value), sizeof value}; }
+
+// In the copy our symbols are absolute and hidden: the loader takes their values as they are, before any initialiser runs, and
+// looks for no other definition. Other loaders find them weak, so that they do not miss them, and patch() fills the slots.
+Elf64_Sym bound(Elf64_Sym symbol, void *address) {
+#if defined(__GLIBC__)
+  symbol.st_shndx = SHN_ABS;
+  symbol.st_value = reinterpret_cast<uintptr_t>(address);
+  symbol.st_other = static_cast<uint8_t>((symbol.st_other & ~3) | STV_HIDDEN);
+#else
+  (void)address;
+#endif
+  symbol.st_info = static_cast<uint8_t>(ELF64_ST_INFO(STB_WEAK, ELF64_ST_TYPE(symbol.st_info)));
+  return symbol;
+}
+
+std::vector<PrivateCopy::Edit> edits_of(const ElfFile &file) {
+  std::vector<PrivateCopy::Edit> edits;
+  for (const ElfSymbol &symbol : file.symbols()) {
+    void *address = symbol.is_defined() ? nullptr : provided_symbol(symbol.name);
+    if (!address) continue;
+    Elf64_Sym entry;
+    std::memcpy(&entry, file.bytes().data() + symbol.entry, sizeof entry);
+    edits.push_back({symbol.entry, bytes_of(bound(entry, address))});
+  }
+  // Without its soname, nobody who asks for the library by that name is given our copy.
+  constexpr int64_t kNoTag = 0x6000000d;  // of the range that loaders leave to operating systems
+  if (file.soname_entry()) edits.push_back({file.soname_entry(), bytes_of(kNoTag)});
+  return edits;
+}
+
+std::vector<std::string> folders_for_copies(const ModuleOptions &options) {
+  std::vector<std::string> folders;
+  const char *temporary = std::getenv("TMPDIR");
+  folders.push_back(cache_folder(options.cache_dir));
+  folders.push_back(temporary && *temporary ? temporary : "/tmp");
+  return folders;
+}
+
+}  // namespace
+
+ElfLibrary::ElfLibrary(const ElfFile &file, const std::string &path, const ModuleOptions &options) : code_(file.code()) {
+  try {
+    open(file, path, options);
+    link_map *map = nullptr;
+    if (::dlinfo(handle_, RTLD_DI_LINKMAP, &map)) fail(OPD_INTERNAL, loader_error("", ""));
+    base_ = reinterpret_cast<char *>(map->l_addr);
+    patch(file);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+ElfLibrary::~ElfLibrary() { close(); }
+
+void ElfLibrary::open(const ElfFile &file, const std::string &path, const ModuleOptions &options) {
+  const bool plain = !uses_tvm_names(file);  // nothing to fill in; and a second libc, say, would not work
+  if (plain && !path.empty()) return open_in_place(file, path, RTLD_NOW);
+  if (path.empty() || options.copy == OPD_COPY_ALWAYS) return open_copy(file, path, options);
+  std::scoped_lock lock(in_place_guard);
+  const bool shared = is_mapped(with_folder(path));
+  if (options.copy == OPD_COPY_WHEN_SHARED) {
+    if (shared) return open_copy(file, path, options);
+    try {
+      return open_in_place(file, path, RTLD_LAZY);
+    } catch (const Exception &) {
+      close();
+      return open_copy(file, path, options);  // its symbols must be there at once: then only a copy will do
+    }
+  }
+  if (shared)
+    fail(OPD_FAILED_PRECONDITION, path, " is mapped in this process already; loaded without a copy it would change under its other user");
+  for (const ElfSymbol &symbol : file.symbols())
+    if (symbol.is_needed() && symbol.name == "TVMFFIEnvModRegisterSystemLibSymbol")
+      fail(OPD_UNSUPPORTED, path, " calls ", symbol.name, " while it is being loaded, which needs a copy");
+  open_in_place(file, path, RTLD_LAZY);
+}
+
+void ElfLibrary::open_in_place(const ElfFile &file, const std::string &path, int flags) {
+  handle_ = ::dlopen(with_folder(path).c_str(), flags | RTLD_LOCAL);
+  if (!handle_)
+    fail(OPD_UNSUPPORTED, path, " cannot be loaded", flags == RTLD_LAZY ? " without a copy: " : ": ", loader_error(with_folder(path), path));
+  if (flags == RTLD_LAZY) require_resolved(file);
+}
+
+void ElfLibrary::open_copy(const ElfFile &file, const std::string &path, const ModuleOptions &options) {
+  open_siblings(file, path);
+  copy_ = PrivateCopy::in_memory(file.name());
+  if (!copy_.exists()) copy_ = PrivateCopy::on_disk(file.name(), folders_for_copies(options));
+  copy_.write(file.bytes(), edits_of(file));
+  handle_ = ::dlopen(copy_.path().c_str(), RTLD_NOW | RTLD_LOCAL);  // now: what is missing is told here, not in a call
+  copy_.loaded();
+  if (!handle_) fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: ", loader_error(copy_.path(), file.name()));
+}
+
+// A copy lies elsewhere, so $ORIGIN in its run path would miss the libraries beside the original.
+void ElfLibrary::open_siblings(const ElfFile &file, const std::string &path) {
+  const std::string_view run_path = file.run_path();
+  if (path.empty() || run_path.find("ORIGIN") == std::string_view::npos) return;
+  const std::string origin = with_folder(path).substr(0, with_folder(path).rfind('/'));
+  for (size_t begin = 0, end; begin <= run_path.size(); begin = end + 1) {
+    end = std::min(run_path.find(':', begin), run_path.size());
+    std::string folder(run_path.substr(begin, end - begin));
+    for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
+      if (const size_t at = folder.find(token); at != std::string::npos) folder.replace(at, token.size(), origin);
+    for (const std::string_view name : file.needed()) {
+      const std::string sibling = concat(folder, "/", name);
+      if (::access(sibling.c_str(), R_OK)) continue;
+      if (void *handle = ::dlopen(sibling.c_str(), RTLD_LAZY | RTLD_LOCAL)) siblings_.push_back(handle);
+    }
+  }
+}
+
+void ElfLibrary::require_resolved(const ElfFile &file) const {
+  for (const ElfSymbol &symbol : file.symbols()) {
+    if (!symbol.is_needed() || provided_symbol(symbol.name)) continue;
+    const std::string name(symbol.name);
+    if (!::dlsym(handle_, name.c_str()) && !::dlsym(RTLD_DEFAULT, name.c_str()))
+      fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: undefined symbol: ", name);
+  }
+}
+
+void ElfLibrary::patch(const ElfFile &file) {
+  const auto symbols = file.symbols();
+  for (const ElfRelocation &r : file.relocations()) {
+    if (r.kind != Relocates::kCall && r.kind != Relocates::kGot && r.kind != Relocates::kData) continue;
+    const ElfSymbol &symbol = symbols[r.symbol];
+    char *target = nullptr;
+    if (!symbol.is_defined()) target = static_cast<char *>(provided_symbol(symbol.name));
+    else if (is_own_tvm_name(symbol)) target = base_ + symbol.value;
+    if (target) write_slot(file, r.address, target + r.addend);
+  }
+}
+
+void ElfLibrary::write_slot(const ElfFile &file, uint64_t address, void *value) {
+  void **slot = reinterpret_cast<void **>(base_ + address);
+  if (__atomic_load_n(slot, __ATOMIC_RELAXED) == value) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto base = reinterpret_cast<uintptr_t>(base_), place = reinterpret_cast<uintptr_t>(slot);
+  const uintptr_t first = (base + file.relro().begin) & ~(page - 1), last = (base + file.relro().end) & ~(page - 1);
+  const bool read_only = place >= first && place < last;
+  void *start = reinterpret_cast<void *>(place & ~(page - 1));
+  const size_t size = (place & (page - 1)) + sizeof(void *) > page ? 2 * page : page;
+  if (read_only && ::mprotect(start, size, PROT_READ | PROT_WRITE)) fail_errno("cannot bind the symbols of", file.name(), errno);
+  __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+  if (read_only) ::mprotect(start, page, PROT_READ);
+}
+
+void *ElfLibrary::symbol(const char *name) const { return ::dlsym(handle_, name); }
+
+void *ElfLibrary::own_function(const char *name) const {
+  void *address = symbol(name);
+  const uint64_t place = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(base_);
+  return address && std::any_of(code_.begin(), code_.end(), [&](const AddressRange &r) { return r.contains(place); }) ? address : nullptr;
+}
+
+void ElfLibrary::close() noexcept {
+  if (handle_) ::dlclose(handle_);
+  for (void *sibling : siblings_) ::dlclose(sibling);
+  if (handle_ && copy_.exists() && is_mapped(copy_.path())) copy_.keep_forever();
+  copy_ = {};
+  handle_ = nullptr;
+  siblings_.clear();
+}
+
+}  // namespace opd

@@ -1,0 +1,115 @@
+// What the loader calls and obeys: initialisers and finalisers, the head of the global offset table, property notes.
+#include <algorithm>
+
+#include "module/elf_file.h"
+
+namespace opd {
+
+// Functions that run at load and unload.
+void ElfFile::check_calls() const {
+  for (const int64_t tag : {DT_INIT, DT_FINI})
+    if (const auto *entry = dynamic(tag)) check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, true);
+  check_call_array("the initialisers", DT_INIT_ARRAY, DT_INIT_ARRAYSZ);
+  check_call_array("the finalisers", DT_FINI_ARRAY, DT_FINI_ARRAYSZ);
+  const auto *got = dynamic(DT_PLTGOT);
+  if (!got || !dynamic(DT_JMPREL)) return;
+  const Bytes reserved = contents(got->value, 24);  // the loader writes words 1 and 2, and trusts word 1 if it is set
+  uint64_t words[3] = {};
+  if (reserved.empty() || !lies_in(got->value, 24, PF_W) || got->value % 8) bad(got->entry, "DT_PLTGOT lies outside writable data");
+  std::memcpy(words, reserved.data(), sizeof words);
+  if (words[1] || words[2]) bad(offset_of(got->value) + 8, "the global offset table is filled in already");
+  const auto next = std::lower_bound(relocated_.begin(), relocated_.end(), got->value + 1);
+  if (next != relocated_.end() && *next < got->value + 24) bad(got->entry, "a relocation changes the head of the global offset table");
+}
+
+void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) const {
+  const uint64_t bytes = dynamic_value(size);
+  if (bytes == 0) return;
+  const uint64_t first = table(address, bytes, what), start = dynamic_value(address);
+  if (bytes % 8 || start % 8) bad(dynamic(size)->entry, what, " take ", bytes, " bytes at address ", start);
+  auto word = std::lower_bound(relocated_.begin(), relocated_.end(), start);
+  for (uint64_t i = 0; i < bytes / 8; ++i, ++word) {
+    const uint64_t slot = start + 8 * i, offset = first + 8 * i;
+    if (word == relocated_.end() || *word != slot) bad(offset, what, " hold an entry ", i, " without a relocation");
+    uint64_t target = read<uint64_t>(offset, what);
+    if (target == 0) {
+      const auto found = std::find_if(relocations_.begin(), relocations_.end(), [&](const ElfRelocation &r) { return r.address == slot; });
+      if (found == relocations_.end()) bad(offset, what, " hold an empty entry ", i);
+      const ElfSymbol &symbol = symbols_[found->symbol];
+      if (found->symbol && !symbol.is_defined()) continue;  // of another library
+      target = static_cast<uint64_t>(found->addend) + (found->symbol ? symbol.value : 0);
+    }
+    check_entry_point(what, target, offset, false);
+  }
+}
+
+void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t offset, bool is_section_start) const {
+  if (!lies_in(address, 1, PF_X)) bad(offset, what, " at address ", address, " lies outside the code");
+#if defined(__aarch64__)
+  if (address % 4) bad(offset, what, " at address ", address, " is not aligned");
+#endif
+  const auto [begin, end] = unwound_function(address);
+  if (address > begin && address < end) bad(offset, what, " at address ", address, " lies inside a function");
+  const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
+  const auto starts = [&](const Elf64_Shdr &section) { return section.sh_flags & SHF_EXECINSTR && section.sh_addr == address; };
+  if (is_section_start && !sections_.empty() && end == 0 && std::none_of(sections_.begin(), sections_.end(), starts) &&
+      std::none_of(symbols_.begin(), symbols_.end(), is_symbol))
+    bad(offset, what, " at address ", address, " is not the start of a section or function");
+}
+
+// The function around an address by the table that unwinding searches; {0, 0} if it has none, or is of another form.
+AddressRange ElfFile::unwound_function(uint64_t address) const {
+  const Bytes table = contents(unwind_.begin, unwind_.end - unwind_.begin);
+  constexpr uint8_t kUsualForm[] = {1, 0x1b, 0x03, 0x3b};  // a sorted table of 4-byte offsets from its start
+  const auto word = [](Bytes bytes, uint64_t at) {
+    int32_t value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    return value;
+  };
+  if (table.size() < 12 || std::memcmp(table.data(), kUsualForm, sizeof kUsualForm)) return {};
+  const uint64_t count = static_cast<uint32_t>(word(table, 8));
+  if (count > (table.size() - 12) / 8) return {};
+  const auto start_of = [&](uint64_t i) { return unwind_.begin + static_cast<uint64_t>(int64_t{word(table, 12 + 8 * i)}); };
+  uint64_t low = 0, high = count;  // entries before `low` start at or before the address
+  while (low < high) {
+    const uint64_t middle = (low + high) / 2;
+    if (start_of(middle) <= address) low = middle + 1;
+    else high = middle;
+  }
+  if (low == 0) return {};
+  const uint64_t record = unwind_.begin + static_cast<uint64_t>(int64_t{word(table, 12 + 8 * (low - 1) + 4)});
+  const Bytes fde = contents(record, 16);  // length, common part, start relative to here, size
+  if (fde.empty() || record + 8 + static_cast<uint64_t>(int64_t{word(fde, 8)}) != start_of(low - 1)) return {};
+  const uint64_t begin = start_of(low - 1), end = begin + static_cast<uint32_t>(word(fde, 12));
+  return address < end ? AddressRange{begin, end} : AddressRange{};
+}
+
+void ElfFile::read_properties(const Elf64_Phdr &segment) {
+#if defined(__x86_64__)
+  constexpr uint32_t kIsaNeeded = 0xc0008002;  // GNU_PROPERTY_X86_ISA_1_NEEDED
+  if (segment.p_align != 8) return;             // property notes are
+  const Bytes note = bytes_.subspan(segment.p_offset, segment.p_filesz);
+  uint32_t head[3];  // sizes of name and content, type
+  for (size_t at = 0; note.size() - at >= 16;) {
+    std::memcpy(head, note.data() + at, sizeof head);
+    const uint64_t name = (uint64_t{head[0]} + 7) / 8 * 8 == 8 ? 4 : uint64_t{head[0]};
+    const uint64_t content = at + 12 + (name + 3) / 4 * 4;
+    if (content > note.size() || head[1] > note.size() - content) return;
+    if (head[2] == NT_GNU_PROPERTY_TYPE_0 && std::memcmp(note.data() + at + 12, "GNU", 4) == 0)
+      for (uint64_t p = content; p + 8 <= content + head[1];) {
+        uint32_t property[3] = {};  // type, size, value
+        std::memcpy(property, note.data() + p, 8);
+        if (property[1] > content + head[1] - p - 8) return;
+        if (property[1] == 4) std::memcpy(property + 2, note.data() + p + 8, 4);
+        if (property[0] == kIsaNeeded) needed_isa_ |= property[2];
+        p += 8 + (uint64_t{property[1]} + 7) / 8 * 8;
+      }
+    at = (content + head[1] + 7) / 8 * 8;
+    if (at > note.size()) return;
+  }
+#else
+  (void)segment;
+#endif
+}
+
+}  // namespace opd

@@ -1,0 +1,37 @@
+// The arguments that compiled kernels can take. A kernel reads any object that is not a tensor as if it were one, so it is
+// checked before the call. Cost: a compare per argument.
+#pragma once
+#include "value/function.h"
+
+namespace opd {
+
+// Whether a kernel reads every argument as what it is. Strings must become C strings first; objects must be tensors.
+inline bool check_kernel_args(const View *args, int32_t num_args) {
+  bool good = true;
+  for (int32_t i = 0; i < num_args; ++i) {
+    const int32_t type = args[i].type;
+    good &= (type < OPD_OBJECT && type != OPD_SMALL_STRING) || type == OPD_TENSOR;
+  }
+  return good;
+}
+
+// A function of a compiled library by tvm-ffi's convention. Who holds one may call `raw(nullptr, args, num_args, result)`
+// itself once check_kernel_args() said yes; as_kernel() tells.
+struct KernelFunction final : Function {
+  SafeCall raw;
+  Ref<Object> library;  // keeps the code mapped, and the module that the code looks functions up in
+  std::string name;
+
+  KernelFunction(SafeCall code, Ref<Object> keep_alive, std::string called)
+      : Function(&run), raw(code), library(std::move(keep_alive)), name(std::move(called)) {}
+  static int run(void *self, const View *args, int32_t num_args, View *result);
+
+ private:
+  int run_converted(const View *args, int32_t num_args, View *result) const;
+};
+
+inline KernelFunction *as_kernel(Function &function) {
+  return function.safe_call == &KernelFunction::run ? static_cast<KernelFunction *>(&function) : nullptr;
+}
+
+}  // namespace opd

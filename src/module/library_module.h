@@ -1,0 +1,47 @@
+// A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that it expects its loader to fill.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "module/elf_binder.h"
+#include "module/kernel_args.h"
+#include "module/module.h"
+
+namespace opd {
+
+class LibraryModule : public Module {
+ public:
+  // Use make(). `path` is "" for bytes from memory.
+  LibraryModule(const ElfFile &file, std::string path, const ModuleOptions &options);
+  static Ref<LibraryModule> make(const ElfFile &file, const std::string &path, const ModuleOptions &options);
+
+  const char *kind() const override { return "library"; }
+  Ref<Function> find(std::string_view name) override;
+  std::vector<std::string> list() override;
+  std::string file() const override { return path_; }
+  void describe(JsonWriter &json) override;
+  void *symbol(const char *name) override { return library_.symbol(name); }
+
+  // Modules embedded in the library: the whole of the blob's symbol, empty if it has none. Valid while the module lives.
+  Bytes embedded() const { return embedded_; }
+
+  // For the library's own code: a function of an imported module or of the registry, which the module then keeps. Throws.
+  Function *look_up(std::string_view name);
+
+ protected:
+  void fill_slots(const ElfFile &file);
+
+ private:
+  std::string path_, release_;
+  ElfLibrary library_;
+  std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
+  Bytes embedded_;
+  std::mutex looked_up_guard_;
+  std::map<std::string, Ref<Function>, std::less<>> looked_up_;
+};
+
+// The module that a library's code calls back with, as it was written to its slot; throws for anything else.
+LibraryModule &library_of_context(void *context);
+
+}  // namespace opd

@@ -1,0 +1,116 @@
+#include "module/module.h"
+
+#include <algorithm>
+#include <map>
+#include <shared_mutex>
+#include <unordered_set>
+
+#include "module/loader.h"
+#include "module/placeholder_module.h"
+
+namespace opd {
+namespace {
+
+struct Kinds {
+  std::shared_mutex guard;
+  std::map<std::string, BytesLoader, std::less<>> loaders;
+  std::map<uint64_t, std::string> magics;
+};
+Kinds &kinds() {
+  static auto *instance = new Kinds;  // never destroyed: modules may be loaded while the process exits
+  return *instance;
+}
+
+std::mutex &imports_guard() {
+  static auto *guard = new std::mutex;  // one for all: a cycle may close through two modules that are changed at once
+  return *guard;
+}
+
+// Visits a module and what it imports, depth first, each once, without recursion: trees may be deep.
+// `visit` returns true to end the walk.
+template <class Visit>
+void walk(Ref<Module> root, Visit visit) {
+  std::unordered_set<const Module *> seen;
+  std::vector<Ref<Module>> open{std::move(root)};
+  while (!open.empty()) {
+    const Ref<Module> module = std::move(open.back());
+    open.pop_back();
+    if (!seen.insert(module.get()).second) continue;
+    if (visit(*module)) return;
+    auto imports = module->imports();
+    open.insert(open.end(), imports.rbegin(), imports.rend());
+  }
+}
+
+}  // namespace
+
+std::string Module::source(std::string_view format) {
+  fail(OPD_UNSUPPORTED, "a module of kind ", kind(), " has no source", format.empty() ? "" : " of format ", format);
+}
+
+Ref<Function> Module::find_with_imports(std::string_view name) {
+  Ref<Function> found = find(name);
+  if (found) return found;
+  walk(Ref<Module>::share(this), [&](Module &module) { return &module != this && (found = module.find(name)); });
+  return found;
+}
+
+Ref<Function> Module::get(std::string_view name, bool query_imports) {
+  if (auto found = query_imports ? find_with_imports(name) : find(name)) return found;
+  std::vector<std::string> names;
+  walk(Ref<Module>::share(this), [&](Module &module) {
+    if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module); placeholder && (&module == this || !placeholder->names_known()))
+      placeholder->refuse(name);
+    auto own = module.list();
+    names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+    return !query_imports;
+  });
+  const std::string from = file();
+  fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name, "\"",
+       names.empty() ? ": it offers none" : ".", suggestion(name, names));
+}
+
+std::vector<Ref<Module>> Module::imports() const {
+  std::scoped_lock lock(guard_);
+  return imports_;
+}
+
+void Module::add_import(Ref<Module> module) {
+  require(static_cast<bool>(module), "the module to import must not be NULL");
+  std::scoped_lock one_at_a_time(imports_guard());
+  walk(module, [&](const Module &reached) {
+    require(&reached != this, "a module of kind ", kind(), " cannot import one of kind ", module->kind(),
+            ", which imports it already: their functions would look for each other without end");
+    return false;
+  });
+  std::scoped_lock lock(guard_);
+  imports_.push_back(std::move(module));
+}
+
+void register_module_kind(std::string kind, BytesLoader loader) {
+  auto &all = kinds();
+  std::unique_lock lock(all.guard);
+  all.loaders.insert_or_assign(std::move(kind), std::move(loader));
+}
+
+BytesLoader find_module_kind(std::string_view kind) {
+  auto &all = kinds();
+  std::shared_lock lock(all.guard);
+  const auto found = all.loaders.find(kind);
+  return found == all.loaders.end() ? BytesLoader() : found->second;
+}
+
+void register_module_magic(uint64_t magic, std::string kind) {
+  auto &all = kinds();
+  std::unique_lock lock(all.guard);
+  all.magics.insert_or_assign(magic, std::move(kind));
+}
+
+std::string module_kind_of_magic(uint64_t magic) {
+  auto &all = kinds();
+  std::shared_lock lock(all.guard);
+  const auto found = all.magics.find(magic);
+  return found == all.magics.end() ? std::string() : found->second;
+}
+
+}  // namespace opd

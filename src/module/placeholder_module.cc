@@ -1,0 +1,69 @@
+#include "module/placeholder_module.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace opd {
+namespace {
+
+constexpr const char *kDeviceKinds[] = {"cuda", "hsaco", "hip", "rocm", "opencl", "hexagon", "metal", "vulkan", "webgpu"};
+constexpr size_t kMaxNameBytes = 512;
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+}
+
+// Device code: its format, then a map from names to launch parameters (spec of tvm-ffi's device modules).
+std::vector<std::string> device_functions(Bytes bytes) {
+  ByteReader reader(bytes, "device module");
+  std::vector<std::string> names;
+  reader.read_string("format");
+  for (auto left = reader.read_count(16, "functions"); left > 0; --left) {
+    const auto name = reader.read_string("function name");
+    if (!is_name(name)) reader.bad("function name", "is not printable");
+    names.emplace_back(name);
+    reader.read_string("function name");
+    reader.take(4 * reader.read_count(4, "argument types"), "argument types");
+    for (auto tags = reader.read_count(8, "launch parameters"); tags > 0; --tags) reader.read_string("launch parameter");
+    reader.take(4 * reader.read_count(4, "argument tags"), "argument tags");
+  }
+  return names;
+}
+
+}  // namespace
+
+PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string origin)
+    : kind_(std::move(kind)), bytes_(as_text(bytes)), origin_(std::move(origin)) {
+  read_names();
+}
+
+// Best effort: bytes that read otherwise leave the names unknown.
+void PlaceholderModule::read_names() {
+  try {
+    if (std::find(std::begin(kDeviceKinds), std::end(kDeviceKinds), kind_) != std::end(kDeviceKinds)) {
+      names_ = device_functions(as_bytes(bytes_));
+    } else {  // graphs for other libraries start with the name of their one function
+      ByteReader reader(as_bytes(bytes_), "module");
+      const auto name = reader.read_string("name");
+      if (!is_name(name)) return;
+      names_.emplace_back(name);
+    }
+    names_known_ = true;
+  } catch (const Exception &) {
+    names_.clear();
+  }
+}
+
+Ref<Function> PlaceholderModule::find(std::string_view name) {
+  if (std::find(names_.begin(), names_.end(), name) != names_.end()) refuse(name);
+  return nullptr;
+}
+
+void PlaceholderModule::refuse(std::string_view name) const {
+  fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, " may be in its embedded module of kind ", kind_,
+       ", for which this build of opdyno has no back end");
+}
+
+void PlaceholderModule::describe(JsonWriter &json) { json.key("supported").value(false).key("size_bytes").value(bytes_.size()); }
+
+}  // namespace opd

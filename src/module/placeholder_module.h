@@ -1,0 +1,30 @@
+// An embedded module of a kind that this build cannot run. It keeps its place in the import tree, so that the rest of the
+// library can be used; whoever asks it for a function learns what is missing.
+#pragma once
+#include "module/module.h"
+
+namespace opd {
+
+class PlaceholderModule final : public Module {
+ public:
+  PlaceholderModule(std::string kind, Bytes bytes, std::string origin);
+
+  const char *kind() const override { return kind_.c_str(); }
+  // Throws OPD_UNSUPPORTED for the functions that its bytes are known to name.
+  Ref<Function> find(std::string_view name) override;
+  std::vector<std::string> list() override { return names_; }
+  void describe(JsonWriter &json) override;
+
+  [[noreturn]] void refuse(std::string_view name) const;
+  bool names_known() const { return names_known_; }
+  const std::string &bytes() const { return bytes_; }
+
+ private:
+  void read_names();
+
+  std::string kind_, bytes_, origin_;
+  std::vector<std::string> names_;
+  bool names_known_ = false;
+};
+
+}  // namespace opd

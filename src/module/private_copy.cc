@@ -1,0 +1,107 @@
+#include "module/private_copy.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "base/file.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U  // since Linux 6.3
+#endif
+
+namespace opd {
+namespace {
+
+// Whether files like this one may be executed: not on a file system mounted noexec, nor under some security policies.
+bool may_execute(int fd) {
+  void *page = ::mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+  if (page == MAP_FAILED) return false;
+  ::munmap(page, 1);
+  return true;
+}
+
+void write_all(int fd, Bytes bytes, off_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail_errno("cannot write", "the private copy of a library", n < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    offset += n;
+  }
+}
+
+std::string path_of(int fd) { return concat("/proc/self/fd/", fd); }
+
+bool is_loaded(const std::string &path) {
+  void *handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle) ::dlclose(handle);
+  return handle != nullptr;
+}
+
+}  // namespace
+
+PrivateCopy PrivateCopy::in_memory(const std::string &label) {
+  const std::string name = label.substr(label.rfind('/') + 1).substr(0, 200);  // what profilers and /proc/self/maps show
+  int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_EXEC);
+  if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), MFD_CLOEXEC);
+  if (fd < 0) return {};
+  // Somebody else may have a library mapped under our number's name, whose descriptor is closed already: step past it.
+  std::vector<int> taken;
+  while (fd >= 0 && is_loaded(path_of(fd))) {
+    taken.push_back(fd);
+    fd = ::fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+  }
+  for (const int number : taken) ::close(number);
+  if (fd < 0) return {};
+  PrivateCopy copy(fd, path_of(fd), false);
+  if (!may_execute(fd) || ::access(copy.path_.c_str(), R_OK)) return {};  // the latter: /proc is not there
+  return copy;
+}
+
+PrivateCopy PrivateCopy::on_disk(const std::string &label, const std::vector<std::string> &folders) {
+  for (const std::string &folder : folders) {
+    std::string path = folder + "/opdyno-XXXXXX.so";
+    const int fd = ::mkostemps(path.data(), 3, O_CLOEXEC);
+    if (fd < 0) continue;
+    PrivateCopy copy(fd, std::move(path), true);
+    if (may_execute(fd)) return copy;
+  }
+  std::string tried;
+  for (const std::string &folder : folders) tried += concat(tried.empty() ? "" : ", ", folder);
+  fail(OPD_IO, "no private copy of ", label, " can be made: neither memory nor files in ", tried,
+       " may be executed; set OPDYNO_CACHE_DIR to a folder where they may");
+}
+
+void PrivateCopy::write(Bytes content, const std::vector<Edit> &edits) const {
+  write_all(fd_, content, 0);
+  for (const auto &edit : edits) write_all(fd_, as_bytes(edit.data), static_cast<off_t>(edit.offset));
+}
+
+void PrivateCopy::loaded() {
+  if (on_disk_) ::unlink(path_.c_str());
+  on_disk_ = false;
+}
+
+PrivateCopy::~PrivateCopy() {
+  if (fd_ < 0) return;
+  loaded();
+  ::close(fd_);
+}
+
+PrivateCopy::PrivateCopy(PrivateCopy &&other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), on_disk_(std::exchange(other.on_disk_, false)) {}
+
+PrivateCopy &PrivateCopy::operator=(PrivateCopy &&other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  std::swap(on_disk_, other.on_disk_);
+  return *this;
+}
+
+}  // namespace opd

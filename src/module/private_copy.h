@@ -1,0 +1,39 @@
+// A file of our own with an artefact's bytes, which dlopen() maps as a library that nobody else has.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace opd {
+
+class PrivateCopy {
+ public:
+  struct Edit {  // `data` replaces the bytes at `offset`
+    uint64_t offset;
+    std::string data;
+  };
+
+  PrivateCopy() = default;
+  static PrivateCopy in_memory(const std::string &label);  // does not exist where memory may not be executed
+  static PrivateCopy on_disk(const std::string &label, const std::vector<std::string> &folders);  // the first one that will do
+  ~PrivateCopy();
+  PrivateCopy(PrivateCopy &&other) noexcept;
+  PrivateCopy &operator=(PrivateCopy &&other) noexcept;
+
+  bool exists() const { return fd_ >= 0; }
+  void write(Bytes content, const std::vector<Edit> &edits) const;
+  const std::string &path() const { return path_; }  // its name for dlopen()
+  void loaded();        // to be called when it is mapped: a file on disk loses its name
+  // The loader tells libraries apart by name. One that stays mapped after dlclose() keeps its descriptor, whose number is the name.
+  void keep_forever() { fd_ = -1; }
+
+ private:
+  PrivateCopy(int fd, std::string path, bool on_disk) : fd_(fd), path_(std::move(path)), on_disk_(on_disk) {}
+
+  int fd_ = -1;
+  std::string path_;
+  bool on_disk_ = false;
+};
+
+}  // namespace opd

@@ -1,0 +1,22 @@
+#include "module/source_module.h"
+
+#include "module/artefact.h"
+#include "module/compiler.h"
+
+namespace opd {
+
+Ref<SourceModule> SourceModule::make(const std::string &text, const std::string &path, const ModuleOptions &options) {
+  const CompiledLibrary compiled = compile_source(text, path, options);
+  const ElfFile file(as_bytes(compiled.content), path.empty() ? "the compiled C source" : path);
+  require_loadable(file);
+  auto module = make_object<SourceModule>(file, options.copy == OPD_COPY_ALWAYS ? "" : compiled.path, options, text, path);
+  module->fill_slots(file);
+  return module;
+}
+
+std::string SourceModule::source(std::string_view format) {
+  if (format.empty() || format == "c") return text_;
+  return Module::source(format);
+}
+
+}  // namespace opd

@@ -1,0 +1,24 @@
+// A C source as a module: the library that it was compiled to, and its text.
+#pragma once
+#include "module/library_module.h"
+
+namespace opd {
+
+class SourceModule final : public LibraryModule {
+ public:
+  // `library` is the compiled file if it is to be mapped without a copy, else "".
+  SourceModule(const ElfFile &file, std::string library, const ModuleOptions &options, std::string text, std::string path)
+      : LibraryModule(file, std::move(library), options), text_(std::move(text)), source_path_(std::move(path)) {}
+
+  // Compiles `text`; `path` is where it came from, "" for memory.
+  static Ref<SourceModule> make(const std::string &text, const std::string &path, const ModuleOptions &options);
+
+  const char *kind() const override { return "c"; }
+  std::string source(std::string_view format) override;
+  std::string file() const override { return source_path_; }
+
+ private:
+  std::string text_, source_path_;
+};
+
+}  // namespace opd

@@ -1,0 +1,34 @@
+#include "module/symbol_table.h"
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace opd {
+namespace {
+
+struct Symbols {
+  std::shared_mutex guard;
+  std::unordered_map<std::string_view, void *> addresses;
+};
+Symbols &symbols() {
+  static auto *instance = new Symbols;  // never destroyed: artefacts may be loaded while the process exits
+  return *instance;
+}
+
+}  // namespace
+
+void provide_symbols(std::span<const ProvidedSymbol> provided) {
+  auto &all = symbols();
+  std::unique_lock lock(all.guard);
+  for (const auto &[name, address] : provided) all.addresses[name] = address;
+}
+
+void *provided_symbol(std::string_view name) {
+  auto &all = symbols();
+  std::shared_lock lock(all.guard);
+  const auto found = all.addresses.find(name);
+  return found == all.addresses.end() ? nullptr : found->second;
+}
+
+}  // namespace opd

@@ -1,0 +1,86 @@
+// What a library asks of the process that loaded it: functions of other modules, once-only initialisation, streams.
+#include <mutex>
+
+#include "module/library_module.h"
+#include "tvmffi/groups.h"
+#include "tvmffi/raising.h"
+
+namespace opd {
+namespace {
+
+// Recursive: an initialiser may look up a function whose library initialises a handle of its own.
+std::recursive_mutex &handles_guard() {
+  static auto *guard = new std::recursive_mutex;
+  return *guard;
+}
+
+int look_up(void *context, const char *name, void **out_function) {
+  return raising([&] {
+    require(name && out_function, "a library looked up a function without a name, or without a place for it");
+    *out_function = static_cast<Object *>(library_of_context(context).look_up(name));  // borrowed; the module keeps it
+  });
+}
+
+extern "C" {
+
+static int TVMFFIEnvModLookupFromImports(void *context, const char *name, void **out_function) { return look_up(context, name, out_function); }
+static int TVMBackendGetFuncFromEnv(void *context, const char *name, void **out_function) { return look_up(context, name, out_function); }
+
+// Objects of a system library register their symbols while they are loaded; ours are found by the ELF symbol table.
+static int TVMFFIEnvModRegisterSystemLibSymbol(const char *, void *) { return 0; }
+
+static int TVMFFIHandleInitOnce(void **handle, int (*init)(void **out_handle)) {
+  if (handle && __atomic_load_n(handle, __ATOMIC_ACQUIRE)) [[likely]] return 0;
+  int status = 0;
+  const int raised = raising([&] {
+    require(handle && init, "TVMFFIHandleInitOnce was given NULL");
+    std::scoped_lock lock(handles_guard());
+    if (__atomic_load_n(handle, __ATOMIC_ACQUIRE)) return;
+    void *made = nullptr;
+    status = init(&made);
+    if (status) return;
+    if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "a library's initialiser of a handle gave NULL");
+    __atomic_store_n(handle, made, __ATOMIC_RELEASE);
+  });
+  return raised ? raised : status;
+}
+
+static int TVMFFIHandleDeinitOnce(void **handle, int (*end)(void *handle)) {
+  int status = 0;
+  const int raised = raising([&] {
+    require(handle && end, "TVMFFIHandleDeinitOnce was given NULL");
+    std::scoped_lock lock(handles_guard());
+    if (void *made = __atomic_exchange_n(handle, nullptr, __ATOMIC_ACQ_REL)) status = end(made);
+  });
+  return raised ? raised : status;
+}
+
+static int TVMFFIEnvCheckSignals() { return 0; }
+
+// Work on the CPU is done when the call returns: it has no streams.
+static void *TVMFFIEnvGetStream(int32_t, int32_t) { return nullptr; }
+static int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id, void *stream, void **out_before) {
+  return raising([&] {
+    if (stream) fail(OPD_UNSUPPORTED, "a stream was set for device ", device_type, ":", device_id, ", but this build has no devices with streams");
+    if (out_before) *out_before = nullptr;
+  });
+}
+
+}  // extern "C"
+}  // namespace
+
+std::span<const ProvidedSymbol> environment_symbols() {
+  static const ProvidedSymbol symbols[] = {
+      {"TVMFFIEnvModLookupFromImports", address_of(TVMFFIEnvModLookupFromImports)},
+      {"TVMBackendGetFuncFromEnv", address_of(TVMBackendGetFuncFromEnv)},
+      {"TVMFFIEnvModRegisterSystemLibSymbol", address_of(TVMFFIEnvModRegisterSystemLibSymbol)},
+      {"TVMFFIHandleInitOnce", address_of(TVMFFIHandleInitOnce)},
+      {"TVMFFIHandleDeinitOnce", address_of(TVMFFIHandleDeinitOnce)},
+      {"TVMFFIEnvCheckSignals", address_of(TVMFFIEnvCheckSignals)},
+      {"TVMFFIEnvGetStream", address_of(TVMFFIEnvGetStream)},
+      {"TVMFFIEnvSetStream", address_of(TVMFFIEnvSetStream)},
+  };
+  return symbols;
+}
+
+}  // namespace opd

@@ -1,0 +1,68 @@
+// Packed functions: calling, making, and the registry.
+#include "tvmffi/groups.h"
+#include "tvmffi/raising.h"
+
+namespace opd {
+namespace {
+
+// A function of foreign code that keeps its state behind a pointer of its own.
+struct ForeignFunction final : Function {
+  void *state;
+  SafeCall body;
+  void (*end_state)(void *);
+
+  ForeignFunction(void *s, SafeCall b, void (*end)(void *)) : Function(&run), state(s), body(b), end_state(end) {}
+  ~ForeignFunction() { if (end_state) end_state(state); }
+  static int run(void *self, const View *args, int32_t num_args, View *result) {
+    const auto *function = static_cast<ForeignFunction *>(self);
+    return function->body(function->state, args, num_args, result);
+  }
+};
+
+extern "C" {
+
+static int TVMFFIFunctionCall(void *function, View *args, int32_t num_args, View *result) {
+  auto *object = static_cast<Object *>(function);
+  if (object && object->type_index == OPD_FUNCTION && result && num_args >= 0 && (args || num_args == 0)) [[likely]]
+    return static_cast<Function *>(object)->safe_call(function, args, num_args, result);
+  return raising([&] {
+    object_at<Function>(function, "TVMFFIFunctionCall");
+    fail(OPD_INVALID_ARGUMENT, "TVMFFIFunctionCall was given ", num_args, " arguments", args ? "" : " at NULL", result ? "" : " and no place for the result");
+  });
+}
+
+static int TVMFFIFunctionCreate(void *self, SafeCall safe_call, void (*deleter)(void *), void **out_function) {
+  return raising([&] {
+    require(safe_call && out_function, "TVMFFIFunctionCreate was given no function, or no place for the result");
+    *out_function = make_object<ForeignFunction>(self, safe_call, deleter).detach();
+  });
+}
+
+static int TVMFFIFunctionGetGlobal(const ByteArray *name, void **out_function) {
+  return raising([&] {
+    require(out_function, "TVMFFIFunctionGetGlobal was given no place for the function");
+    *out_function = find_function(text_of(name, "TVMFFIFunctionGetGlobal")).detach();  // NULL if there is none
+  });
+}
+
+static int TVMFFIFunctionSetGlobal(const ByteArray *name, void *function, int override_existing) {
+  return raising([&] {
+    auto &given = object_at<Function>(function, "TVMFFIFunctionSetGlobal");
+    register_function(std::string(text_of(name, "TVMFFIFunctionSetGlobal")), Ref<Function>::share(&given), override_existing != 0);
+  });
+}
+
+}  // extern "C"
+}  // namespace
+
+std::span<const ProvidedSymbol> function_symbols() {
+  static const ProvidedSymbol symbols[] = {
+      {"TVMFFIFunctionCall", address_of(TVMFFIFunctionCall)},
+      {"TVMFFIFunctionCreate", address_of(TVMFFIFunctionCreate)},
+      {"TVMFFIFunctionGetGlobal", address_of(TVMFFIFunctionGetGlobal)},
+      {"TVMFFIFunctionSetGlobal", address_of(TVMFFIFunctionSetGlobal)},
+  };
+  return symbols;
+}
+
+}  // namespace opd

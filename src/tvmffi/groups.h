@@ -1,0 +1,17 @@
+// TVM's C functions, one group per file. Each checks what it is given and reports failure as tvm-ffi does: -1 and a raised error.
+#pragma once
+#include <span>
+
+#include "module/symbol_table.h"
+
+namespace opd {
+
+std::span<const ProvidedSymbol> error_symbols();
+std::span<const ProvidedSymbol> function_symbols();
+std::span<const ProvidedSymbol> environment_symbols();
+std::span<const ProvidedSymbol> object_symbols();
+std::span<const ProvidedSymbol> tensor_symbols();
+std::span<const ProvidedSymbol> backend_symbols();
+std::span<const ProvidedSymbol> any_list_symbols();
+
+}  // namespace opd

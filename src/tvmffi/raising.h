@@ -1,0 +1,36 @@
+// Between C functions that return -1 and C++ that throws.
+#pragma once
+#include "value/function.h"
+
+namespace opd {
+
+// 0, or -1 with the exception as the thread's raised error.
+template <class F>
+int raising(F &&body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (...) {
+    set_raised(current_error());
+    return -1;
+  }
+}
+
+// An object that foreign code hands over as an address.
+template <class T>
+T &object_at(void *handle, const char *function) {
+  auto *object = static_cast<Object *>(handle);
+  if (!object || object->type_index != T::type())
+    fail_as("TypeError", OPD_INVALID_ARGUMENT, function, " was given ", object ? type_key(object->type_index) : "NULL", ", not ", type_key(T::type()));
+  return *static_cast<T *>(object);
+}
+
+inline std::string_view text_of(const ByteArray *bytes, const char *function) {
+  require(bytes && (bytes->data || bytes->size == 0), function, " was given no text");
+  return {bytes->data, bytes->size};
+}
+
+template <class F>
+void *address_of(F *function) { return reinterpret_cast<void *>(function); }
+
+}  // namespace opd

@@ -1,0 +1,141 @@
+// Damaged libraries: whatever byte outside the code was changed, loading ends with a module or an error, never with a signal.
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+#include "module/module.h"
+#include "support/c_artefact.h"
+#include "tvmffi/tvmffi.h"
+
+namespace opd {
+namespace {
+
+using opdyno_test::build_library;
+using opdyno_test::read_bytes;
+
+const std::string kSource = opdyno_test::kArtefactHead + R"(
+#include <math.h>
+#include <string.h>
+SLOT(int, TVMFFIFunctionCall, void *, Any *, int32_t, Any *)
+SLOT(int, TVMBackendParallelLaunch, int (*)(int, void *, void *), void *, int)
+__attribute__((weak)) void *__tvm_ffi__library_ctx;
+static int started;
+__attribute__((constructor)) static void start(void) { started = 1; }
+__attribute__((destructor)) static void stop(void) { started = 0; }
+static _Thread_local int counter = 3;
+int helper(int x) { return x + ++counter; }
+int (*table[])(int) = {helper, helper};
+int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self;
+  if (n != 1) return fail("TypeError", "one argument is needed");
+  if (__TVMFFIFunctionCall == 0 || __TVMBackendParallelLaunch == 0 || __tvm_ffi__library_ctx == 0) return fail("RuntimeError", "not wired");
+  char text[8];
+  memcpy(text, &args[0].u, sizeof text);
+  result->type = 1;
+  result->u.i = table[started](args[0].u.i) + (int)expf((float)(text[1] != 0));
+  return 0;
+}
+int __tvm_ffi_g(void *self, const Any *args, int32_t n, Any *result) { return __tvm_ffi_f(self, args, n, result); }
+)";
+
+// Which bytes of the file are instructions: those decide by themselves what happens.
+std::vector<bool> code_of(const std::string &file) {
+  std::vector<bool> code(file.size());
+  Elf64_Ehdr header;
+  std::memcpy(&header, file.data(), sizeof header);
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, file.data() + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_flags & SHF_EXECINSTR)
+      for (size_t at = 0; at < section.sh_size; ++at) code[section.sh_offset + at] = true;
+  }
+  return code;
+}
+
+struct Progress {
+  size_t next, accepted, refused;
+};
+
+// Loads variants from `progress->next` on, in this process.
+template <class Make>
+void load_all(Progress *progress, size_t count, Make make) {
+  for (; progress->next < count; ++progress->next) {
+    const std::string bytes = make(progress->next);
+    if (bytes.empty()) continue;
+    alarm(20);
+    try {
+      load_module_bytes(as_bytes(bytes), "damaged.so", {});
+      ++progress->accepted;
+    } catch (const Exception &) {
+      ++progress->refused;
+    }
+  }
+}
+
+// Loads `count` variants in children, one after the other; gives those at which a child died.
+template <class Make>
+std::vector<size_t> deaths(size_t count, Progress &total, Make make) {
+  auto *progress = static_cast<Progress *>(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  std::vector<size_t> dead;
+  while (progress->next < count) {
+    const pid_t child = fork();
+    if (child == 0) {
+      load_all(progress, count, make);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (progress->next < count) dead.push_back(progress->next++);
+  }
+  total = *progress;
+  munmap(progress, sizeof(Progress));
+  return dead;
+}
+
+class Damage : public testing::TestWithParam<const char *> {
+ protected:
+  static void SetUpTestSuite() { register_tvmffi_symbols(); }
+};
+
+TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
+  const std::string good = read_bytes(build_library("damaged", kSource, GetParam()));
+  ASSERT_NO_THROW(load_module_bytes(as_bytes(good), "good.so", {}));
+  const auto code = code_of(good);
+  // All bits are too slow for every day; those of a byte that cause different trouble are few.
+  const std::vector<uint8_t> masks = std::getenv("OPDYNO_TEST_THOROUGH") ? std::vector<uint8_t>{1, 2, 4, 8, 16, 32, 64, 128, 255, 0}
+                                                                         : std::vector<uint8_t>{1, 16, 128, 255};
+  Progress total{};
+  const auto dead = deaths(good.size() * masks.size(), total, [&](size_t i) {
+    const size_t at = i / masks.size();
+    if (code[at]) return std::string();
+    std::string bytes = good;
+    const uint8_t mask = masks[i % masks.size()];
+    bytes[at] = mask ? static_cast<char>(bytes[at] ^ mask) : 0;
+    return bytes;
+  });
+  EXPECT_GT(total.refused, 1000u);
+  std::string places;
+  for (const size_t i : dead) places += concat(" ", i / masks.size(), "^", int{masks[i % masks.size()]});
+  EXPECT_TRUE(dead.empty()) << dead.size() << " deaths at:" << places;
+  RecordProperty("accepted", std::to_string(total.accepted));
+}
+
+TEST_P(Damage, ByCuttingShortIsRefusedAtAnyLength) {
+  const std::string good = read_bytes(build_library("cut", kSource, GetParam()));
+  Progress total{};
+  const auto dead = deaths(good.size(), total, [&](size_t size) { return good.substr(0, size); });
+  EXPECT_EQ(dead.size(), 0u);
+  EXPECT_EQ(total.accepted, 0u);
+  EXPECT_EQ(total.refused, good.size() - 1);  // the empty variant is left out
+}
+
+INSTANTIATE_TEST_SUITE_P(Linked, Damage, testing::Values("-lm -s", "-lm -Wl,-z,now -fno-plt", "-lm -Wl,--hash-style=sysv -Wl,-z,noseparate-code"),
+                         [](const auto &info) { return "Way" + std::to_string(info.index); });
+
+}  // namespace
+}  // namespace opd
