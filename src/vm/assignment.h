@@ -1,0 +1,13 @@
+// Definite assignment: which instructions read only registers that were surely written before.
+#pragma once
+#include <vector>
+
+#include "vm/executable.h"
+
+namespace opd {
+
+// One entry per instruction of `function`, from its start: true if the instruction may read a register that no path has
+// written. The interpreter checks those reads; all others need no check.
+std::vector<bool> unproved_reads(const Executable &executable, const FunctionInfo &function);
+
+}  // namespace opd

@@ -1,0 +1,94 @@
+// Conditions, tuples, closures and calls through values.
+#include "device/device.h"
+#include "vm/builtins/builtins.h"
+
+namespace opd {
+namespace {
+
+// The integer in a tensor of one element, whatever its width.
+bool scalar_is_true(const DLTensor &t) {
+  uint64_t count = 0;
+  element_count(t.shape, t.ndim, count);
+  const unsigned bytes = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
+  const bool integer = t.dtype.code == kDLInt || t.dtype.code == kDLUInt || t.dtype.code == kDLBool;
+  require(count == 1 && t.dtype.lanes == 1 && integer && bytes >= 1 && bytes <= 8 && t.device.device_type == kDLCPU,
+          "a condition must be one integer or bool on the CPU, but is ", describe(t));
+  uint64_t value = 0;
+  std::memcpy(&value, data_of(t), bytes);
+  return value != 0;
+}
+
+Value read_if_cond(Args args) {
+  check_count(args, 1, 1, "(condition)");
+  if (const DLTensor *tensor = try_dltensor(args[0])) return scalar_is_true(*tensor);
+  return as_int(args[0], "the condition") != 0;
+}
+
+Value make_tuple(Args args) { return Array::make(args); }
+
+Value &item_of(const View &tuple, const View &index) {
+  auto &array = as<Array>(tuple, "tuple");
+  const int64_t i = as_int(index, "index");
+  if (i < 0 || static_cast<uint64_t>(i) >= array.size) fail(OPD_OUT_OF_RANGE, "item ", i, " of a tuple of ", array.size);
+  return array.items()[i];
+}
+
+Value tuple_getitem(Args args) {
+  check_count(args, 2, 2, "(tuple, index)");
+  return item_of(args[0], args[1]);
+}
+
+Value tuple_reset_item(Args args) {  // in place, so that the item's memory is free before the tuple is
+  check_count(args, 2, 2, "(tuple, index)");
+  item_of(args[0], args[1]) = Value();
+  return {};
+}
+
+Value make_closure(Args args) {
+  check_count(args, 1, SIZE_MAX, "(function, captured …)");
+  auto function = Ref<Function>::share(&as<Function>(args[0], "function"));
+  std::vector<Value> captured;
+  for (const View &arg : args.subspan(1)) captured.emplace_back(arg);
+  return make_function([function = std::move(function), captured = std::move(captured)](Args given) {
+    std::vector<View> all(given.begin(), given.end());
+    for (const Value &value : captured) all.push_back(value.view());
+    return call(*function, all);
+  });
+}
+
+Value invoke_closure(Args args) {
+  check_count(args, 2, SIZE_MAX, "(vm, closure, arguments …)");
+  run_of(args[0]);
+  return call(as<Function>(args[1], "closure"), args.subspan(2));
+}
+
+Value call_tir_dyn(Args args) {  // the last argument's sizes become integers
+  check_count(args, 2, SIZE_MAX, "(function, arguments …, shape)");
+  auto &function = as<Function>(args[0], "function");
+  const auto &shape = as<Shape>(args.back(), "the last argument");
+  std::vector<View> spread(args.begin() + 1, args.end() - 1);
+  for (const int64_t dim : shape.dims()) spread.push_back(opd_int(dim));
+  return call(function, spread);
+}
+
+Value invoke_debug_func(Args args) {
+  check_count(args, 3, SIZE_MAX, "(io, function name, line, arguments …)");
+  const auto function = global_function(as_text(args[1], "function name"));
+  std::vector<View> rest{args[2]};
+  rest.insert(rest.end(), args.begin() + 3, args.end());
+  call(*function, rest);
+  return Value(args[0]);
+}
+
+constexpr Builtin kBuiltins[] = {
+    {"read_if_cond", builtin_call<read_if_cond>},     {"make_tuple", builtin_call<make_tuple>},
+    {"tuple_getitem", builtin_call<tuple_getitem>},   {"tuple_reset_item", builtin_call<tuple_reset_item>},
+    {"make_closure", builtin_call<make_closure>},     {"invoke_closure", builtin_call<invoke_closure>},
+    {"call_tir_dyn", builtin_call<call_tir_dyn>},     {"invoke_debug_func", builtin_call<invoke_debug_func>},
+};
+
+}  // namespace
+
+std::span<const Builtin> control_builtins() { return kBuiltins; }
+
+}  // namespace opd

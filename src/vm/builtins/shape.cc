@@ -1,0 +1,152 @@
+// Symbolic shapes: sizes are stored in a heap of int64 and matched or put together from it.
+#include "device/device.h"
+#include "vm/builtins/builtins.h"
+
+namespace opd {
+namespace {
+
+enum MatchCode : int64_t { kAssertEqualToImmediate = 0, kStoreToHeap = 1, kNoCheck = 2, kAssertEqualToHeap = 3 };
+enum MakeCode : int64_t { kUseImmediate = 0, kLoadFromHeap = 1 };
+
+// The heap as a bounded array.
+struct Heap {
+  int64_t *data = nullptr;
+  int64_t size = 0;
+
+  explicit Heap(const View &v) {
+    if (v.type == OPD_NONE) return;  // a program without symbolic sizes has none
+    const DLTensor &t = as_dltensor(v, "the shape heap");
+    require(t.ndim == 1 && t.dtype.code == kDLInt && t.dtype.bits == 64 && t.dtype.lanes == 1 && t.device.device_type == kDLCPU && is_contiguous(t),
+            "the shape heap must be a vector of int64 on the CPU, but is ", describe(t));
+    data = reinterpret_cast<int64_t *>(data_of(t));
+    size = t.shape[0];
+  }
+  int64_t &operator[](int64_t i) const {
+    if (i < 0 || i >= size) fail(OPD_OUT_OF_RANGE, "slot ", i, " of a shape heap of ", size);
+    return data[i];
+  }
+};
+
+Value alloc_shape_heap(Args args) {
+  check_count(args, 2, 2, "(vm, size)");
+  run_of(args[0]);
+  const int64_t size = as_int(args[1], "size");
+  if (size < 0 || size > int64_t{1} << 24) fail(OPD_OUT_OF_RANGE, "a shape heap of ", size, " slots");
+  const int64_t dims[] = {size};
+  auto heap = make_tensor(dims, {kDLInt, 64, 1}, kHost);
+  std::fill_n(static_cast<int64_t *>(heap->dl.data), size, 0);
+  return heap;
+}
+
+void match(const Heap &heap, int64_t code, int64_t operand, int64_t value, const View &error, std::string_view what) {
+  int64_t expected;
+  switch (code) {
+    case kAssertEqualToImmediate: expected = operand; break;
+    case kStoreToHeap: heap[operand] = value; return;
+    case kNoCheck: return;
+    case kAssertEqualToHeap: expected = heap[operand]; break;
+    default: fail(OPD_INVALID_ARGUMENT, "match code ", code, " is not known");
+  }
+  if (value != expected) [[unlikely]]
+    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected ", what, " to be ", expected, ", but it is ", value);
+}
+
+Value match_shape(Args args) {
+  check_count(args, 4, SIZE_MAX, "(x, heap, n, (code, operand) × n, error)");
+  const View &error = args.back();
+  std::span<const int64_t> dims;
+  if (const auto *shape = try_as<Shape>(args[0])) dims = shape->dims();
+  else if (const DLTensor *tensor = try_dltensor(args[0])) dims = dims_of(*tensor);
+  else fail_type(concat(error_context(error), "the value to match"), "a tensor or shape", args[0]);
+  const Heap heap(args[1]);
+  const int64_t n = as_int(args[2], "n");
+  require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 4 + 2 * static_cast<size_t>(n), "match_shape of ", n, " sizes takes ", 4 + 2 * n,
+          " arguments, but ", args.size(), " were given");
+  if (static_cast<int64_t>(dims.size()) != n) {
+    std::string given;
+    append_dims(given, dims);
+    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected a shape of rank ", n, ", but got ", given);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<size_t>(3 + 2 * i);
+    const int64_t code = as_int(args[at], "code"), operand = as_int(args[at + 1], "operand");
+    const int64_t value = dims[static_cast<size_t>(i)];
+    if (code == kAssertEqualToImmediate && operand == value) [[likely]] continue;
+    match(heap, code, operand, value, error, concat("size ", i));
+  }
+  return {};
+}
+
+Value match_prim_value(Args args) {
+  check_count(args, 5, 5, "(x, heap, code, operand, error)");
+  match(Heap(args[1]), as_int(args[2], "code"), as_int(args[3], "operand"), as_int(args[0], "the value to match"), args[4], "the value");
+  return {};
+}
+
+int64_t load(const Heap &heap, int64_t code, int64_t operand) {
+  if (code == kUseImmediate) return operand;
+  if (code == kLoadFromHeap) return heap[operand];
+  fail(OPD_INVALID_ARGUMENT, "make code ", code, " is not known");
+}
+
+Value make_shape(Args args) {
+  check_count(args, 2, SIZE_MAX, "(heap, n, (code, operand) × n)");
+  const Heap heap(args[0]);
+  const int64_t n = as_int(args[1], "n");
+  require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 2 + 2 * static_cast<size_t>(n), "make_shape of ", n, " sizes takes ", 2 + 2 * n, " arguments, but ",
+          args.size(), " were given");
+  int64_t *dims;
+  auto shape = Shape::make_uninitialised(static_cast<size_t>(n), dims);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<size_t>(2 + 2 * i);
+    dims[i] = load(heap, as_int(args[at], "code"), as_int(args[at + 1], "operand"));
+  }
+  return shape;
+}
+
+Value make_prim_value(Args args) {
+  check_count(args, 3, 3, "(heap, code, operand)");
+  return load(Heap(args[0]), as_int(args[1], "code"), as_int(args[2], "operand"));
+}
+
+Value shape_of(Args args) {
+  check_count(args, 1, 1, "(tensor)");
+  return Shape::make(dims_of(as_dltensor(args[0], "tensor")));
+}
+
+template <class T>
+void widen(const DLTensor &t, int64_t *out) {
+  const auto *from = reinterpret_cast<const T *>(data_of(t));
+  for (int64_t i = 0; i < t.shape[0]; ++i) out[i] = static_cast<int64_t>(from[i]);
+}
+
+Value tensor_to_shape(Args args) {
+  check_count(args, 1, 1, "(tensor)");
+  const DLTensor &t = as_dltensor(args[0], "tensor");
+  require(t.ndim == 1 && (t.dtype.code == kDLInt || t.dtype.code == kDLUInt) && t.dtype.lanes == 1 && is_contiguous(t) && t.device.device_type == kDLCPU,
+          "a vector of integers on the CPU is needed, not ", describe(t));
+  int64_t *dims;
+  auto shape = Shape::make_uninitialised(static_cast<size_t>(t.shape[0]), dims);
+  const bool is_signed = t.dtype.code == kDLInt;
+  switch (t.dtype.bits) {
+    case 8: is_signed ? widen<int8_t>(t, dims) : widen<uint8_t>(t, dims); break;
+    case 16: is_signed ? widen<int16_t>(t, dims) : widen<uint16_t>(t, dims); break;
+    case 32: is_signed ? widen<int32_t>(t, dims) : widen<uint32_t>(t, dims); break;
+    case 64: widen<int64_t>(t, dims); break;
+    default: fail(OPD_INVALID_ARGUMENT, "a vector of integers is needed, not ", describe(t));
+  }
+  return shape;
+}
+
+constexpr Builtin kBuiltins[] = {
+    {"alloc_shape_heap", builtin_call<alloc_shape_heap>}, {"match_shape", builtin_call<match_shape>},
+    {"match_prim_value", builtin_call<match_prim_value>}, {"make_shape", builtin_call<make_shape>},
+    {"make_prim_value", builtin_call<make_prim_value>},   {"shape_of", builtin_call<shape_of>},
+    {"tensor_to_shape", builtin_call<tensor_to_shape>},
+};
+
+}  // namespace
+
+std::span<const Builtin> shape_builtins() { return kBuiltins; }
+
+}  // namespace opd

@@ -1,0 +1,124 @@
+#include "vm/cancel.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <thread>
+
+#include "value/value.h"
+#include "vm/program.h"
+
+namespace opd {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Never destroyed: its thread may outlive static destructors. A forked child starts with none.
+class DeadlineWatch {
+ public:
+  static DeadlineWatch &instance() {
+    static std::atomic<DeadlineWatch *> current{nullptr};
+    DeadlineWatch *watch = current.load(std::memory_order_acquire);
+    while (!watch || watch->owner_ != getpid()) {
+      auto *fresh = new DeadlineWatch;
+      if (current.compare_exchange_strong(watch, fresh)) return *fresh;
+      delete fresh;
+    }
+    return *watch;
+  }
+
+  uint64_t add(RunSignals *run, Clock::time_point when) {
+    std::scoped_lock lock(guard_);
+    if (!started_) {
+      std::thread([this] { watch(); }).detach();
+      started_ = true;
+    }
+    const uint64_t ticket = ++last_ticket_;
+    deadlines_.emplace(ticket, Deadline{when, run});
+    changed_.notify_one();
+    return ticket;
+  }
+
+  void remove(uint64_t ticket) {
+    std::scoped_lock lock(guard_);
+    deadlines_.erase(ticket);
+  }
+
+ private:
+  struct Deadline {
+    Clock::time_point when;
+    RunSignals *run;
+  };
+
+  void watch() {
+    std::unique_lock lock(guard_);
+    for (;;) {
+      const auto now = Clock::now();
+      auto next = Clock::time_point::max();
+      std::erase_if(deadlines_, [&](const auto &entry) {
+        if (entry.second.when > now) return next = std::min(next, entry.second.when), false;
+        entry.second.run->stop.store(StopReason::kDeadline, std::memory_order_relaxed);
+        return true;
+      });
+      if (next == Clock::time_point::max()) changed_.wait(lock);
+      else changed_.wait_until(lock, next);
+    }
+  }
+
+  const pid_t owner_ = getpid();
+  std::mutex guard_;
+  std::condition_variable changed_;
+  std::map<uint64_t, Deadline> deadlines_;
+  uint64_t last_ticket_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace
+
+int32_t CancelToken::type() {
+  static const int32_t index = register_type("opdyno.Cancel");
+  return index;
+}
+
+void CancelToken::cancel() {
+  std::scoped_lock lock(guard_);
+  cancelled_ = true;
+  for (RunSignals *run : runs_) run->stop.store(StopReason::kCancelled, std::memory_order_relaxed);
+}
+
+void CancelToken::reset() {
+  std::scoped_lock lock(guard_);
+  cancelled_ = false;
+}
+
+void CancelToken::add(RunSignals *run) {
+  std::scoped_lock lock(guard_);
+  runs_.push_back(run);
+  if (cancelled_) run->stop.store(StopReason::kCancelled, std::memory_order_relaxed);
+}
+
+void CancelToken::remove(RunSignals *run) {
+  std::scoped_lock lock(guard_);
+  std::erase(runs_, run);
+}
+
+const char *CancelToken::current_operator() {
+  std::scoped_lock lock(guard_);
+  for (const RunSignals *run : runs_)
+    if (const Instr *instr = run->current.load(std::memory_order_relaxed))
+      return run->program->callee_name(static_cast<size_t>(instr - run->program->code.data())).c_str();
+  return nullptr;
+}
+
+DeadlineGuard::DeadlineGuard(RunSignals *run) {
+  if (run->deadline_ns) ticket_ = DeadlineWatch::instance().add(run, Clock::time_point(std::chrono::nanoseconds(run->deadline_ns)));
+}
+
+DeadlineGuard::~DeadlineGuard() {
+  if (ticket_) DeadlineWatch::instance().remove(ticket_);
+}
+
+}  // namespace opd

@@ -1,0 +1,66 @@
+// Ending calls from outside: cancel tokens and deadlines both set one flag that a run reads between operators.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/object.h"
+
+namespace opd {
+
+enum class StopReason : uint32_t { kNone = 0, kCancelled = 1, kDeadline = 2 };
+
+struct CancelToken;
+struct Instr;
+struct Program;
+
+// What a run shows to other threads.
+struct RunSignals {
+  std::atomic<StopReason> stop{StopReason::kNone};
+  std::atomic<const Instr *> current{nullptr};  // the call being made, for messages
+  const Program *program = nullptr;             // what `current` points into
+  CancelToken *token = nullptr;                 // inherited by calls made from within
+  int64_t deadline_ns = 0;                      // of the monotonic clock; 0: none; inherited likewise
+};
+
+// Thread-safe.
+struct CancelToken : Object {
+  static int32_t type();  // "opdyno.Cancel"
+  void cancel();
+  void reset();
+  void add(RunSignals *run);  // stops it at once if the token is cancelled already
+  void remove(RunSignals *run);
+  const char *current_operator();
+
+ private:
+  std::mutex guard_;
+  std::vector<RunSignals *> runs_;
+  bool cancelled_ = false;
+};
+
+// While it lives, the run stops when the deadline passes. One thread watches all deadlines of the process; it is
+// started by the first.
+class DeadlineGuard {
+ public:
+  explicit DeadlineGuard(RunSignals *run);
+  ~DeadlineGuard();
+  DeadlineGuard(const DeadlineGuard &) = delete;
+  DeadlineGuard &operator=(const DeadlineGuard &) = delete;
+
+ private:
+  uint64_t ticket_ = 0;
+};
+
+class CancelGuard {
+ public:
+  explicit CancelGuard(RunSignals *run) : run_(run) { if (run_->token) run_->token->add(run_); }
+  ~CancelGuard() { if (run_->token) run_->token->remove(run_); }
+  CancelGuard(const CancelGuard &) = delete;
+  CancelGuard &operator=(const CancelGuard &) = delete;
+
+ private:
+  RunSignals *run_;
+};
+
+}  // namespace opd

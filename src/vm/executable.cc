@@ -1,0 +1,31 @@
+#include "vm/executable.h"
+
+namespace opd {
+
+int32_t Executable::type() {
+  static const int32_t index = register_type("opdyno.Executable");
+  return index;
+}
+
+const FunctionInfo *Executable::find(std::string_view name) const {
+  for (const auto &function : functions)
+    if (function.kind != FunctionKind::kPacked && function.name == name) return &function;
+  return nullptr;
+}
+
+const FunctionInfo &Executable::get(std::string_view name) const {
+  if (const auto *function = find(name)) return *function;
+  const auto names = program_functions();
+  std::string all;
+  for (size_t i = 0; i < names.size() && i < 20; ++i) all += concat(i ? ", " : "", names[i]);
+  fail(OPD_NOT_FOUND, "the program has no function \"", name, "\".", suggestion(name, names), " It has: ", all.empty() ? "none" : all, ".");
+}
+
+std::vector<std::string> Executable::program_functions() const {
+  std::vector<std::string> names;
+  for (const auto &function : functions)
+    if (function.kind != FunctionKind::kPacked) names.push_back(function.name);
+  return names;
+}
+
+}  // namespace opd

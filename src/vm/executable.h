@@ -1,0 +1,92 @@
+// A VM program as data: functions, constants and instruction words, in the terms of TVM's VMExecutable.
+#pragma once
+#include <opdyno/executable.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "value/value.h"
+
+namespace opd {
+
+enum class FunctionKind : int32_t { kPacked = 0, kBytecode = 1, kTir = 2 };
+
+struct FunctionInfo {
+  FunctionKind kind = FunctionKind::kPacked;
+  std::string name;
+  int64_t start = 0, end = 0;   // instructions, the end excluded
+  int64_t num_args = -2;        // -2 for packed functions: not known
+  int64_t num_registers = 0;
+  std::vector<std::string> param_names;
+};
+
+enum class Opcode : int64_t { kCall = 1, kRet = 2, kGoto = 3, kIf = 4 };
+
+inline constexpr int64_t kVoidRegister = OPD_REGISTER_VOID;
+inline constexpr int64_t kVmRegister = OPD_REGISTER_VM;
+
+// An argument word: kind in the top 8 bits, a signed 56-bit value below.
+struct Operand {
+  enum Kind : int64_t { kRegister = 0, kImmediate = 1, kConstant = 2, kFunction = 3 };
+  int64_t word = 0;
+  int64_t kind() const { return static_cast<int64_t>(static_cast<uint64_t>(word) >> 56); }
+  int64_t value() const { return static_cast<int64_t>(static_cast<uint64_t>(word) << 8) >> 8; }
+  static Operand make(Kind kind, int64_t value) {
+    return {static_cast<int64_t>(static_cast<uint64_t>(kind) << 56 | (static_cast<uint64_t>(value) & ((uint64_t{1} << 56) - 1)))};
+  }
+  static bool fits(int64_t value) { return value >= -(int64_t{1} << 55) && value < int64_t{1} << 55; }
+};
+
+struct Instruction {
+  Opcode op;
+  int64_t reg = 0;              // kCall: destination; kRet, kIf: what is read
+  int64_t target = 0;           // kCall: function; kGoto, kIf: offset in instructions
+  std::span<const int64_t> args;  // kCall: operand words
+};
+
+struct MemoryScope {
+  int64_t constant;
+  std::string scope;
+};
+
+struct Executable : Object {
+  static int32_t type();  // "opdyno.Executable"
+
+  std::vector<FunctionInfo> functions;
+  std::vector<Value> constants;
+  std::vector<MemoryScope> scopes;
+  std::vector<int64_t> offsets;  // first word of each instruction
+  std::vector<int64_t> words;
+
+  // Only for an instruction that the verifier has seen.
+  Instruction instruction(size_t index) const {
+    const int64_t *w = &words[static_cast<size_t>(offsets[index])];
+    switch (static_cast<Opcode>(w[0])) {
+      case Opcode::kCall: return {Opcode::kCall, w[1], w[2], {w + 4, static_cast<size_t>(w[3])}};
+      case Opcode::kRet: return {Opcode::kRet, w[1], 0, {}};
+      case Opcode::kGoto: return {Opcode::kGoto, 0, w[1], {}};
+      default: return {Opcode::kIf, w[1], w[2], {}};
+    }
+  }
+  const FunctionInfo *find(std::string_view name) const;  // program functions; null if absent
+  const FunctionInfo &get(std::string_view name) const;   // throws OPD_NOT_FOUND with close names
+  std::vector<std::string> program_functions() const;
+
+  static Ref<Executable> read(Bytes bytes);  // verified; throws OPD_BAD_FORMAT
+  std::string write() const;
+  std::string to_assembly() const;
+  static Ref<Executable> assemble(std::string_view text);  // verified; throws OPD_BAD_FORMAT with line and column
+  std::string to_json() const;
+};
+
+inline constexpr uint64_t kExecutableMagicV1 = 0xD225DE2F4214151D;  // TVM 0.22
+inline constexpr uint64_t kExecutableMagicV2 = 0xD225DE2F4214151E;  // TVM 0.23 and newer
+inline constexpr const char *kExecutableKind = "relax.VMExecutable";
+
+// Throws OPD_BAD_FORMAT unless every index, range and jump of the program is sound, so that running it needs no checks.
+void verify(const Executable &executable);
+
+}  // namespace opd

@@ -1,0 +1,46 @@
+#include "vm/executable_module.h"
+
+namespace opd {
+namespace {
+
+struct ExecutableModule final : Module {
+  Ref<Executable> program;
+  std::string path;
+
+  ExecutableModule(Ref<Executable> p, std::string f) : program(std::move(p)), path(std::move(f)) {}
+  const char *kind() const override { return kExecutableKind; }
+  Ref<Function> find(std::string_view) override { return nullptr; }  // its functions need a VM
+  std::vector<std::string> list() override { return program->program_functions(); }
+  std::string file() const override { return path; }
+
+  std::string source(std::string_view format) override {
+    require(format.empty() || format == "opdasm", "a program's source is offered as \"opdasm\", not as \"", format, "\"");
+    return program->to_assembly();
+  }
+
+  void describe(JsonWriter &json) override { json.key("program").raw(program->to_json()); }
+};
+
+}  // namespace
+
+Ref<Module> make_executable_module(Ref<Executable> executable, std::string file) {
+  return make_object<ExecutableModule>(std::move(executable), std::move(file));
+}
+
+Ref<Executable> executable_of(Module &module) {
+  require(std::string_view(module.kind()) == kExecutableKind, "a module of kind ", kExecutableKind, " is needed, but this one is of kind ", module.kind());
+  return static_cast<ExecutableModule &>(module).program;
+}
+
+void register_executable_format() {
+  static const bool once = [] {
+    register_module_kind(kExecutableKind, [](Bytes bytes, const std::string &name) -> Ref<Module> {
+      return make_executable_module(Executable::read(bytes), name);
+    });
+    for (const uint64_t magic : {kExecutableMagicV1, kExecutableMagicV2}) register_module_magic(magic, kExecutableKind);
+    return true;
+  }();
+  (void)once;
+}
+
+}  // namespace opd

@@ -1,0 +1,274 @@
+// The interpreter. Everything was verified and decoded before: the loop checks only what depends on values.
+// Cost: see tests/bench/vm_bench.cc; a compiled kernel's call adds a few loads and the copy of its arguments.
+#include "vm/run.h"
+#include "vm/vm.h"
+
+namespace opd {
+namespace {
+
+struct Site {  // where in the program something happened
+  const Run &run;
+  const Frame &frame;
+  const Instr &instr;
+  size_t pc() const { return static_cast<size_t>(&instr - run.program->code.data()); }
+  const std::string &callee() const { return run.program->callee_name(pc()); }
+  const std::string &function() const { return frame.function->info->name; }
+  std::string text() const { return concat(function(), ", instruction ", pc() - frame.function->start); }
+};
+
+// The error that a callee raised, with its name in front; errors that have one already pass as they are.
+[[noreturn, gnu::noinline]] void rethrow(const Site &site, Ref<Error> error) {
+  if (error->located) throw Exception(std::move(error));
+  auto named = make_error(error->code, concat(site.callee(), ": ", error->message, " (called by ", site.text(), ")"), error->kind);
+  if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be the shared one
+    named->located = true;
+    named->set_cause(std::move(error));
+  }
+  throw Exception(std::move(named));
+}
+
+[[noreturn, gnu::noinline]] void stopped(const Site &site, StopReason reason) {
+  const std::string before = site.instr.op == Op::kGoto ? "a backward jump" : site.callee();
+  const bool cancelled = reason == StopReason::kCancelled;
+  auto error = make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
+                          concat(cancelled ? "the call was cancelled before " : "the deadline passed before ", before, " (", site.text(), ")"));
+  error->located = true;
+  throw Exception(std::move(error));
+}
+
+[[noreturn, gnu::noinline]] void unset_read(const Site &site) {
+  fail(OPD_BAD_FORMAT, "a register is read before it is written in ", site.text());
+}
+
+[[noreturn, gnu::noinline]] void bad_storage(const Site &site, const View &value) {
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, "vm.builtin.alloc_tensor: storage must be a storage, but is ", type_key(value.type),
+          " (called by ", site.text(), ")");
+}
+
+[[noreturn, gnu::noinline]] void small_storage(const Site &site, uint64_t offset, uint64_t bytes, uint64_t size) {
+  fail(OPD_INVALID_ARGUMENT, "vm.builtin.alloc_tensor: a tensor of ", bytes, " bytes at offset ", offset,
+       " does not fit a storage of ", size, " bytes (called by ", site.text(), ")");
+}
+
+[[gnu::noinline]] bool condition(const Site &site, const View &v) {
+  if (v.type == OPD_INT || v.type == OPD_BOOL) return v.u.int64 != 0;
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, "the condition must be int or bool, but is ", type_key(v.type), " (", site.text(), ")");
+}
+
+// Kernels take text as plain C strings only; everything else that is an object is refused. Leaves `storage` alive.
+[[gnu::noinline]] void convert_kernel_args(const Site &site, View *args, size_t count, std::vector<std::string> &storage) {
+  storage.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (is_text(args[i])) {
+      if (args[i].type == OPD_CSTRING) continue;
+      storage.emplace_back(as_text(args[i], "argument"));
+      args[i] = opd_cstring(storage.back().c_str());
+    } else if (is_object(args[i]) && args[i].type != OPD_TENSOR) {
+      fail_as("TypeError", OPD_INVALID_ARGUMENT, site.callee(), ": argument ", i, " is ", type_key(args[i].type),
+              "; a compiled kernel takes tensors, numbers, strings and None only (called by ", site.text(), ")");
+    }
+  }
+}
+
+// Pops what a run pushed, also when an error passes.
+class FrameScope {
+ public:
+  explicit FrameScope(Run &run) : run_(run), base_(run.depth) {}
+  ~FrameScope() { while (run_.depth > base_) pop(); }
+
+  size_t base() const { return base_; }
+  void pop() {
+    Frame &frame = *run_.frames[run_.depth - 1];
+    const Program::Func &function = *frame.function;
+    View *cells = frame.cells.data();
+    for (uint32_t i = 0; i < function.num_registers; ++i) {
+      const View old = cells[i];
+      cells[i].type = kUnset;
+      if (is_object(old) && !(i < function.num_args && function.borrowed[i])) run_.pool.drop(object_of(old));
+    }
+    --run_.depth;
+  }
+
+ private:
+  Run &run_;
+  const size_t base_;
+};
+
+class Interpreter {
+ public:
+  explicit Interpreter(Run &run) : run_(run), program_(*run.program), code_(program_.code.data()), scope_(run) {}
+
+  template <bool kRecord>
+  View execute(uint32_t index, Args args);
+
+ private:
+  Site site(const Instr &instr) const { return {run_, *frame_, instr}; }
+
+  void assign(uint32_t cell, View value) {
+    const View old = cells_[cell];
+    cells_[cell] = value;
+    if (is_object(old)) run_.pool.drop(object_of(old));
+  }
+
+  // Parameters that the function overwrites are its own; all others are borrowed from the caller.
+  void enter(const Program::Func &function, const View *args) {
+    if (run_.depth >= static_cast<size_t>(run_.vm->max_depth()))
+      fail_as("RecursionError", OPD_OUT_OF_RANGE, "calls are nested more than ", run_.vm->max_depth(), " deep, at function ", function.info->name);
+    View *cells = nullptr;
+    Frame &frame = run_.push();
+    frame.function = &function;
+    frame.return_to = nullptr;
+    cells = frame.cells.data();
+    for (uint32_t i = 0; i < function.num_args; ++i) {
+      cells[i] = args[i];
+      if (!function.borrowed[i] && is_object(args[i])) retain(object_of(args[i]));
+    }
+    frame_ = &frame;
+    cells_ = cells;
+    scratch_ = frame.scratch.data();
+  }
+
+  void check_reads(const Instr &instr) const {
+    if (instr.op == Op::kRet || instr.op == Op::kIf) {
+      if (cells_[instr.cell].type == kUnset) unset_read(site(instr));
+      return;
+    }
+    const uint32_t *cells = instr.arg_cells();
+    for (uint32_t i = 0; i < instr.num_args; ++i)
+      if (cells_[cells[i]].type == kUnset) unset_read(site(instr));
+  }
+
+  void check_stop(const Instr &instr) const {
+    const StopReason reason = run_.stop.load(std::memory_order_relaxed);
+    if (reason != StopReason::kNone) [[unlikely]] stopped(site(instr), reason);
+  }
+
+  void record(const Instr &instr, uint64_t begin, uint64_t end, Args args) {
+    bool any = false;
+    for (const View &arg : args) any |= arg.type == OPD_TENSOR;
+    if (!any) return;
+    RecordBuffer &buffer = *run_.records;
+    Record *r = buffer.next();
+    if (!r) return;
+    const size_t pc = static_cast<size_t>(&instr - code_);
+    r->begin = begin;
+    r->end = end;
+    r->name = program_.callee_of[pc];
+    r->location = static_cast<uint32_t>(pc);
+    r->depth = static_cast<uint32_t>(run_.depth);
+    r->run = run_.record_run;
+    buffer.describe(*r, args);
+  }
+
+  template <bool kRecord, bool kKernel>
+  void call(const Instr &instr) {
+    check_stop(instr);
+    const uint32_t *from = instr.arg_cells();
+    const uint32_t count = instr.num_args;
+    bool plain = true;
+    for (uint32_t i = 0; i < count; ++i) {
+      const View v = cells_[from[i]];
+      scratch_[i] = v;
+      if (kKernel) plain &= v.type < OPD_SMALL_STRING || v.type == OPD_TENSOR;
+    }
+    if (kKernel && !plain) [[unlikely]] return call_converted<kRecord>(instr);
+    finish_call<kRecord, kKernel>(instr);
+  }
+
+  template <bool kRecord>
+  [[gnu::noinline]] void call_converted(const Instr &instr) {
+    std::vector<std::string> storage;
+    convert_kernel_args(site(instr), scratch_, instr.num_args, storage);
+    finish_call<kRecord, true>(instr);
+  }
+
+  template <bool kRecord, bool kKernel>
+  void finish_call(const Instr &instr) {
+    const uint32_t count = instr.num_args;
+    run_.current.store(&instr, std::memory_order_relaxed);
+    View result = opd_none();
+    uint64_t begin = 0;
+    if constexpr (kRecord) begin = run_.records->now();
+    const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
+    if (failed) [[unlikely]] rethrow(site(instr), take_raised());
+    if constexpr (kRecord) {
+      const uint64_t end = run_.records->now();
+      record(instr, begin, end, {scratch_, count});
+    }
+    if (instr.cell != program_.void_cell()) assign(instr.cell, result);
+    else if (is_object(result)) run_.pool.drop(object_of(result));
+  }
+
+  void make_tensor(const Instr &instr) {
+    const View &value = cells_[instr.inline_args[0]];
+    if (value.type != storage_type_) [[unlikely]] bad_storage(site(instr), value);
+    auto *storage = static_cast<VmStorage *>(object_of(value));
+    const uint64_t room = storage->size, bytes = instr.shape->bytes;
+    if (bytes > room || instr.bytes > room - bytes) [[unlikely]] small_storage(site(instr), instr.bytes, bytes, room);
+    assign(instr.cell, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
+  }
+
+  Run &run_;
+  const Program &program_;
+  const Instr *const code_;
+  const int32_t storage_type_ = VmStorage::type();
+  FrameScope scope_;
+  Frame *frame_ = nullptr;
+  View *cells_ = nullptr;
+  View *scratch_ = nullptr;
+};
+
+template <bool kRecord>
+View Interpreter::execute(uint32_t index, Args args) {
+  enter(program_.functions[index], args.data());
+  for (const Instr *pc = code_ + frame_->function->start;;) {
+    const Instr &instr = *pc;
+    if (instr.checked) [[unlikely]] check_reads(instr);
+    switch (instr.op) {
+      case Op::kKernel: call<kRecord, true>(instr); ++pc; break;
+      case Op::kPacked: call<kRecord, false>(instr); ++pc; break;
+      case Op::kTensor: make_tensor(instr); ++pc; break;
+      case Op::kStorage: assign(instr.cell, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class)))); ++pc; break;
+      case Op::kNull: assign(instr.cell, opd_none()); ++pc; break;
+      case Op::kForget: cells_[instr.cell] = opd_none(); ++pc; break;
+      case Op::kIf: pc += condition(site(instr), cells_[instr.cell]) ? 1 : instr.offset; break;
+      case Op::kGoto:
+        if (instr.offset <= 0) check_stop(instr);
+        pc += instr.offset;
+        break;
+      case Op::kProgram: {
+        check_stop(instr);
+        const uint32_t *from = instr.arg_cells();
+        for (uint32_t i = 0; i < instr.num_args; ++i) scratch_[i] = cells_[from[i]];
+        const Program::Func &callee = program_.functions[instr.callee];
+        enter(callee, scratch_);
+        frame_->return_to = &instr;
+        if constexpr (kRecord) frame_->begin = run_.records->now();
+        pc = code_ + callee.start;
+        break;
+      }
+      case Op::kRet: {
+        Value result(cells_[instr.cell]);
+        const Instr *const back = frame_->return_to;
+        if (!back) return result.detach();  // the scope pops the frame
+        const uint64_t begin = frame_->begin;
+        scope_.pop();
+        frame_ = run_.frames[run_.depth - 1].get();
+        cells_ = frame_->cells.data();
+        scratch_ = frame_->scratch.data();
+        if constexpr (kRecord) record(*back, begin, run_.records->now(), {scratch_, back->num_args});
+        if (back->cell != program_.void_cell()) assign(back->cell, result.detach());
+        pc = back + 1;
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+View interpret(Run &run, uint32_t function, Args args) {
+  return run.records ? Interpreter(run).execute<true>(function, args) : Interpreter(run).execute<false>(function, args);
+}
+
+}  // namespace opd

@@ -1,0 +1,139 @@
+#include "vm/pool.h"
+
+namespace opd {
+namespace {
+
+std::atomic<uint64_t> next_pool_id{1};  // never reused: an object that outlives its pool must not meet a namesake
+
+void free_storage(VmStorage *storage) {
+  storage->allocator->deallocate(storage->data, storage->size);
+  storage->budget->refund(storage->size);
+  release(storage->budget);
+  delete storage;
+}
+
+void destroy_storage(void *self, int flags) {
+  auto *storage = static_cast<VmStorage *>(static_cast<Object *>(self));
+  if (!(flags & kFree)) return;
+  RunPool *pool = RunPool::current();
+  if (pool && pool->id() == storage->home && pool->keep(storage)) return;
+  free_storage(storage);
+}
+
+void free_tensor(VmTensor *tensor) {
+  tensor->~VmTensor();
+  ::operator delete(tensor);
+}
+
+}  // namespace
+
+int32_t VmStorage::type() {
+  static const int32_t index = register_type("opdyno.vm.Storage");
+  return index;
+}
+
+void MemoryBudget::charge(uint64_t bytes) {
+  uint64_t used = used_bytes.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit_bytes || used > limit_bytes - bytes)
+      fail(OPD_OUT_OF_MEMORY, "a storage of ", bytes, " bytes would exceed the VM's memory limit: ", used, " of ", limit_bytes, " bytes are in use");
+  } while (!used_bytes.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+}
+
+Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget) {
+  budget->charge(bytes);
+  auto storage = std::make_unique<VmStorage>();
+  storage->allocator = &Allocator::of(device, kind);
+  try {
+    storage->data = static_cast<char *>(storage->allocator->allocate(bytes));
+  } catch (...) {
+    budget->refund(bytes);
+    throw;
+  }
+  storage->type_index = VmStorage::type();
+  storage->Object::deleter = destroy_storage;
+  storage->size = bytes;
+  storage->device = device;
+  storage->budget = budget.detach();
+  return Ref<VmStorage>::take(storage.release());
+}
+
+void VmTensor::destroy(void *self, int flags) {
+  auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(static_cast<Object *>(self)));
+  RunPool *pool = RunPool::current();
+  const bool at_home = pool && pool->id() == tensor->home;
+  if (flags & kDestroy && tensor->owner) {
+    auto *storage = static_cast<VmStorage *>(tensor->owner);
+    tensor->owner = nullptr;
+    if (!tensor->borrows) release(storage);
+    else if (at_home) pool->end_borrow(storage);
+    tensor->borrows = false;
+  }
+  if (flags & kFree) at_home ? pool->keep(tensor) : free_tensor(tensor);
+}
+
+RunPool::RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates, const std::vector<uint64_t> &sizes)
+    : id_(next_pool_id.fetch_add(1, std::memory_order_relaxed)), device_(device), kind_(kind),
+      allocator_(Allocator::of(device, kind)), budget_(std::move(budget)), tensors_(num_templates) {
+  for (const uint64_t bytes : sizes) size_class_of(bytes);
+}
+
+uint32_t RunPool::size_class_of(uint64_t bytes) {
+  const auto [place, fresh] = class_of_.try_emplace(bytes, static_cast<uint32_t>(classes_.size()));
+  if (fresh) classes_.push_back({bytes});
+  return place->second;
+}
+
+VmStorage *RunPool::new_storage(uint32_t size_class) {
+  const uint64_t bytes = classes_[size_class].bytes;
+  auto storage = make_vm_storage(device_, kind_, bytes, budget_);
+  storage->home = id_;
+  storage->size_class = size_class;
+  return storage.detach();
+}
+
+VmTensor *RunPool::new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id) {
+  void *memory = ::operator new(sizeof(VmTensor) + 2 * dims.size_bytes());
+  auto *tensor = new (memory) VmTensor;
+  Object *header = tensor;
+  header->type_index = OPD_TENSOR;
+  header->deleter = &VmTensor::destroy;
+  auto *shape = reinterpret_cast<int64_t *>(tensor + 1), *strides = shape + dims.size();
+  uint64_t stride = 1;  // unsigned: sizes next to a 0 may wrap, and are then never used
+  for (size_t i = dims.size(); i-- > 0; stride *= static_cast<uint64_t>(dims[i])) {
+    shape[i] = dims[i];
+    strides[i] = static_cast<int64_t>(stride);
+  }
+  tensor->dl = {nullptr, device_, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
+  tensor->home = id_;
+  tensor->template_id = template_id;
+  return tensor;
+}
+
+VmTensor *RunPool::tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset) {
+  VmTensor *tensor = new_tensor(dims, dtype, VmTensor::kNoTemplate);
+  bind(tensor, storage, offset);
+  return tensor;
+}
+
+void RunPool::keep(VmTensor *tensor) {
+  tensor->owner = nullptr;
+  tensor->borrows = false;
+  if (tensor->template_id == VmTensor::kNoTemplate) return free_tensor(tensor);
+  tensor->next = std::exchange(tensors_[tensor->template_id], tensor);
+}
+
+bool RunPool::keep(VmStorage *storage) {
+  if (kind_ != OPD_ALLOCATOR_POOLED) return false;
+  storage->next = std::exchange(classes_[storage->size_class].head, storage);
+  return true;
+}
+
+void RunPool::trim() {
+  for (VmTensor *&head : tensors_)
+    while (head) free_tensor(std::exchange(head, head->next));
+  for (auto &size_class : classes_)
+    while (size_class.head) free_storage(std::exchange(size_class.head, size_class.head->next));
+}
+
+}  // namespace opd

@@ -1,0 +1,158 @@
+// Tensors and storages of running programs. Each run has a pool that only its thread touches, so that making and
+// dropping one takes no lock, no malloc and, for tensors that stay inside the run, no atomic operation.
+//
+// A tensor made inside a run *borrows* its storage: a plain count in the storage says how many do. Only when a tensor
+// leaves the run (it is returned, put into a tuple, kept by a foreign function) does it become a counted owner.
+// Objects that die elsewhere, or after the run, go back to the heap: `home` tells which pool they came from.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/thread_state.h"
+#include "device/allocator.h"
+#include "value/tensor.h"
+
+namespace opd {
+
+// What the storages of one VM may take together. Thread-safe; outlives the VM with its last storage.
+struct MemoryBudget : Object {
+  static int32_t type() { return OPD_OBJECT; }
+  explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}
+  void charge(uint64_t bytes);  // throws OPD_OUT_OF_MEMORY
+  void refund(uint64_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
+  std::atomic<uint64_t> used_bytes{0};
+  const uint64_t limit_bytes;
+};
+
+struct VmStorage final : Object {
+  static int32_t type();  // "opdyno.vm.Storage"
+  char *data = nullptr;
+  uint64_t size = 0;
+  DLDevice device{};
+  Allocator *allocator = nullptr;
+  MemoryBudget *budget = nullptr;  // one reference
+  uint64_t home = 0;
+  VmStorage *next = nullptr;       // in a free list
+  uint32_t size_class = 0;
+  uint32_t borrowers = 0;          // tensors of the home run that hold no reference
+  bool dropped = false;            // its register is gone; the last borrower ends the register's reference
+};
+
+struct TensorTemplate {  // a shape that was known when the program was decoded
+  std::vector<int64_t> dims;
+  DLDataType dtype{};
+  uint64_t bytes = 0;
+  uint32_t id = 0;
+};
+
+struct VmTensor final : Tensor {
+  static constexpr uint32_t kNoTemplate = UINT32_MAX;
+  uint64_t home = 0;
+  VmTensor *next = nullptr;
+  uint32_t template_id = kNoTemplate;
+  bool borrows = false;            // `owner` is a VmStorage of the same run, and not counted
+  static void destroy(void *self, int flags);
+};
+
+class RunPool {
+ public:
+  RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates, const std::vector<uint64_t> &sizes);
+  ~RunPool() { trim(); }
+  RunPool(const RunPool &) = delete;
+  RunPool &operator=(const RunPool &) = delete;
+
+  static RunPool *current() { return static_cast<RunPool *>(thread_state().run_pool); }
+  uint64_t id() const { return id_; }
+
+  uint32_t size_class_of(uint64_t bytes);
+  VmStorage *storage(uint32_t size_class) {  // one reference, the caller's
+    VmStorage *&head = classes_[size_class].head;
+    if (!head) [[unlikely]] return new_storage(size_class);
+    VmStorage *storage = head;
+    head = storage->next;
+    storage->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
+    return storage;
+  }
+  VmTensor *tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) {  // one reference, the caller's
+    VmTensor *&head = tensors_[shape.id];
+    VmTensor *tensor = head;
+    if (!tensor) [[unlikely]] tensor = new_tensor(shape.dims, shape.dtype, shape.id);
+    else head = tensor->next;
+    tensor->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
+    bind(tensor, storage, offset);
+    return tensor;
+  }
+  VmTensor *tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset);
+
+  // Ends a register's reference to an object.
+  void drop(Object *object) {
+    if (object->deleter == &VmTensor::destroy) {
+      auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(object));
+      if (tensor->borrows && tensor->home == id_) {
+        if (tensor->has_sole_owner()) [[likely]] {
+          end_borrow(static_cast<VmStorage *>(tensor->owner));
+          return keep(tensor);
+        }
+        own_storage(tensor);
+      }
+    } else if (object->type_index == storage_type_) {
+      auto *storage = static_cast<VmStorage *>(object);
+      if (storage->borrowers && storage->home == id_) {
+        storage->dropped = true;
+        return;
+      }
+    }
+    release(object);
+  }
+
+  void keep(VmTensor *tensor);
+  bool keep(VmStorage *storage);  // false: this pool does not hold on to memory
+  void trim();
+
+ private:
+  struct SizeClass {
+    uint64_t bytes;
+    VmStorage *head = nullptr;
+  };
+
+  VmStorage *new_storage(uint32_t size_class);
+  VmTensor *new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id);
+  void bind(VmTensor *tensor, VmStorage *storage, uint64_t offset) {
+    tensor->dl.data = storage->data + offset;
+    tensor->dl.device = storage->device;
+    tensor->owner = storage;
+    tensor->borrows = storage->home == id_;
+    if (tensor->borrows) ++storage->borrowers;
+    else retain(storage);
+  }
+  void end_borrow(VmStorage *storage) {
+    if (--storage->borrowers == 0 && storage->dropped) {
+      storage->dropped = false;
+      release(storage);
+    }
+  }
+  // Turns a borrow into a counted reference; the last borrower of a dropped storage inherits its register's.
+  void own_storage(VmTensor *tensor) {
+    auto *storage = static_cast<VmStorage *>(tensor->owner);
+    if (--storage->borrowers || !storage->dropped) retain(storage);
+    else storage->dropped = false;
+    tensor->borrows = false;
+  }
+  friend struct VmTensor;
+
+  const uint64_t id_;
+  const int32_t storage_type_ = VmStorage::type();
+  const DLDevice device_;
+  const opd_allocator_kind kind_;
+  Allocator &allocator_;
+  Ref<MemoryBudget> budget_;
+  std::vector<VmTensor *> tensors_;  // free, by template
+  std::vector<SizeClass> classes_;
+  std::unordered_map<uint64_t, uint32_t> class_of_;
+};
+
+// A storage that belongs to no run: for builtins called from outside one.
+Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget);
+
+}  // namespace opd

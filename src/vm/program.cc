@@ -1,0 +1,245 @@
+#include "vm/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "module/kernel_args.h"
+#include "vm/assignment.h"
+
+namespace opd {
+
+bool storage_bytes(std::span<const int64_t> size, DLDataType dtype, uint64_t &out_bytes) {
+  uint64_t count;
+  return element_count(size.data(), static_cast<int64_t>(size.size()), count) && data_bytes(count, dtype, out_bytes) &&
+         out_bytes <= static_cast<uint64_t>(INT64_MAX);
+}
+
+class Decoder {
+ public:
+  Decoder(Program &program, const std::function<Ref<Function>(const std::string &)> &find)
+      : p_(program), x_(*program.executable), find_(find) {}
+
+  void run() {
+    resolve();
+    lay_out_cells();
+    p_.arg_store_ = std::make_unique_for_overwrite<uint32_t[]>(x_.words.size() + 1);
+    next_arg_ = p_.arg_store_.get();
+    p_.code.resize(x_.offsets.size());
+    p_.callee_of.resize(x_.offsets.size());
+    for (auto &function : p_.functions)
+      if (function.info && function.info->kind == FunctionKind::kBytecode) decode(function);
+  }
+
+ private:
+  enum class Known : uint8_t { kNone, kStorage, kTensor, kNull };
+  struct Callee {
+    Known known = Known::kNone;
+    SafeCall call = nullptr;
+    void *self = nullptr;
+    bool kernel = false;
+  };
+
+  void resolve() {
+    const size_t count = x_.functions.size();
+    p_.callees.resize(count);
+    p_.functions.resize(count);
+    callees_.resize(count);
+    std::string missing;
+    for (size_t i = 0; i < count; ++i) {
+      const FunctionInfo &info = x_.functions[i];
+      if (info.kind != FunctionKind::kPacked) {
+        p_.functions[i] = {&info, static_cast<uint32_t>(info.start), static_cast<uint32_t>(info.end),
+                           static_cast<uint32_t>(info.num_args), static_cast<uint32_t>(info.num_registers), {}};
+        p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
+        continue;
+      }
+      p_.callees[i] = find_(info.name);
+      if (!p_.callees[i]) missing += concat(missing.empty() ? "" : ", ", info.name);
+      else callees_[i] = classify(info.name, *p_.callees[i]);
+    }
+    if (!missing.empty())
+      fail(OPD_NOT_FOUND, "the program needs functions that neither its imported modules nor the global registry offer: ", missing);
+  }
+
+  static Callee classify(std::string_view name, Function &function) {
+    Callee callee{Known::kNone, function.safe_call, &function, false};
+    if (const auto *kernel = as_kernel(function)) return {Known::kNone, kernel->raw, nullptr, true};
+    if (name == "vm.builtin.alloc_storage") callee.known = Known::kStorage;
+    if (name == "vm.builtin.alloc_tensor") callee.known = Known::kTensor;
+    if (name == "vm.builtin.null_value") callee.known = Known::kNull;
+    return callee;
+  }
+
+  void lay_out_cells() {
+    p_.constants.reserve(x_.constants.size());
+    for (const auto &constant : x_.constants) p_.constants.push_back(constant.view());
+    // Immediates are cells too; their number must be known before function values get theirs.
+    for (size_t pc = 0; pc < x_.offsets.size(); ++pc) {
+      const Instruction in = x_.instruction(pc);
+      if (in.op != Opcode::kCall) continue;
+      p_.max_args = std::max(p_.max_args, static_cast<uint32_t>(in.args.size()));
+      for (const int64_t word : in.args) {
+        const Operand operand{word};
+        if (operand.kind() == Operand::kImmediate) immediate(operand.value());
+      }
+    }
+  }
+
+  uint32_t immediate(int64_t value) {
+    if (value >= 0 && value < kSmall) {
+      uint32_t &cell = small_[static_cast<size_t>(value)];
+      if (!cell) cell = add_immediate(value);
+      return cell;
+    }
+    const auto [place, fresh] = immediates_.try_emplace(value, 0);
+    if (fresh) place->second = add_immediate(value);
+    return place->second;
+  }
+
+  uint32_t add_immediate(int64_t value) {
+    p_.constants.push_back(opd_int(value));
+    return p_.first_constant() + static_cast<uint32_t>(p_.constants.size()) - 1;
+  }
+
+  uint32_t function_value(uint32_t index) {
+    const auto [place, fresh] = function_values_.try_emplace(index, static_cast<uint32_t>(p_.function_values.size()));
+    if (fresh) p_.function_values.push_back(index);
+    return p_.first_constant() + static_cast<uint32_t>(p_.constants.size()) + place->second;
+  }
+
+  uint32_t register_cell(int64_t reg) const {
+    if (reg < kVoidRegister) return static_cast<uint32_t>(reg);
+    return reg == kVmRegister ? p_.vm_cell() : p_.void_cell();
+  }
+
+  uint32_t operand_cell(Operand operand) {
+    switch (operand.kind()) {
+      case Operand::kRegister: return register_cell(operand.value());
+      case Operand::kImmediate: return immediate(operand.value());
+      case Operand::kConstant: return p_.first_constant() + static_cast<uint32_t>(operand.value());
+      default: return function_value(static_cast<uint32_t>(operand.value()));
+    }
+  }
+
+  const View *constant_at(uint32_t cell) const {
+    const uint32_t first = p_.first_constant();
+    return cell >= first && cell - first < p_.constants.size() ? &p_.constants[cell - first] : nullptr;
+  }
+
+  void decode(Program::Func &f) {
+    const std::vector<bool> unproved = unproved_reads(x_, *f.info);
+    f.borrowed.assign(f.num_args, true);
+    for (uint32_t pc = f.start; pc < f.end; ++pc) {
+      const Instruction in = x_.instruction(pc);
+      Instr &instr = p_.code[pc];
+      instr.checked = unproved[pc - f.start];
+      switch (in.op) {
+        case Opcode::kCall: decode_call(f, pc, in, instr); break;
+        case Opcode::kRet: instr.op = Op::kRet, instr.cell = register_cell(in.reg); break;
+        case Opcode::kGoto: instr.op = Op::kGoto, instr.offset = in.target; break;
+        case Opcode::kIf: instr.op = Op::kIf, instr.cell = register_cell(in.reg), instr.offset = in.target; break;
+      }
+    }
+    for (uint32_t pc = f.start; pc < f.end; ++pc)
+      if (Instr &instr = p_.code[pc]; instr.op == Op::kNull && instr.cell < f.num_args && f.borrowed[instr.cell]) instr.op = Op::kForget;
+  }
+
+  void decode_call(Program::Func &f, uint32_t pc, const Instruction &in, Instr &instr) {
+    const auto target = static_cast<size_t>(in.target);
+    const Callee &callee = callees_[target];
+    p_.callee_of[pc] = static_cast<uint32_t>(target);
+    instr.cell = in.reg < kVoidRegister ? static_cast<uint32_t>(in.reg) : p_.void_cell();
+    instr.num_args = static_cast<uint16_t>(in.args.size());
+    uint32_t *cells = next_arg_;
+    if (in.args.size() <= 2) cells = instr.inline_args;
+    else instr.args = cells, next_arg_ += in.args.size();
+    for (size_t i = 0; i < in.args.size(); ++i) cells[i] = operand_cell({in.args[i]});
+    // The void cell must stay None, so only what is kept can be folded.
+    if (callee.known != Known::kNone && instr.cell != p_.void_cell() && fold(callee.known, cells, instr)) {
+      if (callee.known == Known::kNull) return;  // does not count as a write that makes a parameter the callee's
+    } else if (!callee.call) {
+      instr.op = Op::kProgram;
+      instr.callee = target;
+    } else {
+      instr.op = callee.kernel ? Op::kKernel : Op::kPacked;
+      instr.call = callee.call;
+      instr.self = callee.self;
+    }
+    if (instr.cell < f.num_args) f.borrowed[instr.cell] = false;
+  }
+
+  // Turns a builtin with constant operands into an instruction of its own.
+  bool fold(Known known, const uint32_t *cells, Instr &instr) {
+    if (known == Known::kNull) return instr.op = Op::kNull, instr.num_args == 0;
+    return known == Known::kStorage ? fold_storage(cells, instr) : fold_tensor(cells, instr);
+  }
+
+  // alloc_storage(vm, size, device index, dtype, scope)
+  bool fold_storage(const uint32_t *cells, Instr &instr) {
+    if (instr.num_args < 4 || cells[0] != p_.vm_cell()) return false;
+    const View *size = constant_at(cells[1]), *device = constant_at(cells[2]), *dtype = constant_at(cells[3]);
+    if (!size || size->type != OPD_SHAPE || !device || device->type != OPD_INT || device->u.int64 > 0 || !dtype || dtype->type != OPD_DTYPE) return false;
+    if (instr.num_args > 4) {
+      const View *scope = constant_at(cells[4]);
+      if (!scope || !is_text(*scope) || as_text(*scope, "scope") != "global") return false;
+    }
+    uint64_t bytes;
+    if (!storage_bytes(static_cast<Shape *>(object_of(*size))->dims(), dtype->u.dtype, bytes)) return false;
+    const auto [place, fresh] = size_classes_.try_emplace(bytes, p_.storage_sizes.size());
+    if (fresh) p_.storage_sizes.push_back(bytes);
+    instr.op = Op::kStorage;
+    instr.size_class = place->second;
+    return true;
+  }
+
+  // alloc_tensor(storage, offset, shape, dtype[, vdevice or scope])
+  bool fold_tensor(const uint32_t *cells, Instr &instr) {
+    if (instr.num_args != 4) return false;
+    const uint32_t storage = cells[0];
+    const View *offset = constant_at(cells[1]), *shape = constant_at(cells[2]), *dtype = constant_at(cells[3]);
+    if (!offset || offset->type != OPD_INT || offset->u.int64 < 0 || !shape || shape->type != OPD_SHAPE || !dtype || dtype->type != OPD_DTYPE) return false;
+    // The compiler shares its constants: one pair of them is one shape.
+    const TensorTemplate *&found = template_of_[uint64_t{cells[2]} << 32 | cells[3]];
+    if (!found) found = make_template(*static_cast<Shape *>(object_of(*shape)), dtype->u.dtype);
+    if (!found) return false;
+    instr.op = Op::kTensor;
+    instr.shape = found;
+    instr.bytes = static_cast<uint64_t>(offset->u.int64);
+    instr.inline_args[0] = storage;
+    instr.num_args = 1;
+    return true;
+  }
+
+  const TensorTemplate *make_template(const Shape &shape, DLDataType dtype) {
+    const auto dims = shape.dims();
+    auto made = std::make_unique<TensorTemplate>();
+    uint64_t count;
+    if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count) || !data_bytes(count, dtype, made->bytes)) return nullptr;
+    made->dims.assign(dims.begin(), dims.end());
+    made->dtype = dtype;
+    made->id = static_cast<uint32_t>(p_.templates.size());
+    p_.templates.push_back(std::move(made));
+    return p_.templates.back().get();
+  }
+
+  static constexpr int64_t kSmall = 256;
+  Program &p_;
+  const Executable &x_;
+  const std::function<Ref<Function>(const std::string &)> &find_;
+  std::vector<Callee> callees_;
+  std::unordered_map<int64_t, uint32_t> immediates_;
+  std::unordered_map<uint32_t, uint32_t> function_values_;
+  std::unordered_map<uint64_t, size_t> size_classes_;
+  std::unordered_map<uint64_t, const TensorTemplate *> template_of_;
+  uint32_t small_[kSmall] = {};
+  uint32_t *next_arg_ = nullptr;
+};
+
+std::unique_ptr<Program> Program::decode(Ref<Executable> executable, const std::function<Ref<Function>(const std::string &)> &find) {
+  auto program = std::make_unique<Program>();
+  program->executable = std::move(executable);
+  Decoder(*program, find).run();
+  return program;
+}
+
+}  // namespace opd

@@ -1,0 +1,87 @@
+// A program bound to its functions: instructions decoded once to a fixed size, so that running them needs no checks.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "value/function.h"
+#include "vm/executable.h"
+#include "vm/pool.h"
+
+namespace opd {
+
+enum class Op : uint8_t {
+  kKernel,   // compiled code of a library: tensors, numbers, text and nulls only
+  kPacked,   // any other packed function
+  kProgram,  // a function of the program
+  kStorage,  // alloc_storage of a known size
+  kTensor,   // alloc_tensor of a known shape
+  kNull,     // null_value into a register
+  kForget,   // null_value into a parameter that the caller owns
+  kRet,
+  kGoto,
+  kIf
+};
+
+struct Instr {
+  Op op;
+  bool checked = false;  // may read a register that was never written
+  uint16_t num_args = 0;
+  uint32_t cell = 0;     // written, or read by kRet and kIf
+  union {
+    SafeCall call;       // kKernel, kPacked
+    int64_t offset;      // kGoto, kIf
+    const TensorTemplate *shape;  // kTensor
+    uint64_t callee;     // kProgram: index of the function
+  };
+  union {
+    void *self = nullptr;  // kPacked
+    uint64_t bytes;        // kTensor: offset into the storage
+    uint64_t size_class;   // kStorage
+  };
+  union {
+    const uint32_t *args;     // cells
+    uint32_t inline_args[2];  // up to two lie here
+  };
+  const uint32_t *arg_cells() const { return num_args <= 2 ? inline_args : args; }
+};
+static_assert(sizeof(Instr) == 32);
+
+// The cells of a frame: registers | void | vm | constants | immediates | functions as values.
+struct Program {
+  struct Func {
+    const FunctionInfo *info;
+    uint32_t start, end, num_args, num_registers;
+    std::vector<bool> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
+  };
+
+  Ref<Executable> executable;
+  std::vector<Instr> code;
+  std::vector<uint32_t> callee_of;  // per instruction: the function table's index, for names
+  std::vector<Func> functions;      // by index of the function table; `info` is null for packed functions
+  std::vector<Ref<Function>> callees;  // by index of the function table; null for program functions
+  std::vector<View> constants;      // borrowed from the executable, then immediates
+  std::vector<uint32_t> function_values;  // function table indexes whose cells follow the constants
+  std::vector<std::unique_ptr<TensorTemplate>> templates;
+  std::vector<uint64_t> storage_sizes;  // by size class
+  uint32_t num_registers = 0, max_args = 0;
+  bool has_packed = false;
+
+  uint32_t void_cell() const { return num_registers; }
+  uint32_t vm_cell() const { return num_registers + 1; }
+  uint32_t first_constant() const { return num_registers + 2; }
+  uint32_t num_cells() const { return first_constant() + static_cast<uint32_t>(constants.size() + function_values.size()); }
+  const std::string &callee_name(size_t pc) const { return executable->functions[callee_of[pc]].name; }
+
+  // `find` gives a packed function by name, or null; all that are missing are named in one error.
+  static std::unique_ptr<Program> decode(Ref<Executable> executable, const std::function<Ref<Function>(const std::string &)> &find);
+
+ private:
+  std::unique_ptr<uint32_t[]> arg_store_;
+  friend class Decoder;
+};
+
+// Bytes that alloc_storage takes for a size given as a shape and a dtype; false if that leaves 63 bits.
+bool storage_bytes(std::span<const int64_t> size, DLDataType dtype, uint64_t &out_bytes);
+
+}  // namespace opd

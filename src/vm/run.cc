@@ -1,0 +1,33 @@
+#include "vm/run.h"
+
+#include "vm/vm.h"
+
+namespace opd {
+
+Run::Run(Vm &owner, const Program &p)
+    : vm(&owner), pool(owner.devices().front().device, owner.devices().front().allocator, owner.budget(), p.templates.size(), p.storage_sizes) {
+  program = &p;
+}
+
+Frame &Run::push() {
+  if (depth < frames.size()) return *frames[depth++];
+  auto frame = std::make_unique<Frame>();
+  View unset = opd_none();
+  unset.type = kUnset;
+  frame->cells.reserve(program->num_cells());
+  frame->cells.assign(program->num_registers, unset);
+  frame->cells.push_back(opd_none());
+  frame->cells.push_back(opd_pointer(this));
+  frame->cells.insert(frame->cells.end(), program->constants.begin(), program->constants.end());
+  for (const uint32_t index : program->function_values) frame->cells.push_back(vm->function_value(index));
+  frame->scratch.resize(program->max_args + 1);
+  frames.push_back(std::move(frame));
+  return *frames[depth++];
+}
+
+Run *Run::of_thread() {
+  RunPool *pool = RunPool::current();
+  return pool ? reinterpret_cast<Run *>(reinterpret_cast<char *>(pool) - offsetof(Run, pool)) : nullptr;
+}
+
+}  // namespace opd

@@ -1,0 +1,45 @@
+// One call into a program: its frames, its pool, and what may stop or record it. Kept by the VM between calls.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trace/record_buffer.h"
+#include "vm/cancel.h"
+#include "vm/pool.h"
+#include "vm/program.h"
+
+namespace opd {
+
+class Vm;
+
+inline constexpr int32_t kUnset = -1;  // the type of a register that was not written yet; never leaves a frame
+
+struct Frame {
+  std::vector<View> cells;    // laid out as Program says
+  std::vector<View> scratch;  // arguments of the call being made
+  const Program::Func *function = nullptr;
+  const Instr *return_to = nullptr;  // the caller's call instruction; null: the end of the run
+  uint64_t begin = 0;                // ticks, if recorded
+};
+
+struct Run : RunSignals {
+  Run(Vm &vm, const Program &program);
+
+  Vm *vm;
+  RunPool pool;
+  std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
+  size_t depth = 0;
+  int32_t native_depth = 0;        // runs and builtins on the C stack below
+  RecordBuffer *records = nullptr;
+  uint64_t record_run = 0;         // what Record::run gets
+  Run *next_idle = nullptr;
+
+  Frame &push();
+  static Run *of_thread();          // of the calling thread; null outside a run
+};
+
+// Runs a function of the program to its end. Throws what an operator raised, with the operator's name.
+// `args` are checked already; they stay alive during the call. The result is owned.
+View interpret(Run &run, uint32_t function, Args args);
+
+}  // namespace opd
