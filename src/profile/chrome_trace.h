@@ -1,0 +1,48 @@
+// A recorded session, and its text as Chrome trace events.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/record_buffer.h"
+
+namespace opd {
+
+// What one thread recorded.
+struct ThreadRecords {
+  RecordBuffer buffer;
+  ClockLine line;  // of the buffer, taken when recording ended
+  int64_t thread_id;
+  std::string thread_name;
+};
+
+struct TraceParts {
+  std::vector<ThreadRecords> threads;
+  std::vector<std::string> names;  // what Record::name counts in
+  int64_t process_id = 0;
+  std::string process_name;
+  int64_t unix_offset_ns = 0;  // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
+  std::vector<std::pair<std::string, std::string>> metadata;  // in order
+};
+
+// Immutable.
+struct Trace : Object {
+  static int32_t type();  // "opdyno.Trace"
+  const TraceParts parts;
+
+  explicit Trace(TraceParts p) : parts(std::move(p)) {}
+  size_t num_calls() const;
+  uint64_t num_dropped() const;
+
+  // Of the calling thread: its process, names and identifiers filled in.
+  static Ref<Trace> of_thread(RecordBuffer buffer, ClockLine line, std::vector<std::string> names);
+};
+
+int64_t realtime_offset_ns();
+
+// Writes JSON in pieces of some 64 KiB; no tree is built.
+void write_chrome_trace(const Trace &trace, const std::function<void(std::string_view)> &sink);
+std::string chrome_trace(const Trace &trace);
+
+}  // namespace opd

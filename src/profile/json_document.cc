@@ -1,0 +1,239 @@
+#include "profile/json_document.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/error.h"
+
+namespace opd {
+namespace {
+
+constexpr size_t kMostLevels = 100;  // of nesting: what walks the tree recurses
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+int hex_digit(char c) {
+  if (is_digit(c)) return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// The four digits of a \u escape whose backslash is at `at`; -1 if there is none.
+int escape_unit(std::string_view text, size_t at) {
+  if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return -1;
+  int unit = 0;
+  for (size_t i = at + 2; i < at + 6; ++i) {
+    const int digit = hex_digit(text[i]);
+    if (digit < 0) return -1;
+    unit = unit << 4 | digit;
+  }
+  return unit;
+}
+
+void append_utf8(std::string &out, uint32_t point) {
+  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
+  if (point < 0x80) return add(point);
+  if (point < 0x800) return add(0xC0 | point >> 6), add(0x80 | (point & 0x3F));
+  if (point < 0x10000) return add(0xE0 | point >> 12), add(0x80 | (point >> 6 & 0x3F)), add(0x80 | (point & 0x3F));
+  add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F)), add(0x80 | (point >> 6 & 0x3F)), add(0x80 | (point & 0x3F));
+}
+
+// cJSON reports a key that is missing one character late. `text` is blanked, so its brackets are all structure.
+size_t place_of_failure(std::string_view text, size_t reported) {
+  if (reported == 0) return 0;
+  const size_t found = reported - 1;
+  const size_t before = text.substr(0, found).find_last_not_of(" \t\r\n");
+  if (before == std::string_view::npos || (text[before] != '{' && text[before] != ',')) return reported;
+  if (std::string_view("\" \t\r\n").find(text[found]) != std::string_view::npos) return reported;
+  if (text[before] == '{') return text[found] == '}' ? reported : found;
+  size_t closed = 0;  // brackets between the comma and the one that is open around it
+  for (size_t i = before; i-- > 0;) {
+    if (text[i] == '}' || text[i] == ']') ++closed;
+    else if ((text[i] == '{' || text[i] == '[') && closed-- == 0) return text[i] == '{' ? found : reported;
+  }
+  return reported;
+}
+
+}  // namespace
+
+JsonDocument::JsonDocument(std::string_view text, const char *what) : text_(text), what_(what) {
+  const std::string blanked = blank();
+  const char *end = nullptr;
+  root_.reset(cJSON_ParseWithLengthOpts(blanked.c_str(), blanked.size() + 1, &end, true));
+  if (!root_) bad(place_of_failure(blanked, end ? static_cast<size_t>(end - blanked.c_str()) : 0), "is malformed");
+  size_t next = 0;
+  number_tokens(root_.get(), next);
+}
+
+void JsonDocument::bad(size_t offset, std::string_view problem) const {
+  fail(OPD_BAD_FORMAT, what_, ": JSON at offset ", offset, " ", problem);
+}
+
+// Numbers become "0" and strings "\"\"", filled up with spaces: white space may follow any of them.
+std::string JsonDocument::blank() {
+  std::string out(text_);
+  size_t depth = 0;
+  for (size_t i = 0; i < text_.size();) {
+    const char c = text_[i];
+    const bool quoted = c == '"';
+    if (quoted || c == '-' || is_digit(c)) {
+      const size_t end = quoted ? end_of_string(i) : end_of_number(i);
+      tokens_.push_back({i, end - i});
+      std::fill(out.begin() + static_cast<ptrdiff_t>(i), out.begin() + static_cast<ptrdiff_t>(end), ' ');
+      out[i] = quoted ? '"' : '0';
+      if (quoted) out[i + 1] = '"';
+      i = end;
+      continue;
+    }
+    if (c == '{' || c == '[') {
+      if (++depth > kMostLevels) bad(i, concat("nests deeper than ", kMostLevels, " levels"));
+    } else if (c == '}' || c == ']') {
+      depth -= depth > 0;
+    } else if (static_cast<uint8_t>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') {
+      bad(i, "has a control character between values");
+    }
+    ++i;
+  }
+  return out;
+}
+
+size_t JsonDocument::end_of_string(size_t begin) const {
+  for (size_t i = begin + 1; i < text_.size(); ++i) {
+    const char c = text_[i];
+    if (c == '"') return i + 1;
+    if (static_cast<uint8_t>(c) < 0x20) bad(i, "has a control character in a string; it must be escaped");
+    if (c != '\\') continue;
+    if (i + 1 < text_.size() && text_[i + 1] == 'u') {
+      if (escape_unit(text_, i) < 0) bad(i, "has a \\u without four hexadecimal digits");
+    } else if (i + 1 < text_.size() && std::string_view("\"\\/bfnrt").find(text_[i + 1]) == std::string_view::npos) {
+      bad(i, "has an unknown escape");
+    }
+    ++i;
+  }
+  bad(begin, "begins a string that does not end");
+}
+
+size_t JsonDocument::end_of_number(size_t begin) const {
+  size_t i = begin;
+  const auto digits = [&] {
+    const size_t first = i;
+    while (i < text_.size() && is_digit(text_[i])) ++i;
+    if (i == first) bad(begin, "begins a number that lacks digits");
+    return i - first;
+  };
+  if (text_[i] == '-') ++i;
+  const size_t whole = i;
+  if (digits() > 1 && text_[whole] == '0') bad(begin, "begins a number with leading zeros");
+  if (i < text_.size() && text_[i] == '.') ++i, digits();
+  if (i < text_.size() && (text_[i] == 'e' || text_[i] == 'E')) {
+    ++i;
+    if (i < text_.size() && (text_[i] == '+' || text_[i] == '-')) ++i;
+    digits();
+  }
+  return i;
+}
+
+// Writes into each item the number of its first token: its key's, where it has one, else its own or the next one's.
+void JsonDocument::number_tokens(cJSON *item, size_t &next) {
+  item->valuedouble = static_cast<double>(next);
+  if (item->string) ++next;
+  if (cJSON_IsString(item) || cJSON_IsNumber(item)) ++next;
+  for (cJSON *child = item->child; child; child = child->next) number_tokens(child, next);
+}
+
+std::string_view JsonDocument::token(const cJSON *item, bool of_key) const {
+  const size_t place = static_cast<size_t>(item->valuedouble) + (item->string && !of_key);
+  return text_.substr(tokens_[place].offset, tokens_[place].size);
+}
+
+size_t JsonDocument::offset(const cJSON *item) const {
+  const auto place = static_cast<size_t>(item->valuedouble);
+  return place < tokens_.size() ? tokens_[place].offset : text_.size();
+}
+
+std::string JsonDocument::key(const cJSON *member) const { return decode(token(member, true)); }
+std::string JsonDocument::text(const cJSON *string) const { return decode(token(string, false)); }
+std::string_view JsonDocument::number(const cJSON *number) const { return token(number, false); }
+
+int64_t JsonDocument::integer(const cJSON *item) const {
+  const std::string_view digits = number(item);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size())
+    bad(item, concat("has the number ", digits.substr(0, 60), "; a 64-bit integer is expected"));
+  return value;
+}
+
+double JsonDocument::real(const cJSON *item) const {
+  if (cJSON_IsNull(item)) return std::numeric_limits<double>::quiet_NaN();
+  const std::string_view digits = number(item);
+  double value = 0;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc()) return value;
+  // Too large or too small for a double: the power of ten of its first digit tells which.
+  const size_t mantissa = std::min(digits.find_first_of("eE"), digits.size());
+  const size_t point = std::min(digits.find('.'), mantissa), first = digits.find_first_of("123456789");
+  int64_t power = static_cast<int64_t>(point) - static_cast<int64_t>(first), exponent = 0;
+  if (mantissa < digits.size()) {
+    const std::string_view written = digits.substr(mantissa + 1 + (digits[mantissa + 1] == '+'));
+    if (std::from_chars(written.data(), written.data() + written.size(), exponent).ec != std::errc())
+      exponent = written[0] == '-' ? INT64_MIN / 2 : INT64_MAX / 2;
+  }
+  value = power + exponent < 0 ? 0 : std::numeric_limits<double>::infinity();
+  return digits[0] == '-' ? -value : value;
+}
+
+// A surrogate without its other half becomes U+FFFD, as the writer does with bytes that are not UTF-8.
+std::string JsonDocument::decode(std::string_view quoted) const {
+  const std::string_view body = quoted.substr(1, quoted.size() - 2);
+  std::string out;
+  out.reserve(body.size());
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (body[i] != '\\') {
+      out += body[i];
+      continue;
+    }
+    const char kind = body[++i];
+    switch (kind) {
+      case 'b': out += '\b'; break;
+      case 'f': out += '\f'; break;
+      case 'n': out += '\n'; break;
+      case 'r': out += '\r'; break;
+      case 't': out += '\t'; break;
+      case 'u': {
+        auto point = static_cast<uint32_t>(escape_unit(body, i - 1));
+        i += 4;
+        const int low = point >= 0xD800 && point < 0xDC00 ? escape_unit(body, i + 1) : -1;
+        if (low >= 0xDC00 && low < 0xE000) {
+          point = 0x10000 + ((point - 0xD800) << 10) + (static_cast<uint32_t>(low) - 0xDC00);
+          i += 6;
+        }
+        append_utf8(out, point >= 0xD800 && point < 0xE000 ? 0xFFFD : point);
+        break;
+      }
+      default: out += kind;  // the character itself: quote, backslash, slash
+    }
+  }
+  return out;
+}
+
+std::string JsonDocument::compact(const cJSON *item) const {
+  std::string out;
+  append_compact(out, item);
+  return out;
+}
+
+void JsonDocument::append_compact(std::string &out, const cJSON *item) const {
+  if (cJSON_IsString(item) || cJSON_IsNumber(item)) return append(out, token(item, false));
+  if (!cJSON_IsObject(item) && !cJSON_IsArray(item))
+    return append(out, cJSON_IsNull(item) ? "null" : cJSON_IsTrue(item) ? "true" : "false");
+  out += cJSON_IsObject(item) ? '{' : '[';
+  for (const cJSON *child = item->child; child; child = child->next) {
+    if (child != item->child) out += ',';
+    if (child->string) append(out, token(child, true)), out += ':';
+    append_compact(out, child);
+  }
+  out += cJSON_IsObject(item) ? '}' : ']';
+}
+
+}  // namespace opd

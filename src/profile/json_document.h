@@ -1,0 +1,56 @@
+// A parsed JSON text whose numbers and strings are exact.
+//
+// cJSON keeps numbers as doubles of at most 63 characters and strings as C strings, which loses large counts and NUL
+// bytes. So it is given the text with every number and string blanked, at unchanged offsets: it checks the structure
+// and makes the tree, and the scalars are read from the text itself, found through their place in document order.
+#pragma once
+#include <cjson/cJSON.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opd {
+
+class JsonDocument {
+ public:
+  // `text` must outlive the document; `what` names it in messages. Throws OPD_BAD_FORMAT with the offset.
+  JsonDocument(std::string_view text, const char *what);
+
+  const cJSON *root() const { return root_.get(); }
+  // Of an element, or of the key of a member. A container without scalars has the offset of what follows it.
+  size_t offset(const cJSON *item) const;
+  std::string key(const cJSON *member) const;
+  std::string text(const cJSON *string) const;
+  std::string_view number(const cJSON *number) const;  // its characters
+  int64_t integer(const cJSON *number) const;          // throws if it has a fraction or leaves int64
+  double real(const cJSON *number_or_null) const;      // null is "not a number"; 1e999 is infinite
+  std::string compact(const cJSON *item) const;        // as JSON text without spaces
+  [[noreturn]] void bad(size_t offset, std::string_view problem) const;
+  [[noreturn]] void bad(const cJSON *item, std::string_view problem) const { bad(offset(item), problem); }
+
+ private:
+  struct Token {
+    size_t offset, size;
+  };
+  struct Delete {
+    void operator()(cJSON *item) const { cJSON_Delete(item); }
+  };
+
+  std::string blank();  // fills tokens_
+  size_t end_of_string(size_t begin) const;
+  size_t end_of_number(size_t begin) const;
+  void number_tokens(cJSON *item, size_t &next);
+  std::string_view token(const cJSON *item, bool of_key) const;
+  std::string decode(std::string_view quoted) const;
+  void append_compact(std::string &out, const cJSON *item) const;
+
+  std::string_view text_;
+  const char *what_;
+  std::vector<Token> tokens_;
+  std::unique_ptr<cJSON, Delete> root_;
+};
+
+}  // namespace opd

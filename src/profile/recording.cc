@@ -1,0 +1,23 @@
+#include "profile/recording.h"
+
+#include "profile/run_report.h"
+
+namespace opd {
+
+Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer *, uint64_t)> &call) {
+  for (int32_t i = 0; i < plan.warmup; ++i) call(nullptr, 0);
+  RecordBuffer buffer(plan.max_records);
+  std::vector<uint64_t> totals;
+  for (int32_t i = 0; i < plan.repeat; ++i) {
+    const uint64_t begin = buffer.now();
+    call(&buffer, static_cast<uint64_t>(i));
+    totals.push_back(buffer.now() - begin);
+  }
+  const ClockLine line = buffer.line();
+  Recording recording;
+  recording.report = report_of_run({buffer, line, plan.names, totals, plan.devices, plan.num_threads});
+  recording.trace = Trace::of_thread(std::move(buffer), line, std::move(plan.names));
+  return recording;
+}
+
+}  // namespace opd

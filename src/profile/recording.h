@@ -1,0 +1,27 @@
+// Runs something that records its calls, and makes the report and the trace of it.
+#pragma once
+#include <functional>
+
+#include "profile/chrome_trace.h"
+#include "profile/report.h"
+
+namespace opd {
+
+struct RecordingPlan {
+  int32_t warmup = 1, repeat = 1;
+  uint64_t max_records = 0;
+  std::vector<std::string> names;    // what Record::name counts in
+  std::vector<DLDevice> devices;     // get a row of totals each
+  int32_t num_threads = 0;
+};
+
+struct Recording {
+  Ref<Report> report;
+  Ref<Trace> trace;
+};
+
+// `call` runs once; it writes into the buffer, or records nothing if that is null. The second argument counts the
+// measured runs.
+Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer *, uint64_t)> &call);
+
+}  // namespace opd

@@ -1,0 +1,143 @@
+#include "profile/report.h"
+
+#include <algorithm>
+
+namespace opd {
+
+int32_t Report::type() {
+  static const int32_t index = register_type("opdyno.Report");
+  return index;
+}
+
+// ---- columns
+
+Metric Column::at(size_t row) const {
+  if (rows_.empty()) return row < size() ? cell(row) : Metric{};
+  const auto found = std::lower_bound(rows_.begin(), rows_.end(), row);
+  return found != rows_.end() && *found == row ? cell(static_cast<size_t>(found - rows_.begin())) : Metric{};
+}
+
+void Column::append(size_t row, Metric metric) {
+  if (rows_.empty() && row != size()) {  // the first gap
+    rows_.resize(size());
+    for (size_t i = 0; i < rows_.size(); ++i) rows_[i] = static_cast<uint32_t>(i);
+  }
+  if (row != size() || !rows_.empty()) rows_.push_back(static_cast<uint32_t>(row));
+  if (bits_.empty()) kind_ = metric.kind;
+  if (kinds_.empty() && metric.kind != kind_) kinds_.assign(size(), kind_);
+  if (metric.kind != kind_ || !kinds_.empty()) kinds_.push_back(metric.kind);
+  bits_.push_back(metric.bits);
+}
+
+// ---- reading
+
+namespace {
+
+template <class Pairs>
+const typename Pairs::value_type *find_named(const Pairs &pairs, std::string_view name) {
+  const auto found = std::find_if(pairs.begin(), pairs.end(), [&](auto &pair) { return pair.first == name; });
+  return found == pairs.end() ? nullptr : &*found;
+}
+
+// Throws with all names, or the first twenty.
+template <class Pairs, class NameOf>
+[[noreturn]] void fail_unknown(const Pairs &pairs, NameOf name_of, std::string_view what, std::string_view wanted) {
+  std::string known;
+  constexpr size_t kMost = 20;
+  for (size_t i = 0; i < std::min(kMost, pairs.size()); ++i) append(known += i ? ", " : "", name_of(pairs[i]));
+  if (pairs.size() > kMost) known += " …";
+  fail(OPD_NOT_FOUND, "the report has no ", what, " \"", wanted, "\"; it has ", known.empty() ? "none" : known);
+}
+const auto kFirst = [](const auto &pair) -> const std::string & { return pair.first; };
+
+}  // namespace
+
+const Column *Report::find_column(std::string_view name) const {
+  const auto found = std::find_if(columns_.begin(), columns_.end(), [&](auto &column) { return column.name() == name; });
+  return found == columns_.end() ? nullptr : &*found;
+}
+
+View Report::view_of_metric(Metric metric) const {
+  if (metric.is_text()) return texts_[metric.text()].view();
+  if (metric.kind == MetricKind::kCount) return opd_int(metric.count());
+  return metric ? opd_float(metric.number()) : opd_none();
+}
+
+View Report::get_call(size_t row, std::string_view name) const {
+  if (row >= num_rows_) fail(OPD_OUT_OF_RANGE, "row ", row, " of a report with ", num_rows_, " calls was asked for");
+  const Column *column = find_column(name);
+  if (!column) fail_unknown(columns_, [](auto &c) -> auto & { return c.name(); }, "column", name);
+  return view_of_metric(column->at(row));
+}
+
+View Report::get_device(std::string_view device, std::string_view name) const {
+  const auto *metrics = find_named(devices_, device);
+  if (!metrics) fail_unknown(devices_, kFirst, "device", device);
+  const auto *metric = find_named(metrics->second, name);
+  if (!metric) fail_unknown(metrics->second, kFirst, concat("metric of ", device, " called"), name);
+  return view_of_metric(metric->second);
+}
+
+View Report::get_configuration(std::string_view key) const {
+  const auto *metric = find_named(configuration_, key);
+  if (!metric) fail_unknown(configuration_, kFirst, "configuration entry", key);
+  return view_of_metric(metric->second);
+}
+
+// ---- building
+
+Metric ReportBuilder::text(std::string_view text, MetricKind kind) {
+  auto found = texts_.find(text);
+  if (found == texts_.end()) {
+    found = texts_.emplace(text, report_->texts_.size()).first;
+    report_->texts_.emplace_back(text);
+  }
+  return {kind, found->second};
+}
+
+size_t ReportBuilder::column(std::string_view name) {
+  auto &columns = report_->columns_;
+  if (likely_ >= columns.size()) likely_ = 0;
+  if (likely_ < columns.size() && columns[likely_].name() == name) return likely_++;
+  auto found = columns_.find(name);
+  if (found == columns_.end()) {
+    found = columns_.emplace(name, columns.size()).first;
+    columns.emplace_back(name);
+  }
+  likely_ = found->second + 1;
+  return found->second;
+}
+
+void ReportBuilder::begin_row() {
+  if (report_->num_rows_ == UINT32_MAX) fail(OPD_UNSUPPORTED, "a report holds at most ", UINT32_MAX, " calls");
+  ++report_->num_rows_;
+}
+
+bool ReportBuilder::set(size_t column, Metric metric) {
+  Column &target = report_->columns_[column];
+  const size_t row = report_->num_rows_ - 1;
+  if (target.has_last(row)) return false;
+  target.append(row, metric);
+  return true;
+}
+
+bool ReportBuilder::begin_device(std::string_view name) {
+  if (!devices_.emplace(name, 0).second) return false;
+  report_->devices_.emplace_back(name, NamedMetrics{});
+  device_metrics_.clear();
+  return true;
+}
+
+bool ReportBuilder::set_device(std::string_view name, Metric metric) {
+  if (!device_metrics_.emplace(name, 0).second) return false;
+  report_->devices_.back().second.emplace_back(name, metric);
+  return true;
+}
+
+bool ReportBuilder::configure(std::string_view name, Metric metric) {
+  if (!configuration_.emplace(name, 0).second) return false;
+  report_->configuration_.emplace_back(name, metric);
+  return true;
+}
+
+}  // namespace opd

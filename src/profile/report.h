@@ -1,0 +1,125 @@
+// A report: rows of metrics per call in typed columns, metrics per device, configuration. Immutable once built.
+// Memory: 8 bytes a cell and 16 a distinct text; columns with gaps or mixed kinds pay 4 and 1 bytes a cell more.
+#pragma once
+#include <bit>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "value/value.h"
+
+namespace opd {
+
+enum class MetricKind : uint8_t {
+  kNone,      // no such metric in this row
+  kCount,     // int64
+  kDuration,  // µs
+  kPercent,   // 0 to 100
+  kRatio,
+  kString,
+  kRaw,  // JSON text of a kind that this version does not know, kept so that it survives a round trip
+};
+
+// A metric's value. Text is a place among the texts of the report it belongs to.
+struct Metric {
+  MetricKind kind = MetricKind::kNone;
+  uint64_t bits = 0;
+
+  static Metric of_count(int64_t count) { return {MetricKind::kCount, std::bit_cast<uint64_t>(count)}; }
+  static Metric of_number(MetricKind kind, double number) { return {kind, std::bit_cast<uint64_t>(number)}; }
+  explicit operator bool() const { return kind != MetricKind::kNone; }
+  bool is_number() const { return kind >= MetricKind::kDuration && kind <= MetricKind::kRatio; }
+  bool is_text() const { return kind >= MetricKind::kString; }
+  int64_t count() const { return std::bit_cast<int64_t>(bits); }
+  double number() const { return std::bit_cast<double>(bits); }
+  size_t text() const { return bits; }
+  friend bool operator==(const Metric &, const Metric &) = default;
+};
+
+// The metrics of one name, by row. Row numbers and kinds are only stored once they are not obvious.
+class Column {
+ public:
+  explicit Column(std::string_view name) : name_(name) {}
+
+  const std::string &name() const { return name_; }
+  size_t size() const { return bits_.size(); }  // cells
+  size_t row_of(size_t cell) const { return rows_.empty() ? cell : rows_[cell]; }
+  Metric cell(size_t i) const { return {kinds_.empty() ? kind_ : kinds_[i], bits_[i]}; }
+  Metric at(size_t row) const;  // kNone if the row has no such metric
+  bool has_last(size_t row) const { return size() && row_of(size() - 1) == row; }
+  void append(size_t row, Metric metric);  // rows only grow
+
+ private:
+  std::string name_;
+  MetricKind kind_ = MetricKind::kNone;
+  std::vector<uint64_t> bits_;
+  std::vector<uint32_t> rows_;     // empty while the cells are those of rows 0, 1, 2 …
+  std::vector<MetricKind> kinds_;  // empty while all are of kind_
+};
+
+using NamedMetrics = std::vector<std::pair<std::string, Metric>>;  // in order
+
+struct Report : Object {
+  static int32_t type();  // "opdyno.Report"
+
+  size_t num_rows() const { return num_rows_; }
+  const std::vector<Column> &columns() const { return columns_; }
+  const Column *find_column(std::string_view name) const;
+  const std::vector<std::pair<std::string, NamedMetrics>> &devices() const { return devices_; }
+  const NamedMetrics &configuration() const { return configuration_; }
+  size_t num_texts() const { return texts_.size(); }
+  std::string_view text(size_t place) const { return as_text(texts_[place], "text"); }
+  const View &text_value(size_t place) const { return texts_[place]; }
+  const std::vector<std::pair<std::string, std::string>> &extras() const { return extras_; }
+
+  View get_call(size_t row, std::string_view column) const;  // these three: borrowed; throw with close names
+  View get_device(std::string_view device, std::string_view metric) const;
+  View get_configuration(std::string_view key) const;
+
+  static Ref<Report> from_json(std::string_view text);  // throws OPD_BAD_FORMAT with the offset
+  std::string to_json() const;
+  std::string to_csv() const;
+  std::string to_table(bool sort, bool aggregate, bool col_sums) const;
+
+ private:
+  friend class ReportBuilder;
+  View view_of_metric(Metric metric) const;
+
+  size_t num_rows_ = 0;
+  std::vector<Column> columns_;
+  std::deque<Value> texts_;  // distinct; a deque, because short ones are viewed in place
+  std::vector<std::pair<std::string, NamedMetrics>> devices_;
+  NamedMetrics configuration_;
+  std::vector<std::pair<std::string, std::string>> extras_;  // further JSON members: key, JSON text
+};
+
+// Makes a report. Each add and set answers false for a name that is already there, and changes nothing then.
+class ReportBuilder {
+ public:
+  ReportBuilder() : report_(make_object<Report>()) {}
+
+  Metric text(std::string_view text, MetricKind kind = MetricKind::kString);
+  size_t column(std::string_view name);  // made on first use
+  void begin_row();
+  bool set(size_t column, Metric metric);  // of the row begun
+  bool begin_device(std::string_view name);
+  bool set_device(std::string_view name, Metric metric);  // of the device begun
+  bool configure(std::string_view name, Metric metric);
+  void add_extra(std::string key, std::string json) { report_->extras_.emplace_back(std::move(key), std::move(json)); }
+  Ref<Report> finish() { return std::move(report_); }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Places = std::unordered_map<std::string, size_t, Hash, std::equal_to<>>;
+
+  Ref<Report> report_;
+  Places texts_, columns_, devices_, device_metrics_, configuration_;
+  size_t likely_ = 0;  // rows mostly have the same columns in the same order
+};
+
+}  // namespace opd

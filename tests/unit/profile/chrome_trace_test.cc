@@ -1,0 +1,188 @@
+// Chrome traces, read back with cJSON. Field names are those of torch.profiler's export_chrome_trace.
+#include "profile/chrome_trace.h"
+
+#include <cjson/cJSON.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <memory>
+
+namespace opd {
+namespace {
+
+struct DeleteJson {
+  void operator()(cJSON *json) const { cJSON_Delete(json); }
+};
+using Json = std::unique_ptr<cJSON, DeleteJson>;
+
+Json parse(const std::string &text) {
+  Json json(cJSON_ParseWithOpts(text.c_str(), nullptr, true));
+  EXPECT_NE(json, nullptr) << text;
+  return json;
+}
+const cJSON *member(const cJSON *object, const char *name) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+  EXPECT_NE(item, nullptr) << name;
+  return item;
+}
+double number(const cJSON *object, const char *name) { return member(object, name)->valuedouble; }
+std::string text(const cJSON *object, const char *name) { return member(object, name)->valuestring; }
+std::string compact(const cJSON *item) {
+  char *printed = cJSON_PrintUnformatted(item);
+  std::string out = printed;
+  cJSON_free(printed);
+  return out;
+}
+std::vector<const cJSON *> events(const cJSON *trace, const char *phase) {
+  std::vector<const cJSON *> out;
+  const cJSON *event;
+  cJSON_ArrayForEach(event, member(trace, "traceEvents")) if (text(event, "ph") == phase) out.push_back(event);
+  return out;
+}
+
+// A buffer of calls at given ticks, each with one float32[2, 3] and one int64[] argument.
+RecordBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> spans, uint64_t max_records = 1 << 20) {
+  RecordBuffer buffer(max_records);
+  int64_t shape[] = {2, 3};
+  DLTensor matrix{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  DLTensor scalar{nullptr, {kDLCUDA, 1}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
+  const View args[] = {opd_dltensor(&matrix), opd_int(5), opd_dltensor(&scalar)};
+  for (const auto &[begin, end] : spans) {
+    Record *record = buffer.next();
+    if (!record) continue;
+    buffer.describe(*record, args);
+    record->begin = begin, record->end = end;
+    record->name = static_cast<uint32_t>(record->sequence % 2);
+    record->location = 7, record->depth = 2, record->run = record->sequence;
+  }
+  return buffer;
+}
+
+TraceParts parts_of(RecordBuffer buffer, ClockLine line) {
+  TraceParts parts;
+  parts.threads.push_back({std::move(buffer), line, 42, "main"});
+  parts.names = {"matmul", "quote\"\\ \n \xFF"};
+  parts.process_id = 41;
+  parts.process_name = "pro\"gram";
+  return parts;
+}
+
+TEST(ChromeTrace, WritesCallsInMicrosecondsOfUnixTime) {
+  // 3 ticks a nanosecond; tick 3000 is 10^6 ns. The Unix offset puts that at 2024-06-07 20:00:00.
+  TraceParts parts = parts_of(buffer_of({{3000, 6000}, {6003, 6003}}), {{3000, 1'000'000}, 1 / 3.0});
+  parts.unix_offset_ns = 1717790400'000000000 - 1'000'000;
+  const auto trace = make_object<Trace>(std::move(parts));
+  EXPECT_EQ(trace->num_calls(), 2u);
+  const Json json = parse(chrome_trace(*trace));
+  // 217 × 7 889 238 s = 1 711 964 646 s is the last multiple of a quarter year before.
+  EXPECT_EQ(number(json.get(), "baseTimeNanoseconds"), 1711964646e9);
+  const auto calls = events(json.get(), "X");
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(number(calls[0], "ts"), (1717790400 - 1711964646) * 1e6);
+  EXPECT_EQ(number(calls[0], "dur"), 1.0);  // 3000 ticks = 1000 ns
+  EXPECT_EQ(number(calls[1], "ts"), (1717790400 - 1711964646) * 1e6 + 1.001);
+  EXPECT_EQ(number(calls[1], "dur"), 0);
+  EXPECT_NE(chrome_trace(*trace).find("\"dur\":1.000,"), std::string::npos) << "exactly three decimals";
+}
+
+TEST(ChromeTrace, WritesWhatViewersNeedOfACall) {
+  const Json json = parse(chrome_trace(*make_object<Trace>(parts_of(buffer_of({{10, 20}, {30, 40}}), {{0, 0}, 1}))));
+  const auto calls = events(json.get(), "X");
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(text(calls[0], "cat"), "cpu_op");
+  EXPECT_EQ(text(calls[0], "name"), "matmul");
+  EXPECT_EQ(number(calls[0], "pid"), 41);
+  EXPECT_EQ(number(calls[0], "tid"), 42);
+  const cJSON *args = member(calls[0], "args");
+  EXPECT_EQ(compact(member(args, "Input Dims")), "[[2,3],[]]");
+  EXPECT_EQ(compact(member(args, "Input type")), "[\"float32\",\"int64\"]");
+  EXPECT_EQ(text(args, "Device"), "cuda:1");
+  EXPECT_EQ(number(args, "Instruction"), 7);
+  EXPECT_EQ(number(args, "Depth"), 2);
+  EXPECT_EQ(number(args, "Ev Idx"), 0);
+  EXPECT_EQ(number(args, "External id"), 1);
+  EXPECT_EQ(text(calls[1], "name"), "quote\"\\ \n \xEF\xBF\xBD");
+  EXPECT_EQ(number(member(calls[1], "args"), "Run"), 1);
+}
+
+TEST(ChromeTrace, NamesProcessAndThreadsFirst) {
+  const Json json = parse(chrome_trace(*make_object<Trace>(parts_of(buffer_of({{10, 20}}), {{0, 0}, 1}))));
+  EXPECT_EQ(text(json.get(), "displayTimeUnit"), "ms");
+  EXPECT_EQ(number(json.get(), "schemaVersion"), 1);
+  std::string names;
+  for (const cJSON *event : events(json.get(), "M")) names += text(event, "name") + " ";
+  EXPECT_EQ(names, "process_name process_labels process_sort_index thread_name thread_sort_index ");
+  EXPECT_EQ(text(member(events(json.get(), "M")[0], "args"), "name"), "pro\"gram");
+  EXPECT_EQ(text(member(events(json.get(), "M")[3], "args"), "name"), "thread 42 (main)");
+  EXPECT_EQ(text(cJSON_GetArrayItem(member(json.get(), "traceEvents"), 5), "ph"), "X");
+  const cJSON *last = json->child;
+  while (last->next) last = last->next;
+  EXPECT_STREQ(last->string, "traceName");
+}
+
+TEST(ChromeTrace, KeepsNestingWhenTicksAreRounded) {
+  // Ticks of 0.4 ns: rounding begin and length apart would let the inner span end 1 ns after the outer one.
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  TraceParts parts = parts_of(buffer_of({{1, 9}, {4, 9}, {2, 8}}), {{0, 1'000'000'000}, 0.4});
+  const Json json = parse(chrome_trace(*make_object<Trace>(std::move(parts))));
+  for (const cJSON *event : events(json.get(), "X"))
+    spans.emplace_back(std::llround(number(event, "ts") * 1000), std::llround((number(event, "ts") + number(event, "dur")) * 1000));
+  ASSERT_EQ(spans.size(), 3u);
+  for (const auto &[begin, end] : spans) {
+    EXPECT_GE(begin, spans[0].first);
+    EXPECT_LE(end, spans[0].second);
+  }
+}
+
+TEST(ChromeTrace, CountsDroppedCallsAndKeepsMetadata) {
+  TraceParts parts = parts_of(buffer_of({{1, 2}, {3, 4}, {5, 6}}, 2), {{0, 0}, 1});
+  parts.metadata = {{"model", "a \"b\""}};
+  const auto trace = make_object<Trace>(std::move(parts));
+  EXPECT_EQ(trace->num_calls(), 2u);
+  EXPECT_EQ(trace->num_dropped(), 1u);
+  const Json json = parse(chrome_trace(*trace));
+  EXPECT_EQ(number(json.get(), "opdyno_dropped_calls"), 1);
+  EXPECT_EQ(text(json.get(), "model"), "a \"b\"");
+}
+
+TEST(ChromeTrace, WritesATraceOfNothing) {
+  const Json json = parse(chrome_trace(*make_object<Trace>(TraceParts{})));
+  EXPECT_TRUE(events(json.get(), "X").empty());
+}
+
+TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
+  RecordBuffer buffer(1 << 20);
+  for (int i = 0; i < 5000; ++i) {
+    Record *record = buffer.next();
+    *record = {};
+    record->begin = static_cast<uint64_t>(i), record->end = record->begin + 1;
+    record->device = {kDLCPU, 0};
+  }
+  const auto trace = make_object<Trace>(parts_of(std::move(buffer), {{0, 0}, 1}));
+  std::string whole;
+  size_t largest = 0, pieces = 0;
+  write_chrome_trace(*trace, [&](std::string_view piece) {
+    whole += piece;
+    largest = std::max(largest, piece.size());
+    ++pieces;
+  });
+  EXPECT_EQ(whole, chrome_trace(*trace));
+  EXPECT_GT(pieces, 10u);
+  EXPECT_LT(largest, 70'000u);
+  EXPECT_EQ(events(parse(whole).get(), "X").size(), 5000u);
+}
+
+TEST(ChromeTrace, KnowsTheThreadThatItIsTakenOn) {
+  const auto trace = Trace::of_thread(buffer_of({{1, 2}}), {{0, monotonic_ns()}, 1}, {"f", "g"});
+  EXPECT_EQ(trace->parts.process_id, ::getpid());
+  EXPECT_FALSE(trace->parts.process_name.empty());
+  EXPECT_FALSE(trace->parts.threads[0].thread_name.empty());
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const auto events_at = trace->parts.unix_offset_ns + static_cast<int64_t>(monotonic_ns());
+  EXPECT_NEAR(static_cast<double>(events_at), static_cast<double>(now.tv_sec) * 1e9, 10e9);
+}
+
+}  // namespace
+}  // namespace opd

@@ -1,0 +1,108 @@
+// From records to a report: durations, percentages, totals, repeated runs.
+#include "profile/run_report.h"
+
+#include <gtest/gtest.h>
+
+namespace opd {
+namespace {
+
+constexpr uint64_t kTicksPerUs = 1'000'000'000;  // so that what an empty interval reads is below the tolerance
+const ClockLine kLine{{0, 0}, 1e-6};             // ns per tick
+const std::vector<std::string> kNames = {"matmul", "add"};
+const DLDevice kCpu = {kDLCPU, 0}, kCuda = {kDLCUDA, 1};
+
+struct Call {
+  uint32_t name;
+  uint64_t us, run;
+};
+
+RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records = 1 << 20) {
+  RecordBuffer buffer(max_records);
+  int64_t shape[] = {4, 8};
+  DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0}, device{nullptr, kCuda, 1, {kDLFloat, 16, 1}, shape, nullptr, 0};
+  const View args[] = {opd_dltensor(&host), opd_dltensor(&device)};
+  for (const auto &call : calls) {
+    Record *record = buffer.next();
+    if (!record) continue;
+    buffer.describe(*record, Args(args, call.name == 0 ? 1 : 2));
+    record->begin = 1000, record->end = 1000 + call.us * kTicksPerUs;
+    record->name = call.name, record->run = call.run;
+  }
+  return buffer;
+}
+
+double number(const Ref<Report> &report, size_t row, const char *column) { return as_float(report->get_call(row, column), column); }
+std::string text(const Ref<Report> &report, size_t row, const char *column) { return to_text(report->get_call(row, column)); }
+
+TEST(RunReport, HasARowPerCallInProgramOrder) {
+  const RecordBuffer buffer = buffer_of({{1, 10, 0}, {0, 30, 0}});
+  const uint64_t totals[] = {50 * kTicksPerUs};
+  const DLDevice devices[] = {kCpu, kCuda, kCpu};
+  const auto report = report_of_run({buffer, kLine, kNames, totals, devices, 4});
+  ASSERT_EQ(report->num_rows(), 2u);
+  std::string columns;
+  for (const auto &column : report->columns()) columns += column.name() + "|";
+  EXPECT_EQ(columns, "Name|Duration (us)|Percent|Device|Count|Argument Shapes|");
+  EXPECT_EQ(text(report, 0, "Name"), "\"add\"");
+  EXPECT_EQ(text(report, 0, "Device"), "\"cuda1\"");
+  EXPECT_EQ(text(report, 0, "Argument Shapes"), "\"float32[4, 8], float16[4]\"");
+  EXPECT_EQ(text(report, 1, "Name"), "\"matmul\"");
+  EXPECT_EQ(text(report, 1, "Device"), "\"cpu0\"");
+  EXPECT_NEAR(number(report, 0, "Duration (us)"), 10, 1e-3);
+  EXPECT_NEAR(number(report, 1, "Duration (us)"), 30, 1e-3);
+  EXPECT_NEAR(number(report, 0, "Percent"), 20, 1e-2);  // 10 of 50
+  EXPECT_NEAR(number(report, 1, "Percent"), 60, 1e-2);
+  EXPECT_EQ(report->get_call(0, "Count").u.int64, 1);
+  ASSERT_EQ(report->devices().size(), 2u);  // cpu0 was listed twice
+  for (const char *device : {"cpu0", "cuda1"}) {
+    EXPECT_NEAR(as_float(report->get_device(device, "Duration (us)"), "total"), 50, 1e-3);
+    EXPECT_EQ(report->get_device(device, "Count").u.int64, 1);
+    EXPECT_EQ(to_text(report->get_device(device, "Name")), "\"Total\"");
+    EXPECT_EQ(to_text(report->get_device(device, "Device")), concat("\"", device, "\""));
+  }
+  EXPECT_EQ(report->get_configuration("Number of threads").u.int64, 4);
+  EXPECT_EQ(to_text(report->get_configuration("Executor")), "\"VM\"");
+  EXPECT_EQ(report->configuration().size(), 2u);
+}
+
+TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
+  const RecordBuffer buffer = buffer_of({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}});
+  const uint64_t totals[] = {40 * kTicksPerUs, 60 * kTicksPerUs};
+  const auto report = report_of_run({buffer, kLine, kNames, totals, {&kCpu, 1}, 1});
+  ASSERT_EQ(report->num_rows(), 4u);
+  EXPECT_NEAR(number(report, 2, "Duration (us)"), 20, 1e-3);
+  EXPECT_NEAR(number(report, 2, "Percent"), 20, 1e-2);  // 20 of 40 + 60
+  EXPECT_EQ(report->get_device("cpu0", "Count").u.int64, 2);
+  EXPECT_NEAR(as_float(report->get_device("cpu0", "Duration (us)"), "total"), 100, 1e-3);
+  // Joined: matmul 10 + 20, add 10 + 10.
+  const std::string table = report->to_table(true, true, false);
+  EXPECT_NE(table.find("\nmatmul          30.00    30.00    cpu0      2"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nadd             20.00    20.00   cuda1      2"), std::string::npos) << table;
+}
+
+TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
+  RecordBuffer buffer(10);
+  Record *record = buffer.next();
+  *record = {};
+  record->begin = 100, record->end = 101;  // less than any clock reads
+  const auto report = report_of_run({buffer, {{0, 0}, 1}, kNames, {}, {}, 1});
+  EXPECT_EQ(number(report, 0, "Duration (us)"), 0);
+  EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";
+}
+
+TEST(RunReport, TellsDroppedCalls) {
+  const RecordBuffer buffer = buffer_of({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1);
+  const auto report = report_of_run({buffer, kLine, kNames, {}, {}, 1});
+  EXPECT_EQ(report->num_rows(), 1u);
+  EXPECT_EQ(report->get_configuration("Dropped calls").u.int64, 2);
+}
+
+TEST(RunReport, OfNothingIsAReport) {
+  const RecordBuffer buffer(1);
+  const auto report = report_of_run({buffer, kLine, {}, {}, {&kCpu, 1}, 1});
+  EXPECT_EQ(report->num_rows(), 0u);
+  EXPECT_EQ(Report::from_json(report->to_json())->to_json(), report->to_json());
+}
+
+}  // namespace
+}  // namespace opd
