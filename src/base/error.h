@@ -28,6 +28,7 @@ struct Error final : Object {
 
   opd_code code;
   std::string kind, message;
+  bool located = false;  // the message says already which operator of which program raised it
 
   Error(opd_code code, std::string kind, std::string message);
   ~Error();

@@ -1,0 +1,63 @@
+// include/opdyno/base.h
+#include "base/json_writer.h"
+#include "base/log.h"
+#include "capi/handles.h"
+#include "capi/version.h"
+
+using namespace opd;
+
+namespace {
+const Error *error_of(const opd_error *error) { return unwrap<Error>(error); }
+}  // namespace
+
+opd_code opd_error_code(const opd_error *error) { return error ? error_of(error)->code : OPD_OK; }
+const char *opd_code_name(opd_code code) { return code_name(code); }
+const char *opd_error_kind(const opd_error *error) { return error ? error_of(error)->kind.c_str() : ""; }
+const char *opd_error_message(const opd_error *error) { return error ? error_of(error)->message.c_str() : ""; }
+
+const opd_error *opd_error_cause(const opd_error *error) {
+  return error ? reinterpret_cast<const opd_error *>(error_of(error)->cause) : nullptr;
+}
+
+const char *opd_error_backtrace(const opd_error *error) {
+  try {
+    return error ? error_of(error)->backtrace().c_str() : "";
+  } catch (...) {
+    return "";  // without memory there is no text; the error itself stays readable
+  }
+}
+
+opd_error *opd_error_create(opd_code code, const char *kind, const char *message) {
+  return wrap_error(make_error(code, message ? message : "", kind ? kind : ""));
+}
+
+void opd_error_release(opd_error *error) { release_handle(error); }
+
+const char *opd_buffer_data(const opd_buffer *buffer) { return buffer ? unwrap<Buffer>(buffer)->text.c_str() : ""; }
+size_t opd_buffer_size(const opd_buffer *buffer) { return buffer ? unwrap<Buffer>(buffer)->text.size() : 0; }
+void opd_buffer_release(opd_buffer *buffer) { release_handle(buffer); }
+
+void opd_log_set_callback(opd_log_fn callback, void *user_data, opd_deleter deleter) {
+  try {
+    set_log_callback(callback, user_data, deleter);
+  } catch (...) {
+    if (deleter) deleter(user_data);
+  }
+}
+
+const char *opd_version(void) { return kVersion; }
+
+opd_error *opd_build_info(opd_buffer **out_json) {
+  return guard([&] {
+    require(out_json, "out_json must not be NULL");
+    JsonWriter json;
+    json.begin_object().key("version").value(kVersion).key("compiler").value(kCompiler).key("build_type").value(kBuildType);
+    json.key("architecture").value(kArchitecture);
+    json.key("features").begin_object();
+    for (const auto &[name, present] : kFeatures) json.key(name).value(present);
+    json.end_object().key("tvm_artefacts").begin_array();
+    for (const char *release : {"0.22", "0.23", "0.24", "0.25", "0.26", "0.27"}) json.value(release);
+    json.end_array().end_object();
+    give_text(json.take(), out_json);
+  });
+}

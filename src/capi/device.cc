@@ -1,0 +1,67 @@
+// include/opdyno/device.h
+#include "device/device.h"
+
+#include "capi/handles.h"
+#include "device/allocator.h"
+#include "device/cpu/thread_pool.h"
+#include "value/dtype.h"
+
+using namespace opd;
+
+opd_error *opd_device_from_string(const char *text, DLDevice *out_device) {
+  return guard([&] {
+    require(text && out_device, "text and out_device must not be NULL");
+    *out_device = parse_device(text);
+  });
+}
+
+opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text) {
+  return guard([&] {
+    require(out_text, "out_text must not be NULL");
+    give_text(device_name(device), out_text);
+  });
+}
+
+opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value) {
+  return guard([&] {
+    require(out_value, "out_value must not be NULL");
+    *out_value = device_attr(device, attr).detach();
+  });
+}
+
+opd_error *opd_device_sync(DLDevice device) {
+  return guard([&] { device_backend(device).sync(device.device_id); });
+}
+
+opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats) {
+  return guard([&] {
+    require(out_stats, "out_stats must not be NULL");
+    const uint32_t size = out_stats->struct_size;
+    require(size >= sizeof(uint32_t), "struct_size is ", size, "; set it to sizeof(opd_memory_stats)");
+    opd_memory_stats stats = memory_stats(device);
+    stats.struct_size = size;
+    std::memcpy(out_stats, &stats, std::min<size_t>(size, sizeof stats));
+  });
+}
+
+opd_error *opd_memory_reset_peak(DLDevice device) {
+  return guard([&] { reset_memory_peak(device); });
+}
+
+opd_error *opd_memory_trim(DLDevice device) {
+  return guard([&] { trim_memory(device); });
+}
+
+opd_error *opd_memory_set_hooks(const opd_memory_hooks *hooks) {
+  return guard([&] {
+    if (!hooks) return set_memory_hooks(nullptr);
+    const opd_memory_hooks full = read_sized(hooks, +[](opd_memory_hooks *none) { *none = {}; });
+    set_memory_hooks(&full);
+  });
+}
+
+int32_t opd_threads_count(void) { return thread_count(); }
+
+opd_error *opd_threads_set_count(int32_t count) {
+  return guard([&] { set_thread_count(count); });
+}

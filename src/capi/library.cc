@@ -1,0 +1,24 @@
+#include "capi/library.h"
+
+#include "tvmffi/tvmffi.h"
+#include "vm/builtins/builtins.h"
+#include "vm/executable_module.h"
+
+namespace opd {
+
+void prepare_library() {
+  static const bool once = [] {
+    register_tvmffi_symbols();
+    register_executable_format();
+    register_builtins();
+    return true;
+  }();
+  (void)once;
+}
+
+namespace {
+// At load, so that global functions can be listed before anything else was called.
+[[maybe_unused]] const bool kPrepared = (prepare_library(), true);
+}  // namespace
+
+}  // namespace opd

@@ -1,0 +1,150 @@
+// include/opdyno/module.h
+#include "module/module.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "call/native_function.h"
+#include "capi/handles.h"
+#include "capi/library.h"
+#include "module/loader.h"
+
+using namespace opd;
+
+namespace {
+
+constexpr int kMaxJsonDepth = 100;
+
+ModuleOptions options_of(const opd_module_options *given) {
+  const opd_module_options full = read_sized(given, opd_module_options_init);
+  require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", full.copy, ", which is no opd_copy_policy");
+  const auto text = [](const char *value) { return value ? std::string(value) : std::string(); };
+  return {static_cast<opd_copy_policy>(full.copy), text(full.format), text(full.compiler), text(full.c_flags), text(full.cache_dir)};
+}
+
+opd_array *array_of_names(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  const std::vector<Value> values(names.begin(), names.end());
+  return wrap<opd_array>(Array::make({reinterpret_cast<const View *>(values.data()), values.size()}));
+}
+
+// Modules that several others import are described once, and named where they come again.
+void write_module(JsonWriter &json, Module &module, std::unordered_set<const Module *> &seen, int depth) {
+  const bool whole = seen.insert(&module).second && depth < kMaxJsonDepth;
+  json.begin_object().key("kind").value(module.kind()).key("file").value(module.file());
+  if (!whole) {
+    json.key("described").value(false).end_object();
+    return;
+  }
+  module.describe(json);
+  json.key("functions").begin_array();
+  for (const auto &name : module.list()) json.value(name);
+  json.end_array().key("imports").begin_array();
+  for (const auto &imported : module.imports()) write_module(json, *imported, seen, depth + 1);
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+void opd_module_options_init(opd_module_options *options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->copy = OPD_COPY_ALWAYS;
+}
+
+opd_error *opd_module_load(const char *path, const opd_module_options *options, opd_module **out_module) {
+  return guard([&] {
+    require(path && out_module, "path and out_module must not be NULL");
+    prepare_library();
+    *out_module = wrap<opd_module>(load_module(path, options_of(options)));
+  });
+}
+
+opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name, const opd_module_options *options,
+                                 opd_module **out_module) {
+  return guard([&] {
+    require((data || size == 0) && out_module, "data and out_module must not be NULL");
+    prepare_library();
+    *out_module = wrap<opd_module>(load_module_bytes({static_cast<const uint8_t *>(data), size}, name ? name : "memory", options_of(options)));
+  });
+}
+
+opd_error *opd_module_load_source(const char *source, const opd_module_options *options, opd_module **out_module) {
+  return guard([&] {
+    require(source && out_module, "source and out_module must not be NULL");
+    prepare_library();
+    *out_module = wrap<opd_module>(load_source(source, "", options_of(options)));
+  });
+}
+
+opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports, opd_function **out_function) {
+  return guard([&] {
+    require(module && name && out_function, "module, name and out_function must not be NULL");
+    *out_function = wrap<opd_function>(unwrap<Module>(module)->get(name, query_imports != 0));
+  });
+}
+
+opd_error *opd_module_native_function(opd_module *module, const char *symbol, const char *signature, opd_function **out_function) {
+  return guard([&] {
+    require(module && symbol && signature && out_function, "module, symbol, signature and out_function must not be NULL");
+    auto &owner = *unwrap<Module>(module);
+    void *address = owner.symbol(symbol);
+    if (!address) fail(OPD_NOT_FOUND, "the module ", owner.file(), owner.file().empty() ? "" : " ", "of kind ", owner.kind(), " has no C symbol \"", symbol, "\"");
+    *out_function = wrap<opd_function>(make_native_function(address, signature, symbol, Ref<Object>::share(&owner)));
+  });
+}
+
+int opd_module_has_function(opd_module *module, const char *name, int query_imports) {
+  if (!module || !name) return 0;
+  try {
+    auto &owner = *unwrap<Module>(module);
+    return static_cast<bool>(query_imports ? owner.find_with_imports(name) : owner.find(name));
+  } catch (...) {
+    return 0;  // a function that this build cannot run is not offered
+  }
+}
+
+opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names) {
+  return guard([&] {
+    require(module && out_names, "module and out_names must not be NULL");
+    *out_names = array_of_names(unwrap<Module>(module)->list());
+  });
+}
+
+const char *opd_module_kind(const opd_module *module) { return module ? unwrap<const Module>(module)->kind() : ""; }
+
+opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules) {
+  return guard([&] {
+    require(module && out_modules, "module and out_modules must not be NULL");
+    const auto imports = unwrap<Module>(module)->imports();
+    const std::vector<Value> values(imports.begin(), imports.end());
+    *out_modules = wrap<opd_array>(Array::make({reinterpret_cast<const View *>(values.data()), values.size()}));
+  });
+}
+
+opd_error *opd_module_add_import(opd_module *module, opd_module *imported) {
+  return guard([&] {
+    require(module && imported, "module and imported must not be NULL");
+    unwrap<Module>(module)->add_import(Ref<Module>::share(unwrap<Module>(imported)));
+  });
+}
+
+opd_error *opd_module_get_source(opd_module *module, const char *format, opd_buffer **out_text) {
+  return guard([&] {
+    require(module && out_text, "module and out_text must not be NULL");
+    give_text(unwrap<Module>(module)->source(format ? format : ""), out_text);
+  });
+}
+
+opd_error *opd_module_to_json(opd_module *module, opd_buffer **out_json) {
+  return guard([&] {
+    require(module && out_json, "module and out_json must not be NULL");
+    JsonWriter json;
+    std::unordered_set<const Module *> seen;
+    write_module(json, *unwrap<Module>(module), seen, 0);
+    give_text(json.take(), out_json);
+  });
+}
+
+void opd_module_release(opd_module *module) { release_handle(module); }

@@ -1,0 +1,74 @@
+// include/opdyno/report.h
+#include "capi/handles.h"
+#include "profile/chrome_trace.h"
+#include "profile/report.h"
+
+using namespace opd;
+
+opd_error *opd_report_from_json(const char *json, size_t size, opd_report **out_report) {
+  return guard([&] {
+    require(out_report && (json || size == 0), "json and out_report must not be NULL");
+    *out_report = wrap<opd_report>(Report::from_json({json, size}));
+  });
+}
+
+opd_error *opd_report_to_json(const opd_report *report, opd_buffer **out_json) {
+  return guard([&] {
+    require(report && out_json, "report and out_json must not be NULL");
+    give_text(unwrap<Report>(report)->to_json(), out_json);
+  });
+}
+
+opd_error *opd_report_to_csv(const opd_report *report, opd_buffer **out_csv) {
+  return guard([&] {
+    require(report && out_csv, "report and out_csv must not be NULL");
+    give_text(unwrap<Report>(report)->to_csv(), out_csv);
+  });
+}
+
+void opd_table_options_init(opd_table_options *options) { *options = {sizeof(opd_table_options), 1, 1, 1}; }
+
+opd_error *opd_report_to_table(const opd_report *report, const opd_table_options *options, opd_buffer **out_text) {
+  return guard([&] {
+    require(report && out_text, "report and out_text must not be NULL");
+    const auto how = read_sized(options, opd_table_options_init);
+    give_text(unwrap<Report>(report)->to_table(how.sort, how.aggregate, how.col_sums), out_text);
+  });
+}
+
+size_t opd_report_call_count(const opd_report *report) { return report ? unwrap<Report>(report)->num_rows() : 0; }
+
+opd_error *opd_report_get_call(const opd_report *report, size_t row, const char *column, opd_value *out_value) {
+  return guard([&] {
+    require(report && column && out_value, "report, column and out_value must not be NULL");
+    *out_value = unwrap<Report>(report)->get_call(row, column);
+  });
+}
+
+opd_error *opd_report_get_device(const opd_report *report, const char *device, const char *metric, opd_value *out_value) {
+  return guard([&] {
+    require(report && device && metric && out_value, "report, device, metric and out_value must not be NULL");
+    *out_value = unwrap<Report>(report)->get_device(device, metric);
+  });
+}
+
+opd_error *opd_report_get_configuration(const opd_report *report, const char *key, opd_value *out_value) {
+  return guard([&] {
+    require(report && key && out_value, "report, key and out_value must not be NULL");
+    *out_value = unwrap<Report>(report)->get_configuration(key);
+  });
+}
+
+void opd_report_release(opd_report *report) { release_handle(report); }
+
+size_t opd_trace_call_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_calls() : 0; }
+uint64_t opd_trace_dropped_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_dropped() : 0; }
+
+opd_error *opd_trace_to_chrome(const opd_trace *trace, opd_buffer **out_json) {
+  return guard([&] {
+    require(trace && out_json, "trace and out_json must not be NULL");
+    give_text(chrome_trace(*unwrap<Trace>(trace)), out_json);
+  });
+}
+
+void opd_trace_release(opd_trace *trace) { release_handle(trace); }

@@ -1,0 +1,95 @@
+// include/opdyno/tensor.h
+#include "value/tensor.h"
+
+#include "capi/handles.h"
+#include "device/device.h"
+
+using namespace opd;
+
+namespace {
+
+std::span<const int64_t> dims_given(const int64_t *dims, int32_t ndim) {
+  require(ndim >= 0 && (dims || ndim == 0), "dims must not be NULL and ndim not negative");
+  return {dims, static_cast<size_t>(ndim)};
+}
+
+Ref<Tensor> shared(opd_tensor *tensor) { return Ref<Tensor>::share(unwrap<Tensor>(tensor)); }
+
+}  // namespace
+
+opd_error *opd_tensor_create(const int64_t *dims, int32_t ndim, DLDataType dtype, DLDevice device,
+                             opd_tensor **out_tensor) {
+  return guard([&] {
+    require(out_tensor, "out_tensor must not be NULL");
+    *out_tensor = wrap<opd_tensor>(make_tensor(dims_given(dims, ndim), dtype, device));
+  });
+}
+
+DLTensor *opd_tensor_view(const opd_tensor *tensor) { return tensor ? &unwrap<Tensor>(tensor)->dl : nullptr; }
+
+uint64_t opd_tensor_bytes(const opd_tensor *tensor) {
+  try {
+    return tensor ? bytes_of(unwrap<Tensor>(tensor)->dl) : 0;
+  } catch (...) {
+    return 0;  // no tensor is made whose bytes cannot be counted
+  }
+}
+
+int opd_tensor_is_contiguous(const opd_tensor *tensor) { return tensor && is_contiguous(unwrap<Tensor>(tensor)->dl); }
+void opd_tensor_release(opd_tensor *tensor) { release_handle(tensor); }
+
+opd_error *opd_tensor_copy(const DLTensor *from, DLTensor *to) {
+  return guard([&] {
+    require(from && to, "from and to must not be NULL");
+    copy_tensor(*from, *to);
+  });
+}
+
+opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t size) {
+  return guard([&] {
+    require(to, "to must not be NULL");
+    copy_from_bytes(unwrap<Tensor>(to)->dl, data, size);
+  });
+}
+
+opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from, void *data, size_t size) {
+  return guard([&] {
+    require(from, "from must not be NULL");
+    copy_to_bytes(unwrap<Tensor>(from)->dl, data, size);
+  });
+}
+
+opd_error *opd_tensor_reshape(opd_tensor *tensor, const int64_t *dims, int32_t ndim, opd_tensor **out_tensor) {
+  return guard([&] {
+    require(tensor && out_tensor, "tensor and out_tensor must not be NULL");
+    *out_tensor = wrap<opd_tensor>(reshape(shared(tensor), dims_given(dims, ndim)));
+  });
+}
+
+opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
+  return guard([&] {
+    require(managed && out_tensor, "managed and out_tensor must not be NULL");
+    *out_tensor = wrap<opd_tensor>(from_dlpack(managed));
+  });
+}
+
+opd_error *opd_tensor_from_dlpack_versioned(DLManagedTensorVersioned *managed, opd_tensor **out_tensor) {
+  return guard([&] {
+    require(managed && out_tensor, "managed and out_tensor must not be NULL");
+    *out_tensor = wrap<opd_tensor>(from_dlpack(managed));
+  });
+}
+
+opd_error *opd_tensor_to_dlpack(opd_tensor *tensor, DLManagedTensor **out_managed) {
+  return guard([&] {
+    require(tensor && out_managed, "tensor and out_managed must not be NULL");
+    *out_managed = to_dlpack(shared(tensor));
+  });
+}
+
+opd_error *opd_tensor_to_dlpack_versioned(opd_tensor *tensor, DLManagedTensorVersioned **out_managed) {
+  return guard([&] {
+    require(tensor && out_managed, "tensor and out_managed must not be NULL");
+    *out_managed = to_dlpack_versioned(shared(tensor));
+  });
+}

@@ -1,0 +1,134 @@
+// include/opdyno/value.h
+#include "value/value.h"
+
+#include "capi/handles.h"
+#include "value/dtype.h"
+#include "value/map.h"
+
+using namespace opd;
+
+opd_value opd_object_value(const void *object_handle) { return view_of(static_cast<const Object *>(object_handle)); }
+
+opd_error *opd_value_retain(const opd_value *value, opd_value *out_value) {
+  return guard([&] {
+    require(value && out_value, "value and out_value must not be NULL");
+    *out_value = Value(*value).detach();
+  });
+}
+
+void opd_value_release(opd_value *value) {
+  if (value) Value::take(std::exchange(*value, opd_none()));
+}
+
+const char *opd_type_key(int32_t type) { return type_key(type); }
+
+void *opd_object_retain(const void *object_handle) {
+  auto *object = const_cast<Object *>(static_cast<const Object *>(object_handle));
+  if (object) retain(object);
+  return object;
+}
+
+void opd_object_release(void *object_handle) { release_handle(object_handle); }
+int32_t opd_object_type(const void *object_handle) {
+  return object_handle ? static_cast<const Object *>(object_handle)->type_index : int32_t{OPD_NONE};
+}
+
+opd_error *opd_string_create(const char *data, size_t size, opd_value *out_value) {
+  return guard([&] {
+    require((data || size == 0) && out_value, "data and out_value must not be NULL");
+    *out_value = Value(std::string_view(data, size)).detach();
+  });
+}
+
+opd_error *opd_bytes_create(const void *data, size_t size, opd_value *out_value) {
+  return guard([&] {
+    require((data || size == 0) && out_value, "data and out_value must not be NULL");
+    *out_value = Value(BytesObject::make({static_cast<const char *>(data), size})).detach();
+  });
+}
+
+opd_error *opd_string_get(const opd_value *value, const char **out_data, size_t *out_size) {
+  return guard([&] {
+    require(value && out_data && out_size, "value, out_data and out_size must not be NULL");
+    const std::string_view text = as_text(*value, "value");
+    *out_data = text.data();
+    *out_size = text.size();
+  });
+}
+
+opd_error *opd_shape_create(const int64_t *dims, size_t ndim, opd_shape **out_shape) {
+  return guard([&] {
+    require((dims || ndim == 0) && out_shape, "dims and out_shape must not be NULL");
+    *out_shape = wrap<opd_shape>(Shape::make({dims, ndim}));
+  });
+}
+
+const int64_t *opd_shape_dims(const opd_shape *shape) { return shape ? unwrap<Shape>(shape)->data : nullptr; }
+size_t opd_shape_ndim(const opd_shape *shape) { return shape ? unwrap<Shape>(shape)->size : 0; }
+
+opd_error *opd_array_create(const opd_value *items, size_t count, opd_array **out_array) {
+  return guard([&] {
+    require((items || count == 0) && out_array, "items and out_array must not be NULL");
+    *out_array = wrap<opd_array>(Array::make({items, count}));
+  });
+}
+
+size_t opd_array_count(const opd_array *array) { return array ? unwrap<Array>(array)->size : 0; }
+
+opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item) {
+  return guard([&] {
+    require(array && out_item, "array and out_item must not be NULL");
+    const auto *items = unwrap<Array>(array);
+    if (index >= items->size) fail(OPD_OUT_OF_RANGE, "index ", index, " of an array of ", items->size, " items");
+    *out_item = items->items()[index].view();
+  });
+}
+
+opd_error *opd_map_create(const opd_value *pairs, size_t count, opd_map **out_map) {
+  return guard([&] {
+    require((pairs || count == 0) && out_map, "pairs and out_map must not be NULL");
+    *out_map = wrap<opd_map>(Map::make({pairs, 2 * count}));
+  });
+}
+
+size_t opd_map_count(const opd_map *map) { return map ? unwrap<Map>(map)->entries.size() : 0; }
+
+opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value) {
+  return guard([&] {
+    require(map && key && out_value, "map, key and out_value must not be NULL");
+    const Value *found = unwrap<Map>(map)->find(*key);
+    if (!found) fail_as("KeyError", OPD_NOT_FOUND, "the map has no key ", to_text(*key));
+    *out_value = found->view();
+  });
+}
+
+opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, opd_value *out_value) {
+  return guard([&] {
+    require(map && out_key && out_value, "map, out_key and out_value must not be NULL");
+    const auto &entries = unwrap<Map>(map)->entries;
+    if (index >= entries.size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of a map of ", entries.size(), " entries");
+    *out_key = entries[index].first.view();
+    *out_value = entries[index].second.view();
+  });
+}
+
+opd_error *opd_dtype_from_string(const char *text, DLDataType *out_dtype) {
+  return guard([&] {
+    require(text && out_dtype, "text and out_dtype must not be NULL");
+    *out_dtype = parse_dtype(text);
+  });
+}
+
+opd_error *opd_dtype_to_string(DLDataType dtype, opd_buffer **out_text) {
+  return guard([&] {
+    require(out_text, "out_text must not be NULL");
+    give_text(dtype_name(dtype), out_text);
+  });
+}
+
+opd_error *opd_value_to_string(const opd_value *value, opd_buffer **out_text) {
+  return guard([&] {
+    require(value && out_text, "value and out_text must not be NULL");
+    give_text(to_text(*value), out_text);
+  });
+}

@@ -1,0 +1,40 @@
+// What this build is.
+#pragma once
+#include <opdyno/base.h>
+
+namespace opd {
+
+#define OPD_TEXT_(x) #x
+#define OPD_TEXT(x) OPD_TEXT_(x)
+inline constexpr const char *kVersion =
+    OPD_TEXT(OPD_VERSION_MAJOR) "." OPD_TEXT(OPD_VERSION_MINOR) "." OPD_TEXT(OPD_VERSION_PATCH);
+#undef OPD_TEXT
+#undef OPD_TEXT_
+
+#if defined(__clang__)
+inline constexpr const char *kCompiler = "clang " __clang_version__;
+#else
+inline constexpr const char *kCompiler = "gcc " __VERSION__;
+#endif
+#if defined(NDEBUG)
+inline constexpr const char *kBuildType = "release";
+#else
+inline constexpr const char *kBuildType = "debug";
+#endif
+#if defined(__x86_64__)
+inline constexpr const char *kArchitecture = "x86_64";
+#elif defined(__aarch64__)
+inline constexpr const char *kArchitecture = "aarch64";
+#else
+inline constexpr const char *kArchitecture = "unknown";
+#endif
+
+struct Feature {
+  const char *name;
+  bool present;
+};
+// What later work adds is listed from the start, so that a program can ask for it.
+inline constexpr Feature kFeatures[] = {{"cpu", true},    {"libffi", true}, {"npz", true},  {"papi", false},
+                                        {"cuda", false}, {"opencl", false}, {"vulkan", false}, {"rpc", false}};
+
+}  // namespace opd

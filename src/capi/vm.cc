@@ -1,0 +1,147 @@
+// include/opdyno/vm.h
+#include "vm/vm.h"
+
+#include "capi/handles.h"
+#include "device/cpu/thread_pool.h"
+#include "profile/recording.h"
+
+using namespace opd;
+
+void opd_vm_options_init(opd_vm_options *options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->max_depth = 1000;
+}
+
+void opd_call_options_init(opd_call_options *options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+}
+
+void opd_profile_options_init(opd_profile_options *options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+  options->warmup = 1;
+  options->repeat = 1;
+  options->max_records = uint64_t{1} << 20;
+}
+
+namespace {
+
+VmSettings settings_of(const opd_vm_options *given) {
+  const opd_vm_options options = read_sized(given, opd_vm_options_init);
+  VmSettings settings;
+  require(options.num_devices >= 0 && (options.num_devices == 0 || options.devices), "devices must not be NULL and num_devices not negative");
+  if (options.num_devices) settings.devices.clear();
+  for (int32_t i = 0; i < options.num_devices; ++i)
+    settings.devices.push_back({options.devices[i], options.allocators ? static_cast<opd_allocator_kind>(options.allocators[i]) : OPD_ALLOCATOR_POOLED});
+  if (!options.num_devices && options.allocators) settings.devices[0].allocator = static_cast<opd_allocator_kind>(options.allocators[0]);
+  settings.memory_limit_bytes = options.memory_limit_bytes;
+  settings.max_depth = options.max_depth;
+  return settings;
+}
+
+CallSettings settings_of(const opd_call_options *given, int32_t num_args) {
+  CallSettings settings;
+  if (!given) return settings;
+  const opd_call_options options = read_sized(given, opd_call_options_init);
+  if (options.names) settings.names.assign(options.names, options.names + num_args);
+  require(options.timeout_ns >= 0, "timeout_ns must not be negative, but is ", options.timeout_ns);
+  settings.timeout_ns = options.timeout_ns;
+  settings.cancel = options.cancel ? unwrap<CancelToken>(options.cancel) : nullptr;
+  require(options.num_outputs >= 0 && (options.num_outputs == 0 || options.outputs), "outputs must not be NULL and num_outputs not negative");
+  settings.outputs = {options.outputs, static_cast<size_t>(options.num_outputs)};
+  return settings;
+}
+
+Vm &vm_of(opd_vm *vm) { return *unwrap<Vm>(vm); }
+
+opd_array *array_of(const std::vector<std::string> &names) {
+  std::vector<Value> values(names.begin(), names.end());
+  return wrap<opd_array>(Array::make({values.empty() ? nullptr : &values.front().view(), values.size()}));
+}
+
+}  // namespace
+
+opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm) {
+  return guard([&] {
+    require(module && out_vm, "module and out_vm must not be NULL");
+    *out_vm = wrap<opd_vm>(Vm::make(Ref<Module>::share(unwrap<Module>(module)), settings_of(options)));
+  });
+}
+
+void opd_vm_release(opd_vm *vm) { release_handle(vm); }
+
+opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, const opd_call_options *options,
+                       opd_value *out_value) {
+  return guard([&] {
+    require(vm && name, "vm and name must not be NULL");
+    const Args views = args_of(args, num_args);
+    Value result = vm_of(vm).call(vm_of(vm).function_index(name), views, settings_of(options, num_args));
+    if (out_value) *out_value = result.detach();
+  });
+}
+
+opd_error *opd_vm_function(opd_vm *vm, const char *name, opd_function **out_function) {
+  return guard([&] {
+    require(vm && name && out_function, "vm, name and out_function must not be NULL");
+    *out_function = wrap<opd_function>(vm_of(vm).function(vm_of(vm).function_index(name)));
+  });
+}
+
+opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names) {
+  return guard([&] {
+    require(vm && out_names, "vm and out_names must not be NULL");
+    *out_names = array_of(vm_of(vm).program().executable->program_functions());
+  });
+}
+
+opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names) {
+  return guard([&] {
+    require(vm && name && out_names, "vm, name and out_names must not be NULL");
+    *out_names = array_of(vm_of(vm).program().executable->get(name).param_names);
+  });
+}
+
+opd_error *opd_vm_trim(opd_vm *vm) {
+  return guard([&] {
+    require(vm, "vm must not be NULL");
+    vm_of(vm).trim();
+  });
+}
+
+opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, const opd_call_options *call_options,
+                          const opd_profile_options *options, opd_report **out_report, opd_trace **out_trace) {
+  return guard([&] {
+    require(vm && name && out_report, "vm, name and out_report must not be NULL");
+    const opd_profile_options how = read_sized(options, opd_profile_options_init);
+    require(how.warmup >= 0 && how.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ", how.warmup, " and ", how.repeat);
+    const Args views = args_of(args, num_args);
+    Vm &machine = vm_of(vm);
+    const uint32_t function = machine.function_index(name);
+    const CallSettings settings = settings_of(call_options, num_args);
+    RecordingPlan plan{how.warmup, how.repeat, how.max_records, {}, {}, thread_count()};
+    for (const auto &info : machine.program().executable->functions) plan.names.push_back(info.name);
+    plan.devices.push_back(machine.devices().front().device);
+    Recording recording = record_calls(std::move(plan), [&](RecordBuffer *records, uint64_t run) { machine.call(function, views, settings, records, run); });
+    *out_report = wrap<opd_report>(std::move(recording.report));
+    if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
+  });
+}
+
+// ---- cancelling
+
+opd_error *opd_cancel_create(opd_cancel **out_cancel) {
+  return guard([&] {
+    require(out_cancel, "out_cancel must not be NULL");
+    *out_cancel = wrap<opd_cancel>(make_object<CancelToken>());
+  });
+}
+
+void opd_cancel_cancel(opd_cancel *cancel) { if (cancel) unwrap<CancelToken>(cancel)->cancel(); }
+void opd_cancel_reset(opd_cancel *cancel) { if (cancel) unwrap<CancelToken>(cancel)->reset(); }
+const char *opd_cancel_current_operator(const opd_cancel *cancel) { return cancel ? unwrap<CancelToken>(cancel)->current_operator() : nullptr; }
+void opd_cancel_release(opd_cancel *cancel) { release_handle(cancel); }

@@ -1,0 +1,247 @@
+// Programs as data: bytes, assembly text, the builder, and what the verifier refuses.
+#include <cstring>
+
+#include "support/opdyno_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+const char *const kProgram = R"(.executable "0.14"
+.declare vm.builtin.copy
+.func main(x, y) {
+  call vm.builtin.copy(%x, -7, shape(2, 3), "te\"xt\n\x01", dtype(float8_e4m3fn), f64(0.1), i64(9223372036854775807))
+  %c = call vm.builtin.copy(@helper)
+  if %c else other
+  ret %x
+other:
+  %c = call helper(%c)
+  goto other
+}
+.func helper(a) {
+  ret %vm
+}
+)";
+
+// Words of a program are written here by hand, so that they can be wrong.
+struct Bytes {
+  std::string out;
+  template <class T> Bytes &put(T v) { out.append(reinterpret_cast<const char *>(&v), sizeof v); return *this; }
+  Bytes &text(const std::string &s) { put<uint64_t>(s.size()); out += s; return *this; }
+  Bytes &words(const std::vector<int64_t> &w) { put<uint64_t>(w.size()); for (auto x : w) put(x); return *this; }
+};
+
+std::string program(const std::vector<int64_t> &offsets, const std::vector<int64_t> &words, int64_t start = 0, int64_t end = 1,
+                    int64_t num_args = 1, int64_t registers = 2, uint64_t magic = 0xD225DE2F4214151E) {
+  Bytes b;
+  b.put(magic).text("0.14").put<uint64_t>(2);
+  b.put<int32_t>(1).text("main").put(start).put(end).put(num_args).put(registers).put<uint64_t>(num_args > 0 && num_args < 100 ? num_args : 0);
+  for (int64_t i = 0; i < num_args && num_args < 100; ++i) b.text("p");
+  b.put<int32_t>(0).text("vm.builtin.copy").put<int64_t>(0).put<int64_t>(0).put<int64_t>(-2).put<int64_t>(0).put<uint64_t>(0);
+  if (magic == 0xD225DE2F4214151E) b.put<uint64_t>(0);
+  b.put<uint64_t>(1).put<int32_t>(OPD_INT).put<int64_t>(42);
+  return b.words(offsets).words(words).out;
+}
+
+constexpr int64_t kConstant = int64_t{2} << 56, kFunction = int64_t{3} << 56;
+
+void refused(const std::string &bytes, const std::string &part) {
+  opd_executable *executable = nullptr;
+  expect_error(opd_executable_load_bytes(bytes.data(), bytes.size(), &executable), OPD_BAD_FORMAT, part);
+  EXPECT_EQ(executable, nullptr);
+}
+
+}  // namespace
+
+TEST(Assembly, RoundTripsToTheSameBytes) {
+  const Executable first = Executable::assemble(kProgram);
+  const std::string text = first.disassemble();
+  const Executable second = Executable::assemble(text);
+  EXPECT_EQ(first.save(), second.save()) << text;
+  EXPECT_EQ(text, second.disassemble());
+}
+
+TEST(Assembly, SaysLineAndColumnOfAMistake) {
+  const auto fails = [](const std::string &text, const std::string &part) {
+    expect_throws([&] { Executable::assemble(text); }, OPD_BAD_FORMAT, part);
+  };
+  fails(".func main(x) {\n  rett %x\n}", "line 2, column 3: rett is not an instruction");
+  fails(".func main(x) {\n  goto nowhere\n}", "line 2, column 8: there is no label nowhere");
+  fails(".func main(x) {\n  %y = call f(dtype(float33x))\n  ret %y\n}", "line 2");
+  fails(".func main(x) {\n  call f(\"open)\n}", "line 2, column 10: this string does not end");
+  fails(".func main(x) {\n  call f(c[0])\n  ret %x\n}", "constant 0 of 0");
+  fails(".func main(x) {\n  call f(72057594037927936)\n  ret %x\n}", "56 bits");
+  fails(".func main(x) {\n  ret %x\n}\n.func main(x) {\n  ret %x\n}", "line 4, column 7");
+  fails(".func main(x) {\n  ret %x\n", "before the end");
+  fails(".func main(x) {\nl:\nl:\n  ret %x\n}", "line 3, column 1: the label l is there already");
+  fails(".func main() {\n  %a = call f(%3)\n  ret %a\n}", "both numbered and named");
+  fails(".const = tensor(float32, (2), 0x00)\n", "1 bytes are given for a tensor of 8");
+  fails("garbage", "line 1, column 1");
+}
+
+TEST(Assembly, TensorConstantsKeepTheirBytes) {
+  const Executable executable = Executable::assemble(
+      ".const = tensor(float32, (2), 0x0000803f00000040)\n.func main() {\n  %r = call vm.builtin.copy(c[0])\n  ret %r\n}");
+  EXPECT_EQ(to_floats(Vm(executable.to_module()).call("main")), (std::vector<float>{1, 2}));
+  EXPECT_EQ(Executable::assemble(executable.disassemble()).save(), executable.save());
+}
+
+TEST(Executable, BothVersionsAreRead) {
+  const std::vector<int64_t> words = {2, 0};
+  for (const uint64_t magic : {0xD225DE2F4214151Dull, 0xD225DE2F4214151Eull}) {
+    const Executable executable = Executable::load(program({0}, words, 0, 1, 1, 2, magic));
+    EXPECT_EQ(Vm(executable.to_module()).call("main", 5).view().u.int64, 5);
+  }
+}
+
+TEST(Executable, EveryTruncationIsAnErrorWithItsPlace) {
+  const std::string whole = Executable::assemble(kProgram).save();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    opd_executable *executable = nullptr;
+    opd_error *error = opd_executable_load_bytes(whole.data(), size, &executable);
+    ASSERT_NE(error, nullptr) << "the first " << size << " bytes were taken";
+    EXPECT_EQ(opd_error_code(error), OPD_BAD_FORMAT);
+    EXPECT_NE(std::string(opd_error_message(error)).find("offset"), std::string::npos) << opd_error_message(error);
+    opd_error_release(error);
+  }
+}
+
+TEST(Executable, EveryFlippedByteIsAnErrorOrAProgramThatRunsSafely) {
+  const std::string whole = Executable::assemble(R"(
+.func main(x) {
+  %heap = call vm.builtin.alloc_shape_heap(%vm, 2)
+  call vm.builtin.match_shape(%x, %heap, 1, 1, 0, "x")
+  %n = call vm.builtin.make_shape(%heap, 1, 1, 0)
+  %s = call vm.builtin.alloc_storage(%vm, shape(64), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  %u = call vm.builtin.alloc_tensor(%s, 0, %n, dtype(float32))
+  %p = call vm.builtin.make_tuple(%t, %u)
+  %c = call vm.builtin.read_if_cond(1)
+  if %c else end
+  %p = call vm.builtin.make_tuple(%p, %n)
+end:
+  %f = call vm.builtin.make_closure(@main, %x)
+  ret %p
+})").save();
+  const Tensor x = floats({1, 2, 3, 4});
+  opd_vm_options options;
+  opd_vm_options_init(&options);
+  options.memory_limit_bytes = 1 << 20;
+  opd_call_options call;
+  opd_call_options_init(&call);
+  call.timeout_ns = 200'000'000;
+  int ran = 0;
+  for (size_t i = 0; i < whole.size(); ++i)
+    for (const int flip : {0x01, 0x80, 0xFF}) {
+      std::string bytes = whole;
+      bytes[i] = static_cast<char>(bytes[i] ^ flip);
+      Executable executable;
+      if (opd_error *error = opd_executable_load_bytes(bytes.data(), bytes.size(), executable.out())) {
+        EXPECT_NE(opd_error_message(error)[0], '\0');
+        opd_error_release(error);
+        continue;
+      }
+      Vm vm;
+      const Module module = executable.to_module();
+      if (opd_error *error = opd_vm_create(module.get(), &options, vm.out())) {
+        opd_error_release(error);
+        continue;
+      }
+      const opd_value args[] = {arg(x)};
+      Value result;
+      ++ran;
+      opd_error_release(opd_vm_call(vm.get(), "main", args, 1, &call, result.out()));
+    }
+  EXPECT_GT(ran, 100);
+}
+
+TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
+  const int64_t call = 1, ret = 2, go = 3, branch = 4;
+  refused(program({0}, {7, 0}), "instruction 0 at word 0 has the unknown opcode 7");
+  refused(program({9}, {ret, 0}), "instruction 0 starts at word 9 of 2");
+  refused(program({-1}, {ret, 0}), "instruction 0 starts at word -1");
+  refused(program({0}, {ret}), "takes 2 words, 1 remain");
+  refused(program({0}, {call, 0, 1, 70000}), "passes 70000 arguments");
+  refused(program({0}, {call, 0, 1, -1, 0}), "passes -1 arguments");
+  refused(program({0}, {ret, 2}), "function main, instruction 0 (word 0) reads register 2 of 2");
+  refused(program({0}, {ret, -1}), "reads register -1");
+  refused(program({0, 4}, {call, 5, 1, 0, ret, 0}, 0, 2), "writes register 5 of 2");
+  refused(program({0, 4}, {call, -1, 1, 0, ret, 0}, 0, 2), "writes register -1");
+  refused(program({0, 4}, {call, 0, 2, 0, ret, 0}, 0, 2), "calls function 2 of 2");
+  refused(program({0, 4}, {call, 0, 0, 0, ret, 0}, 0, 2), "calls main with 0 arguments; it takes 1");
+  refused(program({0, 5}, {call, 0, 1, 1, kConstant | 1, ret, 0}, 0, 2), "reads constant 1 of 1");
+  refused(program({0, 5}, {call, 0, 1, 1, kFunction | 2, ret, 0}, 0, 2), "names function 2 of 2");
+  refused(program({0, 5}, {call, 0, 1, 1, int64_t{9} << 56, ret, 0}, 0, 2), "operand of unknown kind 9");
+  refused(program({0}, {go, 1}), "jumps by 1 out of the function's instructions 0 to 1");
+  refused(program({0}, {go, INT64_MAX}), "jumps by");
+  refused(program({0, 3}, {branch, 0, 1, ret, 0}, 0, 2), "jumps by 1 if false");
+  refused(program({0}, {call, 0, 1, 0}), "is the last, but does not return");
+  refused(program({0}, {ret, 0}, 0, 2), "covers instructions 0 to 2 of 1");
+  refused(program({0}, {ret, 0}, 1, 1), "covers instructions 1 to 1");
+  refused(program({0}, {ret, 0}, 0, 1, 3, 2), "3 arguments and 2 registers");
+  refused(program({0}, {ret, 0}, 0, 1, 1, int64_t{1} << 40), "registers");
+  refused(program({0}, {ret, 0}, 0, 1, -5, 2), "-5 arguments");
+}
+
+TEST(Executable, ForeignBytesAndVersionsAreTold) {
+  refused("not an executable at all", "not those of a TVM VM executable");
+  Bytes newer;
+  newer.put<uint64_t>(0xD225DE2F4214151E).text("0.99");
+  opd_executable *executable = nullptr;
+  expect_error(opd_executable_load_bytes(newer.out.data(), newer.out.size(), &executable), OPD_UNSUPPORTED, "\"0.99\"");
+}
+
+TEST(Builder, WritesWhatTheAssemblerWrites) {
+  Handle<opd_builder> builder;
+  check(opd_builder_create(builder.out()));
+  const char *params[] = {"x"};
+  check(opd_builder_begin_function(builder.get(), "main", 1, params));
+  Value text;
+  check(opd_string_create("a long string", 13, text.out()));
+  opd_operand constant, again;
+  check(opd_builder_add_constant(builder.get(), &text.view(), &constant));
+  check(opd_builder_add_constant(builder.get(), &text.view(), &again));
+  EXPECT_EQ(constant, again);
+  const opd_operand args[] = {opd_operand_register(0), opd_operand_immediate(-3), constant};
+  check(opd_builder_emit_call(builder.get(), "vm.builtin.make_tuple", args, 3, 1));
+  check(opd_builder_emit_if(builder.get(), 0, 2));
+  check(opd_builder_emit_ret(builder.get(), 1));
+  check(opd_builder_emit_goto(builder.get(), -1));
+  check(opd_builder_end_function(builder.get()));
+  Executable built;
+  check(opd_builder_get(builder.get(), built.out()));
+  const Executable assembled = Executable::assemble(
+      ".func main(x) {\n  %r = call vm.builtin.make_tuple(%x, -3, \"a long string\")\n  if %x else back\nret:\n  ret %r\nback:\n  goto ret\n}");
+  EXPECT_EQ(built.save(), assembled.save());
+}
+
+TEST(Builder, MisuseIsAnError) {
+  Handle<opd_builder> builder;
+  check(opd_builder_create(builder.out()));
+  expect_error(opd_builder_emit_ret(builder.get(), 0), OPD_FAILED_PRECONDITION, "no function was begun");
+  check(opd_builder_begin_function(builder.get(), "main", 0, nullptr));
+  expect_error(opd_builder_begin_function(builder.get(), "other", 0, nullptr), OPD_FAILED_PRECONDITION, "end main first");
+  Executable executable;
+  expect_error(opd_builder_get(builder.get(), executable.out()), OPD_FAILED_PRECONDITION, "not ended");
+  check(opd_builder_end_function(builder.get()));
+  expect_error(opd_builder_get(builder.get(), executable.out()), OPD_BAD_FORMAT, "covers instructions");
+  expect_error(opd_builder_begin_function(builder.get(), "main", 0, nullptr), OPD_ALREADY_EXISTS, "main");
+  const opd_value pointer = opd_pointer(&executable);
+  opd_operand operand;
+  expect_error(opd_builder_add_constant(builder.get(), &pointer, &operand), OPD_INVALID_ARGUMENT, "must be a tensor, shape");
+}
+
+TEST(Executable, TellsWhatItChecksOfItsParameters) {
+  const Executable executable = Executable::assemble(R"(
+.func main(x, n, s) {
+  call vm.builtin.check_tensor_info(%x, 2, dtype(float16), "x")
+  call vm.builtin.match_shape(%x, %heap, 2, 0, 3, 1, 4, "x")
+  call vm.builtin.match_prim_value(%n, %heap, 3, 4, "n")
+  call vm.builtin.check_shape_info(%s, 2, "s")
+  ret %x
+})");
+  const std::string json = text_of(opd_executable_to_json, executable.get());
+  for (const char *part : {R"({"name":"x","kind":"tensor","dtype":"float16","shape":[3,"n"]})", R"({"name":"n","kind":"int","symbol":"n"})",
+                           R"({"name":"s","kind":"shape","shape":[null,null]})"})
+    EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
+}

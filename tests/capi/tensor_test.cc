@@ -1,0 +1,333 @@
+// include/opdyno/tensor.h, through the C API.
+#include <opdyno/opdyno.h>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr DLDevice kCpu = {kDLCPU, 0};
+constexpr DLDataType kFloat32 = {kDLFloat, 32, 1}, kInt8 = {kDLInt, 8, 1}, kInt4 = {kDLInt, 4, 1};
+
+struct Failure {
+  opd_code code;
+  std::string message;
+};
+Failure failure(opd_error *error) {
+  Failure told{opd_error_code(error), error ? opd_error_message(error) : ""};
+  opd_error_release(error);
+  return told;
+}
+#define EXPECT_OK(call) EXPECT_EQ(failure(call).message, "")
+
+opd_tensor *make(std::vector<int64_t> dims, DLDataType dtype) {
+  opd_tensor *tensor = nullptr;
+  EXPECT_OK(opd_tensor_create(dims.data(), static_cast<int32_t>(dims.size()), dtype, kCpu, &tensor));
+  return tensor;
+}
+
+// A view of memory of the test.
+struct Strided {
+  std::vector<int64_t> dims, strides;
+  DLTensor view{};
+  Strided(void *data, std::vector<int64_t> d, std::vector<int64_t> s, DLDataType dtype, uint64_t offset = 0)
+      : dims(std::move(d)), strides(std::move(s)) {
+    view = {data,  kCpu,        static_cast<int32_t>(dims.size()),
+            dtype, dims.data(), strides.empty() ? nullptr : strides.data(),
+            offset};
+  }
+};
+
+TEST(ATensor, HasAlignedMemoryAndCompactStrides) {
+  opd_tensor *tensor = make({2, 3, 4}, kFloat32);
+  const DLTensor *view = opd_tensor_view(tensor);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(view->data) % 64, 0u);
+  EXPECT_EQ(view->byte_offset, 0u);
+  EXPECT_EQ(std::vector<int64_t>(view->shape, view->shape + 3), (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(std::vector<int64_t>(view->strides, view->strides + 3), (std::vector<int64_t>{12, 4, 1}));
+  EXPECT_EQ(opd_tensor_bytes(tensor), 96u);
+  EXPECT_TRUE(opd_tensor_is_contiguous(tensor));
+  opd_tensor_release(tensor);
+}
+
+TEST(ATensor, MayBeAScalarOrEmptyOrPacked) {
+  opd_tensor *scalar = make({}, kFloat32), *empty = make({3, 0, 7}, kFloat32), *packed = make({3, 3}, kInt4);
+  EXPECT_EQ(opd_tensor_bytes(scalar), 4u);
+  EXPECT_EQ(opd_tensor_bytes(empty), 0u);
+  EXPECT_EQ(opd_tensor_bytes(packed), 5u);  // 9 * 4 bits
+  for (opd_tensor *tensor : {scalar, empty, packed}) opd_tensor_release(tensor);
+}
+
+TEST(ATensor, IsRefusedWhenItCannotBe) {
+  opd_tensor *none = nullptr;
+  const auto create = [&](std::vector<int64_t> dims, DLDataType dtype, DLDevice device) {
+    return failure(opd_tensor_create(dims.data(), static_cast<int32_t>(dims.size()), dtype, device, &none));
+  };
+  EXPECT_EQ(create({2, -1}, kFloat32, kCpu).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(create({2, -1}, kFloat32, kCpu).message,
+            "a tensor cannot have the shape of float32[2, -1]: a size is negative, or there are too many elements");
+  EXPECT_EQ(create({INT64_MAX, 2}, kFloat32, kCpu).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(create({INT64_MAX}, kFloat32, kCpu).code, OPD_OUT_OF_MEMORY);
+  EXPECT_EQ(create({int64_t{1} << 61}, kInt8, kCpu).code, OPD_OUT_OF_MEMORY);
+  EXPECT_EQ(create({2}, kFloat32, {kDLVPI, 0}).code, OPD_UNSUPPORTED);
+  EXPECT_EQ(create({2}, kFloat32, {kDLCPU, 1}).code, OPD_UNSUPPORTED);
+  EXPECT_EQ(create({2}, {kDLOpaqueHandle, 0, 0}, kCpu).message, "a tensor cannot have elements of dtype void");
+  EXPECT_EQ(create({2}, {kDLFloat, 32, static_cast<uint16_t>(-4)}, kCpu).code, OPD_INVALID_ARGUMENT);
+  const int64_t dims[] = {1};
+  EXPECT_EQ(failure(opd_tensor_create(dims, -1, kFloat32, kCpu, &none)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_create(nullptr, 1, kFloat32, kCpu, &none)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_create(dims, 1, kFloat32, kCpu, nullptr)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(opd_tensor_view(nullptr), nullptr);
+  EXPECT_EQ(opd_tensor_bytes(nullptr), 0u);
+  opd_tensor_release(nullptr);
+}
+
+// ---- copies
+
+TEST(ACopy, TransposesThroughStrides) {
+  float from[6] = {0, 1, 2, 3, 4, 5}, to[6] = {};
+  Strided source(from, {3, 2}, {1, 3}, kFloat32);  // columns of a 2x3 matrix
+  Strided target(to, {3, 2}, {}, kFloat32);        // strides NULL: compact
+  EXPECT_OK(opd_tensor_copy(&source.view, &target.view));
+  EXPECT_EQ(std::vector<float>(to, to + 6), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+}
+
+TEST(ACopy, FollowsEveryPermutationOfDimensionsAndElementSize) {
+  // Element (i, j, k) of the source has the value 15 i + 5 j + k, whatever the order in memory is on both sides.
+  const int64_t size[] = {2, 3, 5};
+  const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  const auto strides_of = [&](const int *order) {
+    std::vector<int64_t> strides(3);
+    int64_t step = 1;
+    for (int i = 3; i-- > 0; step *= size[order[i]]) strides[static_cast<size_t>(order[i])] = step;
+    return strides;
+  };
+  for (const int bytes : {1, 2, 3, 4, 8, 16, 32})
+    for (const auto &from_order : orders)
+      for (const auto &to_order : orders) {
+        const DLDataType dtype = {kDLUInt, 8, static_cast<uint16_t>(bytes)};  // vectors of bytes
+        std::vector<unsigned char> from(30 * 32), to(30 * 32);
+        Strided source(from.data(), {2, 3, 5}, strides_of(from_order), dtype),
+            target(to.data(), {2, 3, 5}, strides_of(to_order), dtype);
+        const auto at = [&](Strided &s, int64_t i, int64_t j, int64_t k) {
+          return static_cast<unsigned char *>(s.view.data) +
+                 bytes * (i * s.strides[0] + j * s.strides[1] + k * s.strides[2]);
+        };
+        const auto for_all = [&](auto f) {
+          for (int i = 0; i < 2; ++i)
+            for (int j = 0; j < 3; ++j)
+              for (int k = 0; k < 5; ++k) f(i, j, k, static_cast<unsigned char>(15 * i + 5 * j + k));
+        };
+        for_all([&](int i, int j, int k, unsigned char v) {
+          std::memset(at(source, i, j, k), v, static_cast<size_t>(bytes));
+        });
+        EXPECT_OK(opd_tensor_copy(&source.view, &target.view));
+        for_all([&](int i, int j, int k, unsigned char v) {
+          for (int b = 0; b < bytes; ++b) EXPECT_EQ(at(target, i, j, k)[b], v);
+        });
+      }
+}
+
+TEST(ACopy, ReadsBackwardsAndBroadcasts) {
+  int32_t from[4] = {1, 2, 3, 4}, to[8] = {};
+  const DLDataType int32 = {kDLInt, 32, 1};
+  Strided backwards(from, {4}, {-1}, int32, 3 * sizeof(int32_t));
+  Strided target(to, {4}, {2}, int32);
+  EXPECT_OK(opd_tensor_copy(&backwards.view, &target.view));
+  EXPECT_EQ(std::vector<int32_t>(to, to + 8), (std::vector<int32_t>{4, 0, 3, 0, 2, 0, 1, 0}));
+  Strided broadcast(from, {2, 4}, {0, 1}, int32), rows(to, {2, 4}, {4, 1}, int32);
+  EXPECT_OK(opd_tensor_copy(&broadcast.view, &rows.view));
+  EXPECT_EQ(std::vector<int32_t>(to, to + 8), (std::vector<int32_t>{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(failure(opd_tensor_copy(&rows.view, &broadcast.view)).message,
+            "cannot copy to int32[2, 4] on cpu:0: its stride of dimension 0 is 0, so elements share a place");
+}
+
+TEST(ACopy, NamesWhatDiffers) {
+  float data[12] = {};
+  Strided a(data, {2, 3}, {}, kFloat32), b(data + 6, {3, 2}, {}, kFloat32), c(data, {2, 3}, {}, {kDLInt, 32, 1}),
+      d(data, {6}, {}, kFloat32);
+  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &b.view)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &b.view)).message,
+            "cannot copy float32[2, 3] on cpu:0 to float32[3, 2] on cpu:0: the shapes differ");
+  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &d.view)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &c.view)).message,
+            "cannot copy float32[2, 3] on cpu:0 to int32[2, 3] on cpu:0: the dtypes differ");
+}
+
+TEST(ACopy, RefusesTensorsThatAreNotOnes) {
+  float data[4] = {};
+  Strided good(data, {2}, {}, kFloat32), far(data, {2}, {INT64_MAX / 2}, kFloat32), absent(data, {2}, {}, kFloat32);
+  DLTensor no_shape = good.view, no_data = good.view, negative = good.view;
+  no_shape.shape = nullptr;
+  no_data.data = nullptr;
+  negative.ndim = -1;
+  absent.view.device = {kDLVPI, 0};
+  for (DLTensor *bad : {&no_shape, &no_data, &negative, &far.view, static_cast<DLTensor *>(nullptr)}) {
+    EXPECT_EQ(failure(opd_tensor_copy(bad, &good.view)).code, OPD_INVALID_ARGUMENT);
+    EXPECT_EQ(failure(opd_tensor_copy(&good.view, bad)).code, OPD_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(failure(opd_tensor_copy(&absent.view, &good.view)).code, OPD_UNSUPPORTED);
+}
+
+TEST(ACopy, OfElementsBelowAByteNeedsContiguousTensors) {
+  unsigned char from[4] = {0x21, 0x43, 0x65, 0x07}, to[4] = {};
+  Strided a(from, {7}, {}, kInt4), b(to, {7}, {}, kInt4), strided(to, {7}, {2}, kInt4);
+  EXPECT_OK(opd_tensor_copy(&a.view, &b.view));
+  EXPECT_EQ(std::memcmp(from, to, 4), 0);
+  const Failure told = failure(opd_tensor_copy(&a.view, &strided.view));
+  EXPECT_EQ(told.code, OPD_UNSUPPORTED);
+  EXPECT_NE(told.message.find("elements of 4 bits"), std::string::npos);
+}
+
+TEST(ACopy, OfNothingTouchesNothing) {
+  Strided a(nullptr, {0, 3}, {}, kFloat32), b(nullptr, {0, 3}, {1, 1}, kFloat32);
+  EXPECT_OK(opd_tensor_copy(&a.view, &b.view));
+}
+
+TEST(Bytes, GoInAndOutOfAContiguousTensor) {
+  opd_tensor *tensor = make({2, 2}, kFloat32);
+  const float in[4] = {1, 2, 3, 4};
+  float out[4] = {};
+  EXPECT_OK(opd_tensor_copy_from_bytes(tensor, in, sizeof in));
+  EXPECT_OK(opd_tensor_copy_to_bytes(tensor, out, sizeof out));
+  EXPECT_EQ(std::memcmp(in, out, sizeof in), 0);
+  EXPECT_EQ(failure(opd_tensor_copy_from_bytes(tensor, in, 15)).message,
+            "cannot copy 15 bytes to float32[2, 2] on cpu:0, which has 16");
+  EXPECT_EQ(failure(opd_tensor_copy_to_bytes(tensor, out, 17)).message,
+            "cannot copy 17 bytes from float32[2, 2] on cpu:0, which has 16");
+  EXPECT_EQ(failure(opd_tensor_copy_from_bytes(tensor, nullptr, 16)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_copy_to_bytes(tensor, nullptr, 16)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_copy_from_bytes(nullptr, in, 16)).code, OPD_INVALID_ARGUMENT);
+  opd_tensor_release(tensor);
+  opd_tensor *empty = make({0}, kFloat32);
+  EXPECT_OK(opd_tensor_copy_from_bytes(empty, nullptr, 0));
+  opd_tensor_release(empty);
+}
+
+TEST(AReshape, SharesTheData) {
+  opd_tensor *tensor = make({2, 6}, kFloat32), *other = nullptr;
+  const int64_t dims[] = {3, 4}, wrong[] = {5, 2};
+  EXPECT_OK(opd_tensor_reshape(tensor, dims, 2, &other));
+  EXPECT_EQ(opd_tensor_view(other)->data, opd_tensor_view(tensor)->data);
+  opd_tensor_release(tensor);  // the data lives on
+  static_cast<float *>(opd_tensor_view(other)->data)[11] = 1;
+  opd_tensor *none = nullptr;
+  EXPECT_EQ(failure(opd_tensor_reshape(other, wrong, 2, &none)).message,
+            "cannot give float32[3, 4] on cpu:0 the shape [5, 2]: 12 elements are not 10");
+  opd_tensor_release(other);
+}
+
+// ---- DLPack
+
+struct Producer {  // lends an array, and counts the ends
+  float data[6] = {0, 1, 2, 3, 4, 5};
+  int64_t dims[2] = {2, 3}, strides[2] = {3, 1};
+  int ended = 0;
+  DLManagedTensor managed{};
+  DLManagedTensorVersioned versioned{};
+  Producer() {
+    const DLTensor tensor = {data, kCpu, 2, kFloat32, dims, strides, 0};
+    managed = {tensor, this, [](DLManagedTensor *self) { ++static_cast<Producer *>(self->manager_ctx)->ended; }};
+    versioned.version = {1, 0};
+    versioned.manager_ctx = this;
+    versioned.deleter = [](DLManagedTensorVersioned *self) { ++static_cast<Producer *>(self->manager_ctx)->ended; };
+    versioned.dl_tensor = tensor;
+  }
+};
+
+TEST(DLPack, TensorsAreTakenOverWithoutCopying) {
+  Producer producer;
+  opd_tensor *tensor = nullptr;
+  EXPECT_OK(opd_tensor_from_dlpack(&producer.managed, &tensor));
+  EXPECT_EQ(opd_tensor_view(tensor)->data, producer.data);
+  EXPECT_EQ(opd_tensor_bytes(tensor), 24u);
+  auto *second = static_cast<opd_tensor *>(opd_object_retain(tensor));
+  opd_tensor_release(tensor);
+  EXPECT_EQ(producer.ended, 0);
+  opd_tensor_release(second);
+  EXPECT_EQ(producer.ended, 1);
+}
+
+TEST(DLPack, StridesAndOffsetsAreKept) {
+  Producer producer;
+  producer.strides[0] = 1, producer.strides[1] = 2;
+  producer.versioned.dl_tensor.byte_offset = 4;
+  producer.dims[0] = 1;
+  opd_tensor *tensor = nullptr;
+  EXPECT_OK(opd_tensor_from_dlpack_versioned(&producer.versioned, &tensor));
+  EXPECT_FALSE(opd_tensor_is_contiguous(tensor));
+  float out[3] = {};
+  Strided target(out, {1, 3}, {}, kFloat32);
+  EXPECT_OK(opd_tensor_copy(opd_tensor_view(tensor), &target.view));
+  EXPECT_EQ(std::vector<float>(out, out + 3), (std::vector<float>{1, 3, 5}));
+  const int64_t dims[] = {3};
+  opd_tensor *none = nullptr;
+  EXPECT_EQ(failure(opd_tensor_reshape(tensor, dims, 1, &none)).message,
+            "cannot give float32[1, 3] on cpu:0 the shape [3]: it is strided");
+  char bytes[12];
+  EXPECT_EQ(failure(opd_tensor_copy_to_bytes(tensor, bytes, 12)).message,
+            "cannot copy bytes from float32[1, 3] on cpu:0: it is strided");
+  opd_tensor_release(tensor);
+  EXPECT_EQ(producer.ended, 1);
+}
+
+TEST(DLPack, WhatIsRefusedIsNotTakenOver) {
+  opd_tensor *tensor = nullptr;
+  Producer producer;
+  producer.versioned.version.major = 2;
+  EXPECT_EQ(failure(opd_tensor_from_dlpack_versioned(&producer.versioned, &tensor)).code, OPD_UNSUPPORTED);
+  producer.versioned.version.major = 1;
+  producer.versioned.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  EXPECT_EQ(failure(opd_tensor_from_dlpack_versioned(&producer.versioned, &tensor)).code, OPD_INVALID_ARGUMENT);
+  producer.managed.dl_tensor.data = nullptr;
+  EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).message,
+            "a DLPack tensor of 6 elements must have data");
+  producer.dims[0] = -1;
+  EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).code, OPD_INVALID_ARGUMENT);
+  producer.managed.dl_tensor.shape = nullptr;
+  EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_from_dlpack(nullptr, &tensor)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(producer.ended, 0);
+  EXPECT_EQ(tensor, nullptr);
+}
+
+TEST(DLPack, TensorsAreLentAndOutliveTheirHandle) {
+  opd_tensor *tensor = make({4}, kFloat32);
+  void *data = opd_tensor_view(tensor)->data;
+  DLManagedTensor *managed = nullptr;
+  DLManagedTensorVersioned *versioned = nullptr;
+  EXPECT_OK(opd_tensor_to_dlpack(tensor, &managed));
+  EXPECT_OK(opd_tensor_to_dlpack_versioned(tensor, &versioned));
+  EXPECT_EQ(failure(opd_tensor_to_dlpack(tensor, nullptr)).code, OPD_INVALID_ARGUMENT);
+  opd_tensor_release(tensor);
+  EXPECT_EQ(managed->dl_tensor.data, data);
+  EXPECT_EQ(versioned->dl_tensor.data, data);
+  EXPECT_EQ(versioned->dl_tensor.shape[0], 4);
+  EXPECT_EQ(versioned->version.major, 1u);
+  EXPECT_EQ(versioned->version.minor, 3u);
+  EXPECT_EQ(versioned->flags, 0u);
+  managed->deleter(managed);
+  static_cast<float *>(versioned->dl_tensor.data)[3] = 1;  // still there
+  versioned->deleter(versioned);
+}
+
+TEST(DLPack, ATensorSurvivesTheWayThereAndBack) {
+  Producer producer;
+  opd_tensor *tensor = nullptr, *back = nullptr;
+  DLManagedTensor *managed = nullptr;
+  EXPECT_OK(opd_tensor_from_dlpack(&producer.managed, &tensor));
+  EXPECT_OK(opd_tensor_to_dlpack(tensor, &managed));
+  EXPECT_OK(opd_tensor_from_dlpack(managed, &back));
+  opd_tensor_release(tensor);
+  EXPECT_EQ(opd_tensor_view(back)->data, producer.data);
+  EXPECT_EQ(producer.ended, 0);
+  opd_tensor_release(back);
+  EXPECT_EQ(producer.ended, 1);
+}
+
+}  // namespace

@@ -1,0 +1,400 @@
+// Running programs through include/opdyno/vm.h. Kernels are packed functions of the test, so that every value is known.
+#include <atomic>
+#include <thread>
+
+#include "support/opdyno_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+// out[i] = in[i] + 1 for four floats.
+void define_add_one() {
+  define("test.add_one", [](const opd_value *args, int32_t num_args, opd_value *) {
+    if (num_args != 2) throw std::runtime_error("add_one takes 2 arguments");
+    for (int i = 0; i < 4; ++i) elements(args[1])[i] = elements(args[0])[i] + 1;
+  });
+}
+
+Vm make_vm(const std::string &body, const opd_vm_options *options = nullptr) {
+  define_add_one();
+  return Vm(Executable::assemble(body).to_module(), options);
+}
+
+const char *const kAddOne = R"(
+.func main(x) {
+  call vm.builtin.check_tensor_info(%x, 1, dtype(float32), "main")
+  call vm.builtin.match_shape(%x, %void, 1, 0, 4, "main")
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call test.add_one(%x, %t)
+  ret %t
+})";
+
+// A chain of n kernels over two storages, as the compiler's memory planner lays them out.
+std::string chain(int n) {
+  std::string text = ".func main(x) {\n"
+      "  %a = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
+      "  %b = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
+      "  %t0 = call vm.builtin.alloc_tensor(%a, 0, shape(4), dtype(float32))\n"
+      "  call test.add_one(%x, %t0)\n";
+  for (int i = 1; i < n; ++i) {
+    const std::string now = "%t" + std::to_string(i % 2), before = "%t" + std::to_string((i + 1) % 2);
+    text += "  " + now + " = call vm.builtin.alloc_tensor(" + (i % 2 ? "%b" : "%a") + ", 0, shape(4), dtype(float32))\n";
+    text += "  call test.add_one(" + before + ", " + now + ")\n  " + before + " = call vm.builtin.null_value()\n";
+  }
+  return text + "  ret %t" + std::to_string((n - 1) % 2) + "\n}\n";
+}
+
+}  // namespace
+
+TEST(Vm, RunsAProgramOnATensor) {
+  const Vm vm = make_vm(kAddOne);
+  EXPECT_EQ(to_floats(vm.call("main", floats({1, 2, 3, 4}))), (std::vector<float>{2, 3, 4, 5}));
+}
+
+TEST(Vm, ResultsStayValidAfterTheVmIsGone) {
+  Value kept;
+  {
+    const Vm vm = make_vm(chain(3));
+    kept = vm.call("main", floats({0, 0, 0, 0}));
+    vm.call("main", floats({9, 9, 9, 9}));  // must not write over what was returned
+  }
+  EXPECT_EQ(to_floats(kept), (std::vector<float>{3, 3, 3, 3}));
+}
+
+TEST(Vm, ABoundFunctionKeepsTheVmAlive) {
+  Function main;
+  {
+    const Vm vm = make_vm(chain(10));
+    main = vm.function("main");
+  }
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(to_floats(main(floats({0, 1, 2, 3}))), (std::vector<float>{10, 11, 12, 13}));
+}
+
+TEST(Vm, OneVmAnswersManyThreadsAtOnce) {
+  const Vm vm = make_vm(chain(50));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        const float x = static_cast<float>(1000 * t + i);
+        wrong += to_floats(vm.call("main", floats({x, x, x, x}))) != std::vector<float>(4, x + 50);
+      }
+    });
+  for (auto &thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Vm, RecursionAndConditionsCountDown) {
+  define("test.minus_one", [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 - 1); });
+  define("test.plus", [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 + args[1].u.int64); });
+  const Vm vm = make_vm(R"(
+.func sum(n) {
+  %c = call vm.builtin.read_if_cond(%n)
+  if %c else zero
+  %m = call test.minus_one(%n)
+  %rest = call sum(%m)
+  %r = call test.plus(%n, %rest)
+  ret %r
+zero:
+  ret %n
+})");
+  EXPECT_EQ(vm.call("sum", 100).view().u.int64, 5050);
+  expect_throws([&] { vm.call("sum", 5000); }, OPD_OUT_OF_RANGE, "nested more than 1000 deep, at function sum");
+  EXPECT_EQ(vm.call("sum", 3).view().u.int64, 6) << "the VM must be usable after the error";
+}
+
+TEST(Vm, ALoopStopsAtTheDeadlineAndByTheToken) {
+  define("test.nothing", [](const opd_value *, int32_t, opd_value *) {});
+  const Vm vm = make_vm(".func main() {\nagain:\n  call test.nothing()\n  goto again\n}\n.func tight() {\nagain:\n  goto again\n}");
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.timeout_ns = 20'000'000;
+  for (const char *name : {"main", "tight"})
+    expect_error(opd_vm_call(vm.get(), name, nullptr, 0, &options, nullptr), OPD_DEADLINE_EXCEEDED, "deadline passed");
+  Handle<opd_cancel> cancel;
+  check(opd_cancel_create(cancel.out()));
+  options.timeout_ns = 0;
+  options.cancel = cancel.get();
+  std::thread other([&] {
+    while (!opd_cancel_current_operator(cancel.get())) std::this_thread::yield();
+    EXPECT_STREQ(opd_cancel_current_operator(cancel.get()), "test.nothing");
+    opd_cancel_cancel(cancel.get());
+  });
+  expect_error(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr), OPD_CANCELLED, "cancelled");
+  other.join();
+  expect_error(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr), OPD_CANCELLED);
+}
+
+TEST(Vm, ACallFromWithinARunEndsWithTheOuterDeadline) {
+  static Vm inner;
+  define("test.nothing", [](const opd_value *, int32_t, opd_value *) {});
+  inner = make_vm(".func loop() {\nagain:\n  call test.nothing()\n  goto again\n}");
+  define("test.call_inner", [](const opd_value *, int32_t, opd_value *) { inner.call("loop"); });
+  const Vm outer = make_vm(".func main() {\n  call test.call_inner()\n  ret %void\n}");
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.timeout_ns = 20'000'000;
+  expect_error(opd_vm_call(outer.get(), "main", nullptr, 0, &options, nullptr), OPD_DEADLINE_EXCEEDED);
+  inner = Vm();
+}
+
+TEST(Vm, TuplesArriveNestedAsTheProgramReturnsThem) {
+  const Vm vm = make_vm(R"(
+.func main(x, y) {
+  %inner = call vm.builtin.make_tuple(%y, 7)
+  %outer = call vm.builtin.make_tuple(%x, %inner, "text", shape(2, 3))
+  ret %outer
+})");
+  const Value result = vm.call("main", floats({1}), floats({2}));
+  EXPECT_EQ(result.to_string(), R"([Tensor(float32[1], cpu:0), [Tensor(float32[1], cpu:0), 7], "text", [2, 3]])");
+}
+
+TEST(Vm, ATensorThatEscapesIntoATupleKeepsItsMemory) {
+  const Vm vm = make_vm(R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call test.add_one(%x, %t)
+  %pair = call vm.builtin.make_tuple(%t, %t)
+  %t = call vm.builtin.null_value()
+  %s = call vm.builtin.null_value()
+  %s2 = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %t2 = call vm.builtin.alloc_tensor(%s2, 0, shape(4), dtype(float32))
+  call test.add_one(%t2, %t2)
+  %first = call vm.builtin.tuple_getitem(%pair, 0)
+  ret %first
+})");
+  std::vector<Value> kept;
+  for (int i = 0; i < 3; ++i) kept.push_back(vm.call("main", floats({float(i), 0, 0, 0})));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(to_floats(kept[i]), (std::vector<float>{i + 1.f, 1, 1, 1}));
+}
+
+TEST(Vm, SymbolicSizesAreMatchedAndMade) {
+  const Vm vm = make_vm(R"(
+.func main(x, y) {
+  %heap = call vm.builtin.alloc_shape_heap(%vm, 2)
+  call vm.builtin.match_shape(%x, %heap, 2, 1, 0, 1, 1, "x")
+  call vm.builtin.match_shape(%y, %heap, 2, 3, 1, 3, 0, "y must be the transposed shape of x")
+  %s = call vm.builtin.make_shape(%heap, 3, 1, 1, 0, 5, 1, 0)
+  ret %s
+})");
+  EXPECT_EQ(vm.call("main", floats(std::vector<float>(6), {2, 3}), floats(std::vector<float>(6), {3, 2})).to_string(), "[3, 5, 2]");
+  expect_throws([&] { vm.call("main", floats(std::vector<float>(6), {2, 3}), floats(std::vector<float>(6), {2, 3})); }, OPD_INVALID_ARGUMENT,
+                "y must be the transposed shape of x: expected size 0 to be 3, but it is 2");
+}
+
+TEST(Vm, ClosuresBindTrailingArguments) {
+  define("test.show", [](const opd_value *args, int32_t n, opd_value *out) {
+    opd_array *array;
+    check(opd_array_create(args, static_cast<size_t>(n), &array));
+    *out = opd_object_value(array);
+  });
+  const Vm vm = make_vm(R"(
+.func pair(a, b) {
+  %r = call test.show(%a, %b)
+  ret %r
+}
+.func main() {
+  %f = call vm.builtin.make_closure(@pair, 20)
+  %r = call vm.builtin.invoke_closure(%vm, %f, 10)
+  ret %r
+}
+.func make() {
+  %f = call vm.builtin.make_closure(@pair, 2)
+  ret %f
+})");
+  EXPECT_EQ(vm.call("main").to_string(), "[10, 20]");
+  const Value closure = vm.call("make");
+  ASSERT_EQ(closure.type(), OPD_FUNCTION);
+  const Function function(static_cast<opd_function *>(opd_object_retain(closure.view().u.object)));
+  EXPECT_EQ(function(1).to_string(), "[1, 2]");
+}
+
+// ---- misuse
+
+TEST(VmArguments, AWrongCountNamesTheFunctionAndItsParameters) {
+  const Vm vm = make_vm(kAddOne);
+  expect_throws([&] { vm.call("main"); }, OPD_INVALID_ARGUMENT, "main(x) takes 1 arguments, but was given 0");
+}
+
+TEST(VmArguments, AWrongKindDtypeRankOrSizeIsTheProgramsError) {
+  const Vm vm = make_vm(kAddOne);
+  expect_throws([&] { vm.call("main", 3); }, OPD_INVALID_ARGUMENT, "expected a tensor, but got int");
+  expect_throws([&] { vm.call("main", Tensor({4}, "int32")); }, OPD_INVALID_ARGUMENT, "expected a tensor of dtype float32, but got int32[4] on cpu:0");
+  expect_throws([&] { vm.call("main", Tensor({2, 2}, "float32")); }, OPD_INVALID_ARGUMENT, "rank 1");
+  expect_throws([&] { vm.call("main", Tensor({5}, "float32")); }, OPD_INVALID_ARGUMENT, "expected size 0 to be 4, but it is 5");
+}
+
+TEST(VmArguments, ADltensorViewIsCopied) {
+  const Vm vm = make_vm(".func main(x) {\n  ret %x\n}");
+  Value kept;
+  {
+    alignas(64) float data[4] = {1, 2, 3, 4};
+    int64_t shape[] = {4};
+    DLTensor view{data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0};
+    kept = vm.call("main", opd_dltensor(&view));
+    data[0] = 99;
+  }
+  EXPECT_EQ(to_floats(kept), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST(VmArguments, StridedMisalignedAndForeignTensorsAreRefused) {
+  const Vm vm = make_vm(kAddOne);
+  alignas(64) static float data[16] = {};
+  static int64_t shape[] = {4}, strides[] = {2};
+  const auto given = [&](void *start, int64_t *step, DLDevice device) {
+    auto *managed = new DLManagedTensor{{start, device, 1, {kDLFloat, 32, 1}, shape, step, 0}, nullptr, [](DLManagedTensor *m) { delete m; }};
+    Tensor tensor;
+    check(opd_tensor_from_dlpack(managed, tensor.out()));
+    return tensor;
+  };
+  expect_throws([&] { vm.call("main", given(data, strides, {kDLCPU, 0})); }, OPD_INVALID_ARGUMENT, "parameter x of main must be contiguous, but float32[4] on cpu:0 has strides [2]");
+  expect_throws([&] { vm.call("main", given(data + 1, nullptr, {kDLCPU, 0})); }, OPD_INVALID_ARGUMENT, "starts 4 bytes past one");
+  expect_throws([&] { vm.call("main", given(data, nullptr, {kDLCUDA, 1})); }, OPD_INVALID_ARGUMENT, "must lie on cpu:0, but is float32[4] on cuda:1");
+}
+
+TEST(VmArguments, NamesAreMatchedToParameters) {
+  const Vm vm = make_vm(".func main(first, second) {\n  %r = call vm.builtin.make_tuple(%first, %second)\n  ret %r\n}");
+  const char *names[] = {"second", nullptr};
+  const opd_value args[] = {opd_int(2), opd_int(1)};
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.names = names;
+  Value result;
+  check(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()));
+  EXPECT_EQ(result.to_string(), "[1, 2]");
+  names[0] = "secnd";
+  expect_error(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()), OPD_INVALID_ARGUMENT, "no parameter \"secnd\". Did you mean second?");
+  names[0] = "first";
+  expect_error(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()), OPD_INVALID_ARGUMENT, "parameter first of main is given twice");
+}
+
+TEST(VmArguments, OutputsCanBeSupplied) {
+  const Vm vm = make_vm(kAddOne);
+  Tensor out({4}, "float32");
+  opd_tensor *outputs[] = {out.get()};
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.outputs = outputs;
+  options.num_outputs = 1;
+  const Tensor x = floats({1, 2, 3, 4});
+  const opd_value args[] = {arg(x)};
+  check(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr));
+  EXPECT_EQ(to_floats(arg(out)), (std::vector<float>{2, 3, 4, 5}));
+  Tensor small({3}, "float32");
+  outputs[0] = small.get();
+  expect_error(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT);
+}
+
+TEST(Vm, UnknownNamesListCloseOnes) {
+  const Vm vm = make_vm(kAddOne);
+  expect_throws([&] { vm.call("mian"); }, OPD_NOT_FOUND, "Did you mean main?");
+  expect_throws([] { make_vm(".func main() {\n  call test.absent_one()\n  call test.absent_two()\n  ret %void\n}"); }, OPD_NOT_FOUND,
+                "test.absent_one, test.absent_two");
+}
+
+TEST(Vm, AnOperatorsErrorKeepsItsKindAndNamesTheOperator) {
+  define("test.fails", [](const opd_value *, int32_t, opd_value *) { throw Error(opd_error_create(OPD_CALL_FAILED, "KeyError", "no such key")); });
+  const Vm vm = make_vm(".func main() {\n  call test.fails()\n  ret %void\n}");
+  opd_error *error = opd_vm_call(vm.get(), "main", nullptr, 0, nullptr, nullptr);
+  ASSERT_NE(error, nullptr);
+  EXPECT_STREQ(opd_error_kind(error), "KeyError");
+  EXPECT_STREQ(opd_error_message(error), "test.fails: no such key (called by main, instruction 0)");
+  ASSERT_NE(opd_error_cause(error), nullptr);
+  EXPECT_STREQ(opd_error_message(opd_error_cause(error)), "no such key");
+  opd_error_release(error);
+}
+
+TEST(Vm, StoragesAboveTheLimitAreRefusedBeforeTheyAreTouched) {
+  opd_vm_options options;
+  opd_vm_options_init(&options);
+  options.memory_limit_bytes = 1000;
+  const char *text = ".func main() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(1125899906842624), 0, dtype(uint8), \"global\")\n  ret %s\n}\n"
+                     ".func fits() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(1000), 0, dtype(uint8), \"global\")\n  ret %void\n}";
+  const Vm vm = make_vm(text, &options);
+  expect_throws([&] { vm.call("main"); }, OPD_OUT_OF_MEMORY, "1125899906842624 bytes");
+  for (int i = 0; i < 10; ++i) vm.call("fits");
+  const Vm unlimited = make_vm(text);
+  expect_throws([&] { unlimited.call("main"); }, OPD_OUT_OF_MEMORY, "memory limit");
+}
+
+TEST(Vm, ATensorLargerThanItsStorageIsRefused) {
+  for (const char *shape : {"shape(5)", "shape(-1)", "shape(4611686018427387904, 4)"}) {
+    const Vm vm = make_vm(std::string(".func main() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
+                                      "  %t = call vm.builtin.alloc_tensor(%s, 0, ") + shape + ", dtype(float32))\n  ret %t\n}");
+    expect_throws([&] { vm.call("main"); }, OPD_INVALID_ARGUMENT);
+  }
+}
+
+TEST(Vm, AnUnprovedReadIsCheckedWhileRunning) {
+  const Vm vm = make_vm(R"(
+.func main(c) {
+  if %c else skip
+  %x = call vm.builtin.copy(5)
+skip:
+  %r = call vm.builtin.copy(%x)
+  ret %r
+})");
+  EXPECT_EQ(vm.call("main", 1).view().u.int64, 5);
+  expect_throws([&] { vm.call("main", 0); }, OPD_BAD_FORMAT, "read before it is written");
+}
+
+TEST(Vm, OptionsOfNewerHeadersAreRefusedIfTheySayMore) {
+  struct { opd_vm_options known; uint64_t newer; } options{};
+  opd_vm_options_init(&options.known);
+  options.known.struct_size = sizeof options;
+  const Module module = Executable::assemble(".func main() {\n  ret %void\n}").to_module();
+  Vm vm;
+  check(opd_vm_create(module.get(), &options.known, vm.out()));
+  options.newer = 1;
+  expect_error(opd_vm_create(module.get(), &options.known, vm.out()), OPD_UNSUPPORTED, "does not know");
+  options.known.struct_size = 0;
+  expect_error(opd_vm_create(module.get(), &options.known, vm.out()), OPD_INVALID_ARGUMENT, "_init");
+}
+
+TEST(Vm, AllocatorsGiveTheSameAnswersAndTrimFreesIdleMemory) {
+  opd_memory_stats before{}, held{}, after{};
+  before.struct_size = held.struct_size = after.struct_size = sizeof before;
+  check(opd_memory_get_stats({kDLCPU, 0}, &before));
+  for (const int32_t kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED}) {
+    opd_vm_options options;
+    opd_vm_options_init(&options);
+    options.allocators = &kind;
+    const Vm vm = make_vm(chain(20), &options);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(to_floats(vm.call("main", floats({0, 1, 2, 3}))), (std::vector<float>{20, 21, 22, 23}));
+    check(opd_memory_get_stats({kDLCPU, 0}, &held));
+    if (kind == OPD_ALLOCATOR_POOLED) { EXPECT_GT(held.live_bytes, before.live_bytes); }
+    check(opd_vm_trim(vm.get()));
+    check(opd_memory_get_stats({kDLCPU, 0}, &after));
+    EXPECT_EQ(after.live_bytes, before.live_bytes);
+  }
+}
+
+// ---- profiling
+
+TEST(VmProfile, HasARowPerOperatorCallWithATensor) {
+  const Vm vm = make_vm(chain(3));
+  const Tensor x = floats({0, 0, 0, 0});
+  const opd_value args[] = {arg(x)};
+  Report report;
+  Handle<opd_trace> trace;
+  check(opd_vm_profile(vm.get(), "main", args, 1, nullptr, nullptr, report.out(), trace.out()));
+  ASSERT_EQ(opd_report_call_count(report.get()), 3u);
+  EXPECT_EQ(opd_trace_call_count(trace.get()), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    opd_value name, shapes, duration;
+    check(opd_report_get_call(report.get(), i, "Name", &name));
+    check(opd_report_get_call(report.get(), i, "Argument Shapes", &shapes));
+    check(opd_report_get_call(report.get(), i, "Duration (us)", &duration));
+    EXPECT_EQ(Value::retain(name).to_string(), "\"test.add_one\"");
+    EXPECT_EQ(Value::retain(shapes).to_string(), "\"float32[4], float32[4]\"");
+    EXPECT_GE(duration.u.float64, 0.0);
+  }
+  opd_value executor;
+  check(opd_report_get_configuration(report.get(), "Executor", &executor));
+  EXPECT_EQ(Value::retain(executor).to_string(), "\"VM\"");
+}
