@@ -1,0 +1,44 @@
+// The command line: options looked up in a command's table, with "did you mean" for what is not there.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opd::cli {
+
+struct Option {
+  std::string_view name;   // without the dashes
+  char letter;             // one-letter form, or 0
+  std::string_view value;  // what the value is called in help; "" for a flag
+  std::string_view help;
+  bool repeatable = false;
+};
+
+class Args {
+ public:
+  // Reads the words after the command. Fails with Exit::usage.
+  static Args parse(const std::vector<std::string> &words, const std::vector<const Option *> &options);
+
+  bool has(std::string_view name) const { return values_.contains(name); }
+  // The value of an option that may be given once; nullopt if it was not.
+  std::optional<std::string> value(std::string_view name) const;
+  const std::vector<std::string> &all(std::string_view name) const;
+  const std::vector<std::string> &words() const { return words_; }
+
+  // Values of a kind; a text that is not one fails with Exit::usage naming the option.
+  int64_t integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const;
+  double real(std::string_view name, double otherwise) const;  // a number ≥ 0
+  std::optional<int64_t> duration_ns(std::string_view name) const;
+  std::optional<uint64_t> bytes(std::string_view name) const;
+
+ private:
+  void add(const Option &option, std::string value);
+
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::vector<std::string> words_;
+};
+
+}  // namespace opd::cli

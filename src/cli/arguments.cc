@@ -1,0 +1,250 @@
+// The arguments of a call: what -i and --params give, and what can be guessed from the program's own checks.
+#include "arguments.h"
+
+#include <algorithm>
+#include <span>
+
+#include "failure.h"
+#include "input_spec.h"
+#include "tensor_make.h"
+#include "text.h"
+#include "value_read.h"
+
+namespace opd::cli {
+
+namespace {
+
+class Builder {
+ public:
+  Builder(const Target &target, const Args &args) : target_(target), slots_(target.params().size()) {
+    maker_.seed = static_cast<uint64_t>(args.integer("seed", 0, 0, INT64_MAX));
+    maker_.device = target.device();
+    for (const std::string &text : args.all("dim")) add_dim(text);
+  }
+
+  std::vector<Value> build(const Args &args) {
+    std::vector<InputSpec> positional;
+    for (const std::string &text : args.all("input")) {
+      InputSpec spec = parse_input(text);
+      if (spec.name.empty()) positional.push_back(std::move(spec));
+      else place_named(spec);
+    }
+    for (const std::string &path : args.all("params")) bind_params(path);
+    place_positional(positional);
+    if (target_.is_program()) guess_rest();
+    check_dims();
+    std::vector<Value> values;
+    for (Slot &slot : slots_) values.push_back(std::move(slot.value));
+    return values;
+  }
+
+ private:
+  struct Slot {
+    bool is_filled = false;
+    Value value;
+  };
+
+  void add_dim(const std::string &text) {
+    const size_t equals = text.find('=');
+    const std::optional<int64_t> size =
+        equals == std::string::npos ? std::nullopt : read_int(std::string_view(text).substr(equals + 1));
+    if (!size || *size < 0 || equals == 0)
+      fail_usage(cat("option '--dim' takes a name and a size as n=4, not '", text, "'"));
+    dims_[text.substr(0, equals)] = *size;
+    given_dims_.push_back(text.substr(0, equals));
+  }
+
+  std::string param_list() const {
+    std::vector<std::string> names;
+    for (const Param &param : target_.params()) names.push_back(param.name);
+    return names.empty() ? "none" : join(names, ", ");
+  }
+
+  void fill(size_t index, Value value) {
+    slots_[index] = {true, std::move(value)};
+    if (index < target_.params().size()) learn_dims(target_.params()[index], slots_[index].value.get());
+  }
+
+  // An argument that is given tells the sizes that its parameter has names for.
+  void learn_dims(const Param &param, const opd_value &value) {
+    if (value.type == OPD_INT && param.symbol) dims_.emplace(*param.symbol, value.u.int64);
+    if (!param.dims || (value.type != OPD_TENSOR && value.type != OPD_SHAPE)) return;
+    std::span<const int64_t> sizes;
+    if (value.type == OPD_TENSOR) {
+      const DLTensor &view = *opd_tensor_view(handle_of<opd_tensor>(value));
+      sizes = {view.shape, static_cast<size_t>(view.ndim)};
+    } else {
+      const auto *shape = handle_of<opd_shape>(value);
+      sizes = {opd_shape_dims(shape), opd_shape_ndim(shape)};
+    }
+    for (size_t i = 0; i < sizes.size() && sizes.size() == param.dims->size(); ++i)
+      if (const auto *name = std::get_if<std::string>(&(*param.dims)[i])) dims_.emplace(*name, sizes[i]);
+  }
+
+  void place_named(const InputSpec &spec) {
+    const std::vector<Param> &params = target_.params();
+    if (!target_.is_program())
+      fail_usage(cat("input '", spec.text, "': ", target_.name(),
+                     " is a plain function, whose parameters have no names; leave out '", spec.name, ":'"));
+    std::vector<std::string> names;
+    for (size_t i = 0; i < params.size(); ++i) {
+      names.push_back(params[i].name);
+      if (params[i].name != spec.name) continue;
+      if (slots_[i].is_filled) fail_usage(cat("parameter ", spec.name, " of ", target_.name(), " is given twice"));
+      return fill(i, make(spec, i));
+    }
+    fail_usage(cat("input '", spec.text, "': ", target_.name(), " has no parameter '", spec.name, "'.",
+                   suggest(spec.name, names), " Its parameters: ", param_list()));
+  }
+
+  void bind_params(const std::string &path) {
+    const Params params = load_params(path);
+    bool is_used = false;
+    for (size_t i = 0; i < target_.params().size(); ++i) {
+      const std::string &name = target_.params()[i].name;
+      for (size_t j = 0; j < opd_params_count(params.get()); ++j) {
+        if (name != opd_params_name(params.get(), j) || slots_[i].is_filled) continue;
+        Tensor tensor;
+        check(opd_params_get(params.get(), name.c_str(), tensor.out()), Exit::failed, path);
+        fill(i, value_of(maker_.to_device(std::move(tensor)).get()));
+        is_used = true;
+      }
+    }
+    if (!is_used)
+      fail_usage(cat(path, " has no tensor with the name of a parameter of ", target_.name(), " (", param_list(), ")"));
+  }
+
+  void place_positional(const std::vector<InputSpec> &specs) {
+    if (!target_.is_program()) slots_.resize(specs.size());
+    size_t next = 0;
+    for (const InputSpec &spec : specs) {
+      while (next < slots_.size() && slots_[next].is_filled) ++next;
+      if (next == slots_.size())
+        fail_usage(cat("input '", spec.text, "': ", target_.name(),
+                       " has no parameter left for it. Its parameters: ", param_list()));
+      fill(next, make(spec, next));
+    }
+  }
+
+  void guess_rest() {
+    for (size_t i = 0; i < slots_.size(); ++i)
+      if (!slots_[i].is_filled) fill(i, guess(target_.params()[i], i));
+  }
+
+  Value guess(const Param &param, size_t index) {
+    const std::string where = cat("parameter ", param.name, " of ", target_.name());
+    if (param.symbol) return Value::retain(opd_int(resolve({*param.symbol}, where)[0]));
+    if (param.kind == "shape" && param.dims) return make_shape(resolve(*param.dims, where), where);
+    if (!param.dims || !param.dtype)
+      fail_usage(cat(where, ": the program does not check its whole shape and dtype; pass it, as in -i ", param.name,
+                     ":", example_of(param)));
+    DLDataType dtype;
+    check(opd_dtype_from_string(param.dtype->c_str(), &dtype), Exit::failed, where);
+    return value_of(maker_.make(resolve(*param.dims, where), dtype, Fill(), where, index).get());
+  }
+
+  static std::string example_of(const Param &param) {
+    if (param.kind == "shape") return "shape(2,3)";
+    if (param.kind == "tuple") return "'tuple(2x3xf32;2x3xf32)'";
+    if (param.kind == "string") return "str=text";
+    if (param.kind == "float") return "f64=0.5";
+    if (param.kind == "int") return param.dtype == "bool" ? "bool=true" : "i64=7";
+    std::string sizes = "2x3";
+    if (param.dims) {
+      sizes = param.dims->empty() ? "0d" : "";
+      for (const Dim &dim : *param.dims)
+        sizes += cat(sizes.empty() ? "" : "x", std::visit([](const auto &size) { return cat(size); }, dim));
+    }
+    return cat(sizes, "x", param.dtype.value_or("f32"));
+  }
+
+  std::vector<int64_t> resolve(const std::vector<Dim> &dims, const std::string &where) {
+    std::vector<int64_t> sizes;
+    for (const Dim &dim : dims) {
+      if (const auto *name = std::get_if<std::string>(&dim)) {
+        used_dims_.push_back(*name);
+        const auto found = dims_.find(*name);
+        if (found == dims_.end())
+          fail_usage(cat(where, " has the shape ", dims_text(dims), "; pass the size of ", *name, ", as in --dim ",
+                         *name, "=4"));
+        sizes.push_back(found->second);
+      } else {
+        sizes.push_back(std::get<int64_t>(dim));
+      }
+    }
+    return sizes;
+  }
+
+  Value make(const InputSpec &spec, size_t index) {
+    using Kind = InputSpec::Kind;
+    const std::string what = cat("input '", spec.text, "'");
+    switch (spec.kind) {
+      case Kind::integer:
+        return Value::retain(opd_int(spec.int64));
+      case Kind::real:
+        return Value::retain(opd_float(spec.float64));
+      case Kind::boolean:
+        return Value::retain(opd_bool(spec.int64 != 0));
+      case Kind::none:
+        return Value();
+      case Kind::string: {
+        Value text;
+        check(opd_string_create(spec.string.data(), spec.string.size(), text.out()), Exit::failed, what);
+        return text;
+      }
+      case Kind::shape:
+        return make_shape(spec.shape, what);
+      case Kind::tuple:
+        return make_tuple(spec, index);
+      case Kind::tensor:
+        break;
+    }
+    if (!spec.dims) return value_of(maker_.to_device(maker_.read(spec.fill.file, what)).get());
+    return value_of(maker_.make(resolve(*spec.dims, what), *spec.dtype, spec.fill, what, index).get());
+  }
+
+  static Value make_shape(const std::vector<int64_t> &sizes, const std::string &what) {
+    Handle<opd_shape> shape;
+    check(opd_shape_create(sizes.data(), sizes.size(), shape.out()), Exit::failed, what);
+    return value_of(shape);
+  }
+
+  Value make_tuple(const InputSpec &spec, size_t index) {
+    std::vector<Value> items;
+    std::vector<opd_value> views;
+    for (size_t i = 0; i < spec.items.size(); ++i) {
+      items.push_back(make(spec.items[i], (index + 1) * 1000 + i));
+      views.push_back(items.back().get());
+    }
+    Handle<opd_array> array;
+    check(opd_array_create(views.data(), views.size(), array.out()), Exit::failed);
+    return value_of(array);
+  }
+
+  // A --dim that nothing asked for is most likely misspelt.
+  void check_dims() const {
+    std::vector<std::string> names = used_dims_;
+    for (const Param &param : target_.params()) {
+      if (param.symbol) names.push_back(*param.symbol);
+      for (const Dim &dim : param.dims.value_or(std::vector<Dim>()))
+        if (const auto *name = std::get_if<std::string>(&dim)) names.push_back(*name);
+    }
+    for (const std::string &given : given_dims_)
+      if (std::find(names.begin(), names.end(), given) == names.end())
+        fail_usage(cat("option '--dim': no size is called '", given, "' here.", suggest(given, names)));
+  }
+
+  const Target &target_;
+  TensorMaker maker_;
+  DimValues dims_;
+  std::vector<std::string> given_dims_, used_dims_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace
+
+Arguments::Arguments(const Target &target, const Args &args) : owned_(Builder(target, args).build(args)) {
+  for (const Value &value : owned_) views_.push_back(value.get());
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,24 @@
+// The arguments of a call: what -i and --params give, and what can be guessed from the program's own checks.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "args.h"
+#include "target.h"
+
+namespace opd::cli {
+
+class Arguments {
+ public:
+  // Fails with Exit::usage naming the parameter and what to pass for it.
+  Arguments(const Target &target, const Args &args);
+
+  // Borrowed views, in order.
+  const std::vector<opd_value> &views() const { return views_; }
+
+ private:
+  std::vector<Value> owned_;
+  std::vector<opd_value> views_;
+};
+
+}  // namespace opd::cli

@@ -1,0 +1,118 @@
+// `opdyno info`: what this build and this machine offer.
+#include "command.h"
+#include "dim.h"
+#include "file.h"
+#include "json.h"
+#include "value_read.h"
+
+namespace opd::cli {
+
+namespace {
+
+struct Attribute {
+  opd_device_attr attr;
+  std::string_view name;
+};
+constexpr Attribute attributes[] = {
+    {OPD_ATTR_DEVICE_NAME, "name"},
+    {OPD_ATTR_COMPUTE_VERSION, "compute version"},
+    {OPD_ATTR_API_VERSION, "API version"},
+    {OPD_ATTR_DRIVER_VERSION, "driver version"},
+    {OPD_ATTR_MULTI_PROCESSOR_COUNT, "processors"},
+    {OPD_ATTR_MAX_CLOCK_RATE, "clock (kHz)"},
+    {OPD_ATTR_WARP_SIZE, "warp size"},
+    {OPD_ATTR_MAX_THREADS_PER_BLOCK, "threads per block"},
+    {OPD_ATTR_MAX_THREAD_DIMENSIONS, "thread dimensions"},
+    {OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK, "shared memory per block (bytes)"},
+    {OPD_ATTR_L2_CACHE_SIZE_BYTES, "L2 cache (bytes)"},
+    {OPD_ATTR_TOTAL_GLOBAL_MEMORY, "memory (bytes)"},
+    {OPD_ATTR_AVAILABLE_GLOBAL_MEMORY, "free memory (bytes)"},
+};
+
+Value attribute_of(DLDevice device, opd_device_attr attr) {
+  Value value;
+  if (opd_error *error = opd_device_get_attr(device, attr, value.out()))
+    opd_error_release(error);  // this build lacks the kind
+  return value;
+}
+
+std::vector<DLDevice> devices() {
+  constexpr DLDeviceType kinds[] = {kDLCPU, kDLCUDA, kDLROCM, kDLOpenCL, kDLVulkan, kDLMetal, kDLHexagon, kDLExtDev};
+  std::vector<DLDevice> found;
+  for (const DLDeviceType kind : kinds)
+    for (DLDevice device = {kind, 0}; attribute_of(device, OPD_ATTR_EXIST).get().u.int64 != 0; ++device.device_id) {
+      found.push_back(device);
+      if (kind == kDLCPU) break;
+    }
+  return found;
+}
+
+std::vector<std::string> global_functions() {
+  Handle<opd_array> names;
+  check(opd_function_list_global(names.out()), Exit::failed);
+  return strings_of(names.get());
+}
+
+void write_value(JsonWriter &json, const opd_value &value) {
+  if (value.type == OPD_INT) json.number(value.u.int64);
+  else if (value.type == OPD_BOOL) json.boolean(value.u.int64 != 0);
+  else if (value.type == OPD_SHAPE) json.string(describe_value(value));
+  else json.string(string_of(value));
+}
+
+std::string info_json(std::string_view build, const Args &args) {
+  JsonWriter json;
+  json.begin_object().key("build").raw(build).key("threads").number(opd_threads_count()).key("devices").begin_array();
+  for (const DLDevice device : devices()) {
+    json.begin_object().key("device").string(device_name(device));
+    for (const Attribute &attribute : attributes) {
+      const Value value = attribute_of(device, attribute.attr);
+      if (value.get().type != OPD_NONE) write_value(json.key(attribute.name), value.get());
+    }
+    json.end_object();
+  }
+  json.end_array();
+  if (args.has("functions")) {
+    json.key("functions").begin_array();
+    for (const std::string &name : global_functions()) json.string(name);
+    json.end_array();
+  }
+  return json.end_object().take() + "\n";
+}
+
+std::string device_text(DLDevice device) {
+  std::string text = cat("  ", device_name(device), "\n");
+  for (const Attribute &attribute : attributes) {
+    const Value value = attribute_of(device, attribute.attr);
+    if (value.get().type == OPD_NONE) continue;
+    const bool is_text =
+        value.get().type >= OPD_OBJECT ? value.get().type == OPD_STRING : value.get().type == OPD_SMALL_STRING;
+    text += cat("    ", pad_right(cat(attribute.name, ":"), 22),
+                is_text ? string_of(value.get()) : describe_value(value.get()), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+Exit run_info(const Args &args) {
+  Buffer build;
+  check(opd_build_info(build.out()), Exit::failed);
+  if (args.has("json")) {
+    print(info_json(bytes_of(build), args));
+    return Exit::ok;
+  }
+  std::string text = version_text();
+  std::vector<std::string> releases;
+  const Json json = parse_json(build, "the build");
+  const cJSON *release = nullptr;
+  cJSON_ArrayForEach(release, json_member(json.get(), "tvm_artefacts"))
+      releases.emplace_back(cJSON_GetStringValue(release));
+  text += cat("loads artefacts of TVM ", join(releases, ", "), "\nthreads: ", opd_threads_count(), "\ndevices:\n");
+  for (const DLDevice device : devices()) text += device_text(device);
+  if (args.has("functions")) text += cat("global functions:\n  ", join(global_functions(), "\n  "), "\n");
+  print(text);
+  return Exit::ok;
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,167 @@
+// `opdyno run`: calls a function, then shows, saves or checks what it returns.
+#include <algorithm>
+
+#include "command.h"
+#include "compare.h"
+#include "element.h"
+#include "file.h"
+#include "json.h"
+#include "results.h"
+#include "runner.h"
+#include "tensor_text.h"
+#include "value_read.h"
+
+namespace opd::cli {
+
+namespace {
+
+constexpr size_t json_limit = 1000;  // elements of a tensor that are printed without --full
+
+// Indices of the arguments that a plain function writes to: --out-arg, or the last tensor.
+std::vector<size_t> result_arguments(const Args &args, const std::vector<opd_value> &arguments) {
+  const auto count = static_cast<int64_t>(arguments.size());
+  std::vector<size_t> indices;
+  for (const std::string &text : args.all("out-arg")) {
+    const std::optional<int64_t> given = read_int(text);
+    const int64_t index = given ? (*given < 0 ? *given + count : *given) : -1;
+    if (index < 0 || index >= count || arguments[static_cast<size_t>(index)].type != OPD_TENSOR)
+      fail_usage(cat("option '--out-arg' takes the place of a tensor among the ", count, " arguments, from 0 on, not '",
+                     text, "'"));
+    indices.push_back(static_cast<size_t>(index));
+  }
+  if (!indices.empty()) return indices;
+  for (size_t i = arguments.size(); i-- > 0;)
+    if (arguments[i].type == OPD_TENSOR) return {i};
+  return {};
+}
+
+// What a call gives: its result, or of a plain function that returns none the tensors that it wrote to.
+Value result_of(Runner &runner, const Args &args) {
+  const bool is_plain = !runner.target().is_program();
+  if (!is_plain && args.has("out-arg"))
+    fail_usage("option '--out-arg' is for plain functions; a program returns its results");
+  const std::vector<opd_value> &arguments = runner.arguments();
+  const std::vector<size_t> written = is_plain ? result_arguments(args, arguments) : std::vector<size_t>();
+  runner.start();
+  Value result = runner.call();
+  if (!is_plain || (result.get().type != OPD_NONE && !args.has("out-arg")) || written.empty()) return result;
+  if (written.size() == 1) return value_of(arguments[written[0]].u.object);
+  std::vector<opd_value> items;
+  for (const size_t index : written) items.push_back(arguments[index]);
+  Handle<opd_array> array;
+  check(opd_array_create(items.data(), items.size(), array.out()), Exit::failed);
+  return value_of(array);
+}
+
+std::string results_text(const std::vector<Leaf> &leaves, bool with_elements, bool full) {
+  std::string text;
+  for (const Leaf &leaf : leaves) {
+    const bool is_tensor = leaf.value.get().type == OPD_TENSOR;
+    text += cat(leaf.name, ": ", is_tensor ? tensor_type(leaf.tensor.get()) : describe_value(leaf.value.get()), "\n");
+    const std::string elements = is_tensor && with_elements ? tensor_text(leaf.tensor.get(), full) : "";
+    if (!elements.empty()) text += elements + "\n";
+  }
+  return text;
+}
+
+void write_elements(JsonWriter &json, const DLTensor &view) {
+  const Scalar scalar = scalar_of(view.dtype, "printing");
+  const size_t count = element_count(view) * static_cast<size_t>(scalar.per_element);
+  json.begin_array();
+  for (size_t i = 0; i < count; ++i) {
+    const std::string number = print_scalar(data_of(view), i, scalar, 0);
+    const bool is_finite = number.find_first_of("in") == std::string::npos;  // "inf", "nan"
+    if (is_finite) json.raw(number);
+    else json.string(number);
+  }
+  json.end_array();
+}
+
+void write_leaf(JsonWriter &json, const Leaf &leaf, bool full) {
+  json.begin_object();
+  if (leaf.value.get().type == OPD_TENSOR) {
+    const DLTensor &view = *opd_tensor_view(leaf.tensor.get());
+    json.key("dtype").string(dtype_name(view.dtype)).key("shape").begin_array();
+    for (int i = 0; i < view.ndim; ++i) json.number(view.shape[i]);
+    json.end_array();
+    if (has_scalars(view.dtype) && (full || element_count(view) <= json_limit)) write_elements(json.key("data"), view);
+  } else {
+    json.key("value").string(describe_value(leaf.value.get()));
+  }
+  json.end_object();
+}
+
+std::string results_json(const Runner &runner, const std::vector<Leaf> &leaves,
+                         const std::vector<Comparison> &comparisons, bool full) {
+  JsonWriter json;
+  json.begin_object().key("function").string(runner.target().name()).key("outputs").begin_object();
+  for (const Leaf &leaf : leaves) write_leaf(json.key(leaf.name), leaf, full);
+  json.end_object();
+  if (!comparisons.empty()) {
+    json.key("comparisons").begin_object();
+    for (const Comparison &comparison : comparisons) {
+      json.key(comparison.name)
+          .begin_object()
+          .key("ok")
+          .boolean(comparison.is_good())
+          .key("elements")
+          .number(comparison.elements);
+      json.key("mismatches")
+          .number(comparison.mismatches)
+          .key("largest_difference")
+          .number(comparison.largest_difference);
+      json.key("text").string(comparison.text()).end_object();
+    }
+    json.end_object();
+  }
+  return json.end_object().take() + "\n";
+}
+
+// One line per element: output, place in row-major order, number.
+std::string results_csv(const std::vector<Leaf> &leaves) {
+  std::string csv = "output,index,value\n";
+  for (const Leaf &leaf : leaves) {
+    if (!leaf.tensor) continue;
+    const DLTensor &view = *opd_tensor_view(leaf.tensor.get());
+    const Scalar scalar = scalar_of(view.dtype, leaf.name);
+    const size_t count = element_count(view) * static_cast<size_t>(scalar.per_element);
+    for (size_t i = 0; i < count; ++i)
+      csv += cat(leaf.name, ",", i, ",", print_scalar(data_of(view), i, scalar, 0), "\n");
+  }
+  return csv;
+}
+
+}  // namespace
+
+Exit run_run(const Args &args) {
+  const bool checks = args.has("expect");
+  for (const std::string_view option : {"rtol", "atol", "equal-nan"})
+    if (args.has(option) && !checks) fail_usage(cat("option '--", option, "' needs --expect"));
+  if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
+  args.real("rtol", 0), args.real("atol", 0);  // wrong numbers are told before anything runs
+
+  Runner runner(args);
+  const std::vector<Leaf> leaves = flatten(result_of(runner, args));
+  if (const auto path = args.value("output")) save_leaves(leaves, *path);
+  const std::vector<Comparison> comparisons =
+      checks ? compare(leaves, Expectation::from(args)) : std::vector<Comparison>();
+  runner.progress().clear();
+
+  const bool is_good =
+      std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison &one) { return one.is_good(); });
+  if (args.has("json")) {
+    print(results_json(runner, leaves, comparisons, args.has("full")));
+  } else if (args.has("csv")) {
+    print(results_csv(leaves));
+  } else {
+    print(results_text(leaves, args.has("full") || (!checks && !args.has("output")), args.has("full")));
+    if (is_good)
+      for (const Comparison &comparison : comparisons) print(comparison.text() + "\n");
+  }
+  if (is_good) return Exit::ok;
+  std::string text;
+  for (const Comparison &comparison : comparisons) text += cat(text.empty() ? "" : "\n", comparison.text());
+  throw Failure(Exit::mismatch, std::move(text));
+}
+
+}  // namespace opd::cli

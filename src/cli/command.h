@@ -1,0 +1,38 @@
+// The commands: what each is called, takes and does. Parsing and help both read this table.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "args.h"
+#include "failure.h"
+
+namespace opd::cli {
+
+struct Command {
+  std::string_view name;
+  std::string_view words;  // "MOD [FN]"
+  size_t least_words, most_words;
+  std::string_view summary;  // one line
+  std::string_view details;  // for `help CMD`
+  std::vector<const Option *> options;
+  Exit (*run)(const Args &args);
+};
+
+const std::vector<Command> &commands();
+const Command *find_command(std::string_view name);
+
+// What each command does; one file each.
+Exit run_info(const Args &args);
+Exit run_inspect(const Args &args);
+Exit run_run(const Args &args);
+Exit run_bench(const Args &args);
+Exit run_profile(const Args &args);
+Exit run_as(const Args &args);
+Exit run_dis(const Args &args);
+
+// The texts of help; without a newline too many at the end.
+std::string help_text();
+std::string help_text(const Command &command);
+std::string version_text();
+
+}  // namespace opd::cli

@@ -1,0 +1,117 @@
+// The table of commands and options.
+#include "command.h"
+
+namespace opd::cli {
+
+namespace {
+
+// Options by the commands that share them.
+constexpr Option help = {"help", 'h', "", "show this help"};
+constexpr Option json = {"json", 0, "", "print JSON"};
+constexpr Option csv = {"csv", 0, "", "print CSV"};
+
+constexpr Option import_ = {"import", 0, "FILE", "add a module with kernels: a shared library or C source", true};
+constexpr Option c_flags = {"c-flags", 0, "FLAGS", "compiler flags for C sources; -O2"};
+constexpr Option copy_ = {"copy", 0, "WHEN",
+                          "load libraries from a private copy: always, when-shared, never (for perf and gdb)"};
+
+constexpr Option input = {"input", 'i', "SPEC", "an argument, in order or as NAME:SPEC; see above", true};
+constexpr Option params = {"params", 0, "FILE", "bind the file's tensors to the parameters of their names", true};
+constexpr Option dim = {"dim", 0, "NAME=SIZE", "a size that the program leaves open", true};
+constexpr Option seed = {"seed", 0, "N", "seed of random inputs; 0"};
+constexpr Option device = {"device", 0, "DEVICE", "where to run; cpu:0"};
+constexpr Option allocator = {"allocator", 0, "KIND", "pooled or naive; pooled"};
+constexpr Option memory_limit = {"memory-limit", 0, "SIZE", "most memory that the program's tensors may take, as 512M"};
+constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};
+constexpr Option timeout = {"timeout", 0, "TIME", "end with exit code 4 after 250ms, 5s or 2m"};
+
+constexpr Option run_output = {"output", 'o', "FILE",
+                               "write the results to a .npz file: out, or out_0, out_0_1 for tuples"};
+constexpr Option out_arg = {"out-arg", 0, "K", "of a plain function: argument K (from 0; -1 is the last) is a result",
+                            true};
+constexpr Option expect = {
+    "expect", 0, "FILE[:PREFIX]",
+    "compare the results with the tensors of a file, as -o writes it; with a prefix, its keys PREFIX/out…"};
+constexpr Option rtol = {"rtol", 0, "X", "tolerance of --expect relative to the expected number; 1e-5"};
+constexpr Option atol = {
+    "atol", 0, "X", "tolerance of --expect in absolute terms; 1e-6. Integers are compared exactly unless one is given"};
+constexpr Option equal_nan = {"equal-nan", 0, "", "let --expect take NaN as equal to NaN"};
+constexpr Option full = {"full", 0, "", "print all elements at full precision"};
+
+constexpr Option bench_repeat = {"repeat", 0, "N", "measured repeats; 10"};
+constexpr Option number = {"number", 0, "N", "calls per repeat; 1"};
+constexpr Option min_repeat_ms = {"min-repeat-ms", 0, "MS", "raise the calls per repeat until one lasts this long; 10"};
+
+constexpr Option report_json = {"output", 'o', "FILE", "write the report as JSON"};
+constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CSV; - prints them"};
+constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
+constexpr Option profile_repeat = {"repeat", 0, "N", "measured calls; 1"};
+constexpr Option warmup = {"warmup", 0, "N", "calls before the measured ones; 1"};
+constexpr Option sort = {"sort", 0, "", "longest operators first (the default)"};
+constexpr Option no_sort = {"no-sort", 0, "", "operators in the order of the program"};
+constexpr Option no_aggregate = {"no-aggregate", 0, "", "one row per call"};
+constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
+
+constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
+constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file"};
+
+constexpr std::string_view module_text =
+    "MOD is a shared library (.so), a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).";
+
+constexpr std::string_view as_text =
+    "IN is VM assembly, OUT the VM executable to write; - stands for standard input and output.";
+constexpr std::string_view dis_text =
+    "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";
+
+constexpr std::string_view input_text =
+    R"(MOD is a shared library (.so), a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
+FN is main, or else the only function, unless it is named. A function outside a VM program (a kernel) is called as it is
+and writes to its last tensor argument, or to those that --out-arg names.
+
+Inputs (SPEC):
+  4x8xf32=rand(0,1)    a tensor of random numbers      4xi32=1,2,3,4    numbers one by one
+  4x8xf32=0            the same number everywhere      2x3xi64=range    0, 1, 2 …
+  4x8xf32=@x.npy       from a file                     0dxf32=1.5       no dimensions
+  @x.npy  @f.npz:key   with the file's shape and dtype
+  i64=7  f64=0.5  bool=true  str=text  none            plain values
+  shape(2,3)  'tuple(4xf32;i64=1)'
+Parameters that get no input are filled at random in the shapes that the program checks; the numbers are from 0 to 1 and
+depend on the seed alone, on every machine.)";
+
+const std::vector<const Option *> call_options = {&input, &params, &dim,       &seed,         &import_, &c_flags,
+                                                  &copy_, &device, &allocator, &memory_limit, &threads, &timeout};
+
+std::vector<const Option *> with_call_options(std::vector<const Option *> own) {
+  own.insert(own.end(), call_options.begin(), call_options.end());
+  own.push_back(&help);
+  return own;
+}
+
+}  // namespace
+
+const std::vector<Command> &commands() {
+  static const std::vector<Command> table = {
+      {"info", "", 0, 0, "show what this build and this machine offer", "", {&functions, &json, &help}, run_info},
+      {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants", module_text,
+       std::vector{&json, &import_, &c_flags, &copy_, &help}, run_inspect},
+      {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
+       with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &json, &csv}), run_run},
+      {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", input_text,
+       with_call_options({&bench_repeat, &number, &min_repeat_ms, &json, &csv}), run_bench},
+      {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
+       with_call_options({&profile_repeat, &warmup, &sort, &no_sort, &no_aggregate, &no_sums, &report_json, &report_csv,
+                          &chrome, &json}),
+       run_profile},
+      {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
+      {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&text_output, &help}, run_dis},
+  };
+  return table;
+}
+
+const Command *find_command(std::string_view name) {
+  for (const Command &command : commands())
+    if (command.name == name) return &command;
+  return nullptr;
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,37 @@
+// How the program ends: five exit codes, and the exception that carries one to main().
+#pragma once
+#include <opdyno/base.h>
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace opd::cli {
+
+enum class Exit {
+  ok = 0,
+  mismatch = 1,  // an expectation or comparison failed
+  usage = 2,     // the command line does not make sense, alone or for this module
+  refused = 3,   // the module cannot be loaded
+  failed = 4,    // everything later: a call, a file read or written
+};
+
+class Failure : public std::exception {
+ public:
+  Failure(Exit code, std::string message) : code_(code), message_(std::move(message)) {}
+  const char *what() const noexcept override { return message_.c_str(); }
+  Exit code() const { return code_; }
+
+ private:
+  Exit code_;
+  std::string message_;
+};
+
+// Consumes `error`: NULL returns, anything else is thrown with its causes, as "subject: message" unless the
+// message names the subject itself.
+void check(opd_error *error, Exit code, std::string_view subject = {});
+
+[[noreturn]] void fail_usage(std::string message);
+[[noreturn]] void fail_errno(std::string_view action, std::string_view path, int error_number);
+
+}  // namespace opd::cli

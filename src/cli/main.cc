@@ -1,0 +1,89 @@
+// The opdyno program: finds the command, and turns what it throws into a message and an exit code.
+#include <signal.h>
+
+#include <new>
+
+#include "command.h"
+#include "file.h"
+#include "handle.h"
+#include "text.h"
+
+namespace opd::cli {
+
+namespace {
+
+Exit help(const std::vector<std::string> &words) {
+  if (words.size() > 1) fail_usage("help takes one command");
+  if (words.empty()) {
+    print(help_text());
+    return Exit::ok;
+  }
+  const Command *command = find_command(words[0]);
+  std::vector<std::string> names;
+  for (const Command &known : commands()) names.emplace_back(known.name);
+  if (!command) fail_usage(cat("there is no command '", words[0], "'.", suggest(words[0], names)));
+  print(help_text(*command));
+  return Exit::ok;
+}
+
+Exit dispatch(const std::string &name, const std::vector<std::string> &words) {
+  if (name == "--version" || name == "version") {
+    print(version_text());
+    return Exit::ok;
+  }
+  if (name == "help" || name == "--help" || name == "-h") return help(words);
+  const Command *command = find_command(name);
+  if (!command) {
+    std::vector<std::string> names = {"help", "--help", "--version"};
+    for (const Command &known : commands()) names.emplace_back(known.name);
+    fail_usage(
+        cat(name.starts_with('-') ? "unknown option '" : "there is no command '", name, "'.", suggest(name, names)));
+  }
+  const Args args = Args::parse(words, command->options);
+  if (args.has("help")) {
+    print(help_text(*command));
+    return Exit::ok;
+  }
+  const size_t count = args.words().size();
+  if (count < command->least_words || count > command->most_words)
+    fail_usage(cat("expected ", command->words.empty() ? "no words" : command->words, " after '", command->name,
+                   "', found ", count ? join(args.words(), " ") : "nothing"));
+  return command->run(args);
+}
+
+void show_log(void *, opd_log_level level, const char *message) {
+  if (level >= OPD_LOG_WARNING)
+    print_message(cat("opdyno: ", level == OPD_LOG_ERROR ? "error: " : "warning: ", message, "\n"));
+}
+
+int run(const std::vector<std::string> &words) {
+  const std::string name = words.empty() ? "" : words[0];
+  try {
+    if (words.empty()) {
+      print_message(help_text());
+      return static_cast<int>(Exit::usage);
+    }
+    const Exit code = dispatch(name, {words.begin() + 1, words.end()});
+    close_output();
+    return static_cast<int>(code);
+  } catch (const Failure &failure) {
+    const bool is_command = find_command(name) != nullptr;
+    print_message(cat("opdyno", is_command ? " " : "", is_command ? name : "", ": ", failure.what(), "\n"));
+    if (failure.code() == Exit::usage)
+      print_message(cat("Try 'opdyno help", is_command ? " " : "", is_command ? name : "", "'.\n"));
+    return static_cast<int>(failure.code());
+  } catch (const std::bad_alloc &) { print_message("opdyno: out of memory\n"); } catch (const std::exception &error) {
+    print_message(cat("opdyno: ", error.what(), "\n"));
+  }
+  return static_cast<int>(Exit::failed);
+}
+
+}  // namespace
+
+}  // namespace opd::cli
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and told as one
+  opd_log_set_callback(opd::cli::show_log, nullptr, nullptr);
+  return opd::cli::run({argv + (argc > 0), argv + argc});
+}

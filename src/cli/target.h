@@ -1,0 +1,40 @@
+// What is called: a function of the VM program, or a plain packed function of the module tree.
+#pragma once
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "args.h"
+#include "program.h"
+
+namespace opd::cli {
+
+class Target {
+ public:
+  // `function` is FN; nullopt takes main, else the only one. Fails with Exit::usage where it cannot be found,
+  // with Exit::refused where the program cannot be bound.
+  Target(const Program &program, const std::optional<std::string> &function, const Args &args);
+
+  const std::string &name() const { return name_; }
+  bool is_program() const { return vm_ != nullptr; }
+  const Vm &vm() const { return vm_; }
+  DLDevice device() const { return device_; }
+  const std::vector<Param> &params() const { return params_; }  // of a program's function
+
+  // Calls it. `options` are for programs; a plain function has no deadline of its own.
+  Value call(const std::vector<opd_value> &args, const opd_call_options &options) const;
+  // The same without options, at the least cost.
+  Value call(const std::vector<opd_value> &args) const;
+
+ private:
+  void bind_program(const Program &program, const Args &args);
+  void bind_plain(const Program &program, const std::optional<std::string> &function);
+
+  std::string name_;
+  DLDevice device_;
+  Vm vm_;
+  Function function_;
+  std::vector<Param> params_;
+};
+
+}  // namespace opd::cli

@@ -1,0 +1,157 @@
+// Tensors made as an input asks for them: random, counted, given numbers, or out of a file.
+#include "tensor_make.h"
+
+#include <unistd.h>
+
+#include <cmath>
+
+#include "dim.h"
+#include "element.h"
+#include "failure.h"
+#include "random.h"
+#include "text.h"
+#include "value_read.h"
+
+namespace opd::cli {
+
+namespace {
+
+constexpr DLDevice cpu = {kDLCPU, 0};
+
+Tensor create(const int64_t *dims, int ndim, DLDataType dtype, DLDevice device) {
+  Tensor tensor;
+  check(opd_tensor_create(dims, ndim, dtype, device, tensor.out()), Exit::failed);
+  return tensor;
+}
+
+Tensor move_to(Tensor tensor, DLDevice device) {
+  const DLTensor &from = *opd_tensor_view(tensor.get());
+  if (from.device.device_type == device.device_type && from.device.device_id == device.device_id) return tensor;
+  Tensor moved = create(from.shape, from.ndim, from.dtype, device);
+  check(opd_tensor_copy(&from, opd_tensor_view(moved.get())), Exit::failed);
+  return moved;
+}
+
+// Writes one number, and for integers makes sure that it arrived whole.
+void write_number(void *data, size_t index, Scalar scalar, const std::string &number, std::string_view what) {
+  const std::optional<int64_t> integer = read_int(number);
+  const double real = *read_double(number);
+  if (scalar.is_real()) return write_scalar(data, index, scalar, real);
+  if (integer) write_integer(data, index, scalar, *integer);
+  if (!integer || read_scalar(data, index, scalar) != static_cast<long double>(*integer))
+    fail_usage(cat(what, ": ", number, " does not fit the elements' dtype"));
+}
+
+void fill_random(void *data, size_t count, Scalar scalar, const Fill &fill, Random random, std::string_view what) {
+  if (scalar.is_real()) {
+    for (size_t i = 0; i < count; ++i) write_scalar(data, i, scalar, random.real(fill.low, fill.high));
+    return;
+  }
+  const double low = std::ceil(fill.low), high = std::floor(fill.high);
+  if (low > high) fail_usage(cat(what, ": no integer lies between ", fill.low, " and ", fill.high));
+  uint64_t probe = 0;
+  write_number(&probe, 0, scalar, fixed(low, 0), what);
+  write_number(&probe, 0, scalar, fixed(high, 0), what);
+  for (size_t i = 0; i < count; ++i)
+    write_integer(data, i, scalar, random.integer(static_cast<int64_t>(low), static_cast<int64_t>(high)));
+}
+
+void fill_numbers(void *data, size_t count, Scalar scalar, const Fill &fill, std::string_view what) {
+  const size_t given = fill.numbers.size();
+  if (given != 1 && given != count) fail_usage(cat(what, ": ", given, " numbers are given for ", count, " elements"));
+  for (size_t i = 0; i < count; ++i) write_number(data, i, scalar, fill.numbers[given == 1 ? 0 : i], what);
+}
+
+}  // namespace
+
+Tensor TensorMaker::make(const std::vector<int64_t> &dims, DLDataType dtype, const Fill &fill, std::string_view what,
+                         uint64_t stream) const {
+  if (fill.kind == Fill::Kind::file) {
+    Tensor tensor = read(fill.file, what);
+    if (is_stored_as(opd_tensor_view(tensor.get())->dtype, dtype)) tensor = reinterpret(tensor, dtype);
+    const DLTensor &view = *opd_tensor_view(tensor.get());
+    const std::string wanted = cat(dtype_name(dtype), dims_text(dims.data(), static_cast<int>(dims.size())));
+    const std::string found = cat(dtype_name(view.dtype), dims_text(view.shape, view.ndim));
+    if (found != wanted) fail_usage(cat(what, ": ", fill.file, " holds ", found, ", not ", wanted));
+    return to_device(std::move(tensor));
+  }
+  const Scalar scalar = scalar_of(dtype, what);
+  Tensor tensor = create(dims.data(), static_cast<int>(dims.size()), dtype, cpu);
+  const DLTensor &view = *opd_tensor_view(tensor.get());
+  void *const data = data_of(view);
+  const size_t count = element_count(view) * static_cast<size_t>(scalar.per_element);
+  switch (fill.kind) {
+    case Fill::Kind::random:
+      fill_random(data, count, scalar, fill, Random(seed, stream), what);
+      break;
+    case Fill::Kind::range:
+      for (size_t i = 0; i < count; ++i) write_scalar(data, i, scalar, static_cast<double>(i));
+      break;
+    default:
+      fill_numbers(data, count, scalar, fill, what);
+  }
+  return to_device(std::move(tensor));
+}
+
+Tensor TensorMaker::read(const std::string &file, std::string_view what) const {
+  const auto [path, key] = FileKey(file);
+  const Params params = load_params(path);
+  Tensor tensor;
+  if (key) {
+    check(opd_params_get(params.get(), key->c_str(), tensor.out()), Exit::usage, cat(what, ": ", path));
+    return tensor;
+  }
+  const size_t count = opd_params_count(params.get());
+  if (count != 1) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < count; ++i) names.emplace_back(opd_params_name(params.get(), i));
+    fail_usage(
+        cat(what, ": ", path, " holds ", count, " tensors; name one as @", path, ":KEY (", join(names, ", "), ")"));
+  }
+  check(opd_params_get(params.get(), opd_params_name(params.get(), 0), tensor.out()), Exit::failed, path);
+  return tensor;
+}
+
+Tensor TensorMaker::to_device(Tensor tensor) const { return move_to(std::move(tensor), device); }
+
+Tensor to_cpu(opd_tensor *tensor) {
+  Tensor compact(static_cast<opd_tensor *>(opd_object_retain(tensor)));
+  if (!opd_tensor_is_contiguous(tensor)) {
+    const DLTensor &from = *opd_tensor_view(tensor);
+    compact = create(from.shape, from.ndim, from.dtype, from.device);
+    check(opd_tensor_copy(&from, opd_tensor_view(compact.get())), Exit::failed);
+  }
+  return move_to(std::move(compact), cpu);
+}
+
+Tensor reinterpret(const Tensor &tensor, DLDataType dtype) {
+  const DLTensor &view = *opd_tensor_view(tensor.get());
+  Tensor out = create(view.shape, view.ndim, dtype, cpu);
+  if (const uint64_t size = opd_tensor_bytes(tensor.get()))
+    check(opd_tensor_copy_from_bytes(out.get(), data_of(view), size), Exit::failed);
+  return out;
+}
+
+bool is_stored_as(DLDataType stored, DLDataType dtype) {
+  const bool is_foreign = dtype.code == kDLBfloat || dtype.code >= kDLFloat8_e3m4;
+  return stored.code == kDLUInt && is_foreign && stored.bits == dtype.bits && stored.lanes == dtype.lanes;
+}
+
+FileKey::FileKey(const std::string &text) : path(text) {
+  const auto is_file = [](const std::string &name) { return access(name.c_str(), F_OK) == 0; };
+  if (is_file(text)) return;
+  size_t colon = text.find(':');
+  while (colon != std::string::npos && !is_file(text.substr(0, colon))) colon = text.find(':', colon + 1);
+  if (colon == std::string::npos) colon = text.find(':');  // no such file: the message will say so
+  if (colon == std::string::npos) return;
+  path.resize(colon);
+  key = text.substr(colon + 1);
+}
+
+Params load_params(const std::string &path) {
+  Params params;
+  check(opd_params_load(path.c_str(), params.out()), Exit::failed);
+  return params;
+}
+
+}  // namespace opd::cli

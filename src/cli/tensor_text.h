@@ -1,0 +1,16 @@
+// Tensors as text: rows of aligned numbers, the middle of large ones left out.
+#pragma once
+#include <string>
+
+#include "handle.h"
+
+namespace opd::cli {
+
+// `tensor` lies on the CPU. With `full` every element is shown; else a tensor of more than 1000 shows the three first
+// and last places of each dimension. A dtype without numbers gives "".
+std::string tensor_text(const opd_tensor *tensor, bool full);
+
+// "float32[2, 3]".
+std::string tensor_type(const opd_tensor *tensor);
+
+}  // namespace opd::cli

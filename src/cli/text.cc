@@ -1,0 +1,142 @@
+// Text made of parts, numbers read and written the same under every locale.
+#include "text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace opd::cli {
+
+std::string join(const std::vector<std::string> &parts, std::string_view between) {
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i) out += between;
+    out += parts[i];
+  }
+  return out;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  size_t begin = 0;
+  int open = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++open;
+    if (text[i] == ')') --open;
+    if (text[i] != separator || open > 0) continue;
+    parts.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+std::string_view trim(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string pad_left(std::string_view text, size_t width) {
+  return cat(std::string(width > text.size() ? width - text.size() : 0, ' '), text);
+}
+
+std::string pad_right(std::string_view text, size_t width) {
+  return cat(text, std::string(width > text.size() ? width - text.size() : 0, ' '));
+}
+
+std::string fixed(double number, int decimals) {
+  char digits[400];  // the largest double has 309 digits before its point
+  return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, decimals).ptr};
+}
+
+std::string significant(double number, int precision) {
+  char digits[64];
+  return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, precision).ptr};
+}
+
+std::optional<int64_t> read_int(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<double> read_double(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<int64_t> read_duration(std::string_view text) {
+  struct Unit {
+    std::string_view suffix;
+    double seconds;
+  };
+  constexpr Unit units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  double factor = 1;
+  for (const Unit &unit : units) {
+    if (!text.ends_with(unit.suffix)) continue;
+    factor = unit.seconds;
+    text.remove_suffix(unit.suffix.size());
+    break;
+  }
+  const std::optional<double> number = read_double(text);
+  if (!number || !(*number > 0) || *number * factor > 1e9)
+    return std::nullopt;  // a clock's nanoseconds must not overflow
+  return std::max<int64_t>(1, std::llround(*number * factor * 1e9));
+}
+
+std::optional<uint64_t> read_bytes(std::string_view text) {
+  int shift = 0;
+  if (text.ends_with("iB")) text.remove_suffix(2);
+  else if (text.ends_with('B')) text.remove_suffix(1);
+  if (!text.empty()) {
+    const size_t place = std::string_view("KMGT").find(text.back());
+    if (place != std::string_view::npos) {
+      shift = 10 * static_cast<int>(place + 1);
+      text.remove_suffix(1);
+    }
+  }
+  const std::optional<int64_t> number = read_int(text);
+  if (!number || *number <= 0 || *number > (INT64_MAX >> shift)) return std::nullopt;
+  return static_cast<uint64_t>(*number) << shift;
+}
+
+namespace {
+
+// Optimal string alignment: as Levenshtein, and two swapped neighbours count once.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string suggest(std::string_view wanted, const std::vector<std::string> &names) {
+  const std::string *best = nullptr;
+  size_t best_distance = std::max<size_t>(2, wanted.size() / 3) + 1;
+  for (const std::string &name : names) {
+    const size_t distance = edit_distance(wanted, name);
+    if (distance >= best_distance || distance >= name.size()) continue;
+    best = &name;
+    best_distance = distance;
+  }
+  return best ? cat(" Did you mean '", *best, "'?") : "";
+}
+
+}  // namespace opd::cli

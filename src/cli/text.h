@@ -1,0 +1,54 @@
+// Text made of parts, numbers read and written the same under every locale.
+#pragma once
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opd::cli {
+
+inline void append(std::string &out, std::string_view part) { out += part; }
+inline void append(std::string &out, char part) { out += part; }
+template <std::integral T>
+requires(!std::same_as<T, char> && !std::same_as<T, bool>) void append(std::string &out, T number) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+template <std::floating_point T>
+void append(std::string &out, T number) {  // shortest text that reads back equal
+  char digits[64];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+template <class... Parts>
+std::string cat(const Parts &...parts) {
+  std::string out;
+  (append(out, parts), ...);
+  return out;
+}
+
+std::string join(const std::vector<std::string> &parts, std::string_view between);
+// Splits at `separator` where no parenthesis is open; "" gives one empty part.
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string pad_left(std::string_view text, size_t width);
+std::string pad_right(std::string_view text, size_t width);
+
+std::string fixed(double number, int decimals);      // 12.30
+std::string significant(double number, int digits);  // as printf's %.*g
+
+// The whole text must be the number; nullopt otherwise.
+std::optional<int64_t> read_int(std::string_view text);
+std::optional<double> read_double(std::string_view text);
+// "250ms", "5s", "2m", "1h", or seconds without a unit; in nanoseconds.
+std::optional<int64_t> read_duration(std::string_view text);
+// "4096", "64K", "512M", "2G" (powers of 1024).
+std::optional<uint64_t> read_bytes(std::string_view text);
+
+// " Did you mean 'run'?" for the closest of `names`, "" if none is close.
+std::string suggest(std::string_view wanted, const std::vector<std::string> &names);
+
+}  // namespace opd::cli

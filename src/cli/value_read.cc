@@ -1,0 +1,43 @@
+// Plain C++ out of the library's values.
+#include "value_read.h"
+
+#include "failure.h"
+
+namespace opd::cli {
+
+std::string string_of(const opd_value &value) {
+  const char *data = nullptr;
+  size_t size = 0;
+  check(opd_string_get(&value, &data, &size), Exit::failed);
+  return {data, size};
+}
+
+std::vector<std::string> strings_of(const opd_array *strings) {
+  std::vector<std::string> out(opd_array_count(strings));
+  for (size_t i = 0; i < out.size(); ++i) {
+    opd_value item;
+    check(opd_array_get(strings, i, &item), Exit::failed);
+    out[i] = string_of(item);
+  }
+  return out;
+}
+
+std::string describe_value(const opd_value &value) {
+  Buffer text;
+  check(opd_value_to_string(&value, text.out()), Exit::failed);
+  return std::string(bytes_of(text));
+}
+
+std::string dtype_name(DLDataType dtype) {
+  Buffer text;
+  check(opd_dtype_to_string(dtype, text.out()), Exit::failed);
+  return std::string(bytes_of(text));
+}
+
+std::string device_name(DLDevice device) {
+  Buffer text;
+  check(opd_device_to_string(device, text.out()), Exit::failed);
+  return std::string(bytes_of(text));
+}
+
+}  // namespace opd::cli

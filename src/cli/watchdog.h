@@ -1,0 +1,39 @@
+// Ends the process when a call outlasts its time: the VM stops between operators, but a running kernel cannot be
+// interrupted.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "handle.h"
+
+namespace opd::cli {
+
+class Watchdog {
+ public:
+  // `token` is that of the watched call; `function` is named where no operator is known. The message starts with
+  // `prefix`.
+  Watchdog(std::chrono::nanoseconds timeout, const opd_cancel *token, std::string function);
+  ~Watchdog();
+  Watchdog(const Watchdog &) = delete;
+  Watchdog &operator=(const Watchdog &) = delete;
+
+  // What is left until the deadline; at least 1 ns, since 0 would mean none.
+  std::chrono::nanoseconds remaining() const;
+
+ private:
+  void watch();
+
+  std::chrono::nanoseconds timeout_;
+  std::chrono::steady_clock::time_point deadline_;
+  const opd_cancel *token_;
+  std::string function_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool is_stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace opd::cli
