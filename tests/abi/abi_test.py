@@ -1,0 +1,117 @@
+"""The library's outside and the tree's inside: exported symbols, header hygiene, layers.
+
+Run by ctest with OPDYNO_LIBRARY, OPDYNO_ROOT, OPDYNO_BUILD, CC and CXX in the environment.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(os.environ["OPDYNO_ROOT"])
+LIBRARY = os.environ["OPDYNO_LIBRARY"]
+INCLUDES = [f"-I{ROOT / 'include'}", f"-I{pathlib.Path(os.environ['OPDYNO_BUILD']) / 'include'}"]
+
+# What each folder of src/ may include; docs/architecture.md says why.
+BELOW = {"base": set()}
+BELOW["value"] = {"base"}
+BELOW["trace"] = BELOW["call"] = BELOW["value"] | {"value"}
+BELOW["device"] = BELOW["trace"] | {"trace", "call"}
+BELOW["params"] = BELOW["device"] | {"device"}
+BELOW["module"] = BELOW["params"] | {"params"}
+BELOW["vm"] = BELOW["module"] | {"module"}
+BELOW["profile"] = BELOW["device"] | {"device"}
+BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "profile", "tvmffi"}
+BELOW["cli"] = set()
+
+LOCAL = re.compile(r'^\s*#include "([^"]+)"', re.M)
+PUBLIC = re.compile(r"^\s*#include <opdyno/", re.M)
+
+
+def exported():
+    out = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
+    return sorted({line.split()[-1].split("@")[0] for line in out.splitlines() if line.split()[-2] != "A"})
+
+
+def declared():
+    text = "".join(p.read_text() for p in sorted((ROOT / "include/opdyno").glob("*.h")))
+    return sorted(set(re.findall(r"^OPD_API[^;]*?\b(opd_\w+)\(", text, re.M)))
+
+
+class Symbols(unittest.TestCase):
+    def test_the_library_exports_exactly_what_the_list_says(self):
+        wanted = (ROOT / "tests/abi/symbols.txt").read_text().split()
+        self.assertEqual(exported(), wanted)
+
+    def test_every_declared_function_is_exported(self):
+        self.assertEqual(exported(), declared())
+
+    def test_no_symbol_of_tvm_is_exported(self):
+        self.assertEqual([s for s in exported() if "TVM" in s or "tvm" in s], [])
+
+    def test_the_library_needs_nothing_of_tvm(self):
+        out = subprocess.run(["readelf", "-d", LIBRARY], check=True, capture_output=True, text=True).stdout
+        self.assertNotIn("tvm", out.lower())
+        self.assertIn("libopdyno.so.0", out)
+
+
+class Headers(unittest.TestCase):
+    def compile(self, compiler, language, standard, header):
+        flags = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-std={standard}", "-x", language]
+        done = subprocess.run([os.environ[compiler], *flags, *INCLUDES, "-"], input=f"#include <opdyno/{header}>\n#include <opdyno/{header}>\n",
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, f"{header} as {standard}:\n{done.stderr}")
+
+    def test_each_header_compiles_alone_as_c99_and_as_cpp(self):
+        for header in sorted(p.name for p in (ROOT / "include/opdyno").glob("*.h")):
+            self.compile("CC", "c", "c99", header)
+            self.compile("CXX", "c++", "c++11", header)
+        self.compile("CXX", "c++", "c++17", "opdyno.hpp")
+
+
+class Layers(unittest.TestCase):
+    def sources(self, folder):
+        return [p for p in (ROOT / "src" / folder).rglob("*") if p.suffix in {".cc", ".h"}]
+
+    def test_every_folder_is_in_the_table(self):
+        self.assertEqual({p.name for p in (ROOT / "src").iterdir() if p.is_dir()}, set(BELOW))
+
+    def test_includes_go_downwards(self):
+        for folder, below in BELOW.items():
+            for source in self.sources(folder):
+                for include in LOCAL.findall(source.read_text()):
+                    top = include.split("/")[0]
+                    if "/" not in include and folder == "cli":
+                        continue
+                    self.assertTrue(top == folder or top in below, f"{source.relative_to(ROOT)} includes {include}")
+
+    def test_only_call_includes_libffi(self):
+        for source in (ROOT / "src").rglob("*.[ch]*"):
+            if source.is_file() and "<ffi.h>" in source.read_text():
+                self.assertEqual(source.parent.name, "call", source)
+
+    def test_examples_and_capi_tests_see_public_headers_only(self):
+        for folder in ("examples", "tests/capi"):
+            for source in (ROOT / folder).rglob("*"):
+                if source.suffix in {".c", ".cc", ".cpp", ".h"}:
+                    for include in LOCAL.findall(source.read_text()):
+                        self.assertTrue(include.startswith("support/") or (source.parent / include).exists(), f"{source} includes {include}")
+
+
+class Errors(unittest.TestCase):
+    def test_the_library_never_prints_or_ends_the_process(self):
+        banned = re.compile(r"\b(printf|fputs|puts|abort|exit|perror)\s*\(|std::(cout|cerr|clog)\b")
+        for source in (ROOT / "src").rglob("*.cc"):
+            if "cli" in source.parts:
+                continue
+            for number, line in enumerate(source.read_text().splitlines(), 1):
+                code = line.split("//")[0]
+                if banned.search(code) and "_exit(" not in code:
+                    self.fail(f"{source.relative_to(ROOT)}:{number}: {line.strip()}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,82 @@
+"""Executes the code blocks of README and docs/: C and C++ are built and run, assembly is assembled.
+
+Run by ctest with OPDYNO_LIBRARY, OPDYNO_PROGRAM, OPDYNO_ROOT, OPDYNO_BUILD, OPDYNO_FLAGS, CC and CXX in the environment.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(os.environ["OPDYNO_ROOT"])
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+
+
+def blocks(*languages):
+    for page in PAGES:
+        text = page.read_text()
+        for match in BLOCK.finditer(text):
+            if match[1] in languages:
+                yield f"{page.name}:{text[:match.start()].count(chr(10)) + 1}", match[1], match[2]
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+class Docs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def test_c_and_cpp_blocks_build_and_run(self):
+        library = pathlib.Path(os.environ["OPDYNO_LIBRARY"])
+        flags = [f"-I{ROOT / 'include'}", f"-I{os.environ['OPDYNO_BUILD']}/include", str(library), f"-Wl,-rpath,{library.parent}",
+                 *os.environ["OPDYNO_FLAGS"].split()]
+        seen = set()
+        for where, language, code in blocks("c", "cpp"):
+            seen.add(language)
+            compiler, standard, suffix = ("CC", "c99", "c") if language == "c" else ("CXX", "c++17", "cc")
+            source = self.path(f"block.{suffix}")
+            pathlib.Path(source).write_text(code)
+            built = run(os.environ[compiler], f"-std={standard}", "-Wall", "-Wextra", "-pedantic", source, "-o", self.path("block"), *flags)
+            self.assertEqual(built.returncode, 0, f"{where}\n{built.stderr}")
+            ran = run("env", "ASAN_OPTIONS=detect_leaks=0", self.path("block"))
+            self.assertEqual(ran.returncode, 0, f"{where}\n{ran.stdout}{ran.stderr}")
+            self.assertTrue(ran.stdout.strip(), where)
+        self.assertEqual(seen, {"c", "cpp"})
+
+    def test_assembly_blocks_assemble_and_round_trip(self):
+        program, count = os.environ["OPDYNO_PROGRAM"], 0
+        for where, _, code in blocks("opdasm"):
+            pathlib.Path(self.path("block.opdasm")).write_text(code)
+            done = run(program, "as", self.path("block.opdasm"), self.path("block.vmexec"))
+            self.assertEqual(done.returncode, 0, f"{where}\n{done.stderr}")
+            text = run(program, "dis", self.path("block.vmexec"))
+            self.assertEqual(text.returncode, 0, f"{where}\n{text.stderr}")
+            pathlib.Path(self.path("again.opdasm")).write_text(text.stdout)
+            self.assertEqual(run(program, "as", self.path("again.opdasm"), self.path("again.vmexec")).returncode, 0, where)
+            self.assertEqual(pathlib.Path(self.path("block.vmexec")).read_bytes(), pathlib.Path(self.path("again.vmexec")).read_bytes(), where)
+            count += 1
+        self.assertGreater(count, 0)
+
+    def test_every_environment_variable_that_the_code_reads_is_documented(self):
+        code = "".join(p.read_text() for p in (ROOT / "src").rglob("*.cc"))
+        page = (ROOT / "docs/environment.md").read_text()
+        for name in sorted(set(re.findall(r'"((?:OPDYNO|TVM|OMP)_[A-Z_]+)"', code))):
+            self.assertIn(f"`{name}`", page)
+
+    def test_links_and_named_files_exist(self):
+        for page in PAGES:
+            for name in re.findall(r"`((?:src|include|tests|tools|docs|examples|third_party)/[\w./-]*)`", page.read_text()):
+                self.assertTrue((ROOT / name).exists(), f"{page.name} names {name}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
