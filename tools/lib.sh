@@ -1,0 +1,88 @@
+# What demo, test and bench share: packages, steps with timings, configuring and building. Sourced, not run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+tool=tools/$(basename "$0")
+cache_dir=${OPDYNO_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/opdyno}
+jobs=$(nproc)
+began=$SECONDS
+
+# Debian 12 names; Ubuntu 22.04 and newer have the same.
+build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev libminizip-dev)
+test_packages=(libgtest-dev python3)
+fuzz_packages=(clang-14 libclang-rt-14-dev)
+venv_packages=(python3-venv)
+
+say() { printf '== %s\n' "$*"; }
+
+finish() {  # last line of the tool; exit code
+  printf '%s: %s\n' "$tool" "$1"
+  exit "$2"
+}
+
+elapsed() { echo $((SECONDS - began)); }
+
+# step TITLE COMMAND…: says what is done and how long it took; returns the command's status.
+step() {
+  local title=$1 start=$SECONDS status=0
+  shift
+  say "$title"
+  "$@" || status=$?
+  say "$title: $([[ $status == 0 ]] && echo done || echo "failed ($status)"), $((SECONDS - start)) s"
+  return "$status"
+}
+
+is_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+# Installs those of the packages that are missing.
+need_packages() {
+  local package missing=() as_root=()
+  if ! command -v dpkg-query apt-get >/dev/null; then
+    say "no apt here: these must be installed by other means: $*"
+    return
+  fi
+  for package; do is_installed "$package" || missing+=("$package"); done
+  if [[ ${#missing[@]} == 0 ]]; then return; fi
+  if [[ $(id -u) != 0 ]]; then
+    command -v sudo >/dev/null || finish "these packages are missing, and there is neither root nor sudo to install them: ${missing[*]}" 1
+    as_root=(sudo)
+  fi
+  say "about to install from the distribution: ${missing[*]}"
+  step "apt-get update" "${as_root[@]}" apt-get update -q || true # old lists may still do
+  step "apt-get install" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "${missing[@]}" || finish "apt-get could not install ${missing[*]}" 1
+}
+
+# configure PRESET [CMAKE ARGUMENT…]
+configure() {
+  local preset=$1
+  shift
+  (cd "$root" && cmake --preset "$preset" "$@" >"$(log_of configure "$preset")" 2>&1) && return
+  cat "$(log_of configure "$preset")"
+  return 1
+}
+
+# build PRESET [TARGET…]
+build() {
+  local preset=$1
+  shift
+  NINJA_STATUS='[%f/%t, %e s] ' cmake --build "$root/build/$preset" ${1:+--target "$@"}
+}
+
+log_of() {
+  mkdir -p "$root/build/log"
+  echo "$root/build/log/$1-$2.log"
+}
+
+# make_venv NAME PACKAGE…: a virtual environment in the cache folder; prints its folder. Made again when the packages change.
+make_venv() {
+  local folder=$cache_dir/venv/$1
+  shift
+  if [[ ! -x $folder/bin/python || $(cat "$folder/packages" 2>/dev/null) != "$*" ]]; then
+    say "about to install from PyPI into $folder: $*" >&2
+    rm -rf "$folder"
+    mkdir -p "$(dirname "$folder")"
+    python3 -m venv "$folder" >&2 && "$folder/bin/pip" install -q --disable-pip-version-check "$@" >&2 || return 1
+    echo "$*" >"$folder/packages"
+  fi
+  echo "$folder"
+}
