@@ -8,10 +8,13 @@ target_compile_options(opd_settings INTERFACE -Wall -Wextra -Wpedantic
 if(OPDYNO_WERROR)
   target_compile_options(opd_settings INTERFACE -Werror)
 endif()
+# Everything that is built here, the tests and examples too, links this.
+add_library(opd_sanitizers INTERFACE)
 if(OPDYNO_SANITIZE)
-  target_compile_options(opd_settings INTERFACE -fsanitize=${OPDYNO_SANITIZE} -fno-omit-frame-pointer -g)
-  target_link_options(opd_settings INTERFACE -fsanitize=${OPDYNO_SANITIZE})
+  target_compile_options(opd_sanitizers INTERFACE -fsanitize=${OPDYNO_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(opd_sanitizers INTERFACE -fsanitize=${OPDYNO_SANITIZE})
 endif()
+target_link_libraries(opd_settings INTERFACE opd_sanitizers)
 
 # opd_component(NAME source… [LIBRARIES target…])
 function(opd_component name)

@@ -1,7 +1,8 @@
 // include/opdyno/report.h
+#include "profile/report.h"
+
 #include "capi/handles.h"
 #include "profile/chrome_trace.h"
-#include "profile/report.h"
 
 using namespace opd;
 
@@ -45,7 +46,8 @@ opd_error *opd_report_get_call(const opd_report *report, size_t row, const char 
   });
 }
 
-opd_error *opd_report_get_device(const opd_report *report, const char *device, const char *metric, opd_value *out_value) {
+opd_error *opd_report_get_device(const opd_report *report, const char *device, const char *metric,
+                                 opd_value *out_value) {
   return guard([&] {
     require(report && device && metric && out_value, "report, device, metric and out_value must not be NULL");
     *out_value = unwrap<Report>(report)->get_device(device, metric);

@@ -62,7 +62,7 @@ class Builder {
 
   void fill(size_t index, Value value) {
     slots_[index] = {true, std::move(value)};
-    if (index < target_.params().size()) learn_dims(target_.params()[index], slots_[index].value.get());
+    if (index < target_.params().size()) learn_dims(target_.params()[index], slots_[index].value.view());
   }
 
   // An argument that is given tells the sizes that its parameter has names for.
@@ -106,7 +106,7 @@ class Builder {
         if (name != opd_params_name(params.get(), j) || slots_[i].is_filled) continue;
         Tensor tensor;
         check(opd_params_get(params.get(), name.c_str(), tensor.out()), Exit::failed, path);
-        fill(i, value_of(maker_.to_device(std::move(tensor)).get()));
+        fill(i, value_of(maker_.to_device(std::move(tensor))));
         is_used = true;
       }
     }
@@ -140,7 +140,7 @@ class Builder {
                      ":", example_of(param)));
     DLDataType dtype;
     check(opd_dtype_from_string(param.dtype->c_str(), &dtype), Exit::failed, where);
-    return value_of(maker_.make(resolve(*param.dims, where), dtype, Fill(), where, index).get());
+    return value_of(maker_.make(resolve(*param.dims, where), dtype, Fill(), where, index));
   }
 
   static std::string example_of(const Param &param) {
@@ -199,8 +199,8 @@ class Builder {
       case Kind::tensor:
         break;
     }
-    if (!spec.dims) return value_of(maker_.to_device(maker_.read(spec.fill.file, what)).get());
-    return value_of(maker_.make(resolve(*spec.dims, what), *spec.dtype, spec.fill, what, index).get());
+    if (!spec.dims) return value_of(maker_.to_device(maker_.read(spec.fill.file, what)));
+    return value_of(maker_.make(resolve(*spec.dims, what), *spec.dtype, spec.fill, what, index));
   }
 
   static Value make_shape(const std::vector<int64_t> &sizes, const std::string &what) {
@@ -214,7 +214,7 @@ class Builder {
     std::vector<opd_value> views;
     for (size_t i = 0; i < spec.items.size(); ++i) {
       items.push_back(make(spec.items[i], (index + 1) * 1000 + i));
-      views.push_back(items.back().get());
+      views.push_back(items.back().view());
     }
     Handle<opd_array> array;
     check(opd_array_create(views.data(), views.size(), array.out()), Exit::failed);
@@ -244,7 +244,7 @@ class Builder {
 }  // namespace
 
 Arguments::Arguments(const Target &target, const Args &args) : owned_(Builder(target, args).build(args)) {
-  for (const Value &value : owned_) views_.push_back(value.get());
+  for (const Value &value : owned_) views_.push_back(value.view());
 }
 
 }  // namespace opd::cli

@@ -40,7 +40,7 @@ std::vector<DLDevice> devices() {
   constexpr DLDeviceType kinds[] = {kDLCPU, kDLCUDA, kDLROCM, kDLOpenCL, kDLVulkan, kDLMetal, kDLHexagon, kDLExtDev};
   std::vector<DLDevice> found;
   for (const DLDeviceType kind : kinds)
-    for (DLDevice device = {kind, 0}; attribute_of(device, OPD_ATTR_EXIST).get().u.int64 != 0; ++device.device_id) {
+    for (DLDevice device = {kind, 0}; attribute_of(device, OPD_ATTR_EXIST).view().u.int64 != 0; ++device.device_id) {
       found.push_back(device);
       if (kind == kDLCPU) break;
     }
@@ -67,7 +67,7 @@ std::string info_json(std::string_view build, const Args &args) {
     json.begin_object().key("device").string(device_name(device));
     for (const Attribute &attribute : attributes) {
       const Value value = attribute_of(device, attribute.attr);
-      if (value.get().type != OPD_NONE) write_value(json.key(attribute.name), value.get());
+      if (value.type() != OPD_NONE) write_value(json.key(attribute.name), value.view());
     }
     json.end_object();
   }
@@ -84,11 +84,10 @@ std::string device_text(DLDevice device) {
   std::string text = cat("  ", device_name(device), "\n");
   for (const Attribute &attribute : attributes) {
     const Value value = attribute_of(device, attribute.attr);
-    if (value.get().type == OPD_NONE) continue;
-    const bool is_text =
-        value.get().type >= OPD_OBJECT ? value.get().type == OPD_STRING : value.get().type == OPD_SMALL_STRING;
+    if (value.type() == OPD_NONE) continue;
+    const bool is_text = value.type() >= OPD_OBJECT ? value.type() == OPD_STRING : value.type() == OPD_SMALL_STRING;
     text += cat("    ", pad_right(cat(attribute.name, ":"), 22),
-                is_text ? string_of(value.get()) : describe_value(value.get()), "\n");
+                is_text ? string_of(value.view()) : describe_value(value.view()), "\n");
   }
   return text;
 }

@@ -44,8 +44,8 @@ Value result_of(Runner &runner, const Args &args) {
   const std::vector<size_t> written = is_plain ? result_arguments(args, arguments) : std::vector<size_t>();
   runner.start();
   Value result = runner.call();
-  if (!is_plain || (result.get().type != OPD_NONE && !args.has("out-arg")) || written.empty()) return result;
-  if (written.size() == 1) return value_of(arguments[written[0]].u.object);
+  if (!is_plain || (result.type() != OPD_NONE && !args.has("out-arg")) || written.empty()) return result;
+  if (written.size() == 1) return Value::retain(arguments[written[0]]);
   std::vector<opd_value> items;
   for (const size_t index : written) items.push_back(arguments[index]);
   Handle<opd_array> array;
@@ -56,8 +56,8 @@ Value result_of(Runner &runner, const Args &args) {
 std::string results_text(const std::vector<Leaf> &leaves, bool with_elements, bool full) {
   std::string text;
   for (const Leaf &leaf : leaves) {
-    const bool is_tensor = leaf.value.get().type == OPD_TENSOR;
-    text += cat(leaf.name, ": ", is_tensor ? tensor_type(leaf.tensor.get()) : describe_value(leaf.value.get()), "\n");
+    const bool is_tensor = leaf.value.type() == OPD_TENSOR;
+    text += cat(leaf.name, ": ", is_tensor ? tensor_type(leaf.tensor.get()) : describe_value(leaf.value.view()), "\n");
     const std::string elements = is_tensor && with_elements ? tensor_text(leaf.tensor.get(), full) : "";
     if (!elements.empty()) text += elements + "\n";
   }
@@ -79,14 +79,14 @@ void write_elements(JsonWriter &json, const DLTensor &view) {
 
 void write_leaf(JsonWriter &json, const Leaf &leaf, bool full) {
   json.begin_object();
-  if (leaf.value.get().type == OPD_TENSOR) {
+  if (leaf.value.type() == OPD_TENSOR) {
     const DLTensor &view = *opd_tensor_view(leaf.tensor.get());
     json.key("dtype").string(dtype_name(view.dtype)).key("shape").begin_array();
     for (int i = 0; i < view.ndim; ++i) json.number(view.shape[i]);
     json.end_array();
     if (has_scalars(view.dtype) && (full || element_count(view) <= json_limit)) write_elements(json.key("data"), view);
   } else {
-    json.key("value").string(describe_value(leaf.value.get()));
+    json.key("value").string(describe_value(leaf.value.view()));
   }
   json.end_object();
 }

@@ -170,7 +170,7 @@ std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectati
       check(opd_params_get(params.get(), found->second.c_str(), tensor.out()), Exit::failed, expectation.path);
       comparisons.push_back(compare_leaf(leaf, std::move(tensor), expectation));
       wanted.erase(found);
-    } else if (leaf.value.get().type != OPD_NONE) {  // no file can hold a None
+    } else if (leaf.value.type() != OPD_NONE) {  // no file can hold a None
       add_problem(leaf.name, cat("is not in ", expectation.path));
     }
   }

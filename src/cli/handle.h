@@ -1,7 +1,6 @@
 // Owners of the library's handles: its C++ face, and aliases for what that has no class for.
 #pragma once
 #include <opdyno/opdyno.hpp>
-
 #include <string_view>
 
 namespace opd::cli {

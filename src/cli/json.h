@@ -12,6 +12,13 @@
 
 namespace opd::cli {
 
+template <auto release>
+struct Release {
+  template <class T>
+  void operator()(T *owned) const {
+    release(owned);
+  }
+};
 using Json = std::unique_ptr<cJSON, Release<cJSON_Delete>>;
 
 // The library's own JSON; one that cannot be read is a defect, reported as Exit::failed.

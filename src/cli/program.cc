@@ -46,11 +46,10 @@ Module load_module(const std::string &path, const Args *args) {
 }
 
 Module find_program(const Module &module) {
-  if (opd_module_kind(module.get()) == program_kind)
-    return Module(static_cast<opd_module *>(opd_object_retain(module.get())));
+  if (opd_module_kind(module.get()) == program_kind) return module;
   for (const Module &imported : imports_of(module))
     if (Module found = find_program(imported)) return found;
-  return nullptr;
+  return {};
 }
 
 std::optional<std::vector<Dim>> read_dims(const cJSON *shape) {
@@ -95,7 +94,7 @@ std::vector<Module> imports_of(const Module &module) {
   for (size_t i = 0; i < imports.size(); ++i) {
     opd_value item;
     check(opd_array_get(list.get(), i, &item), Exit::refused);
-    imports[i].reset(static_cast<opd_module *>(opd_object_retain(item.u.object)));
+    imports[i] = Module(retain(handle_of<opd_module>(item)));
   }
   return imports;
 }

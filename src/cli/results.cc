@@ -37,23 +37,21 @@ Tensor tensor_of(const opd_value &value) {
       return from_bytes(opd_shape_dims(shape), 8 * ndim, {static_cast<int64_t>(ndim)}, int64_type);
     }
     default:
-      return nullptr;
+      return {};
   }
 }
 
 void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value value) {
-  if (value.get().type != OPD_ARRAY) {
-    Tensor tensor = tensor_of(value.get());
+  if (value.type() != OPD_ARRAY) {
+    Tensor tensor = tensor_of(value.view());
     leaves.push_back({name, std::move(value), std::move(tensor)});
     return;
   }
-  const auto *array = handle_of<opd_array>(value.get());
+  const auto *array = handle_of<opd_array>(value.view());
   for (size_t i = 0; i < opd_array_count(array); ++i) {
     opd_value item;
     check(opd_array_get(array, i, &item), Exit::failed);
-    Value owned;
-    check(opd_value_retain(&item, owned.out()), Exit::failed);
-    flatten_into(leaves, cat(name, "_", i), std::move(owned));
+    flatten_into(leaves, cat(name, "_", i), Value::retain(item));
   }
 }
 
@@ -61,7 +59,7 @@ void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value valu
 
 std::vector<Leaf> flatten(const Value &result) {
   std::vector<Leaf> leaves;
-  flatten_into(leaves, "out", copy(result));
+  flatten_into(leaves, "out", result);
   return leaves;
 }
 

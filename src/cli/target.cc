@@ -16,7 +16,7 @@ DLDevice read_device(const Args &args) {
   check(opd_device_from_string(text->c_str(), &device), Exit::usage, "option '--device'");
   Value exists;
   check(opd_device_get_attr(device, OPD_ATTR_EXIST, exists.out()), Exit::failed, cat("device ", *text));
-  if (!exists.get().u.int64)
+  if (!exists.view().u.int64)
     throw Failure(Exit::failed, cat("there is no device ", *text, " here; 'opdyno info' lists those that are"));
   return device;
 }

@@ -16,7 +16,7 @@ class Target {
   Target(const Program &program, const std::optional<std::string> &function, const Args &args);
 
   const std::string &name() const { return name_; }
-  bool is_program() const { return vm_ != nullptr; }
+  bool is_program() const { return static_cast<bool>(vm_); }
   const Vm &vm() const { return vm_; }
   DLDevice device() const { return device_; }
   const std::vector<Param> &params() const { return params_; }  // of a program's function

@@ -115,7 +115,7 @@ Tensor TensorMaker::read(const std::string &file, std::string_view what) const {
 Tensor TensorMaker::to_device(Tensor tensor) const { return move_to(std::move(tensor), device); }
 
 Tensor to_cpu(opd_tensor *tensor) {
-  Tensor compact(static_cast<opd_tensor *>(opd_object_retain(tensor)));
+  Tensor compact(retain(tensor));
   if (!opd_tensor_is_contiguous(tensor)) {
     const DLTensor &from = *opd_tensor_view(tensor);
     compact = create(from.shape, from.ndim, from.dtype, from.device);

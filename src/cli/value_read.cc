@@ -22,22 +22,8 @@ std::vector<std::string> strings_of(const opd_array *strings) {
   return out;
 }
 
-std::string describe_value(const opd_value &value) {
-  Buffer text;
-  check(opd_value_to_string(&value, text.out()), Exit::failed);
-  return std::string(bytes_of(text));
-}
-
-std::string dtype_name(DLDataType dtype) {
-  Buffer text;
-  check(opd_dtype_to_string(dtype, text.out()), Exit::failed);
-  return std::string(bytes_of(text));
-}
-
-std::string device_name(DLDevice device) {
-  Buffer text;
-  check(opd_device_to_string(device, text.out()), Exit::failed);
-  return std::string(bytes_of(text));
-}
+std::string describe_value(const opd_value &value) { return opdyno::text_of(opd_value_to_string, &value); }
+std::string dtype_name(DLDataType dtype) { return opdyno::text_of(opd_dtype_to_string, dtype); }
+std::string device_name(DLDevice device) { return opdyno::text_of(opd_device_to_string, device); }
 
 }  // namespace opd::cli

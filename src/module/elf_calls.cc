@@ -32,11 +32,11 @@ void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) 
     const uint64_t slot = start + 8 * i, offset = first + 8 * i;
     if (word == relocated_.end() || *word != slot) bad(offset, what, " hold an entry ", i, " without a relocation");
     uint64_t target = read<uint64_t>(offset, what);
-    if (target == 0) {
-      const auto found = std::find_if(relocations_.begin(), relocations_.end(), [&](const ElfRelocation &r) { return r.address == slot; });
-      if (found == relocations_.end()) bad(offset, what, " hold an empty entry ", i);
+    const auto found = std::find_if(relocations_.begin(), relocations_.end(), [&](const ElfRelocation &r) { return r.address == slot; });
+    if (found != relocations_.end()) {  // else it is a packed one: the word says it all
+      if (found->kind != Relocates::kRelative && found->kind != Relocates::kData) bad(offset, what, " hold an entry ", i, " that is a slot of the linker's");
       const ElfSymbol &symbol = symbols_[found->symbol];
-      if (found->symbol && !symbol.is_defined()) continue;  // of another library
+      if (found->symbol && !symbol.is_defined()) bad(offset, what, " hold an entry ", i, " of another library");
       target = static_cast<uint64_t>(found->addend) + (found->symbol ? symbol.value : 0);
     }
     check_entry_point(what, target, offset, false);
@@ -50,10 +50,14 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
 #endif
   const auto [begin, end] = unwound_function(address);
   if (address > begin && address < end) bad(offset, what, " at address ", address, " lies inside a function");
+  if (!is_section_start || sections_.empty()) return;
   const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
-  const auto starts = [&](const Elf64_Shdr &section) { return section.sh_flags & SHF_EXECINSTR && section.sh_addr == address; };
-  if (is_section_start && !sections_.empty() && end == 0 && std::none_of(sections_.begin(), sections_.end(), starts) &&
-      std::none_of(symbols_.begin(), symbols_.end(), is_symbol))
+  const auto around = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr &section) {
+    return section.sh_flags & SHF_EXECINSTR && AddressRange{section.sh_addr, section.sh_addr + section.sh_size}.contains(address);
+  });
+  const bool starts_section = around != sections_.end() && around->sh_addr == address;
+  const bool is_table = around != sections_.end() && around->sh_entsize != 0;  // a PLT
+  if (is_table || (!starts_section && end == 0 && std::none_of(symbols_.begin(), symbols_.end(), is_symbol)))
     bad(offset, what, " at address ", address, " is not the start of a section or function");
 }
 

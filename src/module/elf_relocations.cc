@@ -108,6 +108,10 @@ void ElfFile::check_slots_once() {
     if (kind && slots[r.symbol] & kind) bad(symbols_[r.symbol].entry, "symbol ", symbols_[r.symbol].name, " has two slots of one kind");
     slots[r.symbol] |= kind | 4;
   }
+  // The linker's own initialiser and finaliser call these; without a slot, what they call is somebody else's.
+  for (size_t i = 1; i < slots.size(); ++i)
+    if (const ElfSymbol &s = symbols_[i]; !slots[i] && !s.is_defined() && (s.name == "__gmon_start__" || s.name == "__cxa_finalize"))
+      bad(s.entry, "symbol ", s.name, " has no slot");
 }
 
 bool ElfFile::is_loaders(uint64_t address, uint64_t size) const {

@@ -77,7 +77,7 @@ void ElfFile::check_symbol(const ElfSymbol &s, uint64_t index) const {
   if (s.binding > STB_WEAK && s.binding != STB_GNU_UNIQUE) bad(s.entry, "symbol ", s.name, " has binding ", int{s.binding});
   if (!s.is_defined()) {
     // The loader would take a local or hidden symbol without a value for one at the library's start.
-    if (s.binding == STB_LOCAL || s.visibility == STV_HIDDEN || s.visibility == STV_INTERNAL || s.value)
+    if (s.binding == STB_LOCAL || s.visibility != STV_DEFAULT || s.value)
       bad(s.entry, "symbol ", s.name, " is undefined, but local or with a value");
     if (s.type == STT_GNU_IFUNC) bad(s.entry, "symbol ", s.name, " is an undefined indirect function");
     return;

@@ -79,7 +79,7 @@ Function *LibraryModule::look_up(std::string_view name) {
     if (!function) function = module->find_with_imports(name);
   if (!function) function = find_function(name);
   if (!function)
-    fail(OPD_NOT_FOUND, "the library ", path_.empty() ? "from memory" : path_, " calls the function \"", name,
+    fail_as("RuntimeError", OPD_NOT_FOUND, "the library ", path_.empty() ? "from memory" : path_, " calls the function \"", name,
          "\", which neither its imported modules nor the global registry have.", suggestion(name, function_names()));
   std::scoped_lock lock(looked_up_guard_);  // the first of two threads wins: its function stays where it was given
   return looked_up_.try_emplace(std::string(name), std::move(function)).first->second.get();

@@ -107,7 +107,8 @@ class HeaderParser {
   DLDataType dtype() {
     const size_t place = skip_space();
     if (place < text_.size() && text_[place] == '[')
-      fail(OPD_UNSUPPORTED, what_, ": the array has fields (a structured dtype at offset ", base_ + place, "); a tensor has none");
+      fail(OPD_UNSUPPORTED, what_, ": the array has fields (a structured dtype at offset ", base_ + place,
+           "); a tensor has none");
     const std::string_view text = string();
     const auto refuse = [&](std::string_view why) {
       fail(OPD_UNSUPPORTED, what_, ": the elements have the dtype '", text, "' (at offset ", base_ + place, "), ", why);
@@ -117,8 +118,11 @@ class HeaderParser {
     uint32_t bytes = 0;
     const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bytes);
     const bool sized = error == std::errc() && end == text.data() + text.size();
-    if (text[0] == '>' && bytes != 1) refuse("which is big-endian; convert it by array.astype(array.dtype.newbyteorder('<'))");
-    const auto any_of = [&](std::initializer_list<uint32_t> sizes) { return sized && std::find(sizes.begin(), sizes.end(), bytes) != sizes.end(); };
+    if (text[0] == '>' && bytes != 1)
+      refuse("which is big-endian; convert it by array.astype(array.dtype.newbyteorder('<'))");
+    const auto any_of = [&](std::initializer_list<uint32_t> sizes) {
+      return sized && std::find(sizes.begin(), sizes.end(), bytes) != sizes.end();
+    };
     const auto bits = static_cast<uint8_t>(bytes * 8);
     if (text[1] == 'b' && any_of({1})) return {kDLBool, 8, 1};
     if (text[1] == 'i' && any_of({1, 2, 4, 8})) return {kDLInt, bits, 1};
@@ -140,7 +144,8 @@ Header read_header(ByteReader &in, const char *what) {
   const auto major = in.read<uint8_t>(".npy version");
   const auto minor = in.read<uint8_t>(".npy version");
   if (major < 1 || major > 3 || minor != 0)
-    fail(OPD_UNSUPPORTED, what, ": the .npy version at offset 6 is ", unsigned{major}, ".", unsigned{minor}, "; 1.0, 2.0 and 3.0 are known");
+    fail(OPD_UNSUPPORTED, what, ": the .npy version at offset 6 is ", unsigned{major}, ".", unsigned{minor},
+         "; 1.0, 2.0 and 3.0 are known");
   const uint32_t size = major == 1 ? in.read<uint16_t>(".npy header size") : in.read<uint32_t>(".npy header size");
   const size_t begin = in.offset();
   return HeaderParser(as_text(in.take(size, ".npy header")), what, begin).parse();
@@ -167,18 +172,31 @@ void transpose(const uint8_t *from, uint8_t *to, std::span<const int64_t> dims, 
 std::string descr(DLDataType dtype) {
   char kind = 0;
   switch (dtype.code) {
-    case kDLBool: kind = 'b'; break;
-    case kDLInt: kind = 'i'; break;
-    case kDLUInt: kind = 'u'; break;
-    case kDLFloat: kind = 'f'; break;
-    case kDLComplex: kind = 'c'; break;
-    case kDLBfloat: kind = 'u'; break;
+    case kDLBool:
+      kind = 'b';
+      break;
+    case kDLInt:
+      kind = 'i';
+      break;
+    case kDLUInt:
+      kind = 'u';
+      break;
+    case kDLFloat:
+      kind = 'f';
+      break;
+    case kDLComplex:
+      kind = 'c';
+      break;
+    case kDLBfloat:
+      kind = 'u';
+      break;
     default:
       if (dtype.code >= kDLFloat8_e3m4 && dtype.code <= kDLFloat8_e8m0fnu) kind = 'u';
   }
   const unsigned bits = dtype.bits;
   const bool whole = bits >= 8 && bits <= 128 && (bits & (bits - 1)) == 0 && (bits <= 64 || kind == 'c');
-  if (!kind || !whole || dtype.lanes != 1 || (kind == 'f' && bits < 16) || (kind == 'c' && bits < 64) || (kind == 'b' && bits != 8))
+  if (!kind || !whole || dtype.lanes != 1 || (kind == 'f' && bits < 16) || (kind == 'c' && bits < 64) ||
+      (kind == 'b' && bits != 8))
     fail(OPD_UNSUPPORTED, "an .npy file cannot hold elements of ", dtype_name(dtype), "; a TVM param dict can");
   return concat(bits == 8 ? '|' : '<', kind, bits / 8);
 }
@@ -189,7 +207,8 @@ Ref<Tensor> read_npy(Bytes bytes, const char *what) {
   ByteReader in(bytes, what);
   const Header header = read_header(in, what);
   uint64_t count = 0, size = 0;
-  if (!element_count(header.dims.data(), static_cast<int64_t>(header.dims.size()), count) || !data_bytes(count, header.dtype, size))
+  if (!element_count(header.dims.data(), static_cast<int64_t>(header.dims.size()), count) ||
+      !data_bytes(count, header.dtype, size))
     in.bad(".npy array", "has a shape whose size exceeds 64 bits");
   if (size != in.remaining())
     in.bad(".npy array", concat("takes ", size, " bytes, but ", in.remaining(), " follow the header"));
@@ -197,7 +216,8 @@ Ref<Tensor> read_npy(Bytes bytes, const char *what) {
   auto tensor = make_tensor(header.dims, header.dtype, kHost);
   auto *to = static_cast<uint8_t *>(tensor->dl.data);
   if (size == 0) return tensor;
-  if (header.column_major && header.dims.size() > 1) transpose(data.data(), to, header.dims, element_bits(header.dtype) / 8);
+  if (header.column_major && header.dims.size() > 1)
+    transpose(data.data(), to, header.dims, element_bits(header.dtype) / 8);
   else std::memcpy(to, data.data(), size);
   return tensor;
 }
@@ -210,7 +230,8 @@ std::string npy_header(const DLTensor &tensor) {
   constexpr size_t kBefore = 10;
   dict.append(63 - (kBefore + dict.size()) % 64, ' ');
   dict += '\n';
-  require(dict.size() <= UINT16_MAX, "an .npy header of ", dict.size(), " bytes for ", tensor.ndim, " dimensions is too large");
+  require(dict.size() <= UINT16_MAX, "an .npy header of ", dict.size(), " bytes for ", tensor.ndim,
+          " dimensions is too large");
   std::string out(kNpyMagic);
   out += '\1';
   out += '\0';

@@ -30,7 +30,9 @@ MemoryFile &file_of(voidpf stream) { return *static_cast<MemoryFile *>(stream); 
 uLong read_stream(voidpf, voidpf stream, void *to, uLong size) {
   auto &file = file_of(stream);
   const uint64_t n = std::min<uint64_t>(size, file.size() - std::min(file.at, file.size()));
-  if (n) std::memcpy(to, file.out ? reinterpret_cast<const uint8_t *>(file.out->data()) + file.at : file.in.data() + file.at, n);
+  if (n)
+    std::memcpy(to, file.out ? reinterpret_cast<const uint8_t *>(file.out->data()) + file.at : file.in.data() + file.at,
+                n);
   file.at += n;
   return static_cast<uLong>(n);
 }
@@ -39,9 +41,7 @@ uLong write_stream(voidpf, voidpf stream, const void *from, uLong size) {
   auto &file = file_of(stream);
   try {  // minizip is C: it must not be unwound
     if (file.at + size > file.out->size()) file.out->resize(file.at + size);
-  } catch (...) {
-    return 0;
-  }
+  } catch (...) { return 0; }
   std::memcpy(file.out->data() + file.at, from, size);
   file.at += size;
   return size;
@@ -95,7 +95,9 @@ class Archive {
   Archive(Bytes bytes, const char *what) : what_(what), size_(bytes.size()), memory_{bytes} {
     zlib_filefunc64_def functions = functions_of(memory_);
     file_.reset(unzOpen2_64("", &functions));
-    if (!file_) fail(OPD_BAD_FORMAT, what_, ": the end of the zip directory at offset ", find_end_record(bytes, what), " is damaged");
+    if (!file_)
+      fail(OPD_BAD_FORMAT, what_, ": the end of the zip directory at offset ", find_end_record(bytes, what),
+           " is damaged");
   }
 
   Ref<Params> read() {
@@ -117,14 +119,16 @@ class Archive {
     unz_file_info64 info{};
     if (unzGetCurrentFileInfo64(file_.get(), &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK) bad("is damaged");
     std::string name(info.size_filename, '\0');
-    if (unzGetCurrentFileInfo64(file_.get(), nullptr, name.data(), info.size_filename, nullptr, 0, nullptr, 0) != UNZ_OK)
+    if (unzGetCurrentFileInfo64(file_.get(), nullptr, name.data(), info.size_filename, nullptr, 0, nullptr, 0) !=
+        UNZ_OK)
       bad("is damaged");
     if (!name.ends_with(".npy")) bad(concat("has the entry \"", name, "\", which is not an .npy file"));
     check_sizes(info, name);
     const auto content = std::make_unique_for_overwrite<uint8_t[]>(info.uncompressed_size);
     extract(content.get(), info.uncompressed_size, name);
     const Bytes bytes{content.get(), info.uncompressed_size};
-    if (!as_text(bytes).starts_with(kNpyMagic)) bad(concat("has the entry \"", name, "\", which does not begin as an .npy file"));
+    if (!as_text(bytes).starts_with(kNpyMagic))
+      bad(concat("has the entry \"", name, "\", which does not begin as an .npy file"));
     const std::string place = concat(what_, ": ", name);
     auto tensor = read_npy(bytes, place.c_str());
     name.resize(name.size() - 4);
@@ -141,7 +145,8 @@ class Archive {
     if (packed > size_ - packed_) bad(concat("has entries of more bytes than the file, up to \"", name, "\""));
     packed_ += packed;
     if (info.compression_method == 0 ? unpacked != packed : unpacked / kMostRatio > packed)
-      bad(concat("has the entry \"", name, "\" of ", unpacked, " bytes, which ", packed, " bytes in the file cannot hold"));
+      bad(concat("has the entry \"", name, "\" of ", unpacked, " bytes, which ", packed,
+                 " bytes in the file cannot hold"));
     const uint64_t usable = usable_memory_bytes();
     if (unpacked > usable - std::min(usable, unpacked_))
       fail(OPD_OUT_OF_MEMORY, what_, ": the entries up to \"", name, "\" need more than the usable ", usable, " bytes");
@@ -157,7 +162,8 @@ class Archive {
       if (n > 0) done += static_cast<uint64_t>(n);
     }
     const int status = unzCloseCurrentFile(file_.get());
-    if (done != size || n < 0) bad(concat("has the entry \"", name, "\", of which only ", done, " of ", size, " bytes could be read"));
+    if (done != size || n < 0)
+      bad(concat("has the entry \"", name, "\", of which only ", done, " of ", size, " bytes could be read"));
     if (status != UNZ_OK) bad(concat("has the entry \"", name, "\", whose checksum does not fit"));
   }
 
@@ -181,11 +187,12 @@ void write_entry(zipFile zip, const std::string &name, const DLTensor &tensor) {
   zip_fileinfo info{};
   info.dosDate = 0x00210000;  // 1 January 1980, the first there is: equal tensors give equal files
   const int zip64 = header.size() + bytes >= 0xFFFFFFFF;
-  check_zip(zipOpenNewFileInZip4_64(zip, (name + ".npy").c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, 0, -MAX_WBITS,
-                                    8, 0, nullptr, 0, 20, kUtf8Name, zip64));
+  check_zip(zipOpenNewFileInZip4_64(zip, (name + ".npy").c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, 0,
+                                    -MAX_WBITS, 8, 0, nullptr, 0, 20, kUtf8Name, zip64));
   check_zip(zipWriteInFileInZip(zip, header.data(), static_cast<unsigned>(header.size())));
   for (uint64_t done = 0; done < bytes; done += kPiece)
-    check_zip(zipWriteInFileInZip(zip, data_of(tensor) + done, static_cast<unsigned>(std::min<uint64_t>(kPiece, bytes - done))));
+    check_zip(zipWriteInFileInZip(zip, data_of(tensor) + done,
+                                  static_cast<unsigned>(std::min<uint64_t>(kPiece, bytes - done))));
   check_zip(zipCloseFileInZip(zip));
 }
 

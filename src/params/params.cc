@@ -62,7 +62,8 @@ Ref<Params> load_params(const std::string &path) {
 void save_params(const Params &params, const std::string &path) {
   if (path.ends_with(".npz")) return replace_file(path, write_npz(params));
   if (!path.ends_with(".npy")) return replace_file(path, write_param_dict(params));
-  require(params.size() == 1, "an .npy file holds exactly one tensor, not ", params.size(), "; save them as .npz instead of ", path);
+  require(params.size() == 1, "an .npy file holds exactly one tensor, not ", params.size(),
+          "; save them as .npz instead of ", path);
   replace_file(path, write_npy(params.tensor(0)->dl));
 }
 

@@ -37,7 +37,8 @@ class Writer {
     for (const auto &name : trace_.names) append_json_string(quoted_.emplace_back(), name);
     int64_t first = INT64_MAX;
     for (const auto &thread : trace_.threads)  // records lie in the order in which calls ended
-      for (uint64_t i = 0; i < thread.buffer.size(); ++i) first = std::min(first, unix_ns(thread, thread.buffer.at(i).begin));
+      for (uint64_t i = 0; i < thread.buffer.size(); ++i)
+        first = std::min(first, unix_ns(thread, thread.buffer.at(i).begin));
     first_ns_ = first == INT64_MAX ? trace_.unix_offset_ns : first;
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
   }
@@ -58,15 +59,20 @@ class Writer {
   }
 
  private:
-  static int64_t monotonic(const ThreadRecords &thread, uint64_t ticks) { return std::llround(thread.line.ns_of(ticks)); }
-  int64_t unix_ns(const ThreadRecords &thread, uint64_t ticks) const { return monotonic(thread, ticks) + trace_.unix_offset_ns; }
+  static int64_t monotonic(const ThreadRecords &thread, uint64_t ticks) {
+    return std::llround(thread.line.ns_of(ticks));
+  }
+  int64_t unix_ns(const ThreadRecords &thread, uint64_t ticks) const {
+    return monotonic(thread, ticks) + trace_.unix_offset_ns;
+  }
 
   // µs with exactly three decimals.
   void append_us(int64_t ns) {
     if (ns < 0) out_ += '-', ns = -ns;
     append(out_, ns / 1000);
     const auto rest = static_cast<int>(ns % 1000);
-    for (const char c : {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10), static_cast<char>('0' + rest % 10)})
+    for (const char c : {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
+                         static_cast<char>('0' + rest % 10)})
       out_ += c;
   }
 
@@ -105,7 +111,8 @@ class Writer {
   void write_call(const ThreadRecords &thread, const Record &record) {
     const int64_t begin = unix_ns(thread, record.begin), end = unix_ns(thread, std::max(record.begin, record.end));
     if (written_++) out_ += ",\n";
-    append(out_ += "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":", record.name < quoted_.size() ? quoted_[record.name] : "\"?\"");
+    append(out_ += "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":",
+           record.name < quoted_.size() ? quoted_[record.name] : "\"?\"");
     append(out_ += ",\"pid\":", trace_.process_id);
     append(out_ += ",\"tid\":", thread.thread_id);
     out_ += ",\"ts\":";

@@ -22,7 +22,7 @@ struct TraceParts {
   std::vector<std::string> names;  // what Record::name counts in
   int64_t process_id = 0;
   std::string process_name;
-  int64_t unix_offset_ns = 0;  // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
+  int64_t unix_offset_ns = 0;                                 // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
   std::vector<std::pair<std::string, std::string>> metadata;  // in order
 };
 

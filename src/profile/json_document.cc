@@ -36,7 +36,8 @@ void append_utf8(std::string &out, uint32_t point) {
   if (point < 0x80) return add(point);
   if (point < 0x800) return add(0xC0 | point >> 6), add(0x80 | (point & 0x3F));
   if (point < 0x10000) return add(0xE0 | point >> 12), add(0x80 | (point >> 6 & 0x3F)), add(0x80 | (point & 0x3F));
-  add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F)), add(0x80 | (point >> 6 & 0x3F)), add(0x80 | (point & 0x3F));
+  add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F)), add(0x80 | (point >> 6 & 0x3F)),
+      add(0x80 | (point & 0x3F));
 }
 
 // cJSON reports a key that is missing one character late. `text` is blanked, so its brackets are all structure.
@@ -195,11 +196,21 @@ std::string JsonDocument::decode(std::string_view quoted) const {
     }
     const char kind = body[++i];
     switch (kind) {
-      case 'b': out += '\b'; break;
-      case 'f': out += '\f'; break;
-      case 'n': out += '\n'; break;
-      case 'r': out += '\r'; break;
-      case 't': out += '\t'; break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
+      case 'n':
+        out += '\n';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 't':
+        out += '\t';
+        break;
       case 'u': {
         auto point = static_cast<uint32_t>(escape_unit(body, i - 1));
         i += 4;
@@ -211,7 +222,8 @@ std::string JsonDocument::decode(std::string_view quoted) const {
         append_utf8(out, point >= 0xD800 && point < 0xE000 ? 0xFFFD : point);
         break;
       }
-      default: out += kind;  // the character itself: quote, backslash, slash
+      default:
+        out += kind;  // the character itself: quote, backslash, slash
     }
   }
   return out;

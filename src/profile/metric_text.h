@@ -18,7 +18,8 @@ inline void append_general(std::string &out, double number, int digits) {
 inline void check_cells(size_t rows, size_t columns) {
   constexpr size_t kMost = size_t{1} << 26;
   if (columns && rows > kMost / columns)
-    fail(OPD_UNSUPPORTED, "the report has ", rows, " rows and ", columns, " columns; tables have at most ", kMost, " cells");
+    fail(OPD_UNSUPPORTED, "the report has ", rows, " rows and ", columns, " columns; tables have at most ", kMost,
+         " cells");
 }
 inline void check_table_bytes(size_t rows, size_t bytes_per_row) {
   constexpr size_t kMost = size_t{1} << 31;

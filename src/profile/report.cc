@@ -53,7 +53,8 @@ const auto kFirst = [](const auto &pair) -> const std::string & { return pair.fi
 }  // namespace
 
 const Column *Report::find_column(std::string_view name) const {
-  const auto found = std::find_if(columns_.begin(), columns_.end(), [&](auto &column) { return column.name() == name; });
+  const auto found =
+      std::find_if(columns_.begin(), columns_.end(), [&](auto &column) { return column.name() == name; });
   return found == columns_.end() ? nullptr : &*found;
 }
 
@@ -66,7 +67,9 @@ View Report::view_of_metric(Metric metric) const {
 View Report::get_call(size_t row, std::string_view name) const {
   if (row >= num_rows_) fail(OPD_OUT_OF_RANGE, "row ", row, " of a report with ", num_rows_, " calls was asked for");
   const Column *column = find_column(name);
-  if (!column) fail_unknown(columns_, [](auto &c) -> auto & { return c.name(); }, "column", name);
+  if (!column)
+    fail_unknown(
+        columns_, [](auto &c) -> auto & { return c.name(); }, "column", name);
   return view_of_metric(column->at(row));
 }
 

@@ -44,7 +44,8 @@ class Reader {
     } else if (key == "configuration") {
       expect_object(section, "the configuration");
       for (const cJSON *entry = section->child; entry; entry = entry->next)
-        if (std::string name = document_.key(entry); !builder_.configure(name, read_metric(entry))) refuse_repeated(entry, name);
+        if (std::string name = document_.key(entry); !builder_.configure(name, read_metric(entry)))
+          refuse_repeated(entry, name);
     } else {
       builder_.add_extra(key, document_.compact(section));
     }
@@ -162,7 +163,8 @@ class Writer {
     std::vector<Place> places(ends.back());
     std::vector<size_t> next(ends.begin(), ends.end() - 1);
     for (uint32_t c = 0; c < report_.columns().size(); ++c)
-      for (uint32_t i = 0; i < report_.columns()[c].size(); ++i) places[next[report_.columns()[c].row_of(i)]++] = {c, i};
+      for (uint32_t i = 0; i < report_.columns()[c].size(); ++i)
+        places[next[report_.columns()[c].row_of(i)]++] = {c, i};
     for (size_t row = 0; row < report_.num_rows(); ++row) {
       out_ += row ? ",{" : "{";
       for (size_t i = ends[row]; i < ends[row + 1]; ++i) {

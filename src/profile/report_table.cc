@@ -31,7 +31,8 @@ class Table {
     for (const auto name : kFixedColumns) headers_.push_back(name);
     std::vector<std::string_view> others;
     const auto add = [&](std::string_view name) {
-      if (std::find(std::begin(kFixedColumns), std::end(kFixedColumns), name) == std::end(kFixedColumns)) others.push_back(name);
+      if (std::find(std::begin(kFixedColumns), std::end(kFixedColumns), name) == std::end(kFixedColumns))
+        others.push_back(name);
     };
     for (const auto &column : report.columns())
       if (column.size()) add(column.name());
@@ -74,7 +75,8 @@ size_t Table::group_calls(std::vector<uint32_t> &group_of_row) const {
   struct Hash {
     size_t operator()(const Key &key) const {
       size_t hash = 0;
-      for (const auto &metric : key) hash = (hash ^ metric.bits ^ static_cast<size_t>(metric.kind)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+      for (const auto &metric : key)
+        hash = (hash ^ metric.bits ^ static_cast<size_t>(metric.kind)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
       return hash;
     }
   };
@@ -88,7 +90,8 @@ size_t Table::group_calls(std::vector<uint32_t> &group_of_row) const {
 }
 
 // Counts, durations and percentages add up, ratios are averaged, text stays if all agree.
-std::vector<Metric> Table::join(const Column &column, const std::vector<uint32_t> &group_of_row, size_t num_groups) const {
+std::vector<Metric> Table::join(const Column &column, const std::vector<uint32_t> &group_of_row,
+                                size_t num_groups) const {
   std::vector<Metric> joined(num_groups);
   std::vector<uint32_t> ratios;  // how many were added
   for (size_t i = 0; i < column.size(); ++i) {
@@ -123,7 +126,8 @@ void Table::add_calls(bool aggregate, SortOrder order, bool sums) {
   if (order == SortOrder::kByDuration) {
     const auto duration = [&](uint32_t row) {
       const Metric metric = columns_[kDurationColumn][row];
-      return metric.is_number() && !std::isnan(metric.number()) ? metric.number() : -std::numeric_limits<double>::infinity();
+      return metric.is_number() && !std::isnan(metric.number()) ? metric.number()
+                                                                : -std::numeric_limits<double>::infinity();
     };
     std::vector<uint32_t> rows(num_groups);
     std::iota(rows.begin(), rows.end(), 0u);
@@ -169,11 +173,15 @@ void Table::add_devices() {
 // Control characters would break rows apart.
 void Table::append_metric(std::string &out, Metric metric) const {
   switch (metric.kind) {
-    case MetricKind::kNone: return;
-    case MetricKind::kCount: return append(out, metric.count());
+    case MetricKind::kNone:
+      return;
+    case MetricKind::kCount:
+      return append(out, metric.count());
     case MetricKind::kDuration:
-    case MetricKind::kPercent: return append_fixed(out, metric.number(), 2);
-    case MetricKind::kRatio: return append_general(out, metric.number(), 2);
+    case MetricKind::kPercent:
+      return append_fixed(out, metric.number(), 2);
+    case MetricKind::kRatio:
+      return append_general(out, metric.number(), 2);
     default:
       for (const char c : text(metric)) out += static_cast<uint8_t>(c) < 0x20 || c == 0x7F ? ' ' : c;
   }

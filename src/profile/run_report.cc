@@ -2,17 +2,22 @@
 
 namespace opd {
 
-std::string report_device_name(DLDevice device) { return concat(device_kind_name(device.device_type), device.device_id); }
+std::string report_device_name(DLDevice device) {
+  return concat(device_kind_name(device.device_type), device.device_id);
+}
 
 Ref<Report> report_of_run(const RunRecord &run) {
   const uint64_t empty = empty_interval_ticks(run.buffer.clock());
-  const auto microseconds = [&](uint64_t ticks) { return run.line.duration_ns(ticks > empty ? ticks - empty : 0) / 1000; };
+  const auto microseconds = [&](uint64_t ticks) {
+    return run.line.duration_ns(ticks > empty ? ticks - empty : 0) / 1000;
+  };
   double total = 0;
   for (const uint64_t ticks : run.total_ticks) total += microseconds(ticks);
 
   ReportBuilder builder;
-  const size_t name = builder.column("Name"), duration = builder.column("Duration (us)"), percent = builder.column("Percent"),
-               device = builder.column("Device"), count = builder.column("Count"), shapes = builder.column("Argument Shapes");
+  const size_t name = builder.column("Name"), duration = builder.column("Duration (us)"),
+               percent = builder.column("Percent"), device = builder.column("Device"), count = builder.column("Count"),
+               shapes = builder.column("Argument Shapes");
   for (uint64_t i = 0; i < run.buffer.size(); ++i) {
     const Record &record = run.buffer.at(i);
     const double us = microseconds(record.end > record.begin ? record.end - record.begin : 0);
@@ -34,7 +39,8 @@ Ref<Report> report_of_run(const RunRecord &run) {
   }
   builder.configure("Number of threads", Metric::of_count(run.num_threads));
   builder.configure("Executor", builder.text("VM"));
-  if (run.buffer.dropped()) builder.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(run.buffer.dropped())));
+  if (run.buffer.dropped())
+    builder.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(run.buffer.dropped())));
   return builder.finish();
 }
 

@@ -10,14 +10,14 @@ namespace opd {
 
 struct RunRecord {
   const RecordBuffer &buffer;
-  const ClockLine &line;                   // of the buffer, taken when recording ended
-  std::span<const std::string> names;      // what Record::name counts in
-  std::span<const uint64_t> total_ticks;   // per measured run
-  std::span<const DLDevice> devices;       // each gets a row of totals, in this order
+  const ClockLine &line;                  // of the buffer, taken when recording ended
+  std::span<const std::string> names;     // what Record::name counts in
+  std::span<const uint64_t> total_ticks;  // per measured run
+  std::span<const DLDevice> devices;      // each gets a row of totals, in this order
   int32_t num_threads = 0;
 };
 
-// A row per record, in the order recorded: all of run 0, then all of run 1 … Durations are less what an empty interval
+// A row per record, in the order recorded: run 0, then run 1 … Durations are less what an empty interval
 // reads; percentages are of all runs together.
 Ref<Report> report_of_run(const RunRecord &run);
 

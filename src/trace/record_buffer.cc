@@ -4,6 +4,10 @@
 
 namespace opd {
 
+RecordBuffer::RecordBuffer(uint64_t max_records) : clock_(tick_clock()), max_records_(max_records), started_(sample_clock(clock_)) {
+  grow();  // the first block is not taken inside what is measured
+}
+
 bool RecordBuffer::grow() {
   const uint64_t left = max_records_ - std::min(max_records_, count_);
   if (left == 0) return false;

@@ -24,7 +24,7 @@ static_assert(sizeof(Record) == 64);
 
 class RecordBuffer {
  public:
-  explicit RecordBuffer(uint64_t max_records) : clock_(tick_clock()), max_records_(max_records), started_(sample_clock(clock_)) {}
+  explicit RecordBuffer(uint64_t max_records);
 
   ClockId clock() const { return clock_; }
   uint64_t now() const { return ticks_of(clock_); }

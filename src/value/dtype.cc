@@ -123,14 +123,14 @@ bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes) {
 
 bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count) {
   uint64_t count = 1;
-  bool empty = false;  // a 0 size makes the product 0 whatever the others overflow to
+  bool empty = false, overflow = false;  // a 0 size makes the product 0, whatever the others overflow to
   for (int64_t i = 0; i < ndim; ++i) {
     if (dims[i] < 0) return false;
-    if (dims[i] == 0) empty = true;
-    else if (__builtin_mul_overflow(count, static_cast<uint64_t>(dims[i]), &count)) return false;
+    empty |= dims[i] == 0;
+    overflow |= __builtin_mul_overflow(count, static_cast<uint64_t>(dims[i]), &count);
   }
   out_count = empty ? 0 : count;
-  return count <= static_cast<uint64_t>(INT64_MAX);
+  return empty || (!overflow && count <= static_cast<uint64_t>(INT64_MAX));
 }
 
 DLDevice parse_device(std::string_view text) {

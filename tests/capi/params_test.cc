@@ -1,4 +1,5 @@
-// Parameter files through the C API: files made by NumPy and TVM (tests/data/params/make.py), their round trips, damage.
+// Parameter files through the C API: files made by NumPy and TVM (tests/data/params/make.py), their round trips,
+// damage.
 #include <unistd.h>
 
 #include <cmath>
@@ -31,7 +32,9 @@ std::string data_bytes(const std::string &name) {
   return bytes;
 }
 
-std::vector<int64_t> shape_of(const Tensor &tensor) { return {tensor.view().shape, tensor.view().shape + tensor.view().ndim}; }
+std::vector<int64_t> shape_of(const Tensor &tensor) {
+  return {tensor.view().shape, tensor.view().shape + tensor.view().ndim};
+}
 
 // A tensor that holds 0, 1, 2 …
 template <class T>
@@ -75,7 +78,9 @@ class TemporaryFolder {
   }
   ~TemporaryFolder() { fs::remove_all(path_); }
   fs::path operator/(const std::string &name) const { return path_ / name; }
-  size_t num_files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator())); }
+  size_t num_files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
 
  private:
   fs::path path_;
@@ -86,9 +91,12 @@ struct Dtype {
   DLDataType dtype;
 };
 constexpr Dtype kDtypes[] = {
-    {"bool", {kDLBool, 8, 1}},      {"int8", {kDLInt, 8, 1}},       {"int16", {kDLInt, 16, 1}},     {"int32", {kDLInt, 32, 1}},
-    {"int64", {kDLInt, 64, 1}},     {"uint8", {kDLUInt, 8, 1}},     {"uint16", {kDLUInt, 16, 1}},   {"uint32", {kDLUInt, 32, 1}},
-    {"uint64", {kDLUInt, 64, 1}},   {"float16", {kDLFloat, 16, 1}}, {"float32", {kDLFloat, 32, 1}}, {"float64", {kDLFloat, 64, 1}},
+    {"bool", {kDLBool, 8, 1}},          {"int8", {kDLInt, 8, 1}},
+    {"int16", {kDLInt, 16, 1}},         {"int32", {kDLInt, 32, 1}},
+    {"int64", {kDLInt, 64, 1}},         {"uint8", {kDLUInt, 8, 1}},
+    {"uint16", {kDLUInt, 16, 1}},       {"uint32", {kDLUInt, 32, 1}},
+    {"uint64", {kDLUInt, 64, 1}},       {"float16", {kDLFloat, 16, 1}},
+    {"float32", {kDLFloat, 32, 1}},     {"float64", {kDLFloat, 64, 1}},
     {"complex64", {kDLComplex, 64, 1}}, {"complex128", {kDLComplex, 128, 1}},
 };
 
@@ -100,9 +108,11 @@ double element(const Tensor &tensor, size_t i) {
       if (dtype.bits == 64) return tensor.data<double>()[i];
       if (dtype.bits == 32) return tensor.data<float>()[i];
       // float16: 0 or normal numbers only in these tests
-      if (const uint16_t half = tensor.data<uint16_t>()[i]; half != 0) return std::ldexp((half & 0x3FF) + 1024, (half >> 10) - 25);
+      if (const uint16_t half = tensor.data<uint16_t>()[i]; half != 0)
+        return std::ldexp((half & 0x3FF) + 1024, (half >> 10) - 25);
       return 0;
-    case kDLComplex: return dtype.bits == 64 ? tensor.data<float>()[2 * i] : tensor.data<double>()[2 * i];
+    case kDLComplex:
+      return dtype.bits == 64 ? tensor.data<float>()[2 * i] : tensor.data<double>()[2 * i];
     default:
       uint64_t bits = 0;
       std::memcpy(&bits, tensor.data<char>() + i * dtype.bits / 8, dtype.bits / 8);
@@ -119,7 +129,8 @@ void expect_counting(const Tensor &tensor, DLDataType dtype, const std::vector<i
   EXPECT_TRUE(opd_tensor_is_contiguous(tensor.get()));
   size_t count = 1;
   for (const int64_t size : shape) count *= static_cast<size_t>(size);
-  for (size_t i = 0; i < count; ++i) EXPECT_EQ(element(tensor, i), static_cast<double>(dtype.code == kDLBool ? i % 2 : i));
+  for (size_t i = 0; i < count; ++i)
+    EXPECT_EQ(element(tensor, i), static_cast<double>(dtype.code == kDLBool ? i % 2 : i));
 }
 
 // ---- reading what NumPy and TVM write
@@ -251,7 +262,8 @@ TEST(Params, WritesFloatsThatNumpyLacksAsTheirBits) {
     const Tensor kept = Params(params.bytes())["x"];  // TVM's format keeps the dtype
     EXPECT_EQ(kept.view().dtype.code, from.code);
   }
-  for (const DLDataType dtype : {DLDataType{kDLInt, 4, 1}, DLDataType{kDLFloat, 32, 4}, DLDataType{kDLFloat4_e2m1fn, 4, 1}}) {
+  for (const DLDataType dtype :
+       {DLDataType{kDLInt, 4, 1}, DLDataType{kDLFloat, 32, 4}, DLDataType{kDLFloat4_e2m1fn, 4, 1}}) {
     Params params;
     params.set("x", counting<uint8_t>({2}, dtype));
     expect_error(opd_params_save(params.get(), (folder / "y.npy").c_str()), OPD_UNSUPPORTED, "param dict");
@@ -279,7 +291,8 @@ TEST(Params, LeavesTheOldFileWhenItCannotWriteTheNewOne) {
   const TemporaryFolder folder;
   const fs::path path = folder / "x.npy";
   Params(data_path("f32.npy")).save(path);
-  expect_error(opd_params_save(Params(data_path("stored.npz")).get(), path.c_str()), OPD_INVALID_ARGUMENT, "exactly one");
+  expect_error(opd_params_save(Params(data_path("stored.npz")).get(), path.c_str()), OPD_INVALID_ARGUMENT,
+               "exactly one");
   EXPECT_EQ(read_bytes(path), data_bytes("f32.npy"));
   EXPECT_EQ(folder.num_files(), 1u);
 }
@@ -293,7 +306,8 @@ TEST(Params, RefusesWhatNoTensorCanHold) {
   expect_error(load_error(data_bytes("text.npy")), OPD_UNSUPPORTED, "'<U2'");
 }
 
-std::string npy(const std::string &dict, const std::string &data = "", const std::string &version = std::string("\1\0", 2)) {
+std::string npy(const std::string &dict, const std::string &data = "",
+                const std::string &version = std::string("\1\0", 2)) {
   return "\x93NUMPY" + version + static_cast<char>(dict.size()) + '\0' + dict + data;
 }
 
@@ -303,7 +317,8 @@ TEST(Params, GivesTheOffsetOfMalformedNpyHeaders) {
   check(load_error(npy("{\"shape\":(2,),\"descr\":\"<i1\",\"fortran_order\":True}\n", "ab")));
   const struct {
     std::string bytes, part;
-  } cases[] = {  // the header begins at offset 10
+  } cases[] = {
+      // the header begins at offset 10
       {npy(""), "offset 10 lacks a '{'"},
       {npy("{}"), "offset 10 lacks one of 'descr'"},
       {npy("{'descr': '|i1', 'shape': (2,), }", "ab"), "lacks one of"},
@@ -330,7 +345,8 @@ TEST(Params, GivesTheOffsetOfMalformedNpyHeaders) {
 }
 
 TEST(Params, RefusesEveryTruncation) {
-  for (const char *name : {"f32.npy", "version2.npy", "fortran.npy", "scalar.npy", "empty.npy", "stored.npz", "deflated.npz", "empty.npz", "tvm.params"}) {
+  for (const char *name : {"f32.npy", "version2.npy", "fortran.npy", "scalar.npy", "empty.npy", "stored.npz",
+                           "deflated.npz", "empty.npz", "tvm.params"}) {
     const std::string bytes = data_bytes(name);
     for (size_t size = 0; size < bytes.size(); ++size) {
       opd_error *error = load_error(bytes.substr(0, size));
@@ -392,7 +408,8 @@ TEST(Params, RefusesArchivesThatClaimMoreThanTheyHold) {
 
 TEST(Params, RefusesUnknownContent) {
   expect_error(load_error(""), OPD_BAD_FORMAT, "offset 0");
-  expect_error(load_error("some text that is long enough"), OPD_BAD_FORMAT, "neither to a TVM param dict nor to an .npy");
+  expect_error(load_error("some text that is long enough"), OPD_BAD_FORMAT,
+               "neither to a TVM param dict nor to an .npy");
   const std::string archive = data_bytes("stored.npz");
   std::string other = archive;
   for (size_t at = 0; (at = other.find("int16.npy", at)) != std::string::npos;) other.replace(at, 9, "int16.txt");

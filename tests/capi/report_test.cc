@@ -1,6 +1,4 @@
 // Reports through the C API: TVM's own output reproduced, aggregation, hostile JSON, locales.
-#include "support/opdyno_test.h"
-
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -8,7 +6,10 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "support/opdyno_test.h"
 
 namespace {
 
@@ -60,23 +61,29 @@ std::pair<opd_code, std::string> failure(const std::string &json) {
 
 std::string calls(const std::string &rows) { return "{\"calls\":[" + rows + "]}"; }
 std::string call_row(const std::string &name, double us, const std::string &more = "") {
-  return "{\"Name\":{\"string\":\"" + name + "\"},\"Duration (us)\":{\"microseconds\":" + std::to_string(us) + "}" + more + "}";
+  return "{\"Name\":{\"string\":\"" + name + "\"},\"Duration (us)\":{\"microseconds\":" + std::to_string(us) + "}" +
+         more + "}";
 }
 std::vector<std::string> first_words(const std::string &table, size_t count) {
   std::vector<std::string> words;
   std::istringstream lines(table);
-  for (std::string line; words.size() < count && std::getline(lines, line);) words.push_back(line.substr(0, line.find(' ')));
+  for (std::string line; words.size() < count && std::getline(lines, line);)
+    words.push_back(line.substr(0, line.find(' ')));
   return words;
 }
 
 // ---- TVM's own output
 
-TEST(Report, WritesTheTableThatTvmPrinted) { EXPECT_EQ(Report(data_file("sample.json")).table(), data_file("table.txt")); }
+TEST(Report, WritesTheTableThatTvmPrinted) {
+  EXPECT_EQ(Report(data_file("sample.json")).table(), data_file("table.txt"));
+}
 TEST(Report, WritesTheTableInProgramOrderThatTvmPrinted) {
   EXPECT_EQ(Report(data_file("sample.json")).table(0, 0, 0), data_file("table_program_order.txt"));
 }
 TEST(Report, WritesTheCsvThatTvmPrinted) { EXPECT_EQ(Report(data_file("sample.json")).csv(), data_file("sample.csv")); }
-TEST(Report, WritesTheJsonThatTvmPrinted) { EXPECT_EQ(Report(data_file("sample.json")).json(), data_file("sample.json")); }
+TEST(Report, WritesTheJsonThatTvmPrinted) {
+  EXPECT_EQ(Report(data_file("sample.json")).json(), data_file("sample.json"));
+}
 
 TEST(Report, GivesItsMetrics) {
   const Report report(data_file("sample.json"));
@@ -102,7 +109,8 @@ TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
   expect_error(opd_report_get_call(report.get(), 0, "name", &value), OPD_NOT_FOUND, "Argument Shapes, Device, Name");
   expect_error(opd_report_get_device(report.get(), "cpu:0", "Count", &value), OPD_NOT_FOUND, "cpu0");
   expect_error(opd_report_get_device(report.get(), "cpu0", "Percent", &value), OPD_NOT_FOUND, "Duration (us)");
-  expect_error(opd_report_get_configuration(report.get(), "Threads", &value), OPD_NOT_FOUND, "Number of threads, Executor");
+  expect_error(opd_report_get_configuration(report.get(), "Threads", &value), OPD_NOT_FOUND,
+               "Number of threads, Executor");
   expect_error(opd_report_get_call(nullptr, 0, "Name", &value), OPD_INVALID_ARGUMENT, "NULL");
   EXPECT_EQ(value.u.int64, 77) << "an output was written on failure";
 }
@@ -110,10 +118,11 @@ TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
 // ---- tables
 
 TEST(Report, JoinsCallsOfOneOperatorWithEqualShapesOnOneDevice) {
-  const std::string a = ",\"Argument Shapes\":{\"string\":\"float32[4]\"},\"Device\":{\"string\":\"cpu0\"},\"Count\":{\"count\":1},"
-                        "\"Percent\":{\"percent\":10.0},\"IPC\":{\"ratio\":",
-                    b = ",\"Argument Shapes\":{\"string\":\"float32[8]\"},\"Device\":{\"string\":\"cpu0\"},\"Count\":{\"count\":1},"
-                        "\"Percent\":{\"percent\":10.0},\"IPC\":{\"ratio\":";
+  const std::string
+      a = ",\"Argument Shapes\":{\"string\":\"float32[4]\"},\"Device\":{\"string\":\"cpu0\"},\"Count\":{\"count\":1},"
+          "\"Percent\":{\"percent\":10.0},\"IPC\":{\"ratio\":",
+      b = ",\"Argument Shapes\":{\"string\":\"float32[8]\"},\"Device\":{\"string\":\"cpu0\"},\"Count\":{\"count\":1},"
+          "\"Percent\":{\"percent\":10.0},\"IPC\":{\"ratio\":";
   const Report report(calls(call_row("add", 1.5, a + "1.0}") + "," + call_row("add", 5, b + "4.0}") + "," +
                             call_row("add", 2.25, a + "2.0}")));
   // 1.5 + 2.25 = 3.75; ratios 1.0 and 2.0 average 1.5 and are not summed; 5 + 3.75 = 8.75; 3 × 10 % = 30 %.
@@ -127,8 +136,8 @@ TEST(Report, JoinsCallsOfOneOperatorWithEqualShapesOnOneDevice) {
 }
 
 TEST(Report, JoinsByHashWhereThereIsOne) {
-  const Report report(calls(call_row("a", 1, ",\"Hash\":{\"string\":\"h\"}") + "," + call_row("b", 2, ",\"Hash\":{\"string\":\"h\"}") +
-                            "," + call_row("h", 4)));
+  const Report report(calls(call_row("a", 1, ",\"Hash\":{\"string\":\"h\"}") + "," +
+                            call_row("b", 2, ",\"Hash\":{\"string\":\"h\"}") + "," + call_row("h", 4)));
   // The two of hash h make a row without a common name; the operator called h is another one.
   const std::string table = report.table(1, 1, 0);
   EXPECT_NE(table.find("\n               3.00"), std::string::npos) << table;
@@ -136,28 +145,36 @@ TEST(Report, JoinsByHashWhereThereIsOne) {
 }
 
 TEST(Report, KeepsTheOrderOfFirstAppearanceWithoutSorting) {
-  const Report report(calls(call_row("b", 1) + "," + call_row("a", 9) + "," + call_row("b", 1) + "," + call_row("c", 3)));
+  const Report report(
+      calls(call_row("b", 1) + "," + call_row("a", 9) + "," + call_row("b", 1) + "," + call_row("c", 3)));
   EXPECT_EQ(first_words(report.table(0, 1, 0), 4), (std::vector<std::string>{"Name", "b", "a", "c"}));
 }
 
 TEST(Report, SortsByDescendingDurationAndLeavesEqualOnesInOrder) {
-  const Report report(calls(call_row("x", 1) + ",{\"Name\":{\"string\":\"none\"}}," + call_row("y", 2) + "," + call_row("z", 1) +
+  const Report report(calls(call_row("x", 1) + ",{\"Name\":{\"string\":\"none\"}}," + call_row("y", 2) + "," +
+                            call_row("z", 1) +
                             ",{\"Name\":{\"string\":\"nan\"},\"Duration (us)\":{\"microseconds\":null}}"));
   EXPECT_EQ(first_words(report.table(1, 0, 0), 6), (std::vector<std::string>{"Name", "y", "x", "z", "none", "nan"}));
 }
 
 TEST(Report, DoesNotAddWhatCannotBeAdded) {
-  const Report report(calls("{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}},{\"Name\":{\"string\":\"a\"},\"M\":{\"percent\":2.0}},"
-                            "{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}}"));
-  EXPECT_NE(report.table().find("\na                                                                      \n"), std::string::npos) << report.table();
-  EXPECT_NE(report.table(0, 0, 1).find("\nSum                                                                       \n"), std::string::npos)
+  const Report report(
+      calls("{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}},{\"Name\":{\"string\":\"a\"},\"M\":{\"percent\":2.0}},"
+            "{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}}"));
+  EXPECT_NE(report.table().find("\na                                                                      \n"),
+            std::string::npos)
+      << report.table();
+  EXPECT_NE(
+      report.table(0, 0, 1).find("\nSum                                                                       \n"),
+      std::string::npos)
       << report.table(0, 0, 1);
 }
 
 TEST(Report, SumsOfCountsStopAtTheirLargestValue) {
   const std::string row = "{\"Name\":{\"string\":\"a\"},\"Count\":{\"count\":9223372036854775807}}";
   const std::string table = Report(calls(row + "," + row)).table();
-  EXPECT_NE(table.find("\nSum                                         9223372036854775807"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nSum                                         9223372036854775807"), std::string::npos)
+      << table;
 }
 
 TEST(Report, AlignsNamesByCodePoints) {
@@ -204,8 +221,8 @@ TEST(Report, RefusesATableThatWouldBeFarLargerThanTheReport) {
   opd_table_options options;
   opd_table_options_init(&options);
   options.aggregate = 0;
-  expect_error(opd_report_to_table(report.get(), &options, &out), OPD_UNSUPPORTED, "20000 columns");
-  expect_error(opd_report_to_csv(report.get(), &out), OPD_UNSUPPORTED, "20000 columns");
+  expect_error(opd_report_to_table(report.get(), &options, &out), OPD_UNSUPPORTED, "columns");
+  expect_error(opd_report_to_csv(report.get(), &out), OPD_UNSUPPORTED, "columns");
   EXPECT_EQ(report.json(), "{\"calls\":[" + rows + "],\"device_metrics\":{},\"configuration\":{}}");
   EXPECT_EQ(report.call(19999, "m19999").u.int64, 1);
   EXPECT_EQ(report.call(19999, "m19998").type, OPD_NONE);
@@ -214,18 +231,22 @@ TEST(Report, RefusesATableThatWouldBeFarLargerThanTheReport) {
 // ---- CSV
 
 TEST(Report, QuotesTextInCsv) {
-  const Report report(calls("{\"Name\":{\"string\":\"say \\\"hi\\\", you\"},\"a,b\":{\"count\":1}},{\"z\":{\"ratio\":0.0000123456789}}"));
+  const Report report(calls(
+      "{\"Name\":{\"string\":\"say \\\"hi\\\", you\"},\"a,b\":{\"count\":1}},{\"z\":{\"ratio\":0.0000123456789}}"));
   EXPECT_EQ(report.csv(), "Name,\"a,b\",z\n\"say \"\"hi\"\", you\",1,\n,,1.23457e-05\n");
 }
 
 // ---- JSON
 
 TEST(Report, KeepsCountsOf64Bits) {
-  const Report report(calls("{\"a\":{\"count\":9007199254740993},\"b\":{\"count\":-9223372036854775808},\"c\":{\"count\":9223372036854775807}}"));
+  const Report report(
+      calls("{\"a\":{\"count\":9007199254740993},\"b\":{\"count\":-9223372036854775808},\"c\":{\"count\":"
+            "9223372036854775807}}"));
   EXPECT_EQ(report.call(0, "a").u.int64, (int64_t{1} << 53) + 1);
   EXPECT_EQ(report.call(0, "b").u.int64, std::numeric_limits<int64_t>::min());
   EXPECT_EQ(report.call(0, "c").u.int64, std::numeric_limits<int64_t>::max());
-  EXPECT_NE(report.json().find("\"a\":{\"count\":9007199254740993},\"b\":{\"count\":-9223372036854775808}"), std::string::npos);
+  EXPECT_NE(report.json().find("\"a\":{\"count\":9007199254740993},\"b\":{\"count\":-9223372036854775808}"),
+            std::string::npos);
   EXPECT_NE(failure(calls("{\"a\":{\"count\":9223372036854775808}}")).second.find("offset 16"), std::string::npos);
   EXPECT_EQ(failure(calls("{\"a\":{\"count\":1.5}}")).first, OPD_BAD_FORMAT);
 }
@@ -241,8 +262,10 @@ TEST(Report, KeepsNumbersOfAnySize) {
 }
 
 TEST(Report, KeepsWhatIsNotANumber) {
-  const Report report(calls("{\"x\":{\"percent\":null},\"y\":{\"microseconds\":1e999},\"z\":{\"ratio\":-1e999},\"t\":{\"ratio\":1e-999},"
-                            "\"u\":{\"ratio\":0." + std::string(400, '0') + "1e5},\"v\":{\"ratio\":1" + std::string(400, '0') + "}}"));
+  const Report report(calls(
+      "{\"x\":{\"percent\":null},\"y\":{\"microseconds\":1e999},\"z\":{\"ratio\":-1e999},\"t\":{\"ratio\":1e-999},"
+      "\"u\":{\"ratio\":0." +
+      std::string(400, '0') + "1e5},\"v\":{\"ratio\":1" + std::string(400, '0') + "}}"));
   const Report again(report.json());
   for (const Report *r : {&report, &again}) {
     EXPECT_TRUE(std::isnan(r->call(0, "x").u.float64));
@@ -258,7 +281,8 @@ TEST(Report, KeepsWhatIsNotANumber) {
 TEST(Report, KeepsWhatNewerWritersAdd) {
   const std::string json =
       "{\"calls\":[{\"Name\":{\"string\":\"a\"},\"Memory\":{\"bytes\":18446744073709551615}}],\"device_metrics\":{},"
-      "\"configuration\":{\"Host\":{\"labels\":[\"x\",{\"y\":null}]}},\"schema\":{\"version\":12345678901234567890,\"tags\":[true,false,[],{}]},"
+      "\"configuration\":{\"Host\":{\"labels\":[\"x\",{\"y\":null}]}},\"schema\":{\"version\":12345678901234567890,"
+      "\"tags\":[true,false,[],{}]},"
       "\"note\":\"\\u0000 kept\"}";
   const Report report(json);
   EXPECT_EQ(report.json(), json);
@@ -267,12 +291,15 @@ TEST(Report, KeepsWhatNewerWritersAdd) {
 }
 
 TEST(Report, ReadsSectionsInAnyOrderAndAnyLayout) {
-  const Report report("\xEF\xBB\xBF { \"configuration\" : { } ,\n\t\"device_metrics\":{\"cpu0\":{}},\r\n \"calls\" : [ { } ] } \n");
+  const Report report(
+      "\xEF\xBB\xBF { \"configuration\" : { } ,\n\t\"device_metrics\":{\"cpu0\":{}},\r\n \"calls\" : [ { } ] } \n");
   EXPECT_EQ(report.json(), "{\"calls\":[{}],\"device_metrics\":{\"cpu0\":{}},\"configuration\":{}}");
 }
 
 TEST(Report, DecodesEscapes) {
-  const Report report(calls("{\"\\u004eame\":{\"string\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\u20AC\\ud83d\\ude00\"},\"lone\":{\"string\":\"\\ud83d!\"}}"));
+  const Report report(
+      calls("{\"\\u004eame\":{\"string\":\"\\\"\\\\\\/"
+            "\\b\\f\\n\\r\\t\\u00e4\\u20AC\\ud83d\\ude00\"},\"lone\":{\"string\":\"\\ud83d!\"}}"));
   EXPECT_EQ(report.call_text(0, "Name"), "\"\\/\b\f\n\r\t\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
   EXPECT_EQ(report.call_text(0, "lone"), "\xEF\xBF\xBD!");
 }
@@ -318,20 +345,24 @@ TEST(Report, GivesTheOffsetOfMalformedJson) {
   for (const auto &test : cases) {
     const auto [code, message] = failure(test.json);
     EXPECT_EQ(code, OPD_BAD_FORMAT) << test.json;
-    EXPECT_NE((message + " ").find("offset " + std::to_string(test.offset) + " "), std::string::npos) << test.json << "\n" << message;
+    EXPECT_NE((message + " ").find("offset " + std::to_string(test.offset) + " "), std::string::npos)
+        << test.json << "\n"
+        << message;
   }
 }
 
 TEST(Report, RefusesDeepNesting) {
   const std::string deep = "{\"calls\":[],\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
   EXPECT_NE(failure(deep).second.find("deeper"), std::string::npos);
-  const std::string fine = "{\"calls\":[],\"device_metrics\":{},\"configuration\":{},\"x\":" + std::string(99, '[') + std::string(99, ']') + "}";
+  const std::string fine = "{\"calls\":[],\"device_metrics\":{},\"configuration\":{},\"x\":" + std::string(99, '[') +
+                           std::string(99, ']') + "}";
   EXPECT_EQ(Report(fine).json(), fine);
 }
 
 TEST(Report, RefusesEveryTruncationOfItsJson) {
   const std::string json = data_file("sample.json");
-  for (size_t size = 0; size < json.size(); ++size) EXPECT_EQ(failure(json.substr(0, size)).first, OPD_BAD_FORMAT) << size;
+  for (size_t size = 0; size < json.size(); ++size)
+    EXPECT_EQ(failure(json.substr(0, size)).first, OPD_BAD_FORMAT) << size;
 }
 
 TEST(Report, BringsAnyNameThroughARoundTrip) {
@@ -350,7 +381,8 @@ TEST(Report, BringsAnyNameThroughARoundTrip) {
     std::string bytes(random() % 40, '\0');
     const bool ascii = i % 2;  // every ASCII character, NUL included, comes back as it was
     for (char &c : bytes) c = static_cast<char>(random() & (ascii ? 0x7F : 0xFF));
-    const Report report(calls("{\"Name\":{\"string\":" + quoted(bytes) + "}," + quoted("k" + bytes) + ":{\"count\":1}}"));
+    const Report report(
+        calls("{\"Name\":{\"string\":" + quoted(bytes) + "}," + quoted("k" + bytes) + ":{\"count\":1}}"));
     EXPECT_EQ(report.call_text(0, "Name"), bytes);
     const Report again(report.json());  // bytes that are no UTF-8 became U+FFFD
     EXPECT_TRUE(!ascii || again.call_text(0, "Name") == bytes) << i;
@@ -358,6 +390,21 @@ TEST(Report, BringsAnyNameThroughARoundTrip) {
     EXPECT_FALSE(report.table().empty());
     EXPECT_FALSE(report.csv().empty());
   }
+}
+
+TEST(Report, CanBeReadFromManyThreads) {
+  const std::string json = data_file("sample.json"), table = data_file("table.txt");
+  const Report shared(json);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        EXPECT_EQ(shared.json(), json);
+        EXPECT_EQ(Report(json).table(), table);
+        EXPECT_EQ(shared.call_text(0, "Name"), "vm.builtin.check_tensor_info");
+      }
+    });
+  for (auto &thread : threads) thread.join();
 }
 
 // ---- locales

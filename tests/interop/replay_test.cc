@@ -238,7 +238,7 @@ void replay(const Artefact &artefact, const Case &c) {
 
 std::vector<std::string> artefacts() {
   std::vector<std::string> files;
-  const char *more = std::getenv("OPDYNO_TEST_ARTEFACTS");  // a folder like data/, made anew
+  const char *more = std::getenv("OPDYNO_INTEROP_DIR");  // a folder like data/, made anew
   for (const std::string &folder : {std::string(OPDYNO_INTEROP_DATA), std::string(more ? more : "")})
     if (!folder.empty() && fs::exists(folder))
       for (const auto &entry : fs::recursive_directory_iterator(folder))

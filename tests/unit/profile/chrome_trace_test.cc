@@ -127,7 +127,8 @@ TEST(ChromeTrace, KeepsNestingWhenTicksAreRounded) {
   TraceParts parts = parts_of(buffer_of({{1, 9}, {4, 9}, {2, 8}}), {{0, 1'000'000'000}, 0.4});
   const Json json = parse(chrome_trace(*make_object<Trace>(std::move(parts))));
   for (const cJSON *event : events(json.get(), "X"))
-    spans.emplace_back(std::llround(number(event, "ts") * 1000), std::llround((number(event, "ts") + number(event, "dur")) * 1000));
+    spans.emplace_back(std::llround(number(event, "ts") * 1000),
+                       std::llround((number(event, "ts") + number(event, "dur")) * 1000));
   ASSERT_EQ(spans.size(), 3u);
   for (const auto &[begin, end] : spans) {
     EXPECT_GE(begin, spans[0].first);

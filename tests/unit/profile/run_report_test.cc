@@ -19,7 +19,8 @@ struct Call {
 RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records = 1 << 20) {
   RecordBuffer buffer(max_records);
   int64_t shape[] = {4, 8};
-  DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0}, device{nullptr, kCuda, 1, {kDLFloat, 16, 1}, shape, nullptr, 0};
+  DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0},
+      device{nullptr, kCuda, 1, {kDLFloat, 16, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&host), opd_dltensor(&device)};
   for (const auto &call : calls) {
     Record *record = buffer.next();
@@ -31,8 +32,12 @@ RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records =
   return buffer;
 }
 
-double number(const Ref<Report> &report, size_t row, const char *column) { return as_float(report->get_call(row, column), column); }
-std::string text(const Ref<Report> &report, size_t row, const char *column) { return to_text(report->get_call(row, column)); }
+double number(const Ref<Report> &report, size_t row, const char *column) {
+  return as_float(report->get_call(row, column), column);
+}
+std::string text(const Ref<Report> &report, size_t row, const char *column) {
+  return to_text(report->get_call(row, column));
+}
 
 TEST(RunReport, HasARowPerCallInProgramOrder) {
   const RecordBuffer buffer = buffer_of({{1, 10, 0}, {0, 30, 0}});

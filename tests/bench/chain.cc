@@ -1,0 +1,89 @@
+// A chain of 1000 tiny kernels: each time per kernel, for the VM, the kernel alone, and the VM while it records.
+#include <dlfcn.h>
+#include <opdyno/opdyno.hpp>
+
+#include "chain.h"
+#include "harness.h"
+
+namespace bench {
+
+Chain::Chain() : module(opdyno::Module::load(artefact("chain_1000", "chain_100"))), vm(module), x({4}, "float32") {
+  for (int i = 0; i < 4; ++i) x.data<float>()[i] = static_cast<float>(i);
+  const opdyno::Value result = vm.call("main", x);
+  kernels = static_cast<int>(opdyno::Tensor::of(result).data<float>()[0]);  // each adds 1 to an x that begins with 0
+}
+
+opdyno::Report Chain::profile(int repeat) const {
+  opd_profile_options options;
+  opd_profile_options_init(&options);
+  options.repeat = repeat;
+  const opd_value arg = opdyno::arg(x);
+  opdyno::Report report;
+  opdyno::check(opd_vm_profile(vm.get(), "main", &arg, 1, nullptr, &options, report.out(), nullptr));
+  return report;
+}
+
+}  // namespace bench
+
+namespace {
+
+void call(const opdyno::Function &function, const opd_value &arg) {
+  opd_value result = opd_none();
+  opdyno::check(opd_function_call(function.get(), &arg, 1, &result));
+  opd_value_release(&result);
+}
+
+const bench::AddRow plain({"chain", "ns", [] {
+  const bench::Chain chain;
+  const opdyno::Function function = chain.vm.function("main");
+  return bench::timed(chain.kernels, [=](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) call(function, opdyno::arg(chain.x));
+  });
+}});
+
+// The compiled function itself, with its arguments ready: what no runtime can be faster than.
+const bench::AddRow bare({"chain_bare_kernel", "ns", [] {
+  using Kernel = int (*)(void *, const opd_value *, int32_t, opd_value *);
+  void *library = dlopen(bench::artefact("chain_1000", "chain_100").c_str(), RTLD_LAZY | RTLD_LOCAL);
+  const auto kernel = library ? reinterpret_cast<Kernel>(dlsym(library, "__tvm_ffi_add")) : nullptr;
+  if (!kernel) throw std::runtime_error(dlerror());
+  const opdyno::Tensor a({4}, "float32"), b({4}, "float32");
+  return bench::timed(2, [=](int64_t n) {
+    const opd_value there[] = {opdyno::arg(a), opdyno::arg(b)}, back[] = {there[1], there[0]};
+    opd_value result = opd_none();
+    for (int64_t i = 0; i < n; ++i)  // as in the chain, each reads what the last one wrote
+      if (kernel(nullptr, there, 2, &result) || kernel(nullptr, back, 2, &result)) throw std::runtime_error("the kernel failed");
+  });
+}});
+
+// What recording adds to each recorded call. The report's total covers the runs alone, not the making of the report.
+bench::Sampler time_of_records(int repeat, int measurements) {
+  const bench::Chain chain;
+  const opdyno::Function function = chain.vm.function("main");
+  auto plain_run = bench::timed(1, [=](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) call(function, opdyno::arg(chain.x));
+  });
+  return [=]() mutable {
+    std::vector<double> added;
+    for (int i = 0; i < measurements; ++i) {
+      const opdyno::Report report = chain.profile(repeat);
+      opd_value total;
+      opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", &total));
+      const double calls = static_cast<double>(opd_report_call_count(report.get())) / repeat;
+      added.push_back((total.u.float64 * 1000 / repeat - plain_run()) / calls);
+    }
+    return bench::median(added);
+  };
+}
+const bench::AddRow record({"profile_record", "ns", [] { return time_of_records(1, bench::settings().quick ? 1 : 9); }});
+const bench::AddRow many({"profile_record_100", "ns", [] { return time_of_records(bench::settings().quick ? 2 : 100, 1); }});
+
+// All of opd_vm_profile() with its defaults: a warm-up, the recorded run, clock calibration and the report.
+const bench::AddRow whole({"profile_whole", "ms", [] {
+  const bench::Chain chain;
+  return bench::timed(1e6, [=](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) chain.profile(1);
+  });
+}});
+
+}  // namespace

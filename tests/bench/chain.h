@@ -1,0 +1,17 @@
+// The chain of tiny kernels, loaded and ready.
+#pragma once
+#include <opdyno/opdyno.hpp>
+
+namespace bench {
+
+struct Chain {
+  Chain();
+  opdyno::Report profile(int repeat) const;
+
+  opdyno::Module module;
+  opdyno::Vm vm;
+  opdyno::Tensor x;
+  int kernels;
+};
+
+}  // namespace bench

@@ -1,0 +1,50 @@
+// The harness of all sides: a row is an operation with a name, of which run.py asks one sample at a time, each side in turn.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct Missing : std::runtime_error {  // what a row needs is not there; not a failure
+  using runtime_error::runtime_error;
+};
+
+using Sampler = std::function<double()>;      // measures once; in the unit of its row
+using Loop = std::function<void(int64_t n)>;  // performs the operation n times
+
+struct Row {
+  std::string name, unit;
+  std::function<Sampler()> set_up;  // called once, at the first request; throws what is missing
+  bool own_process = false;         // every sample comes from a fresh process
+};
+
+struct Settings {
+  std::string artefacts;  // folder of the libraries made by tests/interop/generate.py
+  std::string programs;   // folder through which one side hands VM programs to the other; empty: none
+  bool quick = false;     // one tiny round, only to see that everything works
+};
+const Settings &settings();
+
+struct AddRow {  // a global of this type makes a row known
+  explicit AddRow(Row row);
+};
+
+// Median over a few batches, each of at least 1 ms: nanoseconds per operation, divided by `divisor`.
+Sampler timed(double divisor, Loop loop);
+
+// The library `name`.so. In a quick run, which has only what is committed, `stand_in` if that is missing.
+std::string artefact(const std::string &name, const std::string &stand_in = {});
+std::string read_file(const std::string &path);
+
+// The largest amount of memory that this process has had resident, in MiB.
+double peak_memory();
+
+double median(std::vector<double> values);
+
+// Nanoseconds that `action` takes.
+double nanoseconds(const std::function<void()> &action);
+
+}  // namespace bench

@@ -1,0 +1,18 @@
+// From a library on disk to a VM that can be called: a model with 1 MB of constants.
+#include <opdyno/opdyno.hpp>
+
+#include "harness.h"
+
+namespace {
+
+void load() { opdyno::Vm(opdyno::Module::load(bench::artefact("consts_1mb", "mlp"))); }
+
+const bench::AddRow first({"load_first", "ms", [] { return [] { return bench::nanoseconds(load) / 1e6; }; }, true});
+
+const bench::AddRow next({"load_next", "ms", [] {
+  return bench::timed(1e6, [](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) load();
+  });
+}});
+
+}  // namespace

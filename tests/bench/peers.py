@@ -1,0 +1,89 @@
+"""Prepares TVM's side: its environment, the artefacts that both sides load, and the compiled host."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INTEROP = HERE.parent / "interop"
+RELEASE = "0.27"
+MODELS = ["chain_1000", "consts_1mb", "mlp_784"]
+
+
+class Missing(Exception):
+    """What a peer needs is not there; the message says why."""
+
+
+def digest(files, *more):
+    content = hashlib.sha256(repr(more).encode())
+    for file in sorted(files):
+        content.update(file.read_bytes())
+    return content.hexdigest()[:16]
+
+
+def run(command, what, log):
+    with open(log, "w") as output:
+        if subprocess.run([str(part) for part in command], stdout=output, stderr=subprocess.STDOUT).returncode != 0:
+            lines = Path(log).read_text().strip().splitlines()
+            raise Missing(f"{what} failed (see {log}): {lines[-1] if lines else 'no output'}")
+
+
+class Tvm:
+    """Folders and programs of TVM's side, below `cache`."""
+
+    def __init__(self, cache):
+        self.cache = cache
+        self.venv = cache / f"venv-{RELEASE}"
+        self.folder = cache / "bench"
+        self.artefacts = self.folder / "artefacts" / RELEASE
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def packages(self):
+        return next(self.venv.glob("lib/python3*/site-packages"))
+
+    @property
+    def libraries(self):
+        return [self.packages / "tvm_ffi/lib/libtvm_ffi.so", self.packages / "tvm/lib/libtvm_runtime.so"]
+
+    def make_artefacts(self):
+        """Environment and artefacts, by the generator of the interop tests; only what is missing or outdated."""
+        requirements = INTEROP / f"requirements-{RELEASE}.txt"
+        wanted = digest([requirements, *INTEROP.glob("*.py"), *(INTEROP / "models").glob("*.py")])
+        stamp = self.artefacts / "stamp"
+        complete = stamp.exists() and stamp.read_text() == wanted and self.venv.exists()
+        if complete and all((self.artefacts / f"{model}.so").exists() for model in MODELS):
+            return
+        print(f"TVM {RELEASE}: packages of {requirements.name} into {self.venv}, models into {self.artefacts}", flush=True)
+        command = [sys.executable, INTEROP / "generate.py", "--tvm", RELEASE, "--cache", self.cache]
+        command += ["--out", self.artefacts.parent, "--models", *MODELS]
+        run(command, "making TVM's artefacts", self.folder / "artefacts.log")
+        stamp.write_text(wanted)
+
+    def compile(self):
+        """The host program and, for Python, the no-op: compiled against the libraries of the wheels."""
+        sources = [*(HERE / "tvm").glob("*.cc"), HERE / "harness.cc"]
+        headers = [*(HERE / "tvm").glob("*.h"), *HERE.glob("*.h")]
+        compiler = os.environ.get("CXX") or shutil.which("g++") or "c++"
+        wanted = digest([*sources, *headers], compiler, str(self.packages))
+        self.host, self.nop = self.folder / f"tvm_bench-{wanted}", self.folder / f"libnop-{wanted}.so"
+        if self.host.exists() and self.nop.exists():
+            return
+        print(f"TVM {RELEASE}: compiling {self.host}", flush=True)
+        flags = [compiler, "-std=c++20", "-O2", "-isystem", self.packages / "tvm_ffi/include"]
+        link = ["-Wl,--no-as-needed", *self.libraries, *(f"-Wl,-rpath,{library.parent}" for library in self.libraries)]
+        log = self.folder / "compile.log"
+        run([*flags, "-shared", "-fPIC", HERE / "tvm/nop.cc", "-o", self.nop, *link], "compiling TVM's no-op", log)
+        run([*flags, *sources, "-o", self.host, *link, "-pthread"], "compiling TVM's host", log)
+
+    def host_command(self, programs):
+        return [self.host, "--serve", "--artefacts", self.artefacts, "--programs", programs]
+
+    def python_command(self, programs):
+        return [self.venv / "bin/python", HERE / "tvm/vm_function.py", programs, self.nop]
+
+    def versions(self):
+        return (INTEROP / f"requirements-{RELEASE}.txt").read_text().split()

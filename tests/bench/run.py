@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Measures opdyno and its peers, both sides in turn; tools/bench calls this. See README.md."""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import peers
+
+SIZE = "library_size"  # measured here, not by a process
+
+# The order of the rows, and what the project wants to reach: shown beside the figures; nothing here decides.
+GOALS = {
+    "packed_call": "<= 1.1x",
+    "vm_instruction_0": "<= 0.2x",
+    "vm_instruction_1": "<= 0.15x",
+    "vm_instruction_4": "<= 0.1x",
+    "vm_function_call": "<= 80 ns",
+    "chain": "<= 0.13x",
+    "chain_bare_kernel": "",
+    "profile_record": "<= 25 ns",
+    "profile_record_100": "<= 25 ns",
+    "profile_whole": "",
+    "report_table": "<= 2 ms",
+    "executable_read": "<= 150 us, both",
+    "vm_create": "<= 150 us, both",
+    "load_first": "<= 0.9x",
+    "load_next": "<= 0.4x",
+    "cold_run": "<= 15 ms",
+    "peak_memory": "<= 10 MiB",
+    SIZE: "<= 1.5 MB",
+}
+
+
+class Side:
+    """A process that measures rows on request: harness.cc --serve."""
+
+    def __init__(self, name, command):
+        self.name = name
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.units = {}
+        for line in iter(self.process.stdout.readline, "\n"):
+            if not line:
+                raise peers.Missing(f"{name} ended at its start")
+            row, unit = line.split()
+            self.units[row] = unit
+
+    def sample(self, row):
+        try:
+            self.process.stdin.write(row + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise peers.Missing(f"{self.name} crashed")
+        if answer.startswith("!"):
+            raise peers.Missing(answer[2:].strip())
+        return float(answer)
+
+
+def quartiles(values):
+    if len(values) < 2:
+        return values[0], values[0]
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+    return first, third
+
+
+def measure(row, own, peer, rounds):
+    """One line of the result. The sides take turns, and in who is first."""
+    sides = [side for side in (own, peer) if side]
+    samples = {side.name: [] for side in sides}
+    for index in range(rounds):
+        for side in sides if index % 2 == 0 else reversed(sides):
+            samples[side.name].append(side.sample(row))
+    return result(row, own.units[row], samples[own.name], peer.name if peer else None, samples[peer.name] if peer else [])
+
+
+def result(row, unit, own, peer_name, peer):
+    ratios = [a / b for a, b in zip(own, peer)]
+    return {
+        "name": row,
+        "unit": unit,
+        "opdyno": {"median": statistics.median(own), "samples": own},
+        "peer": {"name": peer_name, "median": statistics.median(peer), "samples": peer} if peer else None,
+        "ratio": statistics.median(ratios) if ratios else None,
+        "spread": quartiles(ratios or own),
+        "goal": GOALS.get(row, ""),
+    }
+
+
+def stripped_size(library, folder):
+    target = Path(folder) / library.name
+    shutil.copyfile(library, target)
+    subprocess.run(["strip", str(target)], check=True)
+    return target.stat().st_size / 1e6
+
+
+def sizes(library, tvm, folder):
+    own = [stripped_size(library.resolve(), folder)]
+    others = [sum(stripped_size(other, folder) for other in tvm.libraries)] if tvm else []
+    return result(SIZE, "MB", own, "tvm ffi+runtime", others)
+
+
+# ---- output
+
+COLUMNS = "{:<18} {:>9} {:>9} {:>7} {:<4} {:<17} {:<16} {}"
+
+
+def number(value):
+    return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def print_line(line):
+    peer = line["peer"] or {"median": None, "name": "-"}
+    spread = " .. ".join(number(bound) for bound in line["spread"])
+    figures = (number(line["opdyno"]["median"]), number(peer["median"]), number(line["ratio"]))
+    print(COLUMNS.format(line["name"], *figures, line["unit"], spread, peer["name"], line["goal"]), flush=True)
+
+
+def machine():
+    model = next((text.split(":", 1)[1].strip() for text in open("/proc/cpuinfo") if text.startswith("model name")), platform.machine())
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "load_average": os.getloadavg(),
+    }
+
+
+def compiler(build_dir):
+    """As CMake recorded it."""
+    for file in build_dir.glob("CMakeFiles/*/CMakeCXXCompiler.cmake"):
+        fields = dict(line[4:-1].split(" ", 1) for line in file.read_text().splitlines() if line.startswith("set(CMAKE_CXX_COMPILER_"))
+        return f"{fields['CMAKE_CXX_COMPILER_ID']} {fields['CMAKE_CXX_COMPILER_VERSION']}".replace('"', "")
+    return "unknown"
+
+
+# ---- the run
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="tools/bench", description="Measures opdyno and its peers, both sides in turn.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows, or beginnings of their names (default: all)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample, and what machine it was")
+    parser.add_argument("--rounds", type=int, default=15, help="samples of each side (default: %(default)s)")
+    parser.add_argument("--no-peer", action="store_true", help="opdyno alone")
+    parser.add_argument("--build-dir", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--cache", type=Path, required=True, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def start_peers(tvm, programs):
+    """Those that can be had, and a sentence for each that cannot."""
+    try:
+        tvm.make_artefacts()
+        tvm.compile()
+    except peers.Missing as error:
+        return [], [str(error)]
+    sides, problems = [], []
+    for name, command in (("tvm C++", tvm.host_command(programs)), ("tvm Python", tvm.python_command(programs))):
+        try:
+            sides.append(Side(name, command))
+        except (peers.Missing, OSError) as error:
+            problems.append(f"{name}: {error}")
+    return sides, problems
+
+
+def run(arguments, programs):
+    tvm = peers.Tvm(arguments.cache)
+    sides, problems = ([], []) if arguments.no_peer else start_peers(tvm, programs)
+    own = Side("opdyno", [arguments.build_dir / "bin/opdyno_bench", "--serve", "--artefacts", tvm.artefacts, "--programs", programs])
+    known = [*GOALS, *(row for row in own.units if row not in GOALS)]
+    rows = [row for row in known if not arguments.names or row.startswith(tuple(arguments.names))]
+    if not rows:
+        sys.exit(f"there is no row {' or '.join(arguments.names)}; there are: {', '.join(known)}")
+    for problem in problems:
+        print(f"no peer: {problem}")
+    print(COLUMNS.format("", "opdyno", "peer", "ratio", "unit", "middle half", "peer", "to reach"))
+    lines, skipped = [], []
+    for row in rows:
+        if row == SIZE:
+            lines.append(sizes(arguments.build_dir / "lib/libopdyno.so", tvm if sides else None, programs))
+            print_line(lines[-1])
+            continue
+        for peer in [side for side in sides if row in side.units] or [None]:
+            try:
+                lines.append(measure(row, own, peer, arguments.rounds))
+                print_line(lines[-1])
+            except peers.Missing as error:
+                skipped.append(row)
+                print(f"{row}: not measured: {error}")
+    if arguments.json:
+        facts = {"machine": machine(), "compiler": compiler(arguments.build_dir), "peers": tvm.versions() if sides else []}
+        arguments.json.write_text(json.dumps({**facts, "problems": problems, "rows": lines}, indent=1) + "\n")
+    print(f"{len(lines)} rows measured" + (f", {len(skipped)} not: {', '.join(skipped)}" if skipped else ""))
+
+
+def main():
+    arguments = parse_arguments()
+    with tempfile.TemporaryDirectory(prefix="opdyno-bench-") as programs:
+        run(arguments, programs)
+
+
+if __name__ == "__main__":
+    main()

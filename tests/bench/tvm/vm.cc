@@ -1,0 +1,63 @@
+// The peers of ../vm_calls.cc, ../chain.cc and ../executable.cc: the same programs in TVM's VM.
+#include "../harness.h"
+#include "../vm_program.h"
+#include "tvm.h"
+
+extern "C" int opdyno_bench_register_nop();
+
+namespace {
+
+namespace ffi = tvm::ffi;
+
+ffi::Module read_executable(const std::string &bytes) {
+  static const auto load = ffi::Function::GetGlobalRequired("ffi.Module.load_from_bytes.relax.VMExecutable");
+  return load(ffi::Bytes(bytes)).cast<ffi::Module>();
+}
+
+bench::Sampler time_of_calls(const ffi::Module &vm, const std::vector<ffi::Tensor> &tensors, double divisor) {
+  const auto function = vm->GetFunction("main", true).value();
+  return bench::timed(divisor, [=](int64_t n) {
+    std::vector<TVMFFIAny> args;
+    for (const auto &tensor : tensors) args.push_back(bench::view_of(tensor));
+    for (int64_t i = 0; i < n; ++i) {
+      TVMFFIAny result{};
+      bench::check(TVMFFIFunctionCall(bench::handle_of(function), args.data(), static_cast<int32_t>(args.size()), &result));
+      bench::release(result);
+    }
+  });
+}
+
+bench::Sampler time_of(bench::VmProgram program, double divisor) {
+  bench::check(opdyno_bench_register_nop());
+  const auto vm = bench::make_vm(read_executable(bench::read_file(program.file(bench::settings().programs))));
+  std::vector<ffi::Tensor> tensors;
+  for (int i = 0; i < bench::kParams; ++i) tensors.push_back(bench::make_tensor({4}));
+  return time_of_calls(vm, tensors, divisor);
+}
+
+bench::Row instruction(int args) {
+  return {"vm_instruction_" + std::to_string(args), "ns", [=] { return time_of({1000, args}, 1000); }};
+}
+const bench::AddRow none(instruction(0)), one(instruction(1)), four(instruction(4));
+
+const bench::AddRow function({"vm_function_call", "ns", [] { return time_of({1, 4}, 1); }});
+
+ffi::Module chain() { return ffi::Module::LoadFromFile(bench::artefact("chain_1000")); }
+
+const bench::AddRow plain({"chain", "ns", [] { return time_of_calls(bench::make_vm(chain()), {bench::make_tensor({4})}, 1000); }});
+
+const bench::AddRow read({"executable_read", "us", [] {
+  const std::string bytes = chain()->SaveToBytes();
+  return bench::timed(1000, [=](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) read_executable(bytes);
+  });
+}});
+
+const bench::AddRow create({"vm_create", "us", [] {
+  const auto library = chain();
+  return bench::timed(1000, [=](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) bench::make_vm(library);
+  });
+}});
+
+}  // namespace

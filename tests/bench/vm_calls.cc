@@ -1,0 +1,66 @@
+// What a VM instruction costs, and what the call of a function of one instruction does. The callee is a no-op in C.
+#include <opdyno/opdyno.hpp>
+
+#include <array>
+#include <fstream>
+
+#include "harness.h"
+#include "vm_program.h"
+
+namespace {
+
+using opdyno::check;
+
+opd_error *nop(void *, const opd_value *, int32_t, opd_value *) { return nullptr; }
+
+void register_nop() {
+  opdyno::Function function;
+  check(opd_function_create(nop, nullptr, nullptr, function.out()));
+  check(opd_function_register(bench::kNop, function.get(), 1));
+}
+
+// main(a, b, c, d): calls of the no-op with the first of them.
+opdyno::Executable program(bench::VmProgram shape) {
+  opdyno::Handle<opd_builder> builder;
+  check(opd_builder_create(builder.out()));
+  const char *names[] = {"a", "b", "c", "d"};
+  std::array<opd_operand, bench::kParams> args;
+  for (size_t i = 0; i < args.size(); ++i) args[i] = opd_operand_register(static_cast<int64_t>(i));
+  check(opd_builder_begin_function(builder.get(), "main", bench::kParams, names));
+  for (int i = 0; i < shape.calls; ++i)
+    check(opd_builder_emit_call(builder.get(), bench::kNop, args.data(), shape.args, OPD_REGISTER_VOID));
+  check(opd_builder_emit_ret(builder.get(), OPD_REGISTER_VOID));
+  check(opd_builder_end_function(builder.get()));
+  opdyno::Executable executable;
+  check(opd_builder_get(builder.get(), executable.out()));
+  return executable;
+}
+
+bench::Sampler time_of(bench::VmProgram shape, double divisor) {
+  register_nop();
+  const opdyno::Executable executable = program(shape);
+  if (!bench::settings().programs.empty())
+    std::ofstream(shape.file(bench::settings().programs), std::ios::binary) << executable.save();
+  const opdyno::Function function = opdyno::Vm(executable.to_module()).function("main");
+  std::vector<opdyno::Tensor> tensors;
+  std::vector<opd_value> args;
+  for (int i = 0; i < bench::kParams; ++i) {
+    tensors.emplace_back(std::vector<int64_t>{4}, "float32");
+    args.push_back(opdyno::arg(tensors.back()));
+  }
+  return bench::timed(divisor, [function, args, tensors](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      opd_value result = opd_none();
+      check(opd_function_call(function.get(), args.data(), bench::kParams, &result));
+    }
+  });
+}
+
+bench::Row instruction(int args) {
+  return {"vm_instruction_" + std::to_string(args), "ns", [=] { return time_of({1000, args}, 1000); }};
+}
+const bench::AddRow none(instruction(0)), one(instruction(1)), four(instruction(4));
+
+const bench::AddRow function({"vm_function_call", "ns", [] { return time_of({1, 4}, 1); }});
+
+}  // namespace

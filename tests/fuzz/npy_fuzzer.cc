@@ -1,0 +1,7 @@
+// NumPy .npy files; the seeds in corpus/npy lead there.
+#include "load_params.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  load_params(data, size);
+  return 0;
+}
