@@ -72,17 +72,3 @@ log_of() {
   mkdir -p "$root/build/log"
   echo "$root/build/log/$1-$2.log"
 }
-
-# make_venv NAME PACKAGE…: a virtual environment in the cache folder; prints its folder. Made again when the packages change.
-make_venv() {
-  local folder=$cache_dir/venv/$1
-  shift
-  if [[ ! -x $folder/bin/python || $(cat "$folder/packages" 2>/dev/null) != "$*" ]]; then
-    say "about to install from PyPI into $folder: $*" >&2
-    rm -rf "$folder"
-    mkdir -p "$(dirname "$folder")"
-    python3 -m venv "$folder" >&2 && "$folder/bin/pip" install -q --disable-pip-version-check "$@" >&2 || return 1
-    echo "$*" >"$folder/packages"
-  fi
-  echo "$folder"
-}

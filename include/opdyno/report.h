@@ -39,6 +39,12 @@ OPD_API OPD_NODISCARD opd_error *opd_report_get_call(const opd_report *report, s
 OPD_API OPD_NODISCARD opd_error *opd_report_get_device(const opd_report *report, const char *device, const char *metric, opd_value *out_value);
 /** Gives one entry of the configuration. As above. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_report_get_configuration(const opd_report *report, const char *key, opd_value *out_value);
+/** Lists the columns of the calls in the order they appeared. @param out_names New reference: an array of strings. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_report_list_columns(const opd_report *report, opd_array **out_names);
+/** Lists the devices, as "cpu0". @param out_names New reference: an array of strings. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_report_list_devices(const opd_report *report, opd_array **out_names);
+/** Lists the keys of the configuration. @param out_names New reference: an array of strings. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_report_list_configuration(const opd_report *report, opd_array **out_names);
 /** Ends a reference. Threads: safe. Since: 0.1 */
 OPD_API void opd_report_release(opd_report *report);
 

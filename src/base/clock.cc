@@ -36,12 +36,17 @@ ClockSample sample_clock(ClockId clock) {
   return best;
 }
 
-ClockLine ClockLine::through(ClockId clock, ClockSample earlier, ClockSample later) {
-  ClockLine line{earlier, 1};
+namespace {
+// Taken when the library is loaded, so that the first profile seldom has to wait.
+const ClockSample origin = sample_clock(tick_clock());
+}  // namespace
+
+ClockLine ClockLine::measure(ClockId clock) {
+  ClockLine line{sample_clock(clock), 1};
   if (clock == ClockId::kMonotonic) return line;
-  constexpr uint64_t kLeast = 10'000'000;  // over 10 ms the error of two samples is below 10 ppm
-  while (later.ns - earlier.ns < kLeast) later = sample_clock(clock);
-  line.ns_per_tick = static_cast<double>(later.ns - earlier.ns) / static_cast<double>(later.ticks - earlier.ticks);
+  constexpr uint64_t kLeast = 10'000'000;
+  while (line.anchor.ns - origin.ns < kLeast) line.anchor = sample_clock(clock);
+  line.ns_per_tick = static_cast<double>(line.anchor.ns - origin.ns) / static_cast<double>(line.anchor.ticks - origin.ticks);
   return line;
 }
 

@@ -49,9 +49,7 @@ opd_error *opd_function_remove_global(const char *name) {
 opd_error *opd_function_list_global(opd_array **out_names) {
   return guard([&] {
     require(out_names, "out_names must not be NULL");
-    const auto names = function_names();
-    const std::vector<Value> values(names.begin(), names.end());
-    *out_names = wrap<opd_array>(Array::make({reinterpret_cast<const View *>(values.data()), values.size()}));
+    *out_names = wrap_names(function_names());
   });
 }
 

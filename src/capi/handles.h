@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "value/value.h"
@@ -37,6 +38,14 @@ struct Buffer : Object {
   explicit Buffer(std::string t) : text(std::move(t)) {}
 };
 inline void give_text(std::string text, opd_buffer **out) { *out = wrap<opd_buffer>(make_object<Buffer>(std::move(text))); }
+
+// A new array of strings. `names` is a range of anything that reads as text.
+template <class Names>
+opd_array *wrap_names(const Names &names) {
+  std::vector<Value> values;
+  for (const auto &name : names) values.emplace_back(std::string_view(name));
+  return wrap<opd_array>(Array::make({values.empty() ? nullptr : &values.front().view(), values.size()}));
+}
 
 inline Args args_of(const opd_value *args, int32_t num_args) {
   require(num_args >= 0 && (args || num_args == 0), "args must not be NULL and num_args not negative");

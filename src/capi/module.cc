@@ -24,8 +24,7 @@ ModuleOptions options_of(const opd_module_options *given) {
 
 opd_array *array_of_names(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
-  const std::vector<Value> values(names.begin(), names.end());
-  return wrap<opd_array>(Array::make({reinterpret_cast<const View *>(values.data()), values.size()}));
+  return wrap_names(names);
 }
 
 // Modules that several others import are described once, and named where they come again.

@@ -61,6 +61,31 @@ opd_error *opd_report_get_configuration(const opd_report *report, const char *ke
   });
 }
 
+namespace {
+// A range of named things as a new array of their names.
+template <class Things, class Name>
+opd_error *list_names(const opd_report *report, opd_array **out_names, const Things &(Report::*things)() const, Name name) {
+  return guard([&] {
+    require(report && out_names, "report and out_names must not be NULL");
+    std::vector<std::string> names;
+    for (const auto &thing : (unwrap<Report>(report)->*things)()) names.push_back(name(thing));
+    *out_names = wrap_names(names);
+  });
+}
+}  // namespace
+
+opd_error *opd_report_list_columns(const opd_report *report, opd_array **out_names) {
+  return list_names(report, out_names, &Report::columns, [](const Column &column) { return column.name(); });
+}
+
+opd_error *opd_report_list_devices(const opd_report *report, opd_array **out_names) {
+  return list_names(report, out_names, &Report::devices, [](const auto &device) { return device.first; });
+}
+
+opd_error *opd_report_list_configuration(const opd_report *report, opd_array **out_names) {
+  return list_names(report, out_names, &Report::configuration, [](const auto &entry) { return entry.first; });
+}
+
 void opd_report_release(opd_report *report) { release_handle(report); }
 
 size_t opd_trace_call_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_calls() : 0; }

@@ -59,11 +59,6 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args) {
 
 Vm &vm_of(opd_vm *vm) { return *unwrap<Vm>(vm); }
 
-opd_array *array_of(const std::vector<std::string> &names) {
-  std::vector<Value> values(names.begin(), names.end());
-  return wrap<opd_array>(Array::make({values.empty() ? nullptr : &values.front().view(), values.size()}));
-}
-
 }  // namespace
 
 opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm) {
@@ -95,14 +90,14 @@ opd_error *opd_vm_function(opd_vm *vm, const char *name, opd_function **out_func
 opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names) {
   return guard([&] {
     require(vm && out_names, "vm and out_names must not be NULL");
-    *out_names = array_of(vm_of(vm).program().executable->program_functions());
+    *out_names = wrap_names(vm_of(vm).program().executable->program_functions());
   });
 }
 
 opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names) {
   return guard([&] {
     require(vm && name && out_names, "vm, name and out_names must not be NULL");
-    *out_names = array_of(vm_of(vm).program().executable->get(name).param_names);
+    *out_names = wrap_names(vm_of(vm).program().executable->get(name).param_names);
   });
 }
 

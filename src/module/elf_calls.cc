@@ -8,7 +8,9 @@ namespace opd {
 // Functions that run at load and unload.
 void ElfFile::check_calls() const {
   for (const int64_t tag : {DT_INIT, DT_FINI})
-    if (const auto *entry = dynamic(tag)) check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, true);
+    if (const auto *entry = dynamic(tag)) check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, Evidence::kSection);
+  for (const ElfSymbol &symbol : symbols_)
+    if (symbol.type == STT_GNU_IFUNC && symbol.is_defined()) check_entry_point("an indirect function", symbol.value, symbol.entry, Evidence::kFunction);
   check_call_array("the initialisers", DT_INIT_ARRAY, DT_INIT_ARRAYSZ);
   check_call_array("the finalisers", DT_FINI_ARRAY, DT_FINI_ARRAYSZ);
   const auto *got = dynamic(DT_PLTGOT);
@@ -39,18 +41,19 @@ void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) 
       if (found->symbol && !symbol.is_defined()) bad(offset, what, " hold an entry ", i, " of another library");
       target = static_cast<uint64_t>(found->addend) + (found->symbol ? symbol.value : 0);
     }
-    check_entry_point(what, target, offset, false);
+    check_entry_point(what, target, offset, Evidence::kNone);
   }
 }
 
-void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t offset, bool is_section_start) const {
+void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t offset, Evidence wanted) const {
   if (!lies_in(address, 1, PF_X)) bad(offset, what, " at address ", address, " lies outside the code");
 #if defined(__aarch64__)
   if (address % 4) bad(offset, what, " at address ", address, " is not aligned");
 #endif
   const auto [begin, end] = unwound_function(address);
   if (address > begin && address < end) bad(offset, what, " at address ", address, " lies inside a function");
-  if (!is_section_start || sections_.empty()) return;
+  if (wanted == Evidence::kFunction && end == 0 && unwind_.end) bad(offset, what, " at address ", address, " is no function");
+  if (wanted != Evidence::kSection || sections_.empty()) return;
   const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
   const auto around = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr &section) {
     return section.sh_flags & SHF_EXECINSTR && AddressRange{section.sh_addr, section.sh_addr + section.sh_size}.contains(address);

@@ -128,7 +128,7 @@ void ElfFile::check_segment(const Elf64_Phdr &s, uint64_t offset) {
       break;
     case PT_TLS:
       if (s.p_filesz > s.p_memsz || s.p_memsz > kMaxSpan || (s.p_filesz && !in_file()) || s.p_align > 65536 ||
-          (s.p_align && !std::has_single_bit(s.p_align)) || thread_local_.end)
+          !std::has_single_bit(s.p_align) || thread_local_.end)
         bad(offset, "the segment of thread-local variables is malformed");
       thread_local_ = {0, s.p_memsz};
       break;
@@ -146,16 +146,18 @@ void ElfFile::check_segment(const Elf64_Phdr &s, uint64_t offset) {
   }
 }
 
-// The loader makes these pages read-only: they must be the front of a writable segment, and hold nothing that it zeroes.
+// The loader makes these pages read-only, so they must hold nothing that the library writes later: they are the front of a
+// writable segment, or all of it, then filled up to a page.
 void ElfFile::check_relro(const Elf64_Phdr &s, uint64_t offset) {
   if (s.p_memsz == 0) return;
-  for (const auto &segment : loaded_) {
-    if (s.p_vaddr != segment.p_vaddr || !(segment.p_flags & PF_W)) continue;
-    if (s.p_memsz > segment.p_filesz && s.p_memsz < segment.p_memsz) break;
-    relro_ = {s.p_vaddr, s.p_vaddr + std::min(s.p_memsz, segment.p_memsz + 65536)};
-    if (s.p_memsz <= segment.p_memsz + 65536) return;  // may be rounded up to a page
-  }
-  bad(offset, "the part that becomes read-only is not the front of a writable segment");
+  const auto is_front = [&](const Elf64_Phdr &segment) {
+    if (s.p_vaddr != segment.p_vaddr || !(segment.p_flags & PF_W)) return false;
+    if (s.p_memsz <= segment.p_filesz || s.p_memsz == segment.p_memsz) return true;
+    const uint64_t excess = s.p_memsz - segment.p_memsz, end = s.p_vaddr + s.p_memsz;
+    return segment.p_filesz == segment.p_memsz && excess < 65536 && end % 4096 == 0;
+  };
+  if (std::none_of(loaded_.begin(), loaded_.end(), is_front)) bad(offset, "the part that becomes read-only is not the front of a writable segment");
+  relro_ = {s.p_vaddr, s.p_vaddr + s.p_memsz};
 }
 
 void ElfFile::read_dynamic(const Elf64_Phdr &segment) {
@@ -200,6 +202,8 @@ void ElfFile::check_dynamic() const {
                                    Size{DT_RELRENT, sizeof(uint64_t)}, Size{DT_PLTREL, DT_RELA}})
     if (const auto *entry = dynamic(tag); entry && entry->value != value)
       bad(entry->entry, "the dynamic section gives tag ", tag, " the value ", entry->value, ", not ", value);
+  for (const int64_t tag : {DT_RELASZ, DT_PLTRELSZ, DT_RELRSZ})
+    if (const auto *entry = dynamic(tag); entry && entry->value == 0) bad(entry->entry, "a relocation table is empty");
   for (const int64_t tag : {DT_REL, DT_RELSZ, DT_RELENT})
     if (const auto *entry = dynamic(tag)) bad(entry->entry, "the dynamic section has relocations of 32-bit form");
 }

@@ -71,6 +71,9 @@ class ElfFile {
   struct Dynamic { int64_t tag; uint64_t value, entry; };
   struct HashedSymbols { uint32_t first = 0, count = 0; };  // GNU hash tables hold the defined symbols from `first` on
 
+  // What must show that an address is that of a function: linkers' own ones have no unwind information.
+  enum class Evidence { kNone, kSection, kFunction };
+
   // elf_file.cc: what the file consists of
   void read_header();
   void read_sections();
@@ -104,7 +107,7 @@ class ElfFile {
   // elf_calls.cc: what the loader calls and obeys
   void check_calls() const;
   void check_call_array(const char *what, int64_t table, int64_t size) const;
-  void check_entry_point(const char *what, uint64_t address, uint64_t offset, bool is_section_start) const;
+  void check_entry_point(const char *what, uint64_t address, uint64_t offset, Evidence wanted) const;
   AddressRange unwound_function(uint64_t address) const;
   void read_properties(const Elf64_Phdr &segment);
 

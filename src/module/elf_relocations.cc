@@ -55,6 +55,8 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
     bad(offset, "a relocation is for thread-local variables, but there are none");
   if (thread_local_kind && r.symbol && symbol.type != STT_TLS && symbol.type != STT_NOTYPE)
     bad(offset, "a relocation is for thread-local variables, but ", symbol.name, " is none");
+  if (r.kind == Relocates::kCall && symbol.type != STT_FUNC && symbol.type != STT_NOTYPE && symbol.type != STT_GNU_IFUNC)
+    bad(offset, "a call slot is for ", symbol.name, ", which is no function");
   if (of_plt && r.kind != Relocates::kCall && r.kind != Relocates::kIndirect && r.kind != Relocates::kThreadLocalPair)
     bad(offset, "the relocation table of the PLT has one of another kind");
   if (named && r.kind != Relocates::kData && r.address % 8)
@@ -67,7 +69,7 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
   }
   if (r.kind == Relocates::kIndirect) {
     if (header_.e_ident[EI_OSABI] != ELFOSABI_GNU) bad(offset, "a relocation calls a function, but the ELF header names no indirect functions");
-    check_entry_point("the function of a relocation", static_cast<uint64_t>(r.addend), offset, false);
+    check_entry_point("the function of a relocation", static_cast<uint64_t>(r.addend), offset, Evidence::kFunction);
   }
 }
 

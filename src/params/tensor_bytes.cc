@@ -5,7 +5,7 @@
 namespace opd {
 namespace {
 constexpr uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
-// What the file states is bits of one lane rounded up to bytes, times elements, whatever the lanes.
+// TVM counts a byte at least for every element, also where it stores less.
 uint64_t stated_bytes(DLDataType dtype, uint64_t count) { return (uint64_t{dtype.bits} + 7) / 8 * count; }
 }  // namespace
 
@@ -26,13 +26,11 @@ Ref<Tensor> read_tensor(ByteReader &in) {
       count > UINT64_MAX / 64)
     in.bad("tensor shape", "has a negative or too large size");
   const auto size = in.read<uint64_t>("tensor size");
-  if (size != stated_bytes(dtype, count) && size != needed)
+  if (size < needed || (size != stated_bytes(dtype, count) && size != needed))
     in.bad("tensor size", concat("is ", size, " bytes, but ", count, " elements of ", dtype_name(dtype), " take ", needed));
   const Bytes data = in.take(size, "tensor data");
   auto tensor = make_tensor(dims, dtype, kHost);
-  const uint64_t copied = std::min<uint64_t>(size, needed);
-  if (copied) std::memcpy(tensor->dl.data, data.data(), copied);
-  if (copied < needed) std::memset(static_cast<char *>(tensor->dl.data) + copied, 0, needed - copied);
+  if (needed) std::memcpy(tensor->dl.data, data.data(), needed);
   return tensor;
 }
 

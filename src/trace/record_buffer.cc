@@ -4,7 +4,7 @@
 
 namespace opd {
 
-RecordBuffer::RecordBuffer(uint64_t max_records) : clock_(tick_clock()), max_records_(max_records), started_(sample_clock(clock_)) {
+RecordBuffer::RecordBuffer(uint64_t max_records) : clock_(tick_clock()), max_records_(max_records) {
   grow();  // the first block is not taken inside what is measured
 }
 

@@ -55,8 +55,7 @@ class RecordBuffer {
   uint64_t dropped() const { return dropped_; }
   const Record &at(uint64_t i) const { return blocks_[i / kBlock][i % kBlock]; }
   std::string shapes_text(const Record &record) const;  // "float32[1, 64], int64[]"
-  // Ends recording: the line from ticks to nanoseconds over the time that the buffer was in use.
-  ClockLine line() const { return ClockLine::through(clock_, started_, sample_clock(clock_)); }
+  ClockLine line() const { return ClockLine::measure(clock_); }  // to be taken when recording ended
 
  private:
   static constexpr size_t kBlock = 1024;
@@ -71,7 +70,6 @@ class RecordBuffer {
   uint64_t count_ = 0, dropped_ = 0, max_records_;
   std::vector<std::unique_ptr<Record[]>> blocks_;
   std::vector<int64_t> words_;
-  ClockSample started_;
 };
 
 }  // namespace opd

@@ -27,7 +27,7 @@ struct ManagedOwner final : Object {
 template <class Managed>
 Ref<Tensor> adopt(Managed *managed) {
   const DLTensor &from = managed->dl_tensor;
-  uint64_t count, bytes;
+  uint64_t count = 0, bytes = 0;
   require(from.ndim >= 0 && (from.ndim == 0 || from.shape), "a DLPack tensor must have a shape");
   require(element_count(from.shape, from.ndim, count) && data_bytes(count, from.dtype, bytes),
           "a DLPack tensor has a negative or too large size");
@@ -83,7 +83,7 @@ bool is_contiguous(const DLTensor &tensor) {
 }
 
 uint64_t bytes_of(const DLTensor &tensor) {
-  uint64_t count, bytes;
+  uint64_t count = 0, bytes = 0;
   require(element_count(tensor.shape, tensor.ndim, count) && data_bytes(count, tensor.dtype, bytes), "the size of ",
           describe(tensor), " cannot be expressed in 64 bits");
   return bytes;

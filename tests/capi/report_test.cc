@@ -430,3 +430,18 @@ TEST(Report, IsTheSameUnderEveryLocale) {
 }
 
 }  // namespace
+
+TEST(Report, ListsItsColumnsDevicesAndConfiguration) {
+  const std::string json = R"({"calls":[{"Name":{"string":"a"},"Count":{"count":1}},{"Hash":{"string":"h"}}],)"
+                           R"("device_metrics":{"cpu0":{},"cuda1":{}},"configuration":{"Executor":{"string":"VM"}}})";
+  opdyno::Report report;
+  opdyno::check(opd_report_from_json(json.data(), json.size(), report.out()));
+  const auto listed = [&](opd_error *(*list)(const opd_report *, opd_array **)) {
+    opdyno::Handle<opd_array> names;
+    opdyno::check(list(report.get(), names.out()));
+    return opdyno::Value::retain(opdyno::arg(names)).to_string();
+  };
+  EXPECT_EQ(listed(opd_report_list_columns), R"(["Name", "Count", "Hash"])");
+  EXPECT_EQ(listed(opd_report_list_devices), R"(["cpu0", "cuda1"])");
+  EXPECT_EQ(listed(opd_report_list_configuration), R"(["Executor"])");
+}

@@ -10,17 +10,21 @@ CODES = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "<u2": "H", "|i1": "b",
 def dump(shape, numbers, descr="<f4"):
     header = "{'descr': %r, 'fortran_order': False, 'shape': %r, }" % (descr, tuple(shape))
     header += " " * (-(len(header) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(
-        "<%d%s" % (len(numbers), CODES[descr]), *numbers)
+    return (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", len(header))
+        + header.encode()
+        + struct.pack("<%d%s" % (len(numbers), CODES[descr]), *numbers)
+    )
 
 
 def parse(data):
     """Gives (descr, shape, numbers)."""
     assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
     (size,) = struct.unpack_from("<H", data, 8)
-    header = ast.literal_eval(data[10:10 + size].decode())
+    header = ast.literal_eval(data[10 : 10 + size].decode())
     assert not header["fortran_order"]
-    body, code = data[10 + size:], CODES[header["descr"]]
+    body, code = data[10 + size :], CODES[header["descr"]]
     numbers = list(struct.unpack("<%d%s" % (len(body) // struct.calcsize("<" + code), code), body))
     return header["descr"], header["shape"], numbers
 
@@ -34,7 +38,7 @@ def save(path, **arrays):
 
 def load(path):
     with zipfile.ZipFile(path) as archive:
-        return {name[:-len(".npy")]: parse(archive.read(name)) for name in archive.namelist()}
+        return {name[: -len(".npy")]: parse(archive.read(name)) for name in archive.namelist()}
 
 
 __all__ = ["dump", "parse", "save", "load"]

@@ -15,7 +15,11 @@ def program(*functions):
 
 
 def function(name, params, *lines):
-    return ".func %s(%s) {\n%s}\n" % (name, params, "".join(line if line.endswith("\n") else "  %s\n" % line for line in lines))
+    return ".func %s(%s) {\n%s}\n" % (
+        name,
+        params,
+        "".join(line if line.endswith("\n") else "  %s\n" % line for line in lines),
+    )
 
 
 CHECK = 'call vm.builtin.check_tensor_info(%%%s, 1, dtype(float32), "%s must be float32[4]")'
@@ -33,26 +37,47 @@ def unary(name, kernel):
 
 ADD_ONE = program(unary("main", "add_one"))
 TWO_FUNCTIONS = program(unary("first", "add_one"), unary("second", "add_one"))
-WITH_WEIGHT = program(function("main", "x, weight", HEAP, *check("x"), *check("weight"), output("t"),
-                               "call add(%x, %weight, %t)", "ret %t"))
+WITH_WEIGHT = program(
+    function(
+        "main", "x, weight", HEAP, *check("x"), *check("weight"), output("t"), "call add(%x, %weight, %t)", "ret %t"
+    )
+)
 # (x + 1, (n, x + 1 again)) for x: float32[n]
-SYMBOLIC = program(function(
-    "main", "x", HEAP,
-    'call vm.builtin.check_tensor_info(%x, 1, dtype(float32), "x must be float32[n]")',
-    'call vm.builtin.match_shape(%x, %heap, 1, 1, 0, "x must be float32[n]")',
-    "%s = call vm.builtin.make_shape(%heap, 1, 1, 0)", output("t", "%s"), "call add_one(%x, %t)",
-    "%n = call vm.builtin.make_prim_value(%heap, 1, 0)",
-    "%inner = call vm.builtin.make_tuple(%n, %t)", "%all = call vm.builtin.make_tuple(%t, %inner)", "ret %all"))
+SYMBOLIC = program(
+    function(
+        "main",
+        "x",
+        HEAP,
+        'call vm.builtin.check_tensor_info(%x, 1, dtype(float32), "x must be float32[n]")',
+        'call vm.builtin.match_shape(%x, %heap, 1, 1, 0, "x must be float32[n]")',
+        "%s = call vm.builtin.make_shape(%heap, 1, 1, 0)",
+        output("t", "%s"),
+        "call add_one(%x, %t)",
+        "%n = call vm.builtin.make_prim_value(%heap, 1, 0)",
+        "%inner = call vm.builtin.make_tuple(%n, %t)",
+        "%all = call vm.builtin.make_tuple(%t, %inner)",
+        "ret %all",
+    )
+)
 IDENTITY = program(function("main", "x", "ret %x"))
 UNCHECKED = program(function("main", "x", output("t"), "call add_one(%x, %t)", "ret %t"))
 FAILS = program(unary("main", "fails"))
 HANGS = program(unary("main", "hangs"))
 SLEEPS = program(unary("main", "sleeps"))
-LOOPS = program(function("main", "x", HEAP, *check("x"), output("t"), "again:", "call add_one(%x, %t)", "goto again", "ret %t"))
+LOOPS = program(
+    function("main", "x", HEAP, *check("x"), output("t"), "again:", "call add_one(%x, %t)", "goto again", "ret %t")
+)
 NEEDS_MISSING = program(unary("main", "nobody_has_this"))
-SHAPES = program(function("main", "s, k", HEAP,
-                          'call vm.builtin.check_shape_info(%s, 2, "s must be a shape of rank 2")',
-                          'call vm.builtin.match_shape(%s, %heap, 2, 1, 0, 1, 1, "s must be a shape of rank 2")',
-                          'call vm.builtin.match_prim_value(%k, %heap, 3, 0, "k must be the first size")',
-                          "%t = call vm.builtin.make_tuple(%s, %k)", "ret %t"))
+SHAPES = program(
+    function(
+        "main",
+        "s, k",
+        HEAP,
+        'call vm.builtin.check_shape_info(%s, 2, "s must be a shape of rank 2")',
+        'call vm.builtin.match_shape(%s, %heap, 2, 1, 0, 1, 1, "s must be a shape of rank 2")',
+        'call vm.builtin.match_prim_value(%k, %heap, 3, 0, "k must be the first size")',
+        "%t = call vm.builtin.make_tuple(%s, %k)",
+        "ret %t",
+    )
+)
 BAD_TEXT = '.executable "0.14"\n.func main(x) {\n  ret %y z\n}\n'

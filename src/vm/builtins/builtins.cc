@@ -10,7 +10,8 @@ Run &run_of(const View &vm) {
 }
 
 std::string error_context(const View &error) {
-  const std::string_view text = is_text(error) ? as_text(error, "error context") : std::string_view();
+  std::string_view text = is_text(error) ? as_text(error, "error context") : std::string_view();
+  while (text.ends_with(' ')) text.remove_suffix(1);  // as TVM's compiler writes them
   return text.empty() ? std::string() : concat(text, ": ");
 }
 

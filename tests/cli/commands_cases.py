@@ -1,0 +1,226 @@
+"""Help, info, inspect, as, dis, bench and profile: every option, exit code and message that their help promises."""
+
+import csv
+import io
+import json
+import subprocess
+
+import programs
+from case import FAILED, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest
+
+
+class Help(CliTest):
+    def test_without_words_the_help_goes_to_stderr(self):
+        result = self.check(USAGE)
+        self.assertEqual("", result.stdout)
+        self.assertIn("Usage: opdyno COMMAND", result.stderr)
+
+    def test_help_lists_every_command_and_the_exit_codes(self):
+        for words in (["help"], ["--help"], ["-h"]):
+            text = self.succeeds(*words)
+            for command in ("info", "inspect", "run", "bench", "profile", "as", "dis"):
+                self.assertRegex(text, r"(?m)^  %s\b" % command)
+            self.assertIn("Exit codes: 0 ok, 1", text)
+
+    def test_help_of_a_command_shows_its_options_by_both_ways(self):
+        for command, option in (
+            ("run", "--expect"),
+            ("bench", "--number"),
+            ("profile", "--chrome"),
+            ("info", "--json"),
+            ("inspect", "--import"),
+            ("as", "--help"),
+            ("dis", "--output"),
+        ):
+            text = self.succeeds("help", command)
+            self.assertIn("Usage: opdyno " + command, text)
+            self.assertIn(option, text)
+            self.assertEqual(text, self.succeeds(command, "--help"))
+
+    def test_help_fits_into_120_columns(self):
+        for words in (["help"], ["help", "run"], ["help", "profile"]):
+            for line in self.succeeds(*words).splitlines():
+                self.assertLessEqual(len(line), 120, line)
+
+    def test_version_tells_features(self):
+        text = self.succeeds("--version")
+        self.assertRegex(text, r"^opdyno \d+\.\d+\.\d+\n")
+        self.assertIn("features: cpu", text)
+        self.assertIn("not built in:", text)
+
+    def test_unknown_commands_and_options_name_the_near_miss(self):
+        self.assertIn("there is no command 'rnu'. Did you mean 'run'?", self.fails(USAGE, "rnu"))
+        self.assertIn("there is no command 'profil'. Did you mean 'profile'?", self.fails(USAGE, "help", "profil"))
+        self.assertIn("unknown option '--versoin'. Did you mean '--version'?", self.fails(USAGE, "--versoin"))
+        self.assertIn(
+            "unknown option '--exepct'. Did you mean '--expect'?", self.fails(USAGE, "run", "m", "--exepct", "f")
+        )
+        message = self.fails(USAGE, "run", "m", "-z")
+        self.assertIn("unknown option '-z'", message)
+        self.assertIn("Try 'opdyno help run'", message)
+
+    def test_options_are_checked_for_their_values(self):
+        self.assertIn("takes no value", self.fails(USAGE, "info", "--json=yes"))
+        self.assertIn("needs a value: --seed N", self.fails(USAGE, "run", "m", "--seed"))
+        self.assertIn("given twice", self.fails(USAGE, "run", "m", "--seed", "1", "--seed=2"))
+        self.assertIn("expected MOD [FN] after 'run', found nothing", self.fails(USAGE, "run"))
+        self.assertIn("expected no words after 'info', found a b", self.fails(USAGE, "info", "a", "b"))
+        self.assertIn("exclude each other", self.fails(USAGE, "run", "m", "--json", "--csv"))
+        self.assertIn("exclude each other", self.fails(USAGE, "bench", "m", "--json", "--csv"))
+        self.assertIn("exclude each other", self.fails(USAGE, "profile", "m", "--sort", "--no-sort"))
+        self.assertIn("needs --expect", self.fails(USAGE, "run", "m", "--rtol", "1"))
+
+
+class Info(CliTest):
+    def test_text_names_the_cpu_and_the_releases(self):
+        text = self.succeeds("info")
+        self.assertIn("cpu:0", text)
+        self.assertRegex(text, r"loads artefacts of TVM .*0\.27")
+        self.assertRegex(text, r"threads: \d+")
+
+    def test_json_is_one_document(self):
+        info = json.loads(self.succeeds("info", "--json", "--functions"))
+        self.assertEqual("cpu:0", info["devices"][0]["device"])
+        self.assertTrue(info["build"]["features"]["cpu"])
+        self.assertIsInstance(info["functions"], list)
+
+
+class Inspect(CliTest):
+    def test_text_shows_functions_imports_and_needs(self):
+        text = self.succeeds("inspect", "symbolic.opdasm", "--import", "kernels.c")
+        self.assertTrue(text.startswith("relax.VMExecutable\n"), text)
+        self.assertIn("main(x: float32[n])", text)
+        self.assertRegex(text, r"(?m)^  imports:\n    \w+")
+        self.assertRegex(text, r"(?m)^  needs: add_one\n  builtins: .*make_tuple")
+
+    def test_json_has_the_program_and_the_tree(self):
+        module = json.loads(self.succeeds("inspect", "with_weight.opdasm", "--import", "kernels.c", "--json"))
+        self.assertEqual("relax.VMExecutable", module["kind"])
+        self.assertEqual(["x", "weight"], [param["name"] for param in module["program"]["functions"][0]["params"]])
+        self.assertIn("add_one", module["imports"][0]["functions"])
+
+    def test_c_sources_are_modules_of_kernels(self):
+        self.assertIn("add_one", self.succeeds("inspect", "kernels.c"))
+
+    def test_what_cannot_be_loaded_is_refused(self):
+        (WORK / "short.vmexec").write_bytes(b"\x1e\x15\x14B/\xde%\xd2\x04")
+        (WORK / "broken.c").write_text("int broken(void) { return nothing_like_this; }\n")
+        self.assertIn("absent.so", self.fails(REFUSED, "inspect", "absent.so"))
+        self.assertIn("absent.opdasm", self.fails(REFUSED, "inspect", "absent.opdasm"))
+        self.assertIn("short.vmexec", self.fails(REFUSED, "inspect", "short.vmexec"))
+        self.assertIn("nothing_like_this", self.fails(REFUSED, "inspect", "broken.c"))
+        self.assertIn("absent.c", self.fails(REFUSED, "inspect", "add_one.opdasm", "--import", "absent.c"))
+        self.assertIn("--copy' takes always", self.fails(USAGE, "inspect", "kernels.c", "--copy", "maybe"))
+
+
+class Assembly(CliTest):
+    def test_as_and_dis_round_trip(self):
+        self.assertEqual("", self.succeeds("as", "symbolic.opdasm", "symbolic.vmexec"))
+        text = self.succeeds("dis", "symbolic.vmexec")
+        self.assertIn(".func main(x)", text)
+        self.succeeds("dis", "symbolic.vmexec", "-o", "again.opdasm")
+        self.assertEqual(text, (WORK / "again.opdasm").read_text())
+        self.succeeds("as", "again.opdasm", "again.vmexec")
+        self.assertEqual((WORK / "symbolic.vmexec").read_bytes(), (WORK / "again.vmexec").read_bytes())
+        self.assertEqual(text, self.succeeds("dis", "again.opdasm"))
+
+    def test_standard_streams_stand_for_files(self):
+        binary = subprocess.run(
+            [OPDYNO, "as", "-", "-"], input=programs.ADD_ONE.encode(), capture_output=True, check=True
+        ).stdout
+        text = subprocess.run([OPDYNO, "dis", "-"], input=binary, capture_output=True, check=True).stdout.decode()
+        self.assertIn("call add_one(", text)
+
+    def test_a_mistake_in_the_text_is_refused_with_its_place(self):
+        self.assertRegex(self.fails(REFUSED, "as", "bad_text.opdasm", "bad.vmexec"), r"bad_text\.opdasm: .*line 3.*\n")
+        self.assertFalse((WORK / "bad.vmexec").exists())
+        self.assertIn("line 3", self.fails(REFUSED, "run", "bad_text.opdasm"))
+        self.assertIn("no VM program", self.fails(REFUSED, "dis", "kernels.c"))
+
+    def test_files_that_cannot_be_read_or_written_are_errors(self):
+        self.assertIn(
+            "cannot open absent.opdasm: No such file", self.fails(FAILED, "as", "absent.opdasm", "out.vmexec")
+        )
+        self.assertIn("cannot write", self.fails(FAILED, "as", "add_one.opdasm", "absent/out.vmexec"))
+        self.assertIn("No space left", self.fails(FAILED, "as", "add_one.opdasm", "/dev/full"))
+
+
+class Bench(CliTest):
+    def test_the_text_has_all_statistics(self):
+        text = self.kernel("add_one.opdasm", "--repeat", "3", "--min-repeat-ms", "1", command="bench").stdout
+        self.assertRegex(text, r"^main: 3 repeats of \d+ calls?\n")
+        for name in ("min", "median", "mean", "max", "std"):
+            self.assertRegex(text, r"(?m)^  %s +[\d.]+ (ns|us|ms|s)$" % name)
+
+    def test_json_has_the_results_of_each_repeat(self):
+        report = json.loads(
+            self.kernel(
+                "add_one.opdasm", "--repeat", "4", "--number", "5", "--min-repeat-ms", "0", "--json", command="bench"
+            ).stdout
+        )
+        self.assertEqual((4, 5, 4), (report["repeat"], report["number"], len(report["results_us"])))
+        self.assertLessEqual(report["min_us"], report["median_us"])
+        self.assertLessEqual(report["median_us"], report["max_us"])
+        self.assertAlmostEqual(sum(report["results_us"]) / 4, report["mean_us"])
+
+    def test_csv_has_one_row(self):
+        text = self.kernel(
+            "add_one.opdasm", "--repeat", "2", "--min-repeat-ms", "0", "--csv", "--timeout", "1m", command="bench"
+        ).stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual(("main", "2"), (rows[0]["function"], rows[0]["repeat"]))
+        self.assertEqual(1, len(rows))
+
+    def test_plain_functions_and_wrong_numbers(self):
+        self.succeeds(
+            "bench", "kernels.c", "add_one", "-i", "2xf32", "-i", "2xf32", "--repeat", "1", "--min-repeat-ms", "0"
+        )
+        self.assertIn(
+            "'--repeat' takes an integer from 1",
+            self.kernel("add_one.opdasm", "--repeat", "0", command="bench", expect=USAGE).stderr,
+        )
+        self.assertIn("always does", self.kernel("fails.opdasm", command="bench", expect=FAILED).stderr)
+
+
+class Profile(CliTest):
+    def profile(self, *words, program="symbolic.opdasm", expect=OK):
+        return self.kernel(program, *words, "--dim", "n=4", command="profile", expect=expect).stdout
+
+    def test_the_table_has_tvms_columns(self):
+        text = self.profile()
+        self.assertRegex(text.splitlines()[0], r"^Name +Duration \(us\) +Percent +Device +Count +Argument Shapes *$")
+        self.assertRegex(text, r"(?m)^add_one .*float32\[4\], float32\[4\]")
+        self.assertRegex(text, r"(?m)^Sum ")
+        self.assertRegex(text, r"(?m)^Total ")
+
+    def test_rows_can_keep_their_order(self):
+        def names(*words):
+            return [
+                line.split()[0] for line in self.profile(*words).splitlines()[1:] if line and not line.startswith("-")
+            ]
+
+        ordered = names("--no-sort", "--no-aggregate", "--no-sums")
+        self.assertLess(ordered.index("vm.builtin.check_tensor_info"), ordered.index("add_one"))
+        self.assertNotIn("Sum", ordered)
+        self.assertIn("Sum", names("--sort"))
+
+    def test_reports_are_written(self):
+        self.profile(
+            "-o", "report.json", "--csv", "report.csv", "--chrome", "trace.json", "--repeat", "2", "--warmup", "0"
+        )
+        report = json.loads((WORK / "report.json").read_text())
+        names = [call["Name"]["string"] for call in report["calls"]]
+        self.assertEqual(2, names.count("add_one"))
+        rows = list(csv.DictReader(io.StringIO((WORK / "report.csv").read_text())))
+        self.assertEqual(names, [row["Name"] for row in rows])
+        trace = json.loads((WORK / "trace.json").read_text())
+        events = trace["traceEvents"] if isinstance(trace, dict) else trace
+        self.assertEqual(2, sum(event.get("name") == "add_one" for event in events))
+
+    def test_reports_can_be_printed(self):
+        self.assertEqual({"calls", "device_metrics", "configuration"}, set(json.loads(self.profile("--json"))))
+        self.assertIn("Duration (us)", self.profile("--csv", "-").splitlines()[0])
+        self.assertIn(
+            "cannot write absent/x.json",
+            self.kernel("add_one.opdasm", "-o", "absent/x.json", command="profile", expect=FAILED).stderr,
+        )

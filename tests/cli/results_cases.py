@@ -1,0 +1,168 @@
+"""What run does with results: saving, comparing, and real artefacts against the numbers of TVM."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import npy
+from case import FAILED, MISMATCH, OPDYNO, REFUSED, USAGE, WORK, CliTest
+
+
+class Results(CliTest):
+    def test_nested_results_are_saved_by_their_path(self):
+        text = self.kernel("symbolic.opdasm", "-i", "3xf32=1,2,3", "-o", "nested.npz").stdout
+        self.assertEqual("out_0: float32[3]\nout_1_0: 3\nout_1_1: float32[3]\n", text)
+        saved = npy.load(WORK / "nested.npz")
+        self.assertEqual(
+            {"out_0": ("<f4", (3,), [2, 3, 4]), "out_1_0": ("<i8", (), [3]), "out_1_1": ("<f4", (3,), [2, 3, 4])}, saved
+        )
+
+    def test_what_was_saved_is_what_is_expected(self):
+        words = ["symbolic.opdasm", "-i", "3xf32=1,2,3"]
+        self.kernel(*words, "-o", "nested.npz")
+        text = self.kernel(*words, "--expect", "nested.npz").stdout
+        self.assertIn("out_1_1: as expected (largest difference 0)", text)
+        result = self.kernel("symbolic.opdasm", "-i", "3xf32=1,2,4", "--expect", "nested.npz", expect=MISMATCH)
+        self.assertIn("out_0: 1 of 3 elements differ, worst at [2]: got 5, expected 4, off by 1", result.stderr)
+        report = json.loads(
+            self.kernel(
+                "symbolic.opdasm", "-i", "3xf32=1,2,4", "--expect", "nested.npz", "--json", expect=MISMATCH
+            ).stdout
+        )
+        self.assertEqual(
+            {"out_0": False, "out_1_0": True, "out_1_1": False},
+            {name: one["ok"] for name, one in report["comparisons"].items()},
+        )
+
+    def test_tolerances(self):
+        words = ["add_one.opdasm", "-i", "4xf32=0,1,2,3", "--expect", "near.npz"]
+        npy.save(WORK / "near.npz", out=([4], [1, 2, 3, 4.001]))
+        self.assertIn("worst at [3]", self.kernel(*words, expect=MISMATCH).stderr)
+        self.kernel(*words, "--rtol", "1e-3", "--atol", "0")
+        self.kernel(*words, "--atol", "0.01", "--rtol", "0")
+        self.kernel(*words, "--atol", "0.0009", "--rtol", "0", expect=MISMATCH)
+        self.assertIn("'--rtol' takes a number", self.kernel(*words, "--rtol", "x", expect=USAGE).stderr)
+
+    def test_integers_are_exact_unless_a_tolerance_is_given(self):
+        words = ["run", "identity.opdasm", "-i", "2xi64=1000000000,5", "--expect", "ints.npz"]
+        npy.save(WORK / "ints.npz", out=([2], [1000000001, 5], "<i8"))
+        self.assertIn("1 of 2", self.fails(MISMATCH, *words))
+        self.succeeds(*words, "--atol", "1")
+
+    def test_nan_and_infinities(self):
+        words = ["add_one.opdasm", "-i", "4xf32=nan,inf,-inf,0", "--expect", "special.npz"]
+        npy.save(WORK / "special.npz", out=([4], [float("nan"), float("inf"), float("-inf"), 1]))
+        self.assertIn(
+            "1 of 4 elements differ, worst at [0]: got nan, expected nan", self.kernel(*words, expect=MISMATCH).stderr
+        )
+        self.kernel(*words, "--equal-nan")
+        npy.save(WORK / "special.npz", out=([4], [0, float("-inf"), 0, 1]))
+        self.assertIn("3 of 4", self.kernel(*words, "--equal-nan", expect=MISMATCH).stderr)
+
+    def test_a_prefix_selects_keys(self):
+        words = ["add_one.opdasm", "-i", "4xf32=0"]
+        npy.save(
+            WORK / "calls.npz", main__out=([4], [1, 1, 1, 1]), main__in_0=([4], [0] * 4), other__out=([4], [9] * 4)
+        )
+        self.kernel(*words, "--expect", "calls.npz:main")
+        self.assertIn("4 of 4", self.kernel(*words, "--expect", "calls.npz:other", expect=MISMATCH).stderr)
+        self.assertIn(
+            "has no tensor absent/out", self.kernel(*words, "--expect", "calls.npz:absent", expect=FAILED).stderr
+        )
+        self.assertIn("missing.npz", self.kernel(*words, "--expect", "missing.npz", expect=FAILED).stderr)
+
+    def test_what_does_not_fit_as_a_whole_is_told(self):
+        words = ["add_one.opdasm", "-i", "4xf32=0", "--expect", "shape.npz"]
+        npy.save(WORK / "shape.npz", out=([2, 2], [1, 1, 1, 1]))
+        self.assertIn("got float32[4], expected float32[2, 2]", self.kernel(*words, expect=MISMATCH).stderr)
+        npy.save(WORK / "shape.npz", out=([4], [1, 1, 1, 1], "<i4"))
+        self.assertIn("got float32[4], expected int32[4]", self.kernel(*words, expect=MISMATCH).stderr)
+        npy.save(WORK / "shape.npz", out_0=([4], [1, 1, 1, 1]))
+        message = self.kernel(*words, expect=MISMATCH).stderr
+        self.assertIn("out: is not in shape.npz", message)
+        self.assertIn("out_0: is in shape.npz, but the function does not return it", message)
+
+    def test_bfloat16_survives_a_file_that_does_not_know_it(self):
+        words = ["run", "identity.opdasm", "-i", "2xbf16=1.5,3.14"]
+        self.succeeds(*words, "-o", "bf16.npz")
+        self.assertIn("as expected", self.succeeds(*words, "--expect", "bf16.npz"))
+        self.assertIn(
+            "as expected", self.succeeds("run", "identity.opdasm", "-i", "2xbf16=@bf16.npz:out", "--expect", "bf16.npz")
+        )
+        self.assertIn(
+            "worst at [1]: got 2, expected 3.140625, off by 1.141",
+            self.fails(MISMATCH, "run", "identity.opdasm", "-i", "2xbf16=1.5,2", "--expect", "bf16.npz"),
+        )
+
+    def test_broken_pipes_and_full_disks_are_errors(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([OPDYNO, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(
+            (FAILED, "opdyno: cannot write to standard output: No space left on device\n"),
+            (result.returncode, result.stderr),
+        )
+        reading, writing = os.pipe()
+        os.close(reading)
+        result = subprocess.run([OPDYNO, "info"], stdout=writing, stderr=subprocess.PIPE, text=True)
+        os.close(writing)
+        self.assertEqual(FAILED, result.returncode)
+        self.assertIn("Broken pipe", result.stderr)
+        self.assertIn("absent", self.kernel("add_one.opdasm", "-o", "absent/out.npz", expect=FAILED).stderr)
+
+
+class TvmArtefacts(CliTest):
+    """Libraries that TVM made, against TVM's own answers; the inputs come from the same files."""
+
+    def libraries(self, name):
+        found = sorted(Path(os.environ["OPDYNO_INTEROP_DATA"]).glob("*/%s.so" % name))
+        self.assertTrue(found)
+        return found
+
+    def compare(self, library, call, *inputs):
+        recorded = library.with_suffix(".npz")
+        words = [word for key in inputs for word in ("-i", "@%s:%s/%s" % (recorded, call, key))]
+        text = self.succeeds("run", str(library), call.split("@")[0], *words, "--expect", "%s:%s" % (recorded, call))
+        self.assertIn("as expected", text)
+
+    def test_results_are_tvms(self):
+        for library in self.libraries("mlp"):
+            self.compare(library, "with_constants", "in_0")
+            self.compare(library, "with_arguments", *("in_%d" % i for i in range(5)))
+        for library in self.libraries("dynamic"):
+            self.compare(library, "affine@n5", "in_0", "in_1", "in_2")
+        for library in self.libraries("tuples"):
+            self.compare(library, "nested", "in_0", "in_1")
+        for library in self.libraries("control"):
+            self.compare(library, "fibonacci", "in_0:tensor")
+
+    def test_programs_run_on_guessed_inputs(self):
+        for library in self.libraries("dynamic"):
+            text = self.succeeds("run", str(library), "affine", "--dim", "n=3")
+            self.assertIn("out: float32[3, 4]", text)
+            text = self.succeeds("profile", str(library), "affine", "--dim", "n=3")
+            self.assertRegex(text, r"(?m)^matmul ")
+
+    def test_embedded_programs_can_be_read_and_written(self):
+        for library in self.libraries("mlp"):
+            (WORK / "mlp.opdasm").write_text(self.succeeds("dis", str(library)))
+            self.succeeds("as", "mlp.opdasm", "mlp.vmexec")
+            self.assertEqual((WORK / "mlp.opdasm").read_text(), self.succeeds("dis", "mlp.vmexec"))
+            recorded = library.with_suffix(".npz")
+            self.succeeds(
+                "run",
+                "mlp.vmexec",
+                "with_constants",
+                "--import",
+                str(library),
+                "-i",
+                "@%s:with_constants/in_0" % recorded,
+                "--expect",
+                "%s:with_constants" % recorded,
+            )
+
+    def test_a_truncated_library_is_refused(self):
+        library = self.libraries("mlp")[0].read_bytes()
+        for size in (3, 100, len(library) // 2, len(library) - 1):
+            (WORK / "short.so").write_bytes(library[:size])
+            self.assertIn("short.so", self.fails(REFUSED, "run", "short.so", "with_constants"))

@@ -1,0 +1,179 @@
+// Embedded modules: the tree that TVM writes, and bytes that claim to be one.
+#include "module/blob_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "module/placeholder_module.h"
+
+namespace opd {
+namespace {
+
+// What a library's symbol holds: the size, rows and entries of the import tree, then kind and bytes of each module.
+struct Blob {
+  std::vector<uint64_t> starts, children;
+  std::vector<std::pair<std::string, std::string>> modules;
+
+  std::string text() const {
+    ByteWriter body;
+    for (const auto *numbers : {&starts, &children}) {
+      body.write<uint64_t>(numbers->size());
+      for (const uint64_t number : *numbers) body.write(number);
+    }
+    for (const auto &[kind, bytes] : modules) {
+      body.write_string(kind);
+      if (kind != kLibraryEntry) body.write_string(bytes);
+    }
+    ByteWriter whole;
+    whole.write_string(body.take());
+    return whole.take();
+  }
+};
+
+// A Relax library: the executable is the root and imports the code.
+Blob relax() { return {{0, 1, 1}, {1}, {{"test.Executable", "abc"}, {"_lib", ""}}}; }
+
+std::string refusal(const std::string &text) {
+  try {
+    read_embedded_modules(as_bytes(text), "model.so");
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_BAD_FORMAT) << e.what();
+    return e.what();
+  }
+  return "accepted";
+}
+
+struct Named final : Module {
+  std::string name;
+  explicit Named(std::string n) : name(std::move(n)) {}
+  const char *kind() const override { return "library"; }
+  Ref<Function> find(std::string_view) override { return nullptr; }
+  std::vector<std::string> list() override { return {}; }
+};
+
+TEST(BlobReader, GivesKindsBytesAndImportsInTheirOrder) {
+  const std::string text = relax().text();
+  const auto modules = read_embedded_modules(as_bytes(text), "model.so");
+  ASSERT_EQ(modules.size(), 2u);
+  EXPECT_EQ(modules[0].kind, "test.Executable");
+  EXPECT_EQ(as_text(modules[0].bytes), "abc");
+  EXPECT_EQ(modules[0].imports, std::vector<size_t>{1});
+  EXPECT_EQ(modules[1].kind, "_lib");
+  EXPECT_TRUE(modules[1].imports.empty());
+}
+
+TEST(BlobReader, LinksModulesAndGivesTheRoot) {
+  register_module_kind("test.Executable", [](Bytes bytes, const std::string &name) -> Ref<Module> {
+    return make_object<Named>(concat(as_text(bytes), "@", name));
+  });
+  const std::string text = relax().text();
+  Ref<Module> library = make_object<Named>("library");
+  const auto root = make_embedded_modules(as_bytes(text), library, "model.so");
+  EXPECT_EQ(static_cast<Named &>(*root).name, "abc@model.so");
+  ASSERT_EQ(root->imports().size(), 1u);
+  EXPECT_EQ(root->imports()[0].get(), library.get());
+}
+
+TEST(BlobReader, SharesAModuleThatSeveralImport) {
+  const std::string text = Blob{{0, 2, 3, 3}, {1, 2, 2}, {{"_lib", ""}, {"odd.a", "x"}, {"odd.b", "y"}}}.text();
+  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so");
+  ASSERT_EQ(root->imports().size(), 2u);
+  EXPECT_EQ(root->imports()[1].get(), root->imports()[0]->imports()[0].get());
+}
+
+TEST(BlobReader, KeepsAModuleOfUnknownKindInItsPlace) {
+  const std::string text = Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"odd.kind", std::string("\1\2\0\3", 4)}}}.text();
+  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so");
+  const auto child = root->imports().at(0);
+  EXPECT_STREQ(child->kind(), "odd.kind");
+  EXPECT_EQ(static_cast<PlaceholderModule &>(*child).bytes(), std::string("\1\2\0\3", 4));
+  EXPECT_EQ(child->find("anything").get(), nullptr);
+  try {
+    root->get("missing", true);
+    FAIL();
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED);
+    EXPECT_NE(std::string(e.what()).find("odd.kind"), std::string::npos) << e.what();
+  }
+}
+
+// The bytes of a device module: format, functions with their launch parameters, code.
+std::string device_bytes() {
+  ByteWriter out;
+  out.write_string("cuda");
+  out.write<uint64_t>(1);
+  out.write_string("add_kernel");
+  out.write_string("add_kernel");
+  out.write<uint64_t>(1);
+  out.write<uint32_t>(0x00012002);  // float32
+  out.write<uint64_t>(1);
+  out.write_string("blockIdx.x");
+  out.write<uint64_t>(0);
+  out.write_string("__global__ void add_kernel(float *x) {}");
+  return out.take();
+}
+
+TEST(BlobReader, KnowsTheFunctionsOfDeviceModulesAndRefusesOnlyThose) {
+  const std::string text = Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"cuda", device_bytes()}}}.text();
+  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so");
+  EXPECT_EQ(root->imports().at(0)->list(), std::vector<std::string>{"add_kernel"});
+  EXPECT_EQ(root->find_with_imports("vm.builtin.copy").get(), nullptr);  // may be found elsewhere
+  EXPECT_THROW(root->find_with_imports("add_kernel"), Exception);
+  try {
+    root->get("other", true);
+    FAIL();
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_NOT_FOUND) << e.what();
+  }
+}
+
+TEST(BlobReader, RefusesEveryLengthButTheRightOne) {
+  const std::string text = relax().text();
+  for (size_t size = 0; size < text.size(); ++size) EXPECT_NE(refusal(text.substr(0, size)), "accepted") << size;
+  EXPECT_EQ(refusal(text + "padding"), "accepted");  // the symbol may be longer than the modules
+  std::string longer = text + "x";
+  longer[0] = static_cast<char>(longer[0] + 1);
+  EXPECT_NE(refusal(longer).find("is followed by 1 bytes"), std::string::npos) << refusal(longer);
+}
+
+TEST(BlobReader, RefusesAnyDamagedByteOrReadsIt) {
+  const std::string text = relax().text();
+  for (size_t at = 0; at < text.size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = text;
+      damaged[at] = static_cast<char>(damaged[at] ^ 1 << bit);
+      refusal(damaged);  // must end, within its bytes
+    }
+}
+
+TEST(BlobReader, RefusesTreesThatAreNone) {
+  const auto with = [](std::vector<uint64_t> starts, std::vector<uint64_t> children) {
+    return refusal(Blob{std::move(starts), std::move(children), {{"odd.a", ""}, {"_lib", ""}}}.text());
+  };
+  EXPECT_NE(with({}, {}).find("has no root"), std::string::npos);
+  EXPECT_NE(with({0}, {}).find("has no root"), std::string::npos);
+  EXPECT_NE(with({1, 1, 1}, {}).find("has no root"), std::string::npos);
+  EXPECT_NE(with({0, 2, 1}, {1}).find("rows"), std::string::npos);
+  EXPECT_NE(with({0, 1, 2}, {1}).find("rows"), std::string::npos);
+  EXPECT_NE(with({0, 1, 1}, {2}).find("import 2 of 2"), std::string::npos);
+  EXPECT_NE(with({0, 1, 1}, {0}).find("cycle"), std::string::npos);
+  EXPECT_NE(with({0, 1, 2}, {1, 0}).find("cycle"), std::string::npos);
+  EXPECT_NE(with({0, 1, 1}, {UINT64_MAX}).find("import 18446744073709551615"), std::string::npos);
+}
+
+TEST(BlobReader, RefusesCountsThatTheBytesCannotHold) {
+  ByteWriter body;
+  body.write<uint64_t>(UINT64_MAX / 8);
+  ByteWriter whole;
+  whole.write_string(body.take());
+  EXPECT_NE(refusal(whole.take()).find("offset 16"), std::string::npos);
+  std::vector<uint64_t> rows(1200, 0);  // more modules than any library has
+  EXPECT_NE(refusal(Blob{rows, {}, {}}.text()).find("more than"), std::string::npos);
+}
+
+TEST(BlobReader, RefusesTheLibraryTwiceAndKindsWithoutAName) {
+  EXPECT_NE(refusal(Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"_lib", ""}}}.text()).find("a second time"), std::string::npos);
+  EXPECT_NE(refusal(Blob{{0, 0}, {}, {{"", "x"}}}.text()).find("has 0 bytes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace opd

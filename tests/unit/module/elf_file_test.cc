@@ -1,0 +1,216 @@
+// ELF files: what is told of good ones, and how others are refused.
+#include "module/elf_file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "module/artefact.h"
+#include "module/private_copy.h"
+#include "support/c_artefact.h"
+#include "tvmffi/tvmffi.h"
+
+namespace opd {
+namespace {
+
+using opdyno_test::build_library;
+using opdyno_test::kArtefactHead;
+using opdyno_test::read_bytes;
+
+const std::string kSource = kArtefactHead + R"(
+SLOT(int, TVMBackendParallelLaunch, int (*)(int, void *, void *), void *, int)
+int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args, (void)result;
+  return n == 1 && __TVMBackendParallelLaunch ? 0 : fail("TypeError", "one argument is needed");
+}
+)";
+
+std::string good_bytes() {
+  static const std::string bytes = read_bytes(build_library("good", kSource, "-Wl,-soname,good.so"));
+  return bytes;
+}
+
+struct Refusal {
+  opd_code code;
+  std::string message;
+};
+Refusal refusal(const std::string &bytes) {
+  try {
+    ElfFile(as_bytes(bytes), "model.so");
+  } catch (const Exception &e) {
+    return {e.error()->code, e.what()};
+  }
+  return {OPD_OK, "accepted"};
+}
+
+template <class T>
+std::string with(std::string bytes, size_t offset, T value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+  return bytes;
+}
+
+const ElfSymbol *find(const ElfFile &file, std::string_view name) {
+  const auto symbols = file.symbols();
+  const auto found = std::find_if(symbols.begin(), symbols.end(), [&](const ElfSymbol &s) { return s.name == name; });
+  return found == symbols.end() ? nullptr : &*found;
+}
+
+TEST(ElfFile, TellsSymbolsAndWhereTheyLie) {
+  const std::string bytes = good_bytes();
+  const ElfFile file(as_bytes(bytes), "good.so");
+  const auto *function = find(file, "__tvm_ffi_f"), *slot = find(file, "__TVMBackendParallelLaunch"),
+             *needed = find(file, "TVMFFIErrorSetRaisedFromCStrParts");
+  ASSERT_TRUE(function && slot && needed);
+  EXPECT_TRUE(function->is_defined() && file.lies_in(function->value, function->size, PF_X));
+  EXPECT_TRUE(is_context_slot(*slot) && file.lies_in(slot->value, 8, PF_W));
+  EXPECT_EQ(slot->binding, STB_WEAK);
+  EXPECT_TRUE(needed->is_needed());
+  EXPECT_NE(file.soname_entry(), 0u);
+  EXPECT_TRUE(uses_tvm_names(file));
+}
+
+TEST(ElfFile, ReadsTablesOfBothHashStyles) {
+  for (const char *style : {"gnu", "sysv", "both"}) {
+    const std::string bytes = read_bytes(build_library("hashed", kSource, std::string("-Wl,--hash-style=") + style));
+    const ElfFile file(as_bytes(bytes), "hashed.so");
+    EXPECT_NE(find(file, "__tvm_ffi_f"), nullptr) << style;
+  }
+}
+
+TEST(ElfFile, SaysHowItIsBound) {
+  for (const auto &[flags, now] : {std::pair{"-Wl,-z,lazy", false}, {"-Wl,-z,now", true}}) {
+    const std::string bytes = read_bytes(build_library("bound", kSource, flags));
+    EXPECT_EQ(ElfFile(as_bytes(bytes), "bound.so").binds_now(), now);
+  }
+}
+
+TEST(ElfFile, RefusesOtherMachinesAndOtherKindsOfFile) {
+  const std::string good = good_bytes();
+  const auto other = with<uint16_t>(good, offsetof(Elf64_Ehdr, e_machine), kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64);
+  EXPECT_EQ(refusal(other).code, OPD_UNSUPPORTED);
+  EXPECT_NE(refusal(other).message.find("this process runs on"), std::string::npos) << refusal(other).message;
+  EXPECT_EQ(refusal(with<uint8_t>(good, EI_CLASS, ELFCLASS32)).code, OPD_UNSUPPORTED);
+  EXPECT_EQ(refusal(with<uint8_t>(good, EI_DATA, ELFDATA2MSB)).code, OPD_UNSUPPORTED);
+  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_REL)).message.find("object file"), std::string::npos);
+  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_EXEC)).message.find("program"), std::string::npos);
+  EXPECT_EQ(refusal("not an ELF file").code, OPD_BAD_FORMAT);
+}
+
+TEST(ElfFile, RefusesAFileThatWasCutShortAndSaysSo) {
+  const std::string good = good_bytes();
+  const auto told = refusal(good.substr(0, good.size() - 1));
+  EXPECT_EQ(told.code, OPD_BAD_FORMAT);
+  EXPECT_NE(told.message.find("cut short"), std::string::npos) << told.message;
+  EXPECT_NE(told.message.find("offset"), std::string::npos) << told.message;
+}
+
+TEST(ElfFile, RefusesAnExecutableStack) {
+  const std::string bytes = read_bytes(build_library("stack", kSource, "-Wl,-z,execstack"));
+  EXPECT_EQ(refusal(bytes).code, OPD_UNSUPPORTED);
+  EXPECT_NE(refusal(bytes).message.find("executable stack"), std::string::npos);
+}
+
+TEST(ElfFile, FindsTheCommonLibrariesOfTheSystemGood) {
+  size_t read = 0;
+  for (const char *folder : {"/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64"})
+    for (const char *name : {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libffi.so.8", "libz.so.1"}) {
+      const std::string path = std::string(folder) + "/" + name;
+      if (!std::filesystem::exists(path)) continue;
+      const std::string bytes = read_bytes(path);
+      EXPECT_EQ(refusal(bytes).message, "accepted") << path;
+      EXPECT_FALSE(uses_tvm_names(ElfFile(as_bytes(bytes), path)));
+      ++read;
+    }
+  EXPECT_GT(read, 2u);
+}
+
+// ---- what the symbols tell
+
+std::string release_of(const std::string &source) {
+  const std::string bytes = read_bytes(build_library("release", source));
+  return tvm_release(ElfFile(as_bytes(bytes), "release.so"));
+}
+
+TEST(Artefact, TellsTheReleaseByTheNamesOfSlots) {
+  const std::string slots = "#define S(n) __attribute__((weak)) void *__##n;\n";
+  const std::string parts = "extern void TVMFFIErrorSetRaisedFromCStrParts(void); void f(void) { TVMFFIErrorSetRaisedFromCStrParts(); }\n";
+  EXPECT_EQ(release_of(slots + "S(TVMFFIEnvModLookupFromImports)"), "0.26 or newer");
+  EXPECT_EQ(release_of(slots + "S(TVMFFIHandleInitOnce)"), "0.26 or newer");
+  EXPECT_EQ(release_of(slots + parts + "S(TVMBackendGetFuncFromEnv)"), "0.24 or 0.25");
+  EXPECT_EQ(release_of(slots + "S(TVMBackendGetFuncFromEnv) S(TVMFFIErrorSetRaisedFromCStr)"), "0.22 or 0.23");
+  EXPECT_EQ(release_of(slots + "S(TVMBackendGetFuncFromEnv)"), "0.25 or older");
+  EXPECT_EQ(release_of(parts), "0.24 or newer");
+  EXPECT_EQ(release_of(slots + "S(TVMFFIErrorSetRaisedFromCStr)"), "0.22 or 0.23");
+  EXPECT_EQ(release_of("void *__tvm_ffi_library_ctx;"), "0.21");
+  EXPECT_EQ(release_of("void *__tvm_module_ctx;"), "0.20 or older");
+  EXPECT_EQ(release_of("int x;"), "");
+}
+
+std::string unloadable(const std::string &source) {
+  register_tvmffi_symbols();
+  const std::string bytes = read_bytes(build_library("unloadable", source));
+  try {
+    require_loadable(ElfFile(as_bytes(bytes), "unloadable.so"));
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED) << e.what();
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Artefact, RefusesOtherCallingConventionsAndUnknownNames) {
+  EXPECT_NE(unloadable("void *__tvm_module_ctx;").find("TVM 0.20 or older"), std::string::npos);
+  EXPECT_NE(unloadable("const char __tvm_dev_mblob[8];").find("export the model anew"), std::string::npos);
+  EXPECT_NE(unloadable("void *__tvm_ffi_library_ctx;").find("TVM 0.21"), std::string::npos);
+  EXPECT_NE(unloadable("extern void TVMNewThing(void); void f(void) { TVMNewThing(); }").find("calls TVMNewThing"), std::string::npos);
+  EXPECT_NE(unloadable("__attribute__((weak)) void *__TVMNewSlot;").find("provide TVMNewSlot"), std::string::npos);
+  EXPECT_EQ(unloadable("extern void TVMOptional(void) __attribute__((weak)); int f(void) { return TVMOptional != 0; }"), "");
+  EXPECT_EQ(unloadable("int x; void *__TVMFilled = &x;"), "");  // its own business
+}
+
+TEST(Artefact, RefusesASlotThatCannotHoldAPointer) {
+  register_tvmffi_symbols();
+  for (const char *source : {"__attribute__((weak)) int __TVMFFIFunctionCall;", "const char __tvm_ffi__library_ctx[8] = \"1234567\";",
+                             "int x; void *__TVMFFIFunctionCall = &x;"}) {
+    const std::string bytes = read_bytes(build_library("slots", source));
+    EXPECT_THROW(require_loadable(ElfFile(as_bytes(bytes), "slots.so")), Exception) << source;
+  }
+}
+
+#if defined(__x86_64__)
+TEST(Artefact, NamesTheProcessorFeaturesThatAreMissing) {
+  const std::string bytes = read_bytes(build_library("level", kSource, "-Wl,-z,x86-64-v4"));
+  const ElfFile file(as_bytes(bytes), "level.so");
+  EXPECT_TRUE(file.needed_isa() & 8);
+  try {
+    require_loadable(file);
+    EXPECT_TRUE(__builtin_cpu_supports("avx512f"));
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED);
+    EXPECT_NE(std::string(e.what()).find("x86-64-v4"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("AVX512"), std::string::npos) << e.what();
+  }
+}
+#endif
+
+// ---- the private copy
+
+TEST(PrivateCopy, IsAFileWithItsEdits) {
+  const auto copy = PrivateCopy::in_memory("/some/where/model.so");
+  ASSERT_TRUE(copy.exists());
+  copy.write(as_bytes("hello world"), {{6, "W"}, {0, "H"}});
+  EXPECT_EQ(read_bytes(copy.path()), "Hello World");
+}
+
+TEST(PrivateCopy, OnDiskTakesTheFirstFolderThatWillDo) {
+  auto copy = PrivateCopy::on_disk("model.so", {"/nonexistent", opdyno_test::scratch_folder()});
+  const std::string path = copy.path();
+  EXPECT_TRUE(path.starts_with(opdyno_test::scratch_folder()));
+  copy.write(as_bytes("x"), {});
+  copy.loaded();
+  EXPECT_FALSE(std::filesystem::exists(path));  // no trace while it is mapped
+  EXPECT_THROW(PrivateCopy::on_disk("model.so", {"/nonexistent"}), Exception);
+}
+
+}  // namespace
+}  // namespace opd
