@@ -11,7 +11,8 @@ endif()
 # Everything that is built here, the tests and examples too, links this.
 add_library(opd_sanitizers INTERFACE)
 if(OPDYNO_SANITIZE)
-  target_compile_options(opd_sanitizers INTERFACE -fsanitize=${OPDYNO_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(opd_sanitizers INTERFACE -fsanitize=${OPDYNO_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -g)
   target_link_options(opd_sanitizers INTERFACE -fsanitize=${OPDYNO_SANITIZE})
 endif()
 target_link_libraries(opd_settings INTERFACE opd_sanitizers)

@@ -59,7 +59,8 @@ typedef enum opd_code {
   OPD_FAILED_PRECONDITION = 10, /**< The handle is not in a state that allows this. */
   OPD_IO = 11,                /**< Reading or writing a file failed; the message has the system's reason. */
   OPD_CALL_FAILED = 12,       /**< A called function raised an error; kind and message are its own. */
-  OPD_INTERNAL = 13           /**< A defect in opdyno. */
+  OPD_INTERNAL = 13,           /**< A defect in opdyno. */
+  OPD_CODE_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_code;
 
 /** Returns the code of @p error, OPD_OK for NULL. Threads: safe. Since: 0.1 */
@@ -109,7 +110,7 @@ OPD_API void opd_buffer_release(opd_buffer *buffer);
 
 /* ---- log ---------------------------------------------------------------------------------------------------- */
 
-typedef enum opd_log_level { OPD_LOG_DEBUG = 0, OPD_LOG_INFO = 1, OPD_LOG_WARNING = 2, OPD_LOG_ERROR = 3 } opd_log_level;
+typedef enum opd_log_level { OPD_LOG_DEBUG = 0, OPD_LOG_INFO = 1, OPD_LOG_WARNING = 2, OPD_LOG_ERROR = 3, OPD_LOG_LEVEL_MAX_ENUM = 0x7FFFFFFF } opd_log_level;
 
 /** Receives one message: UTF-8 without a newline, borrowed for the call. May arrive on any thread. */
 typedef void (*opd_log_fn)(void *user_data, opd_log_level level, const char *message);

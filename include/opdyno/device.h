@@ -28,7 +28,8 @@ typedef enum opd_device_attr {
   OPD_ATTR_DRIVER_VERSION = 12,             /**< string */
   OPD_ATTR_L2_CACHE_SIZE_BYTES = 13,        /**< int, bytes */
   OPD_ATTR_TOTAL_GLOBAL_MEMORY = 14,        /**< int, bytes */
-  OPD_ATTR_AVAILABLE_GLOBAL_MEMORY = 15     /**< int, bytes */
+  OPD_ATTR_AVAILABLE_GLOBAL_MEMORY = 15,     /**< int, bytes */
+  OPD_DEVICE_ATTR_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_device_attr;
 
 /** Gives a property; OPD_NONE where the device does not say. A device that is absent only answers OPD_ATTR_EXIST.
@@ -42,7 +43,8 @@ OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
 /** How memory is kept. */
 typedef enum opd_allocator_kind {
   OPD_ALLOCATOR_NAIVE = 1, /**< Every block goes back at once. */
-  OPD_ALLOCATOR_POOLED = 2 /**< Blocks of a size are kept for the next request of that size. */
+  OPD_ALLOCATOR_POOLED = 2, /**< Blocks of a size are kept for the next request of that size. */
+  OPD_ALLOCATOR_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_allocator_kind;
 
 /** Memory in use on a device, over all of the process. Sizes in bytes. */

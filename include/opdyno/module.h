@@ -15,7 +15,8 @@ typedef struct opd_module opd_module;
 typedef enum opd_copy_policy {
   OPD_COPY_ALWAYS = 0,      /**< Right in every case; costs the file's size in memory. perf and gdb see a nameless file. */
   OPD_COPY_WHEN_SHARED = 1, /**< Copies only if the file is mapped already. Wrong if real TVM opens it later. */
-  OPD_COPY_NEVER = 2        /**< For perf and gdb. Refused if the file is mapped already. */
+  OPD_COPY_NEVER = 2,        /**< For perf and gdb. Refused if the file is mapped already. */
+  OPD_COPY_POLICY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_copy_policy;
 
 /** How to load. */

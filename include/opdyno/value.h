@@ -34,7 +34,8 @@ typedef enum opd_type {
   OPD_TENSOR = 70,
   OPD_ARRAY = 71,
   OPD_MAP = 72,
-  OPD_MODULE = 73
+  OPD_MODULE = 73,
+  OPD_TYPE_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_type;
 
 /** A counted object: the common face of strings, shapes, tensors, functions, modules, errors … */
@@ -141,7 +142,8 @@ OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, size_t index,
 
 /* ---- dtypes --------------------------------------------------------------------------------------------------- */
 
-/** Reads a dtype: "float32", "int8x4", "bool", "bfloat16", "float8_e4m3fn", "handle" … as TVM writes them.
+/** Reads a dtype: "float32", "int8x4", "bool", "bfloat16", "float8_e4m3fn", "handle" … as TVM writes them, or short as
+ *  "f32", "i8", "u16", "bf16".
  * @param text Borrowed. @param out_dtype Written. OPD_INVALID_ARGUMENT names the text.
  * Threads: safe. Since: 0.1. Source: DLPack 1.3 DLDataTypeCode. */
 OPD_API OPD_NODISCARD opd_error *opd_dtype_from_string(const char *text, DLDataType *out_dtype);

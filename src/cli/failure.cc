@@ -12,8 +12,11 @@ namespace {
 
 std::string describe(const opd_error *error) {
   std::string text = opd_error_message(error);
-  for (const opd_error *cause = opd_error_cause(error); cause; cause = opd_error_cause(cause))
-    text += cat("\n  caused by: ", opd_error_message(cause));
+  for (const opd_error *cause = opd_error_cause(error); cause; cause = opd_error_cause(cause)) {
+    const std::string_view message = opd_error_message(cause);
+    if (text.find(message) == std::string::npos)
+      text += cat("\n  caused by: ", message);  // most messages quote their cause
+  }
   const std::string_view frames = opd_error_backtrace(error);
   if (!frames.empty()) text += cat("\n", frames);
   return text;

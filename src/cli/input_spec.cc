@@ -90,26 +90,22 @@ Fill parse_fill(const InputSpec &spec, std::string_view text) {
 // Plain values; false if the type is none of theirs.
 bool parse_plain(InputSpec &spec, std::string_view type, std::optional<std::string_view> value) {
   using Kind = InputSpec::Kind;
-  const auto needs = [&](bool is_good, std::string_view what) {
-    if (!is_good)
-      fail_spec(spec, cat(type, " takes ", what, ", as ", type, "=",
-                          what == "a number"     ? "0.5"
-                          : what == "an integer" ? "7"
-                                                 : "true"));
+  const auto needs = [&](bool is_good, std::string_view example) {
+    if (!is_good) fail_spec(spec, cat("write ", type, "=", example));
   };
   if (type == "i64") {
     const std::optional<int64_t> number = value ? read_int(*value) : std::nullopt;
-    needs(number.has_value(), "an integer");
+    needs(number.has_value(), "7");
     spec.kind = Kind::integer;
     spec.int64 = *number;
   } else if (type == "f64") {
     const std::optional<double> number = value ? read_double(*value) : std::nullopt;
-    needs(number.has_value(), "a number");
+    needs(number.has_value(), "0.5");
     spec.kind = Kind::real;
     spec.float64 = *number;
   } else if (type == "bool") {
     const bool is_true = value == "true" || value == "1";
-    needs(is_true || value == "false" || value == "0", "true or false");
+    needs(is_true || value == "false" || value == "0", "true");
     spec.kind = Kind::boolean;
     spec.int64 = is_true;
   } else if (type == "str") {

@@ -165,10 +165,10 @@ void ElfLibrary::patch(const ElfFile &file) {
   for (const ElfRelocation &r : file.relocations()) {
     if (r.kind != Relocates::kCall && r.kind != Relocates::kGot && r.kind != Relocates::kData) continue;
     const ElfSymbol &symbol = symbols[r.symbol];
-    char *target = nullptr;
-    if (!symbol.is_defined()) target = static_cast<char *>(provided_symbol(symbol.name));
-    else if (is_own_tvm_name(symbol)) target = base_ + symbol.value;
-    if (target) write_slot(file, r.address, target + r.addend);
+    uintptr_t target = 0;
+    if (!symbol.is_defined()) target = reinterpret_cast<uintptr_t>(provided_symbol(symbol.name));
+    else if (is_own_tvm_name(symbol)) target = reinterpret_cast<uintptr_t>(base_) + symbol.value;
+    if (target) write_slot(file, r.address, reinterpret_cast<void *>(target + static_cast<uint64_t>(r.addend)));
   }
 }
 

@@ -59,8 +59,8 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
     bad(offset, "a call slot is for ", symbol.name, ", which is no function");
   if (of_plt && r.kind != Relocates::kCall && r.kind != Relocates::kIndirect && r.kind != Relocates::kThreadLocalPair)
     bad(offset, "the relocation table of the PLT has one of another kind");
-  if (named && r.kind != Relocates::kData && r.address % 8)
-    bad(offset, "a relocation fills a slot at address ", r.address, ", which is not aligned");
+  if (named && r.kind != Relocates::kData && (r.address % 8 || r.addend))
+    bad(offset, "a relocation fills a slot at address ", r.address, " with addend ", r.addend);
   if (r.kind == Relocates::kRelative) {
     // Linkers leave the word empty or write what the relocation says; a difference is damage.
     uint64_t word;

@@ -16,7 +16,7 @@ RELEASES = ["0.25", "0.26", "0.27"]
 
 
 def default_cache():
-    return Path(os.environ.get("OPDYNO_CACHE", Path.home() / ".cache" / "opdyno")) / "interop"
+    return Path(os.environ.get("OPDYNO_CACHE_DIR", Path.home() / ".cache" / "opdyno")) / "interop"
 
 
 def parse_arguments():
