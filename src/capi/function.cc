@@ -16,11 +16,14 @@ opd_error *opd_function_create(opd_packed_fn callback, void *user_data, opd_dele
 }
 
 opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
-  return guard([&] {
-    require(function, "function must not be NULL");
-    Value result = call(*unwrap<Function>(function), args_of(args, num_args));
-    if (out_result) *out_result = result.detach();
-  });
+  if (!function || num_args < 0 || (num_args > 0 && !args)) [[unlikely]]
+    return wrap_error(make_error(OPD_INVALID_ARGUMENT, "function and args must not be NULL, and num_args not negative"));
+  View result = opd_none();
+  auto *callee = unwrap<Function>(function);
+  if (callee->safe_call(callee, args, num_args, &result)) [[unlikely]] return wrap_error(take_raised());
+  if (out_result) *out_result = result;
+  else if (is_object(result)) release(object_of(result));
+  return nullptr;
 }
 
 void opd_function_release(opd_function *function) { release_handle(function); }

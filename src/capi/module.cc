@@ -17,9 +17,11 @@ constexpr int kMaxJsonDepth = 100;
 
 ModuleOptions options_of(const opd_module_options *given) {
   const opd_module_options full = read_sized(given, opd_module_options_init);
-  require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", full.copy, ", which is no opd_copy_policy");
+  require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", full.copy,
+          ", which is no opd_copy_policy");
   const auto text = [](const char *value) { return value ? std::string(value) : std::string(); };
-  return {static_cast<opd_copy_policy>(full.copy), text(full.format), text(full.compiler), text(full.c_flags), text(full.cache_dir)};
+  return {static_cast<opd_copy_policy>(full.copy), text(full.format), text(full.compiler), text(full.c_flags),
+          text(full.cache_dir)};
 }
 
 opd_array *array_of_names(std::vector<std::string> names) {
@@ -65,7 +67,8 @@ opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name
   return guard([&] {
     require((data || size == 0) && out_module, "data and out_module must not be NULL");
     prepare_library();
-    *out_module = wrap<opd_module>(load_module_bytes({static_cast<const uint8_t *>(data), size}, name ? name : "memory", options_of(options)));
+    *out_module = wrap<opd_module>(
+        load_module_bytes({static_cast<const uint8_t *>(data), size}, name ? name : "memory", options_of(options)));
   });
 }
 
@@ -77,19 +80,24 @@ opd_error *opd_module_load_source(const char *source, const opd_module_options *
   });
 }
 
-opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports, opd_function **out_function) {
+opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
+                                   opd_function **out_function) {
   return guard([&] {
     require(module && name && out_function, "module, name and out_function must not be NULL");
     *out_function = wrap<opd_function>(unwrap<Module>(module)->get(name, query_imports != 0));
   });
 }
 
-opd_error *opd_module_native_function(opd_module *module, const char *symbol, const char *signature, opd_function **out_function) {
+opd_error *opd_module_native_function(opd_module *module, const char *symbol, const char *signature,
+                                      opd_function **out_function) {
   return guard([&] {
-    require(module && symbol && signature && out_function, "module, symbol, signature and out_function must not be NULL");
+    require(module && symbol && signature && out_function,
+            "module, symbol, signature and out_function must not be NULL");
     auto &owner = *unwrap<Module>(module);
     void *address = owner.symbol(symbol);
-    if (!address) fail(OPD_NOT_FOUND, "the module ", owner.file(), owner.file().empty() ? "" : " ", "of kind ", owner.kind(), " has no C symbol \"", symbol, "\"");
+    if (!address)
+      fail(OPD_NOT_FOUND, "the module ", owner.file(), owner.file().empty() ? "" : " ", "of kind ", owner.kind(),
+           " has no C symbol \"", symbol, "\"");
     *out_function = wrap<opd_function>(make_native_function(address, signature, symbol, Ref<Object>::share(&owner)));
   });
 }

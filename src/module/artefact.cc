@@ -11,9 +11,11 @@ struct Mark {
   std::string_view name, release;
 };
 constexpr Mark kOldMarks[] = {
-    {"__tvm_module_ctx", "0.20 or older"}, {"__tvm_dev_mblob", "0.20 or older"},      {"__tvm_main__", "0.20 or older"},
-    {"__TVMFuncCall", "0.20 or older"},    {"__TVMAPISetLastError", "0.20 or older"}, {"TVMAPISetLastError", "0.20 or older"},
-    {"TVMFuncCall", "0.20 or older"},      {"__tvm_ffi_library_ctx", "0.21"},         {"__tvm_ffi_library_bin", "0.21"},
+    {"__tvm_module_ctx", "0.20 or older"},     {"__tvm_dev_mblob", "0.20 or older"},
+    {"__tvm_main__", "0.20 or older"},         {"__TVMFuncCall", "0.20 or older"},
+    {"__TVMAPISetLastError", "0.20 or older"}, {"TVMAPISetLastError", "0.20 or older"},
+    {"TVMFuncCall", "0.20 or older"},          {"__tvm_ffi_library_ctx", "0.21"},
+    {"__tvm_ffi_library_bin", "0.21"},
 };
 
 bool has(const ElfFile &file, std::string_view name) {
@@ -24,12 +26,14 @@ bool has(const ElfFile &file, std::string_view name) {
 void check_slot(const ElfFile &file, const ElfSymbol &slot) {
   if (slot.size != sizeof(void *) || slot.value % sizeof(void *) || !file.lies_in(slot.value, slot.size, PF_W) ||
       file.is_loaders(slot.value, slot.size))
-    file.bad(slot.entry, slot.name, " at address ", slot.value, " with ", slot.size, " bytes is no place for a pointer");
+    file.bad(slot.entry, slot.name, " at address ", slot.value, " with ", slot.size,
+             " bytes is no place for a pointer");
 }
 
 bool is_empty(const ElfFile &file, const ElfSymbol &slot) {
   const Bytes bytes = file.contents(slot.value, slot.size);  // none if the loader zeroes it
-  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b == 0; }) && !file.is_loaders(slot.value, slot.size);
+  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b == 0; }) &&
+         !file.is_loaders(slot.value, slot.size);
 }
 
 #if defined(__x86_64__)
@@ -89,10 +93,12 @@ std::string tvm_release(const ElfFile &file) {
   for (const auto &mark : kOldMarks)
     if (has(file, mark.name)) return std::string(mark.release);
   const bool parts = has(file, "TVMFFIErrorSetRaisedFromCStrParts");
-  if (has(file, "__TVMFFIEnvModLookupFromImports") || has(file, "TVMFFIEnvModLookupFromImports") || has(file, "__TVMFFIHandleInitOnce"))
+  if (has(file, "__TVMFFIEnvModLookupFromImports") || has(file, "TVMFFIEnvModLookupFromImports") ||
+      has(file, "__TVMFFIHandleInitOnce"))
     return "0.26 or newer";
   const bool env = has(file, "__TVMBackendGetFuncFromEnv") || has(file, "TVMBackendGetFuncFromEnv");
-  if (env) return parts ? "0.24 or 0.25" : has(file, "__TVMFFIErrorSetRaisedFromCStr") ? "0.22 or 0.23" : "0.25 or older";
+  if (env)
+    return parts ? "0.24 or 0.25" : has(file, "__TVMFFIErrorSetRaisedFromCStr") ? "0.22 or 0.23" : "0.25 or older";
   if (parts) return "0.24 or newer";
   return has(file, "__TVMFFIErrorSetRaisedFromCStr") ? "0.22 or 0.23" : "";
 }

@@ -17,10 +17,12 @@ inline bool is_context_slot(const ElfSymbol &s) {
 }
 // A name of the artefact's own that a loader reads or fills.
 inline bool is_own_tvm_name(const ElfSymbol &s) {
-  return s.is_defined() && s.section != SHN_ABS && s.type != STT_GNU_IFUNC && (s.name.starts_with("__tvm") || s.name.starts_with("__TVM"));
+  return s.is_defined() && s.section != SHN_ABS && s.type != STT_GNU_IFUNC &&
+         (s.name.starts_with("__tvm") || s.name.starts_with("__TVM"));
 }
 
-// Whether anything of it is to be filled in or called by TVM's conventions; other libraries are opened as any program does.
+// Whether anything of it is to be filled in or called by TVM's conventions; other libraries are opened as any program
+// does.
 bool uses_tvm_names(const ElfFile &file);
 
 // "0.26 or newer", "0.22 or 0.23" …; "" if it cannot be told.

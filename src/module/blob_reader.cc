@@ -28,7 +28,8 @@ std::vector<EmbeddedModule> read_tree(ByteReader &reader) {
   std::vector<EmbeddedModule> modules(starts.size() - 1);
   for (size_t i = 0; i < modules.size(); ++i)
     for (uint64_t j = starts[i]; j < starts[i + 1]; ++j) {
-      if (children[j] >= modules.size()) reader.bad("the import tree", concat("lets module ", i, " import ", children[j], " of ", modules.size()));
+      if (children[j] >= modules.size())
+        reader.bad("the import tree", concat("lets module ", i, " import ", children[j], " of ", modules.size()));
       modules[i].imports.push_back(children[j]);
     }
   return modules;
@@ -68,7 +69,8 @@ std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string 
       if (std::exchange(has_library, true)) reader.bad("the kind of a module", "is \"_lib\" a second time");
       continue;
     }
-    if (module.kind.empty() || module.kind.size() > 256) reader.bad("the kind of a module", concat("has ", module.kind.size(), " bytes"));
+    if (module.kind.empty() || module.kind.size() > 256)
+      reader.bad("the kind of a module", concat("has ", module.kind.size(), " bytes"));
     const auto bytes = reader.read_count(1, "the size of a module");
     module.bytes = reader.take(bytes, "the bytes of a module");
   }

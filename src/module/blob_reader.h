@@ -15,8 +15,8 @@ struct EmbeddedModule {
 };
 inline constexpr std::string_view kLibraryEntry = "_lib";
 
-// Reads what a library's symbol __tvm_ffi__library_bin holds; entry 0 is the root. Throws OPD_BAD_FORMAT with the offset in the
-// symbol: for counts that the bytes cannot hold, an import that does not exist, a cycle, a second "_lib".
+// Reads what a library's symbol __tvm_ffi__library_bin holds; entry 0 is the root. Throws OPD_BAD_FORMAT with the
+// offset in the symbol: for counts that the bytes cannot hold, an import that does not exist, a cycle, a second "_lib".
 // `name` is the library's, for messages.
 std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name);
 

@@ -22,7 +22,8 @@ std::string home_folder() {
   if (const std::string home = environment("HOME"); home.starts_with('/')) return home;
   char buffer[4096];
   passwd entry{}, *found = nullptr;
-  return ::getpwuid_r(::geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found && found->pw_dir ? found->pw_dir : "";
+  return ::getpwuid_r(::geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found && found->pw_dir ? found->pw_dir
+                                                                                                         : "";
 }
 
 // "" if the folder is there and ours alone, else why not.
@@ -36,7 +37,7 @@ std::string make_private(const std::string &folder) {
     }
     if (at != std::string::npos) ++at;
   }
-  struct stat info{};
+  struct stat info {};
   if (::stat(folder.c_str(), &info) || !S_ISDIR(info.st_mode)) return concat(folder, " is not a folder");
   if (info.st_uid != ::geteuid()) return concat(folder, " belongs to another user");
   if (info.st_mode & (S_IWGRP | S_IWOTH)) return concat("others may write to ", folder, ": run chmod 700 on it");

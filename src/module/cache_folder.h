@@ -4,8 +4,9 @@
 
 namespace opd {
 
-// `wanted` if not empty, else $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno, ~/.cache/opdyno, /tmp/opdyno-<user>. Made if absent, with
-// mode 0700. A folder that was asked for and cannot be used is OPD_IO; of the others the next one is tried.
+// `wanted` if not empty, else $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno, ~/.cache/opdyno, /tmp/opdyno-<user>. Made if
+// absent, with mode 0700. A folder that was asked for and cannot be used is OPD_IO; of the others the next one is
+// tried.
 std::string cache_folder(const std::string &wanted);
 
 }  // namespace opd

@@ -61,7 +61,8 @@ struct Request {
     compiler = ::access(command.c_str(), X_OK) == 0 ? std::vector{command} : words_of(command);
     require(!compiler.empty(), "the C compiler's name is empty");
     for (auto &word : words_of(options.c_flags.empty() ? "-O2" : options.c_flags)) {
-      const bool is_library = word.starts_with("-l") || word.starts_with("-Wl,") || (word[0] != '-' && word.find('.') != std::string::npos);
+      const bool is_library =
+          word.starts_with("-l") || word.starts_with("-Wl,") || (word[0] != '-' && word.find('.') != std::string::npos);
       (is_library ? libraries : flags).push_back(std::move(word));
     }
   }
@@ -99,12 +100,14 @@ std::string identity_of(const std::vector<std::string> &compiler, const BuildFol
   return known->emplace(compiler, text).first->second;
 }
 
-// What -march=native means here: the lines of /proc/cpuinfo that say so. Its size reads as 0, so it is read until it ends.
+// What -march=native means here: the lines of /proc/cpuinfo that say so. Its size reads as 0, so it is read until it
+// ends.
 std::string processor() {
   std::string all, out;
   const int fd = ::open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
   char chunk[4096];
-  for (ssize_t n; fd >= 0 && all.size() < 65536 && (n = ::read(fd, chunk, sizeof chunk)) > 0;) all.append(chunk, static_cast<size_t>(n));
+  for (ssize_t n; fd >= 0 && all.size() < 65536 && (n = ::read(fd, chunk, sizeof chunk)) > 0;)
+    all.append(chunk, static_cast<size_t>(n));
   if (fd >= 0) ::close(fd);
   for (const char *field : {"model name", "flags", "Features", "CPU part"})
     if (const size_t at = all.find(field); at != std::string::npos) out += all.substr(at, all.find('\n', at) - at);
@@ -125,7 +128,9 @@ bool includes_others(const Request &request) {
   const auto leads_elsewhere = [](const std::string &flag) { return flag.starts_with("-I") || flag.starts_with("-i"); };
   if (std::any_of(request.flags.begin(), request.flags.end(), leads_elsewhere)) return true;
   for (size_t at = 0; (at = request.text.find("include", at)) != std::string::npos; at += 7)
-    if (const size_t next = request.text.find_first_not_of(" \t", at + 7); next != std::string::npos && request.text[next] != '<') return true;
+    if (const size_t next = request.text.find_first_not_of(" \t", at + 7);
+        next != std::string::npos && request.text[next] != '<')
+      return true;
   return false;
 }
 
@@ -148,7 +153,8 @@ std::string key_of(const Request &request, const BuildFolder &build) {
   if (!includes_others(request)) return hash.add(request.text).hex();
   const std::string source = build.file("source.c"), log = build.file("log"), out = build.file("preprocessed");
   write_source(request, source);
-  const auto result = run_program(request.command({"-iquote", request.folder(), "-E", "-x", "c", source, "-o", out}), log);
+  const auto result =
+      run_program(request.command({"-iquote", request.folder(), "-E", "-x", "c", source, "-o", out}), log);
   if (!result.succeeded) fail_compilation(request, result.output);
   std::string text = read_file(out);
   for (size_t at = 0; (at = text.find(build.path, at)) != std::string::npos;) text.erase(at, build.path.size());
@@ -172,20 +178,25 @@ std::optional<std::string> read_sealed(const std::string &path) {
 std::string compile(const Request &request, const BuildFolder &build, const std::string &target) {
   const std::string source = build.file("source.c"), library = build.file("library.so");
   write_source(request, source);
-  auto command = request.command({"-iquote", request.folder(), "-shared", "-fPIC", "-x", "c", source, "-x", "none", "-o", library});
+  auto command = request.command(
+      {"-iquote", request.folder(), "-shared", "-fPIC", "-x", "c", source, "-x", "none", "-o", library});
   command.insert(command.end(), request.libraries.begin(), request.libraries.end());
   const auto result = run_program(command, build.file("log"));
   if (!result.succeeded || ::access(library.c_str(), R_OK)) fail_compilation(request, result.output);
-  if (!result.output.empty()) log_warning("the C compiler on ", request.shown(), ":\n", std::string_view(result.output).substr(0, kMaxShownOutput));
+  if (!result.output.empty())
+    log_warning("the C compiler on ", request.shown(), ":\n",
+                std::string_view(result.output).substr(0, kMaxShownOutput));
   std::string content = read_file(library);
   ByteWriter seal;
   seal.write_bytes(kSealMark, 8);
   seal.write(hash_of(content));
   const int fd = ::open(library.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   const std::string bytes = seal.take();
-  const bool sealed = fd >= 0 && ::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) && ::fchmod(fd, 0700) == 0;
+  const bool sealed = fd >= 0 && ::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
+                      ::fchmod(fd, 0700) == 0;
   if (fd >= 0) ::close(fd);
-  if (!sealed || ::rename(library.c_str(), target.c_str())) fail_errno("cannot keep the compiled library as", target, errno);
+  if (!sealed || ::rename(library.c_str(), target.c_str()))
+    fail_errno("cannot keep the compiled library as", target, errno);
   return content;
 }
 

@@ -11,8 +11,9 @@ struct CompiledLibrary {
   std::string content;  // as it was read and found intact
 };
 
-// `path` is the source's, "" if it came from memory: for messages, and for headers beside it. Throws OPD_CALL_FAILED with what the
-// compiler wrote; OPD_NOT_FOUND without a compiler. Several threads and processes may compile one source at once.
+// `path` is the source's, "" if it came from memory: for messages, and for headers beside it. Throws OPD_CALL_FAILED
+// with what the compiler wrote; OPD_NOT_FOUND without a compiler. Several threads and processes may compile one source
+// at once.
 CompiledLibrary compile_source(const std::string &text, const std::string &path, const ModuleOptions &options);
 
 }  // namespace opd

@@ -1,4 +1,5 @@
-// A 128-bit hash for names of cached files and for noticing damage; no protection against somebody who wants a collision.
+// A 128-bit hash for names of cached files and for noticing damage; no protection against somebody who wants a
+// collision.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -23,7 +23,8 @@ std::mutex in_place_guard;  // between asking whether a file is mapped and mappi
 std::string loader_error(const std::string &name, const std::string &shown) {
   const char *text = ::dlerror();
   std::string message = text ? text : "unknown reason";
-  for (size_t at = 0; (at = message.find(name, at)) != std::string::npos; at += shown.size()) message.replace(at, name.size(), shown);
+  for (size_t at = 0; (at = message.find(name, at)) != std::string::npos; at += shown.size())
+    message.replace(at, name.size(), shown);
   return message;
 }
 
@@ -37,10 +38,13 @@ bool is_mapped(const std::string &path) {
 std::string with_folder(const std::string &path) { return path.find('/') == std::string::npos ? "./" + path : path; }
 
 template <class T>
-std::string bytes_of(const T &value) { return {reinterpret_cast<const char *>(&value), sizeof value}; }
+std::string bytes_of(const T &value) {
+  return {reinterpret_cast<const char *>(&value), sizeof value};
+}
 
-// In the copy our symbols are absolute and hidden: the loader takes their values as they are, before any initialiser runs, and
-// looks for no other definition. Other loaders find them weak, so that they do not miss them, and patch() fills the slots.
+// In the copy our symbols are absolute and hidden: the loader takes their values as they are, before any initialiser
+// runs, and looks for no other definition. Other loaders find them weak, so that they do not miss them, and patch()
+// fills the slots.
 Elf64_Sym bound(Elf64_Sym symbol, void *address) {
 #if defined(__GLIBC__)
   symbol.st_shndx = SHN_ABS;
@@ -57,10 +61,14 @@ std::vector<PrivateCopy::Edit> edits_of(const ElfFile &file) {
   std::vector<PrivateCopy::Edit> edits;
   for (const ElfSymbol &symbol : file.symbols()) {
     void *address = symbol.is_defined() ? nullptr : provided_symbol(symbol.name);
-    if (!address) continue;
+    // What is unique in the process would be shared by all copies, and keeps a library mapped for ever.
+    const bool is_unique = symbol.is_defined() && symbol.binding == STB_GNU_UNIQUE;
+    if (!address && !is_unique) continue;
     Elf64_Sym entry;
     std::memcpy(&entry, file.bytes().data() + symbol.entry, sizeof entry);
-    edits.push_back({symbol.entry, bytes_of(bound(entry, address))});
+    if (address) entry = bound(entry, address);
+    else entry.st_info = static_cast<uint8_t>(ELF64_ST_INFO(STB_WEAK, symbol.type));
+    edits.push_back({symbol.entry, bytes_of(entry)});
   }
   // Without its soname, nobody who asks for the library by that name is given our copy.
   constexpr int64_t kNoTag = 0x6000000d;  // of the range that loaders leave to operating systems
@@ -78,7 +86,8 @@ std::vector<std::string> folders_for_copies(const ModuleOptions &options) {
 
 }  // namespace
 
-ElfLibrary::ElfLibrary(const ElfFile &file, const std::string &path, const ModuleOptions &options) : code_(file.code()) {
+ElfLibrary::ElfLibrary(const ElfFile &file, const std::string &path, const ModuleOptions &options)
+    : code_(file.code()) {
   try {
     open(file, path, options);
     link_map *map = nullptr;
@@ -109,7 +118,8 @@ void ElfLibrary::open(const ElfFile &file, const std::string &path, const Module
     }
   }
   if (shared)
-    fail(OPD_FAILED_PRECONDITION, path, " is mapped in this process already; loaded without a copy it would change under its other user");
+    fail(OPD_FAILED_PRECONDITION, path,
+         " is mapped in this process already; loaded without a copy it would change under its other user");
   for (const ElfSymbol &symbol : file.symbols())
     if (symbol.is_needed() && symbol.name == "TVMFFIEnvModRegisterSystemLibSymbol")
       fail(OPD_UNSUPPORTED, path, " calls ", symbol.name, " while it is being loaded, which needs a copy");
@@ -119,7 +129,8 @@ void ElfLibrary::open(const ElfFile &file, const std::string &path, const Module
 void ElfLibrary::open_in_place(const ElfFile &file, const std::string &path, int flags) {
   handle_ = ::dlopen(with_folder(path).c_str(), flags | RTLD_LOCAL);
   if (!handle_)
-    fail(OPD_UNSUPPORTED, path, " cannot be loaded", flags == RTLD_LAZY ? " without a copy: " : ": ", loader_error(with_folder(path), path));
+    fail(OPD_UNSUPPORTED, path, " cannot be loaded", flags == RTLD_LAZY ? " without a copy: " : ": ",
+         loader_error(with_folder(path), path));
   if (flags == RTLD_LAZY) require_resolved(file);
 }
 
@@ -181,7 +192,8 @@ void ElfLibrary::write_slot(const ElfFile &file, uint64_t address, void *value) 
   const bool read_only = place >= first && place < last;
   void *start = reinterpret_cast<void *>(place & ~(page - 1));
   const size_t size = (place & (page - 1)) + sizeof(void *) > page ? 2 * page : page;
-  if (read_only && ::mprotect(start, size, PROT_READ | PROT_WRITE)) fail_errno("cannot bind the symbols of", file.name(), errno);
+  if (read_only && ::mprotect(start, size, PROT_READ | PROT_WRITE))
+    fail_errno("cannot bind the symbols of", file.name(), errno);
   __atomic_store_n(slot, value, __ATOMIC_RELEASE);
   if (read_only) ::mprotect(start, page, PROT_READ);
 }
@@ -191,7 +203,9 @@ void *ElfLibrary::symbol(const char *name) const { return ::dlsym(handle_, name)
 void *ElfLibrary::own_function(const char *name) const {
   void *address = symbol(name);
   const uint64_t place = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(base_);
-  return address && std::any_of(code_.begin(), code_.end(), [&](const AddressRange &r) { return r.contains(place); }) ? address : nullptr;
+  return address && std::any_of(code_.begin(), code_.end(), [&](const AddressRange &r) { return r.contains(place); })
+             ? address
+             : nullptr;
 }
 
 void ElfLibrary::close() noexcept {

@@ -1,9 +1,9 @@
 // Maps a shared library so that TVM's functions, as it calls them, are ours, whatever else is in the process.
 //
-// The library gets a private copy in which its undefined TVM symbols are defined at the addresses of our functions; where the
-// loader does not honour that, and without a copy, its slots are overwritten once it is mapped. Its own slots for a loader's
-// functions are bound to itself, since another artefact that somebody loaded for everybody would take their place otherwise.
-// Cost: some 100 µs and 0.4 ms per MB for the copy.
+// The library gets a private copy in which its undefined TVM symbols are defined at the addresses of our functions;
+// where the loader does not honour that, and without a copy, its slots are overwritten once it is mapped. Its own slots
+// for a loader's functions are bound to itself, since another artefact that somebody loaded for everybody would take
+// their place otherwise. Cost: some 100 µs and 0.4 ms per MB for the copy.
 #pragma once
 #include <memory>
 #include <string>
@@ -26,7 +26,7 @@ class ElfLibrary {
 
   char *base() const { return base_; }  // what virtual addresses of the file are relative to
   bool is_copy() const { return copy_.exists(); }
-  void *symbol(const char *name) const;      // its own, or of a library it is linked against; null if absent
+  void *symbol(const char *name) const;        // its own, or of a library it is linked against; null if absent
   void *own_function(const char *name) const;  // its own code only
 
  private:

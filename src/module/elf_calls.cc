@@ -8,20 +8,24 @@ namespace opd {
 // Functions that run at load and unload.
 void ElfFile::check_calls() const {
   for (const int64_t tag : {DT_INIT, DT_FINI})
-    if (const auto *entry = dynamic(tag)) check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, Evidence::kSection);
+    if (const auto *entry = dynamic(tag))
+      check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, Evidence::kSection);
   for (const ElfSymbol &symbol : symbols_)
-    if (symbol.type == STT_GNU_IFUNC && symbol.is_defined()) check_entry_point("an indirect function", symbol.value, symbol.entry, Evidence::kFunction);
+    if (symbol.type == STT_GNU_IFUNC && symbol.is_defined())
+      check_entry_point("an indirect function", symbol.value, symbol.entry, Evidence::kFunction);
   check_call_array("the initialisers", DT_INIT_ARRAY, DT_INIT_ARRAYSZ);
   check_call_array("the finalisers", DT_FINI_ARRAY, DT_FINI_ARRAYSZ);
   const auto *got = dynamic(DT_PLTGOT);
   if (!got || !dynamic(DT_JMPREL)) return;
   const Bytes reserved = contents(got->value, 24);  // the loader writes words 1 and 2, and trusts word 1 if it is set
   uint64_t words[3] = {};
-  if (reserved.empty() || !lies_in(got->value, 24, PF_W) || got->value % 8) bad(got->entry, "DT_PLTGOT lies outside writable data");
+  if (reserved.empty() || !lies_in(got->value, 24, PF_W) || got->value % 8)
+    bad(got->entry, "DT_PLTGOT lies outside writable data");
   std::memcpy(words, reserved.data(), sizeof words);
   if (words[1] || words[2]) bad(offset_of(got->value) + 8, "the global offset table is filled in already");
   const auto next = std::lower_bound(relocated_.begin(), relocated_.end(), got->value + 1);
-  if (next != relocated_.end() && *next < got->value + 24) bad(got->entry, "a relocation changes the head of the global offset table");
+  if (next != relocated_.end() && *next < got->value + 24)
+    bad(got->entry, "a relocation changes the head of the global offset table");
 }
 
 void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) const {
@@ -34,9 +38,11 @@ void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) 
     const uint64_t slot = start + 8 * i, offset = first + 8 * i;
     if (word == relocated_.end() || *word != slot) bad(offset, what, " hold an entry ", i, " without a relocation");
     uint64_t target = read<uint64_t>(offset, what);
-    const auto found = std::find_if(relocations_.begin(), relocations_.end(), [&](const ElfRelocation &r) { return r.address == slot; });
-    if (found != relocations_.end()) {  // else it is a packed one: the word says it all
-      if (found->kind != Relocates::kRelative && found->kind != Relocates::kData) bad(offset, what, " hold an entry ", i, " that is a slot of the linker's");
+    const auto found = std::lower_bound(relocations_.begin(), relocations_.end(), slot,
+                                        [](const ElfRelocation &r, uint64_t address) { return r.address < address; });
+    if (found != relocations_.end() && found->address == slot) {  // else it is a packed one: the word says it all
+      if (found->kind != Relocates::kRelative && found->kind != Relocates::kData)
+        bad(offset, what, " hold an entry ", i, " that is a slot of the linker's");
       const ElfSymbol &symbol = symbols_[found->symbol];
       if (found->symbol && !symbol.is_defined()) bad(offset, what, " hold an entry ", i, " of another library");
       target = static_cast<uint64_t>(found->addend) + (found->symbol ? symbol.value : 0);
@@ -52,11 +58,13 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
 #endif
   const auto [begin, end] = unwound_function(address);
   if (address > begin && address < end) bad(offset, what, " at address ", address, " lies inside a function");
-  if (wanted == Evidence::kFunction && end == 0 && unwind_.end) bad(offset, what, " at address ", address, " is no function");
+  if (wanted == Evidence::kFunction && end == 0 && unwind_.end)
+    bad(offset, what, " at address ", address, " is no function");
   if (wanted != Evidence::kSection || sections_.empty()) return;
   const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
   const auto around = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr &section) {
-    return section.sh_flags & SHF_EXECINSTR && AddressRange{section.sh_addr, section.sh_addr + section.sh_size}.contains(address);
+    return section.sh_flags & SHF_EXECINSTR &&
+           AddressRange{section.sh_addr, section.sh_addr + section.sh_size}.contains(address);
   });
   const bool starts_section = around != sections_.end() && around->sh_addr == address;
   const bool is_table = around != sections_.end() && around->sh_entsize != 0;  // a PLT
@@ -76,7 +84,9 @@ AddressRange ElfFile::unwound_function(uint64_t address) const {
   if (table.size() < 12 || std::memcmp(table.data(), kUsualForm, sizeof kUsualForm)) return {};
   const uint64_t count = static_cast<uint32_t>(word(table, 8));
   if (count > (table.size() - 12) / 8) return {};
-  const auto start_of = [&](uint64_t i) { return unwind_.begin + static_cast<uint64_t>(int64_t{word(table, 12 + 8 * i)}); };
+  const auto start_of = [&](uint64_t i) {
+    return unwind_.begin + static_cast<uint64_t>(int64_t{word(table, 12 + 8 * i)});
+  };
   uint64_t low = 0, high = count;  // entries before `low` start at or before the address
   while (low < high) {
     const uint64_t middle = (low + high) / 2;
@@ -94,7 +104,7 @@ AddressRange ElfFile::unwound_function(uint64_t address) const {
 void ElfFile::read_properties(const Elf64_Phdr &segment) {
 #if defined(__x86_64__)
   constexpr uint32_t kIsaNeeded = 0xc0008002;  // GNU_PROPERTY_X86_ISA_1_NEEDED
-  if (segment.p_align != 8) return;             // property notes are
+  if (segment.p_align != 8) return;            // property notes are
   const Bytes note = bytes_.subspan(segment.p_offset, segment.p_filesz);
   uint32_t head[3];  // sizes of name and content, type
   for (size_t at = 0; note.size() - at >= 16;) {

@@ -1,4 +1,4 @@
-// Header, sections, segments and the dynamic section.
+// Header, sections and segments.
 #include "module/elf_file.h"
 
 #include <algorithm>
@@ -11,12 +11,6 @@ constexpr size_t kMaxSegments = 256;
 constexpr uint64_t kMaxSpan = uint64_t{1} << 36;  // addresses that one library may take up
 
 bool fits(uint64_t start, uint64_t size, uint64_t limit) { return size <= limit && start <= limit - size; }
-
-// Tags that may only come once: the loader keeps the last of several, we would have checked the first.
-bool is_single(int64_t tag) {
-  if (tag == DT_NEEDED || tag == DT_NULL || tag == DT_AUXILIARY || tag == DT_FILTER) return false;
-  return tag < 64 || (tag >= 0x6ffffd00 && tag <= 0x6fffffff);
-}
 
 }  // namespace
 
@@ -35,33 +29,40 @@ void ElfFile::read_header() {
   if (bytes_.size() < SELFMAG || std::memcmp(bytes_.data(), ELFMAG, SELFMAG)) bad(0, "this is not an ELF file");
   header_ = read<Elf64_Ehdr>(0, "the ELF header");
   const uint8_t *ident = header_.e_ident;
-  if (ident[EI_CLASS] == ELFCLASS32) fail(OPD_UNSUPPORTED, name_, " is a 32-bit library; 64-bit libraries can be loaded");
+  if (ident[EI_CLASS] == ELFCLASS32)
+    fail(OPD_UNSUPPORTED, name_, " is a 32-bit library; 64-bit libraries can be loaded");
   if (ident[EI_CLASS] != ELFCLASS64) bad(EI_CLASS, "the ELF class is ", int{ident[EI_CLASS]}, ", which is none");
-  if (ident[EI_DATA] == ELFDATA2MSB) fail(OPD_UNSUPPORTED, name_, " is a big-endian library; little-endian ones can be loaded");
+  if (ident[EI_DATA] == ELFDATA2MSB)
+    fail(OPD_UNSUPPORTED, name_, " is a big-endian library; little-endian ones can be loaded");
   if (ident[EI_DATA] != ELFDATA2LSB) bad(EI_DATA, "the ELF data encoding is ", int{ident[EI_DATA]}, ", which is none");
   if (ident[EI_VERSION] != EV_CURRENT || header_.e_version != EV_CURRENT) bad(EI_VERSION, "the ELF version is not 1");
   if (header_.e_type == ET_REL)
     fail(OPD_UNSUPPORTED, name_, " is an object file; link it to a shared library first (cc -shared -o x.so x.o)");
   if (header_.e_type == ET_EXEC) fail(OPD_UNSUPPORTED, name_, " is a program, not a shared library");
-  if (header_.e_type != ET_DYN) bad(offsetof(Elf64_Ehdr, e_type), "ELF type ", header_.e_type, " is not a shared library");
+  if (header_.e_type != ET_DYN)
+    bad(offsetof(Elf64_Ehdr, e_type), "ELF type ", header_.e_type, " is not a shared library");
   if (header_.e_machine != kMachine)
     fail(OPD_UNSUPPORTED, name_, " is made for ", machine_name(header_.e_machine), " (ELF machine ", header_.e_machine,
          "); this process runs on ", machine_name(kMachine), ": export it for this target");
-  if (header_.e_phentsize != sizeof(Elf64_Phdr)) bad(offsetof(Elf64_Ehdr, e_phentsize), "program headers of ", header_.e_phentsize, " bytes");
+  if (header_.e_phentsize != sizeof(Elf64_Phdr))
+    bad(offsetof(Elf64_Ehdr, e_phentsize), "program headers of ", header_.e_phentsize, " bytes");
 }
 
 // The loader needs no sections; the table usually ends the file, so it tells whether the file is complete.
 void ElfFile::read_sections() {
   if (header_.e_shoff == 0) return;
   uint64_t count = header_.e_shnum;
-  if (header_.e_shentsize != sizeof(Elf64_Shdr)) bad(offsetof(Elf64_Ehdr, e_shentsize), "section headers of ", header_.e_shentsize, " bytes");
+  if (header_.e_shentsize != sizeof(Elf64_Shdr))
+    bad(offsetof(Elf64_Ehdr, e_shentsize), "section headers of ", header_.e_shentsize, " bytes");
   if (count == 0) count = read<Elf64_Shdr>(header_.e_shoff, "the section header table").sh_size;
   if (count > bytes_.size() / sizeof(Elf64_Shdr) || !fits(header_.e_shoff, count * sizeof(Elf64_Shdr), bytes_.size()))
-    bad(header_.e_shoff, "the file is cut short: ", count, " section headers do not fit into ", bytes_.size(), " bytes");
+    bad(header_.e_shoff, "the file is cut short: ", count, " section headers do not fit into ", bytes_.size(),
+        " bytes");
   sections_.resize(count);
   std::memcpy(sections_.data(), bytes_.data() + header_.e_shoff, count * sizeof(Elf64_Shdr));
   for (size_t i = 0; i < count; ++i)
-    if (const auto &s = sections_[i]; s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL && !fits(s.sh_offset, s.sh_size, bytes_.size()))
+    if (const auto &s = sections_[i];
+        s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL && !fits(s.sh_offset, s.sh_size, bytes_.size()))
       bad(header_.e_shoff + i * sizeof s, "the file is cut short: section ", i, " takes bytes ", s.sh_offset, " to ",
           s.sh_offset + s.sh_size, " of ", bytes_.size());
 }
@@ -71,7 +72,8 @@ void ElfFile::read_segments() {
   if (count == 0 || count > kMaxSegments) bad(offsetof(Elf64_Ehdr, e_phnum), count, " program headers");
   std::vector<Elf64_Phdr> all(count);
   const auto place = [&](size_t i) { return header_.e_phoff + i * sizeof(Elf64_Phdr); };
-  if (!fits(header_.e_phoff, count * sizeof(Elf64_Phdr), bytes_.size())) bad(header_.e_phoff, "the program headers lie past the end of the file");
+  if (!fits(header_.e_phoff, count * sizeof(Elf64_Phdr), bytes_.size()))
+    bad(header_.e_phoff, "the program headers lie past the end of the file");
   for (size_t i = 0; i < count; ++i) {
     all[i] = read<Elf64_Phdr>(place(i), "a program header");
     if (all[i].p_type == PT_LOAD && all[i].p_memsz) add_loaded(all[i], place(i));
@@ -99,17 +101,22 @@ void ElfFile::read_segments() {
 }
 
 void ElfFile::add_loaded(const Elf64_Phdr &s, uint64_t offset) {
-  if (s.p_filesz > s.p_memsz) bad(offset, "a segment has ", s.p_filesz, " bytes in the file, but ", s.p_memsz, " in memory");
+  if (s.p_filesz > s.p_memsz)
+    bad(offset, "a segment has ", s.p_filesz, " bytes in the file, but ", s.p_memsz, " in memory");
   if (!fits(s.p_offset, s.p_filesz, bytes_.size()))
-    bad(offset, "the file is cut short: a segment takes bytes ", s.p_offset, " to ", s.p_offset + s.p_filesz, " of ", bytes_.size());
-  if (!std::has_single_bit(s.p_align) || (s.p_vaddr - s.p_offset) % s.p_align) bad(offset, "a segment is not aligned as it says");
-  if (!fits(s.p_vaddr, s.p_memsz, kMaxSpan)) bad(offset, "a segment lies at address ", s.p_vaddr, " and takes ", s.p_memsz, " bytes");
+    bad(offset, "the file is cut short: a segment takes bytes ", s.p_offset, " to ", s.p_offset + s.p_filesz, " of ",
+        bytes_.size());
+  if (!std::has_single_bit(s.p_align) || (s.p_vaddr - s.p_offset) % s.p_align)
+    bad(offset, "a segment is not aligned as it says");
+  if (!fits(s.p_vaddr, s.p_memsz, kMaxSpan))
+    bad(offset, "a segment lies at address ", s.p_vaddr, " and takes ", s.p_memsz, " bytes");
   if (!(s.p_flags & PF_R)) bad(offset, "a segment cannot be read");
   if (s.p_filesz < s.p_memsz && !(s.p_flags & PF_W)) bad(offset, "a segment has zeroed memory that cannot be written");
   if (!loaded_.empty()) {
     const auto &before = loaded_.back();
     if (s.p_vaddr < before.p_vaddr + before.p_memsz) bad(offset, "segments overlap or are out of order");
-    if (s.p_filesz && before.p_filesz && s.p_offset < before.p_offset + before.p_filesz) bad(offset, "segments share bytes of the file");
+    if (s.p_filesz && before.p_filesz && s.p_offset < before.p_offset + before.p_filesz)
+      bad(offset, "segments share bytes of the file");
   }
   loaded_.push_back(s);
 }
@@ -137,17 +144,19 @@ void ElfFile::check_segment(const Elf64_Phdr &s, uint64_t offset) {
     case PT_INTERP:
     case PT_GNU_EH_FRAME:
     case PT_DYNAMIC:
-      if (!in_file() || s.p_filesz != s.p_memsz) bad(offset, "program header of type ", s.p_type, " lies outside the segments");
+      if (!in_file() || s.p_filesz != s.p_memsz)
+        bad(offset, "program header of type ", s.p_type, " lies outside the segments");
       if (s.p_type == PT_GNU_EH_FRAME) unwind_ = {s.p_vaddr, s.p_vaddr + s.p_memsz};
       if (s.p_type == PT_DYNAMIC && s.p_flags & PF_W && !lies_in(s.p_vaddr, s.p_memsz, PF_W))
         bad(offset, "the dynamic section is said to be writable, but its segment is not");
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
-// The loader makes these pages read-only, so they must hold nothing that the library writes later: they are the front of a
-// writable segment, or all of it, then filled up to a page.
+// The loader makes these pages read-only, so they must hold nothing that the library writes later: they are the front
+// of a writable segment, or all of it, then filled up to a page.
 void ElfFile::check_relro(const Elf64_Phdr &s, uint64_t offset) {
   if (s.p_memsz == 0) return;
   const auto is_front = [&](const Elf64_Phdr &segment) {
@@ -156,71 +165,15 @@ void ElfFile::check_relro(const Elf64_Phdr &s, uint64_t offset) {
     const uint64_t excess = s.p_memsz - segment.p_memsz, end = s.p_vaddr + s.p_memsz;
     return segment.p_filesz == segment.p_memsz && excess < 65536 && end % 4096 == 0;
   };
-  if (std::none_of(loaded_.begin(), loaded_.end(), is_front)) bad(offset, "the part that becomes read-only is not the front of a writable segment");
+  if (std::none_of(loaded_.begin(), loaded_.end(), is_front))
+    bad(offset, "the part that becomes read-only is not the front of a writable segment");
   relro_ = {s.p_vaddr, s.p_vaddr + s.p_memsz};
-}
-
-void ElfFile::read_dynamic(const Elf64_Phdr &segment) {
-  dynamic_range_ = {segment.p_vaddr, segment.p_vaddr + segment.p_memsz};
-  if (segment.p_vaddr % 8) bad(segment.p_offset, "the dynamic section is not aligned");
-  bool ended = false;
-  for (uint64_t i = 0; i < segment.p_filesz / sizeof(Elf64_Dyn) && !ended; ++i) {
-    const uint64_t place = segment.p_offset + i * sizeof(Elf64_Dyn);
-    const auto entry = read<Elf64_Dyn>(place, "the dynamic section");
-    ended = entry.d_tag == DT_NULL;
-    if (ended) break;
-    if (is_single(entry.d_tag) && dynamic(entry.d_tag)) bad(place, "the dynamic section has tag ", entry.d_tag, " twice");
-    dynamic_.push_back({entry.d_tag, entry.d_un.d_val, place});
-  }
-  if (!ended) bad(segment.p_offset, "the dynamic section has no end");
-  check_dynamic();
-  binds_now_ = dynamic(DT_BIND_NOW) || dynamic_value(DT_FLAGS) & DF_BIND_NOW || dynamic_value(DT_FLAGS_1) & DF_1_NOW;
-  if (const auto *soname = dynamic(DT_SONAME)) soname_entry_ = soname->entry;
-  if (dynamic_value(DT_FLAGS_1) & DF_1_PIE) fail(OPD_UNSUPPORTED, name_, " is a program, not a shared library");
-}
-
-// Tags that need each other, and sizes that the loader takes for granted.
-void ElfFile::check_dynamic() const {
-  struct Rule { int64_t tag, needs; };
-  constexpr Rule kRules[] = {
-      {DT_RELA, DT_RELASZ},   {DT_RELASZ, DT_RELA},         {DT_RELA, DT_RELAENT},       {DT_JMPREL, DT_PLTRELSZ},
-      {DT_PLTRELSZ, DT_JMPREL}, {DT_JMPREL, DT_PLTREL},     {DT_PLTREL, DT_JMPREL},      {DT_RELR, DT_RELRSZ},
-      {DT_RELRSZ, DT_RELR},   {DT_RELR, DT_RELRENT},        {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_INIT_ARRAYSZ, DT_INIT_ARRAY},
-      {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}, {DT_FINI_ARRAYSZ, DT_FINI_ARRAY}, {DT_VERNEED, DT_VERNEEDNUM}, {DT_VERNEEDNUM, DT_VERNEED},
-      {DT_VERDEF, DT_VERDEFNUM}, {DT_VERDEFNUM, DT_VERDEF}, {DT_VERNEED, DT_VERSYM},     {DT_VERDEF, DT_VERSYM},
-      {DT_RELAENT, DT_RELA},  {DT_RELACOUNT, DT_RELA},
-  };
-  const uint64_t start = offset_of(dynamic_range_.begin);
-  for (const auto &rule : kRules)
-    if (const auto *entry = dynamic(rule.tag); entry && !dynamic(rule.needs))
-      bad(entry->entry, "the dynamic section has tag ", rule.tag, ", but not ", rule.needs);
-  for (const int64_t tag : {DT_STRTAB, DT_STRSZ, DT_SYMTAB, DT_SYMENT})
-    if (!dynamic(tag)) bad(start, "the dynamic section has no tag ", tag);
-  if (!dynamic(DT_HASH) && !dynamic(DT_GNU_HASH)) bad(start, "the dynamic section has no hash table");
-  struct Size { int64_t tag; uint64_t value; };
-  for (const auto &[tag, value] : {Size{DT_SYMENT, sizeof(Elf64_Sym)}, Size{DT_RELAENT, sizeof(Elf64_Rela)},
-                                   Size{DT_RELRENT, sizeof(uint64_t)}, Size{DT_PLTREL, DT_RELA}})
-    if (const auto *entry = dynamic(tag); entry && entry->value != value)
-      bad(entry->entry, "the dynamic section gives tag ", tag, " the value ", entry->value, ", not ", value);
-  for (const int64_t tag : {DT_RELASZ, DT_PLTRELSZ, DT_RELRSZ})
-    if (const auto *entry = dynamic(tag); entry && entry->value == 0) bad(entry->entry, "a relocation table is empty");
-  for (const int64_t tag : {DT_REL, DT_RELSZ, DT_RELENT})
-    if (const auto *entry = dynamic(tag)) bad(entry->entry, "the dynamic section has relocations of 32-bit form");
-}
-
-const ElfFile::Dynamic *ElfFile::dynamic(int64_t tag) const {
-  const auto found = std::find_if(dynamic_.begin(), dynamic_.end(), [&](const Dynamic &entry) { return entry.tag == tag; });
-  return found == dynamic_.end() ? nullptr : &*found;
-}
-
-uint64_t ElfFile::dynamic_value(int64_t tag, uint64_t otherwise) const {
-  const auto *entry = dynamic(tag);
-  return entry ? entry->value : otherwise;
 }
 
 Bytes ElfFile::contents(uint64_t address, uint64_t size) const {
   for (const auto &s : loaded_)
-    if (address >= s.p_vaddr && fits(address - s.p_vaddr, size, s.p_filesz)) return bytes_.subspan(s.p_offset + (address - s.p_vaddr), size);
+    if (address >= s.p_vaddr && fits(address - s.p_vaddr, size, s.p_filesz))
+      return bytes_.subspan(s.p_offset + (address - s.p_vaddr), size);
   return {};
 }
 
@@ -237,20 +190,14 @@ std::vector<AddressRange> ElfFile::code() const {
   return ranges;
 }
 
-uint64_t ElfFile::offset_of(uint64_t address) const { return static_cast<uint64_t>(contents(address, 1).data() - bytes_.data()); }
+uint64_t ElfFile::offset_of(uint64_t address) const {
+  return static_cast<uint64_t>(contents(address, 1).data() - bytes_.data());
+}
 
 uint64_t ElfFile::address_of(uint64_t offset) const {
   for (const auto &s : loaded_)
     if (offset >= s.p_offset && offset - s.p_offset < s.p_filesz) return s.p_vaddr + (offset - s.p_offset);
   fail(OPD_INTERNAL, name_, ": byte ", offset, " is not loaded");
-}
-
-uint64_t ElfFile::table(int64_t tag, uint64_t size, const char *what) const {
-  const auto *entry = dynamic(tag);
-  const Bytes there = contents(entry->value, size);
-  if (size == 0) return 0;
-  if (there.empty()) bad(entry->entry, what, " at address ", entry->value, " with ", size, " bytes lies outside the file's segments");
-  return static_cast<uint64_t>(there.data() - bytes_.data());
 }
 
 }  // namespace opd

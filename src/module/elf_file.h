@@ -1,5 +1,6 @@
-// A checked view of the bytes of an ELF shared object. dlopen() believes what a file says about itself: a file that is cut
-// short or damaged ends the process there (SIGBUS, SIGSEGV, a failed assertion). So everything that it reads is checked first.
+// A checked view of the bytes of an ELF shared object. dlopen() believes what a file says about itself: a file that is
+// cut short or damaged ends the process there (SIGBUS, SIGSEGV, a failed assertion). So everything that it reads is
+// checked first.
 #pragma once
 #include <elf.h>
 
@@ -44,13 +45,13 @@ class ElfFile {
 
   const std::string &name() const { return name_; }
   Bytes bytes() const { return bytes_; }
-  std::span<const ElfSymbol> symbols() const { return symbols_; }  // entry 0 is no symbol
-  std::span<const ElfRelocation> relocations() const { return relocations_; }
-  std::span<const std::string_view> needed() const { return needed_; }  // libraries that it is linked against
+  std::span<const ElfSymbol> symbols() const { return symbols_; }              // entry 0 is no symbol
+  std::span<const ElfRelocation> relocations() const { return relocations_; }  // by address
+  std::span<const std::string_view> needed() const { return needed_; }         // libraries that it is linked against
   std::string_view run_path() const { return run_path_; }
   bool binds_now() const { return binds_now_; }
-  AddressRange relro() const { return relro_; }     // read-only once relocated
-  std::vector<AddressRange> code() const;           // the executable segments
+  AddressRange relro() const { return relro_; }            // read-only once relocated
+  std::vector<AddressRange> code() const;                  // the executable segments
   uint64_t soname_entry() const { return soname_entry_; }  // offset of DT_SONAME in the file; 0: none
   uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: not told
 
@@ -68,8 +69,13 @@ class ElfFile {
   }
 
  private:
-  struct Dynamic { int64_t tag; uint64_t value, entry; };
-  struct HashedSymbols { uint32_t first = 0, count = 0; };  // GNU hash tables hold the defined symbols from `first` on
+  struct Dynamic {
+    int64_t tag;
+    uint64_t value, entry;
+  };
+  struct HashedSymbols {  // a GNU hash table holds the defined symbols, which are those from `first` on
+    uint32_t first = 0, count = 0;
+  };
 
   // What must show that an address is that of a function: linkers' own ones have no unwind information.
   enum class Evidence { kNone, kSection, kFunction };
@@ -81,8 +87,13 @@ class ElfFile {
   void add_loaded(const Elf64_Phdr &segment, uint64_t offset);
   void check_segment(const Elf64_Phdr &segment, uint64_t offset);
   void check_relro(const Elf64_Phdr &segment, uint64_t offset);
+
+  // elf_dynamic.cc: where the rest is
   void read_dynamic(const Elf64_Phdr &segment);
   void check_dynamic() const;
+  const Dynamic *dynamic(int64_t tag) const;
+  uint64_t dynamic_value(int64_t tag, uint64_t otherwise = 0) const;
+  uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // the offset of a table that it places
 
   // elf_symbols.cc: names
   void read_strings();
@@ -113,15 +124,13 @@ class ElfFile {
 
   template <class T>
   T read(uint64_t offset, const char *what) const {
-    if (sizeof(T) > bytes_.size() || offset > bytes_.size() - sizeof(T)) bad(offset, what, " lies past the end of the file");
+    if (sizeof(T) > bytes_.size() || offset > bytes_.size() - sizeof(T))
+      bad(offset, what, " lies past the end of the file");
     T value;
     std::memcpy(&value, bytes_.data() + offset, sizeof value);
     return value;
   }
-  const Dynamic *dynamic(int64_t tag) const;
-  uint64_t dynamic_value(int64_t tag, uint64_t otherwise = 0) const;
-  uint64_t offset_of(uint64_t address) const;           // in the file; the address must be known to be good
-  uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // offset of a table that the dynamic section places
+  uint64_t offset_of(uint64_t address) const;  // in the file; the address must be known to be good
   std::string_view string_at(uint64_t index, uint64_t offset, const char *what) const;
 
   Bytes bytes_;

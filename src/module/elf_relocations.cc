@@ -8,7 +8,8 @@ namespace opd {
 void ElfFile::read_relocations() {
   const uint64_t rela = dynamic_value(DT_RELA), plt = dynamic_value(DT_JMPREL);
   const uint64_t rela_size = dynamic_value(DT_RELASZ), plt_size = dynamic_value(DT_PLTRELSZ);
-  if (rela_size && plt_size && rela < plt + plt_size && plt < rela + rela_size) bad(dynamic(DT_JMPREL)->entry, "the relocation tables overlap");
+  if (rela_size && plt_size && rela < plt + plt_size && plt < rela + rela_size)
+    bad(dynamic(DT_JMPREL)->entry, "the relocation tables overlap");
   relocations_.reserve((rela_size + plt_size) / sizeof(Elf64_Rela));
   read_relocation_table("the relocation table", DT_RELA, DT_RELASZ, false);
   read_relocation_table("the relocation table of the PLT", DT_JMPREL, DT_PLTRELSZ, true);
@@ -26,9 +27,12 @@ void ElfFile::read_relocation_table(const char *what, int64_t address, int64_t s
     const uint64_t place = first + i * sizeof(Elf64_Rela);
     const auto raw = read<Elf64_Rela>(place, what);
     const auto type = static_cast<uint32_t>(ELF64_R_TYPE(raw.r_info));
-    const ElfRelocation relocation{raw.r_offset, raw.r_addend, static_cast<uint32_t>(ELF64_R_SYM(raw.r_info)), relocates(type)};
-    if (relocation.kind == Relocates::kUnknown) bad(place, "relocation ", i, " has type ", type, ", which shared libraries do not use");
-    if (i < relative && relocation.kind != Relocates::kRelative) bad(place, "relocation ", i, " is not relative, but DT_RELACOUNT is ", relative);
+    const ElfRelocation relocation{raw.r_offset, raw.r_addend, static_cast<uint32_t>(ELF64_R_SYM(raw.r_info)),
+                                   relocates(type)};
+    if (relocation.kind == Relocates::kUnknown)
+      bad(place, "relocation ", i, " has type ", type, ", which shared libraries do not use");
+    if (i < relative && relocation.kind != Relocates::kRelative)
+      bad(place, "relocation ", i, " is not relative, but DT_RELACOUNT is ", relative);
     if (relocation.kind == Relocates::kNothing) {
       if (raw.r_offset || raw.r_info || raw.r_addend) bad(place, "relocation ", i, " does nothing, but is not empty");
       continue;
@@ -45,7 +49,8 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
   const Bytes there = contents(r.address, size);
   if (there.empty() || !lies_in(r.address, size, PF_W))
     bad(offset, "a relocation changes address ", r.address, ", which is not in writable data of the file");
-  if (r.address < dynamic_range_.end && r.address + size > dynamic_range_.begin) bad(offset, "a relocation changes the dynamic section");
+  if (r.address < dynamic_range_.end && r.address + size > dynamic_range_.begin)
+    bad(offset, "a relocation changes the dynamic section");
   const ElfSymbol &symbol = symbols_[r.symbol];
   const bool named = r.kind == Relocates::kCall || r.kind == Relocates::kGot || r.kind == Relocates::kData;
   if (named != (r.symbol != 0) && r.kind != Relocates::kThreadLocal && r.kind != Relocates::kThreadLocalPair)
@@ -55,7 +60,8 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
     bad(offset, "a relocation is for thread-local variables, but there are none");
   if (thread_local_kind && r.symbol && symbol.type != STT_TLS && symbol.type != STT_NOTYPE)
     bad(offset, "a relocation is for thread-local variables, but ", symbol.name, " is none");
-  if (r.kind == Relocates::kCall && symbol.type != STT_FUNC && symbol.type != STT_NOTYPE && symbol.type != STT_GNU_IFUNC)
+  if (r.kind == Relocates::kCall && symbol.type != STT_FUNC && symbol.type != STT_NOTYPE &&
+      symbol.type != STT_GNU_IFUNC)
     bad(offset, "a call slot is for ", symbol.name, ", which is no function");
   if (of_plt && r.kind != Relocates::kCall && r.kind != Relocates::kIndirect && r.kind != Relocates::kThreadLocalPair)
     bad(offset, "the relocation table of the PLT has one of another kind");
@@ -65,10 +71,12 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
     // Linkers leave the word empty or write what the relocation says; a difference is damage.
     uint64_t word;
     std::memcpy(&word, there.data(), 8);
-    if (word && word != static_cast<uint64_t>(r.addend)) bad(offset, "a relocation says address ", r.addend, ", the word it fills says ", word);
+    if (word && word != static_cast<uint64_t>(r.addend))
+      bad(offset, "a relocation says address ", r.addend, ", the word it fills says ", word);
   }
   if (r.kind == Relocates::kIndirect) {
-    if (header_.e_ident[EI_OSABI] != ELFOSABI_GNU) bad(offset, "a relocation calls a function, but the ELF header names no indirect functions");
+    if (header_.e_ident[EI_OSABI] != ELFOSABI_GNU)
+      bad(offset, "a relocation calls a function, but the ELF header names no indirect functions");
     check_entry_point("the function of a relocation", static_cast<uint64_t>(r.addend), offset, Evidence::kFunction);
   }
 }
@@ -102,24 +110,29 @@ void ElfFile::read_packed_relocations() {
 void ElfFile::check_slots_once() {
   auto &words = relocated_;
   if (!std::is_sorted(words.begin(), words.end())) std::sort(words.begin(), words.end());
+  std::sort(relocations_.begin(), relocations_.end(),
+            [](const auto &a, const auto &b) { return a.address < b.address; });
   for (size_t i = 1; i < words.size(); ++i)
     if (words[i] - words[i - 1] < 8) bad(offset_of(words[i]), "two relocations change address ", words[i]);
   std::vector<uint8_t> slots(symbols_.size());
   for (const auto &r : relocations_) {
     const uint8_t kind = r.kind == Relocates::kGot ? 1 : r.kind == Relocates::kCall ? 2 : 0;
-    if (kind && slots[r.symbol] & kind) bad(symbols_[r.symbol].entry, "symbol ", symbols_[r.symbol].name, " has two slots of one kind");
+    if (kind && slots[r.symbol] & kind)
+      bad(symbols_[r.symbol].entry, "symbol ", symbols_[r.symbol].name, " has two slots of one kind");
     slots[r.symbol] |= kind | 4;
   }
   // The linker's own initialiser and finaliser call these; without a slot, what they call is somebody else's.
   for (size_t i = 1; i < slots.size(); ++i)
-    if (const ElfSymbol &s = symbols_[i]; !slots[i] && !s.is_defined() && (s.name == "__gmon_start__" || s.name == "__cxa_finalize"))
+    if (const ElfSymbol &s = symbols_[i];
+        !slots[i] && !s.is_defined() && (s.name == "__gmon_start__" || s.name == "__cxa_finalize"))
       bad(s.entry, "symbol ", s.name, " has no slot");
 }
 
 bool ElfFile::is_loaders(uint64_t address, uint64_t size) const {
   if (address < dynamic_range_.end && address + size > dynamic_range_.begin) return true;
   if (address < relro_.end && address + size > relro_.begin) return true;
-  if (const auto *got = dynamic(DT_PLTGOT); got && address < got->value + 24 && address + size > got->value) return true;
+  if (const auto *got = dynamic(DT_PLTGOT); got && address < got->value + 24 && address + size > got->value)
+    return true;
   const auto next = std::lower_bound(relocated_.begin(), relocated_.end(), address >= 7 ? address - 7 : 0);
   return next != relocated_.end() && *next < address + size;
 }

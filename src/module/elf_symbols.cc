@@ -25,8 +25,9 @@ void ElfFile::read_strings() {
   if (size == 0 || bytes_[offset + size - 1] != 0) bad(offset, "the dynamic string table does not end with a 0");
   strings_ = as_text(bytes_.subspan(offset, size));
   for (const auto &[tag, value, entry] : dynamic_) {
-    const bool is_name = tag == DT_NEEDED || tag == DT_SONAME || tag == DT_RPATH || tag == DT_RUNPATH || tag == DT_AUXILIARY ||
-                         tag == DT_FILTER || tag == DT_AUDIT || tag == DT_DEPAUDIT || tag == DT_CONFIG;
+    const bool is_name = tag == DT_NEEDED || tag == DT_SONAME || tag == DT_RPATH || tag == DT_RUNPATH ||
+                         tag == DT_AUXILIARY || tag == DT_FILTER || tag == DT_AUDIT || tag == DT_DEPAUDIT ||
+                         tag == DT_CONFIG;
     if (!is_name) continue;
     const std::string_view text = string_at(value, entry, "a name in the dynamic section");
     if (tag == DT_NEEDED && text.empty()) bad(entry, "the dynamic section needs a library without a name");
@@ -67,14 +68,20 @@ ElfSymbol ElfFile::read_symbol(uint64_t index) const {
   const auto raw = read<Elf64_Sym>(entry, "a symbol");
   constexpr Elf64_Sym kNone{};
   if (index == 0 && std::memcmp(&raw, &kNone, sizeof raw)) bad(entry, "symbol 0 is not empty");
-  return {string_at(raw.st_name, entry, "the name of a symbol"), raw.st_value, raw.st_size, entry, raw.st_shndx,
-          static_cast<uint8_t>(ELF64_ST_BIND(raw.st_info)), static_cast<uint8_t>(ELF64_ST_TYPE(raw.st_info)),
+  return {string_at(raw.st_name, entry, "the name of a symbol"),
+          raw.st_value,
+          raw.st_size,
+          entry,
+          raw.st_shndx,
+          static_cast<uint8_t>(ELF64_ST_BIND(raw.st_info)),
+          static_cast<uint8_t>(ELF64_ST_TYPE(raw.st_info)),
           static_cast<uint8_t>(ELF64_ST_VISIBILITY(raw.st_other))};
 }
 
 void ElfFile::check_symbol(const ElfSymbol &s, uint64_t index) const {
   if (index == 0) return;
-  if (s.binding > STB_WEAK && s.binding != STB_GNU_UNIQUE) bad(s.entry, "symbol ", s.name, " has binding ", int{s.binding});
+  if (s.binding > STB_WEAK && s.binding != STB_GNU_UNIQUE)
+    bad(s.entry, "symbol ", s.name, " has binding ", int{s.binding});
   if (!s.is_defined()) {
     // The loader would take a local or hidden symbol without a value for one at the library's start.
     if (s.binding == STB_LOCAL || s.visibility != STV_DEFAULT || s.value)
@@ -88,22 +95,28 @@ void ElfFile::check_symbol(const ElfSymbol &s, uint64_t index) const {
     bad(s.entry, "symbol ", s.name, " lies in section ", s.section, " of ", sections_.size());
   switch (s.type) {
     case STT_GNU_IFUNC:  // the loader calls it: accepted only where the header says that such functions are used
-      if (header_.e_ident[EI_OSABI] != ELFOSABI_GNU) bad(s.entry, "symbol ", s.name, " is an indirect function, but the ELF header names no such");
+      if (header_.e_ident[EI_OSABI] != ELFOSABI_GNU)
+        bad(s.entry, "symbol ", s.name, " is an indirect function, but the ELF header names no such");
       [[fallthrough]];
     case STT_FUNC:
-      if (!lies_in(s.value, s.size, PF_X)) bad(s.entry, "function ", s.name, " at address ", s.value, " lies outside the code");
+      if (!lies_in(s.value, s.size, PF_X))
+        bad(s.entry, "function ", s.name, " at address ", s.value, " lies outside the code");
       break;
     case STT_OBJECT:
-      if (!lies_in(s.value, s.size, PF_R)) bad(s.entry, "data ", s.name, " at address ", s.value, " lies outside the segments");
+      if (!lies_in(s.value, s.size, PF_R))
+        bad(s.entry, "data ", s.name, " at address ", s.value, " lies outside the segments");
       break;
     case STT_TLS:
-      if (s.value > thread_local_.end || s.size > thread_local_.end - s.value) bad(s.entry, "thread-local ", s.name, " lies outside its segment");
+      if (s.value > thread_local_.end || s.size > thread_local_.end - s.value)
+        bad(s.entry, "thread-local ", s.name, " lies outside its segment");
       break;
     case STT_NOTYPE:
     case STT_SECTION:
-      if (s.value > span_.end + 65536) bad(s.entry, "symbol ", s.name, " at address ", s.value, " lies outside the segments");
+      if (s.value > span_.end + 65536)
+        bad(s.entry, "symbol ", s.name, " at address ", s.value, " lies outside the segments");
       break;
-    default: bad(s.entry, "symbol ", s.name, " has type ", int{s.type});
+    default:
+      bad(s.entry, "symbol ", s.name, " has type ", int{s.type});
   }
 }
 
@@ -112,14 +125,17 @@ uint32_t ElfFile::read_gnu_hash() {
   const uint64_t header = table(DT_GNU_HASH, 16, "the hash table");
   if (header % 8) bad(header, "the hash table is not aligned");
   const auto buckets = read<uint32_t>(header, "the hash table"), first = read<uint32_t>(header + 4, "the hash table");
-  const auto bloom = read<uint32_t>(header + 8, "the hash table"), shift = read<uint32_t>(header + 12, "the hash table");
-  if (buckets == 0 || !std::has_single_bit(bloom) || shift >= 32) bad(header, "the hash table has ", buckets, " buckets and ", bloom, " filter words");
+  const auto bloom = read<uint32_t>(header + 8, "the hash table"),
+             shift = read<uint32_t>(header + 12, "the hash table");
+  if (buckets == 0 || !std::has_single_bit(bloom) || shift >= 32)
+    bad(header, "the hash table has ", buckets, " buckets and ", bloom, " filter words");
   const uint64_t fixed = 16 + uint64_t{bloom} * 8 + uint64_t{buckets} * 4;
   table(DT_GNU_HASH, fixed, "the hash table");
   uint32_t last = 0;
   for (uint64_t i = 0; i < buckets; ++i) {
     const auto bucket = read<uint32_t>(header + 16 + uint64_t{bloom} * 8 + i * 4, "the hash table");
-    if (bucket && bucket < first) bad(header, "a bucket of the hash table holds symbol ", bucket, ", which is before ", first);
+    if (bucket && bucket < first)
+      bad(header, "a bucket of the hash table holds symbol ", bucket, ", which is before ", first);
     last = std::max(last, bucket);
   }
   if (last == 0) return 0;
@@ -145,8 +161,9 @@ void ElfFile::check_gnu_hash() const {
     const auto stored = read<uint32_t>(chains + uint64_t{i - hashed_.first} * 4, "a hash chain");
     const auto filter = read<uint64_t>(header + 16 + (hash / 64 & (bloom - 1)) * uint64_t{8}, "the hash table");
     const bool starts = read<uint32_t>(bucket_table + uint64_t{bucket} * 4, "the hash table") == i;
-    if (!symbol.is_defined() || (stored ^ hash) >> 1 || !(filter >> hash % 64 & 1) || !(filter >> (hash >> shift) % 64 & 1) ||
-        starts == (open_bucket != UINT32_MAX) || (!starts && bucket != open_bucket))
+    if (!symbol.is_defined() || (stored ^ hash) >> 1 || !(filter >> hash % 64 & 1) ||
+        !(filter >> (hash >> shift) % 64 & 1) || starts == (open_bucket != UINT32_MAX) ||
+        (!starts && bucket != open_bucket))
       bad(symbol.entry, "the hash table does not fit symbol ", i, ", \"", symbol.name, "\"");
     open_bucket = stored & 1 ? UINT32_MAX : bucket;
   }
@@ -208,8 +225,10 @@ std::vector<bool> ElfFile::read_versions_defined(std::vector<bool> known) const 
   if (count == 0) return known;
   for (uint64_t place = table(DT_VERDEF, sizeof(Elf64_Verdef), "the version definitions");;) {
     const auto definition = read<Elf64_Verdef>(place, "a version definition");
-    if (definition.vd_version != VER_DEF_CURRENT) bad(place, "a version definition has version ", definition.vd_version);
-    string_at(read<Elf64_Verdaux>(place + definition.vd_aux, "a version definition").vda_name, place, "the name of a version");
+    if (definition.vd_version != VER_DEF_CURRENT)
+      bad(place, "a version definition has version ", definition.vd_version);
+    string_at(read<Elf64_Verdaux>(place + definition.vd_aux, "a version definition").vda_name, place,
+              "the name of a version");
     const size_t index = definition.vd_ndx & kVersionMask;
     if (index >= known.size()) known.resize(index + 1);
     known[index] = true;
@@ -219,7 +238,8 @@ std::vector<bool> ElfFile::read_versions_defined(std::vector<bool> known) const 
   }
 }
 
-// Linkers write each undefined symbol once per version. A second one is a damaged name: what calls the one would call the other.
+// Linkers write each undefined symbol once per version. A second one is a damaged name: what calls the one would call
+// the other.
 void ElfFile::check_repeated_names() const {
   const uint64_t versions = dynamic(DT_VERSYM) ? table(DT_VERSYM, symbols_.size() * 2, "the version table") : 0;
   std::unordered_map<std::string_view, uint32_t> seen;

@@ -1,5 +1,5 @@
-// The arguments that compiled kernels can take. A kernel reads any object that is not a tensor as if it were one, so it is
-// checked before the call. Cost: a compare per argument.
+// The arguments that compiled kernels can take. A kernel reads any object that is not a tensor as if it were one, so it
+// is checked before the call. Cost: a compare per argument.
 #pragma once
 #include "value/function.h"
 
@@ -15,8 +15,8 @@ inline bool check_kernel_args(const View *args, int32_t num_args) {
   return good;
 }
 
-// A function of a compiled library by tvm-ffi's convention. Who holds one may call `raw(nullptr, args, num_args, result)`
-// itself once check_kernel_args() said yes; as_kernel() tells.
+// A function of a compiled library by tvm-ffi's convention. Who holds one may call `raw(nullptr, args, num_args,
+// result)` itself once check_kernel_args() said yes; as_kernel() tells.
 struct KernelFunction final : Function {
   SafeCall raw;
   Ref<Object> library;  // keeps the code mapped, and the module that the code looks functions up in

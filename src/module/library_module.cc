@@ -27,10 +27,12 @@ LibraryModule::LibraryModule(const ElfFile &file, std::string path, const Module
     if (symbol.name == kBlobSymbol) {
       embedded_ = {reinterpret_cast<const uint8_t *>(library_.base() + symbol.value), symbol.size};
       if (file.contents(symbol.value, symbol.size).empty())
-        file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size, " bytes is not data of the file");
+        file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size,
+                 " bytes is not data of the file");
     }
     if (symbol.type != STT_FUNC && !(symbol.type == STT_NOTYPE && file.lies_in(symbol.value, 1, PF_X))) continue;
-    functions_.push_back({place_of(file, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()});
+    functions_.push_back(
+        {place_of(file, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()});
   }
 }
 
@@ -43,11 +45,19 @@ Ref<LibraryModule> LibraryModule::make(const ElfFile &file, const std::string &p
 
 void LibraryModule::fill_slots(const ElfFile &file) {
   for (const ElfSymbol &symbol : file.symbols()) {
+    if (!symbol.is_defined()) continue;
+    auto **slot = reinterpret_cast<void **>(library_.base() + symbol.value);
     void *value = nullptr;
     if (is_context_slot(symbol)) value = provided_symbol(symbol.name.substr(2));
-    else if (symbol.is_defined() && symbol.name == kContextSymbol) value = static_cast<Object *>(this);
-    if (value) __atomic_store_n(reinterpret_cast<void **>(library_.base() + symbol.value), value, __ATOMIC_RELEASE);
+    if (symbol.name == kContextSymbol) context_ = slot, value = static_cast<Object *>(this);
+    if (value) __atomic_store_n(slot, value, __ATOMIC_RELEASE);
   }
+}
+
+LibraryModule::~LibraryModule() {
+  // Functions that the library made itself may keep its code mapped for longer; they find no imports then, rather than
+  // us.
+  if (context_) __atomic_store_n(context_, nullptr, __ATOMIC_RELEASE);
 }
 
 Ref<Function> LibraryModule::find(std::string_view name) {
@@ -79,15 +89,17 @@ Function *LibraryModule::look_up(std::string_view name) {
     if (!function) function = module->find_with_imports(name);
   if (!function) function = find_function(name);
   if (!function)
-    fail_as("RuntimeError", OPD_NOT_FOUND, "the library ", path_.empty() ? "from memory" : path_, " calls the function \"", name,
-         "\", which neither its imported modules nor the global registry have.", suggestion(name, function_names()));
+    fail_as("RuntimeError", OPD_NOT_FOUND, "the library ", path_.empty() ? "from memory" : path_,
+            " calls the function \"", name, "\", which neither its imported modules nor the global registry have.",
+            suggestion(name, function_names()));
   std::scoped_lock lock(looked_up_guard_);  // the first of two threads wins: its function stays where it was given
   return looked_up_.try_emplace(std::string(name), std::move(function)).first->second.get();
 }
 
 LibraryModule &library_of_context(void *context) {
   auto *object = static_cast<Object *>(context);
-  require(object && object->type_index == OPD_MODULE, "a library's context is not a module; was the library loaded by something else too?");
+  require(object && object->type_index == OPD_MODULE,
+          "a library's context is not a module; was the library loaded by something else too?");
   auto *library = dynamic_cast<LibraryModule *>(static_cast<Module *>(object));
   require(library, "a library's context is a module of another kind");
   return *library;
@@ -95,7 +107,8 @@ LibraryModule &library_of_context(void *context) {
 
 int KernelFunction::run(void *self, const View *args, int32_t num_args, View *result) {
   const auto *kernel = static_cast<KernelFunction *>(self);
-  if (check_kernel_args(args, num_args)) [[likely]] return kernel->raw(nullptr, args, num_args, result);
+  if (check_kernel_args(args, num_args)) [[likely]]
+    return kernel->raw(nullptr, args, num_args, result);
   try {
     return kernel->run_converted(args, num_args, result);
   } catch (...) {
@@ -110,11 +123,13 @@ int KernelFunction::run_converted(const View *args, int32_t num_args, View *resu
     const View &arg = args[i];
     if (check_kernel_args(&arg, 1)) continue;
     if (!is_text(arg))
-      fail_as("TypeError", OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", name, " is of type ", type_key(arg.type),
-              "; compiled functions take tensors, numbers, pointers and strings");
-    const std::string_view text = as_text(arg, "argument");  // a 0 follows it: in the object, or in the unused bytes of the value
+      fail_as("TypeError", OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", name, " is of type ",
+              type_key(arg.type), "; compiled functions take tensors, numbers, pointers and strings");
+    const std::string_view text =
+        as_text(arg, "argument");  // a 0 follows it: in the object, or in the unused bytes of the value
     if (text.find('\0') != std::string_view::npos || text.data()[text.size()] != '\0')
-      fail_as("ValueError", OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", name, " is a string with a 0 byte in it");
+      fail_as("ValueError", OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", name,
+              " is a string with a 0 byte in it");
     converted[static_cast<size_t>(i)] = opd_cstring(text.data());
   }
   return raw(nullptr, converted.data(), num_args, result);

@@ -14,6 +14,7 @@ class LibraryModule : public Module {
  public:
   // Use make(). `path` is "" for bytes from memory.
   LibraryModule(const ElfFile &file, std::string path, const ModuleOptions &options);
+  ~LibraryModule();
   static Ref<LibraryModule> make(const ElfFile &file, const std::string &path, const ModuleOptions &options);
 
   const char *kind() const override { return "library"; }
@@ -23,10 +24,12 @@ class LibraryModule : public Module {
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
 
-  // Modules embedded in the library: the whole of the blob's symbol, empty if it has none. Valid while the module lives.
+  // Modules embedded in the library: the whole of the blob's symbol, empty if it has none. Valid while the module
+  // lives.
   Bytes embedded() const { return embedded_; }
 
-  // For the library's own code: a function of an imported module or of the registry, which the module then keeps. Throws.
+  // For the library's own code: a function of an imported module or of the registry, which the module then keeps.
+  // Throws.
   Function *look_up(std::string_view name);
 
  protected:
@@ -37,6 +40,7 @@ class LibraryModule : public Module {
   ElfLibrary library_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
   Bytes embedded_;
+  void **context_ = nullptr;  // the library's slot that holds our address
   std::mutex looked_up_guard_;
   std::map<std::string, Ref<Function>, std::less<>> looked_up_;
 };

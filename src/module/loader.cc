@@ -62,8 +62,10 @@ Format format_of(Bytes bytes, const std::string &name) {
   if (name.ends_with(".c")) return Format::kSource;
   for (const auto &[start, what] : kForeign)
     if (as_text(bytes).starts_with(start)) fail(OPD_UNSUPPORTED, name, " is ", what);
-  fail(OPD_BAD_FORMAT, name, " starts with the bytes ", first_bytes(bytes), " at offset 0, which no known module does: a shared ",
-       "library starts with 7f 45 4c 46, a VM executable with 1d or 1e 15 14 42 2f de 25 d2; a C source is known by its suffix .c");
+  fail(OPD_BAD_FORMAT, name, " starts with the bytes ", first_bytes(bytes),
+       " at offset 0, which no known module does: a shared ",
+       "library starts with 7f 45 4c 46, a VM executable with 1d or 1e 15 14 42 2f de 25 d2; a C source is known by "
+       "its suffix .c");
 }
 
 Ref<Module> load_executable(Bytes bytes, const std::string &name) {
@@ -77,16 +79,20 @@ Ref<Module> load_executable(Bytes bytes, const std::string &name) {
 Ref<Module> load(Bytes bytes, const std::string &path, const std::string &name, const ModuleOptions &options) {
   if (bytes.empty()) fail(OPD_BAD_FORMAT, name, " is empty");
   switch (options.format.empty() ? format_of(bytes, name) : format_named(options.format)) {
-    case Format::kSharedLibrary: return load_shared_library(bytes, path, name, options);
-    case Format::kExecutable: return load_executable(bytes, name);
-    case Format::kSource: return load_source(std::string(as_text(bytes)), path, options);
+    case Format::kSharedLibrary:
+      return load_shared_library(bytes, path, name, options);
+    case Format::kExecutable:
+      return load_executable(bytes, name);
+    case Format::kSource:
+      return load_source(std::string(as_text(bytes)), path, options);
   }
   fail(OPD_INTERNAL, "a format without a loader");
 }
 
 }  // namespace
 
-Ref<Module> load_shared_library(Bytes bytes, const std::string &path, const std::string &name, const ModuleOptions &options) {
+Ref<Module> load_shared_library(Bytes bytes, const std::string &path, const std::string &name,
+                                const ModuleOptions &options) {
   const ElfFile file(bytes, name);
   Ref<LibraryModule> library = LibraryModule::make(file, path, options);
   const Bytes embedded = library->embedded();
@@ -98,7 +104,7 @@ Ref<Module> load_source(const std::string &text, const std::string &path, const 
 }
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info)) fail_errno("cannot load", path, errno);
   if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a folder");
   const std::string content = read_file(path);

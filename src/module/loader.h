@@ -7,7 +7,8 @@ namespace opd {
 std::string module_kind_of_magic(uint64_t magic);  // "" if no kind of file starts so
 
 // A shared library with what is embedded in it; gives the root of the import tree. `path` is "" for bytes from memory.
-Ref<Module> load_shared_library(Bytes bytes, const std::string &path, const std::string &name, const ModuleOptions &options);
+Ref<Module> load_shared_library(Bytes bytes, const std::string &path, const std::string &name,
+                                const ModuleOptions &options);
 
 // A C source, compiled.
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options);

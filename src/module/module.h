@@ -20,18 +20,21 @@ struct Module : Object {
   virtual ~Module() = default;
 
   virtual const char *kind() const = 0;
-  virtual Ref<Function> find(std::string_view name) = 0;  // own functions only; null if absent
-  virtual std::vector<std::string> list() = 0;            // own functions, in the artefact's order
-  virtual std::string source(std::string_view format);    // throws OPD_UNSUPPORTED unless overridden
-  virtual std::string file() const { return {}; }         // "" if it came from memory
-  virtual void describe(JsonWriter &json) { (void)json; } // further members of its JSON object
+  virtual Ref<Function> find(std::string_view name) = 0;   // own functions only; null if absent
+  virtual std::vector<std::string> list() = 0;             // own functions, in the artefact's order
+  virtual std::string source(std::string_view format);     // throws OPD_UNSUPPORTED unless overridden
+  virtual std::string file() const { return {}; }          // "" if it came from memory
+  virtual void describe(JsonWriter &json) { (void)json; }  // further members of its JSON object
   // The address of a C symbol; null if absent or not a library.
-  virtual void *symbol(const char *name) { (void)name; return nullptr; }
+  virtual void *symbol(const char *name) {
+    (void)name;
+    return nullptr;
+  }
 
-  Ref<Function> find_with_imports(std::string_view name);  // depth first; null if absent
+  Ref<Function> find_with_imports(std::string_view name);        // depth first; null if absent
   Ref<Function> get(std::string_view name, bool query_imports);  // throws OPD_NOT_FOUND with close names
-  std::vector<Ref<Module>> imports() const;  // a snapshot
-  void add_import(Ref<Module> module);       // throws for a cycle
+  std::vector<Ref<Module>> imports() const;                      // a snapshot
+  void add_import(Ref<Module> module);                           // throws for a cycle
 
  private:
   mutable std::mutex guard_;
@@ -46,7 +49,8 @@ struct ModuleOptions {  // opd_module_options with defaults filled in
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options);
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &name, const ModuleOptions &options);
 
-// How a kind of module embedded in a library, or a file with certain first bytes, becomes a module. Higher layers add theirs.
+// How a kind of module embedded in a library, or a file with certain first bytes, becomes a module. Higher layers add
+// theirs.
 using BytesLoader = std::function<Ref<Module>(Bytes bytes, const std::string &name)>;
 void register_module_kind(std::string kind, BytesLoader loader);
 BytesLoader find_module_kind(std::string_view kind);  // empty if unknown

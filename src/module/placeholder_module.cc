@@ -6,11 +6,13 @@
 namespace opd {
 namespace {
 
-constexpr const char *kDeviceKinds[] = {"cuda", "hsaco", "hip", "rocm", "opencl", "hexagon", "metal", "vulkan", "webgpu"};
+constexpr const char *kDeviceKinds[] = {"cuda",    "hsaco", "hip",    "rocm",  "opencl",
+                                        "hexagon", "metal", "vulkan", "webgpu"};
 constexpr size_t kMaxNameBytes = 512;
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxNameBytes && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+  return !text.empty() && text.size() <= kMaxNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
 // Device code: its format, then a map from names to launch parameters (spec of tvm-ffi's device modules).
@@ -24,7 +26,8 @@ std::vector<std::string> device_functions(Bytes bytes) {
     names.emplace_back(name);
     reader.read_string("function name");
     reader.take(4 * reader.read_count(4, "argument types"), "argument types");
-    for (auto tags = reader.read_count(8, "launch parameters"); tags > 0; --tags) reader.read_string("launch parameter");
+    for (auto tags = reader.read_count(8, "launch parameters"); tags > 0; --tags)
+      reader.read_string("launch parameter");
     reader.take(4 * reader.read_count(4, "argument tags"), "argument tags");
   }
   return names;
@@ -49,9 +52,7 @@ void PlaceholderModule::read_names() {
       names_.emplace_back(name);
     }
     names_known_ = true;
-  } catch (const Exception &) {
-    names_.clear();
-  }
+  } catch (const Exception &) { names_.clear(); }
 }
 
 Ref<Function> PlaceholderModule::find(std::string_view name) {
@@ -64,6 +65,8 @@ void PlaceholderModule::refuse(std::string_view name) const {
        ", for which this build of opdyno has no back end");
 }
 
-void PlaceholderModule::describe(JsonWriter &json) { json.key("supported").value(false).key("size_bytes").value(bytes_.size()); }
+void PlaceholderModule::describe(JsonWriter &json) {
+  json.key("supported").value(false).key("size_bytes").value(bytes_.size());
+}
 
 }  // namespace opd

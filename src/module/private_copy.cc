@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "base/file.h"
@@ -47,7 +48,8 @@ bool is_loaded(const std::string &path) {
 }  // namespace
 
 PrivateCopy PrivateCopy::in_memory(const std::string &label) {
-  const std::string name = label.substr(label.rfind('/') + 1).substr(0, 200);  // what profilers and /proc/self/maps show
+  const std::string name =
+      label.substr(label.rfind('/') + 1).substr(0, 200);  // what profilers and /proc/self/maps show
   int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_EXEC);
   if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), MFD_CLOEXEC);
   if (fd < 0) return {};
@@ -60,22 +62,25 @@ PrivateCopy PrivateCopy::in_memory(const std::string &label) {
   for (const int number : taken) ::close(number);
   if (fd < 0) return {};
   PrivateCopy copy(fd, path_of(fd), false);
-  if (!may_execute(fd) || ::access(copy.path_.c_str(), R_OK)) return {};  // the latter: /proc is not there
+  static const bool executable = may_execute(fd) && !::access(copy.path_.c_str(), R_OK);  // the latter: /proc is there
+  if (!executable) return {};
   return copy;
 }
 
 PrivateCopy PrivateCopy::on_disk(const std::string &label, const std::vector<std::string> &folders) {
+  std::string tried;
   for (const std::string &folder : folders) {
     std::string path = folder + "/opdyno-XXXXXX.so";
     const int fd = ::mkostemps(path.data(), 3, O_CLOEXEC);
+    char buffer[128];
+    const char *reason = fd < 0 ? ::strerror_r(errno, buffer, sizeof buffer) : "files there may not be executed";
+    tried += concat("; in ", folder, ": ", reason);
     if (fd < 0) continue;
     PrivateCopy copy(fd, std::move(path), true);
     if (may_execute(fd)) return copy;
   }
-  std::string tried;
-  for (const std::string &folder : folders) tried += concat(tried.empty() ? "" : ", ", folder);
-  fail(OPD_IO, "no private copy of ", label, " can be made: neither memory nor files in ", tried,
-       " may be executed; set OPDYNO_CACHE_DIR to a folder where they may");
+  fail(OPD_IO, "no private copy of ", label, " can be made in memory", tried,
+       "; set OPDYNO_CACHE_DIR to a folder whose files may be executed");
 }
 
 void PrivateCopy::write(Bytes content, const std::vector<Edit> &edits) const {
@@ -95,7 +100,9 @@ PrivateCopy::~PrivateCopy() {
 }
 
 PrivateCopy::PrivateCopy(PrivateCopy &&other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), on_disk_(std::exchange(other.on_disk_, false)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      on_disk_(std::exchange(other.on_disk_, false)) {}
 
 PrivateCopy &PrivateCopy::operator=(PrivateCopy &&other) noexcept {
   std::swap(fd_, other.fd_);

@@ -16,7 +16,8 @@ class PrivateCopy {
 
   PrivateCopy() = default;
   static PrivateCopy in_memory(const std::string &label);  // does not exist where memory may not be executed
-  static PrivateCopy on_disk(const std::string &label, const std::vector<std::string> &folders);  // the first one that will do
+  static PrivateCopy on_disk(const std::string &label,
+                             const std::vector<std::string> &folders);  // the first one that will do
   ~PrivateCopy();
   PrivateCopy(PrivateCopy &&other) noexcept;
   PrivateCopy &operator=(PrivateCopy &&other) noexcept;
@@ -24,8 +25,9 @@ class PrivateCopy {
   bool exists() const { return fd_ >= 0; }
   void write(Bytes content, const std::vector<Edit> &edits) const;
   const std::string &path() const { return path_; }  // its name for dlopen()
-  void loaded();        // to be called when it is mapped: a file on disk loses its name
-  // The loader tells libraries apart by name. One that stays mapped after dlclose() keeps its descriptor, whose number is the name.
+  void loaded();                                     // to be called when it is mapped: a file on disk loses its name
+  // The loader tells libraries apart by name. One that stays mapped after dlclose() keeps its descriptor, whose number
+  // is the name.
   void keep_forever() { fd_ = -1; }
 
  private:

@@ -9,7 +9,8 @@ Ref<SourceModule> SourceModule::make(const std::string &text, const std::string 
   const CompiledLibrary compiled = compile_source(text, path, options);
   const ElfFile file(as_bytes(compiled.content), path.empty() ? "the compiled C source" : path);
   require_loadable(file);
-  auto module = make_object<SourceModule>(file, options.copy == OPD_COPY_ALWAYS ? "" : compiled.path, options, text, path);
+  auto module =
+      make_object<SourceModule>(file, options.copy == OPD_COPY_ALWAYS ? "" : compiled.path, options, text, path);
   module->fill_slots(file);
   return module;
 }

@@ -1,4 +1,5 @@
-// The functions that artefacts expect to find in the process, by name. tvmffi/ fills it; module/ patches artefacts with it.
+// The functions that artefacts expect to find in the process, by name. tvmffi/ fills it; module/ patches artefacts with
+// it.
 #pragma once
 #include <span>
 #include <string_view>

@@ -5,18 +5,35 @@
 namespace opd {
 
 RecordBuffer::RecordBuffer(uint64_t max_records) : clock_(tick_clock()), max_records_(max_records) {
-  grow();  // the first block is not taken inside what is measured
+  // Here and in grow() memory is touched before it is used: a page fault costs as much as ten records.
+  grow();
+  words_ = std::make_unique<int64_t[]>(word_room_ = 8 * kBlock);
 }
 
 bool RecordBuffer::grow() {
   const uint64_t left = max_records_ - std::min(max_records_, count_);
   if (left == 0) return false;
-  blocks_.push_back(std::make_unique_for_overwrite<Record[]>(kBlock));
-  words_.reserve(words_.size() + 8 * kBlock);
+  blocks_.push_back(std::make_unique<Record[]>(kBlock));
   current_ = blocks_.back().get();
   used_ = 0;
   room_ = static_cast<size_t>(std::min<uint64_t>(kBlock, left));
   return true;
+}
+
+Record *RecordBuffer::describe_slowly(Args args) {
+  size_t needed = 0;
+  for (const View &arg : args)
+    if (const DLTensor *tensor = try_dltensor(arg)) needed += 1 + static_cast<size_t>(tensor->ndim);
+  if (needed == 0) return nullptr;
+  if (used_ == room_ && !grow()) return ++dropped_, nullptr;
+  if (word_room_ - words_used_ < needed) {
+    const size_t room = std::max({2 * word_room_, words_used_ + needed, 8 * kBlock});
+    auto larger = std::make_unique_for_overwrite<int64_t[]>(room);
+    std::copy_n(words_.get(), words_used_, larger.get());
+    words_ = std::move(larger);
+    word_room_ = room;
+  }
+  return fill(args);
 }
 
 std::string RecordBuffer::shapes_text(const Record &record) const {

@@ -29,26 +29,15 @@ class RecordBuffer {
   ClockId clock() const { return clock_; }
   uint64_t now() const { return ticks_of(clock_); }
 
-  // Room for the next record, or null when the buffer is full: that call is counted and dropped.
-  Record *next() {
-    if (used_ == room_) [[unlikely]]
-      if (!grow()) return ++dropped_, nullptr;
-    Record *record = &current_[used_++];
-    record->sequence = count_++ + dropped_;
-    return record;
+  // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if there is no
+  // tensor, or no room: then the call is counted and dropped.
+  Record *describe(Args args) {
+    if (used_ == room_ || word_room_ - words_used_ < kMostWords) [[unlikely]] return describe_slowly(args);
+    return fill(args);
   }
-
-  // Describes the tensors among `args` behind `record`.
-  void describe(Record &record, Args args) {
-    record.shapes = words_.size();
-    record.num_tensors = 0;
-    for (const View &arg : args)
-      if (const DLTensor *tensor = try_dltensor(arg)) {
-        ++record.num_tensors;
-        record.device = tensor->device;
-        words_.push_back(pack(tensor->dtype, tensor->ndim));
-        words_.insert(words_.end(), tensor->shape, tensor->shape + tensor->ndim);
-      }
+  void commit() {
+    ++used_;
+    ++count_;
   }
 
   uint64_t size() const { return count_; }
@@ -58,10 +47,33 @@ class RecordBuffer {
   ClockLine line() const { return ClockLine::measure(clock_); }  // to be taken when recording ended
 
  private:
-  static constexpr size_t kBlock = 1024;
+  static constexpr size_t kBlock = 4096;  // records
+  static constexpr size_t kMostWords = 256;  // of one call that needs no look at the room
   static int64_t pack(DLDataType dtype, int32_t ndim) {
     return int64_t{ndim} << 32 | int64_t{dtype.lanes} << 16 | int64_t{dtype.bits} << 8 | dtype.code;
   }
+  Record *fill(Args args) {
+    Record *record = &current_[used_];
+    int64_t *const words = words_.get();
+    size_t at = words_used_;
+    uint32_t tensors = 0;
+    for (const View &arg : args) {
+      const DLTensor *tensor = try_dltensor(arg);
+      if (!tensor) continue;
+      if (word_room_ - at < static_cast<size_t>(tensor->ndim) + 1) [[unlikely]] return describe_slowly(args);
+      ++tensors;
+      record->device = tensor->device;
+      words[at++] = pack(tensor->dtype, tensor->ndim);
+      for (int32_t i = 0; i < tensor->ndim; ++i) words[at++] = tensor->shape[i];
+    }
+    if (!tensors) return nullptr;
+    record->shapes = words_used_;
+    record->num_tensors = tensors;
+    record->sequence = count_ + dropped_;
+    words_used_ = at;
+    return record;
+  }
+  Record *describe_slowly(Args args);  // makes room first
   bool grow();
 
   ClockId clock_;
@@ -69,7 +81,8 @@ class RecordBuffer {
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;
   std::vector<std::unique_ptr<Record[]>> blocks_;
-  std::vector<int64_t> words_;
+  std::unique_ptr<int64_t[]> words_;
+  size_t words_used_ = 0, word_room_ = 0;
 };
 
 }  // namespace opd

@@ -6,8 +6,10 @@ namespace opd {
 namespace {
 
 void check(const void *list, int32_t index, const void *args, int32_t place, const char *function) {
-  if (list && index >= 0 && args && place >= 0) [[likely]] return;
-  fail(OPD_OUT_OF_RANGE, function, " was given item ", index, list ? "" : " of no list", " and argument ", place, args ? "" : " of none");
+  if (list && index >= 0 && args && place >= 0) [[likely]]
+    return;
+  fail(OPD_OUT_OF_RANGE, function, " was given item ", index, list ? "" : " of no list", " and argument ", place,
+       args ? "" : " of none");
 }
 
 extern "C" {

@@ -23,14 +23,19 @@ int look_up(void *context, const char *name, void **out_function) {
 
 extern "C" {
 
-static int TVMFFIEnvModLookupFromImports(void *context, const char *name, void **out_function) { return look_up(context, name, out_function); }
-static int TVMBackendGetFuncFromEnv(void *context, const char *name, void **out_function) { return look_up(context, name, out_function); }
+static int TVMFFIEnvModLookupFromImports(void *context, const char *name, void **out_function) {
+  return look_up(context, name, out_function);
+}
+static int TVMBackendGetFuncFromEnv(void *context, const char *name, void **out_function) {
+  return look_up(context, name, out_function);
+}
 
 // Objects of a system library register their symbols while they are loaded; ours are found by the ELF symbol table.
 static int TVMFFIEnvModRegisterSystemLibSymbol(const char *, void *) { return 0; }
 
 static int TVMFFIHandleInitOnce(void **handle, int (*init)(void **out_handle)) {
-  if (handle && __atomic_load_n(handle, __ATOMIC_ACQUIRE)) [[likely]] return 0;
+  if (handle && __atomic_load_n(handle, __ATOMIC_ACQUIRE)) [[likely]]
+    return 0;
   int status = 0;
   const int raised = raising([&] {
     require(handle && init, "TVMFFIHandleInitOnce was given NULL");
@@ -61,7 +66,9 @@ static int TVMFFIEnvCheckSignals() { return 0; }
 static void *TVMFFIEnvGetStream(int32_t, int32_t) { return nullptr; }
 static int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id, void *stream, void **out_before) {
   return raising([&] {
-    if (stream) fail(OPD_UNSUPPORTED, "a stream was set for device ", device_type, ":", device_id, ", but this build has no devices with streams");
+    if (stream)
+      fail(OPD_UNSUPPORTED, "a stream was set for device ", device_type, ":", device_id,
+           ", but this build has no devices with streams");
     if (out_before) *out_before = nullptr;
   });
 }

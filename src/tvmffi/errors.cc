@@ -46,7 +46,8 @@ static void TVMFFIErrorMoveFromRaised(void **out_error) {
   if (out_error) *out_error = std::exchange(thread_state().raised, nullptr);
 }
 
-static int TVMFFIErrorCreate(const ByteArray *kind, const ByteArray *message, const ByteArray *backtrace, void **out_error) {
+static int TVMFFIErrorCreate(const ByteArray *kind, const ByteArray *message, const ByteArray *backtrace,
+                             void **out_error) {
   return raising([&] {
     (void)backtrace;  // ours are native frames
     require(out_error, "TVMFFIErrorCreate was given no place for the error");

@@ -1,18 +1,32 @@
 // Packed functions: calling, making, and the registry.
+#include <dlfcn.h>
+
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 
 namespace opd {
 namespace {
 
-// A function of foreign code that keeps its state behind a pointer of its own.
+// One more reference to the library that some code lies in, or null.
+void *keep_mapped(SafeCall code) {
+  Dl_info info{};
+  return ::dladdr(address_of(code), &info) && info.dli_fname ? ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                                                             : nullptr;
+}
+
+// A function of foreign code that keeps its state behind a pointer of its own. It may outlive the module that made it.
 struct ForeignFunction final : Function {
   void *state;
   SafeCall body;
   void (*end_state)(void *);
+  void *library;
 
-  ForeignFunction(void *s, SafeCall b, void (*end)(void *)) : Function(&run), state(s), body(b), end_state(end) {}
-  ~ForeignFunction() { if (end_state) end_state(state); }
+  ForeignFunction(void *s, SafeCall b, void (*end)(void *))
+      : Function(&run), state(s), body(b), end_state(end), library(keep_mapped(b)) {}
+  ~ForeignFunction() {
+    if (end_state) end_state(state);
+    if (library) ::dlclose(library);
+  }
   static int run(void *self, const View *args, int32_t num_args, View *result) {
     const auto *function = static_cast<ForeignFunction *>(self);
     return function->body(function->state, args, num_args, result);
@@ -27,7 +41,8 @@ static int TVMFFIFunctionCall(void *function, View *args, int32_t num_args, View
     return static_cast<Function *>(object)->safe_call(function, args, num_args, result);
   return raising([&] {
     object_at<Function>(function, "TVMFFIFunctionCall");
-    fail(OPD_INVALID_ARGUMENT, "TVMFFIFunctionCall was given ", num_args, " arguments", args ? "" : " at NULL", result ? "" : " and no place for the result");
+    fail(OPD_INVALID_ARGUMENT, "TVMFFIFunctionCall was given ", num_args, " arguments", args ? "" : " at NULL",
+         result ? "" : " and no place for the result");
   });
 }
 
@@ -48,7 +63,8 @@ static int TVMFFIFunctionGetGlobal(const ByteArray *name, void **out_function) {
 static int TVMFFIFunctionSetGlobal(const ByteArray *name, void *function, int override_existing) {
   return raising([&] {
     auto &given = object_at<Function>(function, "TVMFFIFunctionSetGlobal");
-    register_function(std::string(text_of(name, "TVMFFIFunctionSetGlobal")), Ref<Function>::share(&given), override_existing != 0);
+    register_function(std::string(text_of(name, "TVMFFIFunctionSetGlobal")), Ref<Function>::share(&given),
+                      override_existing != 0);
   });
 }
 

@@ -1,4 +1,5 @@
-// TVM's C functions, one group per file. Each checks what it is given and reports failure as tvm-ffi does: -1 and a raised error.
+// TVM's C functions, one group per file. Each checks what it is given and reports failure as tvm-ffi does: -1 and a
+// raised error.
 #pragma once
 #include <span>
 

@@ -21,7 +21,8 @@ template <class T>
 T &object_at(void *handle, const char *function) {
   auto *object = static_cast<Object *>(handle);
   if (!object || object->type_index != T::type())
-    fail_as("TypeError", OPD_INVALID_ARGUMENT, function, " was given ", object ? type_key(object->type_index) : "NULL", ", not ", type_key(T::type()));
+    fail_as("TypeError", OPD_INVALID_ARGUMENT, function, " was given ", object ? type_key(object->type_index) : "NULL",
+            ", not ", type_key(T::type()));
   return *static_cast<T *>(object);
 }
 
@@ -31,6 +32,8 @@ inline std::string_view text_of(const ByteArray *bytes, const char *function) {
 }
 
 template <class F>
-void *address_of(F *function) { return reinterpret_cast<void *>(function); }
+void *address_of(F *function) {
+  return reinterpret_cast<void *>(function);
+}
 
 }  // namespace opd

@@ -12,9 +12,11 @@ int take_over(Managed *managed, int32_t alignment, int32_t contiguous, void **ou
   return raising([&] {
     require(managed && out_tensor, "a DLPack tensor to take over, or the place for the result, is NULL");
     const DLTensor &tensor = managed->dl_tensor;
-    require(alignment <= 0 || (reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset) % static_cast<uint32_t>(alignment) == 0,
+    require(alignment <= 0 ||
+                (reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset) % static_cast<uint32_t>(alignment) == 0,
             "a DLPack tensor is not aligned to ", alignment, " bytes");
-    require(!contiguous || tensor.ndim <= 0 || is_contiguous(tensor), "a DLPack tensor is strided where a contiguous one is needed");
+    require(!contiguous || tensor.ndim <= 0 || is_contiguous(tensor),
+            "a DLPack tensor is strided where a contiguous one is needed");
     *out_tensor = from_dlpack(managed).detach();
   });
 }
@@ -25,7 +27,8 @@ static int TVMFFITensorFromDLPack(DLManagedTensor *managed, int32_t alignment, i
   return take_over(managed, alignment, contiguous, out_tensor);
 }
 
-static int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *managed, int32_t alignment, int32_t contiguous, void **out_tensor) {
+static int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *managed, int32_t alignment, int32_t contiguous,
+                                           void **out_tensor) {
   return take_over(managed, alignment, contiguous, out_tensor);
 }
 

@@ -12,6 +12,7 @@ struct Tensor : Object {
 
   DLTensor dl{};            // at offset 24, as compiled kernels require; strides are always given
   Object *owner = nullptr;  // keeps dl.data alive; one reference
+  bool compact = true;      // elements lie in row-major order without gaps
 
   Tensor() = default;
   ~Tensor() { if (owner) release(owner); }

@@ -23,8 +23,9 @@ bool on_device(const Vm &vm, DLDevice device) {
 }
 
 // Whether kernels may read the tensor as it is.
-bool fits(const DLTensor &t) {
-  return t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 && is_contiguous(t);
+bool fits(const Vm &vm, const Tensor &tensor) {
+  const DLTensor &t = tensor.dl;
+  return tensor.compact && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 && on_device(vm, t.device);
 }
 
 Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View &arg) {
@@ -37,7 +38,7 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
     copy_tensor(*t, copy->dl);
     return Value(std::move(copy));
   }
-  if (fits(*t)) return Value(arg);
+  if (fits(vm, *static_cast<Tensor *>(object_of(arg)))) return Value(arg);
   const auto address = reinterpret_cast<uintptr_t>(data_of(*t));
   if (!is_contiguous(*t)) {
     std::string strides;
@@ -94,9 +95,10 @@ CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args ar
   if (!names.empty()) given_ = placed = in_order(function, args, names);
   if (given_.size() != static_cast<size_t>(function.num_args)) [[unlikely]] bad_count(function, given_.size());
   bool as_they_are = names.empty();
-  for (const View &arg : given_)
-    if (const DLTensor *t = try_dltensor(arg))
-      as_they_are &= arg.type == OPD_TENSOR && fits(*t) && on_device(vm, t->device);
+  for (const View &arg : given_) {
+    if (const auto *tensor = try_as<Tensor>(arg)) as_they_are &= fits(vm, *tensor);
+    else as_they_are &= arg.type != OPD_DLTENSOR;
+  }
   if (as_they_are) [[likely]] return;
   owned_.reserve(given_.size());
   for (size_t i = 0; i < given_.size(); ++i) owned_.push_back(make_fit(vm, function, i, given_[i]));

@@ -81,10 +81,14 @@ class FrameScope {
     Frame &frame = *run_.frames[run_.depth - 1];
     const Program::Func &function = *frame.function;
     View *cells = frame.cells.data();
-    for (uint32_t i = 0; i < function.num_registers; ++i) {
+    for (uint32_t i = 0; i < function.num_args; ++i) {
+      if (!function.borrowed[i] && is_object(cells[i])) run_.pool.drop(object_of(cells[i]));
+      cells[i].type = kUnset;
+    }
+    for (uint32_t i = function.num_args; i < function.num_registers; ++i) {
       const View old = cells[i];
       cells[i].type = kUnset;
-      if (is_object(old) && !(i < function.num_args && function.borrowed[i])) run_.pool.drop(object_of(old));
+      if (is_object(old)) run_.pool.drop(object_of(old));
     }
     --run_.depth;
   }
@@ -114,15 +118,14 @@ class Interpreter {
   void enter(const Program::Func &function, const View *args) {
     if (run_.depth >= static_cast<size_t>(run_.vm->max_depth()))
       fail_as("RecursionError", OPD_OUT_OF_RANGE, "calls are nested more than ", run_.vm->max_depth(), " deep, at function ", function.info->name);
-    View *cells = nullptr;
     Frame &frame = run_.push();
     frame.function = &function;
     frame.return_to = nullptr;
-    cells = frame.cells.data();
-    for (uint32_t i = 0; i < function.num_args; ++i) {
-      cells[i] = args[i];
-      if (!function.borrowed[i] && is_object(args[i])) retain(object_of(args[i]));
-    }
+    View *const cells = frame.cells.data();
+    std::copy_n(args, function.num_args, cells);
+    if (!function.all_borrowed) [[unlikely]]
+      for (uint32_t i = 0; i < function.num_args; ++i)
+        if (!function.borrowed[i] && is_object(args[i])) retain(object_of(args[i]));
     frame_ = &frame;
     cells_ = cells;
     scratch_ = frame.scratch.data();
@@ -143,21 +146,19 @@ class Interpreter {
     if (reason != StopReason::kNone) [[unlikely]] stopped(site(instr), reason);
   }
 
+  // Calls without a tensor are not recorded, as in TVM's profiler.
   void record(const Instr &instr, uint64_t begin, uint64_t end, Args args) {
-    bool any = false;
-    for (const View &arg : args) any |= arg.type == OPD_TENSOR;
-    if (!any) return;
     RecordBuffer &buffer = *run_.records;
-    Record *r = buffer.next();
+    Record *r = buffer.describe(args);
     if (!r) return;
-    const size_t pc = static_cast<size_t>(&instr - code_);
+    const auto pc = static_cast<size_t>(&instr - code_);
     r->begin = begin;
     r->end = end;
     r->name = program_.callee_of[pc];
     r->location = static_cast<uint32_t>(pc);
     r->depth = static_cast<uint32_t>(run_.depth);
     r->run = run_.record_run;
-    buffer.describe(*r, args);
+    buffer.commit();
   }
 
   template <bool kRecord, bool kKernel>

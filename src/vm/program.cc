@@ -49,7 +49,7 @@ class Decoder {
       const FunctionInfo &info = x_.functions[i];
       if (info.kind != FunctionKind::kPacked) {
         p_.functions[i] = {&info, static_cast<uint32_t>(info.start), static_cast<uint32_t>(info.end),
-                           static_cast<uint32_t>(info.num_args), static_cast<uint32_t>(info.num_registers), {}};
+                           static_cast<uint32_t>(info.num_args), static_cast<uint32_t>(info.num_registers), {}, true};
         p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
         continue;
       }
@@ -165,7 +165,7 @@ class Decoder {
       instr.call = callee.call;
       instr.self = callee.self;
     }
-    if (instr.cell < f.num_args) f.borrowed[instr.cell] = false;
+    if (instr.cell < f.num_args) f.borrowed[instr.cell] = f.all_borrowed = false;
   }
 
   // Turns a builtin with constant operands into an instruction of its own.

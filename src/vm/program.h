@@ -52,7 +52,8 @@ struct Program {
   struct Func {
     const FunctionInfo *info;
     uint32_t start, end, num_args, num_registers;
-    std::vector<bool> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
+    std::vector<uint8_t> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
+    bool all_borrowed = true;
   };
 
   Ref<Executable> executable;

@@ -1,11 +1,29 @@
 // A chain of 1000 tiny kernels: each time per kernel, for the VM, the kernel alone, and the VM while it records.
 #include <dlfcn.h>
+
 #include <opdyno/opdyno.hpp>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#else
+#include <chrono>
+#endif
 
 #include "chain.h"
 #include "harness.h"
 
 namespace bench {
+namespace {
+
+uint64_t read_ticks() {  // as the library does where the processor's counter can be relied on
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+#endif
+}
+
+}  // namespace
 
 Chain::Chain() : module(opdyno::Module::load(artefact("chain_1000", "chain_100"))), vm(module), x({4}, "float32") {
   for (int i = 0; i < 4; ++i) x.data<float>()[i] = static_cast<float>(i);
@@ -33,16 +51,16 @@ void call(const opdyno::Function &function, const opd_value &arg) {
   opd_value_release(&result);
 }
 
-const bench::AddRow plain({"chain", "ns", [] {
+const bench::AddRow plain("chain", "ns", [] {
   const bench::Chain chain;
   const opdyno::Function function = chain.vm.function("main");
   return bench::timed(chain.kernels, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) call(function, opdyno::arg(chain.x));
   });
-}});
+});
 
 // The compiled function itself, with its arguments ready: what no runtime can be faster than.
-const bench::AddRow bare({"chain_bare_kernel", "ns", [] {
+const bench::AddRow bare("chain_bare_kernel", "ns", [] {
   using Kernel = int (*)(void *, const opd_value *, int32_t, opd_value *);
   void *library = dlopen(bench::artefact("chain_1000", "chain_100").c_str(), RTLD_LAZY | RTLD_LOCAL);
   const auto kernel = library ? reinterpret_cast<Kernel>(dlsym(library, "__tvm_ffi_add")) : nullptr;
@@ -52,9 +70,10 @@ const bench::AddRow bare({"chain_bare_kernel", "ns", [] {
     const opd_value there[] = {opdyno::arg(a), opdyno::arg(b)}, back[] = {there[1], there[0]};
     opd_value result = opd_none();
     for (int64_t i = 0; i < n; ++i)  // as in the chain, each reads what the last one wrote
-      if (kernel(nullptr, there, 2, &result) || kernel(nullptr, back, 2, &result)) throw std::runtime_error("the kernel failed");
+      if (kernel(nullptr, there, 2, &result) || kernel(nullptr, back, 2, &result))
+        throw std::runtime_error("the kernel failed");
   });
-}});
+});
 
 // What recording adds to each recorded call. The report's total covers the runs alone, not the making of the report.
 bench::Sampler time_of_records(int repeat, int measurements) {
@@ -75,15 +94,23 @@ bench::Sampler time_of_records(int repeat, int measurements) {
     return bench::median(added);
   };
 }
-const bench::AddRow record({"profile_record", "ns", [] { return time_of_records(1, bench::settings().quick ? 1 : 9); }});
-const bench::AddRow many({"profile_record_100", "ns", [] { return time_of_records(bench::settings().quick ? 2 : 100, 1); }});
+const bench::AddRow record("profile_record", "ns", [] { return time_of_records(1, bench::settings().quick ? 1 : 9); });
+const bench::AddRow many("profile_record_100", "ns",
+                         [] { return time_of_records(bench::settings().quick ? 2 : 100, 1); });
+
+// What the clock itself costs here: a record holds two readings.
+const bench::AddRow stamps("two_time_stamps", "ns", [] {
+  return bench::timed(1, [](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) bench::read_ticks(), bench::read_ticks();
+  });
+});
 
 // All of opd_vm_profile() with its defaults: a warm-up, the recorded run, clock calibration and the report.
-const bench::AddRow whole({"profile_whole", "ms", [] {
+const bench::AddRow whole("profile_whole", "ms", [] {
   const bench::Chain chain;
   return bench::timed(1e6, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) chain.profile(1);
   });
-}});
+});
 
 }  // namespace

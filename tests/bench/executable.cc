@@ -12,18 +12,18 @@ opdyno::Executable executable_of(const opdyno::Module &module) {
   return executable;
 }
 
-const bench::AddRow read({"executable_read", "us", [] {
+const bench::AddRow read("executable_read", "us", [] {
   const std::string bytes = executable_of(bench::Chain().module).save();
   return bench::timed(1000, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) opdyno::Executable::load(bytes);
   });
-}});
+});
 
-const bench::AddRow create({"vm_create", "us", [] {
+const bench::AddRow create("vm_create", "us", [] {
   const bench::Chain chain;
   return bench::timed(1000, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) opdyno::Vm(chain.module);
   });
-}});
+});
 
 }  // namespace

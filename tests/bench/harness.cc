@@ -15,6 +15,12 @@
 namespace bench {
 namespace {
 
+struct Row {
+  std::string name, unit;
+  std::function<Sampler()> set_up;  // called at the first request; throws what is missing
+  bool own_process;
+};
+
 Settings chosen;
 
 std::vector<Row> &rows() {
@@ -41,7 +47,8 @@ double sample_elsewhere(const Row &row) {
   const std::string command = quoted(self()) + " --once " + row.name + " --artefacts " + quoted(chosen.artefacts);
   const std::unique_ptr<FILE, int (*)(FILE *)> pipe(popen(command.c_str(), "re"), pclose);
   char line[1000] = "";
-  if (!pipe || !fgets(line, sizeof line, pipe.get())) throw std::runtime_error("the process of " + row.name + " ended without an answer");
+  if (!pipe || !fgets(line, sizeof line, pipe.get()))
+    throw std::runtime_error("the process of " + row.name + " ended without an answer");
   if (line[0] == '!') throw std::runtime_error(std::string(line + 2, strcspn(line + 2, "\n")));
   return atof(line);
 }
@@ -93,7 +100,12 @@ int quick() {
 
 const Settings &settings() { return chosen; }
 
-AddRow::AddRow(Row row) { rows().push_back(std::move(row)); }
+AddRow::AddRow(std::string name, std::string unit, std::function<Sampler()> set_up) {
+  rows().push_back({std::move(name), std::move(unit), std::move(set_up), false});
+}
+AddProcessRow::AddProcessRow(std::string name, std::string unit, Sampler sample) {
+  rows().push_back({std::move(name), std::move(unit), [sample] { return sample; }, true});
+}
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -158,7 +170,10 @@ int main(int argc, char **argv) {
     else if (argument == "--once" && more) once = argv[++i];
     else if (argument == "--artefacts" && more) chosen.artefacts = argv[++i];
     else if (argument == "--programs" && more) chosen.programs = argv[++i];
-    else return std::fprintf(stderr, "usage: %s --serve | --quick | --once ROW  [--artefacts DIR] [--programs DIR]\n", argv[0]), 2;
+    else
+      return std::fprintf(stderr, "usage: %s --serve | --quick | --once ROW  [--artefacts DIR] [--programs DIR]\n",
+                          argv[0]),
+             2;
   }
   if (serving) return serve();
   if (!once.empty()) return answer(once, [](const Row &row) { return row.set_up()(); }) ? 0 : 1;

@@ -1,4 +1,5 @@
-// The harness of all sides: a row is an operation with a name, of which run.py asks one sample at a time, each side in turn.
+// The harness of all sides: a row is an operation with a name, of which run.py asks one sample at a time, each side in
+// turn.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,12 +16,6 @@ struct Missing : std::runtime_error {  // what a row needs is not there; not a f
 using Sampler = std::function<double()>;      // measures once; in the unit of its row
 using Loop = std::function<void(int64_t n)>;  // performs the operation n times
 
-struct Row {
-  std::string name, unit;
-  std::function<Sampler()> set_up;  // called once, at the first request; throws what is missing
-  bool own_process = false;         // every sample comes from a fresh process
-};
-
 struct Settings {
   std::string artefacts;  // folder of the libraries made by tests/interop/generate.py
   std::string programs;   // folder through which one side hands VM programs to the other; empty: none
@@ -28,8 +23,12 @@ struct Settings {
 };
 const Settings &settings();
 
-struct AddRow {  // a global of this type makes a row known
-  explicit AddRow(Row row);
+// Globals of these types make rows known.
+struct AddRow {
+  AddRow(std::string name, std::string unit, std::function<Sampler()> set_up);
+};
+struct AddProcessRow {  // every sample comes from a fresh process
+  AddProcessRow(std::string name, std::string unit, Sampler sample);
 };
 
 // Median over a few batches, each of at least 1 ms: nanoseconds per operation, divided by `divisor`.

@@ -7,12 +7,12 @@ namespace {
 
 void load() { opdyno::Vm(opdyno::Module::load(bench::artefact("consts_1mb", "mlp"))); }
 
-const bench::AddRow first({"load_first", "ms", [] { return [] { return bench::nanoseconds(load) / 1e6; }; }, true});
+const bench::AddProcessRow first("load_first", "ms", [] { return bench::nanoseconds(load) / 1e6; });
 
-const bench::AddRow next({"load_next", "ms", [] {
+const bench::AddRow next("load_next", "ms", [] {
   return bench::timed(1e6, [](int64_t n) {
     for (int64_t i = 0; i < n; ++i) load();
   });
-}});
+});
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 namespace bench {
 
-inline const std::vector<std::vector<int64_t>> kMlpShapes = {{1, 784}, {784, 256}, {256}, {256, 128}, {128}, {128, 10}, {10}};
+inline const std::vector<std::vector<int64_t>> kMlpShapes = {{1, 784}, {784, 256}, {256}, {256, 128},
+                                                             {128},    {128, 10},  {10}};
 
 }  // namespace bench

@@ -11,7 +11,7 @@ opd_error *echo(void *user_data, const opd_value *args, int32_t, opd_value *out_
   return nullptr;
 }
 
-const bench::AddRow row({"packed_call", "ns", [] {
+const bench::AddRow row("packed_call", "ns", [] {
   static int64_t calls = 0;
   opdyno::Function function;
   opdyno::check(opd_function_create(echo, &calls, nullptr, function.out()));
@@ -19,9 +19,10 @@ const bench::AddRow row({"packed_call", "ns", [] {
     for (int64_t i = 0; i < n; ++i) {
       const opd_value arg = opd_int(i);
       opd_value result = opd_none();
-      if (opd_function_call(function.get(), &arg, 1, &result) || result.u.int64 != i) throw std::runtime_error("wrong echo");
+      if (opd_function_call(function.get(), &arg, 1, &result) || result.u.int64 != i)
+        throw std::runtime_error("wrong echo");
     }
   });
-}});
+});
 
 }  // namespace

@@ -57,7 +57,7 @@ class Tvm:
         complete = stamp.exists() and stamp.read_text() == wanted and self.venv.exists()
         if complete and all((self.artefacts / f"{model}.so").exists() for model in MODELS):
             return
-        print(f"TVM {RELEASE}: packages of {requirements.name} into {self.venv}, models into {self.artefacts}", flush=True)
+        print(f"TVM {RELEASE}: packages into {self.venv}, models into {self.artefacts}", flush=True)
         command = [sys.executable, INTEROP / "generate.py", "--tvm", RELEASE, "--cache", self.cache]
         command += ["--out", self.artefacts.parent, "--models", *MODELS]
         run(command, "making TVM's artefacts", self.folder / "artefacts.log")

@@ -1,9 +1,11 @@
 // Whole processes: how long the program takes from start to end, and how much memory a host of the library needs.
 #include <fcntl.h>
-#include <opdyno/opdyno.hpp>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <opdyno/opdyno.hpp>
 
 #include "harness.h"
 #include "mlp.h"
@@ -29,26 +31,25 @@ void run(const std::string &program, const std::string &model) {
   if (failed || waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error(program + " run failed");
 }
 
-const bench::AddRow cold({"cold_run", "ms", [] {
-  return bench::timed(1e6, [program = program_beside_this(), model = bench::artefact("mlp_784", "chain_100")](int64_t n) {
-    for (int64_t i = 0; i < n; ++i) run(program, model);
-  });
-}});
+const bench::AddRow cold("cold_run", "ms", [] {
+  return bench::timed(1e6,
+                      [program = program_beside_this(), model = bench::artefact("mlp_784", "chain_100")](int64_t n) {
+                        for (int64_t i = 0; i < n; ++i) run(program, model);
+                      });
+});
 
-const bench::AddRow memory({"peak_memory", "MiB", [] {
-  return [] {
-    const opdyno::Vm vm(opdyno::Module::load(bench::artefact("mlp_784")));
-    std::vector<opdyno::Tensor> tensors;
-    std::vector<opd_value> args;
-    for (const auto &dims : bench::kMlpShapes) {
-      tensors.emplace_back(dims, "float32");
-      std::fill_n(tensors.back().data<float>(), tensors.back().size(), 0.01f);
-      args.push_back(opdyno::arg(tensors.back()));
-    }
-    opdyno::Value result;
-    opdyno::check(opd_vm_call(vm.get(), "main", args.data(), static_cast<int32_t>(args.size()), nullptr, result.out()));
-    return bench::peak_memory();
-  };
-}, true});
+const bench::AddProcessRow memory("peak_memory", "MiB", [] {
+  const opdyno::Vm vm(opdyno::Module::load(bench::artefact("mlp_784")));
+  std::vector<opdyno::Tensor> tensors;
+  std::vector<opd_value> args;
+  for (const auto &dims : bench::kMlpShapes) {
+    tensors.emplace_back(dims, "float32");
+    std::fill_n(tensors.back().data<float>(), tensors.back().size(), 0.01f);
+    args.push_back(opdyno::arg(tensors.back()));
+  }
+  opdyno::Value result;
+  opdyno::check(opd_vm_call(vm.get(), "main", args.data(), static_cast<int32_t>(args.size()), nullptr, result.out()));
+  return bench::peak_memory();
+});
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace {
 
-const bench::AddRow table({"report_table", "ms", [] {
+const bench::AddRow table("report_table", "ms", [] {
   const opdyno::Report report = bench::Chain().profile(1);
   opd_table_options options;
   opd_table_options_init(&options);
@@ -14,6 +14,6 @@ const bench::AddRow table({"report_table", "ms", [] {
   return bench::timed(1e6, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) report.table(&options);
   });
-}});
+});
 
 }  // namespace

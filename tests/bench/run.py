@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -28,6 +29,7 @@ GOALS = {
     "chain_bare_kernel": "",
     "profile_record": "<= 25 ns",
     "profile_record_100": "<= 25 ns",
+    "two_time_stamps": "",
     "profile_whole": "",
     "report_table": "<= 2 ms",
     "executable_read": "<= 150 us, both",
@@ -45,7 +47,8 @@ class Side:
 
     def __init__(self, name, command):
         self.name = name
-        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen([str(part) for part in command], **pipes)
         self.units = {}
         for line in iter(self.process.stdout.readline, "\n"):
             if not line:
@@ -81,7 +84,8 @@ def measure(row, own, peer, rounds):
     for index in range(rounds):
         for side in sides if index % 2 == 0 else reversed(sides):
             samples[side.name].append(side.sample(row))
-    return result(row, own.units[row], samples[own.name], peer.name if peer else None, samples[peer.name] if peer else [])
+    name, others = (peer.name, samples[peer.name]) if peer else (None, [])
+    return result(row, own.units[row], samples[own.name], name, others)
 
 
 def result(row, unit, own, peer_name, peer):
@@ -127,10 +131,10 @@ def print_line(line):
 
 
 def machine():
-    model = next((text.split(":", 1)[1].strip() for text in open("/proc/cpuinfo") if text.startswith("model name")), platform.machine())
+    names = [text.split(":", 1)[1].strip() for text in open("/proc/cpuinfo") if text.startswith("model name")]
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "cpu": model,
+        "cpu": names[0] if names else platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "load_average": os.getloadavg(),
@@ -140,8 +144,8 @@ def machine():
 def compiler(build_dir):
     """As CMake recorded it."""
     for file in build_dir.glob("CMakeFiles/*/CMakeCXXCompiler.cmake"):
-        fields = dict(line[4:-1].split(" ", 1) for line in file.read_text().splitlines() if line.startswith("set(CMAKE_CXX_COMPILER_"))
-        return f"{fields['CMAKE_CXX_COMPILER_ID']} {fields['CMAKE_CXX_COMPILER_VERSION']}".replace('"', "")
+        fields = dict(re.findall(r'set\(CMAKE_CXX_COMPILER_(ID|VERSION) "(.*)"\)', file.read_text()))
+        return " ".join(fields.get(key, "?") for key in ("ID", "VERSION"))
     return "unknown"
 
 
@@ -149,7 +153,7 @@ def compiler(build_dir):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="tools/bench", description="Measures opdyno and its peers, both sides in turn.")
+    parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="rows, or beginnings of their names (default: all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample, and what machine it was")
     parser.add_argument("--rounds", type=int, default=15, help="samples of each side (default: %(default)s)")
@@ -178,7 +182,8 @@ def start_peers(tvm, programs):
 def run(arguments, programs):
     tvm = peers.Tvm(arguments.cache)
     sides, problems = ([], []) if arguments.no_peer else start_peers(tvm, programs)
-    own = Side("opdyno", [arguments.build_dir / "bin/opdyno_bench", "--serve", "--artefacts", tvm.artefacts, "--programs", programs])
+    program = arguments.build_dir / "bin/opdyno_bench"
+    own = Side("opdyno", [program, "--serve", "--artefacts", tvm.artefacts, "--programs", programs])
     known = [*GOALS, *(row for row in own.units if row not in GOALS)]
     rows = [row for row in known if not arguments.names or row.startswith(tuple(arguments.names))]
     if not rows:
@@ -200,8 +205,14 @@ def run(arguments, programs):
                 skipped.append(row)
                 print(f"{row}: not measured: {error}")
     if arguments.json:
-        facts = {"machine": machine(), "compiler": compiler(arguments.build_dir), "peers": tvm.versions() if sides else []}
-        arguments.json.write_text(json.dumps({**facts, "problems": problems, "rows": lines}, indent=1) + "\n")
+        facts = {
+            "machine": machine(),
+            "compiler": compiler(arguments.build_dir),
+            "peers": tvm.versions() if sides else [],
+            "problems": problems,
+            "rows": lines,
+        }
+        arguments.json.write_text(json.dumps(facts, indent=1) + "\n")
     print(f"{len(lines)} rows measured" + (f", {len(skipped)} not: {', '.join(skipped)}" if skipped else ""))
 
 

@@ -1,8 +1,7 @@
 // What a VM instruction costs, and what the call of a function of one instruction does. The callee is a no-op in C.
-#include <opdyno/opdyno.hpp>
-
 #include <array>
 #include <fstream>
+#include <opdyno/opdyno.hpp>
 
 #include "harness.h"
 #include "vm_program.h"
@@ -56,11 +55,10 @@ bench::Sampler time_of(bench::VmProgram shape, double divisor) {
   });
 }
 
-bench::Row instruction(int args) {
-  return {"vm_instruction_" + std::to_string(args), "ns", [=] { return time_of({1000, args}, 1000); }};
-}
-const bench::AddRow none(instruction(0)), one(instruction(1)), four(instruction(4));
+const bench::AddRow none("vm_instruction_0", "ns", [] { return time_of({1000, 0}, 1000); });
+const bench::AddRow one("vm_instruction_1", "ns", [] { return time_of({1000, 1}, 1000); });
+const bench::AddRow four("vm_instruction_4", "ns", [] { return time_of({1000, 4}, 1000); });
 
-const bench::AddRow function({"vm_function_call", "ns", [] { return time_of({1, 4}, 1); }});
+const bench::AddRow function("vm_function_call", "ns", [] { return time_of({1, 4}, 1); });
 
 }  // namespace

@@ -136,7 +136,8 @@ bool holds(const std::string &text, const std::string &part) { return text.find(
 TEST(Module, OffersTheFunctionsOfALibrarySortedByName) {
   const Module module = Module::load(library());
   EXPECT_STREQ(opd_module_kind(module.get()), "library");
-  EXPECT_EQ(names_of(module), (std::vector<std::string>{"call", "count", "find", "kinds", "main", "once", "parallel", "raise", "raise_old", "slots"}));
+  EXPECT_EQ(names_of(module), (std::vector<std::string>{"call", "count", "find", "kinds", "main", "once", "parallel",
+                                                        "raise", "raise_old", "slots"}));
   EXPECT_EQ(opd_module_has_function(module.get(), "count", 0), 1);
   EXPECT_EQ(opd_module_has_function(module.get(), "counts", 1), 0);
   EXPECT_EQ(opd_module_has_function(module.get(), "_library_ctx", 1), 0);  // data
@@ -144,13 +145,12 @@ TEST(Module, OffersTheFunctionsOfALibrarySortedByName) {
   expect_error(opd_module_get_function(module.get(), "coutn", 1, none.out()), OPD_NOT_FOUND, "Did you mean count");
 }
 
-TEST(Module, FillsEverySlotAndCallsWithoutASelf) {
-  EXPECT_EQ(as_int(Module::load(library()).function("slots")()), 11);
-}
+TEST(Module, FillsEverySlotAndCallsWithoutASelf) { EXPECT_EQ(as_int(Module::load(library()).function("slots")()), 11); }
 
 TEST(Module, GivesErrorsOfCompiledCodeTheirKindAndMessage) {
   const Module module = Module::load(library());
-  for (const auto &[name, kind, message] : {std::tuple{"raise", "KeyError", "artefact: no such key"}, {"raise_old", "IndexError", "old"}}) {
+  for (const auto &[name, kind, message] :
+       {std::tuple{"raise", "KeyError", "artefact: no such key"}, {"raise_old", "IndexError", "old"}}) {
     try {
       module.function(name)();
       FAIL() << name;
@@ -180,7 +180,9 @@ TEST(Module, GivesCompiledCodeStringsAsCStringsAndRefusesObjectsThatItWouldMisre
     FAIL();
   } catch (const Error &e) {
     EXPECT_EQ(e.kind(), "TypeError");
-    EXPECT_EQ(e.message(), "argument 1 of compiled function kinds is of type ffi.Array; compiled functions take tensors, numbers, pointers and strings");
+    EXPECT_EQ(e.message(),
+              "argument 1 of compiled function kinds is of type ffi.Array; compiled functions take tensors, numbers, "
+              "pointers and strings");
   }
 }
 
@@ -206,6 +208,53 @@ TEST(Module, StaysMappedWhileAFunctionOfItLives) {
     count = module.function("count");
   }
   EXPECT_EQ(as_int(count()), 1);
+}
+
+TEST(Module, StaysMappedForAFunctionThatItsCodeMade) {
+  Value made;
+  {
+    const Module module = Module::load(build_library("maker", kArtefactHead + R"(
+extern int TVMFFIFunctionCreate(void *self, int (*body)(void *, const Any *, int32_t, Any *), void (*end)(void *), void **out);
+static int state = 6;
+static int body(void *self, const Any *args, int32_t n, Any *result) {
+  (void)args, (void)n;
+  result->type = 1, result->u.i = ++*(int *)self;
+  return 0;
+}
+static void end(void *self) { *(int *)self = 0; }
+int __tvm_ffi_make(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args, (void)n;
+  result->type = 68;
+  return TVMFFIFunctionCreate(&state, body, end, &result->u.p);
+})"));
+    made = module.function("make")();
+  }
+  ASSERT_EQ(made.type(), int{OPD_FUNCTION});
+  const Function function(static_cast<opd_function *>(opd_object_retain(made.view().u.object)));
+  made = Value();
+  EXPECT_EQ(as_int(function()), 7);
+}
+
+size_t open_files() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+TEST(Module, LeavesNothingOpenOrMappedBehind) {
+  // A symbol that is to be unique in the process would keep the library for ever.
+  const std::string path = build_library("unique", kSource + R"(
+__asm__(".data\n.globl only_one\n.type only_one, %gnu_unique_object\n.size only_one, 8\nonly_one: .quad 0\n.text");
+extern int64_t only_one;
+FUNCTION(unique) { (void)self, (void)args, (void)n; result->type = 1, result->u.i = ++only_one; return 0; }
+)");
+  const size_t before = open_files();
+  for (int i = 0; i < 3; ++i) {
+    const Module a = Module::load(path), b = Module::load(path);
+    EXPECT_EQ(as_int(a.function("unique")()), 1);
+    EXPECT_EQ(as_int(b.function("unique")()), 1);
+  }
+  EXPECT_EQ(open_files(), before);
+  EXPECT_FALSE(holds(read_bytes("/proc/self/maps"), "unique.so"));
 }
 
 TEST(Module, DoesNotNoticeWhenItsFileIsOverwritten) {
@@ -244,7 +293,10 @@ TEST(Module, DescribesItselfAndItsImports) {
   const Module module = Module::load(library());
   module.add_import(Module::load(library()));
   const std::string json = json_of(module);
-  EXPECT_EQ(json.find("{\"kind\":\"library\",\"file\":\"" + library() + "\",\"tvm_release\":\"0.26 or newer\",\"private_copy\":true"), 0u) << json;
+  EXPECT_EQ(json.find("{\"kind\":\"library\",\"file\":\"" + library() +
+                      "\",\"tvm_release\":\"0.26 or newer\",\"private_copy\":true"),
+            0u)
+      << json;
   EXPECT_TRUE(holds(json, "\"imports\":[{\"kind\":\"library\"")) << json;
 }
 
@@ -257,7 +309,8 @@ int __tvm_ffi_registered(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)n;
   result->type = 1, result->u.i = registered;
   return 0;
-})", "-Wl,-z,lazy");
+})",
+                                         "-Wl,-z,lazy");
   EXPECT_EQ(as_int(Module::load(path).function("registered")()), 0);
   const auto options = options_with(OPD_COPY_NEVER);
   expect_error(load(path, &options), OPD_UNSUPPORTED, "needs a copy");
@@ -266,14 +319,16 @@ int __tvm_ffi_registered(void *self, const Any *args, int32_t n, Any *result) {
 // ---- imports
 
 TEST(Module, FindsFunctionsOfImportsDepthFirstThenTheRegistry) {
-  const Module root = Module::load(library()), middle = Module::load(library()), leaf = Module::load(build_library("leaf", kArtefactHead + R"(
+  const Module root = Module::load(library()), middle = Module::load(library()),
+               leaf = Module::load(build_library("leaf", kArtefactHead + R"(
 int __tvm_ffi_seven(void *self, const Any *args, int32_t n, Any *result) { (void)self, (void)args, (void)n; result->type = 1, result->u.i = 7; return 0; })"));
   root.add_import(middle);
   middle.add_import(leaf);
   EXPECT_EQ(as_int(root.function("seven")()), 7);
   EXPECT_EQ(opd_module_has_function(root.get(), "seven", 0), 0);
   EXPECT_EQ(as_int(root.function("call")("seven")), 7);
-  define("module_test.add", [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 + args[1].u.int64); });
+  define("module_test.add",
+         [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 + args[1].u.int64); });
   EXPECT_EQ(as_int(root.function("call")("module_test.add", 2, 3)), 5);
   expect_throws([&] { root.function("call")("module_test.ad"); }, OPD_NOT_FOUND, "Did you mean module_test.add");
   const auto found = root.function("find");
@@ -337,7 +392,8 @@ const struct __attribute__((packed)) {
 }
 
 TEST(Module, RefusesEmbeddedModulesThatTheirSymbolCannotHold) {
-  const std::string path = build_library("liar", kArtefactHead + "const uint64_t __tvm_ffi__library_bin[2] = {1000, 0};");
+  const std::string path =
+      build_library("liar", kArtefactHead + "const uint64_t __tvm_ffi__library_bin[2] = {1000, 0};");
   expect_error(load(path), OPD_BAD_FORMAT, "offset 8");
 }
 
@@ -364,14 +420,19 @@ TEST(Module, ObeysTheFormatThatIsAskedFor) {
 }
 
 TEST(Module, NamesTheSymbolOrLibraryThatIsMissing) {
-  const std::string calls = "extern int missing_function(int); int __tvm_ffi_f(void *s, void *a, int n, void *r) { return missing_function(n); }";
+  const std::string calls =
+      "extern int missing_function(int); int __tvm_ffi_f(void *s, void *a, int n, void *r) { return "
+      "missing_function(n); }";
   for (const auto copy : {OPD_COPY_ALWAYS, OPD_COPY_WHEN_SHARED, OPD_COPY_NEVER}) {
     const auto options = options_with(copy);
-    expect_error(load(build_library("missing", calls, "-Wl,-z,lazy"), &options), OPD_UNSUPPORTED, "undefined symbol: missing_function");
+    expect_error(load(build_library("missing", calls, "-Wl,-z,lazy"), &options), OPD_UNSUPPORTED,
+                 "undefined symbol: missing_function");
   }
-  expect_error(load(build_library("unknown", "extern int TVMNewThing(void); int f(void) { return TVMNewThing(); }")), OPD_UNSUPPORTED, "TVMNewThing");
+  expect_error(load(build_library("unknown", "extern int TVMNewThing(void); int f(void) { return TVMNewThing(); }")),
+               OPD_UNSUPPORTED, "TVMNewThing");
   const std::string needed = build_library("needed", "int needed(void) { return 1; }", "-Wl,-soname,libgone.so");
-  const std::string needs = build_library("needs", "int needed(void); int __tvm_ffi_f(void) { return needed(); }", "'" + needed + "'");
+  const std::string needs =
+      build_library("needs", "int needed(void); int __tvm_ffi_f(void) { return needed(); }", "'" + needed + "'");
   expect_error(load(needs), OPD_UNSUPPORTED, "libgone.so");
 }
 
@@ -379,13 +440,23 @@ TEST(Module, NamesTheReleaseThatItWasMadeBy) {
   expect_error(load(build_library("old", "void *__tvm_module_ctx;")), OPD_UNSUPPORTED, "TVM 0.20 or older");
 }
 
+#if defined(__x86_64__)
+TEST(Module, RefusesCodeThatIsChangedWhenItIsLoaded) {
+  expect_error(load(build_library("no_pic", "extern int elsewhere; int *__tvm_ffi_f(void) { return &elsewhere; }",
+                                  "-fno-pic -mcmodel=large -Wl,-z,notext")),
+               OPD_UNSUPPORTED, "compile it with -fPIC");
+}
+#endif
+
 TEST(Module, FindsLibrariesBesideTheOriginal) {
   std::filesystem::create_directory(scratch_folder() + "/beside");
-  const std::string sibling = build_library("beside/libsibling", "int sibling(void) { return 42; }", "-Wl,-soname,libsibling.so");
+  const std::string sibling =
+      build_library("beside/libsibling", "int sibling(void) { return 42; }", "-Wl,-soname,libsibling.so");
   const std::string path = build_library("beside/user", kArtefactHead + R"(
 int sibling(void);
 int __tvm_ffi_ask(void *self, const Any *args, int32_t n, Any *result) { (void)self, (void)args, (void)n; result->type = 1, result->u.i = sibling(); return 0; }
-)", "'" + sibling + "' -Wl,-rpath,'$ORIGIN'");
+)",
+                                         "'" + sibling + "' -Wl,-rpath,'$ORIGIN'");
   EXPECT_EQ(as_int(Module::load(path).function("ask")()), 42);
 }
 
@@ -426,7 +497,8 @@ TEST(Module, MayBeMappedFromItsFile) {
 }
 
 TEST(Module, OpensALibraryWithoutTvmNamesAsAnyProgramDoes) {
-  for (const auto &[inside, symbol, signature] : {std::tuple{dlsym(RTLD_DEFAULT, "malloc"), "getpid", "i32()"}, {dlsym(RTLD_DEFAULT, "exp2"), "exp2", "f64(f64)"}}) {
+  for (const auto &[inside, symbol, signature] : {std::tuple{dlsym(RTLD_DEFAULT, "malloc"), "getpid", "i32()"},
+                                                  {dlsym(RTLD_DEFAULT, "exp2"), "exp2", "f64(f64)"}}) {
     Dl_info info{};
     ASSERT_NE(dladdr(inside, &info), 0);
     const Module module = Module::load(info.dli_fname);
@@ -446,7 +518,8 @@ TEST(Module, GivesCSymbolsByTheirSignature) {
   Function add;
   check(opd_module_native_function(module.get(), "plain_add", "i32(i32, i32)", add.out()));
   EXPECT_EQ(as_int(add(2, 3)), 5);
-  expect_error(opd_module_native_function(module.get(), "plain_sub", "i32(i32, i32)", add.out()), OPD_NOT_FOUND, "plain_sub");
+  expect_error(opd_module_native_function(module.get(), "plain_sub", "i32(i32, i32)", add.out()), OPD_NOT_FOUND,
+               "plain_sub");
   expect_error(opd_module_native_function(module.get(), "plain_add", "i32(", add.out()), OPD_INVALID_ARGUMENT);
 }
 
@@ -518,7 +591,7 @@ TEST_F(SourceTest, IsCompiledOnceForEachTextAndFlags) {
 
 TEST_F(SourceTest, IsKeptInAFolderThatIsItsOwners) {
   source(kCounter);
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(stat(cache.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   chmod(cache.c_str(), 0777);
@@ -545,10 +618,12 @@ TEST_F(SourceTest, IsCompiledAgainWhenWhatWasKeptIsDamaged) {
 
 TEST_F(SourceTest, TellsWhatTheCompilerSays) {
   Module module;
-  expect_error(opd_module_load_source("int f(void) { return undeclared; }", &options, module.out()), OPD_CALL_FAILED, "undeclared");
+  expect_error(opd_module_load_source("int f(void) { return undeclared; }", &options, module.out()), OPD_CALL_FAILED,
+               "undeclared");
   const std::string path = write_text("broken.c", "int x;\n\nint f(void) { return wrong; }\n");
   expect_error(load(path, &options), OPD_CALL_FAILED, "broken.c:3:");
-  expect_error(opd_module_load_source("void gone(void); void __tvm_ffi_f(void) { gone(); }", &options, module.out()), OPD_UNSUPPORTED, "gone");
+  expect_error(opd_module_load_source("void gone(void); void __tvm_ffi_f(void) { gone(); }", &options, module.out()),
+               OPD_UNSUPPORTED, "gone");
   options.compiler = "no-such-compiler";
   expect_error(opd_module_load_source(kCounter.c_str(), &options, module.out()), OPD_NOT_FOUND, "no-such-compiler");
   EXPECT_EQ(cached().size(), 1u);  // the library that could be compiled, but not loaded
@@ -581,9 +656,7 @@ TEST_F(SourceTest, MayBeCompiledByManyThreadsAndProcessesAtOnce) {
       bool good = true;
       try {
         good = as_int(source(kCounter).function("next")()) == 1;
-      } catch (const Error &) {
-        good = false;
-      }
+      } catch (const Error &) { good = false; }
       _exit(good ? 0 : 1);
     } else {
       children.push_back(child);
@@ -623,7 +696,10 @@ TEST(Module, RefusesNullAndOptionsThatItDoesNotKnow) {
   expect_error(opd_module_load(nullptr, nullptr, module.out()), OPD_INVALID_ARGUMENT);
   expect_error(opd_module_load("x", nullptr, nullptr), OPD_INVALID_ARGUMENT);
   expect_error(opd_module_load_source(nullptr, nullptr, module.out()), OPD_INVALID_ARGUMENT);
-  struct { opd_module_options known; int64_t unknown; } larger{};
+  struct {
+    opd_module_options known;
+    int64_t unknown;
+  } larger{};
   opd_module_options_init(&larger.known);
   larger.known.struct_size = sizeof larger;
   larger.unknown = 1;

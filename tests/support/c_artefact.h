@@ -16,7 +16,9 @@ inline const std::string &scratch_folder() {
   struct Folder {
     std::string path = (std::filesystem::temp_directory_path() / "opdyno-test-XXXXXX").string();
     const pid_t owner = getpid();
-    Folder() { if (!mkdtemp(path.data())) std::abort(); }
+    Folder() {
+      if (!mkdtemp(path.data())) std::abort();
+    }
     ~Folder() {
       std::error_code ignored;
       if (getpid() == owner) std::filesystem::remove_all(path, ignored);
@@ -41,7 +43,8 @@ inline std::string read_bytes(const std::string &path) {
 inline std::string build_library(const std::string &name, const std::string &source, const std::string &flags = "") {
   const std::string text = write_text(name + ".c", source), path = scratch_folder() + "/" + name + ".so";
   const char *cc = std::getenv("CC");
-  const std::string command = std::string(cc && *cc ? cc : "cc") + " -O1 -shared -fPIC -o '" + path + "' '" + text + "' " + flags;
+  const std::string command =
+      std::string(cc && *cc ? cc : "cc") + " -O1 -shared -fPIC -o '" + path + "' '" + text + "' " + flags;
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   return path;
 }

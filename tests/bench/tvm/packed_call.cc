@@ -11,7 +11,7 @@ int echo(void *user_data, const TVMFFIAny *args, int32_t, TVMFFIAny *result) {
   return 0;
 }
 
-const bench::AddRow row({"packed_call", "ns", [] {
+const bench::AddRow row("packed_call", "ns", [] {
   static int64_t calls = 0;
   TVMFFIObjectHandle function = nullptr;
   bench::check(TVMFFIFunctionCreate(&calls, echo, nullptr, &function));
@@ -23,6 +23,6 @@ const bench::AddRow row({"packed_call", "ns", [] {
       if (TVMFFIFunctionCall(function, &arg, 1, &result) || result.v_int64 != i) throw std::runtime_error("wrong echo");
     }
   });
-}});
+});
 
 }  // namespace

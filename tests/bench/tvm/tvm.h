@@ -24,13 +24,15 @@ inline void check(int failed) {
 struct Memory {
   static constexpr size_t kAlignment = 64;
   void AllocData(DLTensor *tensor) {
-    tensor->data = std::aligned_alloc(kAlignment, (ffi::GetDataSize(*tensor) + kAlignment - 1) / kAlignment * kAlignment);
+    tensor->data =
+        std::aligned_alloc(kAlignment, (ffi::GetDataSize(*tensor) + kAlignment - 1) / kAlignment * kAlignment);
   }
   void FreeData(DLTensor *tensor) { std::free(tensor->data); }
 };
 
 inline ffi::Tensor make_tensor(const std::vector<int64_t> &dims, float value = 0) {
-  auto tensor = ffi::Tensor::FromNDAlloc(Memory(), ffi::Shape(dims.begin(), dims.end()), DLDataType{kDLFloat, 32, 1}, DLDevice{kDLCPU, 0});
+  auto tensor = ffi::Tensor::FromNDAlloc(Memory(), ffi::Shape(dims.begin(), dims.end()), DLDataType{kDLFloat, 32, 1},
+                                         DLDevice{kDLCPU, 0});
   for (size_t i = 0; i < static_cast<size_t>(tensor.numel()); ++i) static_cast<float *>(tensor.data_ptr())[i] = value;
   return tensor;
 }

@@ -21,7 +21,8 @@ bench::Sampler time_of_calls(const ffi::Module &vm, const std::vector<ffi::Tenso
     for (const auto &tensor : tensors) args.push_back(bench::view_of(tensor));
     for (int64_t i = 0; i < n; ++i) {
       TVMFFIAny result{};
-      bench::check(TVMFFIFunctionCall(bench::handle_of(function), args.data(), static_cast<int32_t>(args.size()), &result));
+      bench::check(
+          TVMFFIFunctionCall(bench::handle_of(function), args.data(), static_cast<int32_t>(args.size()), &result));
       bench::release(result);
     }
   });
@@ -35,29 +36,29 @@ bench::Sampler time_of(bench::VmProgram program, double divisor) {
   return time_of_calls(vm, tensors, divisor);
 }
 
-bench::Row instruction(int args) {
-  return {"vm_instruction_" + std::to_string(args), "ns", [=] { return time_of({1000, args}, 1000); }};
-}
-const bench::AddRow none(instruction(0)), one(instruction(1)), four(instruction(4));
+const bench::AddRow none("vm_instruction_0", "ns", [] { return time_of({1000, 0}, 1000); });
+const bench::AddRow one("vm_instruction_1", "ns", [] { return time_of({1000, 1}, 1000); });
+const bench::AddRow four("vm_instruction_4", "ns", [] { return time_of({1000, 4}, 1000); });
 
-const bench::AddRow function({"vm_function_call", "ns", [] { return time_of({1, 4}, 1); }});
+const bench::AddRow function("vm_function_call", "ns", [] { return time_of({1, 4}, 1); });
 
 ffi::Module chain() { return ffi::Module::LoadFromFile(bench::artefact("chain_1000")); }
 
-const bench::AddRow plain({"chain", "ns", [] { return time_of_calls(bench::make_vm(chain()), {bench::make_tensor({4})}, 1000); }});
+const bench::AddRow plain("chain", "ns",
+                          [] { return time_of_calls(bench::make_vm(chain()), {bench::make_tensor({4})}, 1000); });
 
-const bench::AddRow read({"executable_read", "us", [] {
+const bench::AddRow read("executable_read", "us", [] {
   const std::string bytes = chain()->SaveToBytes();
   return bench::timed(1000, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) read_executable(bytes);
   });
-}});
+});
 
-const bench::AddRow create({"vm_create", "us", [] {
+const bench::AddRow create("vm_create", "us", [] {
   const auto library = chain();
   return bench::timed(1000, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) bench::make_vm(library);
   });
-}});
+});
 
 }  // namespace

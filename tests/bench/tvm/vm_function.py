@@ -1,4 +1,7 @@
-"""The peer of vm_function_call in ../vm_calls.cc, as most people call TVM: from Python. Speaks as ../harness.cc --serve does."""
+"""The peer of vm_function_call in ../vm_calls.cc, as most people call TVM: from Python.
+
+Speaks as ../harness.cc --serve does.
+"""
 
 import ctypes
 import sys

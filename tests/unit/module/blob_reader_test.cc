@@ -121,9 +121,7 @@ TEST(BlobReader, KnowsTheFunctionsOfDeviceModulesAndRefusesOnlyThose) {
   try {
     root->get("other", true);
     FAIL();
-  } catch (const Exception &e) {
-    EXPECT_EQ(e.error()->code, OPD_NOT_FOUND) << e.what();
-  }
+  } catch (const Exception &e) { EXPECT_EQ(e.error()->code, OPD_NOT_FOUND) << e.what(); }
 }
 
 TEST(BlobReader, RefusesEveryLengthButTheRightOne) {
@@ -171,7 +169,8 @@ TEST(BlobReader, RefusesCountsThatTheBytesCannotHold) {
 }
 
 TEST(BlobReader, RefusesTheLibraryTwiceAndKindsWithoutAName) {
-  EXPECT_NE(refusal(Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"_lib", ""}}}.text()).find("a second time"), std::string::npos);
+  EXPECT_NE(refusal(Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"_lib", ""}}}.text()).find("a second time"),
+            std::string::npos);
   EXPECT_NE(refusal(Blob{{0, 0}, {}, {{"", "x"}}}.text()).find("has 0 bytes"), std::string::npos);
 }
 

@@ -1,4 +1,5 @@
-// Damaged libraries: whatever byte outside the code was changed, loading ends with a module or an error, never with a signal.
+// Damaged libraries: whatever byte outside the code was changed, loading ends with a module or an error, never with a
+// signal.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -71,16 +72,15 @@ void load_all(Progress *progress, size_t count, Make make) {
     try {
       load_module_bytes(as_bytes(bytes), "damaged.so", {});
       ++progress->accepted;
-    } catch (const Exception &) {
-      ++progress->refused;
-    }
+    } catch (const Exception &) { ++progress->refused; }
   }
 }
 
 // Loads `count` variants in children, one after the other; gives those at which a child died.
 template <class Make>
 std::vector<size_t> deaths(size_t count, Progress &total, Make make) {
-  auto *progress = static_cast<Progress *>(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto *progress = static_cast<Progress *>(
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   std::vector<size_t> dead;
   while (progress->next < count) {
     const pid_t child = fork();
@@ -107,8 +107,9 @@ TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
   ASSERT_NO_THROW(load_module_bytes(as_bytes(good), "good.so", {}));
   const auto code = code_of(good);
   // All bits are too slow for every day; those of a byte that cause different trouble are few.
-  const std::vector<uint8_t> masks = std::getenv("OPDYNO_TEST_THOROUGH") ? std::vector<uint8_t>{1, 2, 4, 8, 16, 32, 64, 128, 255, 0}
-                                                                         : std::vector<uint8_t>{1, 16, 128, 255};
+  const std::vector<uint8_t> masks = std::getenv("OPDYNO_TEST_THOROUGH")
+                                         ? std::vector<uint8_t>{1, 2, 4, 8, 16, 32, 64, 128, 255, 0}
+                                         : std::vector<uint8_t>{1, 16, 128, 255};
   Progress total{};
   const auto dead = deaths(good.size() * masks.size(), total, [&](size_t i) {
     const size_t at = i / masks.size();
@@ -134,7 +135,9 @@ TEST_P(Damage, ByCuttingShortIsRefusedAtAnyLength) {
   EXPECT_EQ(total.refused, good.size() - 1);  // the empty variant is left out
 }
 
-INSTANTIATE_TEST_SUITE_P(Linked, Damage, testing::Values("-lm -s", "-lm -Wl,-z,now -fno-plt", "-lm -Wl,--hash-style=sysv -Wl,-z,noseparate-code"),
+INSTANTIATE_TEST_SUITE_P(Linked, Damage,
+                         testing::Values("-lm -s", "-lm -Wl,-z,now -fno-plt",
+                                         "-lm -Wl,--hash-style=sysv -Wl,-z,noseparate-code"),
                          [](const auto &info) { return "Way" + std::to_string(info.index); });
 
 }  // namespace

@@ -37,9 +37,7 @@ struct Refusal {
 Refusal refusal(const std::string &bytes) {
   try {
     ElfFile(as_bytes(bytes), "model.so");
-  } catch (const Exception &e) {
-    return {e.error()->code, e.what()};
-  }
+  } catch (const Exception &e) { return {e.error()->code, e.what()}; }
   return {OPD_OK, "accepted"};
 }
 
@@ -86,13 +84,16 @@ TEST(ElfFile, SaysHowItIsBound) {
 
 TEST(ElfFile, RefusesOtherMachinesAndOtherKindsOfFile) {
   const std::string good = good_bytes();
-  const auto other = with<uint16_t>(good, offsetof(Elf64_Ehdr, e_machine), kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64);
+  const auto other =
+      with<uint16_t>(good, offsetof(Elf64_Ehdr, e_machine), kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64);
   EXPECT_EQ(refusal(other).code, OPD_UNSUPPORTED);
   EXPECT_NE(refusal(other).message.find("this process runs on"), std::string::npos) << refusal(other).message;
   EXPECT_EQ(refusal(with<uint8_t>(good, EI_CLASS, ELFCLASS32)).code, OPD_UNSUPPORTED);
   EXPECT_EQ(refusal(with<uint8_t>(good, EI_DATA, ELFDATA2MSB)).code, OPD_UNSUPPORTED);
-  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_REL)).message.find("object file"), std::string::npos);
-  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_EXEC)).message.find("program"), std::string::npos);
+  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_REL)).message.find("object file"),
+            std::string::npos);
+  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_EXEC)).message.find("program"),
+            std::string::npos);
   EXPECT_EQ(refusal("not an ELF file").code, OPD_BAD_FORMAT);
 }
 
@@ -133,7 +134,8 @@ std::string release_of(const std::string &source) {
 
 TEST(Artefact, TellsTheReleaseByTheNamesOfSlots) {
   const std::string slots = "#define S(n) __attribute__((weak)) void *__##n;\n";
-  const std::string parts = "extern void TVMFFIErrorSetRaisedFromCStrParts(void); void f(void) { TVMFFIErrorSetRaisedFromCStrParts(); }\n";
+  const std::string parts =
+      "extern void TVMFFIErrorSetRaisedFromCStrParts(void); void f(void) { TVMFFIErrorSetRaisedFromCStrParts(); }\n";
   EXPECT_EQ(release_of(slots + "S(TVMFFIEnvModLookupFromImports)"), "0.26 or newer");
   EXPECT_EQ(release_of(slots + "S(TVMFFIHandleInitOnce)"), "0.26 or newer");
   EXPECT_EQ(release_of(slots + parts + "S(TVMBackendGetFuncFromEnv)"), "0.24 or 0.25");
@@ -162,16 +164,19 @@ TEST(Artefact, RefusesOtherCallingConventionsAndUnknownNames) {
   EXPECT_NE(unloadable("void *__tvm_module_ctx;").find("TVM 0.20 or older"), std::string::npos);
   EXPECT_NE(unloadable("const char __tvm_dev_mblob[8];").find("export the model anew"), std::string::npos);
   EXPECT_NE(unloadable("void *__tvm_ffi_library_ctx;").find("TVM 0.21"), std::string::npos);
-  EXPECT_NE(unloadable("extern void TVMNewThing(void); void f(void) { TVMNewThing(); }").find("calls TVMNewThing"), std::string::npos);
+  EXPECT_NE(unloadable("extern void TVMNewThing(void); void f(void) { TVMNewThing(); }").find("calls TVMNewThing"),
+            std::string::npos);
   EXPECT_NE(unloadable("__attribute__((weak)) void *__TVMNewSlot;").find("provide TVMNewSlot"), std::string::npos);
-  EXPECT_EQ(unloadable("extern void TVMOptional(void) __attribute__((weak)); int f(void) { return TVMOptional != 0; }"), "");
+  EXPECT_EQ(unloadable("extern void TVMOptional(void) __attribute__((weak)); int f(void) { return TVMOptional != 0; }"),
+            "");
   EXPECT_EQ(unloadable("int x; void *__TVMFilled = &x;"), "");  // its own business
 }
 
 TEST(Artefact, RefusesASlotThatCannotHoldAPointer) {
   register_tvmffi_symbols();
-  for (const char *source : {"__attribute__((weak)) int __TVMFFIFunctionCall;", "const char __tvm_ffi__library_ctx[8] = \"1234567\";",
-                             "int x; void *__TVMFFIFunctionCall = &x;"}) {
+  for (const char *source :
+       {"__attribute__((weak)) int __TVMFFIFunctionCall;", "const char __tvm_ffi__library_ctx[8] = \"1234567\";",
+        "int x; void *__TVMFFIFunctionCall = &x;"}) {
     const std::string bytes = read_bytes(build_library("slots", source));
     EXPECT_THROW(require_loadable(ElfFile(as_bytes(bytes), "slots.so")), Exception) << source;
   }

@@ -49,12 +49,12 @@ RecordBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> span
   DLTensor scalar{nullptr, {kDLCUDA, 1}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&matrix), opd_int(5), opd_dltensor(&scalar)};
   for (const auto &[begin, end] : spans) {
-    Record *record = buffer.next();
+    Record *record = buffer.describe(args);
     if (!record) continue;
-    buffer.describe(*record, args);
     record->begin = begin, record->end = end;
     record->name = static_cast<uint32_t>(record->sequence % 2);
     record->location = 7, record->depth = 2, record->run = record->sequence;
+    buffer.commit();
   }
   return buffer;
 }
@@ -154,11 +154,13 @@ TEST(ChromeTrace, WritesATraceOfNothing) {
 
 TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
   RecordBuffer buffer(1 << 20);
+  DLTensor scalar{nullptr, {kDLCPU, 0}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
+  const View args[] = {opd_dltensor(&scalar)};
   for (int i = 0; i < 5000; ++i) {
-    Record *record = buffer.next();
-    *record = {};
+    Record *record = buffer.describe(args);
     record->begin = static_cast<uint64_t>(i), record->end = record->begin + 1;
-    record->device = {kDLCPU, 0};
+    record->name = record->location = record->depth = 0, record->run = 0;
+    buffer.commit();
   }
   const auto trace = make_object<Trace>(parts_of(std::move(buffer), {{0, 0}, 1}));
   std::string whole;

@@ -23,11 +23,11 @@ RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records =
       device{nullptr, kCuda, 1, {kDLFloat, 16, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&host), opd_dltensor(&device)};
   for (const auto &call : calls) {
-    Record *record = buffer.next();
+    Record *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2));
     if (!record) continue;
-    buffer.describe(*record, Args(args, call.name == 0 ? 1 : 2));
     record->begin = 1000, record->end = 1000 + call.us * kTicksPerUs;
     record->name = call.name, record->run = call.run;
+    buffer.commit();
   }
   return buffer;
 }
@@ -87,9 +87,12 @@ TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
 
 TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   RecordBuffer buffer(10);
-  Record *record = buffer.next();
-  *record = {};
+  DLTensor scalar{nullptr, kCpu, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
+  const View args[] = {opd_dltensor(&scalar)};
+  Record *record = buffer.describe(args);
   record->begin = 100, record->end = 101;  // less than any clock reads
+  record->name = 0, record->run = 0;
+  buffer.commit();
   const auto report = report_of_run({buffer, {{0, 0}, 1}, kNames, {}, {}, 1});
   EXPECT_EQ(number(report, 0, "Duration (us)"), 0);
   EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";

@@ -33,10 +33,11 @@ std::string raised() {
 }
 
 TEST(TvmSymbols, CoverEverySlotAndDirectReferenceOfTvmsCode) {
-  for (const char *name : {"TVMFFIFunctionCall", "TVMFFIErrorSetRaisedFromCStr", "TVMFFIEnvModLookupFromImports", "TVMFFIHandleInitOnce",
-                           "TVMBackendGetFuncFromEnv", "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace", "TVMBackendParallelLaunch",
-                           "TVMBackendParallelBarrier", "TVMFFIErrorSetRaisedFromCStrParts", "TVMBackendAnyListSetPackedArg",
-                           "TVMBackendAnyListMoveFromPackedReturn", "TVMBackendAnyListResetItem", "TVMFFIEnvModRegisterSystemLibSymbol"})
+  for (const char *name :
+       {"TVMFFIFunctionCall", "TVMFFIErrorSetRaisedFromCStr", "TVMFFIEnvModLookupFromImports", "TVMFFIHandleInitOnce",
+        "TVMBackendGetFuncFromEnv", "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace", "TVMBackendParallelLaunch",
+        "TVMBackendParallelBarrier", "TVMFFIErrorSetRaisedFromCStrParts", "TVMBackendAnyListSetPackedArg",
+        "TVMBackendAnyListMoveFromPackedReturn", "TVMBackendAnyListResetItem", "TVMFFIEnvModRegisterSystemLibSymbol"})
     EXPECT_NE(symbol<void()>(name), nullptr);
   EXPECT_EQ(provided_symbol("TVMFFINothing"), nullptr);
 }
@@ -62,7 +63,9 @@ TEST(TvmSymbols, KeepErrorsOfEachThreadApart) {
 TEST(TvmSymbols, MakeAndRaiseErrorObjects) {
   const ByteArray kind = text("KeyError"), message = text("gone"), none = text("");
   void *error = nullptr;
-  ASSERT_EQ(symbol<int(const ByteArray *, const ByteArray *, const ByteArray *, void **)>("TVMFFIErrorCreate")(&kind, &message, &none, &error), 0);
+  ASSERT_EQ(symbol<int(const ByteArray *, const ByteArray *, const ByteArray *, void **)>("TVMFFIErrorCreate")(
+                &kind, &message, &none, &error),
+            0);
   symbol<void(void *)>("TVMFFIErrorSetRaised")(error);
   EXPECT_EQ(symbol<int(void *)>("TVMFFIObjectDecRef")(error), 0);  // the slot has a reference of its own
   EXPECT_EQ(raised(), "KeyError: gone");
@@ -102,14 +105,18 @@ TEST(TvmSymbols, CallFunctionsAndRefuseWhatIsNone) {
 }
 
 TEST(TvmSymbols, MakeFunctionsThatEndTheirState) {
-  struct State { int calls = 0, ended = 0; } state;
+  struct State {
+    int calls = 0, ended = 0;
+  } state;
   void *function = nullptr;
   const SafeCall body = [](void *self, const View *, int32_t, View *result) {
     *result = opd_int(++static_cast<State *>(self)->calls);
     return 0;
   };
   auto *create = symbol<int(void *, SafeCall, void (*)(void *), void **)>("TVMFFIFunctionCreate");
-  ASSERT_EQ(create(&state, body, [](void *self) { ++static_cast<State *>(self)->ended; }, &function), 0);
+  ASSERT_EQ(create(
+                &state, body, [](void *self) { ++static_cast<State *>(self)->ended; }, &function),
+            0);
   {
     const auto owned = Ref<Function>::take(static_cast<Function *>(static_cast<Object *>(function)));
     EXPECT_EQ(call(*owned, {}).view().u.int64, 1);
@@ -149,11 +156,13 @@ TEST(TvmSymbols, InitialiseAHandleOnceAndOnlyWithSomething) {
   EXPECT_EQ(init(&handle, [](void **) { return -1; }), -1);
   EXPECT_EQ(raised(), "");  // the initialiser's own business
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) threads.emplace_back([&] { EXPECT_EQ(init(&handle, [](void **out) { return *out = &made, ++made, 0; }), 0); });
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] { EXPECT_EQ(init(&handle, [](void **out) { return *out = &made, ++made, 0; }), 0); });
   for (auto &thread : threads) thread.join();
   EXPECT_EQ(made, 1);
   EXPECT_EQ(handle, &made);
-  EXPECT_EQ(symbol<int(void **, int (*)(void *))>("TVMFFIHandleDeinitOnce")(&handle, [](void *) { return --made, 0; }), 0);
+  EXPECT_EQ(symbol<int(void **, int (*)(void *))>("TVMFFIHandleDeinitOnce")(&handle, [](void *) { return --made, 0; }),
+            0);
   EXPECT_EQ(made, 0);
   EXPECT_EQ(handle, nullptr);
   EXPECT_EQ(init(nullptr, nullptr), -1);
@@ -199,7 +208,8 @@ TEST(TvmSymbols, MoveValuesInListsWithTheirReferences) {
 
 TEST(TvmSymbols, MakeStringsAndDtypes) {
   View out = opd_none();
-  const ByteArray longer = text("long enough for the heap"), dtype = text("float32x4"), odd = text("flaot"), broken = {nullptr, 3};
+  const ByteArray longer = text("long enough for the heap"), dtype = text("float32x4"), odd = text("flaot"),
+                  broken = {nullptr, 3};
   EXPECT_EQ(symbol<int(const ByteArray *, View *)>("TVMFFIStringFromByteArray")(&longer, &out), 0);
   EXPECT_EQ(as_text(Value::take(out), "it"), "long enough for the heap");
   EXPECT_EQ(symbol<int(const ByteArray *, View *)>("TVMFFIBytesFromByteArray")(&longer, &out), 0);
@@ -230,7 +240,8 @@ TEST(TvmSymbols, PassTensorsThroughDLPack) {
   EXPECT_EQ(from(managed, 1 << 30, 1, &back), -1);
   EXPECT_NE(raised().find("not aligned"), std::string::npos);
   ASSERT_EQ(from(managed, 64, 1, &back), 0);
-  const auto *a = static_cast<Tensor *>(static_cast<Object *>(made)), *b = static_cast<Tensor *>(static_cast<Object *>(back));
+  const auto *a = static_cast<Tensor *>(static_cast<Object *>(made)),
+             *b = static_cast<Tensor *>(static_cast<Object *>(back));
   EXPECT_EQ(a->dl.data, b->dl.data);
   EXPECT_EQ(describe(b->dl), "float32[2, 3] on cpu:0");
   for (void *tensor : {made, back}) EXPECT_EQ(symbol<int(void *)>("TVMFFIObjectDecRef")(tensor), 0);
@@ -254,7 +265,9 @@ TEST(TvmSymbols, GiveScratchMemoryAndThreads) {
 
   auto *launch = symbol<int(ParallelTask, void *, int)>("TVMBackendParallelLaunch");
   std::atomic<int> sum{0};
-  const ParallelTask task = [](int id, ParallelGroup *, void *data) { return *static_cast<std::atomic<int> *>(data) += id + 1, 0; };
+  const ParallelTask task = [](int id, ParallelGroup *, void *data) {
+    return *static_cast<std::atomic<int> *>(data) += id + 1, 0;
+  };
   EXPECT_EQ(launch(task, &sum, 3), 0);
   EXPECT_EQ(sum, 6);
   EXPECT_EQ(launch(nullptr, &sum, 3), -1);
