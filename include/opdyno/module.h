@@ -13,7 +13,8 @@ typedef struct opd_module opd_module;
 /** Whether a shared library is loaded from a private copy. Its slots for TVM's functions are filled in place, so a
  *  mapping that someone else has too (real TVM, or another load of the file) would be broken for one of the two. */
 typedef enum opd_copy_policy {
-  OPD_COPY_ALWAYS = 0,      /**< Right in every case; costs the file's size in memory. perf and gdb see a nameless file. */
+  OPD_COPY_ALWAYS = 0,      /**< Right in every case; costs the file's size in memory. perf and gdb see a file in memory. A library
+                                 that needs nothing of TVM is opened in place. */
   OPD_COPY_WHEN_SHARED = 1, /**< Copies only if the file is mapped already. Wrong if real TVM opens it later. */
   OPD_COPY_NEVER = 2,        /**< For perf and gdb. Refused if the file is mapped already. */
   OPD_COPY_POLICY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
@@ -38,7 +39,9 @@ OPD_API void opd_module_options_init(opd_module_options *options);
  * @param path    Borrowed. @param options Borrowed; NULL means all defaults.
  * @param out_module New reference.
  * @return NULL, or OPD_NOT_FOUND; OPD_BAD_FORMAT with the offset; OPD_UNSUPPORTED naming the missing symbol, the TVM
- *         release it was made for or the processor feature it needs; OPD_CALL_FAILED with the compiler's message.
+ *         release it was made for or the processor feature it needs; OPD_CALL_FAILED with the compiler's message;
+ *         OPD_INVALID_ARGUMENT for a folder or an unknown option; OPD_FAILED_PRECONDITION for OPD_COPY_NEVER and a file
+ *         that is mapped already; OPD_IO if the copy or the cache folder cannot be written.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load(const char *path, const opd_module_options *options, opd_module **out_module);
 /** The same from memory. @param name Borrowed; used in messages; NULL means "memory". Since: 0.1 */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -46,22 +47,23 @@ std::string read_file(const std::string &path) {
 }
 
 void replace_file(const std::string &path, std::string_view content) {
-  std::string temporary = path + ".XXXXXX";
-  Descriptor file{::mkostemp(temporary.data(), O_CLOEXEC)};
-  if (file.fd < 0) fail_errno("cannot write", path, errno);
+  static std::atomic<unsigned> counter{0};
+  const std::string temporary = concat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
   const auto give_up = [&](int error_number) {
     ::unlink(temporary.c_str());
     fail_errno("cannot write", path, error_number);
   };
-  for (size_t done = 0; done < content.size();) {
-    const ssize_t n = ::write(file.fd, content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) give_up(errno);
-    done += static_cast<size_t>(n);
+  {
+    Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+    if (file.fd < 0) fail_errno("cannot write", path, errno);
+    for (size_t done = 0; done < content.size();) {
+      const ssize_t n = ::write(file.fd, content.data() + done, content.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) give_up(errno);
+      done += static_cast<size_t>(n);
+    }
   }
-  const mode_t mask = ::umask(0);  // mkostemp made it private; give it the mode that open() would have
-  ::umask(mask);
-  if (::fchmod(file.fd, 0666 & ~mask) || ::rename(temporary.c_str(), path.c_str())) give_up(errno);
+  if (::rename(temporary.c_str(), path.c_str())) give_up(errno);
 }
 
 MappedFile::MappedFile(const std::string &path) {

@@ -1,6 +1,10 @@
 // include/opdyno/module.h, through the C API: loading, functions, imports, copies, C sources.
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +36,8 @@ static int calls;
 FUNCTION(slots) {
   (void)args, (void)n;
   int64_t filled = self == 0;
-  filled += !!__TVMFFIFunctionCall + !!__TVMFFIErrorSetRaisedFromCStr + !!__TVMFFIEnvModLookupFromImports + !!__TVMFFIHandleInitOnce;
+  filled += !!__TVMFFIFunctionCall + !!__TVMFFIErrorSetRaisedFromCStr + !!__TVMFFIEnvModLookupFromImports;
+  filled += !!__TVMFFIHandleInitOnce;
   filled += !!__TVMBackendGetFuncFromEnv + !!__TVMBackendAllocWorkspace + !!__TVMBackendFreeWorkspace;
   filled += !!__TVMBackendParallelLaunch + !!__TVMBackendParallelBarrier + !!__tvm_ffi__library_ctx;
   result->type = 1, result->u.i = filled;
@@ -41,7 +46,11 @@ FUNCTION(slots) {
 FUNCTION(count) { (void)self, (void)args, (void)n; result->type = 1, result->u.i = ++calls; return 0; }
 FUNCTION(main) { return __tvm_ffi_count(self, args, n, result); }
 FUNCTION(raise) { (void)self, (void)args, (void)n, (void)result; return fail("KeyError", "no such key"); }
-FUNCTION(raise_old) { (void)self, (void)args, (void)n, (void)result; __TVMFFIErrorSetRaisedFromCStr("IndexError", "old"); return -1; }
+FUNCTION(raise_old) {
+  (void)self, (void)args, (void)n, (void)result;
+  __TVMFFIErrorSetRaisedFromCStr("IndexError", "old");
+  return -1;
+}
 FUNCTION(kinds) {  /* the kinds of the arguments as digits, and the length of a string among them */
   (void)self;
   int64_t out = 0;
@@ -73,7 +82,11 @@ FUNCTION(once) {
   return 0;
 }
 typedef struct { void *sync; int32_t num_task; } Group;
-static int add_one(int id, void *group, void *data) { (void)group; __atomic_fetch_add((int64_t *)data, id + 1, __ATOMIC_RELAXED); return 0; }
+static int add_one(int id, void *group, void *data) {
+  (void)group;
+  __atomic_fetch_add((int64_t *)data, id + 1, __ATOMIC_RELAXED);
+  return 0;
+}
 FUNCTION(parallel) {  /* sums 1 … n over so many tasks, in scratch memory */
   (void)self, (void)n;
   int64_t *sum = __TVMBackendAllocWorkspace(1, 0, 8, 2, 32);
@@ -83,7 +96,7 @@ FUNCTION(parallel) {  /* sums 1 … n over so many tasks, in scratch memory */
   result->type = 1, result->u.i = *sum;
   return __TVMBackendFreeWorkspace(1, 0, sum);
 }
-int __tvm_ffi__metadata_count(void *self, const Any *args, int32_t n, Any *result) { return __tvm_ffi_count(self, args, n, result); }
+FUNCTION(_metadata_count) { return __tvm_ffi_count(self, args, n, result); }
 int plain_add(int a, int b) { return a + b; }
 )";
 
@@ -214,7 +227,8 @@ TEST(Module, StaysMappedForAFunctionThatItsCodeMade) {
   Value made;
   {
     const Module module = Module::load(build_library("maker", kArtefactHead + R"(
-extern int TVMFFIFunctionCreate(void *self, int (*body)(void *, const Any *, int32_t, Any *), void (*end)(void *), void **out);
+typedef int Body(void *self, const Any *args, int32_t n, Any *result);
+extern int TVMFFIFunctionCreate(void *self, Body *body, void (*end)(void *), void **out);
 static int state = 6;
 static int body(void *self, const Any *args, int32_t n, Any *result) {
   (void)args, (void)n;
@@ -304,7 +318,9 @@ TEST(Module, CallsTvmFunctionsWhileItIsBeingLoaded) {
   const std::string path = build_library("starts", kArtefactHead + R"(
 extern int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol);
 static int registered = -2;
-__attribute__((constructor)) static void start(void) { registered = TVMFFIEnvModRegisterSystemLibSymbol("x", &registered); }
+__attribute__((constructor)) static void start(void) {
+  registered = TVMFFIEnvModRegisterSystemLibSymbol("x", &registered);
+}
 int __tvm_ffi_registered(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)n;
   result->type = 1, result->u.i = registered;
@@ -321,7 +337,11 @@ int __tvm_ffi_registered(void *self, const Any *args, int32_t n, Any *result) {
 TEST(Module, FindsFunctionsOfImportsDepthFirstThenTheRegistry) {
   const Module root = Module::load(library()), middle = Module::load(library()),
                leaf = Module::load(build_library("leaf", kArtefactHead + R"(
-int __tvm_ffi_seven(void *self, const Any *args, int32_t n, Any *result) { (void)self, (void)args, (void)n; result->type = 1, result->u.i = 7; return 0; })"));
+int __tvm_ffi_seven(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args, (void)n;
+  result->type = 1, result->u.i = 7;
+  return 0;
+})"));
   root.add_import(middle);
   middle.add_import(leaf);
   EXPECT_EQ(as_int(root.function("seven")()), 7);
@@ -378,10 +398,11 @@ const struct __attribute__((packed)) {
   uint64_t size, num_rows, rows[3], num_children, children[1];
   uint64_t kind0_size; char kind0[4];
   uint64_t kind1_size; char kind1[4]; uint64_t bytes_size;
-  uint64_t format_size; char format[3]; uint64_t num_functions; uint64_t key_size; char key[10]; uint64_t name_size; char name[10];
+  uint64_t format_size; char format[3];
+  uint64_t num_functions, key_size; char key[10]; uint64_t name_size; char name[10];
   uint64_t num_types, num_tags, num_extra, code_size; char code[4];
-} __tvm_ffi__library_bin = {sizeof __tvm_ffi__library_bin - 8, 3, {0, 1, 1}, 1, {1}, 4, {'_', 'l', 'i', 'b'}, 4, {'c', 'u', 'd', 'a'}, 91,
-  3, {'p', 't', 'x'}, 1, 10, {'a', 'd', 'd', '_', 'k', 'e', 'r', 'n', 'e', 'l'}, 10, {'a', 'd', 'd', '_', 'k', 'e', 'r', 'n', 'e', 'l'}, 0, 0, 0, 4, "code"};
+} __tvm_ffi__library_bin = {sizeof __tvm_ffi__library_bin - 8, 3, {0, 1, 1}, 1, {1}, 4, "_lib", 4, "cuda", 91, 3, "ptx",
+                            1, 10, "add_kernel", 10, "add_kernel", 0, 0, 0, 4, "code"};
 )";
   const Module module = Module::load(build_library("device", source));
   EXPECT_EQ(as_int(module.function("count")()), 1);
@@ -454,7 +475,11 @@ TEST(Module, FindsLibrariesBesideTheOriginal) {
       build_library("beside/libsibling", "int sibling(void) { return 42; }", "-Wl,-soname,libsibling.so");
   const std::string path = build_library("beside/user", kArtefactHead + R"(
 int sibling(void);
-int __tvm_ffi_ask(void *self, const Any *args, int32_t n, Any *result) { (void)self, (void)args, (void)n; result->type = 1, result->u.i = sibling(); return 0; }
+int __tvm_ffi_ask(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args, (void)n;
+  result->type = 1, result->u.i = sibling();
+  return 0;
+}
 )",
                                          "'" + sibling + "' -Wl,-rpath,'$ORIGIN'");
   EXPECT_EQ(as_int(Module::load(path).function("ask")()), 42);
@@ -494,6 +519,37 @@ TEST(Module, MayBeMappedFromItsFile) {
   EXPECT_TRUE(holds(json_of(Module::load(now, &shared)), "\"private_copy\":true"));
   const auto wrong = options_with(3);
   expect_error(load(path, &wrong), OPD_INVALID_ARGUMENT, "copy is 3");
+}
+
+// Makes memfd_create() fail for the rest of this process.
+bool forbid_memory_files() {
+  sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program = {static_cast<unsigned short>(std::size(rules)), rules};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Module, IsCopiedToDiskWhereMemoryCannotHoldIt) {
+  const std::string folder = scratch_folder() + "/copies", path = library();
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("OPDYNO_CACHE_DIR", folder.c_str(), 1);
+    if (!forbid_memory_files()) _exit(77);
+    int good = 0;
+    try {
+      const Module a = Module::load(path), b = Module::load(path);
+      good = as_int(a.function("slots")()) == 11 && as_int(a.function("count")()) == 1 &&
+             as_int(b.function("count")()) == 1;
+      good = good && holds(json_of(a), "\"private_copy\":true") && std::filesystem::is_empty(folder);
+    } catch (const Error &e) { std::fprintf(stderr, "%s\n", e.what()); }
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "system calls cannot be filtered here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Module, OpensALibraryWithoutTvmNamesAsAnyProgramDoes) {

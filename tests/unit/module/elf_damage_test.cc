@@ -34,7 +34,7 @@ int (*table[])(int) = {helper, helper};
 int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) {
   (void)self;
   if (n != 1) return fail("TypeError", "one argument is needed");
-  if (__TVMFFIFunctionCall == 0 || __TVMBackendParallelLaunch == 0 || __tvm_ffi__library_ctx == 0) return fail("RuntimeError", "not wired");
+  if (!__TVMFFIFunctionCall || !__TVMBackendParallelLaunch || !__tvm_ffi__library_ctx) return fail("RuntimeError", "slots");
   char text[8];
   memcpy(text, &args[0].u, sizeof text);
   result->type = 1;
@@ -109,7 +109,7 @@ TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
   // All bits are too slow for every day; those of a byte that cause different trouble are few.
   const std::vector<uint8_t> masks = std::getenv("OPDYNO_TEST_THOROUGH")
                                          ? std::vector<uint8_t>{1, 2, 4, 8, 16, 32, 64, 128, 255, 0}
-                                         : std::vector<uint8_t>{1, 16, 128, 255};
+                                         : std::vector<uint8_t>{1, 16, 255};
   Progress total{};
   const auto dead = deaths(good.size() * masks.size(), total, [&](size_t i) {
     const size_t at = i / masks.size();
