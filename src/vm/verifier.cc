@@ -1,4 +1,6 @@
 // Refuses programs that could read, write or jump out of bounds. Runs once, before anything of a program executes.
+#include <algorithm>
+
 #include "vm/executable.h"
 
 namespace opd {
@@ -13,7 +15,10 @@ class Verifier {
   void run() {
     check_scopes();
     check_layout();
-    for (const auto &function : x_.functions) check_function(function);
+    for (const auto &function : x_.functions) check_header(function);
+    check_ranges();
+    for (const auto &function : x_.functions)
+      if (function.kind == FunctionKind::kBytecode) check_body(function);
   }
 
  private:
@@ -31,12 +36,15 @@ class Verifier {
         bad("a memory scope names constant ", scope.constant, " of ", x_.constants.size());
   }
 
-  // Every instruction lies within the words, whether or not a function covers it.
+  // Every instruction lies within the words, whether or not a function covers it, and after the one before it: so all
+  // arguments together are no more than the words.
   void check_layout() const {
     const auto total = static_cast<int64_t>(x_.words.size());
+    int64_t end = 0;
     for (int64_t pc = 0; pc < num_instructions_; ++pc) {
       const int64_t at = x_.offsets[static_cast<size_t>(pc)];
       if (at < 0 || at >= total) bad("instruction ", pc, " starts at word ", at, " of ", total);
+      if (at < end) bad("instruction ", pc, " starts at word ", at, ", inside the one before it, which ends at ", end);
       const int64_t *w = &x_.words[static_cast<size_t>(at)];
       const int64_t room = total - at;
       int64_t size;
@@ -51,10 +59,11 @@ class Verifier {
         default: bad("instruction ", pc, " at word ", at, " has the unknown opcode ", w[0]);
       }
       if (size > room) bad("instruction ", pc, " at word ", at, " takes ", size, " words, ", room, " remain");
+      end = at + size;
     }
   }
 
-  void check_function(const FunctionInfo &f) const {
+  void check_header(const FunctionInfo &f) const {
     if (f.kind == FunctionKind::kPacked) return;
     if (f.num_args < 0 || f.num_registers < f.num_args || f.num_registers > kMaxRegisters)
       bad("function ", f.name, " has ", f.num_args, " arguments and ", f.num_registers, " registers");
@@ -63,6 +72,20 @@ class Verifier {
     if (f.kind == FunctionKind::kTir) return;
     if (f.start < 0 || f.end <= f.start || f.end > num_instructions_)
       bad("function ", f.name, " covers instructions ", f.start, " to ", f.end, " of ", num_instructions_);
+  }
+
+  // An instruction belongs to one function: what is decoded for one need not be right for another.
+  void check_ranges() const {
+    std::vector<const FunctionInfo *> by_start;
+    for (const auto &function : x_.functions)
+      if (function.kind == FunctionKind::kBytecode) by_start.push_back(&function);
+    std::sort(by_start.begin(), by_start.end(), [](auto *a, auto *b) { return a->start < b->start; });
+    for (size_t i = 1; i < by_start.size(); ++i)
+      if (by_start[i]->start < by_start[i - 1]->end)
+        bad("functions ", by_start[i - 1]->name, " and ", by_start[i]->name, " share instruction ", by_start[i]->start);
+  }
+
+  void check_body(const FunctionInfo &f) const {
     for (int64_t pc = f.start; pc < f.end; ++pc) check_instruction(f, pc);
     const Opcode last = x_.instruction(static_cast<size_t>(f.end - 1)).op;
     if (last != Opcode::kRet && last != Opcode::kGoto) bad_at(f, f.end - 1, "is the last, but does not return");

@@ -161,6 +161,7 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   refused(program({9}, {ret, 0}), "instruction 0 starts at word 9 of 2");
   refused(program({-1}, {ret, 0}), "instruction 0 starts at word -1");
   refused(program({0}, {ret}), "takes 2 words, 1 remain");
+  refused(program({0, 0}, {ret, 0}, 0, 2), "instruction 1 starts at word 0, inside the one before it, which ends at 2");
   refused(program({0}, {call, 0, 1, 70000}), "passes 70000 arguments");
   refused(program({0}, {call, 0, 1, -1, 0}), "passes -1 arguments");
   refused(program({0}, {ret, 2}), "function main, instruction 0 (word 0) reads register 2 of 2");
@@ -181,6 +182,14 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   refused(program({0}, {ret, 0}, 0, 1, 3, 2), "3 arguments and 2 registers");
   refused(program({0}, {ret, 0}, 0, 1, 1, int64_t{1} << 40), "registers");
   refused(program({0}, {ret, 0}, 0, 1, -5, 2), "-5 arguments");
+}
+
+TEST(Verifier, RefusesFunctionsThatShareInstructions) {
+  Bytes b;
+  b.put<uint64_t>(0xD225DE2F4214151E).text("0.14").put<uint64_t>(2);
+  for (const char *name : {"one", "two"})
+    b.put<int32_t>(1).text(name).put<int64_t>(0).put<int64_t>(1).put<int64_t>(0).put<int64_t>(1).put<uint64_t>(0);
+  refused(b.put<uint64_t>(0).put<uint64_t>(0).words({0}).words({2, 0}).out, "functions one and two share instruction 0");
 }
 
 TEST(Executable, ForeignBytesAndVersionsAreTold) {
