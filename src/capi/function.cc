@@ -18,11 +18,17 @@ opd_error *opd_function_create(opd_packed_fn callback, void *user_data, opd_dele
 opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   if (!function || num_args < 0 || (num_args > 0 && !args)) [[unlikely]]
     return wrap_error(make_error(OPD_INVALID_ARGUMENT, "function and args must not be NULL, and num_args not negative"));
-  View result = opd_none();
+  // The callee writes where the caller reads: a copy of what was just written in pieces would stall. On failure the
+  // output is what it was.
+  View ignored = opd_none(), *const result = out_result ? out_result : &ignored;
+  const View before = *result;
+  *result = opd_none();
   auto *callee = unwrap<Function>(function);
-  if (callee->safe_call(callee, args, num_args, &result)) [[unlikely]] return wrap_error(take_raised());
-  if (out_result) *out_result = result;
-  else if (is_object(result)) release(object_of(result));
+  if (callee->safe_call(callee, args, num_args, result)) [[unlikely]] {
+    *result = before;
+    return wrap_error(take_raised());
+  }
+  if (!out_result && is_object(ignored)) release(object_of(ignored));
   return nullptr;
 }
 
