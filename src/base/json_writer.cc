@@ -3,9 +3,7 @@
 #include <cstdint>
 
 namespace opd {
-namespace {
 
-// The length of the UTF-8 sequence at the front of `text`, 0 if it is not one (overlong, surrogate, too large, cut off).
 size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0u; };
   const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
@@ -24,8 +22,6 @@ size_t utf8_length(std::string_view text) {
   }
   return 0;
 }
-
-}  // namespace
 
 void append_json_string(std::string &out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";

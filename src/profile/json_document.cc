@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json_writer.h"
 
 namespace opd {
 namespace {
@@ -59,6 +60,8 @@ size_t place_of_failure(std::string_view text, size_t reported) {
 }  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, const char *what) : text_(text), what_(what) {
+  for (size_t i = 0, length; i < text.size(); i += length)  // else two keys could be one once written again
+    if (length = utf8_length(text.substr(i)); !length) bad(i, "is not UTF-8");
   const std::string blanked = blank();
   const char *end = nullptr;
   root_.reset(cJSON_ParseWithLengthOpts(blanked.c_str(), blanked.size() + 1, &end, true));

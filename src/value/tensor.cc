@@ -1,5 +1,6 @@
 #include "value/tensor.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 
@@ -73,12 +74,11 @@ std::string describe(const DLTensor &tensor) {
 }
 
 bool is_contiguous(const DLTensor &tensor) {
-  if (!tensor.strides) return true;
-  int64_t expected = 1;
+  if (!tensor.strides || std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim) return true;
+  uint64_t expected = 1;
   for (int32_t i = tensor.ndim; i-- > 0;) {
-    if (tensor.shape[i] == 0) return true;
-    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
-    expected *= tensor.shape[i];
+    if (tensor.shape[i] != 1 && tensor.strides[i] != static_cast<int64_t>(expected)) return false;
+    expected *= static_cast<uint64_t>(tensor.shape[i]);
   }
   return true;
 }
