@@ -135,6 +135,8 @@ size_t JsonDocument::end_of_number(size_t begin) const {
     if (i < text_.size() && (text_[i] == '+' || text_[i] == '-')) ++i;
     digits();
   }
+  // Another number right behind would melt into this one once both are blanked.
+  if (i < text_.size() && std::string_view(" \t\r\n,]}").find(text_[i]) == std::string_view::npos) bad(i, "follows a number without a comma");
   return i;
 }
 
