@@ -3,28 +3,10 @@
 
 #include <opdyno/opdyno.hpp>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#else
-#include <chrono>
-#endif
-
 #include "chain.h"
 #include "harness.h"
 
 namespace bench {
-namespace {
-
-uint64_t read_ticks() {  // as the library does where the processor's counter can be relied on
-#if defined(__x86_64__)
-  return __rdtsc();
-#else
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-#endif
-}
-
-}  // namespace
-
 Chain::Chain() : module(opdyno::Module::load(artefact("chain_1000", "chain_100"))), vm(module), x({4}, "float32") {
   for (int i = 0; i < 4; ++i) x.data<float>()[i] = static_cast<float>(i);
   const opdyno::Value result = vm.call("main", x);

@@ -7,7 +7,22 @@
 #include <string>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#else
+#include <chrono>
+#endif
+
 namespace bench {
+
+inline uint64_t read_ticks() {  // as the library does where the processor's counter can be relied on
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+#endif
+}
+
 
 struct Missing : std::runtime_error {  // what a row needs is not there; not a failure
   using runtime_error::runtime_error;
