@@ -1,5 +1,5 @@
 // The interpreter. Everything was verified and decoded before: the loop checks only what depends on values.
-// Cost: see tests/bench/vm_bench.cc; a compiled kernel's call adds a few loads and the copy of its arguments.
+// Cost: see tests/bench/vm_calls.cc and chain.cc; a compiled kernel's call adds a few loads and the copy of its arguments.
 #include "vm/run.h"
 #include "vm/vm.h"
 
