@@ -6,7 +6,8 @@
  * their parents alive, so they may be released in any order, on any thread. NULL may be released.
  *
  * Errors, for all of opdyno. A function that can fail returns NULL for success or a new opd_error that the caller
- * releases; on failure no output was written. Nothing aborts, throws across this boundary, or prints.
+ * releases; on failure no output was written, but for the result of a call, which is OPD_NONE then. Nothing aborts,
+ * throws across this boundary, or prints.
  */
 #ifndef OPDYNO_BASE_H_
 #define OPDYNO_BASE_H_

@@ -13,7 +13,7 @@ typedef struct opd_function opd_function;
  *
  * @param user_data  As given to opd_function_create().
  * @param args       Borrowed, @p num_args values.
- * @param out_result Holds OPD_NONE; write an owned value, or leave it.
+ * @param out_result Holds OPD_NONE; write an owned value, or leave it. Leave it when returning an error.
  * @return NULL, or an error that the caller takes over. */
 typedef opd_error *(*opd_packed_fn)(void *user_data, const opd_value *args, int32_t num_args, opd_value *out_result);
 
@@ -31,7 +31,8 @@ OPD_API OPD_NODISCARD opd_error *opd_function_create(opd_packed_fn callback, voi
  *
  * @param function   Borrowed.
  * @param args       Borrowed, @p num_args values; NULL if none.
- * @param out_result New reference; NULL if the result is of no interest.
+ * @param out_result New reference; NULL if the result is of no interest. What it held is not kept: it is OPD_NONE while the
+ *                   function runs, and after an error.
  * @return NULL, or the error that the function raised: OPD_CALL_FAILED unless it carries a code of its own.
  * Threads: as the function.  Cost: an indirect call, no allocation.  Since: 0.1.  Source: tvm-ffi safe-call. */
 OPD_API OPD_NODISCARD opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args,

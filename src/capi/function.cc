@@ -7,29 +7,42 @@
 
 using namespace opd;
 
-opd_error *opd_function_create(opd_packed_fn callback, void *user_data, opd_deleter deleter,
-                               opd_function **out_function) {
-  return guard([&] {
-    require(callback && out_function, "callback and out_function must not be NULL");
-    *out_function = wrap<opd_function>(make_callback(callback, user_data, deleter));
-  });
-}
+namespace {
 
-opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
+[[gnu::noinline]] opd_error *call_any(opd_function *function, const opd_value *args, int32_t num_args,
+                                      opd_value *out_result) {
   if (!function || num_args < 0 || (num_args > 0 && !args)) [[unlikely]]
     return wrap_error(make_error(OPD_INVALID_ARGUMENT, "function and args must not be NULL, and num_args not negative"));
-  // The callee writes where the caller reads: a copy of what was just written in pieces would stall. On failure the
-  // output is what it was.
-  View ignored = opd_none(), *const result = out_result ? out_result : &ignored;
-  const View before = *result;
+  // The callee writes where the caller reads: a copy of what was just written in pieces would stall.
+  View ignored, *const result = out_result ? out_result : &ignored;
   *result = opd_none();
   auto *callee = unwrap<Function>(function);
   if (callee->safe_call(callee, args, num_args, result)) [[unlikely]] {
-    *result = before;
+    *result = opd_none();
     return wrap_error(take_raised());
   }
   if (!out_result && is_object(ignored)) release(object_of(ignored));
   return nullptr;
+}
+
+}  // namespace
+
+opd_error *opd_function_create(opd_packed_fn callback, void *user_data, opd_deleter deleter,
+                               opd_function **out_function) {
+  return guard([&] {
+    require(callback && out_function, "callback and out_function must not be NULL");
+    *out_function = wrap<opd_function>(make_object<Callback>(callback, user_data, deleter));
+  });
+}
+
+// A callback is jumped to, not called: a frame of ours around it would cost more than the rest of the call.
+opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
+  auto *callback = static_cast<Callback *>(unwrap<Function>(function));
+  if (!function || !out_result || (num_args != 0 && (num_args < 0 || !args)) || callback->safe_call != &Callback::run)
+      [[unlikely]]
+    return call_any(function, args, num_args, out_result);
+  *out_result = opd_none();
+  return callback->body(callback->user_data, args, num_args, out_result);
 }
 
 void opd_function_release(opd_function *function) { release_handle(function); }

@@ -7,23 +7,6 @@
 namespace opd {
 namespace {
 
-struct Callback final : Function {
-  opd_packed_fn body;
-  void *user_data;
-  opd_deleter end_user_data;
-
-  Callback(opd_packed_fn b, void *u, opd_deleter d) : Function(&run), body(b), user_data(u), end_user_data(d) {}
-  ~Callback() { if (end_user_data) end_user_data(user_data); }
-
-  static int run(void *self, const View *args, int32_t num_args, View *result) {
-    auto *callback = static_cast<Callback *>(self);
-    opd_error *error = callback->body(callback->user_data, args, num_args, result);
-    if (!error) [[likely]] return 0;
-    set_raised(Ref<Error>::take(reinterpret_cast<Error *>(error)));
-    return -1;
-  }
-};
-
 struct Registry {
   std::shared_mutex guard;
   std::map<std::string, Ref<Function>, std::less<>> functions;
@@ -35,8 +18,12 @@ Registry &registry() {
 
 }  // namespace
 
-Ref<Function> make_callback(opd_packed_fn callback, void *user_data, opd_deleter deleter) {
-  return make_object<Callback>(callback, user_data, deleter);
+int Callback::run(void *self, const View *args, int32_t num_args, View *result) {
+  auto *callback = static_cast<Callback *>(self);
+  opd_error *error = callback->body(callback->user_data, args, num_args, result);
+  if (!error) [[likely]] return 0;
+  set_raised(Ref<Error>::take(reinterpret_cast<Error *>(error)));
+  return -1;
 }
 
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function) {

@@ -47,8 +47,16 @@ struct Lambda final : Function {
 template <class F>
 Ref<Function> make_function(F body) { return make_object<Lambda<F>>(std::move(body)); }
 
-// A function of a C callback; `deleter` may be null.
-Ref<Function> make_callback(opd_packed_fn callback, void *user_data, opd_deleter deleter);
+// A function of a C callback. Visible, because the C API calls the callback of such a function straight away.
+struct Callback final : Function {
+  const opd_packed_fn body;
+  void *const user_data;
+  const opd_deleter end_user_data;  // may be null
+
+  Callback(opd_packed_fn b, void *u, opd_deleter d) : Function(&run), body(b), user_data(u), end_user_data(d) {}
+  ~Callback() { if (end_user_data) end_user_data(user_data); }
+  static int run(void *self, const View *args, int32_t num_args, View *result);
+};
 
 // Refuses a call with another number of arguments than `names`, which a message lists.
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function);
