@@ -5,8 +5,12 @@
 namespace opd {
 
 Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer *, uint64_t)> &call) {
-  for (int32_t i = 0; i < plan.warmup; ++i) call(nullptr, 0);
   RecordBuffer buffer(plan.max_records);
+  for (int32_t i = 0; i < plan.warmup; ++i) {
+    buffer.restart(0);
+    call(&buffer, 0);
+  }
+  buffer.restart(static_cast<uint64_t>(plan.repeat));
   std::vector<uint64_t> totals;
   for (int32_t i = 0; i < plan.repeat; ++i) {
     const uint64_t begin = buffer.now();

@@ -4,20 +4,41 @@
 
 namespace opd {
 
+// Memory is touched before it is used: a page fault costs as much as thirty records.
 RecordBuffer::RecordBuffer(uint64_t max_records) : clock_(tick_clock()), max_records_(max_records) {
-  // Here and in grow() memory is touched before it is used: a page fault costs as much as ten records.
-  grow();
-  words_ = std::make_unique<int64_t[]>(word_room_ = 8 * kBlock);
+  next_block();
+  grow_words(8 * kBlock);
 }
 
-bool RecordBuffer::grow() {
+bool RecordBuffer::next_block() {
   const uint64_t left = max_records_ - std::min(max_records_, count_);
   if (left == 0) return false;
-  blocks_.push_back(std::make_unique<Record[]>(kBlock));
-  current_ = blocks_.back().get();
+  const size_t next = count_ / kBlock;  // every block before it is full
+  if (next == blocks_.size()) blocks_.push_back(std::make_unique<Record[]>(kBlock));
+  current_ = blocks_[next].get();
   used_ = 0;
   room_ = static_cast<size_t>(std::min<uint64_t>(kBlock, left));
   return true;
+}
+
+void RecordBuffer::grow_words(size_t room) {
+  auto larger = std::make_unique<int64_t[]>(room);
+  std::copy_n(words_.get(), words_used_, larger.get());
+  words_ = std::move(larger);
+  word_room_ = room;
+}
+
+void RecordBuffer::restart(uint64_t times) {
+  // Doubles cannot overflow; room for more records than are kept is of no use.
+  const double records = std::min(static_cast<double>(count_) * static_cast<double>(times), static_cast<double>(max_records_));
+  const double words = count_ ? static_cast<double>(words_used_) / static_cast<double>(count_) * records : 0;
+  count_ = dropped_ = 0;
+  words_used_ = 0;
+  while (static_cast<double>(blocks_.size() * kBlock) < records) blocks_.push_back(std::make_unique<Record[]>(kBlock));
+  if (const auto needed = static_cast<size_t>(words) + kMostWords; needed > word_room_) grow_words(needed);
+  current_ = nullptr;
+  used_ = room_ = 0;
+  next_block();
 }
 
 Record *RecordBuffer::describe_slowly(Args args) {
@@ -25,14 +46,8 @@ Record *RecordBuffer::describe_slowly(Args args) {
   for (const View &arg : args)
     if (const DLTensor *tensor = try_dltensor(arg)) needed += 1 + static_cast<size_t>(tensor->ndim);
   if (needed == 0) return nullptr;
-  if (used_ == room_ && !grow()) return ++dropped_, nullptr;
-  if (word_room_ - words_used_ < needed) {
-    const size_t room = std::max({2 * word_room_, words_used_ + needed, 8 * kBlock});
-    auto larger = std::make_unique_for_overwrite<int64_t[]>(room);
-    std::copy_n(words_.get(), words_used_, larger.get());
-    words_ = std::move(larger);
-    word_room_ = room;
-  }
+  if (used_ == room_ && !next_block()) return ++dropped_, nullptr;
+  if (word_room_ - words_used_ < needed) grow_words(std::max(2 * word_room_, words_used_ + needed));
   return fill(args);
 }
 

@@ -40,6 +40,9 @@ class RecordBuffer {
     ++count_;
   }
 
+  // Forgets what was recorded, and makes room for `times` as much: what a warm-up recorded, the runs will record.
+  void restart(uint64_t times);
+
   uint64_t size() const { return count_; }
   uint64_t dropped() const { return dropped_; }
   const Record &at(uint64_t i) const { return blocks_[i / kBlock][i % kBlock]; }
@@ -74,10 +77,11 @@ class RecordBuffer {
     return record;
   }
   Record *describe_slowly(Args args);  // makes room first
-  bool grow();
+  bool next_block();
+  void grow_words(size_t room);
 
   ClockId clock_;
-  Record *current_ = nullptr;
+  Record *current_ = nullptr;  // a block of blocks_; those behind it are empty
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;
   std::vector<std::unique_ptr<Record[]>> blocks_;
