@@ -29,7 +29,7 @@ read -ra pc_flags < <(pkg-config --cflags --libs opdyno)
 "${CC:-cc}" -std=c99 -pedantic -Wall -Wextra -Werror "${flags[@]}" "$source_dir/tests/install/consumer/hello.c" "${pc_flags[@]}" -o "$work/hello"
 expect "built by pkg-config" "$(LD_LIBRARY_PATH=$libdir "$work/hello")" "$wanted"
 
-cmake -S "$source_dir/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" >"$work/cmake.log"
+cmake -G Ninja -S "$source_dir/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" >"$work/cmake.log"
 cmake --build "$work/consumer" >>"$work/cmake.log"
 expect "built by CMake" "$("$work/consumer/hello")" "$wanted"
 
