@@ -13,6 +13,12 @@
 #include "base/bytes.h"
 #include "module/elf_machine.h"
 
+#ifndef DT_RELR  // <elf.h> has these since glibc 2.36
+#define DT_RELRSZ 35
+#define DT_RELR 36
+#define DT_RELRENT 37
+#endif
+
 namespace opd {
 
 struct AddressRange {  // virtual addresses as in the file, before the load address is added
