@@ -1,6 +1,7 @@
 // Lists of values as compiled VM functions use them: their registers, constants and function pool.
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
+#include "vm/compiled.h"
 
 namespace opd {
 namespace {
@@ -17,21 +18,22 @@ extern "C" {
 static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, int32_t place) {
   return raising([&] {
     check(list, index, args, place, "TVMBackendAnyListSetPackedArg");
-    args[place] = static_cast<const Value *>(list)[index].view();  // borrowed from the list
+    args[place] = static_cast<const View *>(list)[index];  // borrowed from the list
   });
 }
 
 static int TVMBackendAnyListResetItem(void *list, int32_t index) {
   return raising([&] {
     check(list, index, list, 0, "TVMBackendAnyListResetItem");
-    static_cast<Value *>(list)[index] = Value();
+    store_in_list(static_cast<View *>(list)[index], opd_none());
   });
 }
 
 static int TVMBackendAnyListMoveFromPackedReturn(void *list, int32_t index, View *args, int32_t place) {
   return raising([&] {
     check(list, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
-    static_cast<Value *>(list)[index] = Value::take(std::exchange(args[place], opd_none()));
+    store_in_list(static_cast<View *>(list)[index], std::exchange(args[place], opd_none()));
+    check_compiled_stop();
   });
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "module/kernel_args.h"
 #include "vm/assignment.h"
 
 namespace opd {
@@ -16,8 +15,8 @@ bool storage_bytes(std::span<const int64_t> size, DLDataType dtype, uint64_t &ou
 
 class Decoder {
  public:
-  Decoder(Program &program, const std::function<Ref<Function>(const std::string &)> &find)
-      : p_(program), x_(*program.executable), find_(find) {}
+  Decoder(Program &program, const Program::Find &find, const std::function<Ref<Function>(uint32_t)> &value_of)
+      : p_(program), x_(*program.executable), find_(find), value_of_(value_of) {}
 
   void run() {
     resolve();
@@ -43,6 +42,7 @@ class Decoder {
     const size_t count = x_.functions.size();
     p_.callees.resize(count);
     p_.functions.resize(count);
+    p_.bodies.resize(count);
     callees_.resize(count);
     std::string missing;
     for (size_t i = 0; i < count; ++i) {
@@ -51,14 +51,24 @@ class Decoder {
         p_.functions[i] = {&info, static_cast<uint32_t>(info.start), static_cast<uint32_t>(info.end),
                            static_cast<uint32_t>(info.num_args), static_cast<uint32_t>(info.num_registers), {}, true};
         p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
-        continue;
+        if (info.kind == FunctionKind::kBytecode) continue;
+        p_.callees[i] = value_of_(static_cast<uint32_t>(i));
+        p_.bodies[i] = body_of(info.name);
+      } else {
+        p_.callees[i] = find_(info.name);
       }
-      p_.callees[i] = find_(info.name);
-      if (!p_.callees[i]) missing += concat(missing.empty() ? "" : ", ", info.name);
+      const bool is_here = p_.callees[i] && (info.kind == FunctionKind::kPacked || p_.bodies[i]);
+      if (!is_here) missing += concat(missing.empty() ? "" : ", ", info.name);
       else callees_[i] = classify(info.name, *p_.callees[i]);
     }
     if (!missing.empty())
       fail(OPD_NOT_FOUND, "the program needs functions that neither its imported modules nor the global registry offer: ", missing);
+  }
+
+  // The machine code of a compiled function, which only a library can hold.
+  Ref<KernelFunction> body_of(const std::string &name) const {
+    const auto function = find_(concat("__vmtir__", name));
+    return Ref<KernelFunction>::share(function ? as_kernel(*function) : nullptr);
   }
 
   static Callee classify(std::string_view name, Function &function) {
@@ -225,7 +235,8 @@ class Decoder {
   static constexpr int64_t kSmall = 256;
   Program &p_;
   const Executable &x_;
-  const std::function<Ref<Function>(const std::string &)> &find_;
+  const Program::Find &find_;
+  const std::function<Ref<Function>(uint32_t)> &value_of_;
   std::vector<Callee> callees_;
   std::unordered_map<int64_t, uint32_t> immediates_;
   std::unordered_map<uint32_t, uint32_t> function_values_;
@@ -235,10 +246,10 @@ class Decoder {
   uint32_t *next_arg_ = nullptr;
 };
 
-std::unique_ptr<Program> Program::decode(Ref<Executable> executable, const std::function<Ref<Function>(const std::string &)> &find) {
+std::unique_ptr<Program> Program::decode(Ref<Executable> executable, const Find &find, const std::function<Ref<Function>(uint32_t)> &value_of) {
   auto program = std::make_unique<Program>();
   program->executable = std::move(executable);
-  Decoder(*program, find).run();
+  Decoder(*program, find, value_of).run();
   return program;
 }
 

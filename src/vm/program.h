@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "value/function.h"
+#include "module/kernel_args.h"
 #include "vm/executable.h"
 #include "vm/pool.h"
 
@@ -60,7 +60,8 @@ struct Program {
   std::vector<Instr> code;
   std::vector<uint32_t> callee_of;  // per instruction: the function table's index, for names
   std::vector<Func> functions;      // by index of the function table; `info` is null for packed functions
-  std::vector<Ref<Function>> callees;  // by index of the function table; null for program functions
+  std::vector<Ref<Function>> callees;  // by index of the function table; null for functions in bytecode
+  std::vector<Ref<KernelFunction>> bodies;  // by index of the function table: machine code of compiled functions
   std::vector<View> constants;      // borrowed from the executable, then immediates
   std::vector<uint32_t> function_values;  // function table indexes whose cells follow the constants
   std::vector<std::unique_ptr<TensorTemplate>> templates;
@@ -74,8 +75,10 @@ struct Program {
   uint32_t num_cells() const { return first_constant() + static_cast<uint32_t>(constants.size() + function_values.size()); }
   const std::string &callee_name(size_t pc) const { return executable->functions[callee_of[pc]].name; }
 
-  // `find` gives a packed function by name, or null; all that are missing are named in one error.
-  static std::unique_ptr<Program> decode(Ref<Executable> executable, const std::function<Ref<Function>(const std::string &)> &find);
+  // `find` gives a packed function by name, or null; all that are missing are named in one error. `value_of` gives what
+  // stands for a compiled function of the program, by index.
+  using Find = std::function<Ref<Function>(const std::string &)>;
+  static std::unique_ptr<Program> decode(Ref<Executable> executable, const Find &find, const std::function<Ref<Function>(uint32_t)> &value_of);
 
  private:
   std::unique_ptr<uint32_t[]> arg_store_;

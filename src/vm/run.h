@@ -30,6 +30,8 @@ struct Run : RunSignals {
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
   size_t depth = 0;
   int32_t native_depth = 0;        // runs and builtins on the C stack below
+  const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
+  std::vector<View> registers;     // of that
   RecordBuffer *records = nullptr;
   uint64_t record_run = 0;         // what Record::run gets
   Run *next_idle = nullptr;

@@ -1,6 +1,8 @@
 #include "vm/vm.h"
 
-#include "device/device.h"
+#include <algorithm>
+
+#include "vm/compiled.h"
 #include "vm/executable_module.h"
 
 namespace opd {
@@ -76,22 +78,29 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   require(!settings.devices.empty(), "a VM needs a device");
   require(settings.max_depth >= 1, "max_depth must be at least 1, but is ", settings.max_depth);
   if (settings.devices.back().device.device_type != kDLCPU) settings.devices.push_back({kHost, settings.devices.back().allocator});
-  for (const auto &function : executable->functions)
-    if (function.kind == FunctionKind::kTir)
-      fail(OPD_UNSUPPORTED, "function ", function.name, " was built with exec_mode=\"compiled\", which this version does not run; build it with exec_mode=\"bytecode\"");
   if (settings.memory_limit_bytes == 0) settings.memory_limit_bytes = usable_memory_bytes();
   auto vm = make_object<Vm>(Key(), std::move(settings));
   vm->budget_ = make_object<MemoryBudget>(vm->settings_.memory_limit_bytes);
   vm->module_ = module;
-  vm->program_ = Program::decode(executable, [&](const std::string &name) {
+  const auto find = [&](const std::string &name) {
     for (const auto &import : module->imports())
       if (auto function = import->find_with_imports(name)) return function;
     return find_function(name);
-  });
+  };
+  const auto inner = [&](uint32_t index) -> Ref<Function> { return make_object<VmFunction>(vm.get(), nullptr, index); };
+  vm->program_ = Program::decode(executable, find, inner);
+  const Program &program = *vm->program_;
+  const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(), [](const auto &body) { return static_cast<bool>(body); });
   vm->inner_functions_.resize(executable->functions.size());
-  for (const uint32_t index : vm->program_->function_values)
-    if (const auto &packed = vm->program_->callees[index]) vm->inner_functions_[index] = packed;
-    else vm->inner_functions_[index] = make_object<VmFunction>(vm.get(), nullptr, index);
+  const auto make_value = [&](uint32_t index) {
+    vm->inner_functions_[index] = program.callees[index] ? program.callees[index] : inner(index);
+  };
+  for (const uint32_t index : program.function_values) make_value(index);
+  if (compiled)  // its code finds any function by index
+    for (uint32_t i = 0; i < executable->functions.size(); ++i) {
+      make_value(i);
+      vm->function_values_.push_back(vm->function_value(i));
+    }
   return vm;
 }
 
@@ -136,7 +145,7 @@ void Vm::trim() {
 Value Vm::run(Run &run, uint32_t function, Args args) {
   if (run.native_depth > kMaxNativeDepth)
     fail_as("RecursionError", OPD_OUT_OF_RANGE, "functions of programs call each other through foreign functions more than ", kMaxNativeDepth, " deep");
-  return Value::take(interpret(run, function, args));
+  return Value::take(program_->bodies[function] ? run_compiled(run, function, args) : interpret(run, function, args));
 }
 
 Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {

@@ -45,6 +45,7 @@ class Vm final : public Object {
   Value call(uint32_t function, Args args, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
   Ref<Function> function(uint32_t index);  // bound: keeps the VM
   View function_value(uint32_t index);     // as an operand inside the program; borrowed from the VM
+  const std::vector<View> &function_values() const { return function_values_; }  // of all functions; empty unless some are compiled
   void trim();                             // frees what idle runs keep
 
  private:
@@ -60,6 +61,7 @@ class Vm final : public Object {
   std::unique_ptr<Program> program_;
   Ref<MemoryBudget> budget_;
   std::vector<Ref<Function>> inner_functions_;  // do not count the VM; only the program sees them
+  std::vector<View> function_values_;           // borrowed from inner_functions_
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   std::mutex guard_;
   Run *idle_ = nullptr;

@@ -1,0 +1,63 @@
+#include "vm/compiled.h"
+
+#include "vm/vm.h"
+
+namespace opd {
+namespace {
+
+// The registers of a call. TVM's code keeps its parameters in the first ones, and its result in the one after them.
+class Registers {
+ public:
+  Registers(Run &run, const Program::Func &function, Args args) : run_(run), values_(run.registers) {
+    values_.assign(std::max(function.num_registers, function.num_args + 1), opd_none());
+    for (size_t i = 0; i < args.size(); ++i) values_[i] = Value(args[i]).detach();
+  }
+  ~Registers() {
+    for (View &value : values_)
+      if (const View old = std::exchange(value, opd_none()); is_object(old)) run_.pool.drop(object_of(old));
+    run_.compiled = nullptr;
+  }
+  View *data() { return values_.data(); }
+
+ private:
+  Run &run_;
+  std::vector<View> &values_;
+};
+
+[[noreturn]] void rethrow(const Program::Func &function, Ref<Error> error) {
+  if (error->located) throw Exception(std::move(error));
+  auto named = make_error(error->code, concat(error->message, " (in ", function.info->name, ")"), error->kind);
+  if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be the shared one
+    named->located = true;
+    named->set_cause(std::move(error));
+  }
+  throw Exception(std::move(named));
+}
+
+}  // namespace
+
+void stop_compiled(const Run &run, StopReason reason) {
+  const bool cancelled = reason == StopReason::kCancelled;
+  auto error = make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
+                          concat(cancelled ? "the call was cancelled" : "the deadline passed", " in ", run.compiled->info->name));
+  error->located = true;
+  throw Exception(std::move(error));
+}
+
+View run_compiled(Run &run, uint32_t index, Args args) {
+  const Program &program = *run.program;
+  const Program::Func &function = program.functions[index];
+  run.compiled = &function;
+  Registers registers(run, function, args);
+  // The VM, the registers, the constants and the functions of the program.
+  const View lists[] = {opd_pointer(&run), opd_pointer(registers.data()),
+                        opd_pointer(const_cast<View *>(program.constants.data())),
+                        opd_pointer(const_cast<View *>(run.vm->function_values().data()))};
+  View ignored = opd_none();
+  const int failed = program.bodies[index]->raw(nullptr, lists, static_cast<int32_t>(std::size(lists)), &ignored);
+  if (is_object(ignored)) release(object_of(ignored));
+  if (failed) [[unlikely]] rethrow(function, take_raised());
+  return Value(registers.data()[function.num_args]).detach();
+}
+
+}  // namespace opd
