@@ -118,9 +118,10 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     Vm &machine = vm_of(vm);
     const uint32_t function = machine.function_index(name);
     const CallSettings settings = settings_of(call_options, num_args);
-    RecordingPlan plan{how.warmup, how.repeat, how.max_records, {}, {}, thread_count()};
-    for (const auto &info : machine.program().executable->functions) plan.names.push_back(info.name);
+    RecordingPlan plan{how.warmup, how.repeat, how.max_records, [&] { return machine.record_names(); }, {}, thread_count(), {}};
     plan.devices.push_back(machine.devices().front().device);
+    const ListenScope listen(machine.libraries());
+    plan.note = machine.recording_note();
     Recording recording = record_calls(std::move(plan), [&](RecordBuffer *records, uint64_t run) { machine.call(function, views, settings, records, run); });
     *out_report = wrap<opd_report>(std::move(recording.report));
     if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));

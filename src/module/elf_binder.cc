@@ -187,15 +187,31 @@ void ElfLibrary::write_slot(const ElfFile &file, uint64_t address, void *value) 
   void **slot = reinterpret_cast<void **>(base_ + address);
   if (__atomic_load_n(slot, __ATOMIC_RELAXED) == value) return;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto base = reinterpret_cast<uintptr_t>(base_), place = reinterpret_cast<uintptr_t>(slot);
-  const uintptr_t first = (base + file.relro().begin) & ~(page - 1), last = (base + file.relro().end) & ~(page - 1);
-  const bool read_only = place >= first && place < last;
+  const auto place = reinterpret_cast<uintptr_t>(slot);
+  const bool read_only = is_read_only(file, address);
   void *start = reinterpret_cast<void *>(place & ~(page - 1));
   const size_t size = (place & (page - 1)) + sizeof(void *) > page ? 2 * page : page;
   if (read_only && ::mprotect(start, size, PROT_READ | PROT_WRITE))
     fail_errno("cannot bind the symbols of", file.name(), errno);
   __atomic_store_n(slot, value, __ATOMIC_RELEASE);
   if (read_only) ::mprotect(start, page, PROT_READ);
+}
+
+bool ElfLibrary::is_read_only(const ElfFile &file, uint64_t address) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto base = reinterpret_cast<uintptr_t>(base_), place = base + address;
+  return place >= ((base + file.relro().begin) & ~(page - 1)) && place < ((base + file.relro().end) & ~(page - 1));
+}
+
+std::vector<CallHooks::Slot> ElfLibrary::slots_of_own_functions(const ElfFile &file, std::string_view prefix) const {
+  std::vector<CallHooks::Slot> slots;
+  for (const ElfRelocation &r : file.relocations()) {
+    if (r.kind != Relocates::kCall && r.kind != Relocates::kGot) continue;
+    const ElfSymbol &symbol = file.symbols()[r.symbol];
+    if (!symbol.is_defined() || symbol.type != STT_FUNC || !symbol.name.starts_with(prefix)) continue;
+    slots.push_back({reinterpret_cast<void **>(base_ + r.address), std::string(symbol.name.substr(prefix.size())), is_read_only(file, r.address)});
+  }
+  return slots;
 }
 
 void *ElfLibrary::symbol(const char *name) const { return ::dlsym(handle_, name); }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "module/call_hooks.h"
 #include "module/elf_file.h"
 #include "module/module.h"
 #include "module/private_copy.h"
@@ -28,6 +29,8 @@ class ElfLibrary {
   bool is_copy() const { return copy_.exists(); }
   void *symbol(const char *name) const;        // its own, or of a library it is linked against; null if absent
   void *own_function(const char *name) const;  // its own code only
+  // Through which its code calls its own functions whose names start so.
+  std::vector<CallHooks::Slot> slots_of_own_functions(const ElfFile &file, std::string_view prefix) const;
 
  private:
   void open(const ElfFile &file, const std::string &path, const ModuleOptions &options);
@@ -37,6 +40,7 @@ class ElfLibrary {
   void require_resolved(const ElfFile &file) const;
   void patch(const ElfFile &file);
   void write_slot(const ElfFile &file, uint64_t address, void *value);
+  bool is_read_only(const ElfFile &file, uint64_t address) const;
   void close() noexcept;
 
   PrivateCopy copy_;

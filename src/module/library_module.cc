@@ -21,7 +21,10 @@ const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string
 }  // namespace
 
 LibraryModule::LibraryModule(const ElfFile &file, std::string path, const ModuleOptions &options)
-    : path_(std::move(path)), release_(tvm_release(file)), library_(file, path_, options) {
+    : path_(std::move(path)),
+      release_(tvm_release(file)),
+      library_(file, path_, options),
+      call_hooks_(library_.slots_of_own_functions(file, kFunctionPrefix)) {
   for (const ElfSymbol &symbol : file.symbols()) {
     if (!symbol.is_defined() || !symbol.name.starts_with(kFunctionPrefix)) continue;
     if (symbol.name == kBlobSymbol) {
@@ -94,6 +97,13 @@ Function *LibraryModule::look_up(std::string_view name) {
             suggestion(name, function_names()));
   std::scoped_lock lock(looked_up_guard_);  // the first of two threads wins: its function stays where it was given
   return looked_up_.try_emplace(std::string(name), std::move(function)).first->second.get();
+}
+
+std::string LibraryModule::looked_up_name(const Function &function) {
+  std::scoped_lock lock(looked_up_guard_);
+  for (const auto &[name, known] : looked_up_)
+    if (known.get() == &function) return name;
+  return {};
 }
 
 LibraryModule &library_of_context(void *context) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "module/call_hooks.h"
 #include "module/elf_binder.h"
 #include "module/kernel_args.h"
 #include "module/module.h"
@@ -31,6 +32,9 @@ class LibraryModule : public Module {
   // For the library's own code: a function of an imported module or of the registry, which the module then keeps.
   // Throws.
   Function *look_up(std::string_view name);
+  std::string looked_up_name(const Function &function);  // of a function it gave; "" for others
+
+  CallHooks &call_hooks() { return call_hooks_; }  // of its own functions
 
  protected:
   void fill_slots(const ElfFile &file);
@@ -38,6 +42,7 @@ class LibraryModule : public Module {
  private:
   std::string path_, release_;
   ElfLibrary library_;
+  CallHooks call_hooks_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
   Bytes embedded_;
   void **context_ = nullptr;  // the library's slot that holds our address

@@ -122,7 +122,7 @@ class Writer {
     append(out_ += ",\"args\":{\"External id\":", calls_ + 1);
     append(out_ += ",\"Record function id\":0,\"Ev Idx\":", calls_++);
     append(append_to(out_, ",\"Device\":\"", device_name(record.device), "\",\"Run\":"), record.run);
-    append(out_ += ",\"Instruction\":", record.location);
+    if (record.location != Record::kNoLocation) append(out_ += ",\"Instruction\":", record.location);
     append(out_ += ",\"Depth\":", record.depth);
     write_shapes(thread.buffer.shapes_text(record));
     out_ += "}}";

@@ -18,9 +18,10 @@ Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer
     totals.push_back(buffer.now() - begin);
   }
   const ClockLine line = buffer.line();
+  std::vector<std::string> names = plan.names();
   Recording recording;
-  recording.report = report_of_run({buffer, line, plan.names, totals, plan.devices, plan.num_threads});
-  recording.trace = Trace::of_thread(std::move(buffer), line, std::move(plan.names));
+  recording.report = report_of_run({buffer, line, names, totals, plan.devices, plan.num_threads, plan.note});
+  recording.trace = Trace::of_thread(std::move(buffer), line, std::move(names));
   return recording;
 }
 

@@ -39,6 +39,7 @@ Ref<Report> report_of_run(const RunRecord &run) {
   }
   builder.configure("Number of threads", Metric::of_count(run.num_threads));
   builder.configure("Executor", builder.text("VM"));
+  if (!run.note.empty()) builder.configure("Note", builder.text(run.note));
   if (run.buffer.dropped())
     builder.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(run.buffer.dropped())));
   return builder.finish();

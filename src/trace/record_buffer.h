@@ -10,11 +10,12 @@
 namespace opd {
 
 struct Record {
+  static constexpr uint32_t kNoLocation = UINT32_MAX;
   uint64_t begin, end;    // ticks of the buffer's clock
   uint64_t shapes;        // place of the tensors' descriptions among the buffer's shape words
   uint64_t sequence;      // position among all calls of the buffer, dropped ones counted
   uint32_t name;          // index into the emitter's table of names
-  uint32_t location;      // VM: index of the instruction
+  uint32_t location;      // VM: index of the instruction; kNoLocation: it has none
   uint32_t num_tensors;   // arguments described at `shapes`
   uint32_t depth;         // nesting of program calls
   DLDevice device;        // of the last tensor argument

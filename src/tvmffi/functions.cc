@@ -3,6 +3,7 @@
 
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
+#include "vm/compiled.h"
 
 namespace opd {
 namespace {
@@ -38,7 +39,7 @@ extern "C" {
 static int TVMFFIFunctionCall(void *function, View *args, int32_t num_args, View *result) {
   auto *object = static_cast<Object *>(function);
   if (object && object->type_index == OPD_FUNCTION && result && num_args >= 0 && (args || num_args == 0)) [[likely]]
-    return static_cast<Function *>(object)->safe_call(function, args, num_args, result);
+    return call_packed(*static_cast<Function *>(object), args, num_args, result);
   return raising([&] {
     object_at<Function>(function, "TVMFFIFunctionCall");
     fail(OPD_INVALID_ARGUMENT, "TVMFFIFunctionCall was given ", num_args, " arguments", args ? "" : " at NULL",

@@ -108,7 +108,8 @@ void CancelToken::remove(RunSignals *run) {
 const char *CancelToken::current_operator() {
   std::scoped_lock lock(guard_);
   for (const RunSignals *run : runs_)
-    if (const Instr *instr = run->current.load(std::memory_order_relaxed))
+    if (const char *name = run->operator_name.load(std::memory_order_relaxed)) return name;
+    else if (const Instr *instr = run->current.load(std::memory_order_relaxed))
       return run->program->callee_name(static_cast<size_t>(instr - run->program->code.data())).c_str();
   return nullptr;
 }

@@ -20,6 +20,7 @@ struct RunSignals {
   std::atomic<StopReason> stop{StopReason::kNone};
   std::atomic<const Instr *> current{nullptr};  // the call being made, for messages
   const Program *program = nullptr;             // what `current` points into
+  std::atomic<const char *> operator_name{nullptr};  // the same of compiled code, which has no instructions
   CancelToken *token = nullptr;                 // inherited by calls made from within
   int64_t deadline_ns = 0;                      // of the monotonic clock; 0: none; inherited likewise
 };

@@ -16,6 +16,8 @@ class Registers {
     for (View &value : values_)
       if (const View old = std::exchange(value, opd_none()); is_object(old)) run_.pool.drop(object_of(old));
     run_.compiled = nullptr;
+    run_.observing = false;
+    run_.operator_name.store(nullptr, std::memory_order_relaxed);
   }
   View *data() { return values_.data(); }
 
@@ -48,6 +50,7 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   const Program &program = *run.program;
   const Program::Func &function = program.functions[index];
   run.compiled = &function;
+  run.observing = run.records || run.token || run.deadline_ns;
   Registers registers(run, function, args);
   // The VM, the registers, the constants and the functions of the program.
   const View lists[] = {opd_pointer(&run), opd_pointer(registers.data()),

@@ -1,12 +1,19 @@
 // Functions of programs that TVM compiled to machine code (exec_mode="compiled"). The code reads and writes lists of
 // values by the AnyList calls, and calls everything but kernels through TVMFFIFunctionCall; tvmffi/ hands both to here.
 #pragma once
-#include "vm/run.h"
+#include "vm/observe.h"
 
 namespace opd {
 
 // Runs function `index`, whose body is machine code. `args` are checked; the result is owned. Throws.
 View run_compiled(Run &run, uint32_t index, Args args);
+
+// TVMFFIFunctionCall, wherever it is called from.
+inline int call_packed(Function &function, const View *args, int32_t num_args, View *result) {
+  Run *run = Run::of_thread();
+  if (run && run->observing) [[unlikely]] return observe_call(*run, function, args, num_args, result);
+  return function.safe_call(&function, args, num_args, result);
+}
 
 // Ends a list's reference to what it held, and stores another.
 inline void store_in_list(View &place, View value) {

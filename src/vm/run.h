@@ -32,6 +32,11 @@ struct Run : RunSignals {
   int32_t native_depth = 0;        // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
   std::vector<View> registers;     // of that
+  bool observing = false;          // the machine code's own calls are to be seen
+  struct KnownCallee {
+    const void *callee = nullptr;
+    uint32_t name = 0;
+  } known_callees[64];             // by address
   RecordBuffer *records = nullptr;
   uint64_t record_run = 0;         // what Record::run gets
   Run *next_idle = nullptr;

@@ -1,7 +1,9 @@
 #include "vm/vm.h"
 
 #include <algorithm>
+#include <set>
 
+#include "module/library_module.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"
 
@@ -67,6 +69,39 @@ int32_t Vm::type() {
   return index;
 }
 
+namespace {
+
+template <class Visit>
+void each_library(Module &module, std::set<const Module *> &seen, const Visit &visit) {
+  if (!seen.insert(&module).second) return;
+  if (auto *library = dynamic_cast<LibraryModule *>(&module)) visit(*library);
+  for (const auto &import : module.imports()) each_library(*import, seen, visit);
+}
+
+}  // namespace
+
+std::string Vm::looked_up_name(const Function &function) const {
+  std::string name;
+  std::set<const Module *> seen;
+  each_library(*module_, seen, [&](LibraryModule &library) { if (name.empty()) name = library.looked_up_name(function); });
+  return name.empty() ? "packed function" : name;
+}
+
+std::string Vm::recording_note() const {
+  if (!is_compiled()) return {};
+  size_t hidden = 0, seen = 0;
+  for (const CallHooks *hooks : libraries_) hidden += hooks->num_hidden(), seen += hooks->size() - hooks->num_hidden();
+  if (hidden) return concat("calls of ", hidden, " compiled kernels are not shown: more are watched at once than can be");
+  return seen ? "" : "calls of compiled kernels are bound inside their library and not shown";
+}
+
+std::vector<std::string> Vm::record_names() {
+  std::vector<std::string> names;
+  for (const auto &info : program_->executable->functions) names.push_back(info.name);
+  for (auto &name : operators_.all()) names.push_back(std::move(name));
+  return names;
+}
+
 Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   Ref<Executable> executable = executable_of(*module);
   for (const auto &device : settings.devices) {
@@ -101,6 +136,8 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
       make_value(i);
       vm->function_values_.push_back(vm->function_value(i));
     }
+  std::set<const Module *> seen;
+  if (compiled) each_library(*module, seen, [&](LibraryModule &library) { vm->libraries_.push_back(&library.call_hooks()); });
   return vm;
 }
 
@@ -159,6 +196,7 @@ Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBu
   Run &own = *borrowed.run;
   inherit(own, Run::of_thread(), settings);
   if (records) own.records = records, own.record_run = record_run;
+  if (is_compiled() && (own.token || own.deadline_ns)) std::call_once(watches_, [&] { watch_.emplace(libraries_); });
   Value result;
   {
     CancelGuard cancel(&own);

@@ -3,12 +3,13 @@
 #include <opdyno/vm.h>
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "device/device.h"
 #include "module/module.h"
-#include "vm/run.h"
+#include "vm/observe.h"
 
 namespace opd {
 
@@ -44,6 +45,15 @@ class Vm final : public Object {
   uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
   Value call(uint32_t function, Args args, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
   Ref<Function> function(uint32_t index);  // bound: keeps the VM
+  bool is_compiled() const { return !function_values_.empty(); }
+  // What compiled functions call. Records name them behind the program's functions.
+  OperatorNames &operators() { return operators_; }
+  uint32_t first_operator() const { return static_cast<uint32_t>(program_->functions.size()); }
+  std::string looked_up_name(const Function &function) const;
+  std::string recording_note() const;      // what records cannot show; "" if nothing
+  std::vector<std::string> record_names();  // what Record::name counts in, so far
+  const std::vector<CallHooks *> &libraries() const { return libraries_; }
+
   View function_value(uint32_t index);     // as an operand inside the program; borrowed from the VM
   const std::vector<View> &function_values() const { return function_values_; }  // of all functions; empty unless some are compiled
   void trim();                             // frees what idle runs keep
@@ -62,6 +72,10 @@ class Vm final : public Object {
   Ref<MemoryBudget> budget_;
   std::vector<Ref<Function>> inner_functions_;  // do not count the VM; only the program sees them
   std::vector<View> function_values_;           // borrowed from inner_functions_
+  std::vector<CallHooks *> libraries_;          // whose kernels compiled functions call; kept by module_
+  OperatorNames operators_;
+  std::once_flag watches_;
+  std::optional<ListenScope> watch_;            // from the first call on that may be stopped
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   std::mutex guard_;
   Run *idle_ = nullptr;

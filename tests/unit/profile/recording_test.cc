@@ -10,7 +10,7 @@ constexpr DLDevice kCpu{kDLCPU, 0};
 
 // Each run records `calls` calls of a vector with run + 1 elements.
 Recording record(RecordingPlan plan, int calls) {
-  plan.names = {"add"};
+  plan.names = [] { return std::vector<std::string>{"add"}; };
   plan.devices = {kCpu};
   return record_calls(std::move(plan), [&](RecordBuffer *buffer, uint64_t run) {
     int64_t size = static_cast<int64_t>(run) + 1;

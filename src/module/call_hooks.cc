@@ -1,0 +1,114 @@
+#include "module/call_hooks.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "base/file.h"
+
+namespace opd {
+namespace {
+
+constexpr size_t kMostCalls = 2048;
+
+struct Table {
+  std::mutex guard;
+  std::array<HookedCall, kMostCalls> calls;
+  std::vector<size_t> free;
+  Table() {
+    for (size_t i = kMostCalls; i-- > 0;) free.push_back(i);
+  }
+};
+Table &table() {
+  static auto *instance = new Table;  // never destroyed: threads may be in a call while the process exits
+  return *instance;
+}
+
+std::atomic<CallHook> call_hook{nullptr};
+
+int show(size_t place, void *self, const View *args, int32_t num_args, View *result) {
+  const HookedCall &call = table().calls[place];
+  const CallHook hook = call_hook.load(std::memory_order_relaxed);
+  return hook ? hook(call, self, args, num_args, result) : call.code(self, args, num_args, result);
+}
+
+template <size_t kPlace>
+int trampoline(void *self, const View *args, int32_t num_args, View *result) {
+  return show(kPlace, self, args, num_args, result);
+}
+template <size_t... kPlaces>
+constexpr std::array<SafeCall, sizeof...(kPlaces)> trampolines(std::index_sequence<kPlaces...>) {
+  return {&trampoline<kPlaces>...};
+}
+constexpr auto kTrampolines = trampolines(std::make_index_sequence<kMostCalls>());
+
+// Makes the page of a slot writable while it lives; the loader protects some after it filled them.
+class WritablePage {
+ public:
+  void open(void **place) {
+    const auto size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    void *page = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(place) & ~(size - 1));
+    if (page == page_) return;
+    close();
+    if (::mprotect(page, size, PROT_READ | PROT_WRITE)) fail_errno("cannot watch the calls of", "a library", errno);
+    page_ = page, size_ = size;
+  }
+  ~WritablePage() { close(); }
+
+ private:
+  void close() {
+    if (page_) ::mprotect(page_, size_, PROT_READ);
+    page_ = nullptr;
+  }
+  void *page_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace
+
+void set_call_hook(CallHook hook) { call_hook.store(hook, std::memory_order_relaxed); }
+
+void CallHooks::acquire() {
+  auto &free = table().free;
+  for (size_t i = places_.size(); i < slots_.size() && !free.empty(); ++i, free.pop_back()) {
+    HookedCall &call = table().calls[free.back()];
+    call.code = reinterpret_cast<SafeCall>(__atomic_load_n(slots_[i].place, __ATOMIC_RELAXED));
+    call.name = slots_[i].name;
+    places_.push_back(free.back());
+  }
+}
+
+void CallHooks::write(bool hooked) {
+  WritablePage page;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (slots_[i].read_only) page.open(slots_[i].place);
+    const SafeCall target = hooked ? kTrampolines[places_[i]] : table().calls[places_[i]].code;
+    __atomic_store_n(slots_[i].place, reinterpret_cast<void *>(target), __ATOMIC_RELEASE);
+  }
+}
+
+void CallHooks::listen() {
+  std::scoped_lock lock(table().guard);
+  if (listeners_ == 0) {
+    acquire();
+    write(true);
+  }
+  ++listeners_;
+}
+
+void CallHooks::stop_listening() {
+  std::scoped_lock lock(table().guard);
+  if (--listeners_ == 0) write(false);
+}
+
+CallHooks::~CallHooks() {
+  std::scoped_lock lock(table().guard);
+  for (const size_t place : places_) table().free.push_back(place);
+}
+
+}  // namespace opd

@@ -1,0 +1,111 @@
+#include "vm/observe.h"
+
+#include <algorithm>
+
+#include "module/library_module.h"
+#include "vm/compiled.h"
+#include "vm/vm.h"
+
+namespace opd {
+namespace {
+
+// The place of a callee's name, which the run remembers: asking the VM takes a lock.
+template <class Name>
+uint32_t name_of(Run &run, const void *callee, const Name &name) {
+  auto &known = run.known_callees[reinterpret_cast<uintptr_t>(callee) / 16 % std::size(run.known_callees)];
+  if (known.callee != callee) [[unlikely]] known = {callee, run.vm->operators().index_of(callee, name)};
+  return known.name;
+}
+
+bool has_tensor(Args args) {
+  return std::any_of(args.begin(), args.end(), [](const View &arg) { return try_dltensor(arg) != nullptr; });
+}
+
+void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
+  Record *record = run.records->describe(args);
+  if (!record) return;
+  record->begin = begin;
+  record->end = end;
+  record->name = run.vm->first_operator() + name;
+  record->location = Record::kNoLocation;
+  record->depth = 1;
+  record->run = run.record_run;
+  run.records->commit();
+}
+
+template <class Call>
+int observe(Run &run, uint32_t name, Args args, Call call) {
+  if (const StopReason reason = run.stop.load(std::memory_order_relaxed); reason != StopReason::kNone) [[unlikely]]
+    stop_compiled(run, reason);
+  run.observing = false;  // what the callee calls is its own affair
+  int failed;
+  if (!run.records) {
+    run.operator_name.store(run.vm->operators().at(name), std::memory_order_relaxed);
+    failed = call();
+  } else if (!has_tensor(args)) {  // as in bytecode, such calls are not recorded
+    failed = call();
+  } else {
+    const uint64_t begin = run.records->now();
+    failed = call();
+    const uint64_t end = run.records->now();
+    if (!failed) record(run, name, begin, end, args);
+  }
+  run.observing = true;
+  return failed;
+}
+
+template <class Body>
+int raising(Body &&body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    set_raised(current_error());
+    return -1;
+  }
+}
+
+int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result) {
+  Run *run = Run::of_thread();
+  if (!run || !run->observing) return call.code(self, args, num_args, result);
+  return raising([&] {
+    const uint32_t name = name_of(*run, &call, [&] { return call.name; });
+    return observe(*run, name, {args, static_cast<size_t>(num_args)}, [&] { return call.code(self, args, num_args, result); });
+  });
+}
+
+}  // namespace
+
+uint32_t OperatorNames::index_of(const void *callee, const std::function<std::string()> &name) {
+  std::scoped_lock lock(guard_);
+  const auto [place, fresh] = places_.try_emplace(callee, static_cast<uint32_t>(names_.size()));
+  if (fresh) names_.push_back(name());
+  return place->second;
+}
+
+const char *OperatorNames::at(uint32_t index) {
+  std::scoped_lock lock(guard_);
+  return names_[index].c_str();
+}
+
+std::vector<std::string> OperatorNames::all() {
+  std::scoped_lock lock(guard_);
+  return {names_.begin(), names_.end()};
+}
+
+int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
+  return raising([&] {
+    const uint32_t name = name_of(run, &function, [&] { return run.vm->looked_up_name(function); });
+    return observe(run, name, {args, static_cast<size_t>(num_args)}, [&] { return function.safe_call(&function, args, num_args, result); });
+  });
+}
+
+ListenScope::ListenScope(const std::vector<CallHooks *> &libraries) : libraries_(libraries) {
+  set_call_hook(&observe_kernel);
+  for (CallHooks *hooks : libraries_) hooks->listen();
+}
+
+ListenScope::~ListenScope() {
+  for (CallHooks *hooks : libraries_) hooks->stop_listening();
+}
+
+}  // namespace opd
