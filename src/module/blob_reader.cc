@@ -71,6 +71,7 @@ std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string 
     }
     if (module.kind.empty() || module.kind.size() > 256)
       reader.bad("the kind of a module", concat("has ", module.kind.size(), " bytes"));
+    if (module.kind.find('\0') != std::string_view::npos) reader.bad("the kind of a module", "has a 0 byte in it");
     const auto bytes = reader.read_count(1, "the size of a module");
     module.bytes = reader.take(bytes, "the bytes of a module");
   }

@@ -10,9 +10,9 @@ void ElfFile::check_calls() const {
   for (const int64_t tag : {DT_INIT, DT_FINI})
     if (const auto *entry = dynamic(tag))
       check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, Evidence::kSection);
-  for (const ElfSymbol &symbol : symbols_)
-    if (symbol.type == STT_GNU_IFUNC && symbol.is_defined())
-      check_entry_point("an indirect function", symbol.value, symbol.entry, Evidence::kFunction);
+  check_indirect_functions();
+  check_call_array("the first initialisers", DT_PREINIT_ARRAY,
+                   DT_PREINIT_ARRAYSZ);  // meant for programs, called for all
   check_call_array("the initialisers", DT_INIT_ARRAY, DT_INIT_ARRAYSZ);
   check_call_array("the finalisers", DT_FINI_ARRAY, DT_FINI_ARRAYSZ);
   const auto *got = dynamic(DT_PLTGOT);
@@ -26,6 +26,23 @@ void ElfFile::check_calls() const {
   const auto next = std::lower_bound(relocated_.begin(), relocated_.end(), got->value + 1);
   if (next != relocated_.end() && *next < got->value + 24)
     bad(got->entry, "a relocation changes the head of the global offset table");
+}
+
+// The loader calls these symbols to learn the function. One changed bit makes one of any function, so something else
+// must tell of them: the header, which ld -s and lld leave as it is for others; a relocation for them; or a second
+// symbol.
+void ElfFile::check_indirect_functions() const {
+  std::vector<const ElfSymbol *> found;
+  for (const ElfSymbol &symbol : symbols_)
+    if (symbol.type == STT_GNU_IFUNC && symbol.is_defined()) found.push_back(&symbol);
+  if (found.size() == 1 && header_.e_ident[EI_OSABI] != ELFOSABI_GNU &&
+      std::none_of(relocations_.begin(), relocations_.end(),
+                   [](const auto &r) { return r.kind == Relocates::kIndirect; }))
+    bad(found[0]->entry, "symbol ", found[0]->name,
+        " is an indirect function, but nothing else in the file says that it ",
+        "has such; if it is whole, link it without -s and strip it afterwards");
+  for (const ElfSymbol *symbol : found)
+    check_entry_point("an indirect function", symbol->value, symbol->entry, Evidence::kFunction);
 }
 
 void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) const {
@@ -60,15 +77,16 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
   if (address > begin && address < end) bad(offset, what, " at address ", address, " lies inside a function");
   if (wanted == Evidence::kFunction && end == 0 && unwind_.end)
     bad(offset, what, " at address ", address, " is no function");
-  if (wanted != Evidence::kSection || sections_.empty()) return;
-  const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
+  if (sections_.empty()) return;
   const auto around = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr &section) {
-    return section.sh_flags & SHF_EXECINSTR &&
-           AddressRange{section.sh_addr, section.sh_addr + section.sh_size}.contains(address);
+    return section.sh_flags & SHF_EXECINSTR && address >= section.sh_addr &&
+           address - section.sh_addr < section.sh_size;
   });
-  const bool starts_section = around != sections_.end() && around->sh_addr == address;
-  const bool is_table = around != sections_.end() && around->sh_entsize != 0;  // a PLT
-  if (is_table || (!starts_section && end == 0 && std::none_of(symbols_.begin(), symbols_.end(), is_symbol)))
+  if (around == sections_.end() || around->sh_entsize != 0)  // the latter is a PLT
+    bad(offset, what, " at address ", address, " lies in no section of functions");
+  const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
+  if (wanted == Evidence::kSection && around->sh_addr != address && end == 0 &&
+      std::none_of(symbols_.begin(), symbols_.end(), is_symbol))
     bad(offset, what, " at address ", address, " is not the start of a section or function");
 }
 

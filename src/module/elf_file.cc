@@ -59,7 +59,7 @@ void ElfFile::read_sections() {
     bad(header_.e_shoff, "the file is cut short: ", count, " section headers do not fit into ", bytes_.size(),
         " bytes");
   sections_.resize(count);
-  std::memcpy(sections_.data(), bytes_.data() + header_.e_shoff, count * sizeof(Elf64_Shdr));
+  if (count) std::memcpy(sections_.data(), bytes_.data() + header_.e_shoff, count * sizeof(Elf64_Shdr));
   for (size_t i = 0; i < count; ++i)
     if (const auto &s = sections_[i];
         s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL && !fits(s.sh_offset, s.sh_size, bytes_.size()))

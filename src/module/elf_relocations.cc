@@ -74,11 +74,8 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
     if (word && word != static_cast<uint64_t>(r.addend))
       bad(offset, "a relocation says address ", r.addend, ", the word it fills says ", word);
   }
-  if (r.kind == Relocates::kIndirect) {
-    if (header_.e_ident[EI_OSABI] != ELFOSABI_GNU)
-      bad(offset, "a relocation calls a function, but the ELF header names no indirect functions");
+  if (r.kind == Relocates::kIndirect)
     check_entry_point("the function of a relocation", static_cast<uint64_t>(r.addend), offset, Evidence::kFunction);
-  }
 }
 
 // DT_RELR: an address, then bitmaps of the 63 words that follow; the words hold what to add the load address to.

@@ -94,10 +94,7 @@ void ElfFile::check_symbol(const ElfSymbol &s, uint64_t index) const {
   if (!sections_.empty() && s.section >= sections_.size() && s.section < SHN_LORESERVE)
     bad(s.entry, "symbol ", s.name, " lies in section ", s.section, " of ", sections_.size());
   switch (s.type) {
-    case STT_GNU_IFUNC:  // the loader calls it: accepted only where the header says that such functions are used
-      if (header_.e_ident[EI_OSABI] != ELFOSABI_GNU)
-        bad(s.entry, "symbol ", s.name, " is an indirect function, but the ELF header names no such");
-      [[fallthrough]];
+    case STT_GNU_IFUNC:
     case STT_FUNC:
       if (!lies_in(s.value, s.size, PF_X))
         bad(s.entry, "function ", s.name, " at address ", s.value, " lies outside the code");

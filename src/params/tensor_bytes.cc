@@ -17,13 +17,14 @@ Ref<Tensor> read_tensor(ByteReader &in) {
   if (device_type != kDLCPU) in.bad("tensor device", concat("has type ", device_type, "; files hold tensors of the CPU, 1"));
   const auto ndim = in.read<int32_t>("tensor rank");
   const auto dtype = in.read<DLDataType>("tensor dtype");
+  if (dtype.bits == 0 || static_cast<int16_t>(dtype.lanes) <= 0)  // a negative number marks scalable vectors
+    in.bad("tensor dtype", concat("is ", dtype_name(dtype), ", which no tensor can have"));
   if (ndim < 0 || static_cast<uint64_t>(ndim) > in.remaining() / 8) in.bad("tensor rank", concat("is ", ndim));
   std::vector<int64_t> dims(static_cast<size_t>(ndim));
   const Bytes shape = in.take(dims.size() * 8, "tensor shape");
   if (ndim) std::memcpy(dims.data(), shape.data(), shape.size());
   uint64_t count = 0, needed = 0;
-  if (dtype.bits == 0 || dtype.lanes == 0 || !element_count(dims.data(), ndim, count) || !data_bytes(count, dtype, needed) ||
-      count > UINT64_MAX / 64)
+  if (!element_count(dims.data(), ndim, count) || !data_bytes(count, dtype, needed) || count > UINT64_MAX / 64)
     in.bad("tensor shape", "has a negative or too large size");
   const auto size = in.read<uint64_t>("tensor size");
   if (size < needed || (size != stated_bytes(dtype, count) && size != needed))

@@ -172,6 +172,7 @@ TEST(BlobReader, RefusesTheLibraryTwiceAndKindsWithoutAName) {
   EXPECT_NE(refusal(Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"_lib", ""}}}.text()).find("a second time"),
             std::string::npos);
   EXPECT_NE(refusal(Blob{{0, 0}, {}, {{"", "x"}}}.text()).find("has 0 bytes"), std::string::npos);
+  EXPECT_NE(refusal(Blob{{0, 0}, {}, {{std::string("a\0b", 3), "x"}}}.text()).find("0 byte in it"), std::string::npos);
 }
 
 }  // namespace

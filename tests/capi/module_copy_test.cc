@@ -1,0 +1,96 @@
+// Where the code of a library lies: in a private copy, on disk, or in its file.
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/module_test.h"
+
+namespace opdyno_test {
+namespace {
+
+TEST(Module, IsNotDisturbedBySomebodyElseWhoHasTheFileToo) {
+  void *theirs = dlopen(library().c_str(), RTLD_LAZY | RTLD_LOCAL);
+  ASSERT_NE(theirs, nullptr) << dlerror();
+  auto **slot = static_cast<void **>(dlsym(theirs, "__TVMFFIFunctionCall"));
+  ASSERT_NE(slot, nullptr);
+  for (const auto copy : {OPD_COPY_ALWAYS, OPD_COPY_WHEN_SHARED}) {
+    const auto options = options_with(copy);
+    const Module ours = Module::load(library(), &options);
+    EXPECT_EQ(as_int(ours.function("slots")()), 11);
+    EXPECT_EQ(*slot, nullptr);  // theirs is as it was
+    EXPECT_TRUE(holds(json_of(ours), "\"private_copy\":true"));
+  }
+  const auto never = options_with(OPD_COPY_NEVER);
+  expect_error(load(library(), &never), OPD_FAILED_PRECONDITION, "mapped in this process already");
+  dlclose(theirs);
+}
+
+TEST(Module, MayBeMappedFromItsFile) {
+  const std::string path = build_library("in_place", kSource, "-Wl,-z,lazy");
+  for (const auto copy : {OPD_COPY_WHEN_SHARED, OPD_COPY_NEVER}) {
+    const auto options = options_with(copy);
+    const Module module = Module::load(path, &options);
+    EXPECT_TRUE(holds(json_of(module), "\"private_copy\":false"));
+    EXPECT_EQ(as_int(module.function("slots")()), 11);
+    expect_throws([&] { module.function("raise")(); }, OPD_CALL_FAILED, "no such key");
+  }
+  const std::string now = build_library("at_once", kSource, "-Wl,-z,now");
+  const auto never = options_with(OPD_COPY_NEVER), shared = options_with(OPD_COPY_WHEN_SHARED);
+  expect_error(load(now, &never), OPD_UNSUPPORTED, "without a copy");
+  EXPECT_TRUE(holds(json_of(Module::load(now, &shared)), "\"private_copy\":true"));
+  const auto wrong = options_with(3);
+  expect_error(load(path, &wrong), OPD_INVALID_ARGUMENT, "copy is 3");
+}
+
+// Makes memfd_create() fail for the rest of this process.
+bool forbid_memory_files() {
+  sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program = {static_cast<unsigned short>(std::size(rules)), rules};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Module, IsCopiedToDiskWhereMemoryCannotHoldIt) {
+  const std::string folder = scratch_folder() + "/copies", path = library();
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("OPDYNO_CACHE_DIR", folder.c_str(), 1);
+    if (!forbid_memory_files()) _exit(77);
+    int good = 0;
+    try {
+      const Module a = Module::load(path), b = Module::load(path);
+      good = as_int(a.function("slots")()) == 11 && as_int(a.function("count")()) == 1 &&
+             as_int(b.function("count")()) == 1;
+      good = good && holds(json_of(a), "\"private_copy\":true") && std::filesystem::is_empty(folder);
+    } catch (const Error &e) { std::fprintf(stderr, "%s\n", e.what()); }
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "system calls cannot be filtered here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Module, OpensALibraryWithoutTvmNamesAsAnyProgramDoes) {
+  for (const auto &[inside, symbol, signature] : {std::tuple{dlsym(RTLD_DEFAULT, "malloc"), "getpid", "i32()"},
+                                                  {dlsym(RTLD_DEFAULT, "exp2"), "exp2", "f64(f64)"}}) {
+    Dl_info info{};
+    ASSERT_NE(dladdr(inside, &info), 0);
+    const Module module = Module::load(info.dli_fname);
+    EXPECT_TRUE(holds(json_of(module), "\"private_copy\":false,\"functions\":[]")) << json_of(module);
+    Function function;
+    check(opd_module_native_function(module.get(), symbol, signature, function.out()));
+    if (std::string(symbol) == "getpid") EXPECT_EQ(as_int(function()), getpid());
+    else EXPECT_EQ(function(3.0).view().u.float64, 8.0);
+    expect_throws([&] { module.function("getpid"); }, OPD_NOT_FOUND, "it offers none");
+  }
+}
+
+}  // namespace
+}  // namespace opdyno_test

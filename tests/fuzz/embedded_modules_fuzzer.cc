@@ -1,0 +1,47 @@
+// Any bytes as the modules embedded in a library: refused, or a tree that can be walked and asked.
+#include <cstdlib>
+#include <set>
+
+#include "module/blob_reader.h"
+#include "vm/executable_module.h"
+
+namespace {
+
+using namespace opd;
+
+struct Library final : Module {
+  const char *kind() const override { return "library"; }
+  Ref<Function> find(std::string_view) override { return nullptr; }
+  std::vector<std::string> list() override { return {}; }
+};
+
+void use(Module &module, std::set<Module *> &seen) {
+  if (!seen.insert(&module).second) return;
+  JsonWriter json;
+  json.begin_object();
+  module.describe(json);
+  json.end_object();
+  if (!*module.kind()) std::abort();  // it would be told as none
+  const auto names = module.list();
+  for (const auto &name : names) {
+    try {
+      module.get(name, true);
+    } catch (const Exception &e) {  // placeholders refuse their functions, and programs need a VM
+      if (e.error()->code != OPD_UNSUPPORTED && e.error()->code != OPD_NOT_FOUND) std::abort();
+    }
+  }
+  for (const auto &import : module.imports()) use(*import, seen);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  register_executable_format();
+  try {
+    std::set<Module *> seen;
+    use(*make_embedded_modules({data, size}, make_object<Library>(), "any.so"), seen);
+  } catch (const Exception &e) {
+    if (!*e.what() || (e.error()->code != OPD_BAD_FORMAT && e.error()->code != OPD_UNSUPPORTED)) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,212 @@
+// What the loader calls while it loads a library must be functions of the library: initialisers, finalisers, and those
+// that choose others.
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "module/elf_file.h"
+#include "support/c_artefact.h"
+
+namespace opd {
+namespace {
+
+using opdyno_test::build_library;
+using opdyno_test::read_bytes;
+
+constexpr uint64_t kOutside = uint64_t{1} << 30;
+const std::string kSource = R"(
+int data = 1;
+__attribute__((constructor)) static void start(void) { data = 2; }
+__attribute__((destructor)) static void stop(void) { data = 3; }
+void first(void) { data = 4; }
+void last(void) { data = 5; }
+int resolved(int x) { return x + data + 12345; }
+void *choose(void) { return resolved; }
+)";
+const std::string kChosenHere = R"(
+static int chosen_here(int) __attribute__((ifunc("choose")));
+int call(int x) { return chosen_here(x) + 1; }
+)";
+const std::string kChosen = "int chosen(int) __attribute__((ifunc(\"choose\")));\n";
+
+// A library whose bytes a test changes.
+struct Library {
+  std::string bytes;
+
+  Library(const std::string &source, const std::string &flags)
+      : bytes(read_bytes(build_library("calls", source, flags))) {}
+
+  template <class T>
+  T get(size_t at) const {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    return value;
+  }
+  template <class T>
+  void set(size_t at, T value) {
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  }
+
+  std::vector<Elf64_Phdr> segments() const {
+    const auto header = get<Elf64_Ehdr>(0);
+    std::vector<Elf64_Phdr> all;
+    for (size_t i = 0; i < header.e_phnum; ++i) all.push_back(get<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr)));
+    return all;
+  }
+  size_t offset_of(uint64_t address) const {
+    for (const auto &s : segments())
+      if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
+        return address - s.p_vaddr + s.p_offset;
+    throw std::out_of_range("no such address");
+  }
+  size_t dynamic(int64_t tag) const {  // where the entry lies
+    for (const auto &s : segments())
+      for (size_t at = s.p_offset; s.p_type == PT_DYNAMIC && at < s.p_offset + s.p_filesz; at += sizeof(Elf64_Dyn))
+        if (get<Elf64_Dyn>(at).d_tag == tag) return at;
+    return 0;
+  }
+  uint64_t dynamic_value(int64_t tag) const { return get<Elf64_Dyn>(dynamic(tag)).d_un.d_val; }
+  uint64_t address_of(std::string_view name) const {
+    const ElfFile file(as_bytes(bytes), "calls.so");
+    for (const auto &symbol : file.symbols())
+      if (symbol.name == name) return symbol.value;
+    throw std::out_of_range("no such symbol");
+  }
+
+  // Makes the last entry of an array, its word and its relocation, name another address.
+  void aim(int64_t array, int64_t size, uint64_t target) {
+    const uint64_t slot = dynamic_value(array) + dynamic_value(size) - 8;
+    set(offset_of(slot), target);
+    aim_relocation([&](const Elf64_Rela &r) { return r.r_offset == slot; }, target);
+  }
+  template <class Wanted>
+  void aim_relocation(Wanted wanted, uint64_t target) {
+    if (!dynamic(DT_RELA)) return;
+    for (const auto &[table, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}})
+      for (uint64_t i = 0; dynamic(table) && i < dynamic_value(size); i += sizeof(Elf64_Rela)) {
+        const size_t at = offset_of(dynamic_value(table)) + i;
+        if (wanted(get<Elf64_Rela>(at))) set(at + offsetof(Elf64_Rela, r_addend), target);
+      }
+  }
+  std::string refusal() const {
+    try {
+      ElfFile(as_bytes(bytes), "calls.so");
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->code, OPD_BAD_FORMAT) << e.what();
+      return e.what();
+    }
+    return "accepted";
+  }
+};
+
+void expect_refused(const Library &library, const std::string &what) {
+  const std::string told = library.refusal();
+  EXPECT_TRUE(told.find(what) != std::string::npos && told.find("offset") != std::string::npos) << told;
+}
+
+class Arrays : public testing::TestWithParam<const char *> {};
+
+TEST_P(Arrays, MayOnlyNameFunctions) {
+  const Library good(kSource, GetParam());
+  ASSERT_EQ(good.refusal(), "accepted");
+  struct Case {
+    int64_t array, size;
+    const char *what;
+  };
+  for (const auto &[array, size, what] : {Case{DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "the initialisers"},
+                                          Case{DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "the finalisers"}}) {
+    const auto aimed = [&, a = array, s = size](uint64_t target) {
+      Library library = good;
+      library.aim(a, s, target);
+      return library;
+    };
+    EXPECT_EQ(aimed(good.address_of("choose")).refusal(), "accepted");  // nothing tells which function is meant
+    expect_refused(aimed(good.address_of("data")),
+                   concat(what, " at address ", good.address_of("data"), " lies outside"));
+    expect_refused(aimed(kOutside), "lies outside the code");
+    expect_refused(aimed(good.address_of("resolved") + 4), "lies inside a function");
+  }
+}
+
+TEST_P(Arrays, OfProgramsAreCheckedToo) {  // the loader calls DT_PREINIT_ARRAY of libraries, too
+  Library library(kSource, GetParam());
+  library.set<int64_t>(library.dynamic(DT_INIT_ARRAY), DT_PREINIT_ARRAY);
+  expect_refused(library, "has tag");
+  library.set<int64_t>(library.dynamic(DT_INIT_ARRAYSZ), DT_PREINIT_ARRAYSZ);
+  EXPECT_EQ(library.refusal(), "accepted");
+  library.aim(DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ, kOutside);
+  expect_refused(library, "the first initialisers");
+}
+
+INSTANTIATE_TEST_SUITE_P(Relocated, Arrays, testing::Values("", "-Wl,-z,pack-relative-relocs"),
+                         [](const auto &info) { return info.index ? "Packed" : "OneByOne"; });
+
+TEST(Initialisers, OfPackedRelocationsNeedTheirs) {
+  Library library(kSource, "-Wl,-z,pack-relative-relocs");
+  if (!library.dynamic(DT_RELR)) GTEST_SKIP() << "this linker packs no relocations";
+  // The first word is the lowest address; without it, that word is no longer moved when the library is.
+  library.set<uint64_t>(library.offset_of(library.dynamic_value(DT_RELR)), library.address_of("data") & ~uint64_t{7});
+  EXPECT_NE(library.refusal(), "accepted");
+}
+
+TEST(Initialisers, OfTheOldKindMayOnlyBeFunctions) {
+  const Library good(kSource, "-Wl,-init,first,-fini,last");
+  ASSERT_EQ(good.refusal(), "accepted");
+  for (const auto &[tag, name] : {std::pair{DT_INIT, "DT_INIT"}, {DT_FINI, "DT_FINI"}}) {
+    Library library = good;
+    const size_t place = good.dynamic(tag) + offsetof(Elf64_Dyn, d_un);
+    library.set<uint64_t>(place, good.address_of("data"));
+    expect_refused(library, concat(name, " at address ", good.address_of("data"), " lies outside the code"));
+    library.set<uint64_t>(place, good.address_of("resolved") + 4);
+    expect_refused(library, "lies inside a function");
+  }
+}
+
+TEST(Choosers, OfRelocationsMustBeFunctions) {
+  const Library good(kSource + kChosenHere, "");
+  ASSERT_EQ(good.refusal(), "accepted");
+  const uint64_t choose = good.address_of("choose");
+  for (const uint64_t target : {good.address_of("data"), kOutside, good.address_of("resolved") + 4}) {
+    Library library = good;
+    library.aim_relocation(
+        [&](const Elf64_Rela &r) {
+          return relocates(static_cast<uint32_t>(ELF64_R_TYPE(r.r_info))) == Relocates::kIndirect &&
+                 static_cast<uint64_t>(r.r_addend) == choose;
+        },
+        target);
+    expect_refused(library, "the function of a relocation");
+  }
+}
+
+TEST(Choosers, OfSymbolsMustBeFunctions) {
+  const Library good(kSource + kChosen, "");
+  ASSERT_EQ(good.refusal(), "accepted");
+  const ElfFile file(as_bytes(good.bytes), "calls.so");
+  const auto symbols = file.symbols();
+  const auto chosen = std::find_if(symbols.begin(), symbols.end(), [](const auto &s) { return s.name == "chosen"; });
+  ASSERT_NE(chosen, symbols.end());
+  for (const uint64_t target : {good.address_of("data"), kOutside, good.address_of("resolved") + 4}) {
+    Library library = good;
+    library.set<uint64_t>(chosen->entry + offsetof(Elf64_Sym, st_value), target);
+    EXPECT_NE(library.refusal(), "accepted") << target;
+  }
+}
+
+// ld -s leaves the header as it is without them, and so does lld.
+TEST(Choosers, NeedNotBeToldByTheHeader) {
+  for (const std::string &source : {kSource + kChosenHere, kSource + kChosen + kChosenHere,
+                                    kSource + kChosen + "int chosen2(int) __attribute__((ifunc(\"choose\")));\n"}) {
+    Library library(source, "-s");
+    EXPECT_EQ(library.refusal(), "accepted");
+    library.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);
+    EXPECT_EQ(library.refusal(), "accepted");
+  }
+  Library library(kSource + kChosen, "");
+  library.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);  // as any function looks after one bit of its symbol was changed
+  expect_refused(library, "nothing else in the file says");
+}
+
+}  // namespace
+}  // namespace opd
