@@ -79,7 +79,6 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   for (const auto &function : executable->functions)
     if (function.kind == FunctionKind::kTir)
       fail(OPD_UNSUPPORTED, "function ", function.name, " was built with exec_mode=\"compiled\", which this version does not run; build it with exec_mode=\"bytecode\"");
-  if (settings.memory_limit_bytes == 0) settings.memory_limit_bytes = usable_memory_bytes();
   auto vm = make_object<Vm>(Key(), std::move(settings));
   vm->budget_ = make_object<MemoryBudget>(vm->settings_.memory_limit_bytes);
   vm->module_ = module;
