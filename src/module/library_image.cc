@@ -7,8 +7,8 @@ namespace {
 
 bool same_time(const timespec &a, const timespec &b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
-// A file that changed just before it was read may change again without another time stamp: clocks of file systems are as
-// coarse as two seconds. Git keeps to the same rule.
+// A file that changed just before it was read may change again without another time stamp: clocks of file systems are
+// as coarse as two seconds. Git keeps to the same rule.
 bool is_settled(const FileState &state) {
   constexpr time_t kSeconds = 2;
   const time_t now = std::time(nullptr);
@@ -21,8 +21,8 @@ FileState::FileState(const struct stat &info)
     : device(info.st_dev), inode(info.st_ino), size(info.st_size), modified(info.st_mtim), changed(info.st_ctim) {}
 
 bool FileState::operator==(const FileState &other) const {
-  return device == other.device && inode == other.inode && size == other.size &&
-         same_time(modified, other.modified) && same_time(changed, other.changed);
+  return device == other.device && inode == other.inode && size == other.size && same_time(modified, other.modified) &&
+         same_time(changed, other.changed);
 }
 
 LibraryImage::LibraryImage(const InputFile &file) {

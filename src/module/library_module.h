@@ -36,7 +36,7 @@ class LibraryModule : public Module {
   std::string path_, release_;
   ElfLibrary library_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
-  void **context_ = nullptr;  // the library's slot that holds our address
+  void **context_ = nullptr;                 // the library's slot that holds our address
   std::mutex looked_up_guard_;
   std::map<std::string, Ref<Function>, std::less<>> looked_up_;
 };

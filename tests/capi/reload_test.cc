@@ -233,7 +233,9 @@ struct Constants : Reload {
     });
   }
 
-  static uint8_t element(size_t constant, int64_t i) { return static_cast<uint8_t>(7 * static_cast<int64_t>(constant) + i % 100); }
+  static uint8_t element(size_t constant, int64_t i) {
+    return static_cast<uint8_t>(7 * static_cast<int64_t>(constant) + i % 100);
+  }
   static int64_t sum_of(size_t constant, int64_t added = 0) {
     int64_t sum = 0;
     for (int64_t i = 0; i < kSizes[constant]; ++i) sum += element(constant, i) + added;
@@ -269,9 +271,11 @@ struct Constants : Reload {
       text("relax.VMExecutable"), text(program()), text("_lib");
       const uint64_t size = body.size();
       const std::string blob = write_text("blob", std::string(reinterpret_cast<const char *>(&size), 8) + body);
-      const std::string made = build_library("constants", counter_source(1) + R"(
+      const std::string made = build_library(
+          "constants", counter_source(1) + R"(
 __asm__(".pushsection .rodata\n.globl __tvm_ffi__library_bin\n.type __tvm_ffi__library_bin, %object\n.byte 1\n"
-        "__tvm_ffi__library_bin: .incbin \")" + blob + R"(\"\n.size __tvm_ffi__library_bin, . - __tvm_ffi__library_bin\n.popsection");
+        "__tvm_ffi__library_bin: .incbin \")" +
+                           blob + R"(\"\n.size __tvm_ffi__library_bin, . - __tvm_ffi__library_bin\n.popsection");
 )");
       let_settle(made);
       return made;
@@ -279,7 +283,9 @@ __asm__(".pushsection .rodata\n.globl __tvm_ffi__library_bin\n.type __tvm_ffi__l
     return path;
   }
 
-  static int64_t touch(const Vm &vm, size_t constant) { return as_int(vm.call(("f" + std::to_string(constant)).c_str())); }
+  static int64_t touch(const Vm &vm, size_t constant) {
+    return as_int(vm.call(("f" + std::to_string(constant)).c_str()));
+  }
 };
 
 TEST_F(Constants, AreAlignedAndAsInTheFileAfterEveryLoad) {
