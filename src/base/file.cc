@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +83,11 @@ void replace_file(const std::string &path, std::string_view content) {
     }
   }
   if (::rename(temporary.c_str(), path.c_str())) give_up(errno);
+}
+
+bool may_write_file(size_t size) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
 }
 
 MappedFile::MappedFile(int fd, size_t size, const std::string &name) : size_(size) {

@@ -46,6 +46,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// Whether the process may write a file of that size, in memory too: going beyond RLIMIT_FSIZE ends it with a signal.
+bool may_write_file(size_t size);
+
 std::string error_text(int error_number);  // what the system calls it: "No such file or directory"
 [[noreturn]] void fail_errno(const std::string &action, const std::string &path, int error_number);
 

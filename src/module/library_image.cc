@@ -27,7 +27,7 @@ bool FileState::operator==(const FileState &other) const {
 
 LibraryImage::LibraryImage(const InputFile &file) {
   const FileState before(file.state());
-  copy_ = PrivateCopy::in_memory(file.path());
+  if (may_write_file(static_cast<size_t>(before.size))) copy_ = PrivateCopy::in_memory(file.path());
   if (copy_.exists()) {
     mapped_.emplace(copy_.fd(), copy_.fill_from(file), file.path());
     if (is_settled(before) && before == FileState(file.state())) origin_ = before;
@@ -44,6 +44,10 @@ void LibraryImage::prepare(const std::vector<PrivateCopy::Edit> &edits, const st
   if (copy_.exists()) {
     copy_.write({}, edits);
   } else {
+    const size_t size = file_->bytes().size();
+    if (!may_write_file(size))
+      fail(OPD_IO, "no private copy of ", name(), " can be made: it has ", size,
+           " bytes, more than this process may write to a file (ulimit -f)");
     copy_ = PrivateCopy::in_memory(name());
     if (!copy_.exists()) copy_ = PrivateCopy::on_disk(name(), folders);
     copy_.write(file_->bytes(), edits);

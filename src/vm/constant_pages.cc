@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/file.h"
 #include "device/device_memory.h"
 
 #ifndef MADV_POPULATE_READ
@@ -65,7 +66,7 @@ int make_memory_file() {
 
 Ref<ConstantPages> ConstantPages::make(std::span<const StoredTensor> tensors) {
   const size_t size = bytes_together(tensors);
-  if (size < kWorthMapping || !DeviceMemory::of(kHost).is_from_system()) return nullptr;
+  if (size < kWorthMapping || !may_write_file(size) || !DeviceMemory::of(kHost).is_from_system()) return nullptr;
   auto pages = make_object<ConstantPages>();
   pages->fd_ = make_memory_file();
   if (pages->fd_ < 0 || ::ftruncate(pages->fd_, static_cast<off_t>(size))) return nullptr;

@@ -3,6 +3,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -552,6 +553,22 @@ TEST(Module, IsCopiedToDiskWhereMemoryCannotHoldIt) {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "system calls cannot be filtered here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Module, IsRefusedWhereItsCopyWouldBeTooLongAFile) {
+  const std::string path = library();
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    check(opd_memory_trim({kDLCPU, 0}));
+    opd_module *module = nullptr;
+    const Error refused(opd_module_load(path.c_str(), nullptr, &module));
+    _exit(refused.code() == OPD_IO && holds(refused.message(), "ulimit -f") ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
 }
 
