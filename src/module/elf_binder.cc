@@ -218,7 +218,7 @@ void *ElfLibrary::own_function(const char *name) const {
 void ElfLibrary::close() noexcept {
   if (handle_) ::dlclose(handle_);
   for (void *sibling : siblings_) ::dlclose(sibling);
-  if (image_ && image_->copy().is_mapped()) image_->copy().keep_forever();
+  if (image_ && image_->copy().is_mapped(base_)) image_->copy().keep_forever();
   else if (image_) keep_image(std::move(image_));
   image_ = nullptr;
   handle_ = nullptr;

@@ -111,20 +111,13 @@ void PrivateCopy::seal() const {
   ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
 }
 
-// Asked of the list in memory: dlopen(RTLD_NOLOAD) would open and read the file.
-bool PrivateCopy::is_mapped() const {
-  struct Search {
-    const std::string &path;
-    bool found;
-  } search{path_, false};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info *info, size_t, void *data) {
-        auto *wanted = static_cast<Search *>(data);
-        wanted->found = info->dlpi_name && wanted->path == info->dlpi_name;
-        return wanted->found ? 1 : 0;
-      },
-      &search);
-  return search.found;
+bool PrivateCopy::is_mapped(const char *base) const {
+  // dlopen() would open and read the file, so it is asked only if some library lies there.
+  const int found =
+      ::dl_iterate_phdr([](dl_phdr_info *info, size_t,
+                           void *wanted) { return info->dlpi_addr == reinterpret_cast<uintptr_t>(wanted) ? 1 : 0; },
+                        const_cast<char *>(base));
+  return found && is_loaded(path_);
 }
 
 void PrivateCopy::loaded() {

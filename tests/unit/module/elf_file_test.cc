@@ -216,7 +216,7 @@ TEST(PrivateCopy, StaysAsItIsOnceItIsSealed) {
   EXPECT_EQ(read_bytes(copy.path()), "hello World");
   EXPECT_THROW(copy.write({}, {{0, "H"}}), Exception);
   EXPECT_NE(::ftruncate(copy.fd(), 3), 0);
-  EXPECT_FALSE(copy.is_mapped());
+  EXPECT_FALSE(copy.is_mapped(nullptr));
 }
 
 TEST(PrivateCopy, TakesFilesOfUnknownSize) {
