@@ -62,6 +62,59 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const
                                              const opd_call_options *options, opd_value *out_value);
 /** Binds a name once: the result keeps the VM and needs no look-up. @param out_function New reference. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_function(opd_vm *vm, const char *name, opd_function **out_function);
+/** Calls a closure that a function of @p vm returned, or any packed function, as opd_vm_call() calls a function: with its
+ *  deadline and cancel token, and seen by profiles and the instrument.
+ * @param closure Borrowed. @param options Borrowed; without names and outputs; NULL means all defaults. @param out_value New reference.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the closure is of a VM that was released, or as opd_vm_call().
+ * Threads: safe. Since: 0.1. Source: TVM invoke_closure. */
+OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args, int32_t num_args,
+                                                       const opd_call_options *options, opd_value *out_value);
+
+/** Saves a function with its arguments under a name, by which it is then called without any.
+ * @param saved_name Borrowed. A saved function of that name is replaced; OPD_ALREADY_EXISTS if the program has one.
+ * @param args As in opd_vm_call(); kept until the name is saved anew or the VM ends. @param options Borrowed; only its names count.
+ * @param include_return 0: a call of the saved function gives OPD_NONE.
+ * Threads: safe; running calls keep what they began with. Since: 0.1. Source: TVM save_function. */
+OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name, const opd_value *args,
+                                                      int32_t num_args, const opd_call_options *options, int include_return);
+
+/* Stateful calls: set_input, invoke_stateful, get_outputs; per function, and for one thread at a time. Once its inputs are
+ * set, a plain call of the function is OPD_FAILED_PRECONDITION. Source: TVM relax.VirtualMachine. */
+
+/** Keeps the arguments of a function for opd_vm_invoke_stateful(). Tensors on the VM's device are not copied.
+ * @param args As in opd_vm_call(). @param options Borrowed; only its names count. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                                                  const opd_call_options *options);
+/** The same; the last argument is what `get_params()` of a module gives. @param params Borrowed. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_set_input_with_param_module(opd_vm *vm, const char *name, const opd_value *args,
+                                                                    int32_t num_args, opd_module *params);
+/** Runs a function on its inputs and keeps the result. OPD_FAILED_PRECONDITION unless its inputs were set; errors as
+ *  opd_vm_call(). @param options Borrowed; NULL means all defaults. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options);
+/** Gives the result of the last opd_vm_invoke_stateful(), or an item of it.
+ * @param path Borrowed: @p path_size indices into nested tuples; none for the whole result. @param out_value New reference.
+ * @return NULL, or OPD_FAILED_PRECONDITION before it ran, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index into no tuple. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
+                                                    opd_value *out_value);
+/** Gives the number of items of a tuple in the result, or -1 where there is no tuple. As opd_vm_get_outputs(). Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
+                                                         int64_t *out_arity);
+
+/** What an instrument may return before a call. Source: TVM VMInstrumentReturnKind. */
+typedef enum opd_instrument_action {
+  OPD_INSTRUMENT_NO_OP = 0,   /**< the call runs; so it does for any other result */
+  OPD_INSTRUMENT_SKIP_RUN = 1 /**< the call is skipped, its result is OPD_NONE, and the instrument is not asked after it */
+} opd_instrument_action;
+
+/** Shows every call of the VM's programs to a function: `instrument(function, name, before, result, arguments …)`, once
+ *  before the call (before is true, result OPD_NONE) and once after it. What it raises ends the call that it is in. Calls
+ *  that it makes itself are not shown. Of compiled functions, calls of kernels come with OPD_NONE for the function.
+ * @param instrument Borrowed; retained. NULL: none. Calls that run already keep theirs.
+ * Threads: safe; the instrument runs on the thread of the call. Since: 0.1. Source: TVM set_instrument. */
+OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument);
+
+/** Returns 1 if the program has such a function, or one was saved under the name. Threads: safe. Since: 0.1 */
+OPD_API int opd_vm_has_function(opd_vm *vm, const char *name);
 /** Lists the program's functions. @param out_names New reference: an array of strings. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names);
 /** Lists a function's parameter names. @param out_names New reference: an array of strings. OPD_NOT_FOUND. Threads: safe. Since: 0.1 */

@@ -13,6 +13,7 @@ enum DeleteFlag : int { kDestroy = 1, kFree = 2 };
 // Layout of TVMFFIObject: whoever makes an object brings its deleter, so objects may cross libraries.
 struct Object {
   static constexpr uint64_t kSoleOwner = 0x1'0000'0001;  // high half: weak count, low half: strong count
+  static constexpr uint64_t kWeakOne = 0x1'0000'0000;
 
   std::atomic<uint64_t> refs{kSoleOwner};
   int32_t type_index = 0;
@@ -26,6 +27,7 @@ static_assert(sizeof(Object) == 24);
 inline void retain(Object *object) { object->refs.fetch_add(1, std::memory_order_relaxed); }
 
 void release_shared(Object *object);
+void release_weak(Object *object);
 
 inline void release(Object *object) {
   // Nobody else can make a reference from the last one, so a plain load decides.
@@ -59,6 +61,27 @@ class Ref {
   friend bool operator==(const Ref &a, const Ref &b) { return a.object_ == b.object_; }
 
  private:
+  T *object_ = nullptr;
+};
+
+// Keeps an object's memory, but not the object: lock() gives null once the last owner is gone.
+template <class T>
+class WeakRef {
+ public:
+  WeakRef() = default;
+  explicit WeakRef(T *object) : object_(object) { header()->refs.fetch_add(Object::kWeakOne, std::memory_order_relaxed); }
+  WeakRef(WeakRef &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  ~WeakRef() { if (object_) release_weak(header()); }
+
+  Ref<T> lock() const {
+    uint64_t refs = object_ ? header()->refs.load(std::memory_order_relaxed) : 0;
+    while (static_cast<uint32_t>(refs) != 0)
+      if (header()->refs.compare_exchange_weak(refs, refs + 1, std::memory_order_acquire)) return Ref<T>::take(object_);
+    return {};
+  }
+
+ private:
+  Object *header() const { return object_; }
   T *object_ = nullptr;
 };
 

@@ -74,8 +74,7 @@ opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int3
                        opd_value *out_value) {
   return guard([&] {
     require(vm && name, "vm and name must not be NULL");
-    const Args views = args_of(args, num_args);
-    Value result = vm_of(vm).call(vm_of(vm).function_index(name), views, settings_of(options, num_args));
+    Value result = vm_of(vm).call_named(name, args_of(args, num_args), settings_of(options, num_args));
     if (out_value) *out_value = result.detach();
   });
 }
@@ -83,9 +82,74 @@ opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int3
 opd_error *opd_vm_function(opd_vm *vm, const char *name, opd_function **out_function) {
   return guard([&] {
     require(vm && name && out_function, "vm, name and out_function must not be NULL");
-    *out_function = wrap<opd_function>(vm_of(vm).function(vm_of(vm).function_index(name)));
+    *out_function = wrap<opd_function>(vm_of(vm).function(name));
   });
 }
+
+opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args, int32_t num_args,
+                                 const opd_call_options *options, opd_value *out_value) {
+  return guard([&] {
+    require(vm && closure, "vm and closure must not be NULL");
+    const CallSettings settings = settings_of(options, num_args);
+    require(settings.names.empty() && settings.outputs.empty(), "a closure takes neither named arguments nor outputs");
+    Value result = vm_of(vm).invoke_closure(*unwrap<Function>(closure), args_of(args, num_args), settings);
+    if (out_value) *out_value = result.detach();
+  });
+}
+
+opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name, const opd_value *args, int32_t num_args,
+                                const opd_call_options *options, int include_return) {
+  return guard([&] {
+    require(vm && name && saved_name, "vm, name and saved_name must not be NULL");
+    vm_of(vm).save_function(name, saved_name, args_of(args, num_args), settings_of(options, num_args), include_return != 0);
+  });
+}
+
+opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, const opd_call_options *options) {
+  return guard([&] {
+    require(vm && name, "vm and name must not be NULL");
+    vm_of(vm).set_input(name, args_of(args, num_args), settings_of(options, num_args));
+  });
+}
+
+opd_error *opd_vm_set_input_with_param_module(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, opd_module *params) {
+  return guard([&] {
+    require(vm && name && params, "vm, name and params must not be NULL");
+    vm_of(vm).set_input_with_param_module(name, args_of(args, num_args), *unwrap<Module>(params));
+  });
+}
+
+opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options) {
+  return guard([&] {
+    require(vm && name, "vm and name must not be NULL");
+    vm_of(vm).invoke_stateful(name, settings_of(options, 0));
+  });
+}
+
+opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size, opd_value *out_value) {
+  return guard([&] {
+    require(vm && name && out_value && path_size >= 0 && (path || path_size == 0), "vm, name, path and out_value must not be NULL");
+    *out_value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)}).detach();
+  });
+}
+
+opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size, int64_t *out_arity) {
+  return guard([&] {
+    require(vm && name && out_arity && path_size >= 0 && (path || path_size == 0), "vm, name, path and out_arity must not be NULL");
+    const Value value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)});
+    const auto *tuple = try_as<Array>(value.view());
+    *out_arity = tuple ? static_cast<int64_t>(tuple->size) : -1;
+  });
+}
+
+opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument) {
+  return guard([&] {
+    require(vm, "vm must not be NULL");
+    vm_of(vm).set_instrument(Ref<Function>::share(unwrap<Function>(instrument)));
+  });
+}
+
+int opd_vm_has_function(opd_vm *vm, const char *name) { return vm && name && vm_of(vm).has_function(name); }
 
 opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names) {
   return guard([&] {
@@ -117,12 +181,17 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     const Args views = args_of(args, num_args);
     Vm &machine = vm_of(vm);
     const uint32_t function = machine.function_index(name);
+    const bool stateful = num_args == 0 && machine.has_input(name);
+    if (!stateful) machine.require_plain(function);
     const CallSettings settings = settings_of(call_options, num_args);
     RecordingPlan plan{how.warmup, how.repeat, how.max_records, [&] { return machine.record_names(); }, {}, thread_count(), {}};
     plan.devices.push_back(machine.devices().front().device);
     const ListenScope listen(machine.libraries());
     plan.note = machine.recording_note();
-    Recording recording = record_calls(std::move(plan), [&](RecordBuffer *records, uint64_t run) { machine.call(function, views, settings, records, run); });
+    Recording recording = record_calls(std::move(plan), [&](RecordBuffer *records, uint64_t run) {
+      if (stateful) machine.invoke_stateful(name, settings, records, run);
+      else machine.call(function, views, settings, records, run);
+    });
     *out_report = wrap<opd_report>(std::move(recording.report));
     if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
   });

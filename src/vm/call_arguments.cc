@@ -90,6 +90,11 @@ void store(const View &value, std::span<opd_tensor *const> outputs, size_t &next
 
 }  // namespace
 
+CallArguments::CallArguments(const Vm &vm, Args args) {
+  static const FunctionInfo kClosure{FunctionKind::kPacked, "closure", 0, 0, -2, 0, {}};
+  for (size_t i = 0; i < args.size(); ++i) owned_.push_back(make_fit(vm, kClosure, i, args[i]));
+}
+
 CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names) : given_(args) {
   std::vector<View> placed;
   if (!names.empty()) given_ = placed = in_order(function, args, names);

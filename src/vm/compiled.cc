@@ -50,7 +50,7 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   const Program &program = *run.program;
   const Program::Func &function = program.functions[index];
   run.compiled = &function;
-  run.observing = run.records || run.token || run.deadline_ns;
+  run.observing = run.records || run.token || run.deadline_ns || run.instrument;
   Registers registers(run, function, args);
   // The VM, the registers, the constants and the functions of the program.
   const View lists[] = {opd_pointer(&run), opd_pointer(registers.data()),

@@ -1,10 +1,13 @@
 // The interpreter. Everything was verified and decoded before: the loop checks only what depends on values.
 // Cost: see tests/bench/vm_calls.cc and chain.cc; a compiled kernel's call adds a few loads and the copy of its arguments.
+#include "vm/instrument.h"
 #include "vm/run.h"
 #include "vm/vm.h"
 
 namespace opd {
 namespace {
+
+constexpr bool is_call(Op op) { return op != Op::kRet && op != Op::kGoto && op != Op::kIf; }
 
 struct Site {  // where in the program something happened
   const Run &run;
@@ -102,7 +105,7 @@ class Interpreter {
  public:
   explicit Interpreter(Run &run) : run_(run), program_(*run.program), code_(program_.code.data()), scope_(run) {}
 
-  template <bool kRecord>
+  template <bool kListen>
   View execute(uint32_t index, Args args);
 
  private:
@@ -161,7 +164,7 @@ class Interpreter {
     buffer.commit();
   }
 
-  template <bool kRecord, bool kKernel>
+  template <bool kListen, bool kKernel>
   void call(const Instr &instr) {
     check_stop(instr);
     const uint32_t *from = instr.arg_cells();
@@ -172,32 +175,69 @@ class Interpreter {
       scratch_[i] = v;
       if (kKernel) plain &= v.type < OPD_SMALL_STRING || v.type == OPD_TENSOR;
     }
-    if (kKernel && !plain) [[unlikely]] return call_converted<kRecord>(instr);
-    finish_call<kRecord, kKernel>(instr);
+    if (kKernel && !plain) [[unlikely]] return call_converted<kListen>(instr);
+    finish_call<kListen, kKernel>(instr);
   }
 
-  template <bool kRecord>
+  template <bool kListen>
   [[gnu::noinline]] void call_converted(const Instr &instr) {
     std::vector<std::string> storage;
     convert_kernel_args(site(instr), scratch_, instr.num_args, storage);
-    finish_call<kRecord, true>(instr);
+    finish_call<kListen, true>(instr);
   }
 
-  template <bool kRecord, bool kKernel>
+  template <bool kListen, bool kKernel>
   void finish_call(const Instr &instr) {
     const uint32_t count = instr.num_args;
     run_.current.store(&instr, std::memory_order_relaxed);
     View result = opd_none();
+    const bool recorded = kListen && run_.records;
     uint64_t begin = 0;
-    if constexpr (kRecord) begin = run_.records->now();
+    if (recorded) begin = run_.records->now();
     const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
     if (failed) [[unlikely]] rethrow(site(instr), take_raised());
-    if constexpr (kRecord) {
+    if (recorded) {
       const uint64_t end = run_.records->now();
       record(instr, begin, end, {scratch_, count});
     }
+    if (kListen && run_.instrument) show_result(instr, result);
     if (instr.cell != program_.void_cell()) assign(instr.cell, result);
     else if (is_object(result)) run_.pool.drop(object_of(result));
+  }
+
+  // The arguments of a call as the program has them; calls that became instructions of their own have lost them.
+  Args arguments_of(const Instr &instr) {
+    auto &views = run_.shown;
+    views.clear();
+    for (const int64_t word : program_.executable->instruction(static_cast<size_t>(&instr - code_)).args) {
+      const Operand operand{word};
+      switch (operand.kind()) {
+        case Operand::kImmediate: views.push_back(opd_int(operand.value())); break;
+        case Operand::kConstant: views.push_back(program_.constants[static_cast<size_t>(operand.value())]); break;
+        case Operand::kFunction: views.push_back(run_.vm->function_value(static_cast<uint32_t>(operand.value()))); break;
+        default:
+          if (operand.value() < kVoidRegister) views.push_back(cells_[operand.value()]);
+          else views.push_back(operand.value() == kVmRegister ? cells_[program_.vm_cell()] : opd_none());
+          if (views.back().type == kUnset) views.back() = opd_none();
+      }
+    }
+    return views;
+  }
+
+  View callee_of(const Instr &instr) const { return run_.vm->function_value(program_.callee_of[static_cast<size_t>(&instr - code_)]); }
+
+  // False if the instrument wants the call to be skipped.
+  [[gnu::noinline]] bool show_call(const Instr &instr) {
+    return instrument_before(run_, callee_of(instr), site(instr).callee(), arguments_of(instr));
+  }
+  // Owns the result should the instrument throw.
+  [[gnu::noinline]] void show_result(const Instr &instr, View result) {
+    Value kept = Value::take(result);
+    instrument_after(run_, callee_of(instr), site(instr).callee(), result, arguments_of(instr));
+    kept.detach();
+  }
+  void show_kept_result(const Instr &instr) {
+    instrument_after(run_, callee_of(instr), site(instr).callee(), cells_[instr.cell], arguments_of(instr));
   }
 
   void make_tensor(const Instr &instr) {
@@ -219,24 +259,30 @@ class Interpreter {
   View *scratch_ = nullptr;
 };
 
-template <bool kRecord>
+template <bool kListen>
 View Interpreter::execute(uint32_t index, Args args) {
   enter(program_.functions[index], args.data());
   for (const Instr *pc = code_ + frame_->function->start;;) {
     const Instr &instr = *pc;
     if (instr.checked) [[unlikely]] check_reads(instr);
+    if constexpr (kListen)
+      if (run_.instrument && is_call(instr.op) && !show_call(instr)) {
+        if (instr.cell != program_.void_cell()) assign(instr.cell, opd_none());
+        ++pc;
+        continue;
+      }
     switch (instr.op) {
-      case Op::kKernel: call<kRecord, true>(instr); ++pc; break;
-      case Op::kPacked: call<kRecord, false>(instr); ++pc; break;
-      case Op::kTensor: make_tensor(instr); ++pc; break;
-      case Op::kStorage: assign(instr.cell, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class)))); ++pc; break;
-      case Op::kNull: assign(instr.cell, opd_none()); ++pc; break;
-      case Op::kForget: cells_[instr.cell] = opd_none(); ++pc; break;
-      case Op::kIf: pc += condition(site(instr), cells_[instr.cell]) ? 1 : instr.offset; break;
+      case Op::kKernel: call<kListen, true>(instr); ++pc; continue;
+      case Op::kPacked: call<kListen, false>(instr); ++pc; continue;
+      case Op::kTensor: make_tensor(instr); break;
+      case Op::kStorage: assign(instr.cell, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class)))); break;
+      case Op::kNull: assign(instr.cell, opd_none()); break;
+      case Op::kForget: cells_[instr.cell] = opd_none(); break;
+      case Op::kIf: pc += condition(site(instr), cells_[instr.cell]) ? 1 : instr.offset; continue;
       case Op::kGoto:
         if (instr.offset <= 0) check_stop(instr);
         pc += instr.offset;
-        break;
+        continue;
       case Op::kProgram: {
         check_stop(instr);
         const uint32_t *from = instr.arg_cells();
@@ -244,9 +290,9 @@ View Interpreter::execute(uint32_t index, Args args) {
         const Program::Func &callee = program_.functions[instr.callee];
         enter(callee, scratch_);
         frame_->return_to = &instr;
-        if constexpr (kRecord) frame_->begin = run_.records->now();
+        if (kListen && run_.records) frame_->begin = run_.records->now();
         pc = code_ + callee.start;
-        break;
+        continue;
       }
       case Op::kRet: {
         Value result(cells_[instr.cell]);
@@ -257,19 +303,24 @@ View Interpreter::execute(uint32_t index, Args args) {
         frame_ = run_.frames[run_.depth - 1].get();
         cells_ = frame_->cells.data();
         scratch_ = frame_->scratch.data();
-        if constexpr (kRecord) record(*back, begin, run_.records->now(), {scratch_, back->num_args});
+        if (kListen && run_.records) record(*back, begin, run_.records->now(), {scratch_, back->num_args});
+        if (kListen && run_.instrument) instrument_after(run_, callee_of(*back), site(*back).callee(), result.view(), arguments_of(*back));
         if (back->cell != program_.void_cell()) assign(back->cell, result.detach());
         pc = back + 1;
-        break;
+        continue;
       }
     }
+    // A builtin that became an instruction.
+    if (kListen && run_.instrument) show_kept_result(instr);
+    ++pc;
   }
 }
 
 }  // namespace
 
 View interpret(Run &run, uint32_t function, Args args) {
-  return run.records ? Interpreter(run).execute<true>(function, args) : Interpreter(run).execute<false>(function, args);
+  const bool listen = run.records || run.instrument;
+  return listen ? Interpreter(run).execute<true>(function, args) : Interpreter(run).execute<false>(function, args);
 }
 
 }  // namespace opd

@@ -4,6 +4,7 @@
 
 #include "module/library_module.h"
 #include "vm/compiled.h"
+#include "vm/instrument.h"
 #include "vm/vm.h"
 
 namespace opd {
@@ -33,24 +34,31 @@ void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
   run.records->commit();
 }
 
+// `callee` is what an instrument gets for the function.
 template <class Call>
-int observe(Run &run, uint32_t name, Args args, Call call) {
+int observe(Run &run, uint32_t name, const View &callee, Args args, View *result, Call call) {
   if (const StopReason reason = run.stop.load(std::memory_order_relaxed); reason != StopReason::kNone) [[unlikely]]
     stop_compiled(run, reason);
-  run.observing = false;  // what the callee calls is its own affair
+  struct Observed {
+    Run &run;
+    explicit Observed(Run &r) : run(r) { run.observing = false; }  // what the callee calls is its own affair
+    ~Observed() { run.observing = true; }
+  } observed(run);
+  if (!run.records) run.operator_name.store(run.vm->operators().at(name).c_str(), std::memory_order_relaxed);
+  if (run.instrument && !instrument_before(run, callee, run.vm->operators().at(name), args)) {
+    if (result) *result = opd_none();
+    return 0;
+  }
   int failed;
-  if (!run.records) {
-    run.operator_name.store(run.vm->operators().at(name), std::memory_order_relaxed);
-    failed = call();
-  } else if (!has_tensor(args)) {  // as in bytecode, such calls are not recorded
-    failed = call();
-  } else {
+  if (run.records && has_tensor(args)) {  // as in bytecode, other calls are not recorded
     const uint64_t begin = run.records->now();
     failed = call();
     const uint64_t end = run.records->now();
     if (!failed) record(run, name, begin, end, args);
+  } else {
+    failed = call();
   }
-  run.observing = true;
+  if (!failed && run.instrument) instrument_after(run, callee, run.vm->operators().at(name), result ? *result : opd_none(), args);
   return failed;
 }
 
@@ -69,7 +77,8 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
   if (!run || !run->observing) return call.code(self, args, num_args, result);
   return raising([&] {
     const uint32_t name = name_of(*run, &call, [&] { return call.name; });
-    return observe(*run, name, {args, static_cast<size_t>(num_args)}, [&] { return call.code(self, args, num_args, result); });
+    // Code that calls a kernel straight away leaves the place of the result undefined.
+    return observe(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr, [&] { return call.code(self, args, num_args, result); });
   });
 }
 
@@ -82,9 +91,9 @@ uint32_t OperatorNames::index_of(const void *callee, const std::function<std::st
   return place->second;
 }
 
-const char *OperatorNames::at(uint32_t index) {
+const std::string &OperatorNames::at(uint32_t index) {
   std::scoped_lock lock(guard_);
-  return names_[index].c_str();
+  return names_[index];
 }
 
 std::vector<std::string> OperatorNames::all() {
@@ -95,7 +104,7 @@ std::vector<std::string> OperatorNames::all() {
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
   return raising([&] {
     const uint32_t name = name_of(run, &function, [&] { return run.vm->looked_up_name(function); });
-    return observe(run, name, {args, static_cast<size_t>(num_args)}, [&] { return function.safe_call(&function, args, num_args, result); });
+    return observe(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result, [&] { return function.safe_call(&function, args, num_args, result); });
   });
 }
 

@@ -16,7 +16,7 @@ class OperatorNames {
  public:
   // Of `callee`, whose address is its own as long as this lives; `name` gives it when it is seen first.
   uint32_t index_of(const void *callee, const std::function<std::string()> &name);
-  const char *at(uint32_t index);
+  const std::string &at(uint32_t index);
   std::vector<std::string> all();
 
  private:

@@ -39,6 +39,9 @@ struct Run : RunSignals {
   } known_callees[64];             // by address
   RecordBuffer *records = nullptr;
   uint64_t record_run = 0;         // what Record::run gets
+  Function *instrument = nullptr;  // is shown every call; kept by the call
+  bool showing = false;            // the instrument runs: what it calls itself is not shown to it
+  std::vector<View> shown;         // what it gets
   Run *next_idle = nullptr;
 
   Frame &push();

@@ -4,65 +4,12 @@
 #include <set>
 
 #include "module/library_module.h"
+#include "vm/call_scope.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"
+#include "vm/vm_function.h"
 
 namespace opd {
-
-namespace {
-
-constexpr int32_t kMaxNativeDepth = 200;  // runs inside builtins inside runs: each takes some C stack
-
-// Makes a run the thread's own while it lives.
-class ActiveRun {
- public:
-  explicit ActiveRun(Run &run) : outer_(thread_state().run_pool) {
-    const Run *before = Run::of_thread();
-    run.native_depth = before ? before->native_depth + 1 : 0;
-    thread_state().run_pool = &run.pool;
-  }
-  ~ActiveRun() { thread_state().run_pool = outer_; }
-
- private:
-  void *outer_;
-};
-
-// A call from within another run ends with it, and is recorded with it if it is of the same program.
-void inherit(Run &run, const Run *outer, const CallSettings &settings) {
-  run.token = settings.cancel;
-  run.deadline_ns = 0;
-  run.records = nullptr;
-  if (settings.timeout_ns > 0 && __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
-    run.deadline_ns = 0;  // later than the clock can tell
-  if (!outer) return;
-  if (!run.token) run.token = outer->token;
-  if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns)) run.deadline_ns = outer->deadline_ns;
-  if (outer->vm == run.vm) run.records = outer->records, run.record_run = outer->record_run;
-}
-
-}  // namespace
-
-// A function of the program as a packed function. The outer kind counts the VM; the inner one, which the program
-// passes around, does not, since the VM itself holds it.
-struct VmFunction final : Function {
-  Vm *vm;
-  Ref<Vm> keep;
-  uint32_t index;
-
-  VmFunction(Vm *v, Ref<Vm> k, uint32_t i) : Function(&invoke), vm(v), keep(std::move(k)), index(i) {}
-
-  static int invoke(void *self, const View *args, int32_t num_args, View *result) {
-    auto *function = static_cast<VmFunction *>(static_cast<Function *>(static_cast<Object *>(self)));
-    try {
-      static const CallSettings kDefaults;
-      *result = function->vm->call(function->index, {args, static_cast<size_t>(num_args)}, kDefaults).detach();
-      return 0;
-    } catch (...) {
-      set_raised(current_error());
-      return -1;
-    }
-  }
-};
 
 int32_t Vm::type() {
   static const int32_t index = register_type("opdyno.Vm");
@@ -121,20 +68,14 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
       if (auto function = import->find_with_imports(name)) return function;
     return find_function(name);
   };
-  const auto inner = [&](uint32_t index) -> Ref<Function> { return make_object<VmFunction>(vm.get(), nullptr, index); };
+  const auto inner = [&](uint32_t index) -> Ref<Function> { return make_inner_function(*vm, index, executable->functions[index].name); };
   vm->program_ = Program::decode(executable, find, inner);
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(), [](const auto &body) { return static_cast<bool>(body); });
-  vm->inner_functions_.resize(executable->functions.size());
-  const auto make_value = [&](uint32_t index) {
-    vm->inner_functions_[index] = program.callees[index] ? program.callees[index] : inner(index);
-  };
-  for (const uint32_t index : program.function_values) make_value(index);
-  if (compiled)  // its code finds any function by index
-    for (uint32_t i = 0; i < executable->functions.size(); ++i) {
-      make_value(i);
-      vm->function_values_.push_back(vm->function_value(i));
-    }
+  for (uint32_t i = 0; i < executable->functions.size(); ++i) {
+    vm->inner_functions_.push_back(program.callees[i] ? program.callees[i] : inner(i));
+    if (compiled) vm->function_values_.push_back(vm->function_value(i));  // its code finds any function by index
+  }
   std::set<const Module *> seen;
   if (compiled) each_library(*module, seen, [&](LibraryModule &library) { vm->libraries_.push_back(&library.call_hooks()); });
   return vm;
@@ -142,13 +83,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
 
 Vm::~Vm() { trim(); }
 
-uint32_t Vm::function_index(std::string_view name) const {
-  return static_cast<uint32_t>(&program_->executable->get(name) - program_->executable->functions.data());
-}
-
 View Vm::function_value(uint32_t index) { return view_of(inner_functions_[index].get()); }
-
-Ref<Function> Vm::function(uint32_t index) { return make_object<VmFunction>(this, Ref<Vm>::share(this), index); }
 
 Run *Vm::acquire() {
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) return run;
@@ -178,30 +113,14 @@ void Vm::trim() {
   while (list) delete std::exchange(list, list->next_idle);
 }
 
-Value Vm::run(Run &run, uint32_t function, Args args) {
-  if (run.native_depth > kMaxNativeDepth)
-    fail_as("RecursionError", OPD_OUT_OF_RANGE, "functions of programs call each other through foreign functions more than ", kMaxNativeDepth, " deep");
-  return Value::take(program_->bodies[function] ? run_compiled(run, function, args) : interpret(run, function, args));
-}
-
 Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
   const FunctionInfo &info = *program_->functions[index].info;
   const CallArguments checked(*this, info, args, settings.names);
-  struct Borrowed {
-    Vm *vm;
-    Run *run;
-    ~Borrowed() { vm->give_back(run); }
-  } borrowed{this, acquire()};
-  Run &own = *borrowed.run;
-  inherit(own, Run::of_thread(), settings);
-  if (records) own.records = records, own.record_run = record_run;
-  if (is_compiled() && (own.token || own.deadline_ns)) std::call_once(watches_, [&] { watch_.emplace(libraries_); });
   Value result;
   {
-    CancelGuard cancel(&own);
-    DeadlineGuard deadline(&own);
-    ActiveRun active(own);
-    result = run(own, index, checked.views());
+    CallScope scope(*this, settings, records, record_run);
+    Run &run = scope.run();
+    result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views()) : interpret(run, index, checked.views()));
   }
   if (!settings.outputs.empty()) store_outputs(result, settings.outputs, info.name);
   return result;

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "module/module.h"
 #include "vm/observe.h"
+#include "vm/vm_state.h"
 
 namespace opd {
 
@@ -42,9 +43,29 @@ class Vm final : public Object {
   const Ref<MemoryBudget> &budget() const { return budget_; }
   int32_t max_depth() const { return settings_.max_depth; }
 
+  const Executable &executable() const;
+  const std::string &program_name(uint32_t function) const;
   uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
+  bool has_function(std::string_view name) const;        // of the program, or saved
+
+  // By index of the program: what all calls come to.
   Value call(uint32_t function, Args args, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
-  Ref<Function> function(uint32_t index);  // bound: keeps the VM
+  void require_plain(uint32_t function) const;  // throws if its inputs were set
+
+  // By name, as users call. vm_stateful.cc.
+  Value call_named(std::string_view name, Args args, const CallSettings &settings);
+  Ref<Function> function(std::string_view name);  // bound: keeps the VM
+  Value invoke_closure(Function &closure, Args args, const CallSettings &settings);
+  void save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings, bool include_return);
+  Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings);
+  void set_input(std::string_view name, Args args, const CallSettings &settings);
+  void set_input_with_param_module(std::string_view name, Args args, Module &params);
+  bool has_input(std::string_view name) const;
+  std::vector<Value> inputs(std::string_view name) const;  // throws unless set
+  void invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
+  Value output(std::string_view name, std::span<const int64_t> path) const;  // an item of nested tuples; throws before it ran
+  void set_instrument(Ref<Function> instrument) { state_.set_instrument(std::move(instrument)); }
+
   bool is_compiled() const { return !function_values_.empty(); }
   // What compiled functions call. Records name them behind the program's functions.
   OperatorNames &operators() { return operators_; }
@@ -56,13 +77,15 @@ class Vm final : public Object {
 
   View function_value(uint32_t index);     // as an operand inside the program; borrowed from the VM
   const std::vector<View> &function_values() const { return function_values_; }  // of all functions; empty unless some are compiled
+  const VmState &state() const { return state_; }
+  // From now on kernel calls of compiled functions are seen: they may have to be stopped, or shown to an instrument.
+  void watch_kernels() { std::call_once(watches_, [this] { watch_.emplace(libraries_); }); }
   void trim();                             // frees what idle runs keep
 
  private:
-  friend struct VmFunction;
+  friend class CallScope;
   explicit Vm(VmSettings settings) : settings_(std::move(settings)) {}
 
-  Value run(Run &run, uint32_t function, Args args);
   Run *acquire();
   void give_back(Run *run);
 
@@ -70,12 +93,13 @@ class Vm final : public Object {
   Ref<Module> module_;
   std::unique_ptr<Program> program_;
   Ref<MemoryBudget> budget_;
-  std::vector<Ref<Function>> inner_functions_;  // do not count the VM; only the program sees them
+  VmState state_;
+  std::vector<Ref<Function>> inner_functions_;  // of all functions, as the program sees them; do not count the VM
   std::vector<View> function_values_;           // borrowed from inner_functions_
   std::vector<CallHooks *> libraries_;          // whose kernels compiled functions call; kept by module_
   OperatorNames operators_;
   std::once_flag watches_;
-  std::optional<ListenScope> watch_;            // from the first call on that may be stopped
+  std::optional<ListenScope> watch_;            // from watch_kernels() on
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   std::mutex guard_;
   Run *idle_ = nullptr;
@@ -90,6 +114,7 @@ class Vm final : public Object {
 class CallArguments {
  public:
   CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names);
+  CallArguments(const Vm &vm, Args args);  // of a function that is not the program's: any number
   Args views() const { return owned_.empty() ? given_ : Args(&owned_.front().view(), owned_.size()); }
 
  private:

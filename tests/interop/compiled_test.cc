@@ -97,6 +97,22 @@ TEST(Compiled, ThreadsCallWhileOthersProfile) {
   for (auto &thread : threads) thread.join();
 }
 
+TEST(Compiled, AnInstrumentSeesKernelsAndBuiltins) {
+  const Vm vm(Module::load(path("0.27")));
+  const auto expected = answer(vm);
+  std::map<std::string, int> seen;
+  const Function instrument = make_function([&](const opd_value *args, int32_t, opd_value *) { ++seen[args[1].u.cstring]; });
+  check(opd_vm_set_instrument(vm.get(), instrument.get()));
+  EXPECT_EQ(answer(vm), expected);
+  check(opd_vm_set_instrument(vm.get(), nullptr));
+  EXPECT_EQ(seen["fused_matmul_add_relu"], 2) << "before and after";
+  EXPECT_EQ(seen["fused_matmul1_add1"], 2);
+  EXPECT_GT(seen["vm.builtin.alloc_tensor"], 0);
+  seen.clear();
+  EXPECT_EQ(answer(vm), expected);
+  EXPECT_TRUE(seen.empty());
+}
+
 TEST(Compiled, AProgramWithoutItsLibraryIsRefusedByName) {
   Executable executable;
   check(opd_executable_from_module(Module::load(path("0.27")).get(), executable.out()));

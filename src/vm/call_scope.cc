@@ -1,0 +1,49 @@
+#include "vm/call_scope.h"
+
+namespace opd {
+namespace {
+
+constexpr int32_t kMaxNativeDepth = 200;  // runs inside builtins inside runs: each takes some C stack
+
+// A call from within another run ends with it, and is listened to with it if it is of the same VM.
+void inherit(Run &run, const Run *outer, const CallSettings &settings) {
+  run.native_depth = outer ? outer->native_depth + 1 : 0;
+  run.token = settings.cancel;
+  run.deadline_ns = 0;
+  run.records = nullptr;
+  run.instrument = nullptr;
+  if (settings.timeout_ns > 0 && __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
+    run.deadline_ns = 0;  // later than the clock can tell
+  if (!outer) return;
+  if (!run.token) run.token = outer->token;
+  if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns)) run.deadline_ns = outer->deadline_ns;
+  if (outer->vm != run.vm) return;
+  run.records = outer->records;
+  run.record_run = outer->record_run;
+  if (!outer->showing) run.instrument = outer->instrument;
+}
+
+}  // namespace
+
+Run *CallScope::prepare(const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
+  Run &run = *borrowed_.run;
+  const Run *outer = Run::of_thread();
+  inherit(run, outer, settings);
+  if (instrument_ && !(outer && outer->showing)) run.instrument = instrument_.get();
+  if (records) run.records = records, run.record_run = record_run;
+  if (borrowed_.vm.is_compiled() && (run.token || run.deadline_ns || run.instrument)) borrowed_.vm.watch_kernels();
+  if (run.native_depth > kMaxNativeDepth)
+    fail_as("RecursionError", OPD_OUT_OF_RANGE, "functions of programs call each other through foreign functions more than ", kMaxNativeDepth, " deep");
+  return &run;
+}
+
+CallScope::CallScope(Vm &vm, const CallSettings &settings, RecordBuffer *records, uint64_t record_run)
+    : borrowed_{vm, vm.acquire()},
+      outer_(thread_state().run_pool),
+      instrument_(vm.state().instrument()),
+      cancel_(prepare(settings, records, record_run)),
+      deadline_(borrowed_.run) {
+  thread_state().run_pool = &borrowed_.run->pool;
+}
+
+}  // namespace opd

@@ -1,0 +1,30 @@
+// A run while a call uses it: taken from the VM's idle ones, stoppable, listened to, and the calling thread's own.
+#pragma once
+#include "vm/vm.h"
+
+namespace opd {
+
+class CallScope {
+ public:
+  CallScope(Vm &vm, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
+  ~CallScope() { thread_state().run_pool = outer_; }
+  CallScope(const CallScope &) = delete;
+  CallScope &operator=(const CallScope &) = delete;
+  Run &run() { return *borrowed_.run; }
+
+ private:
+  struct Borrowed {
+    Vm &vm;
+    Run *run;
+    ~Borrowed() { vm.give_back(run); }
+  };
+  Run *prepare(const CallSettings &settings, RecordBuffer *records, uint64_t record_run);
+
+  Borrowed borrowed_;
+  void *const outer_;
+  const Ref<Function> instrument_;
+  CancelGuard cancel_;
+  DeadlineGuard deadline_;
+};
+
+}  // namespace opd

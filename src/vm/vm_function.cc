@@ -1,0 +1,67 @@
+#include "vm/vm_function.h"
+
+namespace opd {
+namespace {
+
+const CallSettings kDefaults;
+
+struct BoundFunction final : Function {
+  Ref<Vm> vm;
+  uint32_t index;
+  BoundFunction(Ref<Vm> v, uint32_t i) : Function(&invoke), vm(std::move(v)), index(i) {}
+
+  static int invoke(void *self, const View *args, int32_t num_args, View *result) {
+    auto *function = static_cast<BoundFunction *>(static_cast<Object *>(self));
+    try {
+      function->vm->require_plain(function->index);
+      *result = function->vm->call(function->index, {args, static_cast<size_t>(num_args)}, kDefaults).detach();
+      return 0;
+    } catch (...) {
+      set_raised(current_error());
+      return -1;
+    }
+  }
+};
+
+struct InnerFunction final : Function {
+  WeakRef<Vm> vm;
+  const Vm *const address;  // only to be compared
+  uint32_t index;
+  std::string name;
+  InnerFunction(Vm &v, uint32_t i, std::string n)
+      : Function(&invoke), vm(&v), address(&v), index(i), name(std::move(n)) {}
+
+  static int invoke(void *self, const View *args, int32_t num_args, View *result) {
+    auto *function = static_cast<InnerFunction *>(static_cast<Object *>(self));
+    try {
+      const Args views(args, static_cast<size_t>(num_args));
+      Run *run = Run::of_thread();
+      if (run && run->vm == function->address) {  // the common case, and the VM lives
+        *result = run->vm->call(function->index, views, kDefaults).detach();
+        return 0;
+      }
+      const Ref<Vm> vm = function->vm.lock();
+      if (!vm) fail(OPD_FAILED_PRECONDITION, "the VM whose function ", function->name, " this closure calls was released");
+      *result = vm->call(function->index, views, kDefaults).detach();
+      return 0;
+    } catch (...) {
+      set_raised(current_error());
+      return -1;
+    }
+  }
+};
+
+}  // namespace
+
+Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index) { return make_object<BoundFunction>(std::move(vm), index); }
+Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name) {
+  return make_object<InnerFunction>(vm, index, std::move(name));
+}
+
+Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved) {
+  return make_function([vm = std::move(vm), saved = std::move(saved)](Args args) {
+    return vm->call_saved(*saved, args, kDefaults);
+  });
+}
+
+}  // namespace opd

@@ -1,0 +1,68 @@
+#include "vm/vm_state.h"
+
+namespace opd {
+
+void VmState::save(std::string name, Ref<SavedFunction> function) {
+  std::scoped_lock lock(guard_);
+  std::swap(saved_[std::move(name)], function);  // what was saved before ends outside the lock
+}
+
+Ref<SavedFunction> VmState::saved(std::string_view name) const {
+  std::scoped_lock lock(guard_);
+  const auto found = saved_.find(name);
+  return found == saved_.end() ? nullptr : found->second;
+}
+
+std::vector<std::string> VmState::saved_names() const {
+  std::scoped_lock lock(guard_);
+  std::vector<std::string> names;
+  for (const auto &[name, function] : saved_) names.push_back(name);
+  return names;
+}
+
+void VmState::set_input(uint32_t function, std::vector<Value> args) {
+  Stateful fresh{std::move(args), {}, false};
+  std::scoped_lock lock(guard_);
+  std::swap(stateful_[function], fresh);
+  any_stateful_.store(true, std::memory_order_release);
+}
+
+bool VmState::has_input(uint32_t function) const {
+  if (!any_stateful_.load(std::memory_order_acquire)) [[likely]] return false;
+  std::scoped_lock lock(guard_);
+  return stateful_.contains(function);
+}
+
+std::vector<Value> VmState::input(uint32_t function) const {
+  std::scoped_lock lock(guard_);
+  return stateful_.at(function).args;
+}
+
+void VmState::set_output(uint32_t function, Value output) {
+  std::scoped_lock lock(guard_);
+  Stateful &state = stateful_.at(function);
+  std::swap(state.output, output);
+  state.ran = true;
+}
+
+bool VmState::output(uint32_t function, Value &out) const {
+  std::scoped_lock lock(guard_);
+  const auto found = stateful_.find(function);
+  if (found == stateful_.end() || !found->second.ran) return false;
+  out = found->second.output;
+  return true;
+}
+
+void VmState::set_instrument(Ref<Function> instrument) {
+  std::scoped_lock lock(guard_);
+  any_instrument_.store(static_cast<bool>(instrument), std::memory_order_release);
+  std::swap(instrument_, instrument);
+}
+
+Ref<Function> VmState::instrument() const {
+  if (!any_instrument_.load(std::memory_order_acquire)) [[likely]] return nullptr;
+  std::scoped_lock lock(guard_);
+  return instrument_;
+}
+
+}  // namespace opd

@@ -1,0 +1,50 @@
+// What users leave with a VM between calls: saved functions, inputs and outputs of stateful functions, the instrument.
+// Readers get snapshots. Cost for a VM without any: one relaxed load a call.
+#pragma once
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "value/function.h"
+
+namespace opd {
+
+struct SavedFunction : Object {  // a function of the program with its arguments
+  static int32_t type() { return OPD_OBJECT; }
+  uint32_t function = 0;
+  std::vector<Value> args;
+  bool include_return = true;
+};
+
+// Thread-safe; that set_input(), set_output() and output() of one function follow each other is the user's affair.
+class VmState {
+ public:
+  void save(std::string name, Ref<SavedFunction> function);  // replaces
+  Ref<SavedFunction> saved(std::string_view name) const;     // null if there is none
+  std::vector<std::string> saved_names() const;
+
+  void set_input(uint32_t function, std::vector<Value> args);  // forgets the output
+  bool has_input(uint32_t function) const;
+  std::vector<Value> input(uint32_t function) const;  // only if it has one
+  void set_output(uint32_t function, Value output);
+  bool output(uint32_t function, Value &out) const;  // false: it did not run since set_input()
+
+  void set_instrument(Ref<Function> instrument);
+  Ref<Function> instrument() const;
+
+ private:
+  struct Stateful {
+    std::vector<Value> args;
+    Value output;
+    bool ran = false;
+  };
+  mutable std::mutex guard_;
+  std::map<std::string, Ref<SavedFunction>, std::less<>> saved_;
+  std::map<uint32_t, Stateful> stateful_;
+  Ref<Function> instrument_;
+  std::atomic<bool> any_stateful_{false}, any_instrument_{false};
+};
+
+}  // namespace opd

@@ -1,0 +1,109 @@
+// Calls by name as users make them: plain, saved with their arguments, and in the three steps set_input,
+// invoke_stateful, get_outputs.
+#include "vm/call_scope.h"
+#include "vm/vm_function.h"
+
+namespace opd {
+namespace {
+
+std::vector<Value> owned(Args views) { return {views.begin(), views.end()}; }
+
+}  // namespace
+
+void Vm::require_plain(uint32_t function) const {
+  if (!state_.has_input(function)) [[likely]] return;
+  const std::string &name = program_name(function);
+  fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name, " were set: run it by invoke_stateful, not by a plain call");
+}
+
+const Executable &Vm::executable() const { return *program_->executable; }
+const std::string &Vm::program_name(uint32_t function) const { return executable().functions[function].name; }
+
+uint32_t Vm::function_index(std::string_view name) const {
+  return static_cast<uint32_t>(&executable().get(name) - executable().functions.data());
+}
+
+bool Vm::has_function(std::string_view name) const { return executable().find(name) || state_.saved(name); }
+
+Value Vm::call_named(std::string_view name, Args args, const CallSettings &settings) {
+  if (!executable().find(name))
+    if (const auto saved = state_.saved(name)) return call_saved(*saved, args, settings);
+  const uint32_t index = function_index(name);
+  require_plain(index);
+  return call(index, args, settings);
+}
+
+Ref<Function> Vm::function(std::string_view name) {
+  if (!executable().find(name))
+    if (auto saved = state_.saved(name)) return make_saved_call(Ref<Vm>::share(this), std::move(saved));
+  return make_bound_function(Ref<Vm>::share(this), function_index(name));
+}
+
+void Vm::save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings, bool include_return) {
+  if (executable().find(saved_name))
+    fail(OPD_ALREADY_EXISTS, "a saved function cannot be named ", saved_name, ": the program has a function of that name");
+  auto saved = make_object<SavedFunction>();
+  saved->function = function_index(name);
+  saved->args = owned(CallArguments(*this, executable().functions[saved->function], args, settings.names).views());
+  saved->include_return = include_return;
+  state_.save(std::string(saved_name), std::move(saved));
+}
+
+Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &settings) {
+  if (!args.empty())
+    fail_as("TypeError", OPD_INVALID_ARGUMENT, "a saved function takes no arguments, but was given ", args.size(), "; ",
+            program_name(saved.function), " was saved with its own");
+  CallSettings own = settings;
+  own.names.clear();
+  Value result = call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()}, own);
+  return saved.include_return ? std::move(result) : Value();
+}
+
+void Vm::set_input(std::string_view name, Args args, const CallSettings &settings) {
+  const uint32_t index = function_index(name);
+  state_.set_input(index, owned(CallArguments(*this, executable().functions[index], args, settings.names).views()));
+}
+
+void Vm::set_input_with_param_module(std::string_view name, Args args, Module &params) {
+  std::vector<View> all(args.begin(), args.end());
+  const Value given = opd::call(*params.get("get_params", true), {});
+  all.push_back(given.view());
+  set_input(name, all, {});
+}
+
+bool Vm::has_input(std::string_view name) const { return state_.has_input(function_index(name)); }
+
+std::vector<Value> Vm::inputs(std::string_view name) const {
+  const uint32_t index = function_index(name);
+  if (!state_.has_input(index))
+    fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name, " were not set: call set_input first, also for a function without parameters");
+  return state_.input(index);
+}
+
+void Vm::invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
+  const std::vector<Value> args = inputs(name);
+  const uint32_t index = function_index(name);
+  state_.set_output(index, call(index, {args.empty() ? nullptr : &args.front().view(), args.size()}, settings, records, record_run));
+}
+
+Value Vm::output(std::string_view name, std::span<const int64_t> path) const {
+  Value result;
+  if (!state_.output(function_index(name), result))
+    fail_as("ValueError", OPD_FAILED_PRECONDITION, name, " has no outputs: call set_input, then invoke_stateful, first");
+  for (size_t i = 0; i < path.size(); ++i) {
+    const auto *tuple = try_as<Array>(result.view());
+    if (!tuple) fail_as("ValueError", OPD_INVALID_ARGUMENT, "output of ", name, ": index ", i, " is for a tuple, but there is ", type_key(result.view().type));
+    if (path[i] < 0 || static_cast<uint64_t>(path[i]) >= tuple->size)
+      fail_as("IndexError", OPD_OUT_OF_RANGE, "output of ", name, ": item ", path[i], " of a tuple of ", tuple->size);
+    result = Value(tuple->items()[path[i]]);
+  }
+  return result;
+}
+
+Value Vm::invoke_closure(Function &closure, Args args, const CallSettings &settings) {
+  const CallArguments checked(*this, args);
+  CallScope scope(*this, settings);  // what the closure calls inherits it
+  return opd::call(closure, checked.views());
+}
+
+}  // namespace opd
