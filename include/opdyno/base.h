@@ -1,9 +1,11 @@
 /** @file base.h  What every other header needs: export macros, errors, buffers, the log, versions.
  *
- * Ownership, for all of opdyno. A function whose verb is create, open, load, connect, retain, copy or to_…, and every
- * parameter named out_…, gives a new reference that the caller ends with the matching release function. Everything
- * else is borrowed and lives as long as the handle it was asked from. All handles are counted atomically and keep
- * their parents alive, so they may be released in any order, on any thread. NULL may be released.
+ * Ownership, for all of opdyno. A function whose verb is create, open, load, connect, retain, copy, take or to_…, and
+ * every parameter named out_…, gives a new reference that the caller ends with the matching release function; an
+ * opd_value by opd_value_release(). Everything else is borrowed and lives as long as the handle it was asked from.
+ * So are pointers to plain data, also where an out_… parameter gives them: opd_string_get() points into its argument.
+ * All handles are counted atomically and keep their parents alive, so they may be released in any order, on any
+ * thread. NULL may be released.
  *
  * Errors, for all of opdyno. A function that can fail returns NULL for success or a new opd_error that the caller
  * releases; on failure no output was written, but for the result of a call, which is OPD_NONE then. Nothing aborts,

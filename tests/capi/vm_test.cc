@@ -386,15 +386,15 @@ TEST(VmProfile, HasARowPerOperatorCallWithATensor) {
   ASSERT_EQ(opd_report_call_count(report.get()), 3u);
   EXPECT_EQ(opd_trace_call_count(trace.get()), 3u);
   for (size_t i = 0; i < 3; ++i) {
-    opd_value name, shapes, duration;
-    check(opd_report_get_call(report.get(), i, "Name", &name));
-    check(opd_report_get_call(report.get(), i, "Argument Shapes", &shapes));
-    check(opd_report_get_call(report.get(), i, "Duration (us)", &duration));
-    EXPECT_EQ(Value::retain(name).to_string(), "\"test.add_one\"");
-    EXPECT_EQ(Value::retain(shapes).to_string(), "\"float32[4], float32[4]\"");
-    EXPECT_GE(duration.u.float64, 0.0);
+    Value name, shapes, duration;
+    check(opd_report_get_call(report.get(), i, "Name", name.out()));
+    check(opd_report_get_call(report.get(), i, "Argument Shapes", shapes.out()));
+    check(opd_report_get_call(report.get(), i, "Duration (us)", duration.out()));
+    EXPECT_EQ(name.to_string(), "\"test.add_one\"");
+    EXPECT_EQ(shapes.to_string(), "\"float32[4], float32[4]\"");
+    EXPECT_GE(duration.view().u.float64, 0.0);
   }
-  opd_value executor;
-  check(opd_report_get_configuration(report.get(), "Executor", &executor));
-  EXPECT_EQ(Value::retain(executor).to_string(), "\"VM\"");
+  Value executor;
+  check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
+  EXPECT_EQ(executor.to_string(), "\"VM\"");
 }
