@@ -62,7 +62,8 @@ typedef struct opd_memory_stats {
 OPD_API OPD_NODISCARD opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats);
 /** Makes peak_bytes the present live_bytes. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
-/** Gives pooled blocks back to the system. Threads: safe. Since: 0.1 */
+/** Gives pooled blocks back to the system; of the CPU also copies of unloaded libraries that are kept for their next load
+ *  (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB). Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
 
 /** Where CPU memory comes from, for embedders with an arena of their own. Entries must be thread-safe. */

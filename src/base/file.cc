@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -17,34 +19,51 @@ struct Descriptor {
   ~Descriptor() { if (fd >= 0) ::close(fd); }
 };
 
-Descriptor open_regular(const std::string &path, struct stat &info) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0 || fstat(file.fd, &info)) fail_errno("cannot open", path, errno);
-  if (!S_ISREG(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": not a regular file");
-  return Descriptor{std::exchange(file.fd, -1)};
-}
-
 }  // namespace
 
-void fail_errno(const std::string &action, const std::string &path, int error_number) {
+std::string error_text(int error_number) {
   char buffer[128];
-  const char *reason = strerror_r(error_number, buffer, sizeof buffer);
-  fail(error_number == ENOENT ? OPD_NOT_FOUND : OPD_IO, action, " ", path, ": ", reason);
+  return ::strerror_r(error_number, buffer, sizeof buffer);  // glibc's own form, which may not use the buffer
 }
 
-std::string read_file(const std::string &path) {
-  struct stat info{};
-  Descriptor file = open_regular(path, info);
-  std::string content(static_cast<size_t>(info.st_size), '\0');
-  for (size_t done = 0; done < content.size();) {
-    const ssize_t n = ::read(file.fd, content.data() + done, content.size() - done);
+void fail_errno(const std::string &action, const std::string &path, int error_number) {
+  fail(error_number == ENOENT ? OPD_NOT_FOUND : OPD_IO, action, " ", path, ": ", error_text(error_number));
+}
+
+InputFile::InputFile(const std::string &path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a FIFO would wait for its other end
+  if (fd_ < 0) fail_errno("cannot open", path, errno);
+  Descriptor file{fd_};
+  if (!S_ISREG(state().st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": not a regular file");
+  file.fd = -1;
+}
+
+InputFile::~InputFile() { ::close(fd_); }
+
+struct stat InputFile::state() const {
+  struct stat info {};
+  if (::fstat(fd_, &info)) fail_errno("cannot open", path_, errno);
+  return info;
+}
+
+std::string InputFile::read(size_t most) const {
+  // Files of /proc have no size before they are read; others may grow and shrink meanwhile.
+  constexpr size_t kStep = 4096;
+  const auto stated = static_cast<size_t>(state().st_size);
+  std::string content(std::min(most, stated > 0 ? stated + 1 : kStep), '\0');  // one more: the end shows at once
+  size_t done = 0;
+  while (done < most) {
+    if (done == content.size()) content.resize(std::min(most, 2 * content.size() + kStep));
+    const ssize_t n = ::pread(fd_, content.data() + done, content.size() - done, static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_errno("cannot read", path, errno);
-    if (n == 0) content.resize(done);  // it shrank meanwhile
+    if (n < 0) fail_errno("cannot read", path_, errno);
+    if (n == 0) break;
     done += static_cast<size_t>(n);
   }
+  content.resize(done);
   return content;
 }
+
+std::string read_file(const std::string &path) { return InputFile(path).read(); }
 
 void replace_file(const std::string &path, std::string_view content) {
   static std::atomic<unsigned> counter{0};
@@ -66,15 +85,22 @@ void replace_file(const std::string &path, std::string_view content) {
   if (::rename(temporary.c_str(), path.c_str())) give_up(errno);
 }
 
-MappedFile::MappedFile(const std::string &path) {
-  struct stat info{};
-  Descriptor file = open_regular(path, info);
-  size_ = static_cast<size_t>(info.st_size);
+bool may_write_file(size_t size) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
+}
+
+MappedFile::MappedFile(int fd, size_t size, const std::string &name) : size_(size) {
   if (size_ == 0) return;
-  void *mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
-  if (mapped == MAP_FAILED) fail_errno("cannot map", path, errno);
+  void *mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (mapped == MAP_FAILED) fail_errno("cannot map", name, errno);
   data_ = static_cast<const uint8_t *>(mapped);
 }
+
+MappedFile::MappedFile(const InputFile &file)
+    : MappedFile(file.fd(), static_cast<size_t>(file.state().st_size), file.path()) {}
+
+MappedFile::MappedFile(const std::string &path) : MappedFile(InputFile(path)) {}
 
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<uint8_t *>(data_), size_);

@@ -4,6 +4,7 @@
 #include "capi/handles.h"
 #include "device/allocator.h"
 #include "device/cpu/thread_pool.h"
+#include "module/kept_images.h"
 #include "value/dtype.h"
 
 using namespace opd;
@@ -49,7 +50,10 @@ opd_error *opd_memory_reset_peak(DLDevice device) {
 }
 
 opd_error *opd_memory_trim(DLDevice device) {
-  return guard([&] { trim_memory(device); });
+  return guard([&] {
+    trim_memory(device);
+    if (same(device, kHost)) drop_kept_images();
+  });
 }
 
 opd_error *opd_memory_set_hooks(const opd_memory_hooks *hooks) {

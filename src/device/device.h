@@ -16,7 +16,8 @@ class DeviceBackend {
   virtual Value attr(int32_t id, opd_device_attr attr) = 0;
   virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null without memory
   virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
-  // Whether a returned block may be kept for the next request; false once the source it came from was replaced.
+  // Whether a returned block may be kept for the next request; false once the source it came from was replaced. Null
+  // asks for the system as a source.
   virtual bool keeps(const void *data) noexcept { (void)data; return true; }
   // Compact bytes between this kind and itself or the host, finished on return.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) = 0;

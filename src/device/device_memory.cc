@@ -58,6 +58,16 @@ void DeviceMemory::give(void *data, size_t size) noexcept {
   reserved_.fetch_sub(size, std::memory_order_relaxed);
 }
 
+void DeviceMemory::count_mapping(size_t bytes) noexcept {
+  reserved_.fetch_add(bytes, std::memory_order_relaxed);
+  count_request(bytes, false);
+}
+
+void DeviceMemory::count_unmapping(size_t bytes) noexcept {
+  count_return(bytes);
+  reserved_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
 void DeviceMemory::count_request(size_t bytes, bool from_pool) noexcept {
   const uint64_t live = live_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   requests_.fetch_add(1, std::memory_order_relaxed);

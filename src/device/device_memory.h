@@ -22,6 +22,12 @@ class DeviceMemory {
   // Whether a returned block may serve again: not if the hooks that it came from were replaced.
   bool keeps(const void *data) const noexcept { return backend_.keeps(data); }
 
+  // Whether memory comes from the system, not from hooks that somebody set.
+  bool is_from_system() const noexcept { return backend_.keeps(nullptr); }
+  // Memory that tensors of this device use, but that its backend did not give.
+  void count_mapping(size_t bytes) noexcept;
+  void count_unmapping(size_t bytes) noexcept;
+
   void count_request(size_t bytes, bool from_pool) noexcept;
   void count_return(size_t bytes) noexcept { live_.fetch_sub(bytes, std::memory_order_relaxed); }
   [[noreturn]] void fail_out_of_memory(size_t bytes) const;

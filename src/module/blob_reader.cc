@@ -79,14 +79,16 @@ std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string 
   return modules;
 }
 
-Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name) {
+Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name,
+                                  std::vector<Ref<Object>> &derived) {
   const auto entries = read_embedded_modules(blob, name);
+  derived.resize(entries.size());
   std::vector<Ref<Module>> modules;
   for (const auto &entry : entries) {
     if (entry.kind == kLibraryEntry) {
       modules.push_back(library);
     } else if (const auto loader = find_module_kind(entry.kind)) {
-      modules.push_back(loader(entry.bytes, name));
+      modules.push_back(loader(entry.bytes, name, &derived[modules.size()]));
       if (!modules.back()) fail(OPD_INTERNAL, "the loader of modules of kind ", entry.kind, " gave none");
     } else {
       modules.push_back(make_object<PlaceholderModule>(std::string(entry.kind), entry.bytes, name));

@@ -20,7 +20,8 @@ inline constexpr std::string_view kLibraryEntry = "_lib";
 // `name` is the library's, for messages.
 std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name);
 
-// Makes the modules, `library` standing for "_lib", links them and gives the root.
-Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name);
+// Makes the modules, `library` standing for "_lib", links them and gives the root. `derived`: a slot for each module.
+Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name,
+                                  std::vector<Ref<Object>> &derived);
 
 }  // namespace opd

@@ -31,10 +31,7 @@ std::string make_private(const std::string &folder) {
   for (size_t at = 1; at != std::string::npos;) {
     at = folder.find('/', at);
     const std::string part = folder.substr(0, at);
-    if (::mkdir(part.c_str(), 0700) && errno != EEXIST) {
-      char buffer[128];
-      return concat("cannot make ", part, ": ", ::strerror_r(errno, buffer, sizeof buffer));
-    }
+    if (::mkdir(part.c_str(), 0700) && errno != EEXIST) return concat("cannot make ", part, ": ", error_text(errno));
     if (at != std::string::npos) ++at;
   }
   struct stat info {};

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "base/file.h"
 #include "module/artefact.h"
 #include "module/cache_folder.h"
+#include "module/kept_images.h"
 #include "module/symbol_table.h"
 
 namespace opd {
@@ -86,10 +86,12 @@ std::vector<std::string> folders_for_copies(const ModuleOptions &options) {
 
 }  // namespace
 
-ElfLibrary::ElfLibrary(const ElfFile &file, const std::string &path, const ModuleOptions &options)
-    : code_(file.code()) {
+ElfLibrary::ElfLibrary(const std::shared_ptr<LibraryImage> &image, const std::string &path,
+                       const ModuleOptions &options)
+    : code_(image->file().code()) {
+  const ElfFile &file = image->file();
   try {
-    open(file, path, options);
+    open(image, path, options);
     link_map *map = nullptr;
     if (::dlinfo(handle_, RTLD_DI_LINKMAP, &map)) fail(OPD_INTERNAL, loader_error("", ""));
     base_ = reinterpret_cast<char *>(map->l_addr);
@@ -102,19 +104,22 @@ ElfLibrary::ElfLibrary(const ElfFile &file, const std::string &path, const Modul
 
 ElfLibrary::~ElfLibrary() { close(); }
 
-void ElfLibrary::open(const ElfFile &file, const std::string &path, const ModuleOptions &options) {
+void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::string &path,
+                      const ModuleOptions &options) {
+  if (image->is_prepared()) return open_copy(image, path, options);
+  const ElfFile &file = image->file();
   const bool plain = !uses_tvm_names(file);  // nothing to fill in; and a second libc, say, would not work
   if (plain && !path.empty()) return open_in_place(file, path, RTLD_NOW);
-  if (path.empty() || options.copy == OPD_COPY_ALWAYS) return open_copy(file, path, options);
+  if (path.empty() || options.copy == OPD_COPY_ALWAYS) return open_copy(image, path, options);
   std::scoped_lock lock(in_place_guard);
   const bool shared = is_mapped(with_folder(path));
   if (options.copy == OPD_COPY_WHEN_SHARED) {
-    if (shared) return open_copy(file, path, options);
+    if (shared) return open_copy(image, path, options);
     try {
       return open_in_place(file, path, RTLD_LAZY);
     } catch (const Exception &) {
       close();
-      return open_copy(file, path, options);  // its symbols must be there at once: then only a copy will do
+      return open_copy(image, path, options);  // its symbols must be there at once: then only a copy will do
     }
   }
   if (shared)
@@ -134,14 +139,16 @@ void ElfLibrary::open_in_place(const ElfFile &file, const std::string &path, int
   if (flags == RTLD_LAZY) require_resolved(file);
 }
 
-void ElfLibrary::open_copy(const ElfFile &file, const std::string &path, const ModuleOptions &options) {
+void ElfLibrary::open_copy(const std::shared_ptr<LibraryImage> &image, const std::string &path,
+                           const ModuleOptions &options) {
+  const ElfFile &file = image->file();
   open_siblings(file, path);
-  copy_ = PrivateCopy::in_memory(file.name());
-  if (!copy_.exists()) copy_ = PrivateCopy::on_disk(file.name(), folders_for_copies(options));
-  copy_.write(file.bytes(), edits_of(file));
-  handle_ = ::dlopen(copy_.path().c_str(), RTLD_NOW | RTLD_LOCAL);  // now: what is missing is told here, not in a call
-  copy_.loaded();
-  if (!handle_) fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: ", loader_error(copy_.path(), file.name()));
+  if (!image->is_prepared()) image->prepare(edits_of(file), folders_for_copies(options));
+  // Now: what is missing is told here, not in a call.
+  handle_ = ::dlopen(image->path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  image->copy().loaded();
+  if (!handle_) fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: ", loader_error(image->path(), file.name()));
+  image_ = image;
 }
 
 // A copy lies elsewhere, so $ORIGIN in its run path would miss the libraries beside the original.
@@ -227,8 +234,9 @@ void *ElfLibrary::own_function(const char *name) const {
 void ElfLibrary::close() noexcept {
   if (handle_) ::dlclose(handle_);
   for (void *sibling : siblings_) ::dlclose(sibling);
-  if (handle_ && copy_.exists() && is_mapped(copy_.path())) copy_.keep_forever();
-  copy_ = {};
+  if (image_ && image_->copy().is_mapped(base_)) image_->copy().keep_forever();
+  else if (image_) keep_image(std::move(image_));
+  image_ = nullptr;
   handle_ = nullptr;
   siblings_.clear();
 }

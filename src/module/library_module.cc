@@ -20,29 +20,37 @@ const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string
 
 }  // namespace
 
-LibraryModule::LibraryModule(const ElfFile &file, std::string path, const ModuleOptions &options)
+Bytes embedded_in(const ElfFile &file) {
+  Bytes found;
+  for (const ElfSymbol &symbol : file.symbols()) {
+    if (!symbol.is_defined() || symbol.name != kBlobSymbol) continue;
+    found = file.contents(symbol.value, symbol.size);
+    if (found.empty())
+      file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size,
+               " bytes is not data of the file");
+  }
+  return found;
+}
+
+LibraryModule::LibraryModule(const std::shared_ptr<LibraryImage> &image, std::string path, const ModuleOptions &options)
     : path_(std::move(path)),
-      release_(tvm_release(file)),
-      library_(file, path_, options),
-      call_hooks_(library_.slots_of_own_functions(file, kFunctionPrefix)) {
+      release_(tvm_release(image->file())),
+      library_(image, path_, options),
+      call_hooks_(library_.slots_of_own_functions(image->file(), kFunctionPrefix)) {
+  const ElfFile &file = image->file();
   for (const ElfSymbol &symbol : file.symbols()) {
     if (!symbol.is_defined() || !symbol.name.starts_with(kFunctionPrefix)) continue;
-    if (symbol.name == kBlobSymbol) {
-      embedded_ = {reinterpret_cast<const uint8_t *>(library_.base() + symbol.value), symbol.size};
-      if (file.contents(symbol.value, symbol.size).empty())
-        file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size,
-                 " bytes is not data of the file");
-    }
     if (symbol.type != STT_FUNC && !(symbol.type == STT_NOTYPE && file.lies_in(symbol.value, 1, PF_X))) continue;
     functions_.push_back(
         {place_of(file, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()});
   }
 }
 
-Ref<LibraryModule> LibraryModule::make(const ElfFile &file, const std::string &path, const ModuleOptions &options) {
-  require_loadable(file);
-  auto module = make_object<LibraryModule>(file, path, options);
-  module->fill_slots(file);
+Ref<LibraryModule> LibraryModule::make(const std::shared_ptr<LibraryImage> &image, const std::string &path,
+                                       const ModuleOptions &options) {
+  if (!image->is_prepared()) require_loadable(image->file());
+  auto module = make_object<LibraryModule>(image, path, options);
+  module->fill_slots(image->file());
   return module;
 }
 

@@ -14,9 +14,10 @@ namespace opd {
 class LibraryModule : public Module {
  public:
   // Use make(). `path` is "" for bytes from memory.
-  LibraryModule(const ElfFile &file, std::string path, const ModuleOptions &options);
+  LibraryModule(const std::shared_ptr<LibraryImage> &image, std::string path, const ModuleOptions &options);
   ~LibraryModule();
-  static Ref<LibraryModule> make(const ElfFile &file, const std::string &path, const ModuleOptions &options);
+  static Ref<LibraryModule> make(const std::shared_ptr<LibraryImage> &image, const std::string &path,
+                                 const ModuleOptions &options);
 
   const char *kind() const override { return "library"; }
   Ref<Function> find(std::string_view name) override;
@@ -24,10 +25,6 @@ class LibraryModule : public Module {
   std::string file() const override { return path_; }
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
-
-  // Modules embedded in the library: the whole of the blob's symbol, empty if it has none. Valid while the module
-  // lives.
-  Bytes embedded() const { return embedded_; }
 
   // For the library's own code: a function of an imported module or of the registry, which the module then keeps.
   // Throws.
@@ -44,11 +41,13 @@ class LibraryModule : public Module {
   ElfLibrary library_;
   CallHooks call_hooks_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
-  Bytes embedded_;
-  void **context_ = nullptr;  // the library's slot that holds our address
+  void **context_ = nullptr;                 // the library's slot that holds our address
   std::mutex looked_up_guard_;
   std::map<std::string, Ref<Function>, std::less<>> looked_up_;
 };
+
+// Modules embedded in a library: the whole of the blob's symbol, within the file's bytes; no data if it has none.
+Bytes embedded_in(const ElfFile &file);
 
 // The module that a library's code calls back with, as it was written to its slot; throws for anything else.
 LibraryModule &library_of_context(void *context);

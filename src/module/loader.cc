@@ -8,11 +8,14 @@
 #include "base/file.h"
 #include "module/artefact.h"
 #include "module/blob_reader.h"
+#include "module/kept_images.h"
 #include "module/library_module.h"
 #include "module/source_module.h"
 
 namespace opd {
 namespace {
+
+constexpr size_t kShownBytes = 8;  // by which formats are told
 
 enum class Format { kSharedLibrary, kExecutable, kSource };
 
@@ -34,7 +37,7 @@ constexpr Foreign kForeign[] = {
 std::string first_bytes(Bytes bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
-  for (const uint8_t byte : bytes.first(std::min<size_t>(8, bytes.size()))) {
+  for (const uint8_t byte : bytes.first(std::min(kShownBytes, bytes.size()))) {
     if (!out.empty()) out += ' ';
     out += kDigits[byte >> 4];
     out += kDigits[byte & 15];
@@ -73,30 +76,28 @@ Ref<Module> load_executable(Bytes bytes, const std::string &name) {
   if (kind.empty()) kind = kExecutableKind;  // whose reader says what is wrong
   const auto loader = find_module_kind(kind);
   if (!loader) fail(OPD_UNSUPPORTED, name, " is of kind ", kind, ", which this build of opdyno cannot load");
-  return loader(bytes, name);
+  return loader(bytes, name, nullptr);
 }
 
-Ref<Module> load(Bytes bytes, const std::string &path, const std::string &name, const ModuleOptions &options) {
-  if (bytes.empty()) fail(OPD_BAD_FORMAT, name, " is empty");
-  switch (options.format.empty() ? format_of(bytes, name) : format_named(options.format)) {
-    case Format::kSharedLibrary:
-      return load_shared_library(bytes, path, name, options);
-    case Format::kExecutable:
-      return load_executable(bytes, name);
-    case Format::kSource:
-      return load_source(std::string(as_text(bytes)), path, options);
-  }
-  fail(OPD_INTERNAL, "a format without a loader");
+Format format_for(Bytes start, const std::string &name, const ModuleOptions &options) {
+  if (start.empty()) fail(OPD_BAD_FORMAT, name, " is empty");
+  return options.format.empty() ? format_of(start, name) : format_named(options.format);
+}
+
+Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, const std::string &name,
+                       const ModuleOptions &options) {
+  if (format == Format::kExecutable) return load_executable(bytes, name);
+  return load_source(std::string(as_text(bytes)), path, options);
 }
 
 }  // namespace
 
-Ref<Module> load_shared_library(Bytes bytes, const std::string &path, const std::string &name,
+Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &path,
                                 const ModuleOptions &options) {
-  const ElfFile file(bytes, name);
-  Ref<LibraryModule> library = LibraryModule::make(file, path, options);
-  const Bytes embedded = library->embedded();
-  return embedded.data() ? make_embedded_modules(embedded, library, name) : Ref<Module>(std::move(library));
+  Ref<LibraryModule> library = LibraryModule::make(image, path, options);
+  const Bytes embedded = embedded_in(image->file());
+  if (!embedded.data()) return library;
+  return make_embedded_modules(embedded, std::move(library), image->name(), image->derived());
 }
 
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {
@@ -107,12 +108,21 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   struct stat info {};
   if (::stat(path.c_str(), &info)) fail_errno("cannot load", path, errno);
   if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a folder");
-  const std::string content = read_file(path);
-  return load(as_bytes(content), path, path, options);
+  const InputFile file(path);
+  const std::string start = file.read(kShownBytes);
+  const Format format = format_for(as_bytes(start), path, options);
+  if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
+  std::shared_ptr<LibraryImage> image;
+  if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, FileState(file.state()));
+  if (!image) image = std::make_shared<LibraryImage>(file);
+  return load_shared_library(image, path, options);
 }
 
-Ref<Module> load_module_bytes(Bytes bytes, const std::string &name, const ModuleOptions &options) {
-  return load(bytes, "", name.empty() ? "memory" : name, options);
+Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
+  const std::string name = given_name.empty() ? "memory" : given_name;
+  const Format format = format_for(bytes, name, options);
+  if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);
+  return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", options);
 }
 
 }  // namespace opd

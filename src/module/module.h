@@ -50,8 +50,9 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options);
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &name, const ModuleOptions &options);
 
 // How a kind of module embedded in a library, or a file with certain first bytes, becomes a module. Higher layers add
-// theirs.
-using BytesLoader = std::function<Ref<Module>(Bytes bytes, const std::string &name)>;
+// theirs. `derived` is null, or what an earlier load of the same bytes left there for later ones, which never run at
+// the same time; the modules may share nothing of it that can be changed.
+using BytesLoader = std::function<Ref<Module>(Bytes bytes, const std::string &name, Ref<Object> *derived)>;
 void register_module_kind(std::string kind, BytesLoader loader);
 BytesLoader find_module_kind(std::string_view kind);  // empty if unknown
 // `magic`: the first 8 bytes of a file of that kind, little-endian.

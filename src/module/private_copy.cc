@@ -2,15 +2,15 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
-
-#include "base/file.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U  // since Linux 6.3
@@ -50,8 +50,9 @@ bool is_loaded(const std::string &path) {
 PrivateCopy PrivateCopy::in_memory(const std::string &label) {
   const std::string name =
       label.substr(label.rfind('/') + 1).substr(0, 200);  // what profilers and /proc/self/maps show
-  int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_EXEC);
-  if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), MFD_CLOEXEC);
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  int fd = ::memfd_create(name.c_str(), kFlags | MFD_EXEC);
+  if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), kFlags);
   if (fd < 0) return {};
   // Somebody else may have a library mapped under our number's name, whose descriptor is closed already: step past it.
   std::vector<int> taken;
@@ -72,8 +73,7 @@ PrivateCopy PrivateCopy::on_disk(const std::string &label, const std::vector<std
   for (const std::string &folder : folders) {
     std::string path = folder + "/opdyno-XXXXXX.so";
     const int fd = ::mkostemps(path.data(), 3, O_CLOEXEC);
-    char buffer[128];
-    const char *reason = fd < 0 ? ::strerror_r(errno, buffer, sizeof buffer) : "files there may not be executed";
+    const std::string reason = fd < 0 ? error_text(errno) : "files there may not be executed";
     tried += concat("; in ", folder, ": ", reason);
     if (fd < 0) continue;
     PrivateCopy copy(fd, std::move(path), true);
@@ -86,6 +86,38 @@ PrivateCopy PrivateCopy::on_disk(const std::string &label, const std::vector<std
 void PrivateCopy::write(Bytes content, const std::vector<Edit> &edits) const {
   write_all(fd_, content, 0);
   for (const auto &edit : edits) write_all(fd_, as_bytes(edit.data), static_cast<off_t>(edit.offset));
+}
+
+size_t PrivateCopy::fill_from(const InputFile &file) const {
+  constexpr size_t kMost = 0x7ffff000;  // that one call moves
+  size_t size = 0;
+  // Within the kernel: our own memory would be faulted in page by page for nothing but passing the bytes on.
+  for (off_t from = 0;;) {
+    const ssize_t n = ::sendfile(fd_, file.fd(), &from, kMost);
+    if (n == 0) return size;
+    if (n > 0) size += static_cast<size_t>(n);
+    else if (errno == EINTR) continue;
+    else if (size == 0) break;  // not from such a file, perhaps
+    else fail_errno("cannot copy", file.path(), errno);
+  }
+  const std::string content = file.read();
+  write_all(fd_, as_bytes(content), 0);
+  return content.size();
+}
+
+void PrivateCopy::seal() const {
+  if (on_disk_) return;
+  // Kernels without seals leave the copy as safe as it was: only a process of the same user could open it.
+  ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+}
+
+bool PrivateCopy::is_mapped(const char *base) const {
+  // dlopen() would open and read the file, so it is asked only if some library lies there.
+  const int found =
+      ::dl_iterate_phdr([](dl_phdr_info *info, size_t,
+                           void *wanted) { return info->dlpi_addr == reinterpret_cast<uintptr_t>(wanted) ? 1 : 0; },
+                        const_cast<char *>(base));
+  return found && is_loaded(path_);
 }
 
 void PrivateCopy::loaded() {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
+#include "base/file.h"
 
 namespace opd {
 
@@ -24,8 +24,13 @@ class PrivateCopy {
 
   bool exists() const { return fd_ >= 0; }
   void write(Bytes content, const std::vector<Edit> &edits) const;
+  size_t fill_from(const InputFile &file) const;  // to its end, whatever size it claims; gives the number of bytes
+  void seal() const;                              // a copy in memory stays as it is from here on, whoever opens it
+  int fd() const { return fd_; }
   const std::string &path() const { return path_; }  // its name for dlopen()
   void loaded();                                     // to be called when it is mapped: a file on disk loses its name
+  // Whether the loader still has it at that address, where it was.
+  bool is_mapped(const char *base) const;
   // The loader tells libraries apart by name. One that stays mapped after dlclose() keeps its descriptor, whose number
   // is the name.
   void keep_forever() { fd_ = -1; }

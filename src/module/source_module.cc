@@ -7,11 +7,12 @@ namespace opd {
 
 Ref<SourceModule> SourceModule::make(const std::string &text, const std::string &path, const ModuleOptions &options) {
   const CompiledLibrary compiled = compile_source(text, path, options);
-  const ElfFile file(as_bytes(compiled.content), path.empty() ? "the compiled C source" : path);
-  require_loadable(file);
+  const auto image =
+      std::make_shared<LibraryImage>(as_bytes(compiled.content), path.empty() ? "the compiled C source" : path);
+  require_loadable(image->file());
   auto module =
-      make_object<SourceModule>(file, options.copy == OPD_COPY_ALWAYS ? "" : compiled.path, options, text, path);
-  module->fill_slots(file);
+      make_object<SourceModule>(image, options.copy == OPD_COPY_ALWAYS ? "" : compiled.path, options, text, path);
+  module->fill_slots(image->file());
   return module;
 }
 

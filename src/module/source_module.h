@@ -7,9 +7,9 @@ namespace opd {
 class SourceModule final : public LibraryModule {
  public:
   // `library` is the compiled file if it is to be mapped without a copy, else "".
-  SourceModule(const ElfFile &file, std::string library, const ModuleOptions &options, std::string text,
-               std::string path)
-      : LibraryModule(file, std::move(library), options), text_(std::move(text)), source_path_(std::move(path)) {}
+  SourceModule(const std::shared_ptr<LibraryImage> &image, std::string library, const ModuleOptions &options,
+               std::string text, std::string path)
+      : LibraryModule(image, std::move(library), options), text_(std::move(text)), source_path_(std::move(path)) {}
 
   // Compiles `text`; `path` is where it came from, "" for memory.
   static Ref<SourceModule> make(const std::string &text, const std::string &path, const ModuleOptions &options);

@@ -9,7 +9,7 @@ constexpr uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
 uint64_t stated_bytes(DLDataType dtype, uint64_t count) { return (uint64_t{dtype.bits} + 7) / 8 * count; }
 }  // namespace
 
-Ref<Tensor> read_tensor(ByteReader &in) {
+StoredTensor read_stored_tensor(ByteReader &in) {
   if (in.read<uint64_t>("tensor magic number") != kTensorMagic) in.bad("tensor", "does not follow its magic number");
   in.read<uint64_t>("tensor header");
   const auto device_type = in.read<int32_t>("tensor device");
@@ -30,10 +30,16 @@ Ref<Tensor> read_tensor(ByteReader &in) {
   if (size < needed || (size != stated_bytes(dtype, count) && size != needed))
     in.bad("tensor size", concat("is ", size, " bytes, but ", count, " elements of ", dtype_name(dtype), " take ", needed));
   const Bytes data = in.take(size, "tensor data");
-  auto tensor = make_tensor(dims, dtype, kHost);
-  if (needed) std::memcpy(tensor->dl.data, data.data(), needed);
+  return {std::move(dims), dtype, data.first(needed)};
+}
+
+Ref<Tensor> copy_of(const StoredTensor &stored) {
+  auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
+  if (!stored.data.empty()) std::memcpy(tensor->dl.data, stored.data.data(), stored.data.size());
   return tensor;
 }
+
+Ref<Tensor> read_tensor(ByteReader &in) { return copy_of(read_stored_tensor(in)); }
 
 void write_tensor(ByteWriter &out, const DLTensor &tensor) {
   require(tensor.device.device_type == kDLCPU && is_contiguous(tensor), "only contiguous tensors of the CPU can be written, not ",

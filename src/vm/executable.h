@@ -75,7 +75,8 @@ struct Executable : Object {
   const FunctionInfo &get(std::string_view name) const;   // throws OPD_NOT_FOUND with close names
   std::vector<std::string> program_functions() const;
 
-  static Ref<Executable> read(Bytes bytes);  // verified; throws OPD_BAD_FORMAT
+  // Verified; throws OPD_BAD_FORMAT. `derived`: see place_constants().
+  static Ref<Executable> read(Bytes bytes, Ref<Object> *derived = nullptr);
   std::string write() const;
   std::string to_assembly() const;
   static Ref<Executable> assemble(std::string_view text);  // verified; throws OPD_BAD_FORMAT with line and column

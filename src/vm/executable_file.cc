@@ -1,5 +1,5 @@
 // The executable's bytes, both versions: docs/executable.md.
-#include "params/tensor_bytes.h"
+#include "vm/constant_pages.h"
 #include "vm/executable.h"
 
 namespace opd {
@@ -23,10 +23,8 @@ FunctionInfo read_function(ByteReader &in) {
   return function;
 }
 
-Value read_constant(ByteReader &in) {
-  const auto kind = in.read<int32_t>("constant kind");
+Value read_constant(ByteReader &in, int32_t kind) {
   switch (kind) {
-    case OPD_TENSOR: return Value(read_tensor(in));
     case OPD_SHAPE: {
       const auto count = in.read_count(8, "shape constant");
       int64_t *dims;
@@ -60,6 +58,24 @@ void write_constant(ByteWriter &out, const View &constant) {
   }
 }
 
+std::vector<Value> read_constants(ByteReader &in, Ref<Object> *derived) {
+  std::vector<Value> constants(in.read_count(8, "constants"));
+  std::vector<StoredTensor> tensors;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    const auto kind = in.read<int32_t>("constant kind");
+    if (kind != OPD_TENSOR) {
+      constants[i] = read_constant(in, kind);
+      continue;
+    }
+    tensors.push_back(read_stored_tensor(in));
+    places.push_back(i);
+  }
+  auto made = place_constants(tensors, derived);
+  for (size_t i = 0; i < places.size(); ++i) constants[places[i]] = Value(std::move(made[i]));
+  return constants;
+}
+
 std::vector<int64_t> read_words(ByteReader &in, const char *section) {
   const auto count = in.read_count(8, section);
   std::vector<int64_t> words(count);
@@ -75,7 +91,7 @@ void write_words(ByteWriter &out, const std::vector<int64_t> &words) {
 
 }  // namespace
 
-Ref<Executable> Executable::read(Bytes bytes) {
+Ref<Executable> Executable::read(Bytes bytes, Ref<Object> *derived) {
   ByteReader in(bytes, "executable");
   auto executable = make_object<Executable>();
   const auto magic = in.read<uint64_t>("magic number");
@@ -93,9 +109,7 @@ Ref<Executable> Executable::read(Bytes bytes) {
       const auto constant = in.read<int64_t>("memory scope");
       executable->scopes.push_back({constant, std::string(in.read_string("memory scope"))});
     }
-  const auto constants = in.read_count(8, "constants");
-  executable->constants.reserve(constants);
-  for (uint64_t i = 0; i < constants; ++i) executable->constants.push_back(read_constant(in));
+  executable->constants = read_constants(in, derived);
   executable->offsets = read_words(in, "instruction offsets");
   executable->words = read_words(in, "instruction words");
   if (!in.at_end()) in.bad("end", concat("is followed by ", in.remaining(), " bytes that belong to nothing"));

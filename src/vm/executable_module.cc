@@ -34,8 +34,8 @@ Ref<Executable> executable_of(Module &module) {
 
 void register_executable_format() {
   static const bool once = [] {
-    register_module_kind(kExecutableKind, [](Bytes bytes, const std::string &name) -> Ref<Module> {
-      return make_executable_module(Executable::read(bytes), name);
+    register_module_kind(kExecutableKind, [](Bytes bytes, const std::string &name, Ref<Object> *derived) -> Ref<Module> {
+      return make_executable_module(Executable::read(bytes, derived), name);
     });
     for (const uint64_t magic : {kExecutableMagicV1, kExecutableMagicV2}) register_module_magic(magic, kExecutableKind);
     return true;

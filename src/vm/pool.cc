@@ -32,11 +32,22 @@ int32_t VmStorage::type() {
   return index;
 }
 
+// Reading what control groups allow takes as long as loading a small program, so it waits until it can matter.
+uint64_t MemoryBudget::limit_for(uint64_t used, uint64_t bytes) {
+  constexpr uint64_t kSurelyAllowed = 64 << 20;
+  if (const uint64_t limit = limit_bytes.load(std::memory_order_relaxed)) [[likely]] return limit;
+  if (bytes <= kSurelyAllowed && used <= kSurelyAllowed - bytes) return kSurelyAllowed;
+  const uint64_t limit = usable_memory_bytes();
+  limit_bytes.store(limit, std::memory_order_relaxed);
+  return limit;
+}
+
 void MemoryBudget::charge(uint64_t bytes) {
   uint64_t used = used_bytes.load(std::memory_order_relaxed);
   do {
-    if (bytes > limit_bytes || used > limit_bytes - bytes)
-      fail(OPD_OUT_OF_MEMORY, "a storage of ", bytes, " bytes would exceed the VM's memory limit: ", used, " of ", limit_bytes, " bytes are in use");
+    const uint64_t limit = limit_for(used, bytes);
+    if (bytes > limit || used > limit - bytes)
+      fail(OPD_OUT_OF_MEMORY, "a storage of ", bytes, " bytes would exceed the VM's memory limit: ", used, " of ", limit, " bytes are in use");
   } while (!used_bytes.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
 }
 

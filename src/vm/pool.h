@@ -18,11 +18,14 @@ namespace opd {
 // What the storages of one VM may take together. Thread-safe; outlives the VM with its last storage.
 struct MemoryBudget : Object {
   static int32_t type() { return OPD_OBJECT; }
-  explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}
+  explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}  // 0: what the process may use
   void charge(uint64_t bytes);  // throws OPD_OUT_OF_MEMORY
   void refund(uint64_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
   std::atomic<uint64_t> used_bytes{0};
-  const uint64_t limit_bytes;
+
+ private:
+  uint64_t limit_for(uint64_t used, uint64_t bytes);
+  std::atomic<uint64_t> limit_bytes;  // 0: not asked yet
 };
 
 struct VmStorage final : Object {

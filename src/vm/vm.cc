@@ -113,7 +113,6 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   require(!settings.devices.empty(), "a VM needs a device");
   require(settings.max_depth >= 1, "max_depth must be at least 1, but is ", settings.max_depth);
   if (settings.devices.back().device.device_type != kDLCPU) settings.devices.push_back({kHost, settings.devices.back().allocator});
-  if (settings.memory_limit_bytes == 0) settings.memory_limit_bytes = usable_memory_bytes();
   auto vm = make_object<Vm>(Key(), std::move(settings));
   vm->budget_ = make_object<MemoryBudget>(vm->settings_.memory_limit_bytes);
   vm->module_ = module;

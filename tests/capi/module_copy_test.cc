@@ -3,6 +3,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,7 @@ TEST(Module, IsCopiedToDiskWhereMemoryCannotHoldIt) {
   if (child == 0) {
     setenv("OPDYNO_CACHE_DIR", folder.c_str(), 1);
     if (!forbid_memory_files()) _exit(77);
+    check(opd_memory_trim({kDLCPU, 0}));  // a copy that was kept would serve
     int good = 0;
     try {
       const Module a = Module::load(path), b = Module::load(path);
@@ -74,6 +76,22 @@ TEST(Module, IsCopiedToDiskWhereMemoryCannotHoldIt) {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "system calls cannot be filtered here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Module, IsRefusedWhereItsCopyWouldBeTooLongAFile) {
+  const std::string path = library();
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    check(opd_memory_trim({kDLCPU, 0}));
+    opd_module *module = nullptr;
+    const Error refused(opd_module_load(path.c_str(), nullptr, &module));
+    _exit(refused.code() == OPD_IO && holds(refused.message(), "ulimit -f") ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
 }
 

@@ -39,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   register_executable_format();
   try {
     std::set<Module *> seen;
-    use(*make_embedded_modules({data, size}, make_object<Library>(), "any.so"), seen);
+    std::vector<Ref<Object>> kept;
+    use(*make_embedded_modules({data, size}, make_object<Library>(), "any.so", kept), seen);
   } catch (const Exception &e) {
     if (!*e.what() || (e.error()->code != OPD_BAD_FORMAT && e.error()->code != OPD_UNSUPPORTED)) std::abort();
   }

@@ -207,6 +207,24 @@ TEST(PrivateCopy, IsAFileWithItsEdits) {
   EXPECT_EQ(read_bytes(copy.path()), "Hello World");
 }
 
+TEST(PrivateCopy, StaysAsItIsOnceItIsSealed) {
+  const auto copy = PrivateCopy::in_memory("model.so");
+  const InputFile file(opdyno_test::write_text("to_copy", "hello world"));
+  EXPECT_EQ(copy.fill_from(file), 11u);
+  copy.write({}, {{6, "W"}});
+  copy.seal();
+  EXPECT_EQ(read_bytes(copy.path()), "hello World");
+  EXPECT_THROW(copy.write({}, {{0, "H"}}), Exception);
+  EXPECT_NE(::ftruncate(copy.fd(), 3), 0);
+  EXPECT_FALSE(copy.is_mapped(nullptr));
+}
+
+TEST(PrivateCopy, TakesFilesOfUnknownSize) {
+  const auto copy = PrivateCopy::in_memory("status");
+  EXPECT_GT(copy.fill_from(InputFile("/proc/self/status")), 100u);
+  EXPECT_TRUE(read_bytes(copy.path()).starts_with("Name:"));
+}
+
 TEST(PrivateCopy, OnDiskTakesTheFirstFolderThatWillDo) {
   auto copy = PrivateCopy::on_disk("model.so", {"/nonexistent", opdyno_test::scratch_folder()});
   const std::string path = copy.path();
