@@ -83,7 +83,7 @@ OPD_API const char *opd_error_message(const opd_error *error);
 OPD_API const opd_error *opd_error_cause(const opd_error *error);
 
 /** Returns the native frames at the place where @p error was made, one a line, most recent first; borrowed.
- *  Empty unless OPDYNO_BACKTRACE=1 or the raising function attached one. Cost: symbolised at the first request.
+ *  Empty unless OPDYNO_BACKTRACE is set, as to 1, or the raising function attached one. Cost: symbolised at the first request.
  *  Threads: safe. Since: 0.1 */
 OPD_API const char *opd_error_backtrace(const opd_error *error);
 
@@ -134,7 +134,8 @@ OPD_API void opd_log_set_callback(opd_log_fn callback, void *user_data, opd_dele
 OPD_API const char *opd_version(void);
 
 /** Gives what the library was built from and with, as one JSON object: version, compiler, build_type, features
- *  (name to true or false), artefact releases supported.
+ *  (name to true or false), tvm_artefacts (TVM releases whose artefacts are loaded), tvm_tested (those of them that the
+ *  tests run).
  * @param out_json New reference.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_build_info(opd_buffer **out_json);

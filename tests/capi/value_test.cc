@@ -172,7 +172,7 @@ TEST(Errors, NullWhereAHandleIsNeededIsTold) {
 TEST(Library, SaysWhatItIs) {
   EXPECT_EQ(opd_version(), std::to_string(OPD_VERSION_MAJOR) + "." + std::to_string(OPD_VERSION_MINOR) + "." + std::to_string(OPD_VERSION_PATCH));
   const std::string info = text_of(opd_build_info);
-  for (const char *part : {"\"version\":\"0.1.0\"", "\"features\":{\"cpu\":true", "\"tvm_artefacts\":[\"0.22\""})
+  for (const char *part : {"\"version\":\"0.1.0\"", "\"features\":{\"cpu\":true", "\"tvm_artefacts\":[\"0.22\"", "\"tvm_tested\":[\"0.25\""})
     EXPECT_NE(info.find(part), std::string::npos) << info;
 }
 

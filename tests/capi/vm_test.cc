@@ -242,6 +242,27 @@ TEST(VmArguments, ADltensorViewIsCopied) {
   EXPECT_EQ(to_floats(kept), (std::vector<float>{1, 2, 3, 4}));
 }
 
+TEST(VmArguments, ADltensorViewMayBeStridedAndMisalignedAndIsNotWritten) {
+  define("test.overwrite", [](const opd_value *args, int32_t, opd_value *) { elements(args[0])[0] = -1; });
+  const Vm vm = make_vm(".func main(x) {\n  call test.overwrite(%x)\n  ret %x\n}");
+  alignas(64) float data[6] = {0, 1, 0, 2, 0, 3};
+  int64_t shape[] = {3}, strides[] = {2};
+  DLTensor view{data + 1, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, strides, 0};
+  EXPECT_EQ(to_floats(vm.call("main", opd_dltensor(&view))), (std::vector<float>{-1, 2, 3}));
+  EXPECT_EQ(data[1], 1);
+}
+
+TEST(VmArguments, ATensorFromDlpackIsTakenAsItIs) {
+  const Vm vm = make_vm(".func main(x) {\n  ret %x\n}");
+  alignas(64) static float data[4] = {1, 2, 3, 4};
+  static int64_t shape[] = {4};
+  auto *managed = new DLManagedTensor{{data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0}, nullptr, [](DLManagedTensor *m) { delete m; }};
+  Tensor tensor;
+  check(opd_tensor_from_dlpack(managed, tensor.out()));
+  const Value result = vm.call("main", tensor);
+  EXPECT_EQ(Tensor::of(result).view().data, data);
+}
+
 TEST(VmArguments, StridedMisalignedAndForeignTensorsAreRefused) {
   const Vm vm = make_vm(kAddOne);
   alignas(64) static float data[16] = {};
@@ -285,6 +306,9 @@ TEST(VmArguments, OutputsCanBeSupplied) {
   const opd_value args[] = {arg(x)};
   check(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr));
   EXPECT_EQ(to_floats(arg(out)), (std::vector<float>{2, 3, 4, 5}));
+  options.timeout_ns = -1;
+  expect_error(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT, "timeout_ns must not be negative");
+  options.timeout_ns = 0;
   Tensor small({3}, "float32");
   outputs[0] = small.get();
   expect_error(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT);
