@@ -1,9 +1,11 @@
 /** @file base.h  What every other header needs: export macros, errors, buffers, the log, versions.
  *
- * Ownership, for all of opdyno. A function whose verb is create, open, load, connect, retain, copy or to_…, and every
- * parameter named out_…, gives a new reference that the caller ends with the matching release function. Everything
- * else is borrowed and lives as long as the handle it was asked from. All handles are counted atomically and keep
- * their parents alive, so they may be released in any order, on any thread. NULL may be released.
+ * Ownership, for all of opdyno. A function whose verb is create, open, load, connect, retain, copy, take or to_…, and
+ * every parameter named out_…, gives a new reference that the caller ends with the matching release function; an
+ * opd_value by opd_value_release(). Everything else is borrowed and lives as long as the handle it was asked from.
+ * So are pointers to plain data, also where an out_… parameter gives them: opd_string_get() points into its argument.
+ * All handles are counted atomically and keep their parents alive, so they may be released in any order, on any
+ * thread. NULL may be released.
  *
  * Errors, for all of opdyno. A function that can fail returns NULL for success or a new opd_error that the caller
  * releases; on failure no output was written, but for the result of a call, which is OPD_NONE then. Nothing aborts,
@@ -81,7 +83,7 @@ OPD_API const char *opd_error_message(const opd_error *error);
 OPD_API const opd_error *opd_error_cause(const opd_error *error);
 
 /** Returns the native frames at the place where @p error was made, one a line, most recent first; borrowed.
- *  Empty unless OPDYNO_BACKTRACE=1 or the raising function attached one. Cost: symbolised at the first request.
+ *  Empty unless OPDYNO_BACKTRACE is set, as to 1, or the raising function attached one. Cost: symbolised at the first request.
  *  Threads: safe. Since: 0.1 */
 OPD_API const char *opd_error_backtrace(const opd_error *error);
 
@@ -132,7 +134,8 @@ OPD_API void opd_log_set_callback(opd_log_fn callback, void *user_data, opd_dele
 OPD_API const char *opd_version(void);
 
 /** Gives what the library was built from and with, as one JSON object: version, compiler, build_type, features
- *  (name to true or false), artefact releases supported.
+ *  (name to true or false), tvm_artefacts (TVM releases whose artefacts are loaded), tvm_tested (those of them that the
+ *  tests run).
  * @param out_json New reference.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_build_info(opd_buffer **out_json);

@@ -6,7 +6,8 @@
 
 OPD_BEGIN_DECLS
 
-/** Reads a device: "cpu", "cpu:0", "cuda:1", or a DLPack number as "2:0".
+/** Reads a device: "cpu", "cpu:0", "cuda:1", or a DLPack number as "2:0". TVM's other names are understood, too: "gpu" is
+ *  cuda, "cl" opencl, "mtl" metal, "llvm" and "c" cpu.
  * @param text Borrowed. @param out_device Written. OPD_INVALID_ARGUMENT; the device need not exist.
  * Threads: safe. Since: 0.1. Source: DLPack 1.3 DLDeviceType. */
 OPD_API OPD_NODISCARD opd_error *opd_device_from_string(const char *text, DLDevice *out_device);
@@ -33,9 +34,10 @@ typedef enum opd_device_attr {
 } opd_device_attr;
 
 /** Gives a property; OPD_NONE where the device does not say. A device that is absent only answers OPD_ATTR_EXIST.
- * @param out_value New reference. Threads: safe. Since: 0.1 */
+ * @param out_value New reference. OPD_UNSUPPORTED for every other property of an absent device; it lists those present.
+ * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
-/** Waits until all work given to the device has ended; the CPU has none left behind. Threads: safe. Since: 0.1 */
+/** Waits until all work given to the device has ended; the CPU has none left behind. OPD_UNSUPPORTED device. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
@@ -58,12 +60,13 @@ typedef struct opd_memory_stats {
   uint64_t pool_hit_count;   /**< requests served from a pool */
 } opd_memory_stats;
 
-/** Reads the statistics. @param out_stats struct_size set by the caller; fields past it are left out. Threads: safe. Since: 0.1 */
+/** Reads the statistics. @param out_stats struct_size set by the caller; fields past it are left out. OPD_UNSUPPORTED device;
+ *  OPD_INVALID_ARGUMENT if struct_size is not set. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats);
-/** Makes peak_bytes the present live_bytes. Threads: safe. Since: 0.1 */
+/** Makes peak_bytes the present live_bytes. OPD_UNSUPPORTED device. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
 /** Gives pooled blocks back to the system; of the CPU also copies of unloaded libraries that are kept for their next load
- *  (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB). Threads: safe. Since: 0.1 */
+ *  (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB). OPD_UNSUPPORTED device. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
 
 /** Where CPU memory comes from, for embedders with an arena of their own. Entries must be thread-safe. */
@@ -89,7 +92,7 @@ OPD_API OPD_NODISCARD opd_error *opd_memory_set_hooks(const opd_memory_hooks *ho
  *  and cgroup quota). Threads: safe. Since: 0.1 */
 OPD_API int32_t opd_threads_count(void);
 /** Sets that number; kernels that run finish as they began.
- * @param count 1 to 1024; 0 restores the default. Threads: safe. Since: 0.1 */
+ * @param count 1 to 1024; 0 restores the default, read anew. Else OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_threads_set_count(int32_t count);
 
 OPD_END_DECLS

@@ -32,7 +32,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_to_table(const opd_report *report, c
 /** Returns the number of call rows. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_report_call_count(const opd_report *report);
 /** Gives one metric of a call: Count as int, Duration in µs, Percent and Ratio as float, text as string.
- * @param row Place in program order. @param column Borrowed: "Name", "Duration (us)" … @param out_value Borrowed from @p report.
+ * @param row Place in program order. @param column Borrowed: "Name", "Duration (us)" … @param out_value New reference.
  *  OPD_OUT_OF_RANGE; OPD_NOT_FOUND lists the columns. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_report_get_call(const opd_report *report, size_t row, const char *column, opd_value *out_value);
 /** Gives one metric of a device, as "cpu0", "Duration (us)". As above. Since: 0.1 */

@@ -10,7 +10,8 @@ OPD_BEGIN_DECLS
 typedef struct opd_tensor opd_tensor;
 
 /** Makes a tensor with memory of its own: compact, 64-byte aligned, not initialised.
- * @param dims Borrowed, @p ndim sizes, each ≥ 0. @param out_tensor New reference. OPD_OUT_OF_MEMORY; OPD_UNSUPPORTED device.
+ * @param dims Borrowed, @p ndim sizes, each ≥ 0. @param out_tensor New reference. OPD_INVALID_ARGUMENT for a negative size,
+ *        too many elements or a dtype without a size; OPD_OUT_OF_MEMORY; OPD_UNSUPPORTED device.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_create(const int64_t *dims, int32_t ndim, DLDataType dtype, DLDevice device,
                                                    opd_tensor **out_tensor);

@@ -102,7 +102,7 @@ OPD_API OPD_NODISCARD opd_error *opd_string_create(const char *data, size_t size
 OPD_API OPD_NODISCARD opd_error *opd_bytes_create(const void *data, size_t size, opd_value *out_value);
 /** Gives the bytes of a string or byte-string value of any kind.
  * @param value    Borrowed; small kinds point into it, so keep it in place. Other kinds: OPD_INVALID_ARGUMENT.
- * @param out_data Borrowed from @p value. @param out_size Bytes.
+ * @param out_data Borrowed from @p value, although it is an output: a pointer to plain data. @param out_size Bytes.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_string_get(const opd_value *value, const char **out_data, size_t *out_size);
 
@@ -125,7 +125,7 @@ typedef struct opd_array opd_array;
 OPD_API OPD_NODISCARD opd_error *opd_array_create(const opd_value *items, size_t count, opd_array **out_array);
 /** Returns the number of items. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_array_count(const opd_array *array);
-/** Gives an item. @param out_item Borrowed from @p array. OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
+/** Gives an item. @param out_item New reference. OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item);
 
 /** An immutable map in insertion order. Keys compare by content for numbers and strings, by identity for objects. Immutable. */
@@ -135,9 +135,9 @@ typedef struct opd_map opd_map;
 OPD_API OPD_NODISCARD opd_error *opd_map_create(const opd_value *pairs, size_t count, opd_map **out_map);
 /** Returns the number of entries. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_map_count(const opd_map *map);
-/** Finds a key. @param out_value Borrowed from @p map. OPD_NOT_FOUND. Threads: safe. Cost: one hash. Since: 0.1 */
+/** Finds a key. @param out_value New reference. OPD_NOT_FOUND. Threads: safe. Cost: one hash. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value);
-/** Gives the entry at a place in insertion order; both outputs borrowed. OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
+/** Gives the entry at a place in insertion order; both outputs are new references. OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, opd_value *out_value);
 
 /* ---- dtypes --------------------------------------------------------------------------------------------------- */

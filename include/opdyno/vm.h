@@ -40,7 +40,8 @@ typedef struct opd_call_options {
   const char *const *names;  /**< borrowed; one parameter name per argument, NULL entries for positional ones; NULL: all positional */
   int64_t timeout_ns;        /**< from the call on; 0: none. Checked at calls and backward jumps: a running kernel is not interrupted. */
   opd_cancel *cancel;        /**< borrowed; NULL: none */
-  opd_tensor *const *outputs; /**< borrowed, num_outputs tensors that receive the results in their order; NULL: new ones */
+  opd_tensor *const *outputs; /**< borrowed, num_outputs tensors; the results, made as always, are copied into them in their
+                                   order once the program has run; NULL: none */
   int32_t num_outputs;       /**< 0 */
   uint32_t reserved2;        /**< 0 */
 } opd_call_options;
@@ -51,11 +52,13 @@ OPD_API void opd_call_options_init(opd_call_options *options);
  *
  * @param vm        Borrowed. May be called from several threads at once.
  * @param name      Borrowed.
- * @param args      Borrowed, @p num_args values; tensors must lie on a device of the VM, 64-byte aligned and contiguous.
+ * @param args      Borrowed, @p num_args values; tensors must lie on a device of the VM. An OPD_TENSOR is taken as it is and must
+ *                  be 64-byte aligned and contiguous. An OPD_DLTENSOR view need not be, for each call allocates and copies it in;
+ *                  what the program writes to it is lost. opd_tensor_from_dlpack() makes a tensor of such memory without a copy.
  * @param options   Borrowed; NULL means all defaults.
  * @param out_value New reference; a tuple arrives as an array, nested as the program returns it.
- * @return NULL, or OPD_NOT_FOUND (the message lists close names), OPD_INVALID_ARGUMENT (count, dtype or shape; the message
- *         names the parameter, expected and given), OPD_CANCELLED, OPD_DEADLINE_EXCEEDED, OPD_OUT_OF_MEMORY, OPD_OUT_OF_RANGE
+ * @return NULL, or OPD_NOT_FOUND (the message lists close names), OPD_INVALID_ARGUMENT (count, dtype or shape: the message
+ *         names the parameter, expected and given; outputs that do not fit; a negative timeout), OPD_CANCELLED, OPD_DEADLINE_EXCEEDED, OPD_OUT_OF_MEMORY, OPD_OUT_OF_RANGE
  *         (depth), or the error that an operator raised, with the operator's name.
  * Threads: safe.  Cost: one frame; no allocation once the pool is warm.  Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,

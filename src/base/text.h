@@ -27,6 +27,12 @@ std::string concat(const Parts &...parts) {
   return out;
 }
 
+// "1 argument", "2 arguments"
+template <std::integral T>
+std::string counted(T number, std::string_view noun) {
+  return concat(number, " ", noun, number == 1 ? "" : "s");
+}
+
 // Adds digits with a fixed number after the point, as printf's %.*f in the C locale.
 void append_fixed(std::string &out, double number, int decimals);
 

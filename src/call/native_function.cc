@@ -98,8 +98,8 @@ struct NativeFunction final : Function {
 
   [[noreturn]] void fail_arity(size_t given) const {
     const size_t fixed = plan.arguments().size();
-    fail_as("TypeError", OPD_INVALID_ARGUMENT, name, " takes ", plan.is_variadic() ? "at least " : "", fixed,
-            fixed == 1 ? " argument" : " arguments", ", but was given ", given);
+    fail_as("TypeError", OPD_INVALID_ARGUMENT, name, " takes ", plan.is_variadic() ? "at least " : "",
+            counted(fixed, "argument"), ", but was given ", given);
   }
 };
 

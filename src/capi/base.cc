@@ -57,6 +57,8 @@ opd_error *opd_build_info(opd_buffer **out_json) {
     for (const auto &[name, present] : kFeatures) json.key(name).value(present);
     json.end_object().key("tvm_artefacts").begin_array();
     for (const char *release : {"0.22", "0.23", "0.24", "0.25", "0.26", "0.27"}) json.value(release);
+    json.end_array().key("tvm_tested").begin_array();
+    for (const char *release : {"0.25", "0.26", "0.27"}) json.value(release);  // tests/interop
     json.end_array().end_object();
     give_text(json.take(), out_json);
   });

@@ -42,7 +42,7 @@ size_t opd_report_call_count(const opd_report *report) { return report ? unwrap<
 opd_error *opd_report_get_call(const opd_report *report, size_t row, const char *column, opd_value *out_value) {
   return guard([&] {
     require(report && column && out_value, "report, column and out_value must not be NULL");
-    *out_value = unwrap<Report>(report)->get_call(row, column);
+    *out_value = Value(unwrap<Report>(report)->get_call(row, column)).detach();
   });
 }
 
@@ -50,14 +50,14 @@ opd_error *opd_report_get_device(const opd_report *report, const char *device, c
                                  opd_value *out_value) {
   return guard([&] {
     require(report && device && metric && out_value, "report, device, metric and out_value must not be NULL");
-    *out_value = unwrap<Report>(report)->get_device(device, metric);
+    *out_value = Value(unwrap<Report>(report)->get_device(device, metric)).detach();
   });
 }
 
 opd_error *opd_report_get_configuration(const opd_report *report, const char *key, opd_value *out_value) {
   return guard([&] {
     require(report && key && out_value, "report, key and out_value must not be NULL");
-    *out_value = unwrap<Report>(report)->get_configuration(key);
+    *out_value = Value(unwrap<Report>(report)->get_configuration(key)).detach();
   });
 }
 

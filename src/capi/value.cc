@@ -80,7 +80,7 @@ opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_it
     require(array && out_item, "array and out_item must not be NULL");
     const auto *items = unwrap<Array>(array);
     if (index >= items->size) fail(OPD_OUT_OF_RANGE, "index ", index, " of an array of ", items->size, " items");
-    *out_item = items->items()[index].view();
+    *out_item = Value(items->items()[index]).detach();
   });
 }
 
@@ -98,7 +98,7 @@ opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_
     require(map && key && out_value, "map, key and out_value must not be NULL");
     const Value *found = unwrap<Map>(map)->find(*key);
     if (!found) fail_as("KeyError", OPD_NOT_FOUND, "the map has no key ", to_text(*key));
-    *out_value = found->view();
+    *out_value = Value(*found).detach();
   });
 }
 
@@ -107,8 +107,8 @@ opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, o
     require(map && out_key && out_value, "map, out_key and out_value must not be NULL");
     const auto &entries = unwrap<Map>(map)->entries;
     if (index >= entries.size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of a map of ", entries.size(), " entries");
-    *out_key = entries[index].first.view();
-    *out_value = entries[index].second.view();
+    *out_key = Value(entries[index].first).detach();
+    *out_value = Value(entries[index].second).detach();
   });
 }
 

@@ -144,7 +144,7 @@ class Builder {
   }
 
   static std::string example_of(const Param &param) {
-    if (param.kind == "shape") return "shape(2,3)";
+    if (param.kind == "shape") return "'shape(2,3)'";
     if (param.kind == "tuple") return "'tuple(2x3xf32;2x3xf32)'";
     if (param.kind == "string") return "str=text";
     if (param.kind == "float") return "f64=0.5";

@@ -80,6 +80,13 @@ std::string info_json(std::string_view build, const Args &args) {
   return json.end_object().take() + "\n";
 }
 
+std::string releases(const cJSON *build, const char *member) {
+  std::vector<std::string> names;
+  const cJSON *release = nullptr;
+  cJSON_ArrayForEach(release, json_member(build, member)) names.emplace_back(cJSON_GetStringValue(release));
+  return join(names, ", ");
+}
+
 std::string device_text(DLDevice device) {
   std::string text = cat("  ", device_name(device), "\n");
   for (const Attribute &attribute : attributes) {
@@ -102,12 +109,9 @@ Exit run_info(const Args &args) {
     return Exit::ok;
   }
   std::string text = version_text();
-  std::vector<std::string> releases;
   const Json json = parse_json(build, "the build");
-  const cJSON *release = nullptr;
-  cJSON_ArrayForEach(release, json_member(json.get(), "tvm_artefacts"))
-      releases.emplace_back(cJSON_GetStringValue(release));
-  text += cat("loads artefacts of TVM ", join(releases, ", "), "\nthreads: ", opd_threads_count(), "\ndevices:\n");
+  text += cat("loads artefacts of TVM ", releases(json.get(), "tvm_artefacts"), "; tested with those of ",
+              releases(json.get(), "tvm_tested"), "\nthreads: ", opd_threads_count(), "\ndevices:\n");
   for (const DLDevice device : devices()) text += device_text(device);
   if (args.has("functions")) text += cat("global functions:\n  ", join(global_functions(), "\n  "), "\n");
   print(text);

@@ -43,10 +43,9 @@ std::string function_text(const cJSON *function) {
     params.push_back(known.empty() ? json_string(param, "name") : cat(json_string(param, "name"), ": ", known));
   }
   std::string text = cat(json_string(function, "name"), "(", join(params, ", "), ")");
-  for (const char *count : {"instructions", "registers"})
-    if (const cJSON *number = json_member(function, count); cJSON_IsNumber(number))
-      text += cat(std::string_view(count) == "instructions" ? "  " : ", ", static_cast<int64_t>(number->valuedouble),
-                  " ", count);
+  for (const std::string_view noun : {"instruction", "register"})
+    if (const cJSON *number = json_member(function, cat(noun, "s").c_str()); cJSON_IsNumber(number))
+      text += cat(noun == "instruction" ? "  " : ", ", counted(static_cast<int64_t>(number->valuedouble), noun));
   return text;
 }
 

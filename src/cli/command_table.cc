@@ -69,12 +69,12 @@ FN is main, or else the only function, unless it is named. A function outside a 
 and writes to its last tensor argument, or to those that --out-arg names.
 
 Inputs (SPEC):
-  4x8xf32=rand(0,1)    a tensor of random numbers      4xi32=1,2,3,4    numbers one by one
+  '4x8xf32=rand(0,1)'  a tensor of random numbers      4xi32=1,2,3,4    numbers one by one
   4x8xf32=0            the same number everywhere      2x3xi64=range    0, 1, 2 …
   4x8xf32=@x.npy       from a file                     0dxf32=1.5       no dimensions
   @x.npy  @f.npz:key   with the file's shape and dtype
   i64=7  f64=0.5  bool=true  str=text  none            plain values
-  shape(2,3)  'tuple(4xf32;i64=1)'
+  'shape(2,3)'  'tuple(4xf32;i64=1)'
 Parameters that get no input are filled at random in the shapes that the program checks; the numbers are from 0 to 1 and
 depend on the seed alone, on every machine.)";
 

@@ -92,9 +92,9 @@ std::vector<Module> imports_of(const Module &module) {
   check(opd_module_list_imports(module.get(), list.out()), Exit::refused);
   std::vector<Module> imports(opd_array_count(list.get()));
   for (size_t i = 0; i < imports.size(); ++i) {
-    opd_value item;
-    check(opd_array_get(list.get(), i, &item), Exit::refused);
-    imports[i] = Module(retain(handle_of<opd_module>(item)));
+    Value item;
+    check(opd_array_get(list.get(), i, item.out()), Exit::refused);
+    imports[i] = Module(retain(handle_of<opd_module>(item.view())));
   }
   return imports;
 }

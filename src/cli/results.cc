@@ -49,9 +49,9 @@ void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value valu
   }
   const auto *array = handle_of<opd_array>(value.view());
   for (size_t i = 0; i < opd_array_count(array); ++i) {
-    opd_value item;
-    check(opd_array_get(array, i, &item), Exit::failed);
-    flatten_into(leaves, cat(name, "_", i), Value::retain(item));
+    Value item;
+    check(opd_array_get(array, i, item.out()), Exit::failed);
+    flatten_into(leaves, cat(name, "_", i), std::move(item));
   }
 }
 

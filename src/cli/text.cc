@@ -7,6 +7,8 @@
 
 namespace opd::cli {
 
+std::string counted(int64_t number, std::string_view noun) { return cat(number, " ", noun, number == 1 ? "" : "s"); }
+
 std::string join(const std::vector<std::string> &parts, std::string_view between) {
   std::string out;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -129,7 +131,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string suggest(std::string_view wanted, const std::vector<std::string> &names) {
   const std::string *best = nullptr;
-  size_t best_distance = std::max<size_t>(2, wanted.size() / 3) + 1;
+  const size_t dashes = std::min(wanted.find_first_not_of('-'), wanted.size());
+  size_t best_distance = std::max<size_t>(1, (wanted.size() - dashes) / 3) + 1;
   for (const std::string &name : names) {
     const size_t distance = edit_distance(wanted, name);
     if (distance >= best_distance || distance >= name.size()) continue;

@@ -30,6 +30,8 @@ std::string cat(const Parts &...parts) {
   return out;
 }
 
+// "1 register", "2 registers"
+std::string counted(int64_t number, std::string_view noun);
 std::string join(const std::vector<std::string> &parts, std::string_view between);
 // Splits at `separator` where no parenthesis is open; "" gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);

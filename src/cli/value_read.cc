@@ -15,9 +15,9 @@ std::string string_of(const opd_value &value) {
 std::vector<std::string> strings_of(const opd_array *strings) {
   std::vector<std::string> out(opd_array_count(strings));
   for (size_t i = 0; i < out.size(); ++i) {
-    opd_value item;
-    check(opd_array_get(strings, i, &item), Exit::failed);
-    out[i] = string_of(item);
+    Value item;
+    check(opd_array_get(strings, i, item.out()), Exit::failed);
+    out[i] = string_of(item.view());
   }
   return out;
 }

@@ -74,7 +74,7 @@ Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevic
     fail(OPD_INVALID_ARGUMENT, "a tensor cannot have the shape of ", text(),
          ": a size is negative, or there are too many elements");
   if (!data_bytes(count, dtype, bytes))
-    fail(OPD_OUT_OF_MEMORY, "the bytes of ", text(), " cannot be counted in 64 bits");
+    fail(OPD_OUT_OF_MEMORY, "the bits of ", text(), " cannot be counted in 64 bits");
   auto storage = Storage::make(device, OPD_ALLOCATOR_NAIVE, bytes);
   void *data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));

@@ -30,7 +30,7 @@ void check_arity(Args args, std::initializer_list<const char *> names, std::stri
   if (args.size() == names.size()) [[likely]] return;
   std::string list;
   for (const char *name : names) list += concat(list.empty() ? "" : ", ", name);
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", list, ") takes ", names.size(), " arguments, but was given ", args.size());
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", list, ") takes ", counted(names.size(), "argument"), ", but was given ", args.size());
 }
 
 void register_function(std::string name, Ref<Function> function, bool override_existing) {

@@ -39,7 +39,7 @@ class Assembler {
     } else if (lexer_.accept(".func")) {
       function();
     } else {
-      AssemblyLexer::bad(lexer_.peek(), concat("expected .declare, .const, .scope or .func, not ", lexer_.peek().text.substr(0, 40)));
+      AssemblyLexer::bad(lexer_.peek(), concat("expected .declare, .const, .scope or .func (.executable comes first), not ", lexer_.peek().text.substr(0, 40)));
     }
   }
 

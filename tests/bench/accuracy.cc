@@ -54,9 +54,9 @@ const bench::AddRow row("record_1us", "%", [] {
     check(opd_vm_profile(vm.get(), "main", &arg, 1, nullptr, &options, report.out(), nullptr));
     std::vector<double> recorded;
     for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
-      opd_value duration;
-      check(opd_report_get_call(report.get(), i, "Duration (us)", &duration));
-      recorded.push_back(duration.u.float64 * 1000);
+      opdyno::Value duration;
+      check(opd_report_get_call(report.get(), i, "Duration (us)", duration.out()));
+      recorded.push_back(duration.view().u.float64 * 1000);
     }
     return 100 * bench::median(recorded) * rate / bench::median(how.spent);
   };

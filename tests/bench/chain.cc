@@ -68,10 +68,10 @@ bench::Sampler time_of_records(int repeat, int measurements) {
     std::vector<double> added;
     for (int i = 0; i < measurements; ++i) {
       const opdyno::Report report = chain.profile(repeat);
-      opd_value total;
-      opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", &total));
+      opdyno::Value total;
+      opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
       const double calls = static_cast<double>(opd_report_call_count(report.get())) / repeat;
-      added.push_back((total.u.float64 * 1000 / repeat - plain_run()) / calls);
+      added.push_back((total.view().u.float64 * 1000 / repeat - plain_run()) / calls);
     }
     return bench::median(added);
   };

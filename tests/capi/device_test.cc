@@ -42,7 +42,9 @@ opd_memory_stats stats() {
 TEST(ADevice, IsReadFromTextAndWrittenAgain) {
   const struct { const char *text; int type, id; const char *written;
   } cases[] = {{"cpu", kDLCPU, 0, "cpu:0"},   {"cpu:0", kDLCPU, 0, "cpu:0"},        {"cuda:1", kDLCUDA, 1, "cuda:1"},
-               {"2:0", kDLCUDA, 0, "cuda:0"}, {"opencl", kDLOpenCL, 0, "opencl:0"}, {"99:3", 99, 3, "device99:3"}};
+               {"2:0", kDLCUDA, 0, "cuda:0"}, {"opencl", kDLOpenCL, 0, "opencl:0"}, {"99:3", 99, 3, "device99:3"},
+               {"gpu:2", kDLCUDA, 2, "cuda:2"}, {"cl", kDLOpenCL, 0, "opencl:0"}, {"mtl", kDLMetal, 0, "metal:0"},
+               {"llvm", kDLCPU, 0, "cpu:0"}, {"c", kDLCPU, 0, "cpu:0"}};
   for (const auto &c : cases) {
     DLDevice device{};
     EXPECT_OK(opd_device_from_string(c.text, &device));
@@ -111,6 +113,9 @@ TEST(AnAbsentDevice, OnlyAnswersThatItDoesNotExist) {
     EXPECT_EQ(failure(opd_device_get_attr(device, OPD_ATTR_WARP_SIZE, &value)).code, OPD_UNSUPPORTED);
     EXPECT_EQ(failure(opd_device_sync(device)).code, OPD_UNSUPPORTED);
     EXPECT_EQ(failure(opd_memory_trim(device)).code, OPD_UNSUPPORTED);
+    opd_memory_stats none{};
+    none.struct_size = sizeof none;
+    EXPECT_EQ(failure(opd_memory_get_stats(device, &none)).code, OPD_UNSUPPORTED);
     EXPECT_EQ(failure(opd_memory_reset_peak(device)).code, OPD_UNSUPPORTED);
   }
   EXPECT_EQ(failure(opd_device_sync(kCpu1)).message.substr(0, 25), "there is no device cpu:1;");

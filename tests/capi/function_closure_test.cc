@@ -104,7 +104,7 @@ TEST(AClosure, TakesAndGivesStructs) {
     opd_value fields[2];
     for (size_t i = 0; i < 2; ++i)
       if (opd_error *error = opd_array_get(given, 1 - i, &fields[i])) return error;
-    std::swap(fields[0], fields[1]);
+    std::swap(fields[0], fields[1]);  // plain numbers: nothing to release
     fields[0].u.int64 += 1;
     opd_array *array = nullptr;
     if (opd_error *error = opd_array_create(fields, 2, &array)) return error;

@@ -28,7 +28,7 @@ TEST(ANativeFunction, TakesAndGivesStructs) {
   opd_value result = divide.plain({opd_int(-17), opd_int(5)});
   ASSERT_EQ(result.type, OPD_ARRAY);
   auto *array = reinterpret_cast<opd_array *>(result.u.object);
-  opd_value quotient, remainder;
+  opd_value quotient, remainder;  // plain numbers: nothing to release
   EXPECT_OK(opd_array_get(array, 0, &quotient));
   EXPECT_OK(opd_array_get(array, 1, &remainder));
   EXPECT_EQ(quotient.u.int64, -3);  // C rounds to zero: -17 = -3 * 5 - 2

@@ -106,6 +106,7 @@ TEST(TheRegistry, ListsItsNamesSorted) {
     EXPECT_OK(opd_array_get(names, i, &item));
     EXPECT_OK(opd_string_get(&item, &data, &size));
     const std::string name(data, size);
+    opd_value_release(&item);
     EXPECT_LT(before, name);
     before = name;
     if (name.substr(0, 5) == "test.") ours.push_back(name);

@@ -14,6 +14,7 @@
 namespace {
 
 using opdyno::check;
+using opdyno::Value;
 using opdyno_test::expect_error;
 
 std::string data_file(const std::string &name) {
@@ -33,16 +34,16 @@ struct Report : opdyno::Report {
     options.sort = sort, options.aggregate = aggregate, options.col_sums = col_sums;
     return table(&options);
   }
-  opd_value call(size_t row, const char *column) const {
-    opd_value value = opd_none();
-    check(opd_report_get_call(get(), row, column, &value));
+  Value call(size_t row, const char *column) const {
+    Value value;
+    check(opd_report_get_call(get(), row, column, value.out()));
     return value;
   }
   std::string call_text(size_t row, const char *column) const { return text_of(call(row, column)); }
-  static std::string text_of(opd_value value) {
+  static std::string text_of(const Value &value) {
     const char *data = nullptr;
     size_t size = 0;
-    check(opd_string_get(&value, &data, &size));
+    check(opd_string_get(&value.view(), &data, &size));
     return std::string(data, size);
   }
 };
@@ -89,16 +90,16 @@ TEST(Report, GivesItsMetrics) {
   const Report report(data_file("sample.json"));
   EXPECT_EQ(opd_report_call_count(report.get()), 13u);
   EXPECT_EQ(report.call_text(3, "Name"), "matmul");
-  EXPECT_EQ(report.call(3, "Count").type, OPD_INT);
-  EXPECT_EQ(report.call(3, "Count").u.int64, 1);
-  EXPECT_EQ(report.call(3, "Duration (us)").type, OPD_FLOAT);
-  EXPECT_EQ(report.call(3, "Duration (us)").u.float64, 1061.324);
-  opd_value total = opd_none(), threads = opd_none(), executor = opd_none();
-  check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", &total));
-  EXPECT_EQ(total.u.float64, 1480.075);
-  check(opd_report_get_configuration(report.get(), "Number of threads", &threads));
-  EXPECT_EQ(threads.u.int64, 1);
-  check(opd_report_get_configuration(report.get(), "Executor", &executor));
+  EXPECT_EQ(report.call(3, "Count").type(), OPD_INT);
+  EXPECT_EQ(report.call(3, "Count").view().u.int64, 1);
+  EXPECT_EQ(report.call(3, "Duration (us)").type(), OPD_FLOAT);
+  EXPECT_EQ(report.call(3, "Duration (us)").view().u.float64, 1061.324);
+  Value total, threads, executor;
+  check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
+  EXPECT_EQ(total.view().u.float64, 1480.075);
+  check(opd_report_get_configuration(report.get(), "Number of threads", threads.out()));
+  EXPECT_EQ(threads.view().u.int64, 1);
+  check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
   EXPECT_EQ(Report::text_of(executor), "VM");
 }
 
@@ -224,8 +225,8 @@ TEST(Report, RefusesATableThatWouldBeFarLargerThanTheReport) {
   expect_error(opd_report_to_table(report.get(), &options, &out), OPD_UNSUPPORTED, "columns");
   expect_error(opd_report_to_csv(report.get(), &out), OPD_UNSUPPORTED, "columns");
   EXPECT_EQ(report.json(), "{\"calls\":[" + rows + "],\"device_metrics\":{},\"configuration\":{}}");
-  EXPECT_EQ(report.call(19999, "m19999").u.int64, 1);
-  EXPECT_EQ(report.call(19999, "m19998").type, OPD_NONE);
+  EXPECT_EQ(report.call(19999, "m19999").view().u.int64, 1);
+  EXPECT_EQ(report.call(19999, "m19998").type(), OPD_NONE);
 }
 
 // ---- CSV
@@ -242,9 +243,9 @@ TEST(Report, KeepsCountsOf64Bits) {
   const Report report(
       calls("{\"a\":{\"count\":9007199254740993},\"b\":{\"count\":-9223372036854775808},\"c\":{\"count\":"
             "9223372036854775807}}"));
-  EXPECT_EQ(report.call(0, "a").u.int64, (int64_t{1} << 53) + 1);
-  EXPECT_EQ(report.call(0, "b").u.int64, std::numeric_limits<int64_t>::min());
-  EXPECT_EQ(report.call(0, "c").u.int64, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(report.call(0, "a").view().u.int64, (int64_t{1} << 53) + 1);
+  EXPECT_EQ(report.call(0, "b").view().u.int64, std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(report.call(0, "c").view().u.int64, std::numeric_limits<int64_t>::max());
   EXPECT_NE(report.json().find("\"a\":{\"count\":9007199254740993},\"b\":{\"count\":-9223372036854775808}"),
             std::string::npos);
   EXPECT_NE(failure(calls("{\"a\":{\"count\":9223372036854775808}}")).second.find("offset 16"), std::string::npos);
@@ -256,8 +257,8 @@ TEST(Report, KeepsNumbersOfAnySize) {
     char text[64];
     snprintf(text, sizeof text, "%.17g", number);
     const Report report(calls("{\"x\":{\"ratio\":" + std::string(text) + "}}"));
-    EXPECT_EQ(report.call(0, "x").u.float64, number);
-    EXPECT_EQ(Report(report.json()).call(0, "x").u.float64, number) << report.json();
+    EXPECT_EQ(report.call(0, "x").view().u.float64, number);
+    EXPECT_EQ(Report(report.json()).call(0, "x").view().u.float64, number) << report.json();
   }
 }
 
@@ -268,12 +269,12 @@ TEST(Report, KeepsWhatIsNotANumber) {
       std::string(400, '0') + "1e5},\"v\":{\"ratio\":1" + std::string(400, '0') + "}}"));
   const Report again(report.json());
   for (const Report *r : {&report, &again}) {
-    EXPECT_TRUE(std::isnan(r->call(0, "x").u.float64));
-    EXPECT_EQ(r->call(0, "y").u.float64, std::numeric_limits<double>::infinity());
-    EXPECT_EQ(r->call(0, "z").u.float64, -std::numeric_limits<double>::infinity());
-    EXPECT_EQ(r->call(0, "t").u.float64, 0);
-    EXPECT_EQ(r->call(0, "u").u.float64, 0);
-    EXPECT_EQ(r->call(0, "v").u.float64, std::numeric_limits<double>::infinity());
+    EXPECT_TRUE(std::isnan(r->call(0, "x").view().u.float64));
+    EXPECT_EQ(r->call(0, "y").view().u.float64, std::numeric_limits<double>::infinity());
+    EXPECT_EQ(r->call(0, "z").view().u.float64, -std::numeric_limits<double>::infinity());
+    EXPECT_EQ(r->call(0, "t").view().u.float64, 0);
+    EXPECT_EQ(r->call(0, "u").view().u.float64, 0);
+    EXPECT_EQ(r->call(0, "v").view().u.float64, std::numeric_limits<double>::infinity());
   }
   EXPECT_NE(report.table().find("nan"), std::string::npos);
 }

@@ -72,10 +72,13 @@ TEST(Array, KeepsItemsAndChecksIndexes) {
   const opd_value items[] = {opd_int(1), text.view()};
   Handle<opd_array> array;
   check(opd_array_create(items, 2, array.out()));
-  opd_value item;
-  check(opd_array_get(array.get(), 1, &item));
-  EXPECT_EQ(get_string(item), "a string on the heap");
-  expect_error(opd_array_get(array.get(), 2, &item), OPD_OUT_OF_RANGE, "index 2 of an array of 2 items");
+  Value item;
+  check(opd_array_get(array.get(), 1, item.out()));
+  opd_value untouched = opd_int(7);
+  expect_error(opd_array_get(array.get(), 2, &untouched), OPD_OUT_OF_RANGE, "index 2 of an array of 2 items");
+  EXPECT_EQ(untouched.u.int64, 7);
+  array = {};
+  EXPECT_EQ(get_string(item.view()), "a string on the heap") << "an item outlives its array";
   EXPECT_EQ(opd_array_count(nullptr), 0u);
 }
 
@@ -85,16 +88,20 @@ TEST(Map, KeepsInsertionOrderAndTheLastValueOfAKey) {
   Handle<opd_map> map;
   check(opd_map_create(pairs, 4, map.out()));
   ASSERT_EQ(opd_map_count(map.get()), 3u);
-  opd_value key, value;
-  check(opd_map_entry(map.get(), 0, &key, &value));
-  EXPECT_EQ(get_string(key), "b");
-  EXPECT_EQ(value.u.int64, 5);
+  Value key, value;
+  check(opd_map_entry(map.get(), 0, key.out(), value.out()));
+  EXPECT_EQ(get_string(key.view()), "b");
+  EXPECT_EQ(value.view().u.int64, 5);
   const opd_value wanted = opd_cstring("a key on the heap");
-  check(opd_map_get(map.get(), &wanted, &value));
-  EXPECT_EQ(value.u.int64, 2);
+  check(opd_map_get(map.get(), &wanted, value.out()));
+  EXPECT_EQ(value.view().u.int64, 2);
+  check(opd_map_entry(map.get(), 1, key.out(), value.out()));
   const opd_value absent = opd_int(9);
-  expect_error(opd_map_get(map.get(), &absent, &value), OPD_NOT_FOUND, "no key 9");
-  expect_error(opd_map_entry(map.get(), 3, &key, &value), OPD_OUT_OF_RANGE, "index 3");
+  expect_error(opd_map_get(map.get(), &absent, value.out()), OPD_NOT_FOUND, "no key 9");
+  opd_value no_key, no_value;
+  expect_error(opd_map_entry(map.get(), 3, &no_key, &no_value), OPD_OUT_OF_RANGE, "index 3");
+  map = {};
+  EXPECT_EQ(get_string(key.view()), "a key on the heap") << "an entry outlives its map";
 }
 
 TEST(Shape, HoldsItsSizes) {
@@ -165,7 +172,7 @@ TEST(Errors, NullWhereAHandleIsNeededIsTold) {
 TEST(Library, SaysWhatItIs) {
   EXPECT_EQ(opd_version(), std::to_string(OPD_VERSION_MAJOR) + "." + std::to_string(OPD_VERSION_MINOR) + "." + std::to_string(OPD_VERSION_PATCH));
   const std::string info = text_of(opd_build_info);
-  for (const char *part : {"\"version\":\"0.1.0\"", "\"features\":{\"cpu\":true", "\"tvm_artefacts\":[\"0.22\""})
+  for (const char *part : {"\"version\":\"0.1.0\"", "\"features\":{\"cpu\":true", "\"tvm_artefacts\":[\"0.22\"", "\"tvm_tested\":[\"0.25\""})
     EXPECT_NE(info.find(part), std::string::npos) << info;
 }
 

@@ -242,6 +242,27 @@ TEST(VmArguments, ADltensorViewIsCopied) {
   EXPECT_EQ(to_floats(kept), (std::vector<float>{1, 2, 3, 4}));
 }
 
+TEST(VmArguments, ADltensorViewMayBeStridedAndMisalignedAndIsNotWritten) {
+  define("test.overwrite", [](const opd_value *args, int32_t, opd_value *) { elements(args[0])[0] = -1; });
+  const Vm vm = make_vm(".func main(x) {\n  call test.overwrite(%x)\n  ret %x\n}");
+  alignas(64) float data[6] = {0, 1, 0, 2, 0, 3};
+  int64_t shape[] = {3}, strides[] = {2};
+  DLTensor view{data + 1, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, strides, 0};
+  EXPECT_EQ(to_floats(vm.call("main", opd_dltensor(&view))), (std::vector<float>{-1, 2, 3}));
+  EXPECT_EQ(data[1], 1);
+}
+
+TEST(VmArguments, ATensorFromDlpackIsTakenAsItIs) {
+  const Vm vm = make_vm(".func main(x) {\n  ret %x\n}");
+  alignas(64) static float data[4] = {1, 2, 3, 4};
+  static int64_t shape[] = {4};
+  auto *managed = new DLManagedTensor{{data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0}, nullptr, [](DLManagedTensor *m) { delete m; }};
+  Tensor tensor;
+  check(opd_tensor_from_dlpack(managed, tensor.out()));
+  const Value result = vm.call("main", tensor);
+  EXPECT_EQ(Tensor::of(result).view().data, data);
+}
+
 TEST(VmArguments, StridedMisalignedAndForeignTensorsAreRefused) {
   const Vm vm = make_vm(kAddOne);
   alignas(64) static float data[16] = {};
@@ -285,6 +306,9 @@ TEST(VmArguments, OutputsCanBeSupplied) {
   const opd_value args[] = {arg(x)};
   check(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr));
   EXPECT_EQ(to_floats(arg(out)), (std::vector<float>{2, 3, 4, 5}));
+  options.timeout_ns = -1;
+  expect_error(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT, "timeout_ns must not be negative");
+  options.timeout_ns = 0;
   Tensor small({3}, "float32");
   outputs[0] = small.get();
   expect_error(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT);
@@ -386,15 +410,15 @@ TEST(VmProfile, HasARowPerOperatorCallWithATensor) {
   ASSERT_EQ(opd_report_call_count(report.get()), 3u);
   EXPECT_EQ(opd_trace_call_count(trace.get()), 3u);
   for (size_t i = 0; i < 3; ++i) {
-    opd_value name, shapes, duration;
-    check(opd_report_get_call(report.get(), i, "Name", &name));
-    check(opd_report_get_call(report.get(), i, "Argument Shapes", &shapes));
-    check(opd_report_get_call(report.get(), i, "Duration (us)", &duration));
-    EXPECT_EQ(Value::retain(name).to_string(), "\"test.add_one\"");
-    EXPECT_EQ(Value::retain(shapes).to_string(), "\"float32[4], float32[4]\"");
-    EXPECT_GE(duration.u.float64, 0.0);
+    Value name, shapes, duration;
+    check(opd_report_get_call(report.get(), i, "Name", name.out()));
+    check(opd_report_get_call(report.get(), i, "Argument Shapes", shapes.out()));
+    check(opd_report_get_call(report.get(), i, "Duration (us)", duration.out()));
+    EXPECT_EQ(name.to_string(), "\"test.add_one\"");
+    EXPECT_EQ(shapes.to_string(), "\"float32[4], float32[4]\"");
+    EXPECT_GE(duration.view().u.float64, 0.0);
   }
-  opd_value executor;
-  check(opd_report_get_configuration(report.get(), "Executor", &executor));
-  EXPECT_EQ(Value::retain(executor).to_string(), "\"VM\"");
+  Value executor;
+  check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
+  EXPECT_EQ(executor.to_string(), "\"VM\"");
 }

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 
 import programs
@@ -37,6 +38,12 @@ class Help(CliTest):
             self.assertIn(option, text)
             self.assertEqual(text, self.succeeds(command, "--help"))
 
+    def test_inputs_are_shown_as_a_shell_takes_them(self):
+        text = self.succeeds("help", "run")
+        inputs = text[text.index("Inputs (SPEC):\n") :].split("\n")[1:7]
+        for word in (word for line in inputs for word in re.split(r"  +", line) if "(" in word or ";" in word):
+            self.assertRegex(word, r"^'[^']*'$")
+
     def test_help_fits_into_120_columns(self):
         for words in (["help"], ["help", "run"], ["help", "profile"]):
             for line in self.succeeds(*words).splitlines():
@@ -55,6 +62,7 @@ class Help(CliTest):
         self.assertIn(
             "unknown option '--exepct'. Did you mean '--expect'?", self.fails(USAGE, "run", "m", "--exepct", "f")
         )
+        self.assertNotIn("Did you mean", self.fails(USAGE, "run", "m", "--nope"))  # --copy is as long, and no more
         message = self.fails(USAGE, "run", "m", "-z")
         self.assertIn("unknown option '-z'", message)
         self.assertIn("Try 'opdyno help run'", message)
@@ -75,7 +83,7 @@ class Info(CliTest):
     def test_text_names_the_cpu_and_the_releases(self):
         text = self.succeeds("info")
         self.assertIn("cpu:0", text)
-        self.assertRegex(text, r"loads artefacts of TVM .*0\.27")
+        self.assertRegex(text, r"loads artefacts of TVM 0\.22.*0\.27; tested with those of 0\.25, 0\.26, 0\.27")
         self.assertRegex(text, r"threads: \d+")
 
     def test_json_is_one_document(self):
@@ -90,6 +98,8 @@ class Inspect(CliTest):
         text = self.succeeds("inspect", "symbolic.opdasm", "--import", "kernels.c")
         self.assertTrue(text.startswith("relax.VMExecutable\n"), text)
         self.assertIn("main(x: float32[n])", text)
+        (WORK / "least.opdasm").write_text(".func main(x) {\n  ret %x\n}\n")
+        self.assertIn("main(x)  1 instruction, 1 register\n", self.succeeds("inspect", "least.opdasm"))
         self.assertRegex(text, r"(?m)^  imports:\n    \w+")
         self.assertRegex(text, r"(?m)^  needs: add_one\n  builtins: .*make_tuple")
 

@@ -20,11 +20,11 @@ void run_functions(const Executable &executable) {
   check(opd_vm_list_functions(vm.get(), names.out()));
   static const Tensor x({4}, "float32");
   for (size_t i = 0; i < opd_array_count(names.get()) && i < 4; ++i) {
-    opd_value name;
-    check(opd_array_get(names.get(), i, &name));
+    Value name;
+    check(opd_array_get(names.get(), i, name.out()));
     const char *data;
     size_t size;
-    check(opd_string_get(&name, &data, &size));
+    check(opd_string_get(&name.view(), &data, &size));
     const std::string text(data, size);
     Handle<opd_array> params;
     check(opd_vm_list_params(vm.get(), text.c_str(), params.out()));

@@ -31,8 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   opd_buffer *csv = nullptr;
   opd_error_release(opd_report_to_csv(report, &csv));
   opd_buffer_release(csv);
-  opd_value value;
+  opd_value value = opd_none();
   if (opd_report_call_count(report)) opd_error_release(opd_report_get_call(report, 0, "Name", &value));
+  opd_value_release(&value);
   opd_report_release(report);
   opd_report_release(again);
   return 0;

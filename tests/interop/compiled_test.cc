@@ -38,11 +38,11 @@ Report profile(const Vm &vm, int repeat) {
 std::map<std::string, int> kernels(const Report &report) {
   std::map<std::string, int> counts;
   for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
-    opd_value name, shapes;
-    check(opd_report_get_call(report.get(), i, "Name", &name));
-    check(opd_report_get_call(report.get(), i, "Argument Shapes", &shapes));
-    const std::string text = Value::retain(name).to_string();
-    if (text.find("vm.builtin.") == std::string::npos) ++counts[text + " " + Value::retain(shapes).to_string()];
+    Value name, shapes;
+    check(opd_report_get_call(report.get(), i, "Name", name.out()));
+    check(opd_report_get_call(report.get(), i, "Argument Shapes", shapes.out()));
+    const std::string text = name.to_string();
+    if (text.find("vm.builtin.") == std::string::npos) ++counts[text + " " + shapes.to_string()];
   }
   return counts;
 }

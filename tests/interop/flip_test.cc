@@ -38,9 +38,9 @@ void try_program(const std::string &bytes, const Module &library, const Subject 
     Handle<opd_array> imports;
     check(opd_module_list_imports(library.get(), imports.out()));
     for (size_t i = 0; i < opd_array_count(imports.get()); ++i) {
-      opd_value kernels;
-      check(opd_array_get(imports.get(), i, &kernels));
-      check(opd_module_add_import(module.get(), reinterpret_cast<opd_module *>(kernels.u.object)));
+      Value kernels;
+      check(opd_array_get(imports.get(), i, kernels.out()));
+      check(opd_module_add_import(module.get(), reinterpret_cast<opd_module *>(kernels.view().u.object)));
     }
     opd_vm_options options;
     opd_vm_options_init(&options);

@@ -162,10 +162,10 @@ void expect_equal(const opd_value &got, const opd_value &wanted, const std::stri
     const auto *a = reinterpret_cast<const opd_array *>(got.u.object), *b = reinterpret_cast<const opd_array *>(wanted.u.object);
     ASSERT_EQ(opd_array_count(a), opd_array_count(b)) << where;
     for (size_t i = 0; i < opd_array_count(a); ++i) {
-      opd_value x, y;
-      check(opd_array_get(a, i, &x));
-      check(opd_array_get(b, i, &y));
-      expect_equal(x, y, where + "_" + std::to_string(i));
+      Value x, y;
+      check(opd_array_get(a, i, x.out()));
+      check(opd_array_get(b, i, y.out()));
+      expect_equal(x.view(), y.view(), where + "_" + std::to_string(i));
     }
   } else if (wanted.type == OPD_BOOL || wanted.type == OPD_INT) {
     EXPECT_TRUE(got.type == OPD_BOOL || got.type == OPD_INT) << where;

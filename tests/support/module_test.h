@@ -109,11 +109,11 @@ inline std::vector<std::string> names_of(const Module &module) {
   check(opd_module_list_functions(module.get(), &array));
   std::vector<std::string> names;
   for (size_t i = 0; i < opd_array_count(array); ++i) {
-    opd_value item;
+    Value item;
     const char *data;
     size_t size;
-    check(opd_array_get(array, i, &item));
-    check(opd_string_get(&item, &data, &size));
+    check(opd_array_get(array, i, item.out()));
+    check(opd_string_get(&item.view(), &data, &size));
     names.emplace_back(data, size);
   }
   opd_object_release(array);
