@@ -50,6 +50,7 @@ void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) 
   if (bytes == 0) return;
   const uint64_t first = table(address, bytes, what), start = dynamic_value(address);
   if (bytes % 8 || start % 8) bad(dynamic(size)->entry, what, " take ", bytes, " bytes at address ", start);
+  const std::string entry = concat("an entry of ", what);
   auto word = std::lower_bound(relocated_.begin(), relocated_.end(), start);
   for (uint64_t i = 0; i < bytes / 8; ++i, ++word) {
     const uint64_t slot = start + 8 * i, offset = first + 8 * i;
@@ -64,7 +65,7 @@ void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) 
       if (found->symbol && !symbol.is_defined()) bad(offset, what, " hold an entry ", i, " of another library");
       target = static_cast<uint64_t>(found->addend) + (found->symbol ? symbol.value : 0);
     }
-    check_entry_point(what, target, offset, Evidence::kNone);
+    check_entry_point(entry.c_str(), target, offset, Evidence::kNone);
   }
 }
 

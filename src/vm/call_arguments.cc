@@ -13,7 +13,7 @@ std::string parameter_text(const FunctionInfo &function, size_t i) {
 [[noreturn, gnu::noinline]] void bad_count(const FunctionInfo &function, size_t given) {
   std::string names;
   for (const auto &name : function.param_names) names += concat(names.empty() ? "" : ", ", name);
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, "(", names, ") takes ", function.num_args, " arguments, but was given ", given);
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, "(", names, ") takes ", counted(function.num_args, "argument"), ", but was given ", given);
 }
 
 bool on_device(const Vm &vm, DLDevice device) {

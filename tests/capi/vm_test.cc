@@ -218,7 +218,7 @@ TEST(Vm, ClosuresBindTrailingArguments) {
 
 TEST(VmArguments, AWrongCountNamesTheFunctionAndItsParameters) {
   const Vm vm = make_vm(kAddOne);
-  expect_throws([&] { vm.call("main"); }, OPD_INVALID_ARGUMENT, "main(x) takes 1 arguments, but was given 0");
+  expect_throws([&] { vm.call("main"); }, OPD_INVALID_ARGUMENT, "main(x) takes 1 argument, but was given 0");
 }
 
 TEST(VmArguments, AWrongKindDtypeRankOrSizeIsTheProgramsError) {
