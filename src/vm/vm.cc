@@ -54,6 +54,7 @@ struct VmFunction final : Function {
   static int invoke(void *self, const View *args, int32_t num_args, View *result) {
     auto *function = static_cast<VmFunction *>(static_cast<Function *>(static_cast<Object *>(self)));
     try {
+      if (!function->vm) fail(OPD_FAILED_PRECONDITION, "the VM of this function is gone");
       static const CallSettings kDefaults;
       *result = function->vm->call(function->index, {args, static_cast<size_t>(num_args)}, kDefaults).detach();
       return 0;
@@ -140,7 +141,19 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   return vm;
 }
 
-Vm::~Vm() { trim(); }
+Vm::~Vm() {
+  trim();
+  for (const auto &function : inner_functions_)  // a program may have handed one out
+    if (function && function->safe_call == &VmFunction::invoke) static_cast<VmFunction *>(function.get())->vm = nullptr;
+}
+
+Ref<Function> lasting_function(Function &function) {
+  if (function.safe_call == &VmFunction::invoke) {
+    const auto &own = static_cast<VmFunction &>(function);
+    if (own.vm && !own.keep) return own.vm->function(own.index);
+  }
+  return Ref<Function>::share(&function);
+}
 
 uint32_t Vm::function_index(std::string_view name) const {
   return static_cast<uint32_t>(&program_->executable->get(name) - program_->executable->functions.data());
@@ -203,6 +216,7 @@ Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBu
     ActiveRun active(own);
     result = run(own, index, checked.views());
   }
+  if (result.type() == OPD_FUNCTION) [[unlikely]] result = lasting_function(*try_as<Function>(result));
   if (!settings.outputs.empty()) store_outputs(result, settings.outputs, info.name);
   return result;
 }
