@@ -11,7 +11,8 @@ struct Family {
 // The legacy cache of one sequence shares the prefix attention_kv_cache_ with the paged one, but is never missing.
 constexpr Family kFamilies[] = {
     {"; the paged KV cache is not offered",
-     {"vm.builtin.paged_attention_kv_cache_", "vm.builtin.attention_kv_cache_", "vm.builtin.kv_state_", "vm.builtin.kv_cache_disagg_"}},
+     {"vm.builtin.paged_attention_kv_cache_", "vm.builtin.attention_kv_cache_", "vm.builtin.kv_state_",
+      "vm.builtin.kv_cache_disagg_"}},
     {"; the RNN state is not offered", {"vm.builtin.rnn_state_"}},
     {"; CUDA graphs are not offered, as the VM runs on the CPU", {"vm.builtin.cuda_graph."}},
 };

@@ -28,7 +28,8 @@ const char *const kKeeping = R"(
 })";
 
 void define_copy() {
-  define("test.copy_floats", [](const opd_value *args, int32_t, opd_value *) { std::copy_n(elements(args[0]), 4, elements(args[1])); });
+  define("test.copy_floats",
+         [](const opd_value *args, int32_t, opd_value *) { std::copy_n(elements(args[0]), 4, elements(args[1])); });
 }
 
 class Cache : public testing::Test {
@@ -45,7 +46,8 @@ TEST_F(Cache, GetsWhatWasUpdatedAndNoneForTheRest) {
   update("x", x);
   EXPECT_EQ(get("x").view().u.object, arg(x).u.object) << "the same tensor, not a copy";
   EXPECT_EQ(get("y").type(), OPD_NONE);
-  expect_throws([&] { update("x", floats({3})); }, OPD_ALREADY_EXISTS, "vm.builtin.tensor_cache.update: the tensor cache has a tensor \"x\" already");
+  expect_throws([&] { update("x", floats({3})); }, OPD_ALREADY_EXISTS,
+                "vm.builtin.tensor_cache.update: the tensor cache has a tensor \"x\" already");
   update("x", floats({3}), true);
   EXPECT_EQ(to_floats(get("x")), (Floats{3}));
   builtin("tensor_cache.remove")("x");
@@ -108,20 +110,25 @@ TEST_F(Cache, ThreadsKeepAndLookAtOnce) {
 TEST_F(Cache, MakesParameterListsByNumberAndByName) {
   for (int i = 0; i < 3; ++i) builtin("tensor_cache.update")("p_" + std::to_string(i), floats({static_cast<float>(i)}));
   EXPECT_EQ(to_floats(item_of(builtin("param_array_from_cache")("p", -1), 2)), (Floats{2}));
-  EXPECT_EQ(builtin("param_array_from_cache")("p", 2).to_string(), "[Tensor(float32[1], cpu:0), Tensor(float32[1], cpu:0)]");
+  EXPECT_EQ(builtin("param_array_from_cache")("p", 2).to_string(),
+            "[Tensor(float32[1], cpu:0), Tensor(float32[1], cpu:0)]");
   EXPECT_EQ(builtin("param_array_from_cache")("q", -1).to_string(), "[]");
   EXPECT_EQ(to_floats(item_of(builtin("param_array_from_cache_by_name")(tuple_of("p_1", "p_0")), 0)), (Floats{1}));
   EXPECT_EQ(to_floats(item_of(builtin("param_array_from_cache_by_name_unpacked")("p_1", "p_2"), 1)), (Floats{2}));
-  expect_throws([&] { builtin("param_array_from_cache")("p", 4); }, OPD_NOT_FOUND, "there is no tensor \"p_3\" among the 3 of the tensor cache. Did you mean p_0");
+  expect_throws([&] { builtin("param_array_from_cache")("p", 4); }, OPD_NOT_FOUND,
+                "there is no tensor \"p_3\" among the 3 of the tensor cache. Did you mean p_0");
   expect_throws([&] { builtin("param_array_from_cache")("p", -2); }, OPD_OUT_OF_RANGE, "count must be -1");
-  expect_throws([&] { builtin("param_array_from_cache_by_name_unpacked")("p_1", 2); }, OPD_INVALID_ARGUMENT, "a name must be");
-  for (const Value &value : {builtin("param_module_from_cache")("p", -1), builtin("param_module_from_cache_by_name")(tuple_of("p_0", "p_1", "p_2"))}) {
+  expect_throws([&] { builtin("param_array_from_cache_by_name_unpacked")("p_1", 2); }, OPD_INVALID_ARGUMENT,
+                "a name must be");
+  for (const Value &value : {builtin("param_module_from_cache")("p", -1),
+                             builtin("param_module_from_cache_by_name")(tuple_of("p_0", "p_1", "p_2"))}) {
     ASSERT_EQ(value.type(), OPD_MODULE);
     const Module module(static_cast<opd_module *>(opd_object_retain(value.view().u.object)));
     EXPECT_STREQ(opd_module_kind(module.get()), "param_module");
     builtin("tensor_cache.clear")();
     EXPECT_EQ(to_floats(item_of(module.function("get_params")(), 2)), (Floats{2})) << "the module keeps its tensors";
-    for (int i = 0; i < 3; ++i) builtin("tensor_cache.update")("p_" + std::to_string(i), floats({static_cast<float>(i)}));
+    for (int i = 0; i < 3; ++i)
+      builtin("tensor_cache.update")("p_" + std::to_string(i), floats({static_cast<float>(i)}));
   }
 }
 
@@ -196,7 +203,8 @@ TEST(KvCache, WritesOverAWindow) {
 
 TEST(KvCache, TheSinksOfAWindowStay) {
   const Value cache = kv_cache({0, 0, 0, 0, 0}, {5, 2}, 0);
-  const auto write = builtin("attention_kv_cache_window_override_with_sinks"), view = builtin("attention_kv_cache_view");
+  const auto write = builtin("attention_kv_cache_window_override_with_sinks"),
+             view = builtin("attention_kv_cache_view");
   EXPECT_EQ(column(view(write(cache, rows({1, 2, 3}), 5, 2))), (Floats{1, 2, 3}));
   EXPECT_EQ(column(view(write(cache, rows({4, 5}), 5, 2))), (Floats{1, 2, 3, 4, 5}));
   EXPECT_EQ(column(view(write(cache, rows({6}), 5, 2))), (Floats{1, 2, 6, 4, 5}));
@@ -212,28 +220,59 @@ TEST(KvCache, AWindowLargerThanWhatIsReservedGrows) {  // TVM writes behind the 
 
 TEST(KvCache, RefusesWhatDoesNotFit) {
   const Value cache = kv_cache({1, 2}, {2, 2}, -1);
-  const auto append = builtin("attention_kv_cache_append"), view = builtin("attention_kv_cache_view"), create = builtin("attention_kv_cache_create");
-  const auto window = builtin("attention_kv_cache_window_override"), sinks = builtin("attention_kv_cache_window_override_with_sinks");
-  expect_throws([&] { append(cache, floats({1, 2, 3}, {1, 3})); }, OPD_INVALID_ARGUMENT, "vm.builtin.attention_kv_cache_append: value must be of the cache's dtype and shape");
+  const auto append = builtin("attention_kv_cache_append"), view = builtin("attention_kv_cache_view"),
+             create = builtin("attention_kv_cache_create");
+  const auto window = builtin("attention_kv_cache_window_override"),
+             sinks = builtin("attention_kv_cache_window_override_with_sinks");
+  expect_throws(
+      [&] {
+        append(cache, floats({1, 2, 3}, {1, 3}));
+      },
+      OPD_INVALID_ARGUMENT, "vm.builtin.attention_kv_cache_append: value must be of the cache's dtype and shape");
   expect_throws([&] { append(cache, Tensor({1, 2}, "float16")); }, OPD_INVALID_ARGUMENT, "but is float16[1, 2]");
   expect_throws([&] { append(cache, floats({1, 2})); }, OPD_INVALID_ARGUMENT, "but is float32[2]");
   expect_throws([&] { append(cache, Tensor({}, "float32")); }, OPD_INVALID_ARGUMENT, "value must have rows");
   expect_throws([&] { append(3, rows({1})); }, OPD_INVALID_ARGUMENT, "cache must be opdyno.vm.AttentionKVCache");
-  expect_throws([&] { view(cache, shape_of({3, 2})); }, OPD_INVALID_ARGUMENT, "shape must be that of the 2 rows in use of float32[2, 2] on cpu:0, but is [3, 2]");
+  expect_throws(
+      [&] {
+        view(cache, shape_of({3, 2}));
+      },
+      OPD_INVALID_ARGUMENT, "shape must be that of the 2 rows in use of float32[2, 2] on cpu:0, but is [3, 2]");
   expect_throws([&] { view(cache, shape_of({})); }, OPD_INVALID_ARGUMENT, "but is []");
-  expect_throws([&] { builtin("attention_kv_cache_update")(cache, rows({1})); }, OPD_INVALID_ARGUMENT, "value must have 2 rows");
-  expect_throws([&] { builtin("attention_kv_cache_array_popn")(tuple_of(cache), 3); }, OPD_OUT_OF_RANGE, "n must be from 0 to the 2 rows in use, but is 3");
+  expect_throws([&] { builtin("attention_kv_cache_update")(cache, rows({1})); }, OPD_INVALID_ARGUMENT,
+                "value must have 2 rows");
+  expect_throws([&] { builtin("attention_kv_cache_array_popn")(tuple_of(cache), 3); }, OPD_OUT_OF_RANGE,
+                "n must be from 0 to the 2 rows in use, but is 3");
   expect_throws([&] { builtin("attention_kv_cache_array_popn")(tuple_of(cache), -1); }, OPD_OUT_OF_RANGE, "but is -1");
-  expect_throws([&] { builtin("attention_kv_cache_array_clear")(tuple_of(1)); }, OPD_INVALID_ARGUMENT, "an item of caches must be");
-  expect_throws([&] { create(rows({1}), shape_of({2, 3}), 0); }, OPD_INVALID_ARGUMENT, "value must be of the cache's dtype and shape");
-  expect_throws([&] { create(rows({1}), shape_of({2}), 0); }, OPD_INVALID_ARGUMENT, "reserved shape must be of the initial value's rank");
-  expect_throws([&] { create(rows({1}), shape_of({2, 2}), 3); }, OPD_OUT_OF_RANGE, "fill count is 3, but the cache has 2 rows");
-  expect_throws([&] { window(cache, rows({1, 2, 3}), 2); }, OPD_INVALID_ARGUMENT, "value must have at most max_cache_size - sinks = 2 rows");
-  expect_throws([&] { sinks(cache, rows({1}), 2, 3); }, OPD_INVALID_ARGUMENT, "sinks must be from 0 to max_cache_size, 2, but are 3");
+  expect_throws([&] { builtin("attention_kv_cache_array_clear")(tuple_of(1)); }, OPD_INVALID_ARGUMENT,
+                "an item of caches must be");
+  expect_throws(
+      [&] {
+        create(rows({1}), shape_of({2, 3}), 0);
+      },
+      OPD_INVALID_ARGUMENT, "value must be of the cache's dtype and shape");
+  expect_throws([&] { create(rows({1}), shape_of({2}), 0); }, OPD_INVALID_ARGUMENT,
+                "reserved shape must be of the initial value's rank");
+  expect_throws(
+      [&] {
+        create(rows({1}), shape_of({2, 2}), 3);
+      },
+      OPD_OUT_OF_RANGE, "fill count is 3, but the cache has 2 rows");
+  expect_throws(
+      [&] {
+        window(cache, rows({1, 2, 3}), 2);
+      },
+      OPD_INVALID_ARGUMENT, "value must have at most max_cache_size - sinks = 2 rows");
+  expect_throws([&] { sinks(cache, rows({1}), 2, 3); }, OPD_INVALID_ARGUMENT,
+                "sinks must be from 0 to max_cache_size, 2, but are 3");
   window(cache, rows({5, 6}), 4);
   expect_throws([&] { window(cache, rows({1}), 1); }, OPD_INVALID_ARGUMENT, "the window stands at row 2 already");
   builtin("attention_kv_cache_array_popn")(tuple_of(cache), 4);  // no rows, but the window goes on at row 2
-  expect_throws([&] { window(cache, rows({1, 2, 3, 4}), 5); }, OPD_INVALID_ARGUMENT, "the window is to be written over, but holds 0 of 5 rows");
+  expect_throws(
+      [&] {
+        window(cache, rows({1, 2, 3, 4}), 5);
+      },
+      OPD_INVALID_ARGUMENT, "the window is to be written over, but holds 0 of 5 rows");
 }
 
 TEST(KvCache, LivesInsideAProgram) {

@@ -9,10 +9,12 @@ namespace {
 class Log {
  public:
   Log() {
-    opd_log_set_callback([](void *lines, opd_log_level level, const char *message) {
-      EXPECT_EQ(level, OPD_LOG_INFO);
-      static_cast<std::vector<std::string> *>(lines)->push_back(message);
-    }, &lines_, nullptr);
+    opd_log_set_callback(
+        [](void *lines, opd_log_level level, const char *message) {
+          EXPECT_EQ(level, OPD_LOG_INFO);
+          static_cast<std::vector<std::string> *>(lines)->push_back(message);
+        },
+        &lines_, nullptr);
   }
   ~Log() { opd_log_set_callback(nullptr, nullptr, nullptr); }
   const std::vector<std::string> &lines() const { return lines_; }
@@ -43,7 +45,8 @@ TEST(Print, ShowsEveryNumberType) {
   EXPECT_EQ(printed("", tensor_of<int8_t>("int8", {-128, 65})), "[-128 65]");
   EXPECT_EQ(printed("", tensor_of<uint64_t>("uint64", {UINT64_MAX})), "[18446744073709551615]");
   // float16: 1.5, -2, 2^-24, inf, nan; bfloat16: 1, -0.5
-  EXPECT_EQ(printed("", tensor_of<uint16_t>("float16", {0x3e00, 0xc000, 1, 0x7c00, 0xfe00})), "[1.5 -2 5.9604645e-08 inf nan]");
+  EXPECT_EQ(printed("", tensor_of<uint16_t>("float16", {0x3e00, 0xc000, 1, 0x7c00, 0xfe00})),
+            "[1.5 -2 5.9604645e-08 inf nan]");
   EXPECT_EQ(printed("", tensor_of<uint16_t>("bfloat16", {0x3f80, 0xbf00})), "[1 -0.5]");
   EXPECT_EQ(printed("", tensor_of<double>("float64", {0.1, 1e300})), "[0.1 1e+300]");
   Tensor scalar({}, "int32");
@@ -60,7 +63,8 @@ TEST(Print, CutsLongTensorsShort) {
 
 TEST(Print, RefusesFormatsThatDoNotFit) {
   const Function print = Function::global("relax.run.print");
-  expect_throws([&] { print("{} {}", 1); }, OPD_OUT_OF_RANGE, "relax.run.print: the format \"{} {}\" names value 1, but there are 1");
+  expect_throws([&] { print("{} {}", 1); }, OPD_OUT_OF_RANGE,
+                "relax.run.print: the format \"{} {}\" names value 1, but there are 1");
   expect_throws([&] { print("{", 1); }, OPD_INVALID_ARGUMENT, "single '{' at byte 0");
   expect_throws([&] { print("a}", 1); }, OPD_INVALID_ARGUMENT, "single '}' at byte 1");
   expect_throws([&] { print("{:3}", 1); }, OPD_UNSUPPORTED, "field {:3}");
@@ -72,8 +76,12 @@ TEST(Print, RefusesFormatsThatDoNotFit) {
 TEST(DebugPrint, SaysWhereAndWhat) {
   const Log log;
   Function::global("vm.builtin.debug_print")("a.py:3", floats({1.5f, 2}));
-  vm_of(".func main(x) {\n  %r = call vm.builtin.invoke_debug_func(%void, \"vm.builtin.debug_print\", \"b.py:4\", %x)\n  ret %r\n}").call("main", floats({7}));
-  EXPECT_EQ(log.lines(), (std::vector<std::string>{"a.py:3: shape = [2], dtype = float32, data =\n[1.5 2]", "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
+  vm_of(
+      ".func main(x) {\n  %r = call vm.builtin.invoke_debug_func(%void, \"vm.builtin.debug_print\", \"b.py:4\", %x)\n  "
+      "ret %r\n}")
+      .call("main", floats({7}));
+  EXPECT_EQ(log.lines(), (std::vector<std::string>{"a.py:3: shape = [2], dtype = float32, data =\n[1.5 2]",
+                                                   "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
 }
 
 TEST(Assert, PassesOrRaisesAnAssertionError) {
@@ -87,7 +95,8 @@ TEST(Assert, PassesOrRaisesAnAssertionError) {
   expect_throws([&] { assert_op(no, ""); }, OPD_CALL_FAILED, "relax.run.assert_op: Assertion Failed");
   expect_throws([&] { assert_op(false, "a {} b {}", int64s({1, 2}), 3); }, OPD_CALL_FAILED, "a [1 2] b 3");
   expect_throws([&] { assert_op(false, "", floats({1.5f}), tuple_of(1, "t")); }, OPD_CALL_FAILED, "[1.5], (1, t)");
-  expect_throws([&] { assert_op(int64s({1}), ""); }, OPD_INVALID_ARGUMENT, "condition must be a bool, an int or a bool tensor of rank 0, but is int64[1]");
+  expect_throws([&] { assert_op(int64s({1}), ""); }, OPD_INVALID_ARGUMENT,
+                "condition must be a bool, an int or a bool tensor of rank 0, but is int64[1]");
   expect_throws([&] { assert_op("yes", ""); }, OPD_INVALID_ARGUMENT, "condition must be");
   try {
     vm_of(".func main(c) {\n  call relax.run.assert_op(%c, \"no\")\n  ret %c\n}").call("main", false);
@@ -100,11 +109,12 @@ TEST(Assert, PassesOrRaisesAnAssertionError) {
 
 TEST(HostFunctions, AreCalledByNameWithATuple) {
   const auto add = Function::global("vm.builtin.register_py_func"), find = Function::global("vm.builtin.get_py_func");
-  const auto call = Function::global("vm.builtin.call_py_func"), clear = Function::global("vm.builtin.clear_py_func_registry");
+  const auto call = Function::global("vm.builtin.call_py_func"),
+             clear = Function::global("vm.builtin.clear_py_func_registry");
   add("plus", make_function([](const opd_value *args, int32_t num_args, opd_value *out) {
-    if (num_args != 2) throw std::runtime_error("plus takes 2 arguments");
-    *out = opd_int(args[0].u.int64 + args[1].u.int64);
-  }));
+        if (num_args != 2) throw std::runtime_error("plus takes 2 arguments");
+        *out = opd_int(args[0].u.int64 + args[1].u.int64);
+      }));
   EXPECT_EQ(call(tuple_of("plus", tuple_of(2, 3))).view().u.int64, 5);
   EXPECT_EQ(find("plus").type(), OPD_FUNCTION);
   const Vm vm = vm_of(R"(
@@ -116,8 +126,11 @@ TEST(HostFunctions, AreCalledByNameWithATuple) {
 })");
   EXPECT_EQ(vm.call("main", 2).view().u.int64, 42);
   expect_throws([&] { call(tuple_of("plus", tuple_of(1))); }, OPD_CALL_FAILED, "plus takes 2 arguments");
-  expect_throws([&] { call(tuple_of("plos", tuple_of())); }, OPD_NOT_FOUND, "there is no function \"plos\" among the 1 registered by vm.builtin.register_py_func. Did you mean plus?");
-  expect_throws([&] { call(tuple_of("plus")); }, OPD_INVALID_ARGUMENT, "a tuple of a name and a tuple, but has 1 items");
+  expect_throws(
+      [&] { call(tuple_of("plos", tuple_of())); }, OPD_NOT_FOUND,
+      "there is no function \"plos\" among the 1 registered by vm.builtin.register_py_func. Did you mean plus?");
+  expect_throws([&] { call(tuple_of("plus")); }, OPD_INVALID_ARGUMENT,
+                "a tuple of a name and a tuple, but has 1 items");
   expect_throws([&] { call("plus"); }, OPD_INVALID_ARGUMENT, "the argument must be");
   expect_throws([&] { call(tuple_of("plus", 1)); }, OPD_INVALID_ARGUMENT, "the function's arguments must be");
   expect_throws([&] { add("plus", 3); }, OPD_INVALID_ARGUMENT, "function must be");
@@ -166,7 +179,8 @@ TEST(HostFunctions, AFunctionHandedToTheHostOutsideAResultSaysThatItsVmIsGone) {
 
 TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
   const auto refused = [](const std::string &name, const std::string &why) {
-    expect_throws([&] { vm_of(".func main(x) {\n  %r = call " + name + "(%x)\n  ret %r\n}"); }, OPD_NOT_FOUND, name + why);
+    expect_throws([&] { vm_of(".func main(x) {\n  %r = call " + name + "(%x)\n  ret %r\n}"); }, OPD_NOT_FOUND,
+                  name + why);
   };
   refused("vm.builtin.paged_attention_kv_cache_create", "; the paged KV cache is not offered");
   refused("vm.builtin.attention_kv_cache_attention_with_fused_qkv", "; the paged KV cache is not offered");
@@ -174,6 +188,7 @@ TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
   refused("vm.builtin.kv_cache_disagg_mark_send", "; the paged KV cache is not offered");
   refused("vm.builtin.rnn_state_get", "; the RNN state is not offered");
   refused("vm.builtin.cuda_graph.run_or_capture", "; CUDA graphs are not offered");
-  expect_throws([&] { vm_of(".func main(x) {\n  call test.unknown(%x)\n  call vm.builtin.rnn_state_set(%x)\n  ret %x\n}"); }, OPD_NOT_FOUND,
-                "test.unknown, vm.builtin.rnn_state_set; the RNN state is not offered");
+  expect_throws(
+      [&] { vm_of(".func main(x) {\n  call test.unknown(%x)\n  call vm.builtin.rnn_state_set(%x)\n  ret %x\n}"); },
+      OPD_NOT_FOUND, "test.unknown, vm.builtin.rnn_state_set; the RNN state is not offered");
 }

@@ -1,4 +1,5 @@
-// tvm.contrib.sort.*. Expected values are what TVM 0.27's functions of the same names wrote, unless arithmetic is shown.
+// tvm.contrib.sort.*. Expected values are what TVM 0.27's functions of the same names wrote, unless arithmetic is
+// shown.
 #include <cmath>
 
 #include "support/tensors.h"
@@ -62,7 +63,8 @@ TEST(Sort, KnowsEveryNumberType) {
   EXPECT_EQ(order_of<double>("float64", {1e300, -1e300, 1e-300}, true), up);
   EXPECT_EQ(order_of<double>("float64", {INFINITY, -INFINITY, 0}, false), down);
   // float16 1.5, -2, 0, 65504, -0: 0 and -0 are equal
-  EXPECT_EQ(order_of<uint16_t>("float16", {0x3e00, 0xc000, 0, 0x7bff, 0x8000}, true), (std::vector<int32_t>{1, 2, 4, 0, 3}));
+  EXPECT_EQ(order_of<uint16_t>("float16", {0x3e00, 0xc000, 0, 0x7bff, 0x8000}, true),
+            (std::vector<int32_t>{1, 2, 4, 0, 3}));
   // bfloat16 2, -1, 1
   EXPECT_EQ(order_of<uint16_t>("bfloat16", {0x4000, 0xbf80, 0x3f80}, true), up);
 }
@@ -107,26 +109,58 @@ TEST(Sort, EmptyTensorsAreSorted) {
 
 TEST(Sort, RefusesWhatDoesNotFitAndSaysWhy) {
   const Tensor out({2, 4}, "int64"), values({2, 5}, "float32");
-  const auto argsort = sort_function("argsort"), topk = sort_function("topk"), nms = sort_function("argsort_nms"), sort = sort_function("sort");
-  expect_throws([&] { argsort(data(), out, 2, true); }, OPD_OUT_OF_RANGE, "tvm.contrib.sort.argsort: axis is 2, but the tensor is of rank 2");
+  const auto argsort = sort_function("argsort"), topk = sort_function("topk"), nms = sort_function("argsort_nms"),
+             sort = sort_function("sort");
+  expect_throws([&] { argsort(data(), out, 2, true); }, OPD_OUT_OF_RANGE,
+                "tvm.contrib.sort.argsort: axis is 2, but the tensor is of rank 2");
   expect_throws([&] { argsort(data(), out, -3, true); }, OPD_OUT_OF_RANGE, "axis is -3");
-  expect_throws([&] { argsort(data(), out, 0); }, OPD_INVALID_ARGUMENT, "(input, output, axis, is_ascend), but 3 were given");
+  expect_throws([&] { argsort(data(), out, 0); }, OPD_INVALID_ARGUMENT,
+                "(input, output, axis, is_ascend), but 3 were given");
   expect_throws([&] { argsort(3, out, 0, true); }, OPD_INVALID_ARGUMENT, "input");
-  expect_throws([&] { argsort(data(), Tensor({4, 2}, "int64"), 0, true); }, OPD_INVALID_ARGUMENT, "output must have the shape of input, float32[2, 4] on cpu:0, but is int64[4, 2]");
-  expect_throws([&] { argsort(data(), Tensor({2, 4}, "float16"), 0, true); }, OPD_UNSUPPORTED, "output must be of dtype");
-  expect_throws([&] { argsort(Tensor({2, 4}, "complex64"), out, 0, true); }, OPD_UNSUPPORTED, "input must be of an integer dtype");
-  expect_throws([&] { argsort(Tensor({200}, "float32"), Tensor({200}, "int8"), 0, true); }, OPD_INVALID_ARGUMENT, "cannot tell 200 indices apart");
-  expect_throws([&] { sort(data(), out, 0, true); }, OPD_INVALID_ARGUMENT, "output must be of dtype float32, but is int64[2, 4]");
-  expect_throws([&] { topk(data(), values, 5, 1, "values", false); }, OPD_OUT_OF_RANGE, "k is 5, but axis 1 of input, float32[2, 4] on cpu:0, has 4 elements");
-  expect_throws([&] { topk(data(), values, 2, 1, "values", false); }, OPD_INVALID_ARGUMENT, "values must be as input, float32[2, 4] on cpu:0, with 2 elements along axis 1");
-  expect_throws([&] { topk(data(), values, 2, 1, "some", false); }, OPD_INVALID_ARGUMENT, "ret_type must be both, values or indices, but is some");
+  expect_throws(
+      [&] {
+        argsort(data(), Tensor({4, 2}, "int64"), 0, true);
+      },
+      OPD_INVALID_ARGUMENT, "output must have the shape of input, float32[2, 4] on cpu:0, but is int64[4, 2]");
+  expect_throws(
+      [&] {
+        argsort(data(), Tensor({2, 4}, "float16"), 0, true);
+      },
+      OPD_UNSUPPORTED, "output must be of dtype");
+  expect_throws(
+      [&] {
+        argsort(Tensor({2, 4}, "complex64"), out, 0, true);
+      },
+      OPD_UNSUPPORTED, "input must be of an integer dtype");
+  expect_throws([&] { argsort(Tensor({200}, "float32"), Tensor({200}, "int8"), 0, true); }, OPD_INVALID_ARGUMENT,
+                "cannot tell 200 indices apart");
+  expect_throws([&] { sort(data(), out, 0, true); }, OPD_INVALID_ARGUMENT,
+                "output must be of dtype float32, but is int64[2, 4]");
+  expect_throws([&] { topk(data(), values, 5, 1, "values", false); }, OPD_OUT_OF_RANGE,
+                "k is 5, but axis 1 of input, float32[2, 4] on cpu:0, has 4 elements");
+  expect_throws([&] { topk(data(), values, 2, 1, "values", false); }, OPD_INVALID_ARGUMENT,
+                "values must be as input, float32[2, 4] on cpu:0, with 2 elements along axis 1");
+  expect_throws([&] { topk(data(), values, 2, 1, "some", false); }, OPD_INVALID_ARGUMENT,
+                "ret_type must be both, values or indices, but is some");
   expect_throws([&] { topk(data(), values, 2, 1, "both", false); }, OPD_INVALID_ARGUMENT, "6 were given");
-  expect_throws([&] { nms(data(), int32s({5, 0}), Tensor({2, 4}, "int32"), 1, true); }, OPD_OUT_OF_RANGE, "sort_num asks for 5 of 4 elements");
-  expect_throws([&] { nms(data(), int32s({1}), Tensor({2, 4}, "int32"), 1, true); }, OPD_INVALID_ARGUMENT, "sort_num must have an element for each of the 2 lines");
+  expect_throws(
+      [&] {
+        nms(data(), int32s({5, 0}), Tensor({2, 4}, "int32"), 1, true);
+      },
+      OPD_OUT_OF_RANGE, "sort_num asks for 5 of 4 elements");
+  expect_throws(
+      [&] {
+        nms(data(), int32s({1}), Tensor({2, 4}, "int32"), 1, true);
+      },
+      OPD_INVALID_ARGUMENT, "sort_num must have an element for each of the 2 lines");
   int64_t dims[] = {2, 2}, strides[] = {1, 2};
   float numbers[4] = {};
   DLTensor transposed{numbers, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, strides, 0};
-  expect_throws([&] { argsort(opd_dltensor(&transposed), Tensor({2, 2}, "int32"), 0, true); }, OPD_INVALID_ARGUMENT, "input must lie compactly on the CPU");
+  expect_throws(
+      [&] {
+        argsort(opd_dltensor(&transposed), Tensor({2, 2}, "int32"), 0, true);
+      },
+      OPD_INVALID_ARGUMENT, "input must lie compactly on the CPU");
 }
 
 TEST(Sort, ReadsViewsWithAnOffset) {

@@ -75,8 +75,13 @@ TEST(Unique, RefusesWhatDoesNotFit) {
   expect_throws([&] { unique()(x, 1, 0, 0, 0, 1); }, OPD_OUT_OF_RANGE, "axis is 1, but the tensor is of rank 1");
   expect_throws([&] { unique()(Tensor({}, "float32"), 1, 0, 0, 0, 0); }, OPD_OUT_OF_RANGE, "rank 0");
   expect_throws([&] { unique()(4, 1, 0, 0, 0); }, OPD_INVALID_ARGUMENT, "x must be a tensor");
-  expect_throws([&] { unique()(Tensor({2}, "complex64"), 1, 0, 0, 0); }, OPD_UNSUPPORTED, "x must be of an integer dtype");
-  expect_throws([&] { unique()(Tensor({1 << 30, 0}, "float32"), 1, 0, 0, 0, 0); }, OPD_INVALID_ARGUMENT, "must have elements");
+  expect_throws([&] { unique()(Tensor({2}, "complex64"), 1, 0, 0, 0); }, OPD_UNSUPPORTED,
+                "x must be of an integer dtype");
+  expect_throws(
+      [&] {
+        unique()(Tensor({1 << 30, 0}, "float32"), 1, 0, 0, 0, 0);
+      },
+      OPD_INVALID_ARGUMENT, "must have elements");
 }
 
 TEST(Nonzero, GivesTheIndicesOfEachAxis) {
@@ -84,7 +89,9 @@ TEST(Nonzero, GivesTheIndicesOfEachAxis) {
   const Tensor places = Tensor::of(nonzero(floats({0, 1.5f, -0.f, -2, 0, NAN}, {2, 3})));
   EXPECT_EQ(dims_of(places), (Ints{2, 3}));
   EXPECT_EQ(elements_of<int64_t>(places), (Ints{0, 1, 1, 1, 0, 2}));
-  EXPECT_EQ(elements_of<int64_t>(Tensor::of(nonzero(tensor_of<uint64_t>("uint64", {0, UINT64_MAX, uint64_t{1} << 63})))), (Ints{1, 2}));
+  EXPECT_EQ(
+      elements_of<int64_t>(Tensor::of(nonzero(tensor_of<uint64_t>("uint64", {0, UINT64_MAX, uint64_t{1} << 63})))),
+      (Ints{1, 2}));
   EXPECT_EQ(dims_of(Tensor::of(nonzero(tensor_of<uint8_t>("bool", {0, 0, 0, 0}, {2, 2})))), (Ints{2, 0}));
   const Tensor scalar({}, "int64");
   *scalar.data<int64_t>() = 3;

@@ -11,12 +11,20 @@ Tensor tensor_of(const char *dtype, const std::vector<T> &values, std::vector<in
   std::copy(values.begin(), values.end(), tensor.data<T>());
   return tensor;
 }
-inline Tensor int64s(const std::vector<int64_t> &values, std::vector<int64_t> dims = {}) { return tensor_of("int64", values, std::move(dims)); }
-inline Tensor int32s(const std::vector<int32_t> &values, std::vector<int64_t> dims = {}) { return tensor_of("int32", values, std::move(dims)); }
+inline Tensor int64s(const std::vector<int64_t> &values, std::vector<int64_t> dims = {}) {
+  return tensor_of("int64", values, std::move(dims));
+}
+inline Tensor int32s(const std::vector<int32_t> &values, std::vector<int64_t> dims = {}) {
+  return tensor_of("int32", values, std::move(dims));
+}
 
 template <class T>
-std::vector<T> elements_of(const Tensor &tensor) { return {tensor.data<T>(), tensor.data<T>() + tensor.size()}; }
-inline std::vector<int64_t> dims_of(const Tensor &tensor) { return {tensor.view().shape, tensor.view().shape + tensor.view().ndim}; }
+std::vector<T> elements_of(const Tensor &tensor) {
+  return {tensor.data<T>(), tensor.data<T>() + tensor.size()};
+}
+inline std::vector<int64_t> dims_of(const Tensor &tensor) {
+  return {tensor.view().shape, tensor.view().shape + tensor.view().ndim};
+}
 
 inline Value shape_of(const std::vector<int64_t> &dims) {
   Handle<opd_shape> shape;

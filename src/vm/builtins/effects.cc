@@ -49,7 +49,8 @@ Value debug_print(Args args) {
   const DLTensor &tensor = as_dltensor(args[1], "tensor");
   std::string shape;
   append_dims(shape, dims_of(tensor));
-  log_message(OPD_LOG_INFO, concat(as_text(args[0], "line"), ": shape = ", shape, ", dtype = ", dtype_name(tensor.dtype), ", data =\n", render(args[1])));
+  log_message(OPD_LOG_INFO, concat(as_text(args[0], "line"), ": shape = ", shape,
+                                   ", dtype = ", dtype_name(tensor.dtype), ", data =\n", render(args[1])));
   return {};
 }
 

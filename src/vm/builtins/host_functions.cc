@@ -1,4 +1,5 @@
-// Functions of the host that programs call by a name of their own: TVM's registry of Python functions, for any language.
+// Functions of the host that programs call by a name of their own: TVM's registry of Python functions, for any
+// language.
 #include <map>
 #include <shared_mutex>
 
@@ -23,7 +24,8 @@ Ref<Function> host_function(std::string_view name) {
   if (const auto found = all.functions.find(name); found != all.functions.end()) return found->second;
   std::vector<std::string_view> names;
   for (const auto &entry : all.functions) names.push_back(entry.first);
-  fail(OPD_NOT_FOUND, "there is no function \"", name, "\" among the ", names.size(), " registered by vm.builtin.register_py_func.", suggestion(name, names));
+  fail(OPD_NOT_FOUND, "there is no function \"", name, "\" among the ", names.size(),
+       " registered by vm.builtin.register_py_func.", suggestion(name, names));
 }
 
 Value register_py_func(Args args) {

@@ -16,8 +16,8 @@ struct KvCache final : Object {
   }
 
   std::mutex guard;
-  Ref<Tensor> data;         // [reserved rows, …]
-  int64_t fill_count = 0;   // rows in use
+  Ref<Tensor> data;             // [reserved rows, …]
+  int64_t fill_count = 0;       // rows in use
   int64_t window_position = 0;  // where a window goes on being written
 
   int64_t reserved() const { return data->dl.shape[0]; }
@@ -43,26 +43,32 @@ Ref<Tensor> rows_of(const DLTensor &t, int64_t first, int64_t count) {
   auto rows = Tensor::make(dims, t.dtype, t.device, t.data, nullptr);
   rows->dl.byte_offset = t.byte_offset;
   if (t.strides) std::copy_n(t.strides, t.ndim, rows->dl.strides);
-  rows->dl.byte_offset += static_cast<uint64_t>(first * rows->dl.strides[0] * static_cast<int64_t>(element_bits(t.dtype) / 8));
+  rows->dl.byte_offset +=
+      static_cast<uint64_t>(first * rows->dl.strides[0] * static_cast<int64_t>(element_bits(t.dtype) / 8));
   return rows;
 }
 
 void check_rows(const DLTensor &value, const DLTensor &data) {
-  const bool fits = value.ndim == data.ndim && same(value.dtype, data.dtype) && std::equal(value.shape + 1, value.shape + value.ndim, data.shape + 1);
-  require(fits, "value must be of the cache's dtype and shape apart from the first size, ", describe(data), ", but is ", describe(value));
+  const bool fits = value.ndim == data.ndim && same(value.dtype, data.dtype) &&
+                    std::equal(value.shape + 1, value.shape + value.ndim, data.shape + 1);
+  require(fits, "value must be of the cache's dtype and shape apart from the first size, ", describe(data), ", but is ",
+          describe(value));
 }
 
 void KvCache::reserve(int64_t rows) {
   if (rows <= reserved()) return;
   int64_t more = std::max<int64_t>(reserved(), 1);
   while (more < rows)
-    if (__builtin_mul_overflow(more, 2, &more)) fail(OPD_OUT_OF_MEMORY, "a cache of ", rows, " rows cannot be reserved");
+    if (__builtin_mul_overflow(more, 2, &more))
+      fail(OPD_OUT_OF_MEMORY, "a cache of ", rows, " rows cannot be reserved");
   std::vector<int64_t> dims(data->dl.shape, data->dl.shape + data->dl.ndim);
   dims[0] = more;
   auto grown = make_tensor(dims, data->dl.dtype, data->dl.device);
-  const auto kept = static_cast<size_t>(reserved() * row_bytes(data->dl)), all = static_cast<size_t>(more * row_bytes(data->dl));
+  const auto kept = static_cast<size_t>(reserved() * row_bytes(data->dl)),
+             all = static_cast<size_t>(more * row_bytes(data->dl));
   if (kept) std::memcpy(grown->dl.data, data->dl.data, kept);
-  std::memset(static_cast<char *>(grown->dl.data) + kept, 0, all - kept);  // a fill count may show rows that nobody wrote
+  // A fill count may show rows that nobody wrote.
+  if (all > kept) std::memset(static_cast<char *>(grown->dl.data) + kept, 0, all - kept);
   data = std::move(grown);
 }
 
@@ -75,7 +81,8 @@ void KvCache::put(const DLTensor &value, int64_t first, int64_t to, int64_t coun
 void KvCache::append(const DLTensor &value) {
   check_rows(value, data->dl);
   int64_t filled;
-  if (__builtin_add_overflow(fill_count, value.shape[0], &filled)) fail(OPD_OUT_OF_MEMORY, "a cache cannot hold that many rows");
+  if (__builtin_add_overflow(fill_count, value.shape[0], &filled))
+    fail(OPD_OUT_OF_MEMORY, "a cache cannot hold that many rows");
   reserve(filled);
   put(value, 0, fill_count, value.shape[0]);
   fill_count = filled;
@@ -83,7 +90,8 @@ void KvCache::append(const DLTensor &value) {
 
 void KvCache::update(const DLTensor &value) {
   check_rows(value, data->dl);
-  require(value.shape[0] == fill_count, "value must have ", fill_count, " rows, as many as are in use, but is ", describe(value));
+  require(value.shape[0] == fill_count, "value must have ", fill_count, " rows, as many as are in use, but is ",
+          describe(value));
   put(value, 0, 0, fill_count);
 }
 
@@ -91,12 +99,16 @@ void KvCache::update(const DLTensor &value) {
 void KvCache::override_window(const DLTensor &value, int64_t most, int64_t sinks) {
   check_rows(value, data->dl);
   const int64_t rows = value.shape[0];
-  require(most >= 0 && sinks >= 0 && sinks <= most, "sinks must be from 0 to max_cache_size, ", most, ", but are ", sinks);
-  require(rows <= most - sinks, "value must have at most max_cache_size - sinks = ", most - sinks, " rows, but is ", describe(value));
-  require(window_position <= most, "max_cache_size is ", most, ", but the window stands at row ", window_position, " already");
+  require(most >= 0 && sinks >= 0 && sinks <= most, "sinks must be from 0 to max_cache_size, ", most, ", but are ",
+          sinks);
+  require(rows <= most - sinks, "value must have at most max_cache_size - sinks = ", most - sinks, " rows, but is ",
+          describe(value));
+  require(window_position <= most, "max_cache_size is ", most, ", but the window stands at row ", window_position,
+          " already");
   const int64_t fitting = std::min(rows, most - window_position);
   const int64_t filled = fill_count > most - rows ? most : fill_count + rows;
-  require(fitting == rows || filled == most, "the window is to be written over, but holds ", fill_count, " of ", most, " rows");
+  require(fitting == rows || filled == most, "the window is to be written over, but holds ", fill_count, " of ", most,
+          " rows");
   reserve(std::max(filled, window_position + fitting));
   put(value, 0, window_position, fitting);
   put(value, fitting, sinks, rows - fitting);
@@ -106,11 +118,13 @@ void KvCache::override_window(const DLTensor &value, int64_t most, int64_t sinks
 
 Ref<Tensor> KvCache::view(std::span<const int64_t> dims) const {
   const DLTensor &t = data->dl;
-  const bool fits = dims.size() == static_cast<size_t>(t.ndim) && dims[0] == fill_count && std::equal(dims.begin() + 1, dims.end(), t.shape + 1);
+  const bool fits = dims.size() == static_cast<size_t>(t.ndim) && dims[0] == fill_count &&
+                    std::equal(dims.begin() + 1, dims.end(), t.shape + 1);
   if (!fits) {
     std::string wanted;
     append_dims(wanted, dims);
-    fail(OPD_INVALID_ARGUMENT, "shape must be that of the ", fill_count, " rows in use of ", describe(t), ", but is ", wanted);
+    fail(OPD_INVALID_ARGUMENT, "shape must be that of the ", fill_count, " rows in use of ", describe(t), ", but is ",
+         wanted);
   }
   return Tensor::make(dims, t.dtype, t.device, t.data, data);
 }
@@ -121,7 +135,8 @@ Ref<Tensor> KvCache::view(std::span<const int64_t> dims) const {
 class Rows {
  public:
   Rows(const View &v, const KvCache *cache) : given_(&as_dltensor(v, "value")) {
-    require(given_->ndim >= 1 && element_bits(given_->dtype) % 8 == 0, "value must have rows of whole bytes, but is ", describe(*given_));
+    require(given_->ndim >= 1 && element_bits(given_->dtype) % 8 == 0, "value must have rows of whole bytes, but is ",
+            describe(*given_));
     bytes_of(*given_);
     if (!cache || given_->device.device_type != kDLCPU) return;
     const char *from = data_of(cache->data->dl), *to = from + bytes_of(cache->data->dl);
@@ -153,13 +168,15 @@ Value create(Args args) {
   const auto dims = as<Shape>(args[1], "reserved shape").dims();
   const int64_t fill_count = as_int(args[2], "fill count");
   const DLTensor &value = *initial;
-  require(dims.size() == static_cast<size_t>(value.ndim), "reserved shape must be of the initial value's rank, ", value.ndim, ", but is ", to_text(args[1]));
+  require(dims.size() == static_cast<size_t>(value.ndim), "reserved shape must be of the initial value's rank, ",
+          value.ndim, ", but is ", to_text(args[1]));
   require(value.device.device_type == kDLCPU, "the initial value must lie on the CPU, but is ", describe(value));
   auto cache = make_object<KvCache>();
   cache->data = make_tensor(dims, value.dtype, value.device);
   if (const uint64_t bytes = bytes_of(cache->data->dl)) std::memset(cache->data->dl.data, 0, bytes);
   cache->append(value);
-  if (fill_count > cache->reserved()) fail(OPD_OUT_OF_RANGE, "fill count is ", fill_count, ", but the cache has ", cache->reserved(), " rows");
+  if (fill_count > cache->reserved())
+    fail(OPD_OUT_OF_RANGE, "fill count is ", fill_count, ", but the cache has ", cache->reserved(), " rows");
   if (fill_count >= 0) cache->fill_count = cache->window_position = fill_count;
   return cache;
 }
@@ -206,7 +223,8 @@ Value array_popn(Args args) {
   const int64_t n = as_int(args[1], "n");
   for (KvCache *cache : caches_of(args[0])) {
     std::scoped_lock lock(cache->guard);
-    if (n < 0 || n > cache->fill_count) fail(OPD_OUT_OF_RANGE, "n must be from 0 to the ", cache->fill_count, " rows in use, but is ", n);
+    if (n < 0 || n > cache->fill_count)
+      fail(OPD_OUT_OF_RANGE, "n must be from 0 to the ", cache->fill_count, " rows in use, but is ", n);
     cache->fill_count -= n;
   }
   return {};

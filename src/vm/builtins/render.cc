@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-constexpr int64_t kEdge = 3;          // elements shown at each end of an axis that is cut short
+constexpr int64_t kEdge = 3;              // elements shown at each end of an axis that is cut short
 constexpr uint64_t kMostElements = 1000;  // numpy's threshold
 constexpr int kMaxDepth = 32;
 
@@ -42,20 +42,34 @@ void append_number(std::string &out, T number) {
 
 void append_element(std::string &out, DLDataType dtype, const char *at) {
   switch (dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : -1) {
-    case kDLBool << 8 | 8: return append(out, *at ? "True" : "False");
-    case kDLInt << 8 | 8: return append_number(out, int{element_at<int8_t>(at)});
-    case kDLInt << 8 | 16: return append_number(out, element_at<int16_t>(at));
-    case kDLInt << 8 | 32: return append_number(out, element_at<int32_t>(at));
-    case kDLInt << 8 | 64: return append_number(out, element_at<int64_t>(at));
-    case kDLUInt << 8 | 8: return append_number(out, int{element_at<uint8_t>(at)});
-    case kDLUInt << 8 | 16: return append_number(out, element_at<uint16_t>(at));
-    case kDLUInt << 8 | 32: return append_number(out, element_at<uint32_t>(at));
-    case kDLUInt << 8 | 64: return append_number(out, element_at<uint64_t>(at));
-    case kDLFloat << 8 | 16: return append_number(out, wide_half(element_at<uint16_t>(at)));
-    case kDLBfloat << 8 | 16: return append_number(out, std::bit_cast<float>(uint32_t{element_at<uint16_t>(at)} << 16));
-    case kDLFloat << 8 | 32: return append_number(out, element_at<float>(at));
-    case kDLFloat << 8 | 64: return append_number(out, element_at<double>(at));
-    default: return append(out, "?");
+    case kDLBool << 8 | 8:
+      return append(out, *at ? "True" : "False");
+    case kDLInt << 8 | 8:
+      return append_number(out, int{element_at<int8_t>(at)});
+    case kDLInt << 8 | 16:
+      return append_number(out, element_at<int16_t>(at));
+    case kDLInt << 8 | 32:
+      return append_number(out, element_at<int32_t>(at));
+    case kDLInt << 8 | 64:
+      return append_number(out, element_at<int64_t>(at));
+    case kDLUInt << 8 | 8:
+      return append_number(out, int{element_at<uint8_t>(at)});
+    case kDLUInt << 8 | 16:
+      return append_number(out, element_at<uint16_t>(at));
+    case kDLUInt << 8 | 32:
+      return append_number(out, element_at<uint32_t>(at));
+    case kDLUInt << 8 | 64:
+      return append_number(out, element_at<uint64_t>(at));
+    case kDLFloat << 8 | 16:
+      return append_number(out, wide_half(element_at<uint16_t>(at)));
+    case kDLBfloat << 8 | 16:
+      return append_number(out, std::bit_cast<float>(uint32_t{element_at<uint16_t>(at)} << 16));
+    case kDLFloat << 8 | 32:
+      return append_number(out, element_at<float>(at));
+    case kDLFloat << 8 | 64:
+      return append_number(out, element_at<double>(at));
+    default:
+      return append(out, "?");
   }
 }
 
@@ -121,7 +135,8 @@ std::string format_text(std::string_view format, std::span<const std::string> va
       ++at;
     } else {
       const size_t end = format.find('}', at);
-      require(c == '{' && end != std::string_view::npos, "the format \"", format, "\" has a single '", c, "' at byte ", at);
+      require(c == '{' && end != std::string_view::npos, "the format \"", format, "\" has a single '", c, "' at byte ",
+              at);
       const std::string_view field = format.substr(at + 1, end - at - 1);
       size_t index = next;
       const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), index);
@@ -129,7 +144,8 @@ std::string format_text(std::string_view format, std::span<const std::string> va
       else if (error != std::errc() || stop != field.data() + field.size())
         fail(OPD_UNSUPPORTED, "the format \"", format, "\" has the field {", field, "}; {} and {number} are offered");
       if (index >= values.size())
-        fail_as("IndexError", OPD_OUT_OF_RANGE, "the format \"", format, "\" names value ", index, ", but there are ", values.size());
+        fail_as("IndexError", OPD_OUT_OF_RANGE, "the format \"", format, "\" names value ", index, ", but there are ",
+                values.size());
       out += values[index];
       at = end;
     }

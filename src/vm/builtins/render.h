@@ -6,7 +6,8 @@ namespace opd {
 
 // Tensors with their elements, tuples in parentheses, text without quotes.
 std::string render(const View &v);
-// Python's str.format for texts: "{}", "{1}", "{{" and "}}". Throws for what Python refuses, and for format specifications.
+// Python's str.format for texts: "{}", "{1}", "{{" and "}}". Throws for what Python refuses, and for format
+// specifications.
 std::string format_text(std::string_view format, std::span<const std::string> values);
 
 }  // namespace opd

@@ -1,5 +1,5 @@
-// Choosing tokens: sampling from distributions, and what is done to logits before. The arithmetic is float32, in the order
-// in which TVM does it, so that the same random numbers choose the same tokens.
+// Choosing tokens: sampling from distributions, and what is done to logits before. The arithmetic is float32, in the
+// order in which TVM does it, so that the same random numbers choose the same tokens.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -18,7 +18,8 @@ template <class T>
 std::span<T> row(const View &v, std::string_view name, DLDataType dtype) {
   const DLTensor &tensor = compact_tensor(v, name, dtype);
   const auto all = elements<T>(tensor, name);
-  require(tensor.ndim >= 1 && all.size() == static_cast<uint64_t>(tensor.shape[tensor.ndim - 1]), name, " must have one row, but is ", describe(tensor));
+  require(tensor.ndim >= 1 && all.size() == static_cast<uint64_t>(tensor.shape[tensor.ndim - 1]), name,
+          " must have one row, but is ", describe(tensor));
   return all;
 }
 
@@ -49,13 +50,16 @@ double top_p_of(const View &v) {
 struct Candidate {
   float weight;
   int64_t token;
-  friend bool operator<(const Candidate &a, const Candidate &b) { return a.weight != b.weight ? a.weight > b.weight : a.token < b.token; }
+  friend bool operator<(const Candidate &a, const Candidate &b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
+  }
 };
 
 Value sample_top_p_from_logits(Args args) {
   check_count(args, 4, 4, "(logits, temperature, top_p, uniform_sample)");
   const auto logits = logits_row(args[0], "logits");
-  const double temperature = finite_of(args[1], "temperature"), top_p = top_p_of(args[2]), uniform = uniform_of(args[3]);
+  const double temperature = finite_of(args[1], "temperature"), top_p = top_p_of(args[2]),
+               uniform = uniform_of(args[3]);
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < logits.size(); ++i) candidates.push_back({logits[i], static_cast<int64_t>(i)});
   std::sort(candidates.begin(), candidates.end());
@@ -109,12 +113,14 @@ Value sample_top_p_from_prob(Args args) {
 // For each row the first token whose cumulated probability exceeds the row's number.
 Value multinomial_from_uniform(Args args) {
   check_count(args, 2, 2, "(prob, uniform_sample)");
-  const DLTensor &prob = compact_tensor(args[0], "prob", kFloat32), &sample = compact_tensor(args[1], "uniform_sample", kFloat32);
+  const DLTensor &prob = compact_tensor(args[0], "prob", kFloat32),
+                 &sample = compact_tensor(args[1], "uniform_sample", kFloat32);
   const auto probabilities = elements<float>(prob, "prob"), samples = elements<float>(sample, "uniform_sample");
   require(prob.ndim >= 2 && !probabilities.empty(), "prob must be of rank 2 and not empty, but is ", describe(prob));
   const auto batch = static_cast<size_t>(prob.shape[0]), vocabulary = static_cast<size_t>(prob.shape[prob.ndim - 1]);
   require(probabilities.size() == batch * vocabulary, "prob must be [batch, vocabulary], but is ", describe(prob));
-  require(samples.size() == batch, "uniform_sample must have an element for each of the ", batch, " rows of prob, but is ", describe(sample));
+  require(samples.size() == batch, "uniform_sample must have an element for each of the ", batch,
+          " rows of prob, but is ", describe(sample));
   refuse_nan(probabilities, "prob");
   refuse_nan(samples, "uniform_sample");
   const int64_t dims[] = {static_cast<int64_t>(batch), 1};
@@ -139,7 +145,8 @@ std::span<const int32_t> tokens_row(const View &v, size_t vocabulary) {
   const auto tokens = row<int32_t>(v, "token_ids", kInt32);
   for (size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] < 0 || static_cast<size_t>(tokens[i]) >= vocabulary)
-      fail(OPD_OUT_OF_RANGE, "element ", i, " of token_ids is ", tokens[i], ", but logits have ", vocabulary, " elements");
+      fail(OPD_OUT_OF_RANGE, "element ", i, " of token_ids is ", tokens[i], ", but logits have ", vocabulary,
+           " elements");
   return tokens;
 }
 
@@ -161,7 +168,8 @@ Value apply_presence_and_frequency_penalty(Args args) {
   const auto logits = logits_row(args[0], "logits");
   const auto tokens = tokens_row(args[1], logits.size());
   const auto counts = row<int32_t>(args[2], "token_freqs", kInt32);
-  require(counts.size() == tokens.size(), "token_freqs must have an element for each of the ", tokens.size(), " token_ids, but has ", counts.size());
+  require(counts.size() == tokens.size(), "token_freqs must have an element for each of the ", tokens.size(),
+          " token_ids, but has ", counts.size());
   const double presence = finite_of(args[3], "presence_penalty"), frequency = finite_of(args[4], "frequency_penalty");
   for (size_t i = 0; i < tokens.size(); ++i) {
     float &logit = logits[static_cast<size_t>(tokens[i])];

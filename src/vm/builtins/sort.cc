@@ -1,5 +1,5 @@
-// tvm.contrib.sort.*: what the kernels of sort, argsort, topk and non-maximum suppression call. Equal elements keep their
-// order; NaNs come last in either direction (TVM leaves their place open).
+// tvm.contrib.sort.*: what the kernels of sort, argsort, topk and non-maximum suppression call. Equal elements keep
+// their order; NaNs come last in either direction (TVM leaves their place open).
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -17,16 +17,31 @@ constexpr DLDataType kFloat32{kDLFloat, 32, 1}, kInt32{kDLInt, 32, 1};
 class IndexWriter {
  public:
   // `limit`: all indices are smaller.
-  IndexWriter(const DLTensor &to, int64_t limit, std::string_view name) : data_(data_of(to)), bytes_(to.dtype.bits / 8) {
+  IndexWriter(const DLTensor &to, int64_t limit, std::string_view name)
+      : data_(data_of(to)), bytes_(to.dtype.bits / 8) {
     int64_t most = 0;
     switch (to.dtype.lanes == 1 ? to.dtype.code << 8 | to.dtype.bits : -1) {
-      case kDLUInt << 8 | 8: most = int64_t{1} << 8, put_ = put<uint8_t>; break;
-      case kDLInt << 8 | 8: most = int64_t{1} << 7, put_ = put<int8_t>; break;
-      case kDLInt << 8 | 32: most = int64_t{1} << 31, put_ = put<int32_t>; break;
-      case kDLInt << 8 | 64: most = INT64_MAX, put_ = put<int64_t>; break;
-      case kDLFloat << 8 | 32: most = int64_t{1} << 24, put_ = put<float>; break;
-      case kDLFloat << 8 | 64: most = int64_t{1} << 53, put_ = put<double>; break;
-      default: fail(OPD_UNSUPPORTED, name, " must be of dtype int8, uint8, int32, int64, float32 or float64, but is ", describe(to));
+      case kDLUInt << 8 | 8:
+        most = int64_t{1} << 8, put_ = put<uint8_t>;
+        break;
+      case kDLInt << 8 | 8:
+        most = int64_t{1} << 7, put_ = put<int8_t>;
+        break;
+      case kDLInt << 8 | 32:
+        most = int64_t{1} << 31, put_ = put<int32_t>;
+        break;
+      case kDLInt << 8 | 64:
+        most = INT64_MAX, put_ = put<int64_t>;
+        break;
+      case kDLFloat << 8 | 32:
+        most = int64_t{1} << 24, put_ = put<float>;
+        break;
+      case kDLFloat << 8 | 64:
+        most = int64_t{1} << 53, put_ = put<double>;
+        break;
+      default:
+        fail(OPD_UNSUPPORTED, name, " must be of dtype int8, uint8, int32, int64, float32 or float64, but is ",
+             describe(to));
     }
     require(limit <= most, name, ", of dtype ", dtype_name(to.dtype), ", cannot tell ", limit, " indices apart");
   }
@@ -46,13 +61,16 @@ class IndexWriter {
 // Copies elements along an axis. They may come from the place where they go.
 class ElementCopy {
  public:
-  ElementCopy(const DLTensor &from, const DLTensor &to) : from_(data_of(from)), to_(data_of(to)), bytes_(from.dtype.bits / 8) {}
+  ElementCopy(const DLTensor &from, const DLTensor &to)
+      : from_(data_of(from)), to_(data_of(to)), bytes_(from.dtype.bits / 8) {}
   void operator()(std::span<const Ranked> order, int64_t from_base, int64_t to_base, int64_t stride) {
     row_.resize(order.size() * static_cast<size_t>(bytes_));
     for (size_t i = 0; i < order.size(); ++i)
-      std::memcpy(row_.data() + i * static_cast<size_t>(bytes_), from_ + (from_base + order[i].index * stride) * bytes_, static_cast<size_t>(bytes_));
+      std::memcpy(row_.data() + i * static_cast<size_t>(bytes_), from_ + (from_base + order[i].index * stride) * bytes_,
+                  static_cast<size_t>(bytes_));
     for (size_t i = 0; i < order.size(); ++i)
-      std::memcpy(to_ + (to_base + static_cast<int64_t>(i) * stride) * bytes_, row_.data() + i * static_cast<size_t>(bytes_), static_cast<size_t>(bytes_));
+      std::memcpy(to_ + (to_base + static_cast<int64_t>(i) * stride) * bytes_,
+                  row_.data() + i * static_cast<size_t>(bytes_), static_cast<size_t>(bytes_));
   }
 
  private:
@@ -62,10 +80,11 @@ class ElementCopy {
   std::vector<char> row_;
 };
 
-// Ranks each line along the axis, of it `limits[line]` elements if there are limits, and gives the first `wanted` of the
-// order to `body(order, base, i, j)`; `base` is the line's first element, the j-th behind the i-th before the axis.
+// Ranks each line along the axis, of it `limits[line]` elements if there are limits, and gives the first `wanted` of
+// the order to `body(order, base, i, j)`; `base` is the line's first element, the j-th behind the i-th before the axis.
 template <class F>
-void for_each_line(const DLTensor &input, const AxisView &view, bool ascending, std::span<const int32_t> limits, int64_t wanted, const F &body) {
+void for_each_line(const DLTensor &input, const AxisView &view, bool ascending, std::span<const int32_t> limits,
+                   int64_t wanted, const F &body) {
   const SortKeys keys(input.dtype, "input");
   if (count_of(input) == 0) return;
   std::vector<int64_t> line(static_cast<size_t>(view.size));
@@ -89,7 +108,8 @@ void for_each_line(const DLTensor &input, const AxisView &view, bool ascending, 
 
 void same_shape(const DLTensor &a, std::string_view name_a, const DLTensor &b, std::string_view name_b) {
   const auto x = dims_of(a), y = dims_of(b);
-  require(std::equal(x.begin(), x.end(), y.begin(), y.end()), name_b, " must have the shape of ", name_a, ", ", describe(a), ", but is ", describe(b));
+  require(std::equal(x.begin(), x.end(), y.begin(), y.end()), name_b, " must have the shape of ", name_a, ", ",
+          describe(a), ", but is ", describe(b));
 }
 
 Value argsort(Args args) {
@@ -99,9 +119,11 @@ Value argsort(Args args) {
   const AxisView view(input, axis_of(args[2], input.ndim));
   const bool ascending = as_int(args[3], "is_ascend") != 0;
   const IndexWriter write(output, view.size, "output");
-  for_each_line(input, view, ascending, {}, view.size, [&](std::span<const Ranked> order, int64_t base, int64_t, int64_t) {
-    for (size_t k = 0; k < order.size(); ++k) write(base + static_cast<int64_t>(k) * view.after, order[k].index);
-  });
+  for_each_line(input, view, ascending, {}, view.size,
+                [&](std::span<const Ranked> order, int64_t base, int64_t, int64_t) {
+                  for (size_t k = 0; k < order.size(); ++k)
+                    write(base + static_cast<int64_t>(k) * view.after, order[k].index);
+                });
   return {};
 }
 
@@ -112,15 +134,17 @@ Value sort(Args args) {
   const AxisView view(input, axis_of(args[2], input.ndim));
   const bool ascending = as_int(args[3], "is_ascend") != 0;
   ElementCopy copy(input, output);
-  for_each_line(input, view, ascending, {}, view.size,
-                [&](std::span<const Ranked> order, int64_t base, int64_t, int64_t) { copy(order, base, base, view.after); });
+  for_each_line(
+      input, view, ascending, {}, view.size,
+      [&](std::span<const Ranked> order, int64_t base, int64_t, int64_t) { copy(order, base, base, view.after); });
   return {};
 }
 
 void check_topk_shape(const DLTensor &input, int32_t axis, int64_t k, const DLTensor &output, std::string_view name) {
   bool fits = output.ndim == input.ndim;
   for (int32_t i = 0; fits && i < input.ndim; ++i) fits = output.shape[i] == (i == axis ? k : input.shape[i]);
-  require(fits, name, " must be as input, ", describe(input), ", with ", k, " elements along axis ", axis, ", but is ", describe(output));
+  require(fits, name, " must be as input, ", describe(input), ", with ", k, " elements along axis ", axis, ", but is ",
+          describe(output));
 }
 
 Value topk(Args args) {
@@ -129,13 +153,18 @@ Value topk(Args args) {
   const Args rest = args.last(4);
   const int32_t axis = axis_of(rest[1], input.ndim);
   const std::string_view returns = as_text(rest[2], "ret_type");
-  require(returns == "both" || returns == "values" || returns == "indices", "ret_type must be both, values or indices, but is ", returns);
+  require(returns == "both" || returns == "values" || returns == "indices",
+          "ret_type must be both, values or indices, but is ", returns);
   const size_t outputs = returns == "both" ? 2 : 1;
-  check_count(args, 5 + outputs, 5 + outputs, outputs == 2 ? "(input, values, indices, k, axis, \"both\", is_ascend)" : "(input, output, k, axis, ret_type, is_ascend)");
+  check_count(args, 5 + outputs, 5 + outputs,
+              outputs == 2 ? "(input, values, indices, k, axis, \"both\", is_ascend)"
+                           : "(input, output, k, axis, ret_type, is_ascend)");
   const AxisView view(input, axis);
   int64_t k = as_int(rest[0], "k");
   if (k < 1) k = view.size;  // as TVM says "all"
-  if (k > view.size) fail(OPD_OUT_OF_RANGE, "k is ", k, ", but axis ", axis, " of input, ", describe(input), ", has ", view.size, " elements");
+  if (k > view.size)
+    fail(OPD_OUT_OF_RANGE, "k is ", k, ", but axis ", axis, " of input, ", describe(input), ", has ", view.size,
+         " elements");
   const DLTensor *values = returns == "indices" ? nullptr : &compact_tensor(args[1], "values", input.dtype);
   const DLTensor *indices = returns == "values" ? nullptr : &compact_tensor(args[outputs], "indices");
   if (values) check_topk_shape(input, axis, k, *values, "values");
@@ -144,11 +173,14 @@ Value topk(Args args) {
   std::optional<IndexWriter> write;
   if (values) copy.emplace(input, *values);
   if (indices) write.emplace(*indices, view.size, "indices");
-  for_each_line(input, view, as_int(rest[3], "is_ascend") != 0, {}, k, [&](std::span<const Ranked> order, int64_t base, int64_t i, int64_t j) {
-    const int64_t to = i * k * view.after + j;
-    if (write) for (size_t place = 0; place < order.size(); ++place) (*write)(to + static_cast<int64_t>(place) * view.after, order[place].index);
-    if (copy) (*copy)(order, base, to, view.after);
-  });
+  for_each_line(input, view, as_int(rest[3], "is_ascend") != 0, {}, k,
+                [&](std::span<const Ranked> order, int64_t base, int64_t i, int64_t j) {
+                  const int64_t to = i * k * view.after + j;
+                  if (write)
+                    for (size_t place = 0; place < order.size(); ++place)
+                      (*write)(to + static_cast<int64_t>(place) * view.after, order[place].index);
+                  if (copy) (*copy)(order, base, to, view.after);
+                });
   return {};
 }
 
@@ -160,17 +192,20 @@ Value argsort_nms(Args args) {
   same_shape(input, "input", output, "output");
   const AxisView view(input, axis_of(args[3], input.ndim));
   const auto given = elements<int32_t>(compact_tensor(args[1], "sort_num", kInt32), "sort_num");
-  require(static_cast<int64_t>(given.size()) == view.lines, "sort_num must have an element for each of the ", view.lines,
-          " lines of input, but has ", given.size());
+  require(static_cast<int64_t>(given.size()) == view.lines, "sort_num must have an element for each of the ",
+          view.lines, " lines of input, but has ", given.size());
   std::vector<int32_t> limits(given.begin(), given.end());
   for (int32_t &limit : limits) {
     if (limit > view.size) fail(OPD_OUT_OF_RANGE, "sort_num asks for ", limit, " of ", view.size, " elements");
     limit = std::max(limit, 0);
   }
   const IndexWriter write(output, view.size, "output");
-  for_each_line(input, view, as_int(args[4], "is_ascend") != 0, limits, view.size, [&](std::span<const Ranked> order, int64_t base, int64_t, int64_t) {
-    for (int64_t k = 0; k < view.size; ++k) write(base + k * view.after, static_cast<size_t>(k) < order.size() ? order[static_cast<size_t>(k)].index : k);
-  });
+  for_each_line(input, view, as_int(args[4], "is_ascend") != 0, limits, view.size,
+                [&](std::span<const Ranked> order, int64_t base, int64_t, int64_t) {
+                  for (int64_t k = 0; k < view.size; ++k)
+                    write(base + k * view.after,
+                          static_cast<size_t>(k) < order.size() ? order[static_cast<size_t>(k)].index : k);
+                });
   return {};
 }
 

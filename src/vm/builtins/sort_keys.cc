@@ -45,21 +45,46 @@ SortKeys::SortKeys(DLDataType dtype, std::string_view name) {
   const int kind = dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : -1;
   is_float_ = dtype.code == kDLFloat || dtype.code == kDLBfloat;
   switch (kind) {
-    case kDLInt << 8 | 8: load_ = kLoadIntegers<int8_t>; break;
-    case kDLInt << 8 | 16: load_ = kLoadIntegers<int16_t>; break;
-    case kDLInt << 8 | 32: load_ = kLoadIntegers<int32_t>; break;
-    case kDLInt << 8 | 64: load_ = kLoadIntegers<int64_t>; break;
+    case kDLInt << 8 | 8:
+      load_ = kLoadIntegers<int8_t>;
+      break;
+    case kDLInt << 8 | 16:
+      load_ = kLoadIntegers<int16_t>;
+      break;
+    case kDLInt << 8 | 32:
+      load_ = kLoadIntegers<int32_t>;
+      break;
+    case kDLInt << 8 | 64:
+      load_ = kLoadIntegers<int64_t>;
+      break;
     case kDLBool << 8 | 8:
-    case kDLUInt << 8 | 8: load_ = kLoadIntegers<uint8_t>; break;
-    case kDLUInt << 8 | 16: load_ = kLoadIntegers<uint16_t>; break;
-    case kDLUInt << 8 | 32: load_ = kLoadIntegers<uint32_t>; break;
-    case kDLUInt << 8 | 64: load_ = kLoadIntegers<uint64_t>, zero_ = INT64_MIN; break;
-    case kDLFloat << 8 | 16: load_ = kLoadFloats<uint16_t, 0x7c00>; break;
-    case kDLBfloat << 8 | 16: load_ = kLoadFloats<uint16_t, 0x7f80>; break;
-    case kDLFloat << 8 | 32: load_ = kLoadFloats<uint32_t, 0x7f800000>; break;
-    case kDLFloat << 8 | 64: load_ = kLoadFloats<uint64_t, 0x7ff0000000000000>; break;
+    case kDLUInt << 8 | 8:
+      load_ = kLoadIntegers<uint8_t>;
+      break;
+    case kDLUInt << 8 | 16:
+      load_ = kLoadIntegers<uint16_t>;
+      break;
+    case kDLUInt << 8 | 32:
+      load_ = kLoadIntegers<uint32_t>;
+      break;
+    case kDLUInt << 8 | 64:
+      load_ = kLoadIntegers<uint64_t>, zero_ = INT64_MIN;
+      break;
+    case kDLFloat << 8 | 16:
+      load_ = kLoadFloats<uint16_t, 0x7c00>;
+      break;
+    case kDLBfloat << 8 | 16:
+      load_ = kLoadFloats<uint16_t, 0x7f80>;
+      break;
+    case kDLFloat << 8 | 32:
+      load_ = kLoadFloats<uint32_t, 0x7f800000>;
+      break;
+    case kDLFloat << 8 | 64:
+      load_ = kLoadFloats<uint64_t, 0x7ff0000000000000>;
+      break;
     default:
-      fail(OPD_UNSUPPORTED, name, " must be of an integer dtype, bool, float16, bfloat16, float32 or float64, but is of ", dtype_name(dtype));
+      fail(OPD_UNSUPPORTED, name,
+           " must be of an integer dtype, bool, float16, bfloat16, float32 or float64, but is of ", dtype_name(dtype));
   }
 }
 

@@ -6,8 +6,8 @@ namespace opd {
 
 const DLTensor &compact_tensor(const View &v, std::string_view name) {
   const DLTensor &tensor = as_dltensor(v, name);
-  require(tensor.device.device_type == kDLCPU && is_contiguous(tensor), name, " must lie compactly on the CPU, but is ", describe(tensor),
-          is_contiguous(tensor) ? "" : " with gaps");
+  require(tensor.device.device_type == kDLCPU && is_contiguous(tensor), name, " must lie compactly on the CPU, but is ",
+          describe(tensor), is_contiguous(tensor) ? "" : " with gaps");
   bytes_of(tensor);  // its size can be counted
   return tensor;
 }

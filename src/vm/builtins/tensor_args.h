@@ -19,7 +19,8 @@ template <class T>
 std::span<T> elements(const DLTensor &tensor, std::string_view name) {
   const auto at = reinterpret_cast<uintptr_t>(data_of(tensor));
   const uint64_t count = count_of(tensor);
-  require(count == 0 || at % alignof(T) == 0, name, " must be aligned to ", alignof(T), " bytes, but lies at an address that is not");
+  require(count == 0 || at % alignof(T) == 0, name, " must be aligned to ", alignof(T),
+          " bytes, but lies at an address that is not");
   return {reinterpret_cast<T *>(at), count};
 }
 

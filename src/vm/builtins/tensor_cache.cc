@@ -52,7 +52,8 @@ class TensorCache {
     std::shared_lock lock(guard_);
     std::vector<std::string_view> names;
     for (const auto &entry : tensors_) names.push_back(entry.first);
-    fail(OPD_NOT_FOUND, "there is no tensor \"", name, "\" among the ", names.size(), " of the tensor cache.", suggestion(name, names));
+    fail(OPD_NOT_FOUND, "there is no tensor \"", name, "\" among the ", names.size(), " of the tensor cache.",
+         suggestion(name, names));
   }
 
  private:
@@ -105,17 +106,21 @@ Value cache_load(Args args) {
   check_count(args, 3, 3, "(path, device type, device id)");
   const std::string path(as_text(args[0], "path"));
   const int64_t type = as_int(args[1], "device type"), id = as_int(args[2], "device id");
-  require(type > 0 && type <= INT32_MAX && id >= 0 && id <= INT32_MAX, "device type ", type, " and id ", id, " name no device");
+  require(type > 0 && type <= INT32_MAX && id >= 0 && id <= INT32_MAX, "device type ", type, " and id ", id,
+          " name no device");
   const DLDevice device{static_cast<DLDeviceType>(type), static_cast<int32_t>(id)};
   device_backend(device);  // an absent device is refused before the files are read
   const auto params = load_params(path);
-  for (size_t i = 0; i < params->size(); ++i) TensorCache::global().set(params->name(i), on_device(params->tensor(i), device), true);
+  for (size_t i = 0; i < params->size(); ++i)
+    TensorCache::global().set(params->name(i), on_device(params->tensor(i), device), true);
   return {};
 }
 
 // ---- parameter lists
 
-Ref<Array> array_of(const std::vector<Value> &items) { return Array::make({items.empty() ? nullptr : &items.front().view(), items.size()}); }
+Ref<Array> array_of(const std::vector<Value> &items) {
+  return Array::make({items.empty() ? nullptr : &items.front().view(), items.size()});
+}
 
 Ref<Array> numbered(Args args) {  // prefix_0, prefix_1, …; without a number all up to the first that is absent
   check_count(args, 2, 2, "(prefix, count)");

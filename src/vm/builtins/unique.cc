@@ -1,5 +1,6 @@
-// relax.run.*: operators whose result's size depends on the data. Results are what numpy gives, but for the indices that
-// rebuild the input: they are a vector, as Relax declares them, where numpy 2 keeps the input's shape if there is no axis.
+// relax.run.*: operators whose result's size depends on the data. Results are what numpy gives, but for the indices
+// that rebuild the input: they are a vector, as Relax declares them, where numpy 2 keeps the input's shape if there is
+// no axis.
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -44,7 +45,8 @@ struct Rows {
   Rows(const DLTensor &x, const int32_t *axis) : count(static_cast<int64_t>(count_of(x))), width(1), inner(1) {
     if (!axis) return;
     const AxisView view(x, *axis);
-    require(count > 0 || view.size == 0, "x must have elements to compare along axis ", *axis, ", but is ", describe(x));
+    require(count > 0 || view.size == 0, "x must have elements to compare along axis ", *axis, ", but is ",
+            describe(x));
     width = count ? view.lines : 0;
     inner = view.after;
     count = view.size;
@@ -64,10 +66,13 @@ struct Groups {
     std::vector<int64_t> table(static_cast<size_t>(rows.count) * width);
     for (int64_t row = 0; row < rows.count; ++row)
       for (int64_t run = 0; run * rows.inner < rows.width; ++run)
-        keys.load(data_of(x) + rows.place(row, run, rows.count) * (x.dtype.bits / 8), 1, rows.inner, table.data() + row * rows.width + run * rows.inner);
+        keys.load(data_of(x) + rows.place(row, run, rows.count) * (x.dtype.bits / 8), 1, rows.inner,
+                  table.data() + row * rows.width + run * rows.inner);
     std::vector<int64_t> order(static_cast<size_t>(rows.count));
     std::iota(order.begin(), order.end(), 0);
-    const auto row_at = [&](int64_t row) { return std::span<const int64_t>(table).subspan(static_cast<size_t>(row) * width, width); };
+    const auto row_at = [&](int64_t row) {
+      return std::span<const int64_t>(table).subspan(static_cast<size_t>(row) * width, width);
+    };
     const auto compare = [&](int64_t a, int64_t b) {
       const auto x_row = row_at(a), y_row = row_at(b);
       return std::lexicographical_compare_three_way(x_row.begin(), x_row.end(), y_row.begin(), y_row.end());
@@ -108,7 +113,8 @@ Ref<Tensor> chosen_rows(const DLTensor &x, const Rows &rows, const int32_t *axis
   for (int64_t i = 0; i < static_cast<int64_t>(chosen.size()); ++i)
     for (int64_t run = 0; run * rows.inner < rows.width; ++run)
       std::memcpy(data_of(result->dl) + rows.place(i, run, static_cast<int64_t>(chosen.size())) * bytes,
-                  data_of(x) + rows.place(chosen[static_cast<size_t>(i)], run, rows.count) * bytes, static_cast<size_t>(rows.inner * bytes));
+                  data_of(x) + rows.place(chosen[static_cast<size_t>(i)], run, rows.count) * bytes,
+                  static_cast<size_t>(rows.inner * bytes));
   return result;
 }
 
@@ -125,7 +131,9 @@ Value unique(Args args) {
   if (!sorted) groups.in_order_of_appearance();
   auto values = chosen_rows(x->dl, rows, axis, groups.first);
   if (!with_index && !with_inverse && !with_counts) return values;
-  const auto copy_of = [](const std::vector<int64_t> &v) { return index_vector(v.size(), [&](size_t i) { return v[i]; }); };
+  const auto copy_of = [](const std::vector<int64_t> &v) {
+    return index_vector(v.size(), [&](size_t i) { return v[i]; });
+  };
   std::vector<Value> results{std::move(values)};
   if (with_index) results.emplace_back(copy_of(groups.first));
   if (with_inverse) results.emplace_back(copy_of(groups.of_row));
@@ -149,7 +157,8 @@ Value nonzero(Args args) {
   auto result = index_tensor(dims, data);
   for (size_t i = 0; i < places.size(); ++i) {
     int64_t place = places[i];
-    for (size_t axis = shape.size(); axis-- > 0; place /= shape[axis]) data[axis * places.size() + i] = place % shape[axis];
+    for (size_t axis = shape.size(); axis-- > 0; place /= shape[axis])
+      data[axis * places.size() + i] = place % shape[axis];
   }
   return result;
 }
