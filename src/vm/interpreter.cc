@@ -19,10 +19,13 @@ struct Site {  // where in the program something happened
   std::string text() const { return concat(function(), ", instruction ", pc() - frame.function->start); }
 };
 
-// The error that a callee raised, with its name in front; errors that have one already pass as they are.
+// The error that a callee raised, with its name in front (builtins have said theirs) and the place; errors that have one
+// already pass as they are.
 [[noreturn, gnu::noinline]] void rethrow(const Site &site, Ref<Error> error) {
   if (error->located) throw Exception(std::move(error));
-  auto named = make_error(error->code, concat(site.callee(), ": ", error->message, " (called by ", site.text(), ")"), error->kind);
+  const std::string callee = concat(site.callee(), ": ");
+  const bool says_callee = error->message.starts_with(callee);
+  auto named = make_error(error->code, concat(says_callee ? "" : callee.c_str(), error->message, " (called by ", site.text(), ")"), error->kind);
   if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be the shared one
     named->located = true;
     named->set_cause(std::move(error));

@@ -92,7 +92,7 @@ class RunPool {
   void drop(Object *object) {
     if (object->deleter == &VmTensor::destroy) {
       auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(object));
-      if (tensor->borrows && tensor->home == id_) {
+      if (tensor->home == id_ && tensor->borrows) {  // of other runs' tensors only `home` may be read: it never changes
         if (tensor->has_sole_owner()) [[likely]] {
           end_borrow(static_cast<VmStorage *>(tensor->owner));
           return keep(tensor);

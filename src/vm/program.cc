@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "vm/assignment.h"
+#include "vm/not_offered.h"
 
 namespace opd {
 
@@ -62,7 +63,7 @@ class Decoder {
       else callees_[i] = classify(info.name, *p_.callees[i]);
     }
     if (!missing.empty())
-      fail(OPD_NOT_FOUND, "the program needs functions that neither its imported modules nor the global registry offer: ", missing);
+      fail(OPD_NOT_FOUND, "the program needs functions that neither its imported modules nor the global registry offer: ", missing, why_not_offered(missing));
   }
 
   // The machine code of a compiled function, which only a library can hold.

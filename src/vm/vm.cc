@@ -122,6 +122,7 @@ Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBu
     Run &run = scope.run();
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views()) : interpret(run, index, checked.views()));
   }
+  if (result.type() == OPD_FUNCTION) [[unlikely]] result = lasting_function(*try_as<Function>(result));
   if (!settings.outputs.empty()) store_outputs(result, settings.outputs, info.name);
   return result;
 }

@@ -110,6 +110,9 @@ class Vm final : public Object {
   Vm(Key, VmSettings settings) : Vm(std::move(settings)) {}
 };
 
+// A function that may be kept beyond the run: one of a program, as the program passes it around, starts to count its VM.
+Ref<Function> lasting_function(Function &function);
+
 // The values that a call gets: checked against the function and the devices, and made fit for kernels. Owns what it made.
 class CallArguments {
  public:

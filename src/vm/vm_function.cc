@@ -25,23 +25,24 @@ struct BoundFunction final : Function {
 
 struct InnerFunction final : Function {
   WeakRef<Vm> vm;
-  const Vm *const address;  // only to be compared
+  Vm *const address;  // to be compared, unless `keep` is set
+  Ref<Vm> keep;
   uint32_t index;
   std::string name;
-  InnerFunction(Vm &v, uint32_t i, std::string n)
-      : Function(&invoke), vm(&v), address(&v), index(i), name(std::move(n)) {}
+  InnerFunction(Vm &v, Ref<Vm> k, uint32_t i, std::string n)
+      : Function(&invoke), vm(&v), address(&v), keep(std::move(k)), index(i), name(std::move(n)) {}
 
   static int invoke(void *self, const View *args, int32_t num_args, View *result) {
     auto *function = static_cast<InnerFunction *>(static_cast<Object *>(self));
     try {
       const Args views(args, static_cast<size_t>(num_args));
       Run *run = Run::of_thread();
-      if (run && run->vm == function->address) {  // the common case, and the VM lives
-        *result = run->vm->call(function->index, views, kDefaults).detach();
+      if (function->keep || (run && run->vm == function->address)) {  // the common cases, and the VM lives
+        *result = function->address->call(function->index, views, kDefaults).detach();
         return 0;
       }
       const Ref<Vm> vm = function->vm.lock();
-      if (!vm) fail(OPD_FAILED_PRECONDITION, "the VM whose function ", function->name, " this closure calls was released");
+      if (!vm) fail(OPD_FAILED_PRECONDITION, "the VM of function ", function->name, " was released");
       *result = vm->call(function->index, views, kDefaults).detach();
       return 0;
     } catch (...) {
@@ -55,7 +56,16 @@ struct InnerFunction final : Function {
 
 Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index) { return make_object<BoundFunction>(std::move(vm), index); }
 Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name) {
-  return make_object<InnerFunction>(vm, index, std::move(name));
+  return make_object<InnerFunction>(vm, nullptr, index, std::move(name));
+}
+
+Ref<Function> lasting_function(Function &function) {
+  if (function.safe_call == &InnerFunction::invoke) {
+    const auto &own = static_cast<InnerFunction &>(function);
+    if (!own.keep)
+      if (Ref<Vm> vm = own.vm.lock()) return make_object<InnerFunction>(*own.address, std::move(vm), own.index, own.name);
+  }
+  return Ref<Function>::share(&function);
 }
 
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved) {

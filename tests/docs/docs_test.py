@@ -72,6 +72,14 @@ class Docs(unittest.TestCase):
         for name in sorted(set(re.findall(r'"((?:OPDYNO|TVM|OMP)_[A-Z_]+)"', code))):
             self.assertIn(f"`{name}`", page)
 
+    def test_every_builtin_is_documented(self):
+        code = "".join(p.read_text() for p in (ROOT / "src/vm/builtins").glob("*.cc"))
+        page = (ROOT / "docs/builtins.md").read_text()
+        names = re.findall(r'builtin<"([\w.]+)"', code)
+        self.assertGreater(len(names), 60)
+        for name in names:
+            self.assertTrue(f"`{name}`" in page or f"`{name.removeprefix('vm.builtin.')}`" in page, name)
+
     def test_links_and_named_files_exist(self):
         for page in PAGES:
             for name in re.findall(r"`((?:src|include|tests|tools|docs|examples|third_party)/[\w./-]*)`", page.read_text()):

@@ -1,7 +1,9 @@
-"""Functions that the artefacts `packed` and `kernels` call by name, and that the host has to provide.
+"""Functions that the artefacts `packed`, `kernels` and `effects` call by name, and that the host has to provide.
 
 Whoever runs these artefacts without TVM registers functions of the same names that do the same.
 """
+
+import atexit
 
 import tvm
 
@@ -10,6 +12,7 @@ DESCRIPTIONS = {
     "opdyno.test.add": "(int a, int b) → int a + b",
     "opdyno.test.double": "(tensor x) → None; doubles float32 x in place",
     "opdyno.test.fail": "(anything) → error ValueError: refused on purpose",
+    "opdyno.test.negate": "(tuple of a tensor x) → a new tensor -x; registered by vm.builtin.register_py_func",
 }
 
 
@@ -32,3 +35,10 @@ def register():
     @register_one("fail")
     def fail(*ignored):
         raise ValueError("refused on purpose")
+
+    def negate(arguments):
+        return tvm.runtime.tensor(-arguments[0].numpy())
+
+    tvm.get_global_func("vm.builtin.register_py_func")("opdyno.test.negate", negate)
+    # What is left in this registry when the process ends, TVM frees after Python is gone.
+    atexit.register(tvm.get_global_func("vm.builtin.clear_py_func_registry"))

@@ -192,6 +192,15 @@ void define_host_functions() {
     for (int64_t i = 0; i < count; ++i) elements(args[0])[i] *= 2;
   });
   define("opdyno.test.fail", [](const opd_value *, int32_t, opd_value *) { throw Error(opd_error_create(OPD_CALL_FAILED, "ValueError", "refused on purpose")); });
+  const Function negate = make_function([](const opd_value *args, int32_t, opd_value *out) {
+    opd_value x;
+    check(opd_array_get(reinterpret_cast<const opd_array *>(args[0].u.object), 0, &x));
+    const Tensor to = copy_of(Tensor::of(x));
+    for (int64_t i = 0; i < to.size(); ++i) to.data<float>()[i] *= -1;
+    *out = Value::retain(arg(to)).view();
+    opd_object_retain(to.get());
+  });
+  Function::global("vm.builtin.register_py_func")("opdyno.test.negate", negate);
 }
 
 // ---- the replay

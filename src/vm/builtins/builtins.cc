@@ -2,6 +2,19 @@
 
 namespace opd {
 
+Ref<Error> error_of_builtin(const char *name) noexcept {
+  auto error = current_error();
+  // What an operator of a program raised further in has its place already; without memory the error is the shared one.
+  if (error->located || error->code == OPD_OUT_OF_MEMORY) return error;
+  try {
+    auto named = make_error(error->code, concat(name, ": ", error->message), error->kind);
+    if (named->code == error->code) named->set_cause(std::move(error));
+    return named;
+  } catch (...) {
+    return error;
+  }
+}
+
 Run &run_of(const View &vm) {
   Run *run = Run::of_thread();
   if (!run || vm.type != OPD_POINTER || vm.u.pointer != run)
@@ -22,9 +35,9 @@ void check_count(Args args, size_t least, size_t most, const char *usage) {
 
 void register_builtins() {
   static const bool once = [] {
-    for (const auto &group : {check_builtins(), shape_builtins(), memory_builtins(), control_builtins()})
-      for (const auto &builtin : group)
-        register_function(concat("vm.builtin.", builtin.name), make_object<Function>(builtin.call), true);
+    for (const auto &group : {check_builtins(), shape_builtins(), memory_builtins(), control_builtins(), tensor_cache_builtins(),
+                              sampling_builtins(), kv_cache_builtins(), sort_builtins(), unique_builtins(), effect_builtins(), host_function_builtins()})
+      for (const auto &builtin : group) register_function(builtin.name, make_object<Function>(builtin.call), true);
     return true;
   }();
   (void)once;

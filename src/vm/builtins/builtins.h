@@ -1,5 +1,7 @@
-// The vm.builtin.* functions that compiled programs call. Each file of this folder offers one group of them.
+// The functions that compiled programs expect of a runtime: vm.builtin.*, relax.run.*, tvm.contrib.sort.*. Each file of
+// this folder offers one group of them.
 #pragma once
+#include <algorithm>
 #include <span>
 
 #include "value/function.h"
@@ -8,26 +10,48 @@
 namespace opd {
 
 struct Builtin {
-  const char *name;  // without the prefix vm.builtin.
+  const char *name;
   SafeCall call;
 };
 
+// A builtin's name as a template argument, so that its errors can say it.
+template <size_t kSize>
+struct BuiltinName {
+  char text[kSize];
+  consteval BuiltinName(const char (&name)[kSize]) { std::copy_n(name, kSize, text); }
+};
+
+// The error being handled, with the builtin's name in front.
+Ref<Error> error_of_builtin(const char *name) noexcept;
+
 // A builtin's body as a safe call.
-template <Value (*kBody)(Args)>
+template <BuiltinName kName, Value (*kBody)(Args)>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
   try {
     *result = kBody({args, static_cast<size_t>(num_args)}).detach();
     return 0;
   } catch (...) {
-    set_raised(current_error());
+    set_raised(error_of_builtin(kName.text));
     return -1;
   }
+}
+
+template <BuiltinName kName, Value (*kBody)(Args)>
+constexpr Builtin builtin() {
+  return {kName.text, builtin_call<kName, kBody>};
 }
 
 std::span<const Builtin> check_builtins();
 std::span<const Builtin> shape_builtins();
 std::span<const Builtin> memory_builtins();
 std::span<const Builtin> control_builtins();
+std::span<const Builtin> tensor_cache_builtins();
+std::span<const Builtin> sampling_builtins();
+std::span<const Builtin> kv_cache_builtins();
+std::span<const Builtin> sort_builtins();
+std::span<const Builtin> unique_builtins();
+std::span<const Builtin> effect_builtins();
+std::span<const Builtin> host_function_builtins();
 
 // Makes them global functions. Idempotent.
 void register_builtins();

@@ -73,9 +73,12 @@ Value check_string_info(Args args) {
 }
 
 constexpr Builtin kBuiltins[] = {
-    {"check_tensor_info", builtin_call<check_tensor_info>},         {"check_shape_info", builtin_call<check_shape_info>},
-    {"check_tuple_info", builtin_call<check_tuple_info>},           {"check_prim_value_info", builtin_call<check_prim_value_info>},
-    {"check_func_info", builtin_call<check_func_info>},             {"check_string_info", builtin_call<check_string_info>},
+    builtin<"vm.builtin.check_tensor_info", check_tensor_info>(),
+    builtin<"vm.builtin.check_shape_info", check_shape_info>(),
+    builtin<"vm.builtin.check_tuple_info", check_tuple_info>(),
+    builtin<"vm.builtin.check_prim_value_info", check_prim_value_info>(),
+    builtin<"vm.builtin.check_func_info", check_func_info>(),
+    builtin<"vm.builtin.check_string_info", check_string_info>(),
 };
 
 }  // namespace

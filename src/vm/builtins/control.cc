@@ -1,6 +1,7 @@
 // Conditions, tuples, closures and calls through values.
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {
@@ -46,7 +47,7 @@ Value tuple_reset_item(Args args) {  // in place, so that the item's memory is f
 
 Value make_closure(Args args) {
   check_count(args, 1, SIZE_MAX, "(function, captured …)");
-  auto function = Ref<Function>::share(&as<Function>(args[0], "function"));
+  auto function = lasting_function(as<Function>(args[0], "function"));  // a closure may be returned
   std::vector<Value> captured;
   for (const View &arg : args.subspan(1)) captured.emplace_back(arg);
   return make_function([function = std::move(function), captured = std::move(captured)](Args given) {
@@ -81,10 +82,14 @@ Value invoke_debug_func(Args args) {
 }
 
 constexpr Builtin kBuiltins[] = {
-    {"read_if_cond", builtin_call<read_if_cond>},     {"make_tuple", builtin_call<make_tuple>},
-    {"tuple_getitem", builtin_call<tuple_getitem>},   {"tuple_reset_item", builtin_call<tuple_reset_item>},
-    {"make_closure", builtin_call<make_closure>},     {"invoke_closure", builtin_call<invoke_closure>},
-    {"call_tir_dyn", builtin_call<call_tir_dyn>},     {"invoke_debug_func", builtin_call<invoke_debug_func>},
+    builtin<"vm.builtin.read_if_cond", read_if_cond>(),
+    builtin<"vm.builtin.make_tuple", make_tuple>(),
+    builtin<"vm.builtin.tuple_getitem", tuple_getitem>(),
+    builtin<"vm.builtin.tuple_reset_item", tuple_reset_item>(),
+    builtin<"vm.builtin.make_closure", make_closure>(),
+    builtin<"vm.builtin.invoke_closure", invoke_closure>(),
+    builtin<"vm.builtin.call_tir_dyn", call_tir_dyn>(),
+    builtin<"vm.builtin.invoke_debug_func", invoke_debug_func>(),
 };
 
 }  // namespace

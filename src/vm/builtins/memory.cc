@@ -82,10 +82,14 @@ Value clear_memory(Args) {
 }
 
 constexpr Builtin kBuiltins[] = {
-    {"alloc_storage", builtin_call<alloc_storage>}, {"alloc_tensor", builtin_call<alloc_tensor>},
-    {"null_value", builtin_call<null_value>},       {"copy", builtin_call<copy>},
-    {"reshape", builtin_call<reshape_tensor>},      {"to_device", builtin_call<to_device>},
-    {"ensure_zero_offset", builtin_call<ensure_zero_offset>}, {"memory_manager.clear", builtin_call<clear_memory>},
+    builtin<"vm.builtin.alloc_storage", alloc_storage>(),
+    builtin<"vm.builtin.alloc_tensor", alloc_tensor>(),
+    builtin<"vm.builtin.null_value", null_value>(),
+    builtin<"vm.builtin.copy", copy>(),
+    builtin<"vm.builtin.reshape", reshape_tensor>(),
+    builtin<"vm.builtin.to_device", to_device>(),
+    builtin<"vm.builtin.ensure_zero_offset", ensure_zero_offset>(),
+    builtin<"vm.builtin.memory_manager.clear", clear_memory>(),
 };
 
 }  // namespace

@@ -139,10 +139,13 @@ Value tensor_to_shape(Args args) {
 }
 
 constexpr Builtin kBuiltins[] = {
-    {"alloc_shape_heap", builtin_call<alloc_shape_heap>}, {"match_shape", builtin_call<match_shape>},
-    {"match_prim_value", builtin_call<match_prim_value>}, {"make_shape", builtin_call<make_shape>},
-    {"make_prim_value", builtin_call<make_prim_value>},   {"shape_of", builtin_call<shape_of>},
-    {"tensor_to_shape", builtin_call<tensor_to_shape>},
+    builtin<"vm.builtin.alloc_shape_heap", alloc_shape_heap>(),
+    builtin<"vm.builtin.match_shape", match_shape>(),
+    builtin<"vm.builtin.match_prim_value", match_prim_value>(),
+    builtin<"vm.builtin.make_shape", make_shape>(),
+    builtin<"vm.builtin.make_prim_value", make_prim_value>(),
+    builtin<"vm.builtin.shape_of", shape_of>(),
+    builtin<"vm.builtin.tensor_to_shape", tensor_to_shape>(),
 };
 
 }  // namespace

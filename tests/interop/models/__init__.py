@@ -1,6 +1,6 @@
 """The models that become test artefacts. Each module of this package offers MODELS, a list of Model."""
 
-from . import calls, control, kernels, networks, scaling, shapes, values
+from . import builtins, calls, control, kernels, networks, scaling, shapes, values
 from .common import Case, Model
 
 ALL_MODELS: list[Model] = [
@@ -11,6 +11,7 @@ ALL_MODELS: list[Model] = [
     *values.MODELS,
     *kernels.MODELS,
     *scaling.MODELS,
+    *builtins.MODELS,
 ]
 
 __all__ = ["ALL_MODELS", "Case", "Model"]

@@ -1,0 +1,156 @@
+#include "vm/builtins/render.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "params/params.h"
+
+namespace opd {
+namespace {
+
+constexpr int64_t kEdge = 3;              // elements shown at each end of an axis that is cut short
+constexpr uint64_t kMostElements = 1000;  // numpy's threshold
+constexpr int kMaxDepth = 32;
+
+float wide_half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const float magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+                          : exponent     ? std::ldexp(static_cast<float>(fraction + 1024), exponent - 25)
+                                         : std::ldexp(static_cast<float>(fraction), -24);
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
+template <class T>
+T element_at(const char *at) {
+  T element;
+  std::memcpy(&element, at, sizeof element);
+  return element;
+}
+
+template <class T>
+void append_number(std::string &out, T number) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(number)) return append(out, "nan");
+    char digits[32];
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  } else {
+    append(out, number);
+  }
+}
+
+void append_element(std::string &out, DLDataType dtype, const char *at) {
+  switch (dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : -1) {
+    case kDLBool << 8 | 8:
+      return append(out, *at ? "True" : "False");
+    case kDLInt << 8 | 8:
+      return append_number(out, int{element_at<int8_t>(at)});
+    case kDLInt << 8 | 16:
+      return append_number(out, element_at<int16_t>(at));
+    case kDLInt << 8 | 32:
+      return append_number(out, element_at<int32_t>(at));
+    case kDLInt << 8 | 64:
+      return append_number(out, element_at<int64_t>(at));
+    case kDLUInt << 8 | 8:
+      return append_number(out, int{element_at<uint8_t>(at)});
+    case kDLUInt << 8 | 16:
+      return append_number(out, element_at<uint16_t>(at));
+    case kDLUInt << 8 | 32:
+      return append_number(out, element_at<uint32_t>(at));
+    case kDLUInt << 8 | 64:
+      return append_number(out, element_at<uint64_t>(at));
+    case kDLFloat << 8 | 16:
+      return append_number(out, wide_half(element_at<uint16_t>(at)));
+    case kDLBfloat << 8 | 16:
+      return append_number(out, std::bit_cast<float>(uint32_t{element_at<uint16_t>(at)} << 16));
+    case kDLFloat << 8 | 32:
+      return append_number(out, element_at<float>(at));
+    case kDLFloat << 8 | 64:
+      return append_number(out, element_at<double>(at));
+    default:
+      return append(out, "?");
+  }
+}
+
+// An axis of a compact tensor; lines of the axis below stand on lines of their own.
+void append_axis(std::string &out, const DLTensor &t, int32_t axis, uint64_t count, const char *at, bool cut) {
+  if (axis == t.ndim) return append_element(out, t.dtype, at);
+  const int64_t size = t.shape[axis];
+  const uint64_t below = size ? count / static_cast<uint64_t>(size) : 0;
+  out += '[';
+  for (int64_t i = 0; i < size; ++i) {
+    if (i) {
+      if (axis + 1 == t.ndim) out += ' ';
+      else out.append(1, '\n').append(static_cast<size_t>(axis) + 1, ' ');
+    }
+    if (cut && size > 2 * kEdge && i == kEdge) {
+      out += "...";
+      i = size - kEdge - 1;
+      continue;
+    }
+    append_axis(out, t, axis + 1, below, at + static_cast<uint64_t>(i) * below * (t.dtype.bits / 8), cut);
+  }
+  out += ']';
+}
+
+std::string render_tensor(const View &v) {
+  const DLTensor &given = as_dltensor(v, "tensor");
+  const uint64_t bytes = bytes_of(given);
+  if (v.type != OPD_TENSOR && !(given.device.device_type == kDLCPU && is_contiguous(given))) return to_text(v);
+  if (bytes == 0 || given.dtype.lanes != 1 || given.dtype.bits % 8) return to_text(v);
+  const auto tensor = v.type == OPD_TENSOR ? on_host(Ref<Tensor>::share(&as<Tensor>(v, "tensor"))) : nullptr;
+  const DLTensor &t = tensor ? tensor->dl : given;
+  std::string out;
+  const uint64_t count = bytes / (t.dtype.bits / 8);
+  append_axis(out, t, 0, count, data_of(t), count > kMostElements);
+  return out;
+}
+
+std::string render_value(const View &v, int depth) {
+  if (try_dltensor(v)) return render_tensor(v);
+  if (is_text(v)) return std::string(as_text(v, "text"));
+  if (v.type == OPD_BOOL) return v.u.int64 ? "True" : "False";
+  const auto *array = try_as<Array>(v);
+  if (!array) return to_text(v);
+  if (depth == kMaxDepth) return "(...)";
+  std::string out = "(";
+  for (size_t i = 0; i < array->size; ++i) out += concat(i ? ", " : "", render_value(array->items()[i], depth + 1));
+  return out + ")";
+}
+
+}  // namespace
+
+std::string render(const View &v) { return render_value(v, 0); }
+
+std::string format_text(std::string_view format, std::span<const std::string> values) {
+  std::string out;
+  size_t next = 0;
+  for (size_t at = 0; at < format.size(); ++at) {
+    const char c = format[at];
+    if (c != '{' && c != '}') {
+      out += c;
+    } else if (at + 1 < format.size() && format[at + 1] == c) {
+      out += c;
+      ++at;
+    } else {
+      const size_t end = format.find('}', at);
+      require(c == '{' && end != std::string_view::npos, "the format \"", format, "\" has a single '", c, "' at byte ",
+              at);
+      const std::string_view field = format.substr(at + 1, end - at - 1);
+      size_t index = next;
+      const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), index);
+      if (field.empty()) ++next;
+      else if (error != std::errc() || stop != field.data() + field.size())
+        fail(OPD_UNSUPPORTED, "the format \"", format, "\" has the field {", field, "}; {} and {number} are offered");
+      if (index >= values.size())
+        fail_as("IndexError", OPD_OUT_OF_RANGE, "the format \"", format, "\" names value ", index, ", but there are ",
+                values.size());
+      out += values[index];
+      at = end;
+    }
+  }
+  return out;
+}
+
+}  // namespace opd

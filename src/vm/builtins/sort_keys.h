@@ -1,0 +1,33 @@
+// Numbers of any dtype as int64 that sort as they do, so that sorting is written once.
+#pragma once
+#include <opdyno/dlpack.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace opd {
+
+// Elements of one dtype. 0 and -0 have one key. NaNs come last, in either direction.
+class SortKeys {
+ public:
+  // Integers and bool of 8 to 64 bits, float16, bfloat16, float32 and float64; throws with `name` for others.
+  SortKeys(DLDataType dtype, std::string_view name);
+
+  // Keys of `count` elements, `stride` elements apart.
+  void load(const char *from, int64_t stride, int64_t count, int64_t *out) const { load_(from, stride, count, out); }
+  int64_t descending(int64_t key) const { return is_float_ && key == INT64_MAX ? key : ~key; }
+  int64_t zero() const { return zero_; }
+
+ private:
+  void (*load_)(const char *from, int64_t stride, int64_t count, int64_t *out) = nullptr;
+  bool is_float_ = false;
+  int64_t zero_ = 0;
+};
+
+struct Ranked {
+  int64_t key, index;
+  friend bool operator<(const Ranked &a, const Ranked &b) { return a.key != b.key ? a.key < b.key : a.index < b.index; }
+};
+
+}  // namespace opd

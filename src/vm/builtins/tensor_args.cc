@@ -1,0 +1,48 @@
+#include "vm/builtins/tensor_args.h"
+
+#include <cmath>
+
+namespace opd {
+
+const DLTensor &compact_tensor(const View &v, std::string_view name) {
+  const DLTensor &tensor = as_dltensor(v, name);
+  require(tensor.device.device_type == kDLCPU && is_contiguous(tensor), name, " must lie compactly on the CPU, but is ",
+          describe(tensor), is_contiguous(tensor) ? "" : " with gaps");
+  bytes_of(tensor);  // its size can be counted
+  return tensor;
+}
+
+const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype) {
+  const DLTensor &tensor = compact_tensor(v, name);
+  require(same(tensor.dtype, dtype), name, " must be of dtype ", dtype_name(dtype), ", but is ", describe(tensor));
+  return tensor;
+}
+
+uint64_t count_of(const DLTensor &tensor) {
+  uint64_t count = 0;
+  element_count(tensor.shape, tensor.ndim, count);
+  return count;
+}
+
+int32_t axis_of(const View &v, int32_t ndim) {
+  const int64_t axis = as_int(v, "axis");
+  if (axis < -ndim || axis >= ndim) fail(OPD_OUT_OF_RANGE, "axis is ", axis, ", but the tensor is of rank ", ndim);
+  return static_cast<int32_t>(axis < 0 ? axis + ndim : axis);
+}
+
+double finite_of(const View &v, std::string_view name) {
+  const double number = as_float(v, name);
+  require(std::isfinite(number), name, " must be finite, but is ", number);
+  return number;
+}
+
+AxisView::AxisView(const DLTensor &tensor, int32_t axis) : size(tensor.shape[axis]) {
+  uint64_t outer = 1, inner = 1;  // unsigned: sizes next to a 0 may wrap, and then count nothing
+  for (int32_t i = 0; i < axis; ++i) outer *= static_cast<uint64_t>(tensor.shape[i]);
+  for (int32_t i = axis + 1; i < tensor.ndim; ++i) inner *= static_cast<uint64_t>(tensor.shape[i]);
+  before = static_cast<int64_t>(outer);
+  after = static_cast<int64_t>(inner);
+  lines = static_cast<int64_t>(outer * inner);
+}
+
+}  // namespace opd

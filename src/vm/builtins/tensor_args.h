@@ -1,0 +1,34 @@
+// Tensor arguments whose elements a builtin reads or writes itself.
+#pragma once
+#include <span>
+
+#include "value/tensor.h"
+
+namespace opd {
+
+// Lies compactly on the CPU; throws a sentence with `name` otherwise.
+const DLTensor &compact_tensor(const View &v, std::string_view name);
+const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype);
+uint64_t count_of(const DLTensor &tensor);
+// An axis of a tensor of rank `ndim`; negative ones count from the end.
+int32_t axis_of(const View &v, int32_t ndim);
+double finite_of(const View &v, std::string_view name);  // a number; not NaN, not infinite
+
+// The elements of a compact tensor whose dtype was checked to be T's.
+template <class T>
+std::span<T> elements(const DLTensor &tensor, std::string_view name) {
+  const auto at = reinterpret_cast<uintptr_t>(data_of(tensor));
+  const uint64_t count = count_of(tensor);
+  require(count == 0 || at % alignof(T) == 0, name, " must be aligned to ", alignof(T),
+          " bytes, but lies at an address that is not");
+  return {reinterpret_cast<T *>(at), count};
+}
+
+// A tensor seen along one axis: `before` × `size` × `after` elements.
+struct AxisView {
+  int64_t before, size, after;
+  int64_t lines;  // before × after
+  AxisView(const DLTensor &tensor, int32_t axis);
+};
+
+}  // namespace opd

@@ -1,0 +1,194 @@
+// Printing, assertions, functions of the host by name, and what is not offered.
+#include "support/tensors.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+// What goes to the log while it lives.
+class Log {
+ public:
+  Log() {
+    opd_log_set_callback(
+        [](void *lines, opd_log_level level, const char *message) {
+          EXPECT_EQ(level, OPD_LOG_INFO);
+          static_cast<std::vector<std::string> *>(lines)->push_back(message);
+        },
+        &lines_, nullptr);
+  }
+  ~Log() { opd_log_set_callback(nullptr, nullptr, nullptr); }
+  const std::vector<std::string> &lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+template <class... Args>
+std::string printed(const Args &...args) {
+  const Log log;
+  EXPECT_EQ(Function::global("relax.run.print")(args...).type(), OPD_NONE);
+  return log.lines().size() == 1 ? log.lines()[0] : "not one line";
+}
+
+}  // namespace
+
+TEST(Print, WritesToTheLogAsPythonFormats) {
+  EXPECT_EQ(printed("{} and {}", int64s({1, 2, 3, 4}, {2, 2}), 7), "[[1 2]\n [3 4]] and 7");
+  EXPECT_EQ(printed("", floats({1.5f, 2}), "text", tuple_of(1, "t", true)), "[1.5 2] text (1, t, True)");
+  EXPECT_EQ(printed("{1}{{}}{0}", 1, 2.5), "2.5{}1");
+  EXPECT_EQ(printed(""), "");
+  EXPECT_EQ(printed("", nullptr, shape_of({2, 3})), "None [2, 3]");
+}
+
+TEST(Print, ShowsEveryNumberType) {
+  EXPECT_EQ(printed("", tensor_of<uint8_t>("bool", {1, 0})), "[True False]");
+  EXPECT_EQ(printed("", tensor_of<int8_t>("int8", {-128, 65})), "[-128 65]");
+  EXPECT_EQ(printed("", tensor_of<uint64_t>("uint64", {UINT64_MAX})), "[18446744073709551615]");
+  // float16: 1.5, -2, 2^-24, inf, nan; bfloat16: 1, -0.5
+  EXPECT_EQ(printed("", tensor_of<uint16_t>("float16", {0x3e00, 0xc000, 1, 0x7c00, 0xfe00})),
+            "[1.5 -2 5.9604645e-08 inf nan]");
+  EXPECT_EQ(printed("", tensor_of<uint16_t>("bfloat16", {0x3f80, 0xbf00})), "[1 -0.5]");
+  EXPECT_EQ(printed("", tensor_of<double>("float64", {0.1, 1e300})), "[0.1 1e+300]");
+  Tensor scalar({}, "int32");
+  *scalar.data<int32_t>() = 5;
+  EXPECT_EQ(printed("", scalar), "5");
+  EXPECT_EQ(printed("", Tensor({0, 2}, "float32")), "Tensor(float32[0, 2], cpu:0)");
+}
+
+TEST(Print, CutsLongTensorsShort) {
+  std::vector<int64_t> numbers(1001);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
+  EXPECT_EQ(printed("", int64s(numbers)), "[0 1 2 ... 998 999 1000]");
+}
+
+TEST(Print, RefusesFormatsThatDoNotFit) {
+  const Function print = Function::global("relax.run.print");
+  expect_throws([&] { print("{} {}", 1); }, OPD_OUT_OF_RANGE,
+                "relax.run.print: the format \"{} {}\" names value 1, but there are 1");
+  expect_throws([&] { print("{", 1); }, OPD_INVALID_ARGUMENT, "single '{' at byte 0");
+  expect_throws([&] { print("a}", 1); }, OPD_INVALID_ARGUMENT, "single '}' at byte 1");
+  expect_throws([&] { print("{:3}", 1); }, OPD_UNSUPPORTED, "field {:3}");
+  expect_throws([&] { print("{99999999999999999999999}", 1); }, OPD_UNSUPPORTED);
+  expect_throws([&] { print(1); }, OPD_INVALID_ARGUMENT, "format must be");
+  expect_throws([&] { print(); }, OPD_INVALID_ARGUMENT, "(format, values …)");
+}
+
+TEST(DebugPrint, SaysWhereAndWhat) {
+  const Log log;
+  Function::global("vm.builtin.debug_print")("a.py:3", floats({1.5f, 2}));
+  vm_of(
+      ".func main(x) {\n  %r = call vm.builtin.invoke_debug_func(%void, \"vm.builtin.debug_print\", \"b.py:4\", %x)\n  "
+      "ret %r\n}")
+      .call("main", floats({7}));
+  EXPECT_EQ(log.lines(), (std::vector<std::string>{"a.py:3: shape = [2], dtype = float32, data =\n[1.5 2]",
+                                                   "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
+}
+
+TEST(Assert, PassesOrRaisesAnAssertionError) {
+  const Function assert_op = Function::global("relax.run.assert_op");
+  assert_op(true, "");
+  assert_op(7, "never shown");
+  Tensor yes({}, "bool"), no({}, "bool");
+  *yes.data<uint8_t>() = 1;
+  *no.data<uint8_t>() = 0;
+  assert_op(yes, "");
+  expect_throws([&] { assert_op(no, ""); }, OPD_CALL_FAILED, "relax.run.assert_op: Assertion Failed");
+  expect_throws([&] { assert_op(false, "a {} b {}", int64s({1, 2}), 3); }, OPD_CALL_FAILED, "a [1 2] b 3");
+  expect_throws([&] { assert_op(false, "", floats({1.5f}), tuple_of(1, "t")); }, OPD_CALL_FAILED, "[1.5], (1, t)");
+  expect_throws([&] { assert_op(int64s({1}), ""); }, OPD_INVALID_ARGUMENT,
+                "condition must be a bool, an int or a bool tensor of rank 0, but is int64[1]");
+  expect_throws([&] { assert_op("yes", ""); }, OPD_INVALID_ARGUMENT, "condition must be");
+  try {
+    vm_of(".func main(c) {\n  call relax.run.assert_op(%c, \"no\")\n  ret %c\n}").call("main", false);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error &e) {
+    EXPECT_EQ(e.kind(), "AssertionError");
+    EXPECT_EQ(e.message(), "relax.run.assert_op: no (called by main, instruction 0)");
+  }
+}
+
+TEST(HostFunctions, AreCalledByNameWithATuple) {
+  const auto add = Function::global("vm.builtin.register_py_func"), find = Function::global("vm.builtin.get_py_func");
+  const auto call = Function::global("vm.builtin.call_py_func"),
+             clear = Function::global("vm.builtin.clear_py_func_registry");
+  add("plus", make_function([](const opd_value *args, int32_t num_args, opd_value *out) {
+        if (num_args != 2) throw std::runtime_error("plus takes 2 arguments");
+        *out = opd_int(args[0].u.int64 + args[1].u.int64);
+      }));
+  EXPECT_EQ(call(tuple_of("plus", tuple_of(2, 3))).view().u.int64, 5);
+  EXPECT_EQ(find("plus").type(), OPD_FUNCTION);
+  const Vm vm = vm_of(R"(
+.func main(x) {
+  %a = call vm.builtin.make_tuple(%x, 40)
+  %p = call vm.builtin.make_tuple("plus", %a)
+  %r = call vm.builtin.call_py_func(%p)
+  ret %r
+})");
+  EXPECT_EQ(vm.call("main", 2).view().u.int64, 42);
+  expect_throws([&] { call(tuple_of("plus", tuple_of(1))); }, OPD_CALL_FAILED, "plus takes 2 arguments");
+  expect_throws(
+      [&] { call(tuple_of("plos", tuple_of())); }, OPD_NOT_FOUND,
+      "there is no function \"plos\" among the 1 registered by vm.builtin.register_py_func. Did you mean plus?");
+  expect_throws([&] { call(tuple_of("plus")); }, OPD_INVALID_ARGUMENT,
+                "a tuple of a name and a tuple, but has 1 items");
+  expect_throws([&] { call("plus"); }, OPD_INVALID_ARGUMENT, "the argument must be");
+  expect_throws([&] { call(tuple_of("plus", 1)); }, OPD_INVALID_ARGUMENT, "the function's arguments must be");
+  expect_throws([&] { add("plus", 3); }, OPD_INVALID_ARGUMENT, "function must be");
+  clear();
+  expect_throws([&] { find("plus"); }, OPD_NOT_FOUND, "\"plus\"");
+}
+
+TEST(HostFunctions, AFunctionOfAProgramKeepsItsVm) {
+  const auto call = Function::global("vm.builtin.call_py_func");
+  Value closure, bare;
+  {
+    const Vm vm = vm_of(R"(
+.func pair(a, b) {
+  %r = call vm.builtin.make_tuple(%a, %b)
+  ret %r
+}
+.func main() {
+  call vm.builtin.register_py_func("pair", @pair)
+  %f = call vm.builtin.make_closure(@pair, 2)
+  ret %f
+}
+.func give() {
+  %f = call vm.builtin.copy(@pair)
+  ret %f
+})");
+    closure = vm.call("main");
+    bare = vm.call("give");
+  }
+  EXPECT_EQ(call(tuple_of("pair", tuple_of(1, 2))).to_string(), "[1, 2]");
+  for (const Value &value : {closure, bare}) {
+    const Function function(static_cast<opd_function *>(opd_object_retain(value.view().u.object)));
+    if (value.view().u.object == closure.view().u.object) EXPECT_EQ(function(1).to_string(), "[1, 2]");
+    else EXPECT_EQ(function(1, 3).to_string(), "[1, 3]");
+  }
+  Function::global("vm.builtin.clear_py_func_registry")();
+}
+
+TEST(HostFunctions, AFunctionHandedToTheHostOutsideAResultSaysThatItsVmIsGone) {
+  static Value kept;
+  define("test.keep", [](const opd_value *args, int32_t, opd_value *) { kept = Value::retain(args[0]); });
+  vm_of(".func one() {\n  ret %void\n}\n.func main() {\n  call test.keep(@one)\n  ret %void\n}").call("main");
+  const Function function(static_cast<opd_function *>(opd_object_retain(kept.view().u.object)));
+  kept = Value();
+  expect_throws([&] { function(); }, OPD_FAILED_PRECONDITION, "was released");
+}
+
+TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
+  const auto refused = [](const std::string &name, const std::string &why) {
+    expect_throws([&] { vm_of(".func main(x) {\n  %r = call " + name + "(%x)\n  ret %r\n}"); }, OPD_NOT_FOUND,
+                  name + why);
+  };
+  refused("vm.builtin.paged_attention_kv_cache_create", "; the paged KV cache is not offered");
+  refused("vm.builtin.attention_kv_cache_attention_with_fused_qkv", "; the paged KV cache is not offered");
+  refused("vm.builtin.kv_state_begin_forward", "; the paged KV cache is not offered");
+  refused("vm.builtin.kv_cache_disagg_mark_send", "; the paged KV cache is not offered");
+  refused("vm.builtin.rnn_state_get", "; the RNN state is not offered");
+  refused("vm.builtin.cuda_graph.run_or_capture", "; CUDA graphs are not offered");
+  expect_throws(
+      [&] { vm_of(".func main(x) {\n  call test.unknown(%x)\n  call vm.builtin.rnn_state_set(%x)\n  ret %x\n}"); },
+      OPD_NOT_FOUND, "test.unknown, vm.builtin.rnn_state_set; the RNN state is not offered");
+}

@@ -1,0 +1,145 @@
+// Sampling and penalties. Expected tokens and numbers are what TVM 0.27's functions of the same names gave.
+#include <cmath>
+
+#include "support/tensors.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+Function builtin(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
+int64_t from_logits(double temperature, double top_p, double uniform) {
+  return builtin("sample_top_p_from_logits")(floats({1, 3, 2, -1, 0.5f}), temperature, top_p, uniform).view().u.int64;
+}
+int64_t from_prob(double top_p, double uniform) {
+  return builtin("sample_top_p_from_prob")(floats({.1f, .5f, .05f, .3f, .05f}, {1, 5}), top_p, uniform).view().u.int64;
+}
+
+}  // namespace
+
+TEST(Sampling, FromLogitsWithTemperature) {
+  EXPECT_EQ(from_logits(0, 1, .9), 1);
+  EXPECT_EQ(from_logits(1, 1, .1), 1);
+  EXPECT_EQ(from_logits(1, 1, .7), 2);
+  EXPECT_EQ(from_logits(1, 1, .95), 4);
+  EXPECT_EQ(from_logits(1, 1, .999), 3);
+  EXPECT_EQ(from_logits(.5, .9, .95), 2);
+  EXPECT_EQ(from_logits(1, .5, .99), 1);
+  EXPECT_EQ(from_logits(2, .8, .8), 2);
+  EXPECT_EQ(from_logits(1, 0, .5), 1);
+}
+
+TEST(Sampling, FromProbabilities) {
+  EXPECT_EQ(from_prob(1, .2), 1);
+  EXPECT_EQ(from_prob(1, .6), 3);
+  EXPECT_EQ(from_prob(1, .85), 0);
+  EXPECT_EQ(from_prob(1, .97), 4);
+  EXPECT_EQ(from_prob(.7, .6), 1);
+  EXPECT_EQ(from_prob(.7, .99), 3);
+  EXPECT_EQ(from_prob(.3, .9), 1);
+  EXPECT_EQ(from_prob(0, .5), 1);
+  EXPECT_EQ(from_prob(2, .999), 4);
+}
+
+TEST(Sampling, MultinomialTakesARowEach) {
+  const Value tokens = builtin("multinomial_from_uniform")(floats({.2f, .3f, .5f, .3f, .4f, .3f, 0, 1, 0}, {3, 3}),
+                                                           floats({.4f, .9f, 0}, {3, 1}));
+  EXPECT_EQ(elements_of<int64_t>(Tensor::of(tokens)), (std::vector<int64_t>{1, 2, 1}));
+  EXPECT_EQ(dims_of(Tensor::of(tokens)), (std::vector<int64_t>{3, 1}));
+}
+
+TEST(Sampling, ANumberNextToOneStaysInsideTheDistribution) {
+  // Ten equal probabilities: their float32 sum is 1.0000001, so 1 chooses one of them in any case.
+  EXPECT_LT(builtin("sample_top_p_from_prob")(floats(std::vector<float>(10, .1f)), 1.0, 1.0).view().u.int64, 10);
+  EXPECT_LT(builtin("sample_top_p_from_logits")(floats(std::vector<float>(7, 0)), 1.0, 1.0, 1.0).view().u.int64, 7);
+}
+
+TEST(Sampling, RefusesNanAndWhatIsNoDistribution) {
+  const auto logits = builtin("sample_top_p_from_logits"), prob = builtin("sample_top_p_from_prob"),
+             multinomial = builtin("multinomial_from_uniform");
+  expect_throws(
+      [&] {
+        logits(floats({1, NAN}), 1.0, 1.0, .5);
+      },
+      OPD_INVALID_ARGUMENT, "vm.builtin.sample_top_p_from_logits: element 1 of logits is NaN");
+  expect_throws(
+      [&] {
+        logits(floats({1, INFINITY}), 1.0, 1.0, .5);
+      },
+      OPD_INVALID_ARGUMENT, "greatest of logits must be finite");
+  expect_throws(
+      [&] {
+        logits(floats({-INFINITY, -INFINITY}), 1.0, 1.0, .5);
+      },
+      OPD_INVALID_ARGUMENT, "greatest of logits must be finite");
+  expect_throws(
+      [&] {
+        logits(floats({1, 2}, {2, 1}), 1.0, 1.0, .5);
+      },
+      OPD_INVALID_ARGUMENT, "logits must have one row, but is float32[2, 1]");
+  expect_throws([&] { logits(Tensor({0}, "float32"), 1.0, 1.0, .5); }, OPD_INVALID_ARGUMENT, "must not be empty");
+  expect_throws([&] { logits(Tensor({}, "float32"), 1.0, 1.0, .5); }, OPD_INVALID_ARGUMENT, "one row");
+  expect_throws([&] { logits(int32s({1}), 1.0, 1.0, .5); }, OPD_INVALID_ARGUMENT,
+                "logits must be of dtype float32, but is int32[1]");
+  expect_throws([&] { logits(floats({1}), NAN, 1.0, .5); }, OPD_INVALID_ARGUMENT,
+                "temperature must be finite, but is nan");
+  expect_throws([&] { logits(floats({1}), 1.0, -1.0, .5); }, OPD_OUT_OF_RANGE, "top_p must not be negative");
+  expect_throws([&] { logits(floats({1}), 1.0, 1.0, 1.5); }, OPD_OUT_OF_RANGE,
+                "uniform_sample must be from 0 to 1, but is 1.5");
+  expect_throws([&] { prob(floats({NAN, NAN}), 1.0, .5); }, OPD_INVALID_ARGUMENT, "element 0 of prob is NaN");
+  expect_throws(
+      [&] {
+        prob(floats({-1, -1}), 1.0, .5);
+      },
+      OPD_INVALID_ARGUMENT, "prob must have an element that is not negative");
+  expect_throws(
+      [&] {
+        multinomial(floats({1, 0}, {1, 2}), floats({.5f, .5f}));
+      },
+      OPD_INVALID_ARGUMENT, "uniform_sample must have an element for each of the 1 rows");
+  expect_throws([&] { multinomial(floats({1, 0}), floats({.5f})); }, OPD_INVALID_ARGUMENT, "prob must be of rank 2");
+  expect_throws([&] { multinomial(floats({1, NAN}, {1, 2}), floats({.5f})); }, OPD_INVALID_ARGUMENT, "NaN");
+}
+
+TEST(Penalties, ChangeLogitsInPlace) {
+  const Tensor repeated = floats({2, -2, 0, 4, 1}), present = floats({2, -2, 0, 4, 1}, {1, 1, 5});
+  builtin("apply_repetition_penalty")(repeated, int32s({0, 1, 2, 3}), 1.6);
+  EXPECT_EQ(to_floats(arg(repeated)), (std::vector<float>{1.25f, -3.2f, 0, 2.5f, 1}));
+  builtin("apply_presence_and_frequency_penalty")(present, int32s({0, 3}), int32s({1, 4}), 0.5, 0.25);
+  EXPECT_EQ(to_floats(arg(present)), (std::vector<float>{1.25f, -2, 0, 2.5f, 1}));  // 2 - (1/4 + 1/2), 4 - (4/4 + 1/2)
+}
+
+TEST(Penalties, SoftmaxWithTemperature) {
+  const Tensor logits = floats({1, 2, 3, -1}), far = floats({-1000, -1001});
+  builtin("apply_softmax_with_temperature")(logits, 0.7);
+  const double expected[] = {0.0441659544167382, 0.18429277449617248, 0.7690047046424818,
+                             0.002536566444607468};  // numpy, float64
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(to_floats(arg(logits))[i], expected[i], 1e-6);
+  builtin("apply_softmax_with_temperature")(far, 1.0);
+  EXPECT_NEAR(to_floats(arg(far))[0], 1 / (1 + std::exp(-1.0)), 1e-6);
+}
+
+TEST(Penalties, RefuseTokensOutsideTheVocabularyBeforeTheyChangeAnything) {
+  const Tensor logits = floats({1, 2});
+  const auto repetition = builtin("apply_repetition_penalty"),
+             presence = builtin("apply_presence_and_frequency_penalty");
+  expect_throws(
+      [&] {
+        repetition(logits, int32s({0, 2}), 2.0);
+      },
+      OPD_OUT_OF_RANGE, "element 1 of token_ids is 2, but logits have 2 elements");
+  expect_throws([&] { repetition(logits, int32s({-1}), 2.0); }, OPD_OUT_OF_RANGE, "token_ids is -1");
+  expect_throws([&] { repetition(logits, int64s({0}), 2.0); }, OPD_INVALID_ARGUMENT,
+                "token_ids must be of dtype int32");
+  expect_throws([&] { repetition(logits, int32s({0}), 0.0); }, OPD_INVALID_ARGUMENT, "penalty must be greater than 0");
+  expect_throws(
+      [&] {
+        presence(logits, int32s({0}), int32s({1, 2}), 1.0, 1.0);
+      },
+      OPD_INVALID_ARGUMENT, "token_freqs must have an element for each of the 1 token_ids, but has 2");
+  expect_throws([&] { presence(logits, int32s({0}), int32s({1}), INFINITY, 1.0); }, OPD_INVALID_ARGUMENT,
+                "presence_penalty must be finite");
+  expect_throws([&] { builtin("apply_softmax_with_temperature")(logits, 0.0); }, OPD_INVALID_ARGUMENT,
+                "temperature must be greater than 0");
+  EXPECT_EQ(to_floats(arg(logits)), (std::vector<float>{1, 2}));
+}
