@@ -27,17 +27,15 @@ FileSink::~FileSink() {
 }
 
 void FileSink::put(const void *data, size_t size) {
-  if (buffer_.size() + size <= kBuffer) return void(buffer_.append(static_cast<const char *>(data), size));
-  flush();
-  write_out(static_cast<const char *>(data), size);
+  if (buffer_.size() + size > kBuffer) {
+    write_out(buffer_.data(), buffer_.size());
+    buffer_.clear();
+  }
+  if (size > kBuffer) write_out(static_cast<const char *>(data), size);
+  else buffer_.append(static_cast<const char *>(data), size);
 }
 
-void FileSink::flush() {
-  write_out(buffer_.data(), buffer_.size());
-  buffer_.clear();
-}
-
-void FileSink::write_out(const char *data, size_t size) {
+void FileSink::write_out(const char *data, size_t size) const {
   while (size > 0) {
     const ssize_t n = ::write(fd_, data, size);
     if (n < 0 && errno == EINTR) continue;
@@ -48,7 +46,7 @@ void FileSink::write_out(const char *data, size_t size) {
 }
 
 void FileSink::commit() {
-  flush();
+  write_out(buffer_.data(), buffer_.size());
   if (::close(std::exchange(fd_, -1)) && errno != EINTR) fail_errno("cannot write", path_, errno);
   if (::rename(temporary_.c_str(), path_.c_str())) fail_errno("cannot write", path_, errno);
   temporary_.clear();

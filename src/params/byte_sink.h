@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "value/tensor.h"
+
 namespace opd {
 
 class ByteSink {
@@ -14,6 +16,7 @@ class ByteSink {
     offset_ += size;
   }
   void write(std::string_view text) { write(text.data(), text.size()); }
+  void write_elements(const DLTensor &tensor) { write(data_of(tensor), bytes_of(tensor)); }  // compact, of the CPU
   uint64_t offset() const { return offset_; }  // how much was written
   virtual void reserve(uint64_t) {}            // says how much will be
 
@@ -32,8 +35,7 @@ class FileSink final : public ByteSink {
 
  private:
   void put(const void *data, size_t size) override;
-  void flush();
-  void write_out(const char *data, size_t size);
+  void write_out(const char *data, size_t size) const;
 
   std::string path_, temporary_, buffer_;
   int fd_;

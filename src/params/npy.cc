@@ -257,7 +257,7 @@ std::string npy_header(const DLTensor &tensor) {
 
 void write_npy(const DLTensor &tensor, ByteSink &out) {
   out.write(npy_header(tensor));
-  out.write(data_of(tensor), bytes_of(tensor));
+  out.write_elements(tensor);
 }
 
 }  // namespace opd

@@ -92,9 +92,11 @@ class ZipWriter {
  public:
   explicit ZipWriter(ByteSink &out) : out_(out) {}
 
-  void add(const std::string &name, std::string_view head, Bytes data) {
+  void add(const std::string &name, const Ref<Tensor> &tensor) {
     require(name.size() <= 65535 && name.find('\0') == std::string::npos, "the parameter name \"", name.substr(0, 100),
             "\" cannot name an entry of an .npz file");
+    const std::string head = npy_header(tensor->dl);
+    const Bytes data{reinterpret_cast<const uint8_t *>(data_of(tensor->dl)), bytes_of(tensor->dl)};
     ZipEntry entry{name, kZipStored, zip_checksum(data, zip_checksum(as_bytes(head))), 0, 0, out_.offset(), 0};
     entry.packed = entry.unpacked = head.size() + data.size();
     const bool big = entry.packed >= UINT32_MAX;
@@ -107,7 +109,7 @@ class ZipWriter {
     header.write_bytes(extra.data(), extra.size());
     out_.write(header.take());
     out_.write(head);
-    out_.write(data.data(), data.size());
+    out_.write_elements(tensor->dl);
     entries_.push_back(std::move(entry));
   }
 
@@ -201,11 +203,7 @@ Ref<Params> read_npz(Ref<ByteSource> source, bool verify_checksums) {
 
 void write_npz(const Params &params, ByteSink &out) {
   ZipWriter zip(out);
-  for (size_t i = 0; i < params.size(); ++i) {
-    const Ref<Tensor> tensor = on_host(params.tensor(i));
-    const auto *data = reinterpret_cast<const uint8_t *>(data_of(tensor->dl));
-    zip.add(params.name(i) + ".npy", npy_header(tensor->dl), {data, bytes_of(tensor->dl)});
-  }
+  for (size_t i = 0; i < params.size(); ++i) zip.add(params.name(i) + ".npy", on_host(params.tensor(i)));
   zip.finish();
 }
 

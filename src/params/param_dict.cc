@@ -43,7 +43,7 @@ void write_param_dict(const Params &params, ByteSink &out) {
   for (size_t i = 0; i < params.size(); ++i) {
     const Ref<Tensor> tensor = on_host(params.tensor(i));
     out.write(tensor_header(tensor->dl));
-    out.write(data_of(tensor->dl), bytes_of(tensor->dl));
+    out.write_elements(tensor->dl);
   }
 }
 

@@ -196,7 +196,7 @@ void write_safetensors(const Params &params, ByteSink &out) {
   out.write(json.take());
   for (const size_t i : order) {
     const Ref<Tensor> tensor = on_host(params.tensor(i));
-    out.write(data_of(tensor->dl), bytes_of(tensor->dl));
+    out.write_elements(tensor->dl);
   }
 }
 

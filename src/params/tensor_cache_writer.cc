@@ -41,16 +41,14 @@ class CacheWriter {
     json_.begin_object().key("dataPath").value(name).key("format").value("raw-shard").key("records").begin_array();
     FileSink shard(folder_ + name);
     Md5 md5;
-    const auto write = [&](const void *data, uint64_t bytes) {
-      shard.write(data, bytes);
-      md5.add({static_cast<const uint8_t *>(data), bytes});
-    };
     for (size_t i = begin; i < end; ++i) {
       const Ref<Tensor> tensor = on_host(params_.tensor(i));
       const std::string zeros(padding(shard.offset(), kAlignment), '\0');
-      write(zeros.data(), zeros.size());
+      shard.write(zeros);
+      md5.add(as_bytes(zeros));
       describe_tensor(params_.name(i), tensor->dl, shard.offset());
-      write(data_of(tensor->dl), bytes_of(tensor->dl));
+      shard.write_elements(tensor->dl);
+      md5.add({reinterpret_cast<const uint8_t *>(data_of(tensor->dl)), bytes_of(tensor->dl)});
     }
     shard.commit();
     json_.end_array().key("nbytes").value(shard.offset()).key("md5sum").value(md5.finish()).end_object();
