@@ -1,7 +1,6 @@
 // include/opdyno/params.h
-#include "params/formats.h"
-
 #include "capi/handles.h"
+#include "params/formats.h"
 
 using namespace opd;
 

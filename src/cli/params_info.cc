@@ -51,7 +51,8 @@ std::string params_text(const Params &params) {
   }
   std::string text;
   for (const Line &line : lines)
-    text += cat(pad_right(line.name, names + hidden_bytes(line.name)), "  ", pad_right(line.type, types), "  ", line.size, "\n");
+    text += cat(pad_right(line.name, names + hidden_bytes(line.name)), "  ", pad_right(line.type, types), "  ",
+                line.size, "\n");
   return cat(text, params.size(), params.size() == 1 ? " tensor, " : " tensors, ",
              bytes_text(params.stats().total_bytes), ", of which ", bytes_text(views), " can be used where they lie\n");
 }

@@ -17,8 +17,8 @@ class ByteSink {
   }
   void write(std::string_view text) { write(text.data(), text.size()); }
   void write_elements(const DLTensor &tensor) { write(data_of(tensor), bytes_of(tensor)); }  // compact, of the CPU
-  uint64_t offset() const { return offset_; }  // how much was written
-  virtual void reserve(uint64_t) {}            // says how much will be
+  uint64_t offset() const { return offset_; }                                                // how much was written
+  virtual void reserve(uint64_t) {}                                                          // says how much will be
 
  private:
   virtual void put(const void *data, size_t size) = 0;

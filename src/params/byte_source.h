@@ -26,7 +26,7 @@ struct ByteSource : Object {
   void read(uint64_t offset, void *to, size_t size) const;
   void prefetch() const noexcept;  // asks the system to read the file ahead, and does not wait
   void set_deleter(void *user_data, void (*deleter)(void *)) noexcept;  // called at the end; may be null
-  void close_file() noexcept;      // not to hold a descriptor for each of many files
+  void close_file() noexcept;  // not to hold a descriptor for each of many files
 
  private:
   std::string name_;

@@ -15,9 +15,10 @@ std::string file_at(const std::string &path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) || !S_ISDIR(info.st_mode)) return path;
   for (const char *name : kCacheNames)
-    if (std::string file = concat(path, path.ends_with('/') ? "" : "/", name); ::stat(file.c_str(), &info) == 0) return file;
-  fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": neither a regular file nor a folder with ", kCacheNames[0], " or ",
-       kCacheNames[1]);
+    if (std::string file = concat(path, path.ends_with('/') ? "" : "/", name); ::stat(file.c_str(), &info) == 0)
+      return file;
+  fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": neither a regular file nor a folder with ", kCacheNames[0],
+       " or ", kCacheNames[1]);
 }
 
 Ref<Params> read(const Ref<ByteSource> &source, const LoadOptions &options) {
@@ -31,7 +32,8 @@ Ref<Params> read(const Ref<ByteSource> &source, const LoadOptions &options) {
   if (is_safetensors(bytes)) return read_safetensors(source);
   if (as_text(bytes).starts_with('{'))
     fail(OPD_UNSUPPORTED, source->name(), ": JSON, perhaps of a tensor cache; open its folder, where the shards lie");
-  if (ByteReader(bytes, source->name()).read<uint64_t>("magic number") == kParamDictMagic) return read_param_dict(source);
+  if (ByteReader(bytes, source->name()).read<uint64_t>("magic number") == kParamDictMagic)
+    return read_param_dict(source);
   ByteReader(bytes, source->name())
       .bad("magic number", "belongs neither to a TVM param dict nor to an .npy, .npz or .safetensors file");
 }

@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMostDims = 64;              // NumPy's own limit
+constexpr size_t kMostDims = 64;            // NumPy's own limit
 constexpr uint32_t kMostHeader = 1u << 20;  // far more than that many dimensions need
 
 // Reads the one Python dict that a header is. Strict: no escapes, no expressions, each key once.

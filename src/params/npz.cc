@@ -15,7 +15,8 @@ constexpr uint64_t kMostRatio = 1032;  // what deflate reaches at best: one bit 
 
 class NpzReader {
  public:
-  NpzReader(Ref<ByteSource> source, bool verify) : source_(std::move(source)), what_(source_->name()), verify_(verify) {}
+  NpzReader(Ref<ByteSource> source, bool verify)
+      : source_(std::move(source)), what_(source_->name()), verify_(verify) {}
 
   Ref<Params> read() {
     for (const ZipEntry &entry : read_zip_directory(source_->bytes(), what_)) {
@@ -59,8 +60,10 @@ class NpzReader {
     in.read(front.data() + known, size - known);
     NpyHeader header = read_npy_header(front, entry.unpacked, place.c_str());
     const bool column_major = header.column_major;
-    return {header.dtype, std::move(header.dims), header.bytes, source_, header.size,
-            [entry, column_major](const StoredTensor &self) { return inflate(self, entry, column_major); }};
+    return {
+        header.dtype, std::move(header.dims),
+        header.bytes, source_,
+        header.size,  [entry, column_major](const StoredTensor &self) { return inflate(self, entry, column_major); }};
   }
 
   static Ref<Tensor> inflate(const StoredTensor &stored, const ZipEntry &entry, bool column_major) {
@@ -120,9 +123,9 @@ class ZipWriter {
     ByteWriter record;
     if (count >= UINT16_MAX || begin >= UINT32_MAX || size >= UINT32_MAX) {
       record.write<uint32_t>(0x06064B50);
-      record.write<uint64_t>(44);                // of what follows
-      record.write<uint32_t>(45 << 16 | 45);     // versions
-      record.write<uint64_t>(0);                 // disks
+      record.write<uint64_t>(44);             // of what follows
+      record.write<uint32_t>(45 << 16 | 45);  // versions
+      record.write<uint64_t>(0);              // disks
       for (const uint64_t number : {count, count, size, begin}) record.write(number);
       record.write<uint32_t>(0x07064B50);
       record.write<uint32_t>(0);

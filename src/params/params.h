@@ -38,7 +38,7 @@ struct Params : Object {
  private:
   struct Entry {
     std::string name;
-    std::unique_ptr<const StoredTensor> stored;  // null: there is a tensor
+    std::unique_ptr<const StoredTensor> stored;     // null: there is a tensor
     mutable std::atomic<Tensor *> tensor{nullptr};  // one reference; once it is there it stays
     mutable std::mutex making{};
 

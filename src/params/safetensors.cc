@@ -1,7 +1,7 @@
 // .safetensors: the size of a JSON header, the header, then the elements of all tensors without gaps between them.
 //
-// Nothing may lie between tensors, so the writer can only choose where the first begins and in which order they lie: the
-// header ends at a multiple of 64, and tensors whose size is one come first. The header keeps the order of the set.
+// Nothing may lie between tensors, so the writer can only choose where the first begins and in which order they lie:
+// the header ends at a multiple of 64, and tensors whose size is one come first. The header keeps the order of the set.
 #include <algorithm>
 
 #include "base/json_document.h"
@@ -50,8 +50,13 @@ struct Extent {
 
 class SafetensorsReader {
  public:
+  // The header is copied: what changed in the file while it is parsed must not lead outside of it.
   SafetensorsReader(Ref<ByteSource> source, std::string_view header, uint64_t begin)
-      : source_(std::move(source)), begin_(begin), size_(source_->bytes().size() - begin), json_(header, source_->name()) {}
+      : source_(std::move(source)),
+        begin_(begin),
+        size_(source_->bytes().size() - begin),
+        header_(header),
+        json_(header_, source_->name()) {}
 
   Ref<Params> read() {
     if (!cJSON_IsObject(json_.root())) json_.bad(json_.root(), "is not an object of tensors");
@@ -70,7 +75,10 @@ class SafetensorsReader {
     const cJSON *dtype = nullptr, *shape = nullptr, *offsets = nullptr;
     for (const cJSON *member = tensor->child; member; member = member->next) {
       const std::string key = json_.key(member);
-      const cJSON **place = key == "dtype" ? &dtype : key == "shape" ? &shape : key == "data_offsets" ? &offsets : nullptr;
+      const cJSON **place = key == "dtype"          ? &dtype
+                            : key == "shape"        ? &shape
+                            : key == "data_offsets" ? &offsets
+                                                    : nullptr;
       if (!place) continue;
       if (*place) json_.bad(member, concat("repeats \"", key, "\""));
       *place = member;
@@ -114,7 +122,8 @@ class SafetensorsReader {
         !data_bytes(count, stored.dtype, stored.bytes))
       json_.bad(shape, "has a size that exceeds 64 bits");
     if (count % 8 * stored.dtype.bits % 8)
-      json_.bad(shape, concat("has ", count, " elements of ", dtype_name(stored.dtype), ", which do not fill whole bytes"));
+      json_.bad(shape,
+                concat("has ", count, " elements of ", dtype_name(stored.dtype), ", which do not fill whole bytes"));
   }
 
   // As the format demands it: every byte belongs to one tensor.
@@ -134,6 +143,7 @@ class SafetensorsReader {
 
   Ref<ByteSource> source_;
   uint64_t begin_, size_;
+  std::string header_;
   JsonDocument json_;
   std::vector<Extent> extents_;
   Ref<Params> params_ = make_object<Params>();

@@ -14,7 +14,7 @@ struct StoredTensor {
   std::vector<int64_t> dims;
   uint64_t bytes = 0;  // compact size of the elements
   Ref<ByteSource> source;
-  uint64_t offset = 0;  // where the elements lie as they are, unless …
+  uint64_t offset = 0;                                      // where the elements lie as they are, unless …
   std::function<Ref<Tensor>(const StoredTensor &)> decode;  // … this makes them of what the file holds
 
   // Whether the tensor is a view of the source. A kernel needs its elements at a multiple of 64.

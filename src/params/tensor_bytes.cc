@@ -14,7 +14,8 @@ TensorHeader read_tensor_header(ByteReader &in) {
   in.read<uint64_t>("tensor header");
   const auto device_type = in.read<int32_t>("tensor device");
   in.read<int32_t>("tensor device");
-  if (device_type != kDLCPU) in.bad("tensor device", concat("has type ", device_type, "; files hold tensors of the CPU, 1"));
+  if (device_type != kDLCPU)
+    in.bad("tensor device", concat("has type ", device_type, "; files hold tensors of the CPU, 1"));
   const auto ndim = in.read<int32_t>("tensor rank");
   TensorHeader header;
   header.dtype = in.read<DLDataType>("tensor dtype");
@@ -29,16 +30,16 @@ TensorHeader read_tensor_header(ByteReader &in) {
     in.bad("tensor shape", "has a negative or too large size");
   header.stored = in.read<uint64_t>("tensor size");
   if (header.stored < header.bytes || (header.stored != stated_bytes(dtype, count) && header.stored != header.bytes))
-    in.bad("tensor size", concat("is ", header.stored, " bytes, but ", count, " elements of ", dtype_name(dtype), " take ",
-                                 header.bytes));
+    in.bad("tensor size", concat("is ", header.stored, " bytes, but ", count, " elements of ", dtype_name(dtype),
+                                 " take ", header.bytes));
   if (header.stored > in.remaining())
     in.bad("tensor data", concat("needs ", header.stored, " bytes, ", in.remaining(), " remain"));
   return header;
 }
 
 std::string tensor_header(const DLTensor &tensor) {
-  require(tensor.device.device_type == kDLCPU && is_contiguous(tensor), "only contiguous tensors of the CPU can be written, not ",
-          describe(tensor));
+  require(tensor.device.device_type == kDLCPU && is_contiguous(tensor),
+          "only contiguous tensors of the CPU can be written, not ", describe(tensor));
   ByteWriter out;
   out.write(kTensorMagic);
   out.write<uint64_t>(0);

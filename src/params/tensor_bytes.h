@@ -14,7 +14,7 @@ struct TensorHeader {
   uint64_t stored = 0;  // how much of the file they take, at least as much
 };
 
-TensorHeader read_tensor_header(ByteReader &in);  // the elements, which follow, are known to be there
+TensorHeader read_tensor_header(ByteReader &in);    // the elements, which follow, are known to be there
 std::string tensor_header(const DLTensor &tensor);  // `tensor` must lie compactly on the CPU
 
 Ref<Tensor> read_tensor(ByteReader &in);  // copied into aligned memory of its own

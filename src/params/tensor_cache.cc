@@ -30,7 +30,8 @@ class CacheReader {
 
   Ref<Params> read() {
     const cJSON *shards = cJSON_IsObject(json_.root()) ? find(json_.root(), "records") : nullptr;
-    if (!shards || !cJSON_IsArray(shards)) json_.bad(json_.root(), "is not an object with a list \"records\" of shards");
+    if (!shards || !cJSON_IsArray(shards))
+      json_.bad(json_.root(), "is not an object with a list \"records\" of shards");
     for (const cJSON *shard = shards->child; shard; shard = shard->next) read_shard(shard);
     return params_;
   }
@@ -77,7 +78,8 @@ class CacheReader {
       outside = name.substr(begin, end - begin) == "..";
       begin = end + 1;
     }
-    if (outside) json_.bad(need(shard, "dataPath"), concat("names a shard that is not below its folder: \"", name, "\""));
+    if (outside)
+      json_.bad(need(shard, "dataPath"), concat("names a shard that is not below its folder: \"", name, "\""));
     const size_t slash = path_.rfind('/');
     return slash == std::string::npos ? name : path_.substr(0, slash + 1) + name;
   }
@@ -107,8 +109,7 @@ class CacheReader {
     if (!cJSON_IsString(sum)) json_.bad(sum, "is not text");
     Md5 md5;
     md5.add(source.bytes());
-    if (json_.text(sum) != md5.finish())
-      fail(OPD_BAD_FORMAT, source.name(), " does not fit its md5sum in ", path_);
+    if (json_.text(sum) != md5.finish()) fail(OPD_BAD_FORMAT, source.name(), " does not fit its md5sum in ", path_);
   }
 
   void read_tensor(const cJSON *tensor, const Ref<ByteSource> &source, std::vector<Extent> &extents) {
@@ -116,11 +117,10 @@ class CacheReader {
     StoredTensor stored{};
     try {
       stored.dtype = parse_dtype(dtype);
-    } catch (const Exception &error) {
-      json_.bad(need(tensor, "dtype"), error.what());
-    }
+    } catch (const Exception &error) { json_.bad(need(tensor, "dtype"), error.what()); }
     const cJSON *shape = list(tensor, "shape");
-    for (const cJSON *item = shape->child; item; item = item->next) stored.dims.push_back(static_cast<int64_t>(number(item)));
+    for (const cJSON *item = shape->child; item; item = item->next)
+      stored.dims.push_back(static_cast<int64_t>(number(item)));
     uint64_t count = 0;
     if (static_cast<int16_t>(stored.dtype.lanes) <= 0 || stored.dtype.bits == 0 ||
         !element_count(stored.dims.data(), static_cast<int64_t>(stored.dims.size()), count) ||
@@ -147,7 +147,8 @@ class CacheReader {
     std::sort(extents.begin(), extents.end(), [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
     for (size_t i = 1; i < extents.size(); ++i)
       if (extents[i].begin < extents[i - 1].end)
-        json_.bad(extents[i].where, concat("begins at ", extents[i].begin, ", within a tensor that ends at ", extents[i - 1].end));
+        json_.bad(extents[i].where,
+                  concat("begins at ", extents[i].begin, ", within a tensor that ends at ", extents[i - 1].end));
   }
 
   const std::string &path_;

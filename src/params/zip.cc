@@ -50,7 +50,8 @@ class DirectoryReader {
     directory.size = in.read<uint32_t>("size of the zip directory");
     directory.offset = in.read<uint32_t>("offset of the zip directory");
     const auto comment = in.read<uint16_t>("size of the comment");
-    if (in.remaining() != comment) bad(end, concat("has a comment of ", comment, " bytes, but ", in.remaining(), " follow"));
+    if (in.remaining() != comment)
+      bad(end, concat("has a comment of ", comment, " bytes, but ", in.remaining(), " follow"));
     const size_t directory_end = read_zip64(end, directory);
     if (directory.offset > directory_end || directory.size != directory_end - directory.offset)
       bad(end, concat("takes ", directory.size, " bytes from offset ", directory.offset, ", but ends at offset ",
@@ -130,7 +131,8 @@ class DirectoryReader {
     in.take(extra, "header of an entry");
     entry.offset = in.offset();
     if (entry.packed > in.remaining())
-      bad(place, concat("has the entry \"", entry.name, "\" of ", entry.packed, " bytes, more bytes than the file has there"));
+      bad(place,
+          concat("has the entry \"", entry.name, "\" of ", entry.packed, " bytes, more bytes than the file has there"));
   }
 
   // Two entries of the same bytes would let a small file grow large, and two tensors change each other.
@@ -140,7 +142,8 @@ class DirectoryReader {
     std::sort(order.begin(), order.end(), [](const ZipEntry *a, const ZipEntry *b) { return a->begin < b->begin; });
     for (size_t i = 1; i < order.size(); ++i)
       if (order[i]->begin < order[i - 1]->offset + order[i - 1]->packed)
-        bad(order[i]->begin, concat("has overlapping entries \"", order[i - 1]->name, "\" and \"", order[i]->name, "\""));
+        bad(order[i]->begin,
+            concat("has overlapping entries \"", order[i - 1]->name, "\" and \"", order[i]->name, "\""));
   }
 
   Bytes file_;

@@ -1,5 +1,5 @@
-// A TVM param dict of 200 MiB: 12 matrices of 16 MiB, each with a vector of 8 KiB, and a rest. Both sides read and write
-// such a file in a temporary folder.
+// A TVM param dict of 200 MiB: 12 matrices of 16 MiB, each with a vector of 8 KiB, and a rest. Both sides read and
+// write such a file in a temporary folder.
 #pragma once
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ struct ParamFile {
       put<uint64_t>(out, 0xDD5E40F096B4A13F);
       put<uint64_t>(out, 0);
       for (const int32_t number : {1, 0, 1}) put(out, number);  // the CPU, one dimension
-      put<uint32_t>(out, 2 | 32 << 8 | 1 << 16);               // float32
+      put<uint32_t>(out, 2 | 32 << 8 | 1 << 16);                // float32
       put<int64_t>(out, size);
       put<int64_t>(out, 4 * size);
       const std::vector<float> elements(static_cast<size_t>(size), 0.5f);

@@ -28,9 +28,8 @@ bench::AddRow row(const char *name, std::function<void()> (*set_up)()) {
           }};
 }
 
-const bench::AddRow opened = row("params_open", [] {
-  return std::function<void()>([path = ParamFile::get().path] { Params::load(path); });
-});
+const bench::AddRow opened =
+    row("params_open", [] { return std::function<void()>([path = ParamFile::get().path] { Params::load(path); }); });
 
 const bench::AddRow copied = row("params_copy", [] {
   return std::function<void()>([path = ParamFile::get().path] {

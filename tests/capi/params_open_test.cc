@@ -71,6 +71,35 @@ TEST(ParamsOpen, MapsWhatItsOwnWritersPadded) {
   }
 }
 
+TEST(ParamsOpen, KeepsEveryDtypeOfDlpack) {
+  Params params;
+  const auto add = [&](DLDataType dtype) {
+    for (const std::vector<int64_t> &shape : {std::vector<int64_t>{}, {0, 3}, {3}, {2, 5}}) {
+      const std::string name = std::to_string(params.size()) + " größe";
+      params.set(name.c_str(), counting<uint8_t>(shape, dtype));
+    }
+  };
+  for (uint8_t code = kDLFloat8_e3m4; code <= kDLFloat8_e8m0fnu; ++code) add({code, 8, 1});
+  for (const uint8_t bits : {1, 2, 4, 8, 16, 32, 64}) add({kDLInt, bits, 1}), add({kDLUInt, bits, 1});
+  for (const uint8_t bits : {16, 32, 64}) add({kDLFloat, bits, 1});
+  for (const uint16_t lanes : {1, 3, 16})
+    add({kDLBfloat, 16, lanes}), add({kDLBool, 8, lanes}), add({kDLUInt, 4, lanes});
+  add({kDLComplex, 64, 1}), add({kDLComplex, 128, 1});
+  add({kDLFloat6_e2m3fn, 6, 1}), add({kDLFloat6_e3m2fn, 6, 1}), add({kDLFloat4_e2m1fn, 4, 1});
+  const TemporaryFolder folder;
+  for (const char *name : {"a.params", "tensor-cache.json"})
+    for (const int copy : {0, 1}) {
+      params.save(folder / name);
+      const Params again(folder / name, options(copy));
+      ASSERT_EQ(again.names(), params.names()) << name;
+      for (size_t i = 0; i < params.size(); ++i) {
+        EXPECT_TRUE(same(again.dtype(i), params.dtype(i))) << name << " " << i;
+        EXPECT_EQ(again.shape(i), params.shape(i));
+        EXPECT_EQ(elements(again[again.name(i)]), elements(params[params.name(i)]));
+      }
+    }
+}
+
 TEST(ParamsOpen, CopiesOnceWhatLiesElsewhere) {
   const TemporaryFolder folder;
   sample().save(folder / "a.params");  // a format without room for padding
@@ -194,7 +223,8 @@ TEST(ParamsOpen, ViewsMemoryUntilTheLastTensorEnds) {
     EXPECT_TRUE(params.is_view(1));
   }
   EXPECT_EQ(block.ended, 0);
-  EXPECT_TRUE(address(kept) > reinterpret_cast<uintptr_t>(&block) && address(kept) < reinterpret_cast<uintptr_t>(&block + 1));
+  EXPECT_TRUE(address(kept) > reinterpret_cast<uintptr_t>(&block) &&
+              address(kept) < reinterpret_cast<uintptr_t>(&block + 1));
   kept = Tensor();
   EXPECT_EQ(block.ended, 1);
   const opd_params_options copying = options(1);

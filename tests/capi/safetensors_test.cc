@@ -13,7 +13,8 @@ std::string file(const std::string &header, const std::string &data = "") {
   return std::string(reinterpret_cast<const char *>(&size), 8) + header + data;
 }
 std::string one(const std::string &dtype, const std::string &shape, size_t bytes) {
-  return file("{\"a\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[0," + std::to_string(bytes) + "]}}",
+  return file("{\"a\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[0," +
+                  std::to_string(bytes) + "]}}",
               std::string(bytes, '\1'));
 }
 
@@ -39,8 +40,12 @@ TEST(Safetensors, ReadsTypesOfLessThanAByte) {
   const struct {
     const char *name;
     uint8_t code, bits;
-  } cases[] = {{"F4", kDLFloat4_e2m1fn, 4}, {"F6_E2M3", kDLFloat6_e2m3fn, 6}, {"F6_E3M2", kDLFloat6_e3m2fn, 6},
-               {"F8_E8M0", kDLFloat8_e8m0fnu, 8}, {"F8_E4M3FNUZ", kDLFloat8_e4m3fnuz, 8}, {"F8_E5M2FNUZ", kDLFloat8_e5m2fnuz, 8}};
+  } cases[] = {{"F4", kDLFloat4_e2m1fn, 4},
+               {"F6_E2M3", kDLFloat6_e2m3fn, 6},
+               {"F6_E3M2", kDLFloat6_e3m2fn, 6},
+               {"F8_E8M0", kDLFloat8_e8m0fnu, 8},
+               {"F8_E4M3FNUZ", kDLFloat8_e4m3fnuz, 8},
+               {"F8_E5M2FNUZ", kDLFloat8_e5m2fnuz, 8}};
   for (const auto &[name, code, bits] : cases) {
     const Params params(one(name, "[2,4]", bits));
     EXPECT_TRUE(same(params.dtype(0), {code, bits, 1})) << name;
@@ -62,7 +67,8 @@ TEST(Safetensors, KeepsTheOrderOfTheSet) {
   params.save(folder / "a.safetensors");
   const Params again(folder / "a.safetensors");
   EXPECT_EQ(again.names(), params.names());
-  for (const std::string &name : params.names()) EXPECT_EQ(elements(again[name.c_str()]), elements(params[name.c_str()]));
+  for (const std::string &name : params.names())
+    EXPECT_EQ(elements(again[name.c_str()]), elements(params[name.c_str()]));
   EXPECT_TRUE(again.is_view(1) && again.is_view(3)) << "sizes that are multiples of 64 come first";
 }
 
@@ -84,7 +90,8 @@ TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
     params.set(name, tensor);
     return opd_params_save(params.get(), (folder / "a.safetensors").c_str());
   };
-  for (const DLDataType dtype : {DLDataType{kDLInt, 4, 1}, {kDLFloat, 32, 4}, {kDLComplex, 128, 1}, {kDLFloat8_e3m4, 8, 1}})
+  for (const DLDataType dtype :
+       {DLDataType{kDLInt, 4, 1}, {kDLFloat, 32, 4}, {kDLComplex, 128, 1}, {kDLFloat8_e3m4, 8, 1}})
     expect_error(error("a", counting<uint8_t>({2}, dtype)), OPD_UNSUPPORTED, "param dict");
   expect_error(error("a", counting<uint8_t>({3}, {kDLFloat4_e2m1fn, 4, 1})), OPD_UNSUPPORTED, "cannot hold 3 elements");
   expect_error(error("__metadata__", counting<float>({1}, kF32)), OPD_INVALID_ARGUMENT, "__metadata__");
@@ -97,9 +104,11 @@ TEST(Safetensors, AcceptsWhatTheLibraryAccepts) {
   EXPECT_EQ(Params(file("{}   ")).size(), 0u);
   EXPECT_EQ(Params(file("{\"__metadata__\":{\"k\":\"v\"}}")).size(), 0u);
   EXPECT_EQ(Params(one("U64", "[]", 8)).shape(0), std::vector<int64_t>{});
-  const Params gap_free(file("{\"z\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]},"
-                             "\"e\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
-                             "\"b\":{\"shape\":[1],\"more\":null,\"data_offsets\":[0,1],\"dtype\":\"U8\"}}", "BZ"));
+  const Params gap_free(
+      file("{\"z\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]},"
+           "\"e\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
+           "\"b\":{\"shape\":[1],\"more\":null,\"data_offsets\":[0,1],\"dtype\":\"U8\"}}",
+           "BZ"));
   EXPECT_EQ(gap_free.names(), (std::vector<std::string>{"z", "e", "b"}));
   EXPECT_EQ(elements(gap_free["z"]), "Z");
 }
@@ -113,7 +122,8 @@ TEST(Safetensors, SaysWhatIsWrong) {
       {file("{\"a\":1}"), "is not an object with dtype"},
       {file("{\"a\":{\"shape\":[1],\"data_offsets\":[0,1]}}", "x"), "lacks dtype"},
       {file("{\"a\":{\"dtype\":3,\"shape\":[1],\"data_offsets\":[0,1]}}", "x"), "is not the name of a dtype"},
-      {file("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "x"), "repeats \"dtype\""},
+      {file("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "x"),
+       "repeats \"dtype\""},
       {file(a + "[1,2]}}", "xy"), "begins at 1, but the tensor before it ends at 0"},
       {file(a + "[0,1]}}", "xy"), "the tensors end at offset"},
       {file(a + "[0,2]}}", "xy"), "gives 2 bytes to a tensor of 1"},
@@ -123,7 +133,8 @@ TEST(Safetensors, SaysWhatIsWrong) {
       {file(a + "[0,1.0]}}", "x"), "64-bit integer"},
       {file(a + "[0,-1]}}", "x"), "integer from 0 on"},
       {file(a + "[0,9223372036854775808]}}", "x"), "64-bit integer"},
-      {file(a + "[0,1]},\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[1,1]}}", "x"), "repeats the tensor \"a\""},
+      {file(a + "[0,1]},\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[1,1]}}", "x"),
+       "repeats the tensor \"a\""},
       {file(a + "[0,1]},\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "x"), "begins at 0, but"},
       {one("F64", "[4611686018427387904,4]", 8), "exceeds 64 bits"},
       {one("U8", "{}", 8), "is not a list"},
@@ -137,8 +148,7 @@ TEST(Safetensors, SaysWhatIsWrong) {
 
 TEST(Safetensors, RefusesEveryTruncationAndSurvivesEveryFlippedBit) {
   const std::string bytes = data_bytes("library.safetensors");
-  for (size_t size = 0; size < bytes.size(); ++size)
-    expect_error(load_error(bytes.substr(0, size)), OPD_BAD_FORMAT);
+  for (size_t size = 0; size < bytes.size(); ++size) expect_error(load_error(bytes.substr(0, size)), OPD_BAD_FORMAT);
   for (size_t i = 0; i < 8 * 1400; ++i) {
     std::string damaged = bytes;
     damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ 1 << i % 8);

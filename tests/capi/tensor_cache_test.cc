@@ -14,7 +14,8 @@ struct Cache : TemporaryFolder {
     write_bytes(*this / "tensor-cache.json", text);
     return *this / "";
   }
-  fs::path shard(const std::string &records, const std::string &head = "\"dataPath\":\"s.bin\",\"format\":\"raw-shard\",\"nbytes\":16") const {
+  fs::path shard(const std::string &records,
+                 const std::string &head = "\"dataPath\":\"s.bin\",\"format\":\"raw-shard\",\"nbytes\":16") const {
     return json("{\"metadata\":{},\"records\":[{" + head + ",\"records\":[" + records + "]}]}");
   }
 };
@@ -57,7 +58,8 @@ TEST(TensorCache, WidensFloatsThatWereStoredAsTheirUpperHalves) {
   EXPECT_TRUE(std::isinf(w.data<float>()[2]));
   EXPECT_FALSE(params.is_view(0));
   EXPECT_EQ(params.stats().copied_bytes, 16u);
-  EXPECT_EQ(Params(cache.shard(record("w", "int8", "[8]", 8, 0, "f32-to-bf16"))).is_view(0), true) << "only float32 is halved";
+  EXPECT_EQ(Params(cache.shard(record("w", "int8", "[8]", 8, 0, "f32-to-bf16"))).is_view(0), true)
+      << "only float32 is halved";
 }
 
 TEST(TensorCache, WritesWhatItReads) {
@@ -75,7 +77,8 @@ TEST(TensorCache, FillsShardsUpTo32MiB) {
   const TemporaryFolder folder;
   Params params;
   const Tensor large = counting<uint32_t>({5 << 20}, {kDLUInt, 32, 1}), small = counting<uint8_t>({5}, {kDLUInt, 8, 1});
-  for (const char *name : {"a", "b", "c"}) params.set(name, large), params.set((std::string(name) + "_").c_str(), small);
+  for (const char *name : {"a", "b", "c"})
+    params.set(name, large), params.set((std::string(name) + "_").c_str(), small);
   params.save(folder / "tensor-cache.json");
   EXPECT_EQ(folder.num_files(), 4u);  // two large ones do not fit into a shard
   const Params again(folder / "tensor-cache.json");
@@ -103,8 +106,10 @@ TEST(TensorCache, ReadsOnlyShardsBelowItsFolder) {
   fs::create_directory(cache / "sub");
   write_bytes(cache / "sub/..s", "x");
   check(open_error(cache.shard("", "\"dataPath\":\"sub/..s\",\"format\":\"raw-shard\",\"nbytes\":1"), options(0)));
-  expect_error(open_error(cache.shard("", "\"dataPath\":\"none\",\"format\":\"raw-shard\",\"nbytes\":1"), options(0)), OPD_NOT_FOUND, "none");
-  expect_error(open_error(cache.shard("", "\"dataPath\":\"sub\",\"format\":\"raw-shard\",\"nbytes\":1"), options(0)), OPD_INVALID_ARGUMENT, "regular");
+  expect_error(open_error(cache.shard("", "\"dataPath\":\"none\",\"format\":\"raw-shard\",\"nbytes\":1"), options(0)),
+               OPD_NOT_FOUND, "none");
+  expect_error(open_error(cache.shard("", "\"dataPath\":\"sub\",\"format\":\"raw-shard\",\"nbytes\":1"), options(0)),
+               OPD_INVALID_ARGUMENT, "regular");
 }
 
 TEST(TensorCache, SaysWhatIsWrong) {
@@ -128,11 +133,14 @@ TEST(TensorCache, SaysWhatIsWrong) {
       {"7", "is not an object with \"name\""},
       {"{\"name\":7}", "is not text"},
   };
-  for (const auto &test : bad) expect_error(open_error(cache.shard(test.records), options(0)), OPD_BAD_FORMAT, test.part);
-  expect_error(open_error(cache.shard(record("w", "uint8", "[4]", 4, 0, "zip")), options(0)), OPD_UNSUPPORTED, "\"zip\"");
-  expect_error(open_error(cache.shard("", "\"dataPath\":\"s.bin\",\"format\":\"gguf\",\"nbytes\":16"), options(0)), OPD_UNSUPPORTED, "gguf");
-  expect_error(open_error(cache.shard("", "\"dataPath\":\"s.bin\",\"format\":\"raw-shard\",\"nbytes\":15"), options(0)), OPD_BAD_FORMAT,
-               "has 16 bytes, but");
+  for (const auto &test : bad)
+    expect_error(open_error(cache.shard(test.records), options(0)), OPD_BAD_FORMAT, test.part);
+  expect_error(open_error(cache.shard(record("w", "uint8", "[4]", 4, 0, "zip")), options(0)), OPD_UNSUPPORTED,
+               "\"zip\"");
+  expect_error(open_error(cache.shard("", "\"dataPath\":\"s.bin\",\"format\":\"gguf\",\"nbytes\":16"), options(0)),
+               OPD_UNSUPPORTED, "gguf");
+  expect_error(open_error(cache.shard("", "\"dataPath\":\"s.bin\",\"format\":\"raw-shard\",\"nbytes\":15"), options(0)),
+               OPD_BAD_FORMAT, "has 16 bytes, but");
   for (const char *text : {"{}", "{\"records\":7}", "{\"records\":[],\"records\":[]}", "{\"records\":[3]}", "{"})
     expect_error(open_error(cache.json(text), options(0)), OPD_BAD_FORMAT, "JSON at offset");
   EXPECT_EQ(Params(cache.json("{\"records\":[]}")).size(), 0u);

@@ -14,7 +14,6 @@
 
 namespace params_test {
 
-
 namespace fs = std::filesystem;
 using opdyno::check;
 using opdyno::Tensor;
@@ -50,7 +49,9 @@ Tensor counting(std::vector<int64_t> shape, DLDataType dtype) {
 struct Params : opdyno::Params {
   Params() { check(opd_params_create(out())); }
   explicit Params(const fs::path &path) { check(opd_params_load(path.c_str(), out())); }
-  Params(const fs::path &path, const opd_params_options &options) { check(opd_params_open(path.c_str(), &options, out())); }
+  Params(const fs::path &path, const opd_params_options &options) {
+    check(opd_params_open(path.c_str(), &options, out()));
+  }
   explicit Params(const std::string &bytes) { check(opd_params_load_bytes(bytes.data(), bytes.size(), out())); }
 
   Tensor operator[](const char *name) const { return get_tensor(name); }

@@ -22,26 +22,25 @@ bench::AddRow row(const char *name, std::function<void()> (*set_up)()) {
 ffi::Function global(const char *name) { return ffi::Function::GetGlobalRequired(name); }
 
 const bench::AddRow copied = row("params_copy", [] {
-  return std::function<void()>([load = global("runtime.LoadParamsFromFile"), path = ParamFile::get().path] { load(path); });
+  return std::function<void()>(
+      [load = global("runtime.LoadParamsFromFile"), path = ParamFile::get().path] { load(path); });
 });
 
 const bench::AddRow loaded = row("params_load_bytes", [] {
-  return std::function<void()>(
-      [load = global("runtime.LoadParams"), bytes = ffi::Bytes(bench::read_file(ParamFile::get().path))] { load(bytes); });
+  return std::function<void()>([load = global("runtime.LoadParams"),
+                                bytes = ffi::Bytes(bench::read_file(ParamFile::get().path))] { load(bytes); });
 });
 
 const bench::AddRow saved = row("params_save", [] {
-  return std::function<void()>([save = global("runtime.SaveParamsToFile"), path = ParamFile::get().saved(),
-                                tensors = global("runtime.LoadParamsFromFile")(ParamFile::get().path).cast<Tensors>()] {
-    save(tensors, path);
-  });
+  return std::function<void()>(
+      [save = global("runtime.SaveParamsToFile"), path = ParamFile::get().saved(),
+       tensors = global("runtime.LoadParamsFromFile")(ParamFile::get().path).cast<Tensors>()] { save(tensors, path); });
 });
 
 const bench::AddRow saved_bytes = row("params_save_bytes", [] {
-  return std::function<void()>([save = global("runtime.SaveParams"),
-                                tensors = global("runtime.LoadParamsFromFile")(ParamFile::get().path).cast<Tensors>()] {
-    save(tensors);
-  });
+  return std::function<void()>(
+      [save = global("runtime.SaveParams"),
+       tensors = global("runtime.LoadParamsFromFile")(ParamFile::get().path).cast<Tensors>()] { save(tensors); });
 });
 
 }  // namespace
