@@ -7,7 +7,7 @@ jobs=$(nproc)
 began=$SECONDS
 
 # Debian 12 names; Ubuntu 22.04 and newer have the same.
-build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev libminizip-dev zlib1g-dev)
+build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-dev)
 test_packages=(libgtest-dev python3)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 venv_packages=(python3-venv)

@@ -194,8 +194,30 @@ class Vm : public Handle<opd_vm> {
 class Params : public Handle<opd_params> {
  public:
   using Handle::Handle;
-  static Params load(const std::string &path) { Params p; check(opd_params_load(path.c_str(), p.out())); return p; }
+  static Params load(const std::string &path) { return open(path, nullptr); }
+  static Params open(const std::string &path, const opd_params_options *options) {
+    Params p;
+    check(opd_params_open(path.c_str(), options, p.out()));
+    return p;
+  }
+  void save(const std::string &path) const { check(opd_params_save(get(), path.c_str())); }
+
+  size_t size() const { return opd_params_count(get()); }
+  const char *name(size_t index) const { return opd_params_name(get(), index); }
+  DLDataType dtype(size_t index) const { return opd_params_dtype(get(), index); }
+  std::vector<int64_t> shape(size_t index) const {
+    int32_t ndim = 0;
+    const int64_t *sizes = opd_params_shape(get(), index, &ndim);
+    return {sizes, sizes + ndim};
+  }
+  bool is_view(size_t index) const { return opd_params_is_view(get(), index) != 0; }
+  opd_params_stats stats() const {
+    opd_params_stats stats{sizeof stats, 0, 0, 0, 0};
+    check(opd_params_get_stats(get(), &stats));
+    return stats;
+  }
   Tensor get_tensor(const char *name) const { Tensor t; check(opd_params_get(get(), name, t.out())); return t; }
+  void set(const char *name, const Tensor &tensor) const { check(opd_params_set(get(), name, tensor.get())); }
 };
 
 class Report : public Handle<opd_report> {

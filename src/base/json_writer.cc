@@ -23,6 +23,12 @@ size_t utf8_length(std::string_view text) {
   return 0;
 }
 
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0, length; i < text.size(); i += length)
+    if (length = utf8_length(text.substr(i)); !length) return false;
+  return true;
+}
+
 void append_json_string(std::string &out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   out += '"';

@@ -9,6 +9,7 @@ namespace opd {
 
 // The length of the UTF-8 sequence at the front of `text`, 0 if it is not one (overlong, surrogate, too large, cut off).
 size_t utf8_length(std::string_view text);
+bool is_utf8(std::string_view text);
 
 // Adds a quoted string: controls, quotes and backslashes escaped; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string &out, std::string_view text);

@@ -37,11 +37,7 @@ opd_error *opd_device_sync(DLDevice device) {
 opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats) {
   return guard([&] {
     require(out_stats, "out_stats must not be NULL");
-    const uint32_t size = out_stats->struct_size;
-    require(size >= sizeof(uint32_t), "struct_size is ", size, "; set it to sizeof(opd_memory_stats)");
-    opd_memory_stats stats = memory_stats(device);
-    stats.struct_size = size;
-    std::memcpy(out_stats, &stats, std::min<size_t>(size, sizeof stats));
+    give_sized(memory_stats(device), out_stats);
   });
 }
 

@@ -68,4 +68,13 @@ Options read_sized(const Options *given, void (*init)(Options *)) {
   return full;
 }
 
+// Statistics, as far as the caller's headers know them.
+template <class Stats>
+void give_sized(Stats stats, Stats *out) {
+  const uint32_t size = out->struct_size;
+  require(size >= sizeof(uint32_t), "struct_size is ", size, "; set it to the size of the struct");
+  stats.struct_size = size;
+  std::memcpy(out, &stats, std::min<size_t>(size, sizeof stats));
+}
+
 }  // namespace opd

@@ -1,8 +1,10 @@
-// `opdyno info`: what this build and this machine offer.
+// `opdyno info`: what this build and this machine offer, or what a parameter file holds.
 #include "command.h"
 #include "dim.h"
 #include "file.h"
 #include "json.h"
+#include "params_info.h"
+#include "tensor_make.h"
 #include "value_read.h"
 
 namespace opd::cli {
@@ -102,6 +104,12 @@ std::string device_text(DLDevice device) {
 }  // namespace
 
 Exit run_info(const Args &args) {
+  if (!args.words().empty()) {
+    if (args.has("functions")) fail_usage("option '--functions' takes no file");
+    const Params params = load_params(args.words()[0]);
+    print(args.has("json") ? params_json(params) : params_text(params));
+    return Exit::ok;
+  }
   Buffer build;
   check(opd_build_info(build.out()), Exit::failed);
   if (args.has("json")) {

@@ -26,7 +26,7 @@ constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};
 constexpr Option timeout = {"timeout", 0, "TIME", "end with exit code 4 after 250ms, 5s or 2m"};
 
 constexpr Option run_output = {"output", 'o', "FILE",
-                               "write the results to a .npz file: out, or out_0, out_0_1 for tuples"};
+                               "write the results to a .npz, .safetensors or .params file: out, or out_0, out_0_1 for tuples"};
 constexpr Option out_arg = {"out-arg", 0, "K", "of a plain function: argument K (from 0; -1 is the last) is a result",
                             true};
 constexpr Option expect = {
@@ -58,6 +58,10 @@ constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file
 constexpr std::string_view module_text =
     "MOD is a shared library (.so), a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).";
 
+constexpr std::string_view info_text =
+    R"(FILE holds parameters: a TVM param dict, the folder of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
+shapes are shown; the numbers are not read.)";
+
 constexpr std::string_view as_text =
     "IN is VM assembly, OUT the VM executable to write; - stands for standard input and output.";
 constexpr std::string_view dis_text =
@@ -72,7 +76,7 @@ Inputs (SPEC):
   '4x8xf32=rand(0,1)'  a tensor of random numbers      4xi32=1,2,3,4    numbers one by one
   4x8xf32=0            the same number everywhere      2x3xi64=range    0, 1, 2 …
   4x8xf32=@x.npy       from a file                     0dxf32=1.5       no dimensions
-  @x.npy  @f.npz:key   with the file's shape and dtype
+  @x.npy  @f.npz:key   with the file's shape and dtype (any parameter file)
   i64=7  f64=0.5  bool=true  str=text  none            plain values
   'shape(2,3)'  'tuple(4xf32;i64=1)'
 Parameters that get no input are filled at random in the shapes that the program checks; the numbers are from 0 to 1 and
@@ -91,7 +95,8 @@ std::vector<const Option *> with_call_options(std::vector<const Option *> own) {
 
 const std::vector<Command> &commands() {
   static const std::vector<Command> table = {
-      {"info", "", 0, 0, "show what this build and this machine offer", "", {&functions, &json, &help}, run_info},
+      {"info", "[FILE]", 0, 1, "show what this build and this machine offer, or what a parameter file holds", info_text,
+       {&functions, &json, &help}, run_info},
       {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants", module_text,
        std::vector{&json, &import_, &c_flags, &copy_, &help}, run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,

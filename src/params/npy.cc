@@ -9,21 +9,16 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMostDims = 64;  // NumPy's own limit
-
-struct Header {
-  DLDataType dtype{};
-  bool column_major = false;
-  std::vector<int64_t> dims;
-};
+constexpr size_t kMostDims = 64;            // NumPy's own limit
+constexpr uint32_t kMostHeader = 1u << 20;  // far more than that many dimensions need
 
 // Reads the one Python dict that a header is. Strict: no escapes, no expressions, each key once.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const char *what, size_t base) : text_(text), what_(what), base_(base) {}
 
-  Header parse() {
-    Header header;
+  NpyHeader parse() {
+    NpyHeader header;
     std::vector<std::string_view> seen;
     expect('{');
     while (!accept('}')) {
@@ -139,7 +134,8 @@ class HeaderParser {
   size_t base_, at_ = 0;
 };
 
-Header read_header(ByteReader &in, const char *what) {
+// What precedes the dict: the size of the dict.
+uint32_t read_preamble(ByteReader &in, const char *what) {
   in.take(kNpyMagic.size(), ".npy magic number");
   const auto major = in.read<uint8_t>(".npy version");
   const auto minor = in.read<uint8_t>(".npy version");
@@ -147,8 +143,8 @@ Header read_header(ByteReader &in, const char *what) {
     fail(OPD_UNSUPPORTED, what, ": the .npy version at offset 6 is ", unsigned{major}, ".", unsigned{minor},
          "; 1.0, 2.0 and 3.0 are known");
   const uint32_t size = major == 1 ? in.read<uint16_t>(".npy header size") : in.read<uint32_t>(".npy header size");
-  const size_t begin = in.offset();
-  return HeaderParser(as_text(in.take(size, ".npy header")), what, begin).parse();
+  if (size > kMostHeader) in.bad(".npy header", concat("has ", size, " bytes; ", kMostHeader, " are possible"));
+  return size;
 }
 
 // Elements of a column-major array, put in row-major order.
@@ -203,23 +199,42 @@ std::string descr(DLDataType dtype) {
 
 }  // namespace
 
-Ref<Tensor> read_npy(Bytes bytes, const char *what) {
-  ByteReader in(bytes, what);
-  const Header header = read_header(in, what);
-  uint64_t count = 0, size = 0;
+uint64_t npy_header_size(Bytes front, const char *what) {
+  ByteReader in(front, what);
+  const uint64_t size = read_preamble(in, what);
+  return in.offset() + size;
+}
+
+NpyHeader read_npy_header(Bytes front, uint64_t file_size, const char *what) {
+  ByteReader in(front, what);
+  const uint32_t size = read_preamble(in, what);
+  const size_t begin = in.offset();
+  NpyHeader header = HeaderParser(as_text(in.take(size, ".npy header")), what, begin).parse();
+  header.size = in.offset();
+  uint64_t count = 0;
   if (!element_count(header.dims.data(), static_cast<int64_t>(header.dims.size()), count) ||
-      !data_bytes(count, header.dtype, size))
+      !data_bytes(count, header.dtype, header.bytes))
     in.bad(".npy array", "has a shape whose size exceeds 64 bits");
-  if (size != in.remaining())
-    in.bad(".npy array", concat("takes ", size, " bytes, but ", in.remaining(), " follow the header"));
-  const Bytes data = in.take(size, ".npy array");
-  auto tensor = make_tensor(header.dims, header.dtype, kHost);
-  auto *to = static_cast<uint8_t *>(tensor->dl.data);
-  if (size == 0) return tensor;
-  if (header.column_major && header.dims.size() > 1)
-    transpose(data.data(), to, header.dims, element_bits(header.dtype) / 8);
-  else std::memcpy(to, data.data(), size);
+  if (const uint64_t rest = file_size - header.size; header.bytes != rest)
+    in.bad(".npy array", concat("takes ", header.bytes, " bytes, but ", rest, " follow the header"));
+  header.column_major = header.column_major && header.dims.size() > 1 && count > 1;
+  return header;
+}
+
+Ref<Tensor> from_column_major(std::span<const int64_t> dims, DLDataType dtype, const uint8_t *data) {
+  auto tensor = make_tensor(dims, dtype, kHost);
+  transpose(data, static_cast<uint8_t *>(tensor->dl.data), dims, element_bits(dtype) / 8);
   return tensor;
+}
+
+StoredTensor read_npy(Ref<ByteSource> source, uint64_t offset, uint64_t size, const char *what) {
+  NpyHeader header = read_npy_header(source->bytes().subspan(offset, size), size, what);
+  StoredTensor stored{header.dtype, std::move(header.dims), header.bytes, std::move(source), offset + header.size, {}};
+  if (header.column_major)
+    stored.decode = [](const StoredTensor &self) {
+      return from_column_major(self.dims, self.dtype, self.source->bytes().data() + self.offset);
+    };
+  return stored;
 }
 
 std::string npy_header(const DLTensor &tensor) {
@@ -240,12 +255,9 @@ std::string npy_header(const DLTensor &tensor) {
   return out += dict;
 }
 
-std::string write_npy(const DLTensor &tensor) {
-  std::string out = npy_header(tensor);
-  const uint64_t bytes = bytes_of(tensor);
-  out.reserve(out.size() + bytes);
-  if (bytes) out.append(data_of(tensor), bytes);
-  return out;
+void write_npy(const DLTensor &tensor, ByteSink &out) {
+  out.write(npy_header(tensor));
+  out.write_elements(tensor);
 }
 
 }  // namespace opd

@@ -1,221 +1,213 @@
-// .npz: a zip archive of .npy files, stored or deflated, read and written in memory through minizip.
-#include <minizip/unzip.h>
-#include <minizip/zip.h>
-
+// .npz: a zip archive of .npy files. Stored ones are used where they lie, deflated ones inflated when asked for.
 #include <algorithm>
-#include <memory>
 
-#include "device/allocator.h"
+#include "device/device.h"
+#include "params/formats.h"
 #include "params/npy.h"
-#include "params/params.h"
+#include "params/zip.h"
 
 namespace opd {
 namespace {
 
-constexpr unsigned kPiece = 1u << 30;  // minizip counts bytes of one call in 32 bits
 constexpr uint64_t kMostRatio = 1032;  // what deflate reaches at best: one bit for 129 bytes
-constexpr uLong kEncrypted = 1, kUtf8Name = 1 << 11;
-
-// ---- minizip's view of memory. A stream is a MemoryFile; one that is read has no `out`.
-
-struct MemoryFile {
-  Bytes in;
-  std::string *out = nullptr;
-  uint64_t at = 0;
-  uint64_t size() const { return out ? out->size() : in.size(); }
-};
-
-MemoryFile &file_of(voidpf stream) { return *static_cast<MemoryFile *>(stream); }
-
-uLong read_stream(voidpf, voidpf stream, void *to, uLong size) {
-  auto &file = file_of(stream);
-  const uint64_t n = std::min<uint64_t>(size, file.size() - std::min(file.at, file.size()));
-  if (n)
-    std::memcpy(to, file.out ? reinterpret_cast<const uint8_t *>(file.out->data()) + file.at : file.in.data() + file.at,
-                n);
-  file.at += n;
-  return static_cast<uLong>(n);
-}
-
-uLong write_stream(voidpf, voidpf stream, const void *from, uLong size) {
-  auto &file = file_of(stream);
-  try {  // minizip is C: it must not be unwound
-    if (file.at + size > file.out->size()) file.out->resize(file.at + size);
-  } catch (...) { return 0; }
-  std::memcpy(file.out->data() + file.at, from, size);
-  file.at += size;
-  return size;
-}
-
-long seek_stream(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
-  auto &file = file_of(stream);
-  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_CUR ? file.at : origin == ZLIB_FILEFUNC_SEEK_END ? file.size() : 0;
-  uint64_t target;
-  if (__builtin_add_overflow(base, uint64_t{offset}, &target) || target > file.size()) return -1;
-  file.at = target;
-  return 0;
-}
-
-zlib_filefunc64_def functions_of(MemoryFile &file) {
-  zlib_filefunc64_def functions{};
-  functions.zopen64_file = [](voidpf opaque, const void *, int) { return opaque; };
-  functions.zread_file = read_stream;
-  functions.zwrite_file = write_stream;
-  functions.ztell64_file = [](voidpf, voidpf stream) { return ZPOS64_T{file_of(stream).at}; };
-  functions.zseek64_file = seek_stream;
-  functions.zclose_file = [](voidpf, voidpf) { return 0; };
-  functions.zerror_file = [](voidpf, voidpf) { return 0; };
-  functions.opaque = &file;
-  return functions;
-}
 
 // ---- reading
 
-// The offset of the record that ends an archive. minizip reads what is cut off of it as zeros, and takes one at offset
-// 0, as an archive without entries has it, for a missing one.
-size_t find_end_record(Bytes bytes, const char *what) {
-  constexpr size_t kEndRecord = 22;  // signature, numbers of disks and entries, sizes; the length of a comment
-  const size_t begin = as_text(bytes).rfind("PK\5\6");
-  if (begin == std::string_view::npos || bytes.size() - begin < kEndRecord)
-    fail(OPD_BAD_FORMAT, what, ": no end of a zip directory was found up to offset ", bytes.size());
-  const Bytes record = bytes.subspan(begin);
-  const size_t comment = record[20] | size_t{record[21]} << 8;
-  const bool empty = std::all_of(&record[4], &record[20], [](uint8_t byte) { return byte == 0; });
-  if (record.size() != kEndRecord + comment || empty != (begin == 0))
-    fail(OPD_BAD_FORMAT, what, ": the end of the zip directory at offset ", begin, " is damaged");
-  return begin;
-}
-
-struct CloseUnzip {
-  void operator()(void *file) const { unzClose(file); }
-};
-
-class Archive {
+class NpzReader {
  public:
-  Archive(Bytes bytes, const char *what) : what_(what), size_(bytes.size()), memory_{bytes} {
-    zlib_filefunc64_def functions = functions_of(memory_);
-    file_.reset(unzOpen2_64("", &functions));
-    if (!file_)
-      fail(OPD_BAD_FORMAT, what_, ": the end of the zip directory at offset ", find_end_record(bytes, what),
-           " is damaged");
-  }
+  NpzReader(Ref<ByteSource> source, bool verify)
+      : source_(std::move(source)), what_(source_->name()), verify_(verify) {}
 
   Ref<Params> read() {
-    auto params = make_object<Params>();
-    unz_global_info64 global{};
-    unzGetGlobalInfo64(file_.get(), &global);
-    int status = global.number_entry ? unzGoToFirstFile(file_.get()) : UNZ_END_OF_LIST_OF_FILE;
-    for (uint64_t i = 0; status == UNZ_OK; ++i, status = unzGoToNextFile(file_.get())) read_entry(*params);
-    if (status != UNZ_END_OF_LIST_OF_FILE || params->size() != global.number_entry) bad("is damaged");
-    return params;
+    for (const ZipEntry &entry : read_zip_directory(source_->bytes(), what_)) {
+      if (!entry.name.ends_with(".npy")) bad(entry, "is not an .npy file");
+      const std::string place = concat(what_, ": ", entry.name);
+      StoredTensor stored = entry.method == kZipStored ? read_stored(entry, place) : read_deflated(entry, place);
+      const std::string_view name(entry.name.data(), entry.name.size() - 4);
+      if (!params_->add(name, std::move(stored)))
+        fail(OPD_BAD_FORMAT, what_, ": the zip directory has two entries for the name \"", name, "\"");
+      if (verify_ && entry.method == kZipDeflated) params_->tensor(params_->size() - 1);
+    }
+    return params_;
   }
 
  private:
-  [[noreturn]] void bad(std::string_view problem) {
-    fail(OPD_BAD_FORMAT, what_, ": the zip directory at offset ", unzGetOffset64(file_.get()), " ", problem);
+  [[noreturn]] void bad(const ZipEntry &entry, std::string_view problem) const {
+    fail(OPD_BAD_FORMAT, what_, ": the entry \"", entry.name, "\" at offset ", entry.begin, " ", problem);
+  }
+  void check_magic(const ZipEntry &entry, Bytes front) const {
+    if (!as_text(front).starts_with(kNpyMagic)) bad(entry, "does not begin as an .npy file");
   }
 
-  void read_entry(Params &params) {
-    unz_file_info64 info{};
-    if (unzGetCurrentFileInfo64(file_.get(), &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK) bad("is damaged");
-    std::string name(info.size_filename, '\0');
-    if (unzGetCurrentFileInfo64(file_.get(), nullptr, name.data(), info.size_filename, nullptr, 0, nullptr, 0) !=
-        UNZ_OK)
-      bad("is damaged");
-    if (!name.ends_with(".npy")) bad(concat("has the entry \"", name, "\", which is not an .npy file"));
-    check_sizes(info, name);
-    const auto content = std::make_unique_for_overwrite<uint8_t[]>(info.uncompressed_size);
-    extract(content.get(), info.uncompressed_size, name);
-    const Bytes bytes{content.get(), info.uncompressed_size};
-    if (!as_text(bytes).starts_with(kNpyMagic))
-      bad(concat("has the entry \"", name, "\", which does not begin as an .npy file"));
-    const std::string place = concat(what_, ": ", name);
-    auto tensor = read_npy(bytes, place.c_str());
-    name.resize(name.size() - 4);
-    if (!params.add(name, std::move(tensor))) bad(concat("has two entries for the name \"", name, "\""));
+  StoredTensor read_stored(const ZipEntry &entry, const std::string &place) const {
+    const Bytes content = source_->bytes().subspan(entry.offset, entry.packed);
+    check_magic(entry, content);
+    if (verify_ && zip_checksum(content) != entry.checksum) fail_checksum(what_, entry);
+    return read_npy(source_, entry.offset, entry.packed, place.c_str());
   }
 
-  // Entries share no bytes and deflate has a best ratio, so an honest archive is bounded before anything is allocated.
-  void check_sizes(const unz_file_info64 &info, const std::string &name) {
-    if (info.flag & kEncrypted) fail(OPD_UNSUPPORTED, what_, ": the entry \"", name, "\" is encrypted");
-    if (info.compression_method != 0 && info.compression_method != Z_DEFLATED)
-      fail(OPD_UNSUPPORTED, what_, ": the entry \"", name, "\" is compressed by method ", info.compression_method,
-           "; 0 (stored) and 8 (deflated) are known");
-    const uint64_t packed = info.compressed_size, unpacked = info.uncompressed_size;
-    if (packed > size_ - packed_) bad(concat("has entries of more bytes than the file, up to \"", name, "\""));
-    packed_ += packed;
-    if (info.compression_method == 0 ? unpacked != packed : unpacked / kMostRatio > packed)
-      bad(concat("has the entry \"", name, "\" of ", unpacked, " bytes, which ", packed,
-                 " bytes in the file cannot hold"));
-    const uint64_t usable = usable_memory_bytes();
-    if (unpacked > usable - std::min(usable, unpacked_))
-      fail(OPD_OUT_OF_MEMORY, what_, ": the entries up to \"", name, "\" need more than the usable ", usable, " bytes");
-    unpacked_ += unpacked;
+  // Only the header is inflated now, and once more with the elements.
+  StoredTensor read_deflated(const ZipEntry &entry, const std::string &place) const {
+    if (entry.unpacked / kMostRatio > entry.packed)
+      bad(entry, concat("has ", entry.unpacked, " bytes, which ", entry.packed, " deflated bytes cannot hold"));
+    Inflater in(source_->bytes(), entry, what_);
+    std::vector<uint8_t> front(std::min<uint64_t>(kNpyPreamble, entry.unpacked));
+    in.read(front.data(), front.size());
+    check_magic(entry, front);
+    const size_t known = front.size();
+    const uint64_t size = std::clamp<uint64_t>(npy_header_size(front, place.c_str()), known, entry.unpacked);
+    front.resize(size);
+    in.read(front.data() + known, size - known);
+    NpyHeader header = read_npy_header(front, entry.unpacked, place.c_str());
+    const bool column_major = header.column_major;
+    return {
+        header.dtype, std::move(header.dims),
+        header.bytes, source_,
+        header.size,  [entry, column_major](const StoredTensor &self) { return inflate(self, entry, column_major); }};
   }
 
-  void extract(uint8_t *to, uint64_t size, const std::string &name) {
-    if (unzOpenCurrentFile(file_.get()) != UNZ_OK) bad(concat("does not fit the header of the entry \"", name, "\""));
-    uint64_t done = 0;
-    int n = 1;
-    while (done < size && n > 0) {
-      n = unzReadCurrentFile(file_.get(), to + done, static_cast<unsigned>(std::min<uint64_t>(kPiece, size - done)));
-      if (n > 0) done += static_cast<uint64_t>(n);
+  static Ref<Tensor> inflate(const StoredTensor &stored, const ZipEntry &entry, bool column_major) {
+    Inflater in(stored.source->bytes(), entry, stored.source->name());
+    std::vector<uint8_t> skipped(stored.offset), columns;
+    in.read(skipped.data(), skipped.size());
+    if (column_major) {
+      columns.resize(stored.bytes);
+      in.read(columns.data(), columns.size());
+      in.finish();
+      return from_column_major(stored.dims, stored.dtype, columns.data());
     }
-    const int status = unzCloseCurrentFile(file_.get());
-    if (done != size || n < 0)
-      bad(concat("has the entry \"", name, "\", of which only ", done, " of ", size, " bytes could be read"));
-    if (status != UNZ_OK) bad(concat("has the entry \"", name, "\", whose checksum does not fit"));
+    auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
+    advise_huge_pages(tensor->dl.data, stored.bytes);
+    in.read(static_cast<uint8_t *>(tensor->dl.data), stored.bytes);
+    in.finish();
+    return tensor;
   }
 
+  Ref<ByteSource> source_;
   const char *what_;
-  uint64_t size_, packed_ = 0, unpacked_ = 0;
-  MemoryFile memory_;
-  std::unique_ptr<void, CloseUnzip> file_;
+  bool verify_;
+  Ref<Params> params_ = make_object<Params>();
 };
 
 // ---- writing
 
-void check_zip(int status) {
-  if (status != ZIP_OK) fail(OPD_OUT_OF_MEMORY, "no memory for the .npz file (zip error ", status, ")");
-}
+class ZipWriter {
+ public:
+  explicit ZipWriter(ByteSink &out) : out_(out) {}
 
-void write_entry(zipFile zip, const std::string &name, const DLTensor &tensor) {
-  require(name.find('\0') == std::string::npos && name.size() < 65000, "the parameter name \"", name.substr(0, 100),
-          "\" cannot name an entry of an .npz file");
-  const std::string header = npy_header(tensor);
-  const uint64_t bytes = bytes_of(tensor);
-  zip_fileinfo info{};
-  info.dosDate = 0x00210000;  // 1 January 1980, the first there is: equal tensors give equal files
-  const int zip64 = header.size() + bytes >= 0xFFFFFFFF;
-  check_zip(zipOpenNewFileInZip4_64(zip, (name + ".npy").c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, 0,
-                                    -MAX_WBITS, 8, 0, nullptr, 0, 20, kUtf8Name, zip64));
-  check_zip(zipWriteInFileInZip(zip, header.data(), static_cast<unsigned>(header.size())));
-  for (uint64_t done = 0; done < bytes; done += kPiece)
-    check_zip(zipWriteInFileInZip(zip, data_of(tensor) + done,
-                                  static_cast<unsigned>(std::min<uint64_t>(kPiece, bytes - done))));
-  check_zip(zipCloseFileInZip(zip));
-}
+  void add(const std::string &name, const Ref<Tensor> &tensor) {
+    require(name.size() <= 65535 && name.find('\0') == std::string::npos, "the parameter name \"", name.substr(0, 100),
+            "\" cannot name an entry of an .npz file");
+    const std::string head = npy_header(tensor->dl);
+    const Bytes data{reinterpret_cast<const uint8_t *>(data_of(tensor->dl)), bytes_of(tensor->dl)};
+    ZipEntry entry{name, kZipStored, zip_checksum(data, zip_checksum(as_bytes(head))), 0, 0, out_.offset(), 0};
+    entry.packed = entry.unpacked = head.size() + data.size();
+    const bool big = entry.packed >= UINT32_MAX;
+    ByteWriter header;
+    header.write<uint32_t>(0x04034B50);
+    write_common(header, entry, big);
+    const std::string extra = local_extra(entry, big);
+    header.write(static_cast<uint16_t>(extra.size()));
+    header.write_bytes(name.data(), name.size());
+    header.write_bytes(extra.data(), extra.size());
+    out_.write(header.take());
+    out_.write(head);
+    out_.write_elements(tensor->dl);
+    entries_.push_back(std::move(entry));
+  }
+
+  void finish() {
+    const uint64_t begin = out_.offset();
+    for (const ZipEntry &entry : entries_) write_directory_entry(entry);
+    const uint64_t end = out_.offset(), size = end - begin, count = entries_.size();
+    ByteWriter record;
+    if (count >= UINT16_MAX || begin >= UINT32_MAX || size >= UINT32_MAX) {
+      record.write<uint32_t>(0x06064B50);
+      record.write<uint64_t>(44);             // of what follows
+      record.write<uint32_t>(45 << 16 | 45);  // versions
+      record.write<uint64_t>(0);              // disks
+      for (const uint64_t number : {count, count, size, begin}) record.write(number);
+      record.write<uint32_t>(0x07064B50);
+      record.write<uint32_t>(0);
+      record.write(end);
+      record.write<uint32_t>(1);
+    }
+    record.write<uint32_t>(0x06054B50);
+    record.write<uint32_t>(0);
+    for (int i = 0; i < 2; ++i) record.write(static_cast<uint16_t>(std::min<uint64_t>(count, UINT16_MAX)));
+    record.write(static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
+    record.write(static_cast<uint32_t>(std::min<uint64_t>(begin, UINT32_MAX)));
+    record.write<uint16_t>(0);
+    out_.write(record.take());
+  }
+
+ private:
+  // What both headers of an entry share, from the version to the length of the name.
+  static void write_common(ByteWriter &out, const ZipEntry &entry, bool big) {
+    constexpr uint16_t kUtf8Name = 1 << 11;
+    out.write<uint16_t>(big ? 45 : 20);
+    out.write(kUtf8Name);
+    out.write(entry.method);
+    out.write<uint32_t>(0x00210000);  // 1 January 1980, the first there is: equal tensors give equal files
+    out.write(entry.checksum);
+    out.write(big ? UINT32_MAX : static_cast<uint32_t>(entry.packed));
+    out.write(big ? UINT32_MAX : static_cast<uint32_t>(entry.unpacked));
+    out.write(static_cast<uint16_t>(entry.name.size()));
+  }
+
+  // Sizes beyond 32 bits; then the field with which others align entries, too, so that the elements can be mapped.
+  static std::string local_extra(const ZipEntry &entry, bool big) {
+    constexpr uint16_t kAlignmentField = 0xD935;
+    ByteWriter out;
+    if (big) {
+      out.write<uint32_t>(1 | 16 << 16);
+      out.write(entry.unpacked);
+      out.write(entry.packed);
+    }
+    const uint64_t pad = padding(entry.begin + 30 + entry.name.size() + out.size() + 6, kAlignment);
+    out.write(kAlignmentField);
+    out.write(static_cast<uint16_t>(2 + pad));
+    out.write(static_cast<uint16_t>(kAlignment));
+    const std::string zeros(pad, '\0');
+    out.write_bytes(zeros.data(), zeros.size());
+    return out.take();
+  }
+
+  void write_directory_entry(const ZipEntry &entry) {
+    const bool big = entry.packed >= UINT32_MAX, far = entry.begin >= UINT32_MAX;
+    ByteWriter out;
+    out.write<uint32_t>(0x02014B50);
+    out.write<uint16_t>(45);
+    write_common(out, entry, big);
+    const auto numbers = static_cast<uint16_t>(8 * (2 * big + far));
+    out.write<uint16_t>(numbers ? numbers + 4 : 0);
+    out.write<uint32_t>(0);  // comment, disk
+    out.write<uint16_t>(0);
+    out.write<uint32_t>(0);
+    out.write(far ? UINT32_MAX : static_cast<uint32_t>(entry.begin));
+    out.write_bytes(entry.name.data(), entry.name.size());
+    if (numbers) out.write<uint32_t>(1 | numbers << 16);
+    if (big) out.write(entry.unpacked), out.write(entry.packed);
+    if (far) out.write(entry.begin);
+    out_.write(out.take());
+  }
+
+  ByteSink &out_;
+  std::vector<ZipEntry> entries_;
+};
 
 }  // namespace
 
-Ref<Params> read_npz(Bytes bytes, const char *what) {
-  return find_end_record(bytes, what) ? Archive(bytes, what).read() : make_object<Params>();
+bool is_npz(Bytes front) { return as_text(front).starts_with("PK\3\4") || as_text(front).starts_with("PK\5\6"); }
+
+Ref<Params> read_npz(Ref<ByteSource> source, bool verify_checksums) {
+  return NpzReader(std::move(source), verify_checksums).read();
 }
 
-std::string write_npz(const Params &params) {
-  std::string out;
-  MemoryFile memory{{}, &out};
-  zlib_filefunc64_def functions = functions_of(memory);
-  const zipFile zip = zipOpen2_64("", APPEND_STATUS_CREATE, nullptr, &functions);
-  if (!zip) throw std::bad_alloc();
-  try {
-    for (size_t i = 0; i < params.size(); ++i) write_entry(zip, params.name(i), on_host(params.tensor(i))->dl);
-  } catch (...) {
-    zipClose(zip, nullptr);
-    throw;
-  }
-  check_zip(zipClose(zip, nullptr));
-  return out;
+void write_npz(const Params &params, ByteSink &out) {
+  ZipWriter zip(out);
+  for (size_t i = 0; i < params.size(); ++i) zip.add(params.name(i) + ".npy", on_host(params.tensor(i)));
+  zip.finish();
 }
 
 }  // namespace opd

@@ -1,13 +1,15 @@
-// TVM's param dict: names, then tensors in the same order.
-#include "params/params.h"
+// TVM's param dict: names, then tensors in the same order. It has no room for padding: TVM reads it strictly in
+// sequence and refuses other sizes, so tensors lie wherever the names before them put them.
+#include "params/formats.h"
 #include "params/tensor_bytes.h"
 
 namespace opd {
 
-Ref<Params> read_param_dict(Bytes bytes, const char *what) {
-  ByteReader in(bytes, what);
+Ref<Params> read_param_dict(Ref<ByteSource> source) {
+  const char *what = source->name();
+  ByteReader in(source->bytes(), what);
   if (in.read<uint64_t>("param dict magic number") != kParamDictMagic)
-    ByteReader(bytes, what).bad("param dict", "does not begin with its magic number");
+    ByteReader(source->bytes(), what).bad("param dict", "does not begin with its magic number");
   in.read<uint64_t>("param dict header");
   std::vector<std::string_view> names(in.read_count(8, "parameter names"));
   for (auto &name : names) name = in.read_string("parameter name");
@@ -17,21 +19,32 @@ Ref<Params> read_param_dict(Bytes bytes, const char *what) {
     fail(OPD_BAD_FORMAT, what, ": the number of tensors at offset ", place, " is ", count, ", but there are ",
          names.size(), " names");
   auto params = make_object<Params>();
-  for (const auto name : names)
-    if (!params->add(name, read_tensor(in))) in.bad("parameter name", concat("\"", name, "\" occurs twice"));
+  for (const auto name : names) {
+    TensorHeader header = read_tensor_header(in);
+    StoredTensor stored{header.dtype, std::move(header.dims), header.bytes, source, in.offset(), {}};
+    in.take(header.stored, "tensor data");
+    if (!params->add(name, std::move(stored))) in.bad("parameter name", concat("\"", name, "\" occurs twice"));
+  }
   if (!in.at_end()) in.bad("end of the param dict", concat("is followed by ", in.remaining(), " more bytes"));
   return params;
 }
 
-std::string write_param_dict(const Params &params) {
-  ByteWriter out;
-  out.write(kParamDictMagic);
-  out.write<uint64_t>(0);
-  out.write<uint64_t>(params.size());
-  for (size_t i = 0; i < params.size(); ++i) out.write_string(params.name(i));
-  out.write<uint64_t>(params.size());
-  for (size_t i = 0; i < params.size(); ++i) write_tensor(out, on_host(params.tensor(i))->dl);
-  return out.take();
+void write_param_dict(const Params &params, ByteSink &out) {
+  ByteWriter head;
+  head.write(kParamDictMagic);
+  head.write<uint64_t>(0);
+  head.write<uint64_t>(params.size());
+  for (size_t i = 0; i < params.size(); ++i) head.write_string(params.name(i));
+  head.write<uint64_t>(params.size());
+  uint64_t size = head.size();
+  for (size_t i = 0; i < params.size(); ++i) size += params.bytes(i) + 40 + 8 * params.dims(i).size();
+  out.reserve(size);
+  out.write(head.take());
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Ref<Tensor> tensor = on_host(params.tensor(i));
+    out.write(tensor_header(tensor->dl));
+    out.write_elements(tensor->dl);
+  }
 }
 
 }  // namespace opd

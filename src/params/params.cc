@@ -1,8 +1,6 @@
 #include "params/params.h"
 
-#include "base/file.h"
 #include "device/device.h"
-#include "params/npy.h"
 
 namespace opd {
 
@@ -11,25 +9,98 @@ int32_t Params::type() {
   return index;
 }
 
-const Ref<Tensor> &Params::get(std::string_view name) const {
+// ---- what is known without the elements
+
+const DLTensor *Params::given(size_t i) const {  // of an entry that is not of a file; null for the others
+  return entries_[i].stored ? nullptr : &entries_[i].tensor.load(std::memory_order_acquire)->dl;
+}
+
+DLDataType Params::dtype(size_t i) const {
+  const DLTensor *tensor = given(i);
+  return tensor ? tensor->dtype : entries_[i].stored->dtype;
+}
+
+std::span<const int64_t> Params::dims(size_t i) const {
+  const DLTensor *tensor = given(i);
+  return tensor ? dims_of(*tensor) : std::span<const int64_t>(entries_[i].stored->dims);
+}
+
+uint64_t Params::bytes(size_t i) const {
+  const DLTensor *tensor = given(i);
+  return tensor ? bytes_of(*tensor) : entries_[i].stored->bytes;
+}
+
+bool Params::is_view(size_t i) const { return entries_[i].stored && entries_[i].stored->is_view(); }
+
+uint64_t Params::total_bytes() const {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < size(); ++i) sum += bytes(i);
+  return sum;
+}
+
+size_t Params::place(std::string_view name) const {
   const auto found = places_.find(name);
-  if (found != places_.end()) return entries_[found->second].tensor;
+  if (found != places_.end()) return found->second;
   std::vector<std::string_view> names;
   for (const auto &entry : entries_) names.push_back(entry.name);
   fail(OPD_NOT_FOUND, "there is no parameter \"", name, "\" among ", size(), ".", suggestion(name, names));
 }
 
+// ---- the tensors
+
+Ref<Tensor> Params::made(const Entry &entry) const {
+  if (Tensor *tensor = entry.tensor.load(std::memory_order_acquire)) return Ref<Tensor>::share(tensor);
+  std::scoped_lock lock(entry.making);
+  if (Tensor *tensor = entry.tensor.load(std::memory_order_acquire)) return Ref<Tensor>::share(tensor);
+  const StoredTensor *stored = entry.stored.get();
+  Ref<Tensor> tensor = std::move(make_tensors({&stored, 1}, false).front());
+  (stored->is_view() ? viewed_ : copied_).fetch_add(stored->bytes, std::memory_order_relaxed);
+  entry.put(tensor);
+  return tensor;
+}
+
+void Params::copy_all() {
+  std::vector<const StoredTensor *> stored;
+  std::vector<Entry *> entries;
+  for (Entry &entry : entries_)
+    if (entry.stored && !entry.tensor.load(std::memory_order_acquire)) {
+      stored.push_back(entry.stored.get());
+      entries.push_back(&entry);
+    }
+  std::vector<Ref<Tensor>> tensors = make_tensors(stored, true);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    copied_.fetch_add(stored[i]->bytes, std::memory_order_relaxed);
+    entries[i]->put(std::move(tensors[i]));
+  }
+  for (Entry &entry : entries_)
+    if (entry.stored && !entry.stored->is_view()) entry.stored.reset();
+}
+
+Params::Entry *Params::add_entry(std::string_view name) {
+  if (places_.contains(name)) return nullptr;
+  Entry &entry = entries_.emplace_back(name);
+  places_.emplace(entry.name, entries_.size() - 1);
+  return &entry;
+}
+
 bool Params::add(std::string_view name, Ref<Tensor> tensor) {
-  if (places_.contains(name)) return false;
-  entries_.push_back({std::string(name), std::move(tensor)});
-  places_.emplace(entries_.back().name, entries_.size() - 1);
-  return true;
+  Entry *entry = add_entry(name);
+  if (entry) entry->put(std::move(tensor));
+  return entry;
+}
+
+bool Params::add(std::string_view name, StoredTensor stored) {
+  auto kept = std::make_unique<const StoredTensor>(std::move(stored));
+  Entry *entry = add_entry(name);
+  if (entry) entry->stored = std::move(kept);
+  return entry;
 }
 
 void Params::set(std::string_view name, Ref<Tensor> tensor) {
   const auto found = places_.find(name);
-  if (found == places_.end()) add(name, std::move(tensor));
-  else entries_[found->second].tensor = std::move(tensor);
+  if (found == places_.end()) return void(add(name, std::move(tensor)));
+  entries_[found->second].put(std::move(tensor));
+  entries_[found->second].stored.reset();
 }
 
 Ref<Tensor> on_host(Ref<Tensor> tensor) {
@@ -37,34 +108,6 @@ Ref<Tensor> on_host(Ref<Tensor> tensor) {
   auto copy = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, kHost);
   copy_tensor(tensor->dl, copy->dl);
   return copy;
-}
-
-// ---- files
-
-Ref<Params> load_params(Bytes bytes, const char *what) {
-  const std::string_view text = as_text(bytes);
-  if (text.starts_with(kNpyMagic)) {
-    auto params = make_object<Params>();
-    params->add("", read_npy(bytes, what));
-    return params;
-  }
-  if (text.starts_with("PK\3\4") || text.starts_with("PK\5\6")) return read_npz(bytes, what);
-  ByteReader reader(bytes, what);
-  if (reader.read<uint64_t>("magic number") == kParamDictMagic) return read_param_dict(bytes, what);
-  ByteReader(bytes, what).bad("magic number", "belongs neither to a TVM param dict nor to an .npy or .npz file");
-}
-
-Ref<Params> load_params(const std::string &path) {
-  const MappedFile file(path);
-  return load_params(file.bytes(), path.c_str());
-}
-
-void save_params(const Params &params, const std::string &path) {
-  if (path.ends_with(".npz")) return replace_file(path, write_npz(params));
-  if (!path.ends_with(".npy")) return replace_file(path, write_param_dict(params));
-  require(params.size() == 1, "an .npy file holds exactly one tensor, not ", params.size(),
-          "; save them as .npz instead of ", path);
-  replace_file(path, write_npy(params.tensor(0)->dl));
 }
 
 }  // namespace opd

@@ -1,45 +1,62 @@
-// Named tensors, in order, and the files that hold them.
+// Named tensors, in order: given ones, and ones of a file that are made at their first use.
 #pragma once
+#include <atomic>
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
-#include "base/bytes.h"
-#include "value/tensor.h"
+#include "params/stored_tensor.h"
 
 namespace opd {
 
+// Reading is thread-safe: two threads that ask for a tensor at once get the same one. Adding is not.
 struct Params : Object {
   static int32_t type();  // "opdyno.Params"
 
   size_t size() const { return entries_.size(); }
   const std::string &name(size_t i) const { return entries_[i].name; }
-  const Ref<Tensor> &tensor(size_t i) const { return entries_[i].tensor; }
-  const Ref<Tensor> &get(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
+  DLDataType dtype(size_t i) const;
+  std::span<const int64_t> dims(size_t i) const;
+  uint64_t bytes(size_t i) const;
+  bool is_view(size_t i) const;  // whether the tensor is, or will be, a view of the file
+  Ref<Tensor> tensor(size_t i) const { return made(entries_[i]); }
+  Ref<Tensor> get(std::string_view name) const { return made(entries_[place(name)]); }
+  size_t place(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
+
   bool add(std::string_view name, Ref<Tensor> tensor);  // false, and nothing done, if there is one of that name
+  bool add(std::string_view name, StoredTensor stored);
   void set(std::string_view name, Ref<Tensor> tensor);  // adds, or replaces in place
+  void copy_all();  // makes whatever is not made yet, in memory of its own, and lets go of its sources
+
+  uint64_t total_bytes() const;
+  uint64_t viewed_bytes() const { return viewed_.load(std::memory_order_relaxed); }  // of the tensors made so far
+  uint64_t copied_bytes() const { return copied_.load(std::memory_order_relaxed); }
 
  private:
   struct Entry {
     std::string name;
-    Ref<Tensor> tensor;
+    std::unique_ptr<const StoredTensor> stored;     // null: there is a tensor
+    mutable std::atomic<Tensor *> tensor{nullptr};  // one reference; once it is there it stays
+    mutable std::mutex making{};
+
+    explicit Entry(std::string_view n) : name(n) {}
+    ~Entry() { put(nullptr); }
+    void put(Ref<Tensor> next) const {
+      if (Tensor *last = tensor.exchange(next.detach(), std::memory_order_acq_rel)) release(last);
+    }
   };
+
+  Entry *add_entry(std::string_view name);
+  Ref<Tensor> made(const Entry &entry) const;
+  const DLTensor *given(size_t i) const;
+
   std::deque<Entry> entries_;  // which stay in place, as the names given out do
   std::unordered_map<std::string_view, size_t> places_;
+  mutable std::atomic<uint64_t> viewed_{0}, copied_{0};
 };
-
-// The content tells the format: TVM param dict, .npy (one tensor, named ""), .npz. `what` names the bytes in messages.
-Ref<Params> load_params(const std::string &path);
-Ref<Params> load_params(Bytes bytes, const char *what);
-// The suffix tells the format: .npz, .npy (exactly one tensor), else a TVM param dict.
-void save_params(const Params &params, const std::string &path);
-
-inline constexpr uint64_t kParamDictMagic = 0xF7E58D4F05049CB7;
-Ref<Params> read_param_dict(Bytes bytes, const char *what);
-std::string write_param_dict(const Params &params);
-Ref<Params> read_npz(Bytes bytes, const char *what);
-std::string write_npz(const Params &params);
 
 // The tensor itself if it lies compactly on the CPU, else a copy that does.
 Ref<Tensor> on_host(Ref<Tensor> tensor);

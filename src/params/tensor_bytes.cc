@@ -9,41 +9,40 @@ constexpr uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
 uint64_t stated_bytes(DLDataType dtype, uint64_t count) { return (uint64_t{dtype.bits} + 7) / 8 * count; }
 }  // namespace
 
-StoredTensor read_stored_tensor(ByteReader &in) {
+TensorHeader read_tensor_header(ByteReader &in) {
   if (in.read<uint64_t>("tensor magic number") != kTensorMagic) in.bad("tensor", "does not follow its magic number");
   in.read<uint64_t>("tensor header");
   const auto device_type = in.read<int32_t>("tensor device");
   in.read<int32_t>("tensor device");
-  if (device_type != kDLCPU) in.bad("tensor device", concat("has type ", device_type, "; files hold tensors of the CPU, 1"));
+  if (device_type != kDLCPU)
+    in.bad("tensor device", concat("has type ", device_type, "; files hold tensors of the CPU, 1"));
   const auto ndim = in.read<int32_t>("tensor rank");
-  const auto dtype = in.read<DLDataType>("tensor dtype");
+  TensorHeader header;
+  header.dtype = in.read<DLDataType>("tensor dtype");
+  const DLDataType dtype = header.dtype;
   if (dtype.bits == 0 || static_cast<int16_t>(dtype.lanes) <= 0)  // a negative number marks scalable vectors
     in.bad("tensor dtype", concat("is ", dtype_name(dtype), ", which no tensor can have"));
   if (ndim < 0 || static_cast<uint64_t>(ndim) > in.remaining() / 8) in.bad("tensor rank", concat("is ", ndim));
-  std::vector<int64_t> dims(static_cast<size_t>(ndim));
-  const Bytes shape = in.take(dims.size() * 8, "tensor shape");
-  if (ndim) std::memcpy(dims.data(), shape.data(), shape.size());
-  uint64_t count = 0, needed = 0;
-  if (!element_count(dims.data(), ndim, count) || !data_bytes(count, dtype, needed) || count > UINT64_MAX / 64)
+  header.dims.resize(static_cast<size_t>(ndim));
+  const Bytes shape = in.take(header.dims.size() * 8, "tensor shape");
+  if (ndim) std::memcpy(header.dims.data(), shape.data(), shape.size());
+  uint64_t count = 0;
+  if (!element_count(header.dims.data(), ndim, count) || !data_bytes(count, dtype, header.bytes) ||
+      count > UINT64_MAX / 64)
     in.bad("tensor shape", "has a negative or too large size");
-  const auto size = in.read<uint64_t>("tensor size");
-  if (size < needed || (size != stated_bytes(dtype, count) && size != needed))
-    in.bad("tensor size", concat("is ", size, " bytes, but ", count, " elements of ", dtype_name(dtype), " take ", needed));
-  const Bytes data = in.take(size, "tensor data");
-  return {std::move(dims), dtype, data.first(needed)};
+  header.stored = in.read<uint64_t>("tensor size");
+  if (header.stored < header.bytes || (header.stored != stated_bytes(dtype, count) && header.stored != header.bytes))
+    in.bad("tensor size", concat("is ", header.stored, " bytes, but ", count, " elements of ", dtype_name(dtype),
+                                 " take ", header.bytes));
+  if (header.stored > in.remaining())
+    in.bad("tensor data", concat("needs ", header.stored, " bytes, ", in.remaining(), " remain"));
+  return header;
 }
 
-Ref<Tensor> copy_of(const StoredTensor &stored) {
-  auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
-  if (!stored.data.empty()) std::memcpy(tensor->dl.data, stored.data.data(), stored.data.size());
-  return tensor;
-}
-
-Ref<Tensor> read_tensor(ByteReader &in) { return copy_of(read_stored_tensor(in)); }
-
-void write_tensor(ByteWriter &out, const DLTensor &tensor) {
-  require(tensor.device.device_type == kDLCPU && is_contiguous(tensor), "only contiguous tensors of the CPU can be written, not ",
-          describe(tensor));
+std::string tensor_header(const DLTensor &tensor) {
+  require(tensor.device.device_type == kDLCPU && is_contiguous(tensor),
+          "only contiguous tensors of the CPU can be written, not ", describe(tensor));
+  ByteWriter out;
   out.write(kTensorMagic);
   out.write<uint64_t>(0);
   out.write<int32_t>(kDLCPU);
@@ -51,9 +50,28 @@ void write_tensor(ByteWriter &out, const DLTensor &tensor) {
   out.write(tensor.ndim);
   out.write(tensor.dtype);
   out.write_bytes(tensor.shape, static_cast<size_t>(tensor.ndim) * 8);
-  const uint64_t bytes = bytes_of(tensor);
-  out.write(bytes);
-  out.write_bytes(data_of(tensor), bytes);
+  out.write(bytes_of(tensor));
+  return out.take();
+}
+
+TensorInBytes read_tensor_in_place(ByteReader &in) {
+  TensorHeader header = read_tensor_header(in);
+  const Bytes data = in.take(header.stored, "tensor data");
+  return {std::move(header.dims), header.dtype, data.first(header.bytes)};
+}
+
+Ref<Tensor> copy_of(const TensorInBytes &stored) {
+  auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
+  if (!stored.data.empty()) std::memcpy(tensor->dl.data, stored.data.data(), stored.data.size());
+  return tensor;
+}
+
+Ref<Tensor> read_tensor(ByteReader &in) { return copy_of(read_tensor_in_place(in)); }
+
+void write_tensor(ByteWriter &out, const DLTensor &tensor) {
+  const std::string header = tensor_header(tensor);
+  out.write_bytes(header.data(), header.size());
+  out.write_bytes(data_of(tensor), bytes_of(tensor));
 }
 
 }  // namespace opd

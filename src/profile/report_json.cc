@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/json_writer.h"
-#include "profile/json_document.h"
+#include "base/json_document.h"
 #include "profile/report.h"
 
 namespace opd {

@@ -39,7 +39,7 @@ struct Mapping final : Object {
   }
 };
 
-size_t bytes_together(std::span<const StoredTensor> tensors) {
+size_t bytes_together(std::span<const TensorInBytes> tensors) {
   size_t bytes = 0;
   for (const auto &tensor : tensors) bytes += round_up(tensor.data.size(), kAlignment);
   return bytes;
@@ -64,7 +64,7 @@ int make_memory_file() {
 
 }  // namespace
 
-Ref<ConstantPages> ConstantPages::make(std::span<const StoredTensor> tensors) {
+Ref<ConstantPages> ConstantPages::make(std::span<const TensorInBytes> tensors) {
   const size_t size = bytes_together(tensors);
   if (size < kWorthMapping || !may_write_file(size) || !DeviceMemory::of(kHost).is_from_system()) return nullptr;
   auto pages = make_object<ConstantPages>();
@@ -85,11 +85,11 @@ ConstantPages::~ConstantPages() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool ConstantPages::serve(std::span<const StoredTensor> tensors) const {
+bool ConstantPages::serve(std::span<const TensorInBytes> tensors) const {
   return size_ == bytes_together(tensors) && DeviceMemory::of(kHost).is_from_system();
 }
 
-std::vector<Ref<Tensor>> ConstantPages::map(std::span<const StoredTensor> tensors) const {
+std::vector<Ref<Tensor>> ConstantPages::map(std::span<const TensorInBytes> tensors) const {
   const auto mapping = make_object<Mapping>(fd_, size_);
   std::vector<Ref<Tensor>> made;
   made.reserve(tensors.size());
@@ -101,7 +101,7 @@ std::vector<Ref<Tensor>> ConstantPages::map(std::span<const StoredTensor> tensor
   return made;
 }
 
-std::vector<Ref<Tensor>> place_constants(std::span<const StoredTensor> tensors, Ref<Object> *derived) {
+std::vector<Ref<Tensor>> place_constants(std::span<const TensorInBytes> tensors, Ref<Object> *derived) {
   Ref<ConstantPages> pages;
   if (derived) {
     pages = Ref<ConstantPages>::share(static_cast<ConstantPages *>(derived->get()));

@@ -60,7 +60,7 @@ void write_constant(ByteWriter &out, const View &constant) {
 
 std::vector<Value> read_constants(ByteReader &in, Ref<Object> *derived) {
   std::vector<Value> constants(in.read_count(8, "constants"));
-  std::vector<StoredTensor> tensors;
+  std::vector<TensorInBytes> tensors;
   std::vector<size_t> places;
   for (size_t i = 0; i < constants.size(); ++i) {
     const auto kind = in.read<int32_t>("constant kind");
@@ -68,7 +68,7 @@ std::vector<Value> read_constants(ByteReader &in, Ref<Object> *derived) {
       constants[i] = read_constant(in, kind);
       continue;
     }
-    tensors.push_back(read_stored_tensor(in));
+    tensors.push_back(read_tensor_in_place(in));
     places.push_back(i);
   }
   auto made = place_constants(tensors, derived);

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import programs
-from case import FAILED, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest
+from case import FAILED, HERE, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest
 
 
 class Help(CliTest):
@@ -41,7 +41,7 @@ class Help(CliTest):
     def test_inputs_are_shown_as_a_shell_takes_them(self):
         text = self.succeeds("help", "run")
         inputs = text[text.index("Inputs (SPEC):\n") :].split("\n")[1:7]
-        for word in (word for line in inputs for word in re.split(r"  +", line) if "(" in word or ";" in word):
+        for word in (word for line in inputs for word in re.split(r"  +", line) if re.search(r"\w\(|;", word)):
             self.assertRegex(word, r"^'[^']*'$")
 
     def test_help_fits_into_120_columns(self):
@@ -72,7 +72,7 @@ class Help(CliTest):
         self.assertIn("needs a value: --seed N", self.fails(USAGE, "run", "m", "--seed"))
         self.assertIn("given twice", self.fails(USAGE, "run", "m", "--seed", "1", "--seed=2"))
         self.assertIn("expected MOD [FN] after 'run', found nothing", self.fails(USAGE, "run"))
-        self.assertIn("expected no words after 'info', found a b", self.fails(USAGE, "info", "a", "b"))
+        self.assertIn("expected [FILE] after 'info', found a b", self.fails(USAGE, "info", "a", "b"))
         self.assertIn("exclude each other", self.fails(USAGE, "run", "m", "--json", "--csv"))
         self.assertIn("exclude each other", self.fails(USAGE, "bench", "m", "--json", "--csv"))
         self.assertIn("exclude each other", self.fails(USAGE, "profile", "m", "--sort", "--no-sort"))
@@ -91,6 +91,24 @@ class Info(CliTest):
         self.assertEqual("cpu:0", info["devices"][0]["device"])
         self.assertTrue(info["build"]["features"]["cpu"])
         self.assertIsInstance(info["functions"], list)
+
+    def test_a_parameter_file_is_listed(self):
+        lines = self.succeeds("info", "two.npz").splitlines()
+        self.assertEqual(["x       float32[4]  16 bytes", "weight  float32[4]  16 bytes"], lines[:2])
+        self.assertEqual("2 tensors, 32 bytes, of which 0 bytes can be used where they lie", lines[2])
+        self.assertIn("(no name)  float32[4]", self.succeeds("info", "x.npy"))
+
+    def test_every_format_of_parameters_is_listed_as_json(self):
+        data = HERE.parent / "data/params"
+        for name, count in ("tvm.params", 15), ("tensor-cache", 15), ("library.safetensors", 19), ("stored.npz", 14):
+            tensors = json.loads(self.succeeds("info", data / name, "--json"))["tensors"]
+            self.assertEqual(count, len(tensors))
+            found = [t for t in tensors if t["name"] == "int16"]
+            self.assertEqual(("int16", [2, 3], 12), tuple(found[0][key] for key in ("dtype", "shape", "bytes")))
+
+    def test_what_is_no_parameter_file_is_an_error(self):
+        self.assertIn("none", self.fails(FAILED, "info", "none"))
+        self.assertIn("takes no file", self.fails(USAGE, "info", "x.npy", "--functions"))
 
 
 class Inspect(CliTest):

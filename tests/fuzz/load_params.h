@@ -6,16 +6,14 @@
 #include <cstdlib>
 #include <cstring>
 
-inline void load_params(const uint8_t *data, size_t size) {
-  opd_params *params = nullptr;
-  if (opd_error *error = opd_params_load_bytes(data, size, &params)) {
-    if (params || !*opd_error_message(error)) std::abort();
-    return opd_error_release(error);
-  }
+// Looks at every tensor. Damage in compressed elements shows only then.
+inline void read_params(opd_params *params) {
   for (size_t i = 0; i < opd_params_count(params); ++i) {
+    int32_t ndim = -1;
+    if (!opd_params_shape(params, i, &ndim) || ndim < 0) std::abort();
     opd_tensor *tensor = nullptr;
     const char *name = opd_params_name(params, i);
-    if (opd_error *error = opd_params_get(params, name, &tensor)) {  // a name with a NUL byte cannot be asked for
+    if (opd_error *error = opd_params_get(params, name, &tensor)) {  // nor can a name with a NUL byte be asked for
       opd_error_release(error);
       continue;
     }
@@ -25,6 +23,23 @@ inline void load_params(const uint8_t *data, size_t size) {
     for (size_t at = 0; at < count; at += 64) sum = static_cast<char>(sum + bytes[at]);
     opd_tensor_release(tensor);
   }
+  opd_params_stats stats{sizeof stats, 0, 0, 0, 0};
+  if (opd_params_get_stats(params, &stats) || stats.viewed_bytes > stats.total_bytes) std::abort();
+}
+
+inline void load_params(const uint8_t *data, size_t size) {
+  opd_params *params = nullptr, *views = nullptr;
+  opd_error *error = opd_params_load_bytes(data, size, &params);
+  opd_error *late = opd_params_open_bytes(const_cast<uint8_t *>(data), size, nullptr, nullptr, nullptr, &views);
+  if (late && !error) std::abort();  // what can be copied can be opened
+  opd_error_release(late);
+  if (views) read_params(views);
+  opd_params_release(views);
+  if (error) {
+    if (params || !*opd_error_message(error)) std::abort();
+    return opd_error_release(error);
+  }
+  read_params(params);
   opd_buffer *saved = nullptr, *again = nullptr;
   opd_params *reread = nullptr;
   if (opd_params_save_bytes(params, &saved) ||

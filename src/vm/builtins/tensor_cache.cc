@@ -4,7 +4,7 @@
 
 #include "device/device.h"
 #include "module/module.h"
-#include "params/params.h"
+#include "params/formats.h"
 #include "vm/builtins/builtins.h"
 
 namespace opd {
@@ -110,7 +110,7 @@ Value cache_load(Args args) {
           " name no device");
   const DLDevice device{static_cast<DLDeviceType>(type), static_cast<int32_t>(id)};
   device_backend(device);  // an absent device is refused before the files are read
-  const auto params = load_params(path);
+  const auto params = load_params(path, {.copy = true});  // the cache outlives the file
   for (size_t i = 0; i < params->size(); ++i)
     TensorCache::global().set(params->name(i), on_device(params->tensor(i), device), true);
   return {};

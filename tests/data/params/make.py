@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the parameter files beside it: python3 make.py. Needs numpy; tvm.params is only made where tvm can be imported.
+"""Makes the parameter files beside it: python3 make.py. Needs numpy; tvm.params and the tensor cache
+are only made where tvm can be imported, the .safetensors file where safetensors and ml_dtypes can.
 
 Every array holds 0, 1, 2 … in row-major order, converted to its dtype (bool: 0, 1, 0, 1 …), unless noted.
 """
@@ -38,11 +39,27 @@ np.savez_compressed(HERE / "deflated.npz", zeros=np.zeros((100, 100), "float32")
 np.savez(HERE / "empty.npz")
 
 try:
+    import ml_dtypes
+    from safetensors.numpy import save_file
+
+    small = ["bfloat16", "float8_e4m3fn", "float8_e5m2"]
+    arrays = {dtype: counting((2, 3), dtype) for dtype in DTYPES if dtype != "complex128"}
+    arrays |= {dtype: counting((2, 3)).astype(getattr(ml_dtypes, dtype)) for dtype in small}
+    arrays |= {"scalar": np.array(2.5), "empty": counting((0, 3), "int32"), "größe": counting((5,), "int64")}
+    save_file(arrays, HERE / "library.safetensors", {"made by": "safetensors"})
+except ImportError:
+    pass
+
+try:
     import tvm
+    from tvm.contrib import tvmjs
 
     arrays = {dtype: counting((2, 3), dtype) for dtype in DTYPES if not dtype.startswith("complex")}
     arrays |= {"scalar": np.array(2.5), "empty": counting((0, 3), "int32"), "größe": counting((5,), "int64")}
     params = {name: tvm.runtime.tensor(array) for name, array in arrays.items()}
     (HERE / "tvm.params").write_bytes(tvm.runtime.save_param_dict(params))
+    # float32 is stored as bfloat16; another JSON file, left out here, would call it that.
+    tvmjs.dump_tensor_cache(params, str(HERE / "tensor-cache"), "f32-to-bf16", {"made by": "TVM"})
+    (HERE / "tensor-cache" / "tensor-cache-b16.json").unlink()
 except ImportError:
     pass

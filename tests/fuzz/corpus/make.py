@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Makes the seeds of the fuzzers of parameter files and reports: python3 make.py. Needs numpy."""
+import hashlib
 import io
+import json
 import pathlib
 import shutil
 import struct
@@ -38,7 +40,27 @@ for name, write in [("stored", np.savez), ("deflated", np.savez_compressed)]:
     file = io.BytesIO()
     write(file, a=np.arange(3, dtype="int8"), b=np.asfortranarray(np.ones((2, 2), "float32")))
     save("npz", name + ".npz", file.getvalue())
+# npz/padded.npz was written by opd_params_save: entries with padding.
 save("npz", "empty.npz", (DATA / "params" / "empty.npz").read_bytes())
+header = {"__metadata__": {"k": "v"}, "b": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]},
+          "a\u00e9": {"dtype": "F6_E2M3", "shape": [1, 4], "data_offsets": [1, 4]},
+          "s": {"dtype": "F8_E4M3", "shape": [], "data_offsets": [0, 1]},
+          "e": {"dtype": "BF16", "shape": [0, 3], "data_offsets": [0, 0]}}
+header = json.dumps(header).encode() + b"  "
+save("safetensors", "small", struct.pack("<Q", len(header)) + header + bytes(12))
+save("safetensors", "none", struct.pack("<Q", 2) + b"{}")
+
+
+def record(name, dtype, shape, nbytes, offset, coding="raw"):
+    return {"name": name, "shape": shape, "dtype": dtype, "format": coding, "nbytes": nbytes, "byteOffset": offset}
+
+
+shard = {"dataPath": "params_shard_0.bin", "format": "raw-shard", "nbytes": 4096,
+         "records": [record("a", "float32", [4, 8], 64, 0, "f32-to-bf16"), record("b", "float8_e5m2", [3], 3, 128),
+                     record("c", "bool", [], 1, 131), record("d", "int4", [0, 3], 0, 4096)]}
+save("tensor_cache", "four", json.dumps({"metadata": {}, "records": [shard]}).encode())
+shard |= {"md5sum": hashlib.md5(b"x" * 4096).hexdigest(), "records": []}
+save("tensor_cache", "checksum", json.dumps({"records": [shard]}, indent=1).encode())
 shutil.copy(DATA / "report" / "sample.json", HERE / "report_json")
 save("report_json", "kinds", b'{"calls":[{"Name":{"string":"a\\u00e9\\n"},"n":{"count":-1},"d":{"microseconds":1.5e3},"p":{"percent":null},'
      b'"r":{"ratio":0.5},"x":{"new":[1,{"y":true}]}},{}],"device_metrics":{"cpu0":{"Count":{"count":1}}},'

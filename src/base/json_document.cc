@@ -1,4 +1,4 @@
-#include "profile/json_document.h"
+#include "base/json_document.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,12 @@
+// What a parameter file holds: names, dtypes and shapes, without loading a tensor.
+#pragma once
+#include <string>
+
+#include "handle.h"
+
+namespace opd::cli {
+
+std::string params_text(const Params &params);
+std::string params_json(const Params &params);
+
+}  // namespace opd::cli

@@ -1,0 +1,41 @@
+// The formats of parameter files. Readers check all that a file says of its tensors at once; the elements come later.
+#pragma once
+#include "params/byte_sink.h"
+#include "params/params.h"
+
+namespace opd {
+
+struct LoadOptions {
+  bool copy = false;              // into memory of their own, all at once
+  bool prefetch = false;          // have the file read ahead
+  bool verify_checksums = false;  // of what the format has checksums for; reads everything
+};
+
+// A file, whose content tells the format, or a tensor cache: its folder or its JSON.
+Ref<Params> load_params(const std::string &path, const LoadOptions &options = {});
+Ref<Params> load_params(Ref<ByteSource> source, const LoadOptions &options);
+
+// The suffix tells the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (which gets shards
+// beside it), else a TVM param dict. Files are replaced as a whole.
+void save_params(const Params &params, const std::string &path);
+
+inline constexpr uint64_t kParamDictMagic = 0xF7E58D4F05049CB7;
+Ref<Params> read_param_dict(Ref<ByteSource> source);
+void write_param_dict(const Params &params, ByteSink &out);
+
+bool is_npz(Bytes front);
+Ref<Params> read_npz(Ref<ByteSource> source, bool verify_checksums);
+void write_npz(const Params &params, ByteSink &out);
+
+bool is_safetensors(Bytes front);
+Ref<Params> read_safetensors(Ref<ByteSource> source);
+void write_safetensors(const Params &params, ByteSink &out);
+
+// `json` is the content of the file at `path`, beside which the shards lie.
+Ref<Params> read_tensor_cache(std::string_view json, const std::string &path, const LoadOptions &options);
+void write_tensor_cache(const Params &params, const std::string &path);
+
+// The elements that `stored` describes, where they lie as they are: bounds are the caller's matter.
+inline const uint8_t *elements_of(const StoredTensor &stored) { return stored.source->bytes().data() + stored.offset; }
+
+}  // namespace opd

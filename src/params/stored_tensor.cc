@@ -1,0 +1,103 @@
+#include "params/stored_tensor.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "device/allocator.h"
+#include "device/cpu/thread_pool.h"
+#include "device/device.h"
+
+namespace opd {
+namespace {
+
+constexpr size_t kPiece = size_t{2} << 20;    // what a thread reads at a time
+constexpr size_t kWorthThreads = 4 * kPiece;  // waking them takes microseconds
+
+struct Piece {
+  const ByteSource *source;
+  uint64_t offset;
+  uint8_t *to;
+  size_t size;
+};
+
+class PieceReader {
+ public:
+  void add(const StoredTensor &from, const Tensor &to) {
+    advise_huge_pages(to.dl.data, from.bytes);
+    for (uint64_t done = 0; done < from.bytes; done += kPiece)
+      pieces_.push_back({from.source.get(), from.offset + done, static_cast<uint8_t *>(to.dl.data) + done,
+                         std::min<uint64_t>(kPiece, from.bytes - done)});
+    size_ += from.bytes;
+  }
+
+  void run() {
+    if (size_ < kWorthThreads) return read_some();
+    const auto task = [](int, ParallelGroup *, void *self) {
+      try {
+        static_cast<PieceReader *>(self)->read_some();
+        return 0;
+      } catch (...) {
+        set_raised(current_error());
+        return -1;
+      }
+    };
+    if (parallel_launch(task, this, 0)) throw Exception(take_raised());
+  }
+
+ private:
+  void read_some() {
+    for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < pieces_.size();)
+      pieces_[i].source->read(pieces_[i].offset, pieces_[i].to, pieces_[i].size);
+  }
+
+  std::vector<Piece> pieces_;
+  size_t size_ = 0;
+  std::atomic<size_t> next_{0};
+};
+
+void check_memory(std::span<const StoredTensor *const> stored, bool always_copy) {
+  uint64_t needed = 0;
+  for (const StoredTensor *one : stored)
+    if ((always_copy || !one->is_view()) && __builtin_add_overflow(needed, one->bytes, &needed)) needed = UINT64_MAX;
+  if (needed <= size_t{64} << 20) return;  // not worth reading the limits
+  if (const uint64_t usable = usable_memory_bytes(); needed > usable)
+    fail(OPD_OUT_OF_MEMORY, stored.front()->source->name(), ": copies of ", needed,
+         " bytes are needed, but this process may use ", usable);
+}
+
+}  // namespace
+
+bool StoredTensor::is_view() const {
+  if (decode || bytes == 0 || !source->is_shared()) return false;
+  return reinterpret_cast<uintptr_t>(source->bytes().data() + offset) % kAlignment == 0;
+}
+
+std::vector<Ref<Tensor>> make_tensors(std::span<const StoredTensor *const> stored, bool always_copy) {
+  check_memory(stored, always_copy);
+  std::vector<Ref<Tensor>> tensors;
+  PieceReader reader;
+  for (const StoredTensor *one : stored) {
+    if (one->decode) {
+      tensors.push_back(one->decode(*one));
+    } else if (!always_copy && one->is_view()) {
+      auto *data = const_cast<uint8_t *>(one->source->bytes().data() + one->offset);
+      tensors.push_back(Tensor::make(one->dims, one->dtype, kHost, data, one->source));
+    } else {
+      tensors.push_back(make_tensor(one->dims, one->dtype, kHost));
+      reader.add(*one, *tensors.back());
+    }
+  }
+  reader.run();
+  return tensors;
+}
+
+void advise_huge_pages(void *data, size_t size) noexcept {
+  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
+  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
+  const auto end = (reinterpret_cast<uintptr_t>(data) + size) & ~(kHuge - 1);
+  if (begin < end) ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+}  // namespace opd

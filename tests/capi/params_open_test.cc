@@ -1,0 +1,297 @@
+// Opening parameter files: what is known at once, what is a view and what a copy, options, threads, damage that comes
+// later.
+#include <fcntl.h>
+
+#include <atomic>
+#include <thread>
+
+#include "support/params_test.h"
+
+namespace {
+
+using namespace params_test;
+
+const char *const kEveryFormat[] = {"tvm.params", "stored.npz", "deflated.npz", "library.safetensors", "tensor-cache"};
+
+// Two tensors that each format can hold; "second" has 64 bytes, "first" 12.
+Params sample() {
+  Params params;
+  params.set("first", counting<float>({3}, {kDLFloat, 32, 1}));
+  params.set("second", counting<int16_t>({4, 8}, {kDLInt, 16, 1}));
+  return params;
+}
+std::string contents(const Params &params) {
+  std::string out;
+  for (size_t i = 0; i < params.size(); ++i) out += elements(params[params.name(i)]) + "|";
+  return out;
+}
+opd_params_stats stats_of(const Params &params) { return params.stats(); }
+
+TEST(ParamsOpen, TellsNamesDtypesAndShapesWithoutLoading) {
+  for (const char *name : kEveryFormat) {
+    const Params params(data_path(name), options(0));
+    uint64_t total = 0;
+    for (size_t i = 0; i < params.size(); ++i) total += opd_params_bytes(params.get(), i);
+    EXPECT_EQ(stats_of(params).total_bytes, total);
+    EXPECT_EQ(stats_of(params).viewed_bytes + stats_of(params).copied_bytes, 0u) << name;
+    for (size_t i = 0; i < params.size(); ++i) {
+      const DLDataType dtype = params.dtype(i);
+      const std::vector<int64_t> shape = params.shape(i);
+      const Tensor tensor = params[params.name(i)];
+      EXPECT_TRUE(same(tensor.view().dtype, dtype)) << name << " " << params.name(i);
+      EXPECT_EQ(shape_of(tensor), shape);
+      EXPECT_EQ(opd_tensor_bytes(tensor.get()), opd_params_bytes(params.get(), i));
+      EXPECT_EQ(address(tensor) % 64, 0u);
+    }
+    EXPECT_EQ(stats_of(params).viewed_bytes + stats_of(params).copied_bytes, total) << name;
+  }
+}
+
+TEST(ParamsOpen, AnswersPastTheEnd) {
+  const Params params(data_path("tvm.params"));
+  int32_t ndim = -1;
+  EXPECT_EQ(opd_params_shape(params.get(), 15, &ndim), nullptr);
+  EXPECT_EQ(ndim, -1);
+  EXPECT_EQ(opd_params_dtype(params.get(), 15).bits, 0);
+  EXPECT_EQ(opd_params_bytes(params.get(), 15), 0u);
+  EXPECT_EQ(opd_params_is_view(params.get(), 15), 0);
+  EXPECT_NE(opd_params_shape(params.get(), 12, &ndim), nullptr) << "a scalar has a shape";
+  EXPECT_EQ(ndim, 0);
+}
+
+TEST(ParamsOpen, MapsWhatItsOwnWritersPadded) {
+  const TemporaryFolder folder;
+  for (const char *name : {"a.npz", "tensor-cache.json"}) {
+    sample().save(folder / name);
+    const Params params(folder / name);
+    EXPECT_TRUE(params.is_view(0) && params.is_view(1)) << name;
+    EXPECT_EQ(contents(params), contents(sample()));
+    EXPECT_EQ(stats_of(params).viewed_bytes, 76u);
+    EXPECT_EQ(stats_of(params).copied_bytes, 0u);
+  }
+}
+
+TEST(ParamsOpen, KeepsEveryDtypeOfDlpack) {
+  Params params;
+  const auto add = [&](DLDataType dtype) {
+    for (const std::vector<int64_t> &shape : {std::vector<int64_t>{}, {0, 3}, {3}, {2, 5}}) {
+      const std::string name = std::to_string(params.size()) + " größe";
+      params.set(name.c_str(), counting<uint8_t>(shape, dtype));
+    }
+  };
+  for (uint8_t code = kDLFloat8_e3m4; code <= kDLFloat8_e8m0fnu; ++code) add({code, 8, 1});
+  for (const uint8_t bits : {1, 2, 4, 8, 16, 32, 64}) add({kDLInt, bits, 1}), add({kDLUInt, bits, 1});
+  for (const uint8_t bits : {16, 32, 64}) add({kDLFloat, bits, 1});
+  for (const uint16_t lanes : {1, 3, 16})
+    add({kDLBfloat, 16, lanes}), add({kDLBool, 8, lanes}), add({kDLUInt, 4, lanes});
+  add({kDLComplex, 64, 1}), add({kDLComplex, 128, 1});
+  add({kDLFloat6_e2m3fn, 6, 1}), add({kDLFloat6_e3m2fn, 6, 1}), add({kDLFloat4_e2m1fn, 4, 1});
+  const TemporaryFolder folder;
+  for (const char *name : {"a.params", "tensor-cache.json"})
+    for (const int copy : {0, 1}) {
+      params.save(folder / name);
+      const Params again(folder / name, options(copy));
+      ASSERT_EQ(again.names(), params.names()) << name;
+      for (size_t i = 0; i < params.size(); ++i) {
+        EXPECT_TRUE(same(again.dtype(i), params.dtype(i))) << name << " " << i;
+        EXPECT_EQ(again.shape(i), params.shape(i));
+        EXPECT_EQ(elements(again[again.name(i)]), elements(params[params.name(i)]));
+      }
+    }
+}
+
+TEST(ParamsOpen, CopiesOnceWhatLiesElsewhere) {
+  const TemporaryFolder folder;
+  sample().save(folder / "a.params");  // a format without room for padding
+  const Params params(folder / "a.params");
+  EXPECT_FALSE(params.is_view(0) || params.is_view(1));
+  EXPECT_EQ(address(params["first"]), address(params["first"]));
+  EXPECT_EQ(stats_of(params).copied_bytes, 12u);
+  EXPECT_EQ(contents(params), contents(sample()));
+  EXPECT_EQ(stats_of(params).copied_bytes, 76u);
+}
+
+TEST(ParamsOpen, KeepsWritesToViewsPrivate) {
+  const TemporaryFolder folder;
+  sample().save(folder / "a.npz");
+  const std::string before = read_bytes(folder / "a.npz");
+  Tensor kept;
+  {
+    const Params params(folder / "a.npz");
+    kept = params["first"];
+    kept.data<float>()[0] = 7;
+    EXPECT_EQ(params["first"].data<float>()[0], 7);
+  }
+  EXPECT_EQ(kept.data<float>()[1], 1) << "a tensor keeps the file mapped";
+  EXPECT_EQ(read_bytes(folder / "a.npz"), before);
+  EXPECT_EQ(Params(folder / "a.npz")["first"].data<float>()[0], 0);
+}
+
+TEST(ParamsOpen, OutlivesTheFileThatWasReplacedOrRemoved) {
+  const TemporaryFolder folder;
+  for (const char *name : {"a.npz", "a.params", "a.safetensors"}) {
+    sample().save(folder / name);
+    const Params params(folder / name);
+    Params other;
+    other.set("first", counting<float>({1000}, {kDLFloat, 32, 1}));
+    other.save(folder / name);
+    fs::remove(folder / name);
+    EXPECT_EQ(contents(params), contents(sample())) << name;
+    params.save(folder / name);
+    Params(folder / name).save(folder / name);  // onto the file that it is mapped from
+    EXPECT_EQ(contents(Params(folder / name)), contents(sample())) << name;
+  }
+}
+
+TEST(ParamsOpen, CopiesEverythingOnRequest) {
+  const TemporaryFolder folder;
+  sample().save(folder / "tensor-cache.json");
+  for (const char *name : {"a.npz", "a.params", "a.safetensors", "a.npy", "tensor-cache.json"}) {
+    Params one;
+    if (std::string(name) == "a.npy") one.set("", sample()["second"]);
+    const Params given = one.size() ? one : sample();
+    given.save(folder / name);
+    const Params params(folder / name, options(1));
+    for (const auto &entry : fs::directory_iterator((folder / name).parent_path()))
+      if (entry.path().extension() != ".json") fs::resize_file(entry.path(), 0);  // nothing is mapped any more
+    EXPECT_EQ(contents(params), contents(given)) << name;
+    EXPECT_FALSE(params.is_view(0));
+    EXPECT_EQ(stats_of(params).copied_bytes, stats_of(params).total_bytes);
+  }
+}
+
+TEST(ParamsOpen, ReadsLargeTensorsWithSeveralThreads) {
+  const TemporaryFolder folder;
+  Params params;
+  const Tensor large = counting<int32_t>({5 << 20}, {kDLInt, 32, 1});  // 20 MiB
+  params.set("large", large);
+  params.save(folder / "a.params");
+  for (const int copy : {0, 1}) {
+    const Tensor tensor = Params(folder / "a.params", options(copy, 1))["large"];
+    EXPECT_EQ(std::memcmp(tensor.view().data, large.view().data, opd_tensor_bytes(large.get())), 0);
+  }
+}
+
+TEST(ParamsOpen, GivesThreadsThatAskAtOnceTheSameTensor) {
+  const TemporaryFolder folder;
+  Params written;
+  for (const char *name : {"a", "b", "c"}) written.set(name, counting<float>({3, 1000}, {kDLFloat, 32, 1}));
+  written.save(folder / "a.params");
+  for (int round = 0; round < 20; ++round) {
+    const Params params(folder / "a.params");
+    std::atomic<int> ready{0};
+    std::vector<uintptr_t> seen(4 * 3);
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (++ready; ready < 4;) std::this_thread::yield();
+        for (size_t i = 0; i < 3; ++i) seen[3 * t + i] = address(params[params.name(i)]);
+      });
+    for (std::thread &thread : threads) thread.join();
+    for (size_t i = 3; i < seen.size(); ++i) EXPECT_EQ(seen[i], seen[i % 3]);
+    EXPECT_EQ(stats_of(params).copied_bytes, 36000u) << "a tensor was copied twice";
+  }
+}
+
+TEST(ParamsOpen, ReplacesATensorOfAFile) {
+  Params params(data_path("tvm.params"));
+  params.set("int8", counting<float>({2}, {kDLFloat, 32, 1}));
+  EXPECT_EQ(params.shape(1), std::vector<int64_t>{2});
+  EXPECT_EQ(params["int8"].data<float>()[1], 1);
+  EXPECT_EQ(params.names()[1], "int8");
+}
+
+// ---- memory
+
+struct Block {
+  alignas(64) char bytes[8192];
+  int ended = 0;
+  size_t fill(const std::string &content) { return std::memcpy(bytes, content.data(), content.size()), content.size(); }
+  static void end(void *self) { ++static_cast<Block *>(self)->ended; }
+};
+
+TEST(ParamsOpen, ViewsMemoryUntilTheLastTensorEnds) {
+  const TemporaryFolder folder;
+  sample().save(folder / "a.npz");
+  Block block;
+  const size_t size = block.fill(read_bytes(folder / "a.npz"));
+  Tensor kept;
+  {
+    opdyno::Params params;
+    check(opd_params_open_bytes(block.bytes, size, nullptr, &block, Block::end, params.out()));
+    kept = params.get_tensor("second");
+    EXPECT_TRUE(params.is_view(1));
+  }
+  EXPECT_EQ(block.ended, 0);
+  EXPECT_TRUE(address(kept) > reinterpret_cast<uintptr_t>(&block) &&
+              address(kept) < reinterpret_cast<uintptr_t>(&block + 1));
+  kept = Tensor();
+  EXPECT_EQ(block.ended, 1);
+  const opd_params_options copying = options(1);
+  opdyno::Params params;
+  check(opd_params_open_bytes(block.bytes, size, &copying, &block, Block::end, params.out()));
+  EXPECT_EQ(block.ended, 2) << "copied: the memory is not needed any more";
+}
+
+TEST(ParamsOpen, LeavesMemoryToItsOwnerAfterAnError) {
+  Block block;
+  const size_t size = block.fill("neither this nor that");
+  opd_params *params = nullptr;
+  expect_error(opd_params_open_bytes(block.bytes, size, nullptr, &block, Block::end, &params), OPD_BAD_FORMAT);
+  EXPECT_EQ(block.ended, 0);
+}
+
+// ---- options and errors
+
+TEST(ParamsOpen, ComparesChecksumsOnRequest) {
+  const TemporaryFolder folder;
+  for (const char *name : {"stored.npz", "deflated.npz"}) {
+    check(open_error(data_path(name), options(0, 0, 1)));
+    std::string bytes = data_bytes(name);
+    const size_t at = name[0] == 's' ? bytes.find("complex128.npy") + 200 : bytes.find("PK\1\2") - 6;
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);  // among the elements, or the deflated ones
+    write_bytes(folder / name, bytes);
+    expect_error(open_error(folder / name, options(0, 0, 1)), OPD_BAD_FORMAT, "entry");
+    expect_error(load_error(bytes), OPD_BAD_FORMAT, "entry");
+  }
+  const Params unchecked(folder / "stored.npz");  // stored elements are then taken as they are
+  EXPECT_EQ(unchecked["complex128"].view().ndim, 2);
+  const Params late(folder / "deflated.npz");  // compressed ones are always checked
+  Tensor tensor;
+  expect_error(opd_params_get(late.get(), "fortran", tensor.out()), OPD_BAD_FORMAT, "\"fortran.npy\"");
+  EXPECT_EQ(shape_of(late["zeros"]), (std::vector<int64_t>{100, 100})) << "the others can still be had";
+}
+
+TEST(ParamsOpen, RefusesUnknownOptions) {
+  expect_error(open_error(data_path("tvm.params"), options(2)), OPD_INVALID_ARGUMENT, "copy is 2");
+  expect_error(open_error(data_path("tvm.params"), options(0, -1)), OPD_INVALID_ARGUMENT, "prefetch is -1");
+  struct {
+    opd_params_options known;
+    int32_t later;
+  } newer{options(0), 1};
+  newer.known.struct_size = sizeof newer;
+  opd_params *params = nullptr;
+  expect_error(opd_params_open(data_path("tvm.params").c_str(), &newer.known, &params), OPD_UNSUPPORTED, "byte 16");
+}
+
+TEST(ParamsOpen, SaysThatAFileWasCutShort) {
+  const TemporaryFolder folder;
+  Params params;
+  params.set("w", counting<float>({1 << 20}, {kDLFloat, 32, 1}));
+  params.save(folder / "a.params");
+  const Params opened(folder / "a.params");
+  fs::resize_file(folder / "a.params", 1 << 20);
+  Tensor tensor;
+  expect_error(opd_params_get(opened.get(), "w", tensor.out()), OPD_IO, "was cut to");
+}
+
+TEST(ParamsOpen, RefusesWhatIsNoFile) {
+  const TemporaryFolder folder;
+  expect_error(open_error(folder / "none", options(0)), OPD_NOT_FOUND, "none");
+  expect_error(open_error(folder / ".", options(0)), OPD_INVALID_ARGUMENT, "tensor-cache.json");
+  expect_error(open_error("/dev/zero", options(0)), OPD_INVALID_ARGUMENT, "not a regular file");
+  write_bytes(folder / "empty", "");
+  expect_error(open_error(folder / "empty", options(0)), OPD_BAD_FORMAT, "offset 0");
+}
+
+}  // namespace
