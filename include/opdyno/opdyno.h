@@ -12,5 +12,6 @@
 #include <opdyno/executable.h>
 #include <opdyno/report.h>
 #include <opdyno/vm.h>
+#include <opdyno/benchmark.h>
 
 #endif

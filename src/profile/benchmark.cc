@@ -1,0 +1,63 @@
+#include "profile/benchmark.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/text.h"
+#include "value/value.h"
+
+namespace opd {
+namespace {
+
+std::string centred(std::string text) {
+  constexpr size_t kWidth = 12;
+  if (text.size() >= kWidth) return text;
+  const size_t room = kWidth - text.size();
+  return std::string(room / 2, ' ') + text + std::string(room - room / 2, ' ');
+}
+
+}  // namespace
+
+int32_t Benchmark::type() {
+  static const int32_t index = register_type("opdyno.Benchmark");
+  return index;
+}
+
+Benchmark::Benchmark(std::vector<double> results) : seconds(std::move(results)), sorted_(seconds) {
+  std::sort(sorted_.begin(), sorted_.end());
+}
+
+double Benchmark::mean() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+}
+
+double Benchmark::std() const {
+  const double centre = mean();
+  double squares = 0;
+  for (const double value : seconds) squares += (value - centre) * (value - centre);
+  return std::sqrt(squares / static_cast<double>(seconds.size()));
+}
+
+double Benchmark::percentile(double percent) const {
+  const double place = std::clamp(percent, 0.0, 100.0) / 100 * static_cast<double>(sorted_.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, sorted_.size() - 1);
+  return sorted_[below] + (sorted_[above] - sorted_[below]) * (place - static_cast<double>(below));
+}
+
+std::string Benchmark::to_text() const {
+  std::string titles, values;
+  const std::pair<const char *, double> columns[] = {
+      {"mean (ms)", mean()}, {"median (ms)", percentile(50)}, {"max (ms)", max()}, {"min (ms)", min()}, {"std (ms)", std()}};
+  for (const auto &[title, value] : columns) {
+    const char *gap = titles.empty() ? "" : " ";
+    std::string number;
+    append_fixed(number, value * 1e3, 4);
+    titles += concat(gap, centred(title));
+    values += concat(gap, centred(std::move(number)));
+  }
+  return concat("Execution time summary:\n", titles, "\n", values);
+}
+
+}  // namespace opd

@@ -1,0 +1,26 @@
+// What repeated measurements of a call say.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/object.h"
+
+namespace opd {
+
+struct Benchmark : Object {
+  static int32_t type();  // "opdyno.Benchmark"
+  explicit Benchmark(std::vector<double> results);
+
+  const std::vector<double> seconds;  // per call, in the order measured; at least one
+  double mean() const;
+  double std() const;  // of the population
+  double percentile(double percent) const;  // interpolated; cut to 0 … 100
+  double min() const { return sorted_.front(); }
+  double max() const { return sorted_.back(); }
+  std::string to_text() const;  // as TVM's BenchmarkResult
+
+ private:
+  std::vector<double> sorted_;
+};
+
+}  // namespace opd

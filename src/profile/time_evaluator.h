@@ -1,0 +1,31 @@
+// Measures a packed function as TVM's time_evaluator does: repeats of many calls each, nothing else between the stamps.
+#pragma once
+#include "profile/benchmark.h"
+#include "value/function.h"
+
+namespace opd {
+
+struct EvaluatorPlan {
+  DLDevice device{kDLCPU, 0};
+  int64_t number = 10, repeat = 1, min_repeat_ms = 0, limit_zero_time_iterations = 100;
+  int64_t cooldown_interval_ms = 0, repeats_to_cooldown = 1, cache_flush_bytes = 0;
+  Ref<Function> preprocess;  // null: none
+};
+
+class TimeEvaluator final : public Object {
+ public:
+  static int32_t type();  // "opdyno.Evaluator"
+  TimeEvaluator(Ref<Function> function, EvaluatorPlan plan);  // throws for numbers that make no sense
+
+  Ref<Benchmark> call(Args args);
+
+ private:
+  double measure(Args args);
+  void flush_caches();
+
+  Ref<Function> function_;
+  EvaluatorPlan plan_;  // `number` grows, and stays grown
+  std::vector<char> flush_from_, flush_to_;
+};
+
+}  // namespace opd

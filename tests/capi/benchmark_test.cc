@@ -1,0 +1,122 @@
+// include/opdyno/benchmark.h: how often an evaluator calls, and what it says of the times.
+#include <cmath>
+#include <thread>
+
+#include "support/opdyno_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+using Options = std::function<void(opd_evaluator_options &)>;
+
+Handle<opd_evaluator> evaluator_of(const Function &function, const Options &change) {
+  opd_evaluator_options options;
+  opd_evaluator_options_init(&options);
+  change(options);
+  Handle<opd_evaluator> evaluator;
+  check(opd_evaluator_create(function.get(), &options, evaluator.out()));
+  return evaluator;
+}
+
+Handle<opd_benchmark> run(const Handle<opd_evaluator> &evaluator, const opd_value &arg = opd_int(5)) {
+  Handle<opd_benchmark> benchmark;
+  check(opd_evaluator_call(evaluator.get(), &arg, 1, benchmark.out()));
+  return benchmark;
+}
+
+}  // namespace
+
+TEST(TimeEvaluator, CallsOncePlusNumberTimesRepeat) {
+  int calls = 0, prepared = 0;
+  const Function function = make_function([&](const opd_value *args, int32_t num_args, opd_value *) {
+    EXPECT_EQ(num_args, 1);
+    EXPECT_EQ(args[0].u.int64, 5);
+    ++calls;
+  });
+  const Function prepare = make_function([&](const opd_value *args, int32_t, opd_value *) {
+    EXPECT_EQ(args[0].u.int64, 5);
+    EXPECT_EQ(calls, 1 + prepared++ * 7) << "before each repeat, after the call that does not count";
+  });
+  const auto evaluator = evaluator_of(function, [&](auto &o) { o.number = 7, o.repeat = 3, o.preprocess = prepare.get(); });
+  const auto benchmark = run(evaluator);
+  EXPECT_EQ(calls, 1 + 7 * 3);
+  EXPECT_EQ(prepared, 3);
+  EXPECT_EQ(opd_benchmark_count(benchmark.get()), 3u);
+}
+
+TEST(TimeEvaluator, CallsMoreOftenUntilARepeatIsLongEnoughAndRemembers) {
+  int calls = 0;
+  const Function function = make_function([&](const opd_value *, int32_t, opd_value *) {
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  });
+  const auto evaluator = evaluator_of(function, [](auto &o) { o.number = 1, o.min_repeat_ms = 10; });
+  const auto first = run(evaluator);
+  EXPECT_GT(calls, 1 + 1);
+  EXPECT_GE(opd_benchmark_mean(first.get()), 100e-6) << "seconds per call";
+  calls = 0;
+  run(evaluator);
+  EXPECT_GT(calls, 2) << "later measurements begin with the number found";
+}
+
+TEST(TimeEvaluator, GivesTheStatisticsOfItsRepeats) {
+  const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
+  const auto benchmark = run(evaluator_of(function, [](auto &o) { o.repeat = 6, o.cache_flush_bytes = 1000; }));
+  const size_t count = opd_benchmark_count(benchmark.get());
+  std::vector<double> all(opd_benchmark_seconds(benchmark.get()), opd_benchmark_seconds(benchmark.get()) + count);
+  double sum = 0, squares = 0;
+  for (const double x : all) sum += x;
+  const double mean = sum / 6;
+  for (const double x : all) squares += (x - mean) * (x - mean);
+  std::sort(all.begin(), all.end());
+  EXPECT_DOUBLE_EQ(opd_benchmark_mean(benchmark.get()), mean);
+  EXPECT_DOUBLE_EQ(opd_benchmark_std(benchmark.get()), std::sqrt(squares / 6));
+  EXPECT_DOUBLE_EQ(opd_benchmark_median(benchmark.get()), (all[2] + all[3]) / 2);
+  EXPECT_EQ(opd_benchmark_min(benchmark.get()), all[0]);
+  EXPECT_EQ(opd_benchmark_max(benchmark.get()), all[5]);
+  // numpy.percentile(x, 30) of six values: place 1.5
+  EXPECT_DOUBLE_EQ(opd_benchmark_percentile(benchmark.get(), 30), (all[1] + all[2]) / 2);
+  EXPECT_EQ(opd_benchmark_percentile(benchmark.get(), -5), all[0]);
+  EXPECT_EQ(opd_benchmark_percentile(benchmark.get(), 500), all[5]);
+  const std::string text = text_of(opd_benchmark_to_text, benchmark.get());
+  const std::string head = "Execution time summary:\n mean (ms)   median (ms)    max (ms)     min (ms)     std (ms)  \n";
+  EXPECT_EQ(text.substr(0, head.size()), head) << text;
+  EXPECT_EQ(text.size(), head.size() + 5 * 12 + 4) << text;
+}
+
+TEST(TimeEvaluator, MeasuresSavedAndStatefulFunctions) {
+  define("test.touch", [](const opd_value *args, int32_t, opd_value *) { elements(args[0])[0] += 1; });
+  const Vm vm(Executable::assemble(".func f(x) {\n  call test.touch(%x)\n  ret %x\n}").to_module());
+  const Tensor x = floats({0});
+  const opd_value argument = arg(x);
+  check(opd_vm_save_function(vm.get(), "f", "saved", &argument, 1, nullptr, 1));
+  const Function saved = vm.function("saved");
+  const auto evaluator = evaluator_of(saved, [](auto &o) { o.number = 4; });
+  Handle<opd_benchmark> benchmark;
+  check(opd_evaluator_call(evaluator.get(), nullptr, 0, benchmark.out()));
+  EXPECT_EQ(x.data<float>()[0], 5);
+}
+
+TEST(TimeEvaluator, AnErrorOfTheFunctionIsItsError) {
+  const Function function = make_function([](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no such day"); });
+  const auto evaluator = evaluator_of(function, [](auto &) {});
+  Handle<opd_benchmark> benchmark;
+  expect_error(opd_evaluator_call(evaluator.get(), nullptr, 0, benchmark.out()), OPD_CALL_FAILED, "no such day");
+}
+
+TEST(TimeEvaluator, RefusesNumbersThatMakeNoSense) {
+  const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
+  const auto refused = [&](const Options &change, const std::string &part) {
+    opd_evaluator_options options;
+    opd_evaluator_options_init(&options);
+    change(options);
+    Handle<opd_evaluator> evaluator;
+    expect_error(opd_evaluator_create(function.get(), &options, evaluator.out()), OPD_INVALID_ARGUMENT, part);
+  };
+  refused([](auto &o) { o.number = 0; }, "number must be 1");
+  refused([](auto &o) { o.repeat = -1; }, "repeat must be 1");
+  refused([](auto &o) { o.min_repeat_ms = -1; }, "min_repeat_ms");
+  refused([](auto &o) { o.repeats_to_cooldown = 0; }, "repeats_to_cooldown");
+  refused([](auto &o) { o.cache_flush_bytes = -4; }, "cache_flush_bytes");
+}
