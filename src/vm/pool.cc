@@ -25,6 +25,15 @@ void free_tensor(VmTensor *tensor) {
   ::operator delete(tensor);
 }
 
+// `tensor` has room for as many.
+void set_dims(DLTensor &tensor, std::span<const int64_t> dims) {
+  uint64_t stride = 1;  // unsigned: sizes next to a 0 may wrap, and are then never used
+  for (size_t i = dims.size(); i-- > 0; stride *= static_cast<uint64_t>(dims[i])) {
+    tensor.shape[i] = dims[i];
+    tensor.strides[i] = static_cast<int64_t>(stride);
+  }
+}
+
 }  // namespace
 
 int32_t VmStorage::type() {
@@ -110,19 +119,23 @@ VmTensor *RunPool::new_tensor(std::span<const int64_t> dims, DLDataType dtype, u
   header->type_index = OPD_TENSOR;
   header->deleter = &VmTensor::destroy;
   auto *shape = reinterpret_cast<int64_t *>(tensor + 1), *strides = shape + dims.size();
-  uint64_t stride = 1;  // unsigned: sizes next to a 0 may wrap, and are then never used
-  for (size_t i = dims.size(); i-- > 0; stride *= static_cast<uint64_t>(dims[i])) {
-    shape[i] = dims[i];
-    strides[i] = static_cast<int64_t>(stride);
-  }
   tensor->dl = {nullptr, device_, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
+  set_dims(tensor->dl, dims);
   tensor->home = id_;
   tensor->template_id = template_id;
   return tensor;
 }
 
 VmTensor *RunPool::tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset) {
-  VmTensor *tensor = new_tensor(dims, dtype, VmTensor::kNoTemplate);
+  VmTensor *tensor = dims.size() < kRanks ? shapeless_[dims.size()] : nullptr;
+  if (tensor) {
+    shapeless_[dims.size()] = tensor->next;
+    tensor->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
+    tensor->dl.dtype = dtype;
+    set_dims(tensor->dl, dims);
+  } else {
+    tensor = new_tensor(dims, dtype, VmTensor::kNoTemplate);
+  }
   bind(tensor, storage, offset);
   return tensor;
 }
@@ -130,8 +143,10 @@ VmTensor *RunPool::tensor(std::span<const int64_t> dims, DLDataType dtype, VmSto
 void RunPool::keep(VmTensor *tensor) {
   tensor->owner = nullptr;
   tensor->borrows = false;
-  if (tensor->template_id == VmTensor::kNoTemplate) return free_tensor(tensor);
-  tensor->next = std::exchange(tensors_[tensor->template_id], tensor);
+  const auto rank = static_cast<size_t>(tensor->dl.ndim);
+  if (tensor->template_id != VmTensor::kNoTemplate) tensor->next = std::exchange(tensors_[tensor->template_id], tensor);
+  else if (rank < kRanks) tensor->next = std::exchange(shapeless_[rank], tensor);
+  else free_tensor(tensor);
 }
 
 bool RunPool::keep(VmStorage *storage) {
@@ -141,8 +156,9 @@ bool RunPool::keep(VmStorage *storage) {
 }
 
 void RunPool::trim() {
-  for (VmTensor *&head : tensors_)
-    while (head) free_tensor(std::exchange(head, head->next));
+  const auto free_list = [](VmTensor *&head) { while (head) free_tensor(std::exchange(head, head->next)); };
+  for (VmTensor *&head : tensors_) free_list(head);
+  for (VmTensor *&head : shapeless_) free_list(head);
   for (auto &size_class : classes_)
     while (size_class.head) free_storage(std::exchange(size_class.head, size_class.head->next));
 }

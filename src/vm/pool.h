@@ -151,6 +151,8 @@ class RunPool {
   Allocator &allocator_;
   Ref<MemoryBudget> budget_;
   std::vector<VmTensor *> tensors_;  // free, by template
+  static constexpr size_t kRanks = 8;
+  VmTensor *shapeless_[kRanks] = {};  // free, of no template, by rank
   std::vector<SizeClass> classes_;
   std::unordered_map<uint64_t, uint32_t> class_of_;
 };

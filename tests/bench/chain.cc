@@ -7,7 +7,7 @@
 #include "harness.h"
 
 namespace bench {
-Chain::Chain() : module(opdyno::Module::load(artefact("chain_1000", "chain_100"))), vm(module), x({4}, "float32") {
+Chain::Chain(const std::string &name) : module(opdyno::Module::load(artefact(name, "chain_100"))), vm(module), x({4}, "float32") {
   for (int i = 0; i < 4; ++i) x.data<float>()[i] = static_cast<float>(i);
   const opdyno::Value result = vm.call("main", x);
   kernels = static_cast<int>(opdyno::Tensor::of(result).data<float>()[0]);  // each adds 1 to an x that begins with 0
@@ -33,13 +33,14 @@ void call(const opdyno::Function &function, const opd_value &arg) {
   opd_value_release(&result);
 }
 
-const bench::AddRow plain("chain", "ns", [] {
-  const bench::Chain chain;
+bench::Sampler time_of_chain(const bench::Chain &chain) {
   const opdyno::Function function = chain.vm.function("main");
   return bench::timed(chain.kernels, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) call(function, opdyno::arg(chain.x));
   });
-});
+}
+const bench::AddRow plain("chain", "ns", [] { return time_of_chain(bench::Chain()); });
+const bench::AddRow compiled("chain_compiled", "ns", [] { return time_of_chain(bench::Chain(bench::kCompiledChain)); });
 
 // The compiled function itself, with its arguments ready: what no runtime can be faster than.
 const bench::AddRow bare("chain_bare_kernel", "ns", [] {
@@ -58,8 +59,7 @@ const bench::AddRow bare("chain_bare_kernel", "ns", [] {
 });
 
 // What recording adds to each recorded call. The report's total covers the runs alone, not the making of the report.
-bench::Sampler time_of_records(int repeat, int measurements) {
-  const bench::Chain chain;
+bench::Sampler time_of_records(const bench::Chain &chain, int repeat, int measurements) {
   const opdyno::Function function = chain.vm.function("main");
   auto plain_run = bench::timed(1, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) call(function, opdyno::arg(chain.x));
@@ -76,9 +76,12 @@ bench::Sampler time_of_records(int repeat, int measurements) {
     return bench::median(added);
   };
 }
-const bench::AddRow record("profile_record", "ns", [] { return time_of_records(1, bench::settings().quick ? 1 : 9); });
+const bench::AddRow record("profile_record", "ns", [] { return time_of_records(bench::Chain(), 1, bench::settings().quick ? 1 : 9); });
+const bench::AddRow seen("profile_record_compiled", "ns", [] {
+  return time_of_records(bench::Chain(bench::kCompiledChain), 1, bench::settings().quick ? 1 : 9);
+});
 const bench::AddRow many("profile_record_100", "ns",
-                         [] { return time_of_records(bench::settings().quick ? 2 : 100, 1); });
+                         [] { return time_of_records(bench::Chain(), bench::settings().quick ? 2 : 100, 1); });
 
 // What the clock itself costs here: a record holds two readings.
 const bench::AddRow stamps("two_time_stamps", "ns", [] {

@@ -4,8 +4,9 @@
 
 namespace bench {
 
+
 struct Chain {
-  Chain();
+  explicit Chain(const std::string &name = "chain_1000");
   opdyno::Report profile(int repeat) const;
 
   opdyno::Module module;

@@ -49,6 +49,8 @@ struct AddProcessRow {  // every sample comes from a fresh process
 // Median over a few batches, each of at least 1 ms: nanoseconds per operation, divided by `divisor`.
 Sampler timed(double divisor, Loop loop);
 
+inline constexpr const char *kCompiledChain = "compiled/0.27/chain_1000";  // the chain with exec_mode="compiled"
+
 // The library `name`.so. In a quick run, which has only what is committed, `stand_in` if that is missing.
 std::string artefact(const std::string &name, const std::string &stand_in = {});
 std::string read_file(const std::string &path);

@@ -47,6 +47,11 @@ ffi::Module chain() { return ffi::Module::LoadFromFile(bench::artefact("chain_10
 const bench::AddRow plain("chain", "ns",
                           [] { return time_of_calls(bench::make_vm(chain()), {bench::make_tensor({4})}, 1000); });
 
+const bench::AddRow compiled("chain_compiled", "ns", [] {
+  const auto library = ffi::Module::LoadFromFile(bench::artefact(bench::kCompiledChain));
+  return time_of_calls(bench::make_vm(library), {bench::make_tensor({4})}, 1000);
+});
+
 const bench::AddRow read("executable_read", "us", [] {
   const std::string bytes = chain()->SaveToBytes();
   return bench::timed(1000, [=](int64_t n) {
