@@ -13,59 +13,66 @@ typedef struct opd_module opd_module;
 /** Whether a shared library is loaded from a private copy. Its slots for TVM's functions are filled in place, so a
  *  mapping that someone else has too (real TVM, or another load of the file) would be broken for one of the two. */
 typedef enum opd_copy_policy {
-  OPD_COPY_ALWAYS = 0,      /**< Right in every case; costs the file's size in memory. perf and gdb see a file in memory. A library
-                                 that needs nothing of TVM is opened in place. */
+  OPD_COPY_ALWAYS = 0, /**< Right in every case; costs the file's size in memory. perf and gdb see a file in memory. A
+                          library that needs nothing of TVM is opened in place. */
   OPD_COPY_WHEN_SHARED = 1, /**< Copies only if the file is mapped already. Wrong if real TVM opens it later. */
-  OPD_COPY_NEVER = 2,        /**< For perf and gdb. Refused if the file is mapped already. */
+  OPD_COPY_NEVER = 2,       /**< For perf and gdb. Refused if the file is mapped already. */
   OPD_COPY_POLICY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_copy_policy;
 
 /** How to load. */
 typedef struct opd_module_options {
-  uint32_t struct_size;   /**< set by opd_module_options_init() */
-  int32_t copy;           /**< an opd_copy_policy; OPD_COPY_ALWAYS */
-  const char *format;     /**< "so", "vmexec", "c"; NULL: told by content, then by suffix */
-  const char *compiler;   /**< for C sources; NULL: $CC, then cc */
-  const char *c_flags;    /**< for C sources, split at spaces; NULL: "-O2" */
-  const char *cache_dir;  /**< for compiled C sources; NULL: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno, ~/.cache/opdyno */
+  uint32_t struct_size;  /**< set by opd_module_options_init() */
+  int32_t copy;          /**< an opd_copy_policy; OPD_COPY_ALWAYS */
+  const char *format;    /**< "so", "vmexec", "c", "o", "a", "tar"; NULL: told by content, then by suffix */
+  const char *compiler;  /**< compiles C sources and links objects; NULL: $CC, then cc */
+  const char *c_flags;   /**< its flags, split at spaces; NULL: "-O2" */
+  const char *cache_dir; /**< for what it makes; NULL: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno, ~/.cache/opdyno */
 } opd_module_options;
 
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_module_options_init(opd_module_options *options);
 
-/** Loads a file: a shared library (with its embedded import tree, whose root is returned), a VM executable, or a C
- *  source, which is compiled and cached.
+/** Loads a file: a shared library (with its embedded import tree, whose root is returned), a VM executable, a C source,
+ *  which is compiled and cached, or an object file, an archive of them (.a) or a tar archive (.tar, also compressed
+ * with gzip) of objects and C sources, which are linked to a shared library and cached. Nothing is left beside the
+ * file.
  *
  * @param path    Borrowed. @param options Borrowed; NULL means all defaults.
  * @param out_module New reference.
  * @return NULL, or OPD_NOT_FOUND; OPD_BAD_FORMAT with the offset; OPD_UNSUPPORTED naming the missing symbol, the TVM
- *         release it was made for or the processor feature it needs; OPD_CALL_FAILED with the compiler's message;
- *         OPD_INVALID_ARGUMENT for a folder or an unknown option; OPD_FAILED_PRECONDITION for OPD_COPY_NEVER and a file
- *         that is mapped already; OPD_IO if the copy or the cache folder cannot be written.
- * Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_module_load(const char *path, const opd_module_options *options, opd_module **out_module);
+ *         release it was made for or the processor feature it needs; OPD_CALL_FAILED with the compiler's or linker's
+ * message; OPD_INVALID_ARGUMENT for a folder or an unknown option; OPD_FAILED_PRECONDITION for OPD_COPY_NEVER and a
+ * file that is mapped already; OPD_IO if the copy or the cache folder cannot be written. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_load(const char *path, const opd_module_options *options,
+                                                 opd_module **out_module);
 /** The same from memory. @param name Borrowed; used in messages; NULL means "memory". Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name,
                                                        const opd_module_options *options, opd_module **out_module);
 /** Compiles and loads a C source text; functions named __tvm_ffi_<name> are offered as <name>, others through
  *  opd_module_native_function(). Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_module_load_source(const char *source, const opd_module_options *options, opd_module **out_module);
+OPD_API OPD_NODISCARD opd_error *opd_module_load_source(const char *source, const opd_module_options *options,
+                                                        opd_module **out_module);
 
 /** Gives a function. With @p query_imports also those of imported modules, depth first.
- * @param name Borrowed. @param out_function New reference; keeps the module. OPD_NOT_FOUND lists close names. Threads: safe. Since: 0.1 */
+ * @param name Borrowed. @param out_function New reference; keeps the module. OPD_NOT_FOUND lists close names. Threads:
+ * safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                                          opd_function **out_function);
-/** Gives a C symbol of a shared library as a packed function; signature as in opd_function_create_native(). Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_module_native_function(opd_module *module, const char *symbol, const char *signature,
-                                                            opd_function **out_function);
+/** Gives a C symbol of a shared library as a packed function; signature as in opd_function_create_native(). Since: 0.1
+ */
+OPD_API OPD_NODISCARD opd_error *opd_module_native_function(opd_module *module, const char *symbol,
+                                                            const char *signature, opd_function **out_function);
 /** Returns 1 if opd_module_get_function() with the same arguments finds one. Threads: safe. Since: 0.1 */
 OPD_API int opd_module_has_function(opd_module *module, const char *name, int query_imports);
-/** Lists the functions that the module itself offers, sorted. @param out_names New reference: an array of strings. Since: 0.1 */
+/** Lists the functions that the module itself offers, sorted. @param out_names New reference: an array of strings.
+ * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names);
 
 /** Returns the kind: "library", "relax.VMExecutable", "c" …; borrowed. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_module_kind(const opd_module *module);
-/** Lists the imported modules. @param out_modules New reference: an array of modules, a snapshot. Threads: safe. Since: 0.1 */
+/** Lists the imported modules. @param out_modules New reference: an array of modules, a snapshot. Threads: safe. Since:
+ * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules);
 /** Lets @p module look functions up in @p imported. A cycle is OPD_INVALID_ARGUMENT. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_add_import(opd_module *module, opd_module *imported);

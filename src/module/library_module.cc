@@ -32,24 +32,25 @@ Bytes embedded_in(const ElfFile &file) {
   return found;
 }
 
-LibraryModule::LibraryModule(const std::shared_ptr<LibraryImage> &image, std::string path, const ModuleOptions &options)
-    : path_(std::move(path)),
+LibraryModule::LibraryModule(const std::shared_ptr<LibraryImage> &image, const std::string &mapped, std::string file,
+                             const ModuleOptions &options)
+    : file_(std::move(file)),
       release_(tvm_release(image->file())),
-      library_(image, path_, options),
+      library_(image, mapped, options),
       call_hooks_(library_.slots_of_own_functions(image->file(), kFunctionPrefix)) {
-  const ElfFile &file = image->file();
-  for (const ElfSymbol &symbol : file.symbols()) {
+  const ElfFile &elf = image->file();
+  for (const ElfSymbol &symbol : elf.symbols()) {
     if (!symbol.is_defined() || !symbol.name.starts_with(kFunctionPrefix)) continue;
-    if (symbol.type != STT_FUNC && !(symbol.type == STT_NOTYPE && file.lies_in(symbol.value, 1, PF_X))) continue;
+    if (symbol.type != STT_FUNC && !(symbol.type == STT_NOTYPE && elf.lies_in(symbol.value, 1, PF_X))) continue;
     functions_.push_back(
-        {place_of(file, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()});
+        {place_of(elf, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()});
   }
 }
 
-Ref<LibraryModule> LibraryModule::make(const std::shared_ptr<LibraryImage> &image, const std::string &path,
-                                       const ModuleOptions &options) {
+Ref<LibraryModule> LibraryModule::make(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
+                                       const std::string &file, const ModuleOptions &options) {
   if (!image->is_prepared()) require_loadable(image->file());
-  auto module = make_object<LibraryModule>(image, path, options);
+  auto module = make_object<LibraryModule>(image, mapped, file, options);
   module->fill_slots(image->file());
   return module;
 }
@@ -100,7 +101,7 @@ Function *LibraryModule::look_up(std::string_view name) {
     if (!function) function = module->find_with_imports(name);
   if (!function) function = find_function(name);
   if (!function)
-    fail_as("RuntimeError", OPD_NOT_FOUND, "the library ", path_.empty() ? "from memory" : path_,
+    fail_as("RuntimeError", OPD_NOT_FOUND, "the library ", file_.empty() ? "from memory" : file_,
             " calls the function \"", name, "\", which neither its imported modules nor the global registry have.",
             suggestion(name, function_names()));
   std::scoped_lock lock(looked_up_guard_);  // the first of two threads wins: its function stays where it was given

@@ -13,16 +13,18 @@ namespace opd {
 
 class LibraryModule : public Module {
  public:
-  // Use make(). `path` is "" for bytes from memory.
-  LibraryModule(const std::shared_ptr<LibraryImage> &image, std::string path, const ModuleOptions &options);
+  // Use make(). `mapped` is the library's path where it may be mapped without a copy, `file` what it was made from; ""
+  // for bytes from memory.
+  LibraryModule(const std::shared_ptr<LibraryImage> &image, const std::string &mapped, std::string file,
+                const ModuleOptions &options);
   ~LibraryModule();
-  static Ref<LibraryModule> make(const std::shared_ptr<LibraryImage> &image, const std::string &path,
-                                 const ModuleOptions &options);
+  static Ref<LibraryModule> make(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
+                                 const std::string &file, const ModuleOptions &options);
 
   const char *kind() const override { return "library"; }
   Ref<Function> find(std::string_view name) override;
   std::vector<std::string> list() override;
-  std::string file() const override { return path_; }
+  std::string file() const override { return file_; }
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
 
@@ -37,7 +39,7 @@ class LibraryModule : public Module {
   void fill_slots(const ElfFile &file);
 
  private:
-  std::string path_, release_;
+  std::string file_, release_;
   ElfLibrary library_;
   CallHooks call_hooks_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
