@@ -20,6 +20,14 @@ typedef enum opd_copy_policy {
   OPD_COPY_POLICY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_copy_policy;
 
+/** What can be done with a module; the numbers are tvm-ffi's. */
+typedef enum opd_module_property {
+  OPD_MODULE_SERIALIZABLE = 1,              /**< Exporting embeds its bytes. */
+  OPD_MODULE_RUNNABLE = 2,                  /**< Its functions can be called as they are. */
+  OPD_MODULE_COMPILATION_EXPORTABLE = 4,    /**< Exporting compiles or links it. */
+  OPD_MODULE_PROPERTY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_module_property;
+
 /** How to load. */
 typedef struct opd_module_options {
   uint32_t struct_size;  /**< set by opd_module_options_init() */
@@ -54,6 +62,18 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_bytes(const void *data, size_t 
 OPD_API OPD_NODISCARD opd_error *opd_module_load_source(const char *source, const opd_module_options *options,
                                                         opd_module **out_module);
 
+/** Keeps an object file as it is, as a module of kind "static_library": it is not run, but linked into what the tree
+ * that imports it is exported to.
+ * @param path       Borrowed. An object file (.o) or an archive of them (.a).
+ * @param func_names Borrowed; @p num_func_names names of the functions that it implements, without their prefix.
+ * @param out_module New reference.
+ * @return NULL, or OPD_NOT_FOUND, OPD_BAD_FORMAT, OPD_UNSUPPORTED for another machine's. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path, const char *const *func_names,
+                                                                int32_t num_func_names, opd_module **out_module);
+/** Returns 1 if this build can run artefacts for a target: "cpu", "llvm", "c", "cuda", "gpu", "nvptx", "opencl", "cl",
+ *  "vulkan", "metal", "mtl", "rocm" …, with or without options after a space. 0 for unknown ones. Since: 0.1 */
+OPD_API int opd_module_enabled(const char *target);
+
 /** Gives a function. With @p query_imports also those of imported modules, depth first.
  * @param name Borrowed. @param out_function New reference; keeps the module. OPD_NOT_FOUND lists close names. Threads:
  * safe. Since: 0.1 */
@@ -65,12 +85,36 @@ OPD_API OPD_NODISCARD opd_error *opd_module_native_function(opd_module *module, 
                                                             const char *signature, opd_function **out_function);
 /** Returns 1 if opd_module_get_function() with the same arguments finds one. Threads: safe. Since: 0.1 */
 OPD_API int opd_module_has_function(opd_module *module, const char *name, int query_imports);
+/** Returns 1 if the module, or with @p query_imports one that it imports, has that function, even if it has to be
+ * linked, run by a VM or by a device that this build lacks, so that opd_module_get_function() refuses it. Threads:
+ * safe. Since: 0.1 */
+OPD_API int opd_module_implements_function(opd_module *module, const char *name, int query_imports);
+/** Gives the function that the module is called by: "main" (the symbol __tvm_ffi_main of a library), its own or an
+ *  import's.
+ * @param out_function New reference. OPD_NOT_FOUND if there is none, OPD_UNSUPPORTED if it needs a VM. Threads: safe.
+ * Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_entry_function(opd_module *module, opd_function **out_function);
 /** Lists the functions that the module itself offers, sorted. @param out_names New reference: an array of strings.
  * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names);
 
 /** Returns the kind: "library", "relax.VMExecutable", "c" …; borrowed. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_module_kind(const opd_module *module);
+/** Returns the format of what the module holds: "so", "c", "o", "vmexec", "ptx" …, "" if it is not known; borrowed.
+ * Threads: safe. Since: 0.1 */
+OPD_API const char *opd_module_format(const opd_module *module);
+/** Returns opd_module_property bits. Threads: safe. Since: 0.1 */
+OPD_API int32_t opd_module_properties(const opd_module *module);
+/** Returns 1 if exporting links the module: it has OPD_MODULE_COMPILATION_EXPORTABLE. Threads: safe. Since: 0.1 */
+OPD_API int opd_module_is_dso_exportable(const opd_module *module);
+/** Lists the formats of opd_module_save(), the usual one first. @param out_formats New reference: an array of strings.
+ * Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_list_formats(opd_module *module, opd_array **out_formats);
+/** Writes a file of this module alone, without its imports.
+ * @param path   Borrowed; a file there is replaced. @param format Borrowed; NULL: by the path's suffix, then the usual
+ * one.
+ * @return NULL, or OPD_UNSUPPORTED with the formats that there are, OPD_IO. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_save(opd_module *module, const char *path, const char *format);
 /** Lists the imported modules. @param out_modules New reference: an array of modules, a snapshot. Threads: safe. Since:
  * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules);

@@ -1,5 +1,6 @@
 #include "capi/library.h"
 
+#include "module/static_library_module.h"
 #include "tvmffi/tvmffi.h"
 #include "vm/builtins/builtins.h"
 #include "vm/executable_module.h"
@@ -10,6 +11,7 @@ void prepare_library() {
   static const bool once = [] {
     register_tvmffi_symbols();
     register_executable_format();
+    register_static_library_kind();
     register_builtins();
     return true;
   }();

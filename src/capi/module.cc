@@ -7,7 +7,9 @@
 #include "call/native_function.h"
 #include "capi/handles.h"
 #include "capi/library.h"
+#include "module/enabled.h"
 #include "module/loader.h"
+#include "module/static_library_module.h"
 
 using namespace opd;
 
@@ -80,6 +82,23 @@ opd_error *opd_module_load_source(const char *source, const opd_module_options *
   });
 }
 
+opd_error *opd_module_load_static_library(const char *path, const char *const *func_names, int32_t num_func_names,
+                                          opd_module **out_module) {
+  return guard([&] {
+    require(path && out_module, "path and out_module must not be NULL");
+    std::vector<std::string> names;
+    require(num_func_names >= 0 && (func_names || num_func_names == 0), "func_names must not be NULL");
+    for (int32_t i = 0; i < num_func_names; ++i) {
+      require(func_names[i] && *func_names[i], "func_names[", i, "] must be a name");
+      names.emplace_back(func_names[i]);
+    }
+    prepare_library();
+    *out_module = wrap<opd_module>(load_static_library(path, std::move(names)));
+  });
+}
+
+int opd_module_enabled(const char *target) { return target && is_target_enabled(target); }
+
 opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                    opd_function **out_function) {
   return guard([&] {
@@ -112,6 +131,23 @@ int opd_module_has_function(opd_module *module, const char *name, int query_impo
   }
 }
 
+int opd_module_implements_function(opd_module *module, const char *name, int query_imports) {
+  if (!module || !name) return 0;
+  try {
+    auto &owner = *unwrap<Module>(module);
+    return query_imports ? owner.implements_with_imports(name) : owner.implements(name);
+  } catch (...) {
+    return 0;  // out of memory
+  }
+}
+
+opd_error *opd_module_entry_function(opd_module *module, opd_function **out_function) {
+  return guard([&] {
+    require(module && out_function, "module and out_function must not be NULL");
+    *out_function = wrap<opd_function>(unwrap<Module>(module)->entry());
+  });
+}
+
 opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names) {
   return guard([&] {
     require(module && out_names, "module and out_names must not be NULL");
@@ -120,6 +156,30 @@ opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names) 
 }
 
 const char *opd_module_kind(const opd_module *module) { return module ? unwrap<const Module>(module)->kind() : ""; }
+
+const char *opd_module_format(const opd_module *module) { return module ? unwrap<const Module>(module)->format() : ""; }
+
+int32_t opd_module_properties(const opd_module *module) {
+  return module ? unwrap<const Module>(module)->properties() : 0;
+}
+
+int opd_module_is_dso_exportable(const opd_module *module) {
+  return (opd_module_properties(module) & OPD_MODULE_COMPILATION_EXPORTABLE) != 0;
+}
+
+opd_error *opd_module_list_formats(opd_module *module, opd_array **out_formats) {
+  return guard([&] {
+    require(module && out_formats, "module and out_formats must not be NULL");
+    *out_formats = wrap_names(unwrap<Module>(module)->save_formats());
+  });
+}
+
+opd_error *opd_module_save(opd_module *module, const char *path, const char *format) {
+  return guard([&] {
+    require(module && path, "module and path must not be NULL");
+    save_module(*unwrap<Module>(module), path, format ? format : "");
+  });
+}
 
 opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules) {
   return guard([&] {

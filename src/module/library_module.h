@@ -22,6 +22,8 @@ class LibraryModule : public Module {
                                  const std::string &file, const ModuleOptions &options);
 
   const char *kind() const override { return "library"; }
+  const char *format() const override { return "so"; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }  // what it was linked from is not kept
   Ref<Function> find(std::string_view name) override;
   std::vector<std::string> list() override;
   std::string file() const override { return file_; }

@@ -15,10 +15,20 @@ class SourceModule final : public LibraryModule {
   static Ref<SourceModule> make(const std::string &text, const std::string &path, const ModuleOptions &options);
 
   const char *kind() const override { return "c"; }
+  const char *format() const override { return "c"; }
+  int32_t properties() const override {
+    return OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE | OPD_MODULE_COMPILATION_EXPORTABLE;
+  }
+  std::vector<std::string> save_formats() const override { return {"c"}; }
+  std::string save(std::string_view) override { return text_; }
+  std::string serialize() override;
   std::string source(std::string_view format) override;
 
  private:
   std::string text_;
 };
+
+// As TVM embeds C sources in libraries.
+std::string serialized_source(std::string_view text, const std::vector<std::string> &functions);
 
 }  // namespace opd

@@ -13,6 +13,7 @@ struct Library final : Module {
   const char *kind() const override { return "library"; }
   Ref<Function> find(std::string_view) override { return nullptr; }
   std::vector<std::string> list() override { return {}; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
 };
 
 void use(Module &module, std::set<Module *> &seen) {
