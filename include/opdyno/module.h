@@ -70,6 +70,12 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_source(const char *source, cons
  * @return NULL, or OPD_NOT_FOUND, OPD_BAD_FORMAT, OPD_UNSUPPORTED for another machine's. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path, const char *const *func_names,
                                                                 int32_t num_func_names, opd_module **out_module);
+/** Gives the module of what is linked into the program and registered itself at start-up: objects that TVM compiled for a
+ *  system library, linked whole (-Wl,--whole-archive) together with libopdyno_tvmffi, which has the functions they call.
+ * @param prefix     Borrowed. Their `system_lib_prefix`; NULL means "". Without any such object the module is empty.
+ * @param out_module New reference; the same module for each call with that prefix, as long as the process lives.
+ * @return NULL, or OPD_BAD_FORMAT if what is embedded there cannot be read. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_system_lib(const char *prefix, opd_module **out_module);
 /** Returns 1 if this build can run artefacts for a target: "cpu", "llvm", "c", "cuda", "gpu", "nvptx", "opencl", "cl",
  *  "vulkan", "metal", "mtl", "rocm" …, with or without options after a space. 0 for unknown ones. Since: 0.1 */
 OPD_API int opd_module_enabled(const char *target);

@@ -161,6 +161,8 @@ class Module : public Handle<opd_module> {
     check(opd_module_load_static_library(path.c_str(), func_names.data(), static_cast<int32_t>(func_names.size()), m.out()));
     return m;
   }
+  /** What is linked into the program; opd_module_system_lib() tells more. */
+  static Module system_lib(const std::string &prefix = "") { Module m; check(opd_module_system_lib(prefix.c_str(), m.out())); return m; }
   Function entry() const { Function f; check(opd_module_entry_function(get(), f.out())); return f; }
   bool implements(const char *name, bool query_imports = true) const {
     return opd_module_implements_function(get(), name, query_imports) != 0;

@@ -10,6 +10,7 @@
 #include "module/enabled.h"
 #include "module/loader.h"
 #include "module/static_library_module.h"
+#include "module/system_library.h"
 
 using namespace opd;
 
@@ -94,6 +95,14 @@ opd_error *opd_module_load_static_library(const char *path, const char *const *f
     }
     prepare_library();
     *out_module = wrap<opd_module>(load_static_library(path, std::move(names)));
+  });
+}
+
+opd_error *opd_module_system_lib(const char *prefix, opd_module **out_module) {
+  return guard([&] {
+    require(out_module, "out_module must not be NULL");
+    prepare_library();
+    *out_module = wrap<opd_module>(system_library(prefix ? prefix : ""));
   });
 }
 

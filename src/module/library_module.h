@@ -1,17 +1,15 @@
 // A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that it expects its loader to fill.
 #pragma once
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include "module/call_hooks.h"
+#include "module/code_module.h"
 #include "module/elf_binder.h"
 #include "module/kernel_args.h"
-#include "module/module.h"
 
 namespace opd {
 
-class LibraryModule : public Module {
+class LibraryModule : public CodeModule {
  public:
   // Use make(). `mapped` is the library's path where it may be mapped without a copy, `file` what it was made from; ""
   // for bytes from memory.
@@ -30,11 +28,6 @@ class LibraryModule : public Module {
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
 
-  // For the library's own code: a function of an imported module or of the registry, which the module then keeps.
-  // Throws.
-  Function *look_up(std::string_view name);
-  std::string looked_up_name(const Function &function);  // of a function it gave; "" for others
-
   CallHooks &call_hooks() { return call_hooks_; }  // of its own functions
 
  protected:
@@ -46,14 +39,9 @@ class LibraryModule : public Module {
   CallHooks call_hooks_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
   void **context_ = nullptr;                 // the library's slot that holds our address
-  std::mutex looked_up_guard_;
-  std::map<std::string, Ref<Function>, std::less<>> looked_up_;
 };
 
 // Modules embedded in a library: the whole of the blob's symbol, within the file's bytes; no data if it has none.
 Bytes embedded_in(const ElfFile &file);
-
-// The module that a library's code calls back with, as it was written to its slot; throws for anything else.
-LibraryModule &library_of_context(void *context);
 
 }  // namespace opd

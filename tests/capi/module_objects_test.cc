@@ -108,10 +108,10 @@ TEST_F(ObjectTest, ArchivesAndTarsAreLinkedWhole) {
 TEST_F(ObjectTest, SourcesThatTvmGeneratedNeedNoTvm) {
   // The head and the forms that TVM's C code generator writes.
   const std::string source = R"(#define TVM_EXPORTS
-#include "tvm/ffi/extra/c_env_api.h"
-#include "tvm/runtime/base.h"
-#include "tvm/runtime/c_backend_api.h"
-#include "tvm/ffi/c_api.h"
+#include <tvm/ffi/extra/c_env_api.h>
+#include <tvm/runtime/base.h>
+#include <tvm/runtime/c_backend_api.h>
+#include <tvm/ffi/c_api.h>
 #include <math.h>
 #include <stdbool.h>
 void* __tvm_ffi__library_ctx = NULL;
