@@ -121,6 +121,28 @@ OPD_API OPD_NODISCARD opd_error *opd_module_list_formats(opd_module *module, opd
  * one.
  * @return NULL, or OPD_UNSUPPORTED with the formats that there are, OPD_IO. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_save(opd_module *module, const char *path, const char *format);
+/** How to export. */
+typedef struct opd_export_options {
+  uint32_t struct_size;      /**< set by opd_export_options_init() */
+  int32_t num_addons;        /**< 0 */
+  const char *const *addons; /**< further object files, archives of them and C sources, which are linked in */
+  const char *compiler;      /**< compiles C sources and links objects; NULL: $CC, then cc */
+  const char *c_flags;       /**< its flags, split at spaces; NULL: "-O2" */
+  const char *workspace_dir; /**< keeps what is made on the way; NULL: a temporary folder that goes away */
+} opd_export_options;
+
+/** Writes the defaults. Since: 0.1 */
+OPD_API void opd_export_options_init(opd_export_options *options);
+/** Writes one file of a module and all that it imports: C sources and static libraries are compiled and linked, VM
+ *  executables and other serialisable modules embedded, in TVM's format. opdyno and TVM load it.
+ *
+ * @param path    Borrowed. Ends in .so for a shared library, or in .tar for an archive of objects, which are linked when it
+ *                is loaded. A file there is replaced.
+ * @param options Borrowed; NULL means all defaults.
+ * @return NULL, or OPD_UNSUPPORTED for a module that can be neither linked nor embedded, as one that was loaded from a
+ *         shared library; OPD_CALL_FAILED with the compiler's or linker's message; OPD_NOT_FOUND, OPD_IO,
+ *         OPD_INVALID_ARGUMENT for another suffix. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_export(opd_module *module, const char *path, const opd_export_options *options);
 /** Lists the imported modules. @param out_modules New reference: an array of modules, a snapshot. Threads: safe. Since:
  * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules);

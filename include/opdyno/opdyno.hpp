@@ -174,6 +174,10 @@ class Module : public Handle<opd_module> {
   void save(const std::string &path, const char *format = nullptr) const {
     check(opd_module_save(get(), path.c_str(), format));
   }
+  /** With all that it imports, as a library (.so) or an archive of objects (.tar). */
+  void export_to(const std::string &path, const opd_export_options *options = nullptr) const {
+    check(opd_module_export(get(), path.c_str(), options));
+  }
   void add_import(const Module &other) const { check(opd_module_add_import(get(), other.get())); }
 };
 

@@ -8,6 +8,7 @@
 #include "capi/handles.h"
 #include "capi/library.h"
 #include "module/enabled.h"
+#include "module/exporter.h"
 #include "module/loader.h"
 #include "module/static_library_module.h"
 #include "module/system_library.h"
@@ -18,13 +19,14 @@ namespace {
 
 constexpr int kMaxJsonDepth = 100;
 
+std::string text_or_empty(const char *value) { return value ? value : ""; }
+
 ModuleOptions options_of(const opd_module_options *given) {
   const opd_module_options full = read_sized(given, opd_module_options_init);
   require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", full.copy,
           ", which is no opd_copy_policy");
-  const auto text = [](const char *value) { return value ? std::string(value) : std::string(); };
-  return {static_cast<opd_copy_policy>(full.copy), text(full.format), text(full.compiler), text(full.c_flags),
-          text(full.cache_dir)};
+  return {static_cast<opd_copy_policy>(full.copy), text_or_empty(full.format), text_or_empty(full.compiler),
+          text_or_empty(full.c_flags), text_or_empty(full.cache_dir)};
 }
 
 opd_array *array_of_names(std::vector<std::string> names) {
@@ -187,6 +189,27 @@ opd_error *opd_module_save(opd_module *module, const char *path, const char *for
   return guard([&] {
     require(module && path, "module and path must not be NULL");
     save_module(*unwrap<Module>(module), path, format ? format : "");
+  });
+}
+
+void opd_export_options_init(opd_export_options *options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+}
+
+opd_error *opd_module_export(opd_module *module, const char *path, const opd_export_options *options) {
+  return guard([&] {
+    require(module && path, "module and path must not be NULL");
+    const opd_export_options full = read_sized(options, opd_export_options_init);
+    require(full.num_addons >= 0 && (full.addons || full.num_addons == 0), "addons must not be NULL");
+    ExportOptions chosen{
+        text_or_empty(full.compiler), text_or_empty(full.c_flags), text_or_empty(full.workspace_dir), {}};
+    for (int32_t i = 0; i < full.num_addons; ++i) {
+      require(full.addons[i], "addons[", i, "] must not be NULL");
+      chosen.addons.emplace_back(full.addons[i]);
+    }
+    export_module(*unwrap<Module>(module), path, chosen);
   });
 }
 

@@ -21,11 +21,20 @@ uint64_t hash_of(std::string_view content) { return ContentHash().add(content).l
 
 }  // namespace
 
-BuildFolder::BuildFolder(const std::string &parent) : path_(parent + "/build-XXXXXX") {
+BuildFolder::BuildFolder(const std::string &parent, bool is_itself)
+    : path_(is_itself ? parent : parent + "/build-XXXXXX"), stays_(is_itself) {
+  if (stays_) {
+    std::error_code error;
+    std::filesystem::create_directories(path_, error);
+    if (error) fail_errno("cannot make the folder", path_, error.value());
+    path_ = std::filesystem::absolute(path_).string();  // compilers and assemblers look for files elsewhere, too
+    return;
+  }
   if (!::mkdtemp(path_.data())) fail_errno("cannot make a folder in", parent, errno);
 }
 
 BuildFolder::~BuildFolder() {
+  if (stays_) return;
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }

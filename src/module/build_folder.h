@@ -5,10 +5,10 @@
 
 namespace opd {
 
-// Inside of `parent`; goes away with what is in it.
+// A new folder in `parent`, which goes away with what is in it; or `parent` itself, which is made if need be and stays.
 class BuildFolder {
  public:
-  explicit BuildFolder(const std::string &parent);
+  explicit BuildFolder(const std::string &parent, bool is_itself = false);
   ~BuildFolder();
   BuildFolder(const BuildFolder &) = delete;
   BuildFolder &operator=(const BuildFolder &) = delete;
@@ -20,6 +20,7 @@ class BuildFolder {
 
  private:
   std::string path_;
+  bool stays_;
 };
 
 // The content of a kept library without its seal; nothing if it is absent or not as it was written.

@@ -1,7 +1,7 @@
 // Object files, archives of them and tar archives: linked when they are loaded.
 #include <filesystem>
 
-#include "support/module_test.h"
+#include "support/export_test.h"
 
 namespace opdyno_test {
 namespace {
@@ -26,13 +26,6 @@ int __tvm_ffi_second(void *self, const Any *args, int32_t n, Any *result) {
 )";
 
 void run(const std::string &command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }
-
-std::string build_object(const std::string &name, const std::string &source) {
-  const std::string text = write_text(name + ".c", source), path = scratch_folder() + "/" + name + ".o";
-  const char *cc = std::getenv("CC");
-  run(std::string(cc && *cc ? cc : "cc") + " -O1 -fPIC -c -o '" + path + "' '" + text + "'");
-  return path;
-}
 
 struct ObjectTest : testing::Test {
   std::string cache = scratch_folder() + "/object-cache";

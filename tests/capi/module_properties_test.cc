@@ -1,22 +1,10 @@
 // What a module tells about itself, what it can be saved as, and static libraries.
-#include "support/module_test.h"
+#include "support/export_test.h"
 
 namespace opdyno_test {
 namespace {
 
-Module source_module(const std::string &text = kSource) {
-  Module module;
-  check(opd_module_load_source(text.c_str(), nullptr, module.out()));
-  return module;
-}
 Module program() { return Executable::assemble(".func main(x) {\n  ret %x\n}\n").to_module(); }
-std::string compiled_object(const std::string &name) {
-  const std::string text = write_text(name + ".c", kSource), path = scratch_folder() + "/" + name + ".o";
-  const char *cc = std::getenv("CC");
-  EXPECT_EQ(std::system((std::string(cc && *cc ? cc : "cc") + " -fPIC -c -o '" + path + "' '" + text + "'").c_str()),
-            0);
-  return path;
-}
 std::vector<std::string> formats_of(const Module &module) {
   opd_array *array = nullptr;
   check(opd_module_list_formats(module.get(), &array));
@@ -34,7 +22,7 @@ std::vector<std::string> formats_of(const Module &module) {
 }
 
 TEST(AModule, TellsItsFormatAndWhatCanBeDoneWithIt) {
-  const Module library_module = Module::load(library()), source = source_module(), vm = program();
+  const Module library_module = Module::load(library()), source = source_module(kSource), vm = program();
   EXPECT_STREQ(opd_module_format(library_module.get()), "so");
   EXPECT_EQ(library_module.properties(), OPD_MODULE_RUNNABLE);
   EXPECT_STREQ(opd_module_format(source.get()), "c");
@@ -72,7 +60,7 @@ TEST(AModule, ImplementsWhatItMayNotBeAbleToRun) {
 
 TEST(AModule, IsSavedAloneInTheFormatsThatItOffers) {
   const std::string folder = scratch_folder();
-  const Module source = source_module(), vm = program();
+  const Module source = source_module(kSource), vm = program();
   source.add_import(vm);
   EXPECT_EQ(formats_of(source), std::vector<std::string>{"c"});
   source.save(folder + "/saved.c");
@@ -92,7 +80,7 @@ TEST(AModule, IsSavedAloneInTheFormatsThatItOffers) {
 }
 
 TEST(AStaticLibrary, IsKeptAsItIs) {
-  const std::string path = compiled_object("static");
+  const std::string path = build_object("static", kSource);
   const Module module = Module::load_static_library(path, {"count", "main"});
   EXPECT_STREQ(module.kind(), "static_library");
   EXPECT_STREQ(opd_module_format(module.get()), "o");
