@@ -1,6 +1,6 @@
 #include "capi/library.h"
 
-#include "module/static_library_module.h"
+#include "module/embedded_kinds.h"
 #include "tvmffi/tvmffi.h"
 #include "vm/builtins/builtins.h"
 #include "vm/executable_module.h"
@@ -12,6 +12,8 @@ void prepare_library() {
     register_tvmffi_symbols();
     register_executable_format();
     register_static_library_kind();
+    register_const_loader_kind();
+    register_source_kind();
     register_builtins();
     return true;
   }();

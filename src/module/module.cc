@@ -76,8 +76,7 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
   if (auto found = query_imports ? find_with_imports(name) : find(name)) return found;
   std::vector<std::string> names;
   walk(Ref<Module>::share(this), [&](Module &module) {
-    if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module);
-        placeholder && (&module == this || !placeholder->names_known()))
+    if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module); placeholder && !placeholder->names_known())
       placeholder->refuse(name);
     auto own = module.list();
     names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));

@@ -86,8 +86,8 @@ Ref<Function> PlaceholderModule::find(std::string_view name) {
 }
 
 void PlaceholderModule::refuse(std::string_view name) const {
-  fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, " may be in its embedded module of kind ", kind_,
-       ", for which this build of opdyno has no back end");
+  fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, names_known_ ? " is" : " may be",
+       " in its embedded module of kind ", kind_, ", for which this build of opdyno has no back end");
 }
 
 void PlaceholderModule::describe(JsonWriter &json) {

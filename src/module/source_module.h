@@ -29,6 +29,7 @@ class SourceModule final : public LibraryModule {
 };
 
 // As TVM embeds C sources in libraries.
-std::string serialized_source(std::string_view text, const std::vector<std::string> &functions);
+std::string serialized_source(std::string_view text, std::string_view format,
+                              const std::vector<std::string> &functions);
 
 }  // namespace opd

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "module/embedded_kinds.h"
 #include "module/linker.h"
 
 namespace opd {

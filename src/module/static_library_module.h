@@ -10,6 +10,4 @@ Ref<Module> make_static_library(std::string object, std::vector<std::string> nam
 // As opd_module_load_static_library(): checks that it is an object file of this machine.
 Ref<Module> load_static_library(const std::string &path, std::vector<std::string> names);
 
-void register_static_library_kind();
-
 }  // namespace opd
