@@ -70,6 +70,16 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_source(const char *source, cons
  * @return NULL, or OPD_NOT_FOUND, OPD_BAD_FORMAT, OPD_UNSUPPORTED for another machine's. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path, const char *const *func_names,
                                                                 int32_t num_func_names, opd_module **out_module);
+/** Loads a shared library as a module of kind "opdyno.native", which offers C functions of it as packed functions.
+ * @param path       Borrowed. @param names Borrowed; @p num_functions names of C functions.
+ * @param signatures Borrowed; as many signatures, as in opd_function_create_native().
+ * @param options    Borrowed; as for opd_module_load(), by which the library is loaded.
+ * @param out_module New reference.
+ * @return NULL, or OPD_NOT_FOUND for a function that is not there, OPD_INVALID_ARGUMENT for a signature,
+ *         OPD_ALREADY_EXISTS for a name that comes twice, or an error of opd_module_load(). Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_module_load_native(const char *path, const char *const *names,
+                                                        const char *const *signatures, int32_t num_functions,
+                                                        const opd_module_options *options, opd_module **out_module);
 /** Gives the module of what is linked into the program and registered itself at start-up: objects that TVM compiled for a
  *  system library, linked whole (-Wl,--whole-archive) together with libopdyno_tvmffi, which has the functions they call.
  * @param prefix     Borrowed. Their `system_lib_prefix`; NULL means "". Without any such object the module is empty.

@@ -10,6 +10,7 @@
 #include "module/enabled.h"
 #include "module/exporter.h"
 #include "module/loader.h"
+#include "module/native_module.h"
 #include "module/static_library_module.h"
 #include "module/system_library.h"
 
@@ -97,6 +98,22 @@ opd_error *opd_module_load_static_library(const char *path, const char *const *f
     }
     prepare_library();
     *out_module = wrap<opd_module>(load_static_library(path, std::move(names)));
+  });
+}
+
+opd_error *opd_module_load_native(const char *path, const char *const *names, const char *const *signatures,
+                                  int32_t num_functions, const opd_module_options *options, opd_module **out_module) {
+  return guard([&] {
+    require(path && out_module, "path and out_module must not be NULL");
+    require(num_functions >= 0 && ((names && signatures) || num_functions == 0),
+            "names and signatures must not be NULL");
+    std::vector<NativeEntry> entries;
+    for (int32_t i = 0; i < num_functions; ++i) {
+      require(names[i] && signatures[i], "names[", i, "] and signatures[", i, "] must not be NULL");
+      entries.push_back({names[i], signatures[i]});
+    }
+    prepare_library();
+    *out_module = wrap<opd_module>(make_native_module(load_module(path, options_of(options)), std::move(entries)));
   });
 }
 
