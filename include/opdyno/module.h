@@ -135,7 +135,8 @@ OPD_API OPD_NODISCARD opd_error *opd_module_save(opd_module *module, const char 
 typedef struct opd_export_options {
   uint32_t struct_size;      /**< set by opd_export_options_init() */
   int32_t num_addons;        /**< 0 */
-  const char *const *addons; /**< further object files, archives of them and C sources, which are linked in */
+  const char *const *addons; /**< further object files, archives of them and C sources, which are linked in;
+                                  without a module of code in the tree, the root imports what they offer */
   const char *compiler;      /**< compiles C sources and links objects; NULL: $CC, then cc */
   const char *c_flags;       /**< its flags, split at spaces; NULL: "-O2" */
   const char *workspace_dir; /**< keeps what is made on the way; NULL: a temporary folder that goes away */

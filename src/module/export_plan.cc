@@ -13,7 +13,10 @@ constexpr size_t kLibrary = SIZE_MAX;  // in place of a module's number
 // The tree as it will be stored: each module once, what is linked in one.
 class Tree {
  public:
-  explicit Tree(Module &root) { add(Ref<Module>::share(&root)); }
+  Tree(Module &root, bool with_more_code) {
+    add(Ref<Module>::share(&root));
+    root_imports_more_code_ = with_more_code && linked_.empty();
+  }
 
   const std::vector<Ref<Module>> &linked() const { return linked_; }
   bool is_library_alone() const { return nodes_.empty(); }
@@ -81,6 +84,7 @@ class Tree {
         if (other != number && std::find(all.begin(), all.end(), other) == all.end()) all.push_back(other);
       }
     };
+    if (number == number_of_root_ && root_imports_more_code_) all.push_back(kLibrary);
     if (number != kLibrary) take(*nodes_[number]);
     else std::for_each(linked_.begin(), linked_.end(), [&](const Ref<Module> &module) { take(*module); });
     return all;
@@ -120,12 +124,13 @@ class Tree {
   std::map<const Module *, size_t> numbers_;
   std::vector<size_t> order_;
   size_t number_of_root_ = 0;
+  bool root_imports_more_code_ = false;
 };
 
 }  // namespace
 
-ExportPlan plan_export(Module &root) {
-  Tree tree(root);
+ExportPlan plan_export(Module &root, bool with_more_code) {
+  Tree tree(root, with_more_code);
   ExportPlan plan;
   for (const auto &module : tree.linked()) {
     const std::string format = module->save_formats().at(0);

@@ -132,7 +132,7 @@ void export_module(Module &root, const std::string &path, const ExportOptions &o
   const bool is_archive = path.ends_with(".tar");
   require(is_archive || path.ends_with(".so"), "cannot export to ", path,
           ": a module is exported as a shared library (.so) or as an archive of objects (.tar)");
-  ExportPlan plan = plan_export(root);
+  ExportPlan plan = plan_export(root, !options.addons.empty());
   for (const auto &addon : options.addons) {
     LinkInput input{addon.substr(addon.rfind('/') + 1), read_file(addon)};
     if (!input.name.ends_with(".c")) check_link_inputs({input}, addon);

@@ -101,6 +101,15 @@ TEST_F(ExportTest, LinksAddonsAndKeepsItsWork) {
   expect_nine(exported(tree_to_export(), "quoted \"name\".so"));
 }
 
+TEST_F(ExportTest, LetsTheRootImportAddonsWhereNothingElseHasCode) {
+  const Module program = Executable::assemble(".func main(x) {\n  %y = call square(%x)\n  ret %y\n}\n").to_module();
+  const std::string object = build_object("only_addon", kSquareSource);
+  const char *addons[] = {object.c_str()};
+  options.addons = addons, options.num_addons = 1;
+  for (const char *name : {"root_addons.so", "root_addons.tar"})
+    EXPECT_EQ(Vm(exported(program, name)).call("main", 3.0).view().u.float64, 9);
+}
+
 TEST_F(ExportTest, WorksInFoldersWithUnusualNames) {
   const std::string workspace = file("a \"b\" \\c 'd'");
   options.workspace_dir = workspace.c_str();
