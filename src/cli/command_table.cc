@@ -10,7 +10,8 @@ constexpr Option help = {"help", 'h', "", "show this help"};
 constexpr Option json = {"json", 0, "", "print JSON"};
 constexpr Option csv = {"csv", 0, "", "print CSV"};
 
-constexpr Option import_ = {"import", 0, "FILE", "add a module with kernels: a shared library, objects or C source", true};
+constexpr Option import_ = {"import", 0, "FILE", "add a module with kernels: a shared library, objects or C source",
+                            true};
 constexpr Option c_flags = {"c-flags", 0, "FLAGS", "compiler flags for C sources; -O2"};
 constexpr Option copy_ = {"copy", 0, "WHEN",
                           "load libraries from a private copy: always, when-shared, never (for perf and gdb)"};
@@ -53,17 +54,21 @@ constexpr Option no_aggregate = {"no-aggregate", 0, "", "one row per call"};
 constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
-constexpr Option object = {"object", 0, "FILE", "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
+constexpr Option object = {"object", 0, "FILE",
+                           "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
 constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file"};
 
 constexpr std::string_view module_text =
-    "MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).";
+    "MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source "
+    "(.c).";
 
 constexpr std::string_view as_text =
     "IN is VM assembly, OUT the VM executable to write; - stands for standard input and output.";
 constexpr std::string_view export_text =
-    "MOD is a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c); OUT a shared library (.so), or an archive "
-    "of\nobjects (.tar) that is linked when it is loaded. Both run in opdyno and in TVM. Modules that are linked already "
+    "MOD is a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c); OUT a shared library (.so), or an "
+    "archive "
+    "of\nobjects (.tar) that is linked when it is loaded. Both run in opdyno and in TVM. Modules that are linked "
+    "already "
     "cannot be\nexported: give their objects by --object.";
 constexpr std::string_view dis_text =
     "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";
