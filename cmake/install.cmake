@@ -6,7 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/opdyno)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/opdyno DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES ${CMAKE_BINARY_DIR}/include/opdyno/dlpack.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/opdyno)
-install(TARGETS opdyno EXPORT opdynoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS opdyno opdyno_tvmffi EXPORT opdynoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT opdynoTargets NAMESPACE opdyno:: DESTINATION ${package_dir})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/pkgconfig/opdynoConfig.cmake.in ${CMAKE_BINARY_DIR}/opdynoConfig.cmake
@@ -21,4 +21,5 @@ string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 file(RELATIVE_PATH libdir_from_prefix ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH includedir_from_prefix ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 configure_file(${PROJECT_SOURCE_DIR}/pkgconfig/opdyno.pc.in ${CMAKE_BINARY_DIR}/opdyno.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/opdyno.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${PROJECT_SOURCE_DIR}/pkgconfig/opdyno_tvmffi.pc.in ${CMAKE_BINARY_DIR}/opdyno_tvmffi.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/opdyno.pc ${CMAKE_BINARY_DIR}/opdyno_tvmffi.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -156,6 +156,28 @@ class Module : public Handle<opd_module> {
     check(opd_module_get_function(get(), name, query_imports, f.out()));
     return f;
   }
+  static Module load_static_library(const std::string &path, const std::vector<const char *> &func_names) {
+    Module m;
+    check(opd_module_load_static_library(path.c_str(), func_names.data(), static_cast<int32_t>(func_names.size()), m.out()));
+    return m;
+  }
+  /** What is linked into the program; opd_module_system_lib() tells more. */
+  static Module system_lib(const std::string &prefix = "") { Module m; check(opd_module_system_lib(prefix.c_str(), m.out())); return m; }
+  Function entry() const { Function f; check(opd_module_entry_function(get(), f.out())); return f; }
+  bool implements(const char *name, bool query_imports = true) const {
+    return opd_module_implements_function(get(), name, query_imports) != 0;
+  }
+  const char *kind() const { return opd_module_kind(get()); }
+  int32_t properties() const { return opd_module_properties(get()); }
+  std::string source(const char *format = nullptr) const { return text_of(opd_module_get_source, get(), format); }
+  /** Of this module alone. */
+  void save(const std::string &path, const char *format = nullptr) const {
+    check(opd_module_save(get(), path.c_str(), format));
+  }
+  /** With all that it imports, as a library (.so) or an archive of objects (.tar). */
+  void export_to(const std::string &path, const opd_export_options *options = nullptr) const {
+    check(opd_module_export(get(), path.c_str(), options));
+  }
   void add_import(const Module &other) const { check(opd_module_add_import(get(), other.get())); }
 };
 

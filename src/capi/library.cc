@@ -1,5 +1,6 @@
 #include "capi/library.h"
 
+#include "module/embedded_kinds.h"
 #include "tvmffi/tvmffi.h"
 #include "vm/builtins/builtins.h"
 #include "vm/executable_module.h"
@@ -10,6 +11,9 @@ void prepare_library() {
   static const bool once = [] {
     register_tvmffi_symbols();
     register_executable_format();
+    register_static_library_kind();
+    register_const_loader_kind();
+    register_source_kind();
     register_builtins();
     return true;
   }();

@@ -7,7 +7,12 @@
 #include "call/native_function.h"
 #include "capi/handles.h"
 #include "capi/library.h"
+#include "module/enabled.h"
+#include "module/exporter.h"
 #include "module/loader.h"
+#include "module/native_module.h"
+#include "module/static_library_module.h"
+#include "module/system_library.h"
 
 using namespace opd;
 
@@ -15,13 +20,14 @@ namespace {
 
 constexpr int kMaxJsonDepth = 100;
 
+std::string text_or_empty(const char *value) { return value ? value : ""; }
+
 ModuleOptions options_of(const opd_module_options *given) {
   const opd_module_options full = read_sized(given, opd_module_options_init);
   require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", full.copy,
           ", which is no opd_copy_policy");
-  const auto text = [](const char *value) { return value ? std::string(value) : std::string(); };
-  return {static_cast<opd_copy_policy>(full.copy), text(full.format), text(full.compiler), text(full.c_flags),
-          text(full.cache_dir)};
+  return {static_cast<opd_copy_policy>(full.copy), text_or_empty(full.format), text_or_empty(full.compiler),
+          text_or_empty(full.c_flags), text_or_empty(full.cache_dir)};
 }
 
 opd_array *array_of_names(std::vector<std::string> names) {
@@ -80,6 +86,47 @@ opd_error *opd_module_load_source(const char *source, const opd_module_options *
   });
 }
 
+opd_error *opd_module_load_static_library(const char *path, const char *const *func_names, int32_t num_func_names,
+                                          opd_module **out_module) {
+  return guard([&] {
+    require(path && out_module, "path and out_module must not be NULL");
+    std::vector<std::string> names;
+    require(num_func_names >= 0 && (func_names || num_func_names == 0), "func_names must not be NULL");
+    for (int32_t i = 0; i < num_func_names; ++i) {
+      require(func_names[i] && *func_names[i], "func_names[", i, "] must be a name");
+      names.emplace_back(func_names[i]);
+    }
+    prepare_library();
+    *out_module = wrap<opd_module>(load_static_library(path, std::move(names)));
+  });
+}
+
+opd_error *opd_module_load_native(const char *path, const char *const *names, const char *const *signatures,
+                                  int32_t num_functions, const opd_module_options *options, opd_module **out_module) {
+  return guard([&] {
+    require(path && out_module, "path and out_module must not be NULL");
+    require(num_functions >= 0 && ((names && signatures) || num_functions == 0),
+            "names and signatures must not be NULL");
+    std::vector<NativeEntry> entries;
+    for (int32_t i = 0; i < num_functions; ++i) {
+      require(names[i] && signatures[i], "names[", i, "] and signatures[", i, "] must not be NULL");
+      entries.push_back({names[i], signatures[i]});
+    }
+    prepare_library();
+    *out_module = wrap<opd_module>(make_native_module(load_module(path, options_of(options)), std::move(entries)));
+  });
+}
+
+opd_error *opd_module_system_lib(const char *prefix, opd_module **out_module) {
+  return guard([&] {
+    require(out_module, "out_module must not be NULL");
+    prepare_library();
+    *out_module = wrap<opd_module>(system_library(prefix ? prefix : ""));
+  });
+}
+
+int opd_module_enabled(const char *target) { return target && is_target_enabled(target); }
+
 opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                    opd_function **out_function) {
   return guard([&] {
@@ -112,6 +159,23 @@ int opd_module_has_function(opd_module *module, const char *name, int query_impo
   }
 }
 
+int opd_module_implements_function(opd_module *module, const char *name, int query_imports) {
+  if (!module || !name) return 0;
+  try {
+    auto &owner = *unwrap<Module>(module);
+    return query_imports ? owner.implements_with_imports(name) : owner.implements(name);
+  } catch (...) {
+    return 0;  // out of memory
+  }
+}
+
+opd_error *opd_module_entry_function(opd_module *module, opd_function **out_function) {
+  return guard([&] {
+    require(module && out_function, "module and out_function must not be NULL");
+    *out_function = wrap<opd_function>(unwrap<Module>(module)->entry());
+  });
+}
+
 opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names) {
   return guard([&] {
     require(module && out_names, "module and out_names must not be NULL");
@@ -120,6 +184,51 @@ opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names) 
 }
 
 const char *opd_module_kind(const opd_module *module) { return module ? unwrap<const Module>(module)->kind() : ""; }
+
+const char *opd_module_format(const opd_module *module) { return module ? unwrap<const Module>(module)->format() : ""; }
+
+int32_t opd_module_properties(const opd_module *module) {
+  return module ? unwrap<const Module>(module)->properties() : 0;
+}
+
+int opd_module_is_dso_exportable(const opd_module *module) {
+  return (opd_module_properties(module) & OPD_MODULE_COMPILATION_EXPORTABLE) != 0;
+}
+
+opd_error *opd_module_list_formats(opd_module *module, opd_array **out_formats) {
+  return guard([&] {
+    require(module && out_formats, "module and out_formats must not be NULL");
+    *out_formats = wrap_names(unwrap<Module>(module)->save_formats());
+  });
+}
+
+opd_error *opd_module_save(opd_module *module, const char *path, const char *format) {
+  return guard([&] {
+    require(module && path, "module and path must not be NULL");
+    save_module(*unwrap<Module>(module), path, format ? format : "");
+  });
+}
+
+void opd_export_options_init(opd_export_options *options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+}
+
+opd_error *opd_module_export(opd_module *module, const char *path, const opd_export_options *options) {
+  return guard([&] {
+    require(module && path, "module and path must not be NULL");
+    const opd_export_options full = read_sized(options, opd_export_options_init);
+    require(full.num_addons >= 0 && (full.addons || full.num_addons == 0), "addons must not be NULL");
+    ExportOptions chosen{
+        text_or_empty(full.compiler), text_or_empty(full.c_flags), text_or_empty(full.workspace_dir), {}};
+    for (int32_t i = 0; i < full.num_addons; ++i) {
+      require(full.addons[i], "addons[", i, "] must not be NULL");
+      chosen.addons.emplace_back(full.addons[i]);
+    }
+    export_module(*unwrap<Module>(module), path, chosen);
+  });
+}
 
 opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules) {
   return guard([&] {

@@ -29,6 +29,7 @@ Exit run_bench(const Args &args);
 Exit run_profile(const Args &args);
 Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
+Exit run_export(const Args &args);
 
 // The texts of help; without a newline too many at the end.
 std::string help_text();

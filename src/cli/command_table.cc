@@ -10,7 +10,8 @@ constexpr Option help = {"help", 'h', "", "show this help"};
 constexpr Option json = {"json", 0, "", "print JSON"};
 constexpr Option csv = {"csv", 0, "", "print CSV"};
 
-constexpr Option import_ = {"import", 0, "FILE", "add a module with kernels: a shared library or C source", true};
+constexpr Option import_ = {"import", 0, "FILE", "add a module with kernels: a shared library, objects or C source",
+                            true};
 constexpr Option c_flags = {"c-flags", 0, "FLAGS", "compiler flags for C sources; -O2"};
 constexpr Option copy_ = {"copy", 0, "WHEN",
                           "load libraries from a private copy: always, when-shared, never (for perf and gdb)"};
@@ -53,10 +54,13 @@ constexpr Option no_aggregate = {"no-aggregate", 0, "", "one row per call"};
 constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
+constexpr Option object = {"object", 0, "FILE",
+                           "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
 constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file"};
 
 constexpr std::string_view module_text =
-    "MOD is a shared library (.so), a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).";
+    "MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source "
+    "(.c).";
 
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the folder of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
@@ -64,11 +68,17 @@ shapes are shown; the numbers are not read.)";
 
 constexpr std::string_view as_text =
     "IN is VM assembly, OUT the VM executable to write; - stands for standard input and output.";
+constexpr std::string_view export_text =
+    "MOD is a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c); OUT a shared library (.so), or an "
+    "archive "
+    "of\nobjects (.tar) that is linked when it is loaded. Both run in opdyno and in TVM. Modules that are linked "
+    "already "
+    "cannot be\nexported: give their objects by --object.";
 constexpr std::string_view dis_text =
     "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";
 
 constexpr std::string_view input_text =
-    R"(MOD is a shared library (.so), a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
+    R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
 FN is main, or else the only function, unless it is named. A function outside a VM program (a kernel) is called as it is
 and writes to its last tensor argument, or to those that --out-arg names.
 
@@ -109,6 +119,8 @@ const std::vector<Command> &commands() {
        run_profile},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&text_output, &help}, run_dis},
+      {"export", "MOD OUT", 2, 2, "write a module with all that it imports to one file", export_text,
+       std::vector{&import_, &object, &c_flags, &help}, run_export},
   };
   return table;
 }

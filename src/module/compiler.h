@@ -11,6 +11,8 @@ struct CompiledLibrary {
   std::string content;  // as it was read and found intact
 };
 
+bool includes_tvm_headers(std::string_view source);  // which are then given by us, unless the flags lead to others
+
 // `path` is the source's, "" if it came from memory: for messages, and for headers beside it. Throws OPD_CALL_FAILED
 // with what the compiler wrote; OPD_NOT_FOUND without a compiler. Several threads and processes may compile one source
 // at once.

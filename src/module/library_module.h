@@ -1,35 +1,32 @@
 // A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that it expects its loader to fill.
 #pragma once
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include "module/call_hooks.h"
+#include "module/code_module.h"
 #include "module/elf_binder.h"
 #include "module/kernel_args.h"
-#include "module/module.h"
 
 namespace opd {
 
-class LibraryModule : public Module {
+class LibraryModule : public CodeModule {
  public:
-  // Use make(). `path` is "" for bytes from memory.
-  LibraryModule(const std::shared_ptr<LibraryImage> &image, std::string path, const ModuleOptions &options);
+  // Use make(). `mapped` is the library's path where it may be mapped without a copy, `file` what it was made from; ""
+  // for bytes from memory.
+  LibraryModule(const std::shared_ptr<LibraryImage> &image, const std::string &mapped, std::string file,
+                const ModuleOptions &options);
   ~LibraryModule();
-  static Ref<LibraryModule> make(const std::shared_ptr<LibraryImage> &image, const std::string &path,
-                                 const ModuleOptions &options);
+  static Ref<LibraryModule> make(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
+                                 const std::string &file, const ModuleOptions &options);
 
   const char *kind() const override { return "library"; }
+  const char *format() const override { return "so"; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }  // what it was linked from is not kept
   Ref<Function> find(std::string_view name) override;
   std::vector<std::string> list() override;
-  std::string file() const override { return path_; }
+  std::string file() const override { return file_; }
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
-
-  // For the library's own code: a function of an imported module or of the registry, which the module then keeps.
-  // Throws.
-  Function *look_up(std::string_view name);
-  std::string looked_up_name(const Function &function);  // of a function it gave; "" for others
 
   CallHooks &call_hooks() { return call_hooks_; }  // of its own functions
 
@@ -37,19 +34,14 @@ class LibraryModule : public Module {
   void fill_slots(const ElfFile &file);
 
  private:
-  std::string path_, release_;
+  std::string file_, release_;
   ElfLibrary library_;
   CallHooks call_hooks_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
   void **context_ = nullptr;                 // the library's slot that holds our address
-  std::mutex looked_up_guard_;
-  std::map<std::string, Ref<Function>, std::less<>> looked_up_;
 };
 
 // Modules embedded in a library: the whole of the blob's symbol, within the file's bytes; no data if it has none.
 Bytes embedded_in(const ElfFile &file);
-
-// The module that a library's code calls back with, as it was written to its slot; throws for anything else.
-LibraryModule &library_of_context(void *context);
 
 }  // namespace opd

@@ -1,5 +1,6 @@
 #include "module/loader.h"
 
+#include <elf.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,13 +12,25 @@
 #include "module/kept_images.h"
 #include "module/library_module.h"
 #include "module/source_module.h"
+#include "module/tar_file.h"
 
 namespace opd {
 namespace {
 
-constexpr size_t kShownBytes = 8;  // by which formats are told
+constexpr size_t kShownBytes = 8;
+constexpr size_t kStartBytes = 512;  // by which formats are told
 
-enum class Format { kSharedLibrary, kExecutable, kSource };
+enum class Format { kSharedLibrary, kExecutable, kSource, kObject, kArchive, kTar };
+
+struct NamedFormat {
+  std::string_view name;
+  Format format;
+};
+constexpr NamedFormat kFormats[] = {
+    {"so", Format::kSharedLibrary},  {"vmexec", Format::kExecutable}, {"c", Format::kSource},
+    {"o", Format::kObject},          {"a", Format::kArchive},         {"tar", Format::kTar},
+    {"dso", Format::kSharedLibrary}, {"dll", Format::kSharedLibrary}, {"dylib", Format::kSharedLibrary},
+};
 
 constexpr const char *kExecutableKind = "relax.VMExecutable";
 
@@ -26,12 +39,11 @@ struct Foreign {
   const char *what;
 };
 constexpr Foreign kForeign[] = {
-    {"!<arch>\n", "a static library; link it to a shared one (cc -shared -Wl,--whole-archive)"},
+    {"!<thin>\n", "an archive that names other files instead of holding them; make one that holds them (ar rc)"},
     {"MZ", "a Windows library; export the model for this system"},
     {"\xCF\xFA\xED\xFE", "a macOS library; export the model for this system"},
     {"\xCA\xFE\xBA\xBE", "a macOS library; export the model for this system"},
     {"PK\x03\x04", "a zip archive"},
-    {"\x1F\x8B", "a gzip archive"},
 };
 
 std::string first_bytes(Bytes bytes) {
@@ -53,22 +65,26 @@ std::string kind_by_magic(Bytes bytes) {
 }
 
 Format format_named(const std::string &format) {
-  if (format == "so" || format == "dso" || format == "dll" || format == "dylib") return Format::kSharedLibrary;
-  if (format == "vmexec") return Format::kExecutable;
-  require(format == "c", "\"", format, "\" is not a format of modules; there are so, vmexec and c");
-  return Format::kSource;
+  for (const auto &[name, value] : kFormats)
+    if (format == name) return value;
+  fail(OPD_INVALID_ARGUMENT, "\"", format, "\" is not a format of modules; there are so, vmexec, c, o, a and tar");
 }
 
+bool is_object(Bytes bytes) { return bytes.size() > 17 && bytes[16] == ET_REL && bytes[17] == 0; }
+
 Format format_of(Bytes bytes, const std::string &name) {
-  if (as_text(bytes).starts_with(ELFMAG)) return Format::kSharedLibrary;
+  if (as_text(bytes).starts_with(ELFMAG)) return is_object(bytes) ? Format::kObject : Format::kSharedLibrary;
   if (!kind_by_magic(bytes).empty()) return Format::kExecutable;
   if (name.ends_with(".c")) return Format::kSource;
+  if (as_text(bytes).starts_with("!<arch>\n")) return Format::kArchive;
+  if (looks_like_tar(bytes)) return Format::kTar;
   for (const auto &[start, what] : kForeign)
     if (as_text(bytes).starts_with(start)) fail(OPD_UNSUPPORTED, name, " is ", what);
   fail(OPD_BAD_FORMAT, name, " starts with the bytes ", first_bytes(bytes),
        " at offset 0, which no known module does: a shared ",
-       "library starts with 7f 45 4c 46, a VM executable with 1d or 1e 15 14 42 2f de 25 d2; a C source is known by "
-       "its suffix .c");
+       "library and an object file start with 7f 45 4c 46, a VM executable with 1d or 1e 15 14 42 2f de 25 d2; a C "
+       "source "
+       "is known by its suffix .c");
 }
 
 Ref<Module> load_executable(Bytes bytes, const std::string &name) {
@@ -84,20 +100,53 @@ Format format_for(Bytes start, const std::string &name, const ModuleOptions &opt
   return options.format.empty() ? format_of(start, name) : format_named(options.format);
 }
 
+// A tar archive holds what would have been linked where it was made.
+std::vector<LinkInput> inputs_in_tar(Bytes bytes, const std::string &name) {
+  std::vector<LinkInput> inputs;
+  for (auto &entry : read_tar(bytes, name)) {
+    if (!entry.name.ends_with(".o") && !entry.name.ends_with(".a") && !entry.name.ends_with(".c"))
+      fail(OPD_UNSUPPORTED, name, " holds ", entry.name,
+           "; only object files (.o), archives of them (.a) and C sources (.c) can be linked");
+    inputs.push_back({std::move(entry.name), std::move(entry.content)});
+  }
+  if (inputs.empty()) fail(OPD_BAD_FORMAT, name, " holds no files");
+  return inputs;
+}
+
 Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, const std::string &name,
                        const ModuleOptions &options) {
-  if (format == Format::kExecutable) return load_executable(bytes, name);
-  return load_source(std::string(as_text(bytes)), path, options);
+  switch (format) {
+    case Format::kExecutable:
+      return load_executable(bytes, name);
+    case Format::kTar:
+      return load_objects(inputs_in_tar(bytes, name), path, name, options);
+    case Format::kObject:
+    case Format::kArchive: {
+      std::string input = name;
+      const char *suffix = format == Format::kObject ? ".o" : ".a";
+      if (!input.ends_with(suffix)) input += suffix;
+      return load_objects({{input, std::string(as_text(bytes))}}, path, input, options);
+    }
+    default:
+      return load_source(std::string(as_text(bytes)), path, options);
+  }
 }
 
 }  // namespace
 
-Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &path,
-                                const ModuleOptions &options) {
-  Ref<LibraryModule> library = LibraryModule::make(image, path, options);
+Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
+                                const std::string &file, const ModuleOptions &options) {
+  Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
   const Bytes embedded = embedded_in(image->file());
   if (!embedded.data()) return library;
   return make_embedded_modules(embedded, std::move(library), image->name(), image->derived());
+}
+
+Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
+                         const ModuleOptions &options) {
+  const CompiledLibrary linked = link_objects(inputs, name, options);
+  const auto image = std::make_shared<LibraryImage>(as_bytes(linked.content), name);
+  return load_shared_library(image, options.copy == OPD_COPY_ALWAYS ? "" : linked.path, file, options);
 }
 
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {
@@ -109,20 +158,20 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   if (::stat(path.c_str(), &info)) fail_errno("cannot load", path, errno);
   if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a folder");
   const InputFile file(path);
-  const std::string start = file.read(kShownBytes);
+  const std::string start = file.read(kStartBytes);
   const Format format = format_for(as_bytes(start), path, options);
   if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
   std::shared_ptr<LibraryImage> image;
   if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, FileState(file.state()));
   if (!image) image = std::make_shared<LibraryImage>(file);
-  return load_shared_library(image, path, options);
+  return load_shared_library(image, path, path, options);
 }
 
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);
-  return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", options);
+  return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", "", options);
 }
 
 }  // namespace opd

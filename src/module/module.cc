@@ -5,11 +5,14 @@
 #include <shared_mutex>
 #include <unordered_set>
 
+#include "base/file.h"
 #include "module/loader.h"
 #include "module/placeholder_module.h"
 
 namespace opd {
 namespace {
+
+constexpr std::string_view kEntryName = "main";
 
 struct Kinds {
   std::shared_mutex guard;
@@ -48,6 +51,20 @@ std::string Module::source(std::string_view format) {
   fail(OPD_UNSUPPORTED, "a module of kind ", kind(), " has no source", format.empty() ? "" : " of format ", format);
 }
 
+bool Module::implements(std::string_view name) {
+  try {
+    return static_cast<bool>(find(name));
+  } catch (const Exception &) { return false; }
+}
+
+std::string Module::save(std::string_view) {
+  fail(OPD_INTERNAL, "a module of kind ", kind(), " does not save what it offers to");
+}
+
+std::string Module::serialize() {
+  fail(OPD_UNSUPPORTED, "a module of kind ", kind(), " cannot be embedded in a library: it has no serialised form");
+}
+
 Ref<Function> Module::find_with_imports(std::string_view name) {
   Ref<Function> found = find(name);
   if (found) return found;
@@ -59,8 +76,7 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
   if (auto found = query_imports ? find_with_imports(name) : find(name)) return found;
   std::vector<std::string> names;
   walk(Ref<Module>::share(this), [&](Module &module) {
-    if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module);
-        placeholder && (&module == this || !placeholder->names_known()))
+    if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module); placeholder && !placeholder->names_known())
       placeholder->refuse(name);
     auto own = module.list();
     names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
@@ -69,6 +85,23 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name,
        "\"", names.empty() ? ": it offers none" : ".", suggestion(name, names));
+}
+
+Ref<Function> Module::entry() {
+  if (auto own = find(kEntryName)) return own;
+  const auto names = list();
+  if (std::find(names.begin(), names.end(), kEntryName) != names.end())
+    fail(OPD_UNSUPPORTED, "the entry function of a module of kind ", kind(), " is not called by itself: a VM runs it");
+  if (auto found = find_with_imports(kEntryName)) return found;
+  const std::string from = file();
+  fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(),
+       " has no entry function: neither it nor what it imports offers main");
+}
+
+bool Module::implements_with_imports(std::string_view name) {
+  bool found = false;
+  walk(Ref<Module>::share(this), [&](Module &module) { return found = module.implements(name); });
+  return found;
 }
 
 std::vector<Ref<Module>> Module::imports() const {
@@ -86,6 +119,24 @@ void Module::add_import(Ref<Module> module) {
   });
   std::scoped_lock lock(guard_);
   imports_.push_back(std::move(module));
+}
+
+void save_module(Module &module, const std::string &path, std::string format) {
+  const auto formats = module.save_formats();
+  if (formats.empty())
+    fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " cannot be saved by itself",
+         module.file().empty() ? "" : concat("; its file is ", module.file()));
+  if (format.empty()) {
+    format = formats.front();
+    for (const auto &known : formats)
+      if (path.ends_with("." + known)) format = known;
+  }
+  if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
+    std::string known;
+    for (const auto &name : formats) known += concat(known.empty() ? "" : ", ", name);
+    fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " is not saved as \"", format, "\"; it offers ", known);
+  }
+  replace_file(path, module.save(format));
 }
 
 void register_module_kind(std::string kind, BytesLoader loader) {

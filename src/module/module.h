@@ -20,9 +20,16 @@ struct Module : Object {
   virtual ~Module() = default;
 
   virtual const char *kind() const = 0;
-  virtual Ref<Function> find(std::string_view name) = 0;   // own functions only; null if absent
-  virtual std::vector<std::string> list() = 0;             // own functions, in the artefact's order
-  virtual std::string source(std::string_view format);     // throws OPD_UNSUPPORTED unless overridden
+  virtual Ref<Function> find(std::string_view name) = 0;                // own functions only; null if absent
+  virtual std::vector<std::string> list() = 0;                          // own functions, in the artefact's order
+  virtual bool implements(std::string_view name);                       // even if it cannot be run from here
+  virtual std::string source(std::string_view format);                  // throws OPD_UNSUPPORTED unless overridden
+  virtual const char *format() const { return ""; }                     // of what it holds: "so", "c", "ptx" …
+  virtual int32_t properties() const = 0;                               // opd_module_property
+  virtual std::vector<std::string> save_formats() const { return {}; }  // the usual one first
+  // A file's content without the imports. `format` is one of save_formats().
+  virtual std::string save(std::string_view format);
+  virtual std::string serialize();  // what its kind's BytesLoader reads; only if it is OPD_MODULE_SERIALIZABLE
   virtual std::string file() const { return {}; }          // "" if it came from memory
   virtual void describe(JsonWriter &json) { (void)json; }  // further members of its JSON object
   // The address of a C symbol; null if absent or not a library.
@@ -33,8 +40,10 @@ struct Module : Object {
 
   Ref<Function> find_with_imports(std::string_view name);        // depth first; null if absent
   Ref<Function> get(std::string_view name, bool query_imports);  // throws OPD_NOT_FOUND with close names
-  std::vector<Ref<Module>> imports() const;                      // a snapshot
-  void add_import(Ref<Module> module);                           // throws for a cycle
+  Ref<Function> entry();                                         // "main", its own or of an import; throws
+  bool implements_with_imports(std::string_view name);
+  std::vector<Ref<Module>> imports() const;  // a snapshot
+  void add_import(Ref<Module> module);       // throws for a cycle
 
  private:
   mutable std::mutex guard_;
@@ -48,6 +57,9 @@ struct ModuleOptions {  // opd_module_options with defaults filled in
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options);
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &name, const ModuleOptions &options);
+
+// `format` "": by the path's suffix if it is one that the module offers, else its usual one.
+void save_module(Module &module, const std::string &path, std::string format);
 
 // How a kind of module embedded in a library, or a file with certain first bytes, becomes a module. Higher layers add
 // theirs. `derived` is null, or what an earlier load of the same bytes left there for later ones, which never run at

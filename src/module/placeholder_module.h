@@ -13,6 +13,13 @@ class PlaceholderModule final : public Module {
   // Throws OPD_UNSUPPORTED for the functions that its bytes are known to name.
   Ref<Function> find(std::string_view name) override;
   std::vector<std::string> list() override { return names_; }
+  bool implements(std::string_view name) override;
+  std::string source(std::string_view format) override;  // if its code is text
+  const char *format() const override { return format_.c_str(); }
+  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }
+  std::vector<std::string> save_formats() const override;
+  std::string save(std::string_view) override { return code_; }
+  std::string serialize() override { return bytes_; }
   void describe(JsonWriter &json) override;
 
   [[noreturn]] void refuse(std::string_view name) const;
@@ -23,6 +30,7 @@ class PlaceholderModule final : public Module {
   void read_names();
 
   std::string kind_, bytes_, origin_;
+  std::string format_, code_;  // of device code, if it could be read
   std::vector<std::string> names_;
   bool names_known_ = false;
 };

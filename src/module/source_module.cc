@@ -21,4 +21,17 @@ std::string SourceModule::source(std::string_view format) {
   return Module::source(format);
 }
 
+std::string SourceModule::serialize() { return serialized_source(text_, "c", list()); }
+
+std::string serialized_source(std::string_view text, std::string_view format,
+                              const std::vector<std::string> &functions) {
+  ByteWriter out;
+  out.write_string(text);
+  out.write_string(format);
+  out.write<uint64_t>(functions.size());
+  for (const auto &name : functions) out.write_string(name);
+  out.write<uint64_t>(0);  // no names of constants
+  return out.take();
+}
+
 }  // namespace opd

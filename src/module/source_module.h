@@ -7,19 +7,29 @@ namespace opd {
 class SourceModule final : public LibraryModule {
  public:
   // `library` is the compiled file if it is to be mapped without a copy, else "".
-  SourceModule(const std::shared_ptr<LibraryImage> &image, std::string library, const ModuleOptions &options,
+  SourceModule(const std::shared_ptr<LibraryImage> &image, const std::string &library, const ModuleOptions &options,
                std::string text, std::string path)
-      : LibraryModule(image, std::move(library), options), text_(std::move(text)), source_path_(std::move(path)) {}
+      : LibraryModule(image, library, std::move(path), options), text_(std::move(text)) {}
 
   // Compiles `text`; `path` is where it came from, "" for memory.
   static Ref<SourceModule> make(const std::string &text, const std::string &path, const ModuleOptions &options);
 
   const char *kind() const override { return "c"; }
+  const char *format() const override { return "c"; }
+  int32_t properties() const override {
+    return OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE | OPD_MODULE_COMPILATION_EXPORTABLE;
+  }
+  std::vector<std::string> save_formats() const override { return {"c"}; }
+  std::string save(std::string_view) override { return text_; }
+  std::string serialize() override;
   std::string source(std::string_view format) override;
-  std::string file() const override { return source_path_; }
 
  private:
-  std::string text_, source_path_;
+  std::string text_;
 };
+
+// As TVM embeds C sources in libraries.
+std::string serialized_source(std::string_view text, std::string_view format,
+                              const std::vector<std::string> &functions);
 
 }  // namespace opd

@@ -1,7 +1,7 @@
 // What a library asks of the process that loaded it: functions of other modules, once-only initialisation, streams.
 #include <mutex>
 
-#include "module/library_module.h"
+#include "module/code_module.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 
@@ -17,7 +17,7 @@ std::recursive_mutex &handles_guard() {
 int look_up(void *context, const char *name, void **out_function) {
   return raising([&] {
     require(name && out_function, "a library looked up a function without a name, or without a place for it");
-    *out_function = static_cast<Object *>(library_of_context(context).look_up(name));  // borrowed; the module keeps it
+    *out_function = static_cast<Object *>(code_of_context(context).look_up(name));  // borrowed; the module keeps it
   });
 }
 

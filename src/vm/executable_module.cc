@@ -12,6 +12,12 @@ struct ExecutableModule final : Module {
   Ref<Function> find(std::string_view) override { return nullptr; }  // its functions need a VM
   std::vector<std::string> list() override { return program->program_functions(); }
   std::string file() const override { return path; }
+  bool implements(std::string_view name) override { return program->find(name) != nullptr; }
+  const char *format() const override { return "vmexec"; }
+  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }
+  std::vector<std::string> save_formats() const override { return {"vmexec", "opdasm"}; }
+  std::string save(std::string_view format) override { return format == "opdasm" ? program->to_assembly() : program->write(); }
+  std::string serialize() override { return program->write(); }
 
   std::string source(std::string_view format) override {
     require(format.empty() || format == "opdasm", "a program's source is offered as \"opdasm\", not as \"", format, "\"");

@@ -1,6 +1,6 @@
 """The library's outside and the tree's inside: exported symbols, header hygiene, layers.
 
-Run by ctest with OPDYNO_LIBRARY, OPDYNO_ROOT, OPDYNO_BUILD, CC and CXX in the environment.
+Run by ctest with OPDYNO_LIBRARY, OPDYNO_TVMFFI_LIBRARY, OPDYNO_ROOT, OPDYNO_BUILD, CC and CXX in the environment.
 """
 
 import os
@@ -12,6 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ["OPDYNO_ROOT"])
 LIBRARY = os.environ["OPDYNO_LIBRARY"]
+SECOND_LIBRARY = os.environ["OPDYNO_TVMFFI_LIBRARY"]
 INCLUDES = [f"-I{ROOT / 'include'}", f"-I{pathlib.Path(os.environ['OPDYNO_BUILD']) / 'include'}"]
 
 # What each folder of src/ may include; docs/architecture.md says why.
@@ -31,9 +32,19 @@ LOCAL = re.compile(r'^\s*#include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^\s*#include <opdyno/", re.M)
 
 
-def exported():
-    out = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
-    return sorted({line.split()[-1].split("@")[0] for line in out.splitlines() if line.split()[-2] != "A"})
+PRIVATE = "opd_private_tvmffi_symbol"  # for our own second library
+
+
+def exported(library=LIBRARY):
+    out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    names = [line.split()[-1] for line in out.splitlines() if line.split()[-2] != "A"]
+    return sorted({name.split("@")[0] for name in names if not name.endswith("@@OPDYNO_PRIVATE")})
+
+
+def provided():
+    """What artefacts find in libopdyno, by the tables of src/tvmffi."""
+    text = "".join(p.read_text() for p in sorted((ROOT / "src/tvmffi").glob("*.cc")))
+    return sorted(re.findall(r'{"(TVM\w+)", address_of', text))
 
 
 def declared():
@@ -48,6 +59,13 @@ class Symbols(unittest.TestCase):
 
     def test_every_declared_function_is_exported(self):
         self.assertEqual(exported(), declared())
+
+    def test_one_private_symbol_is_exported_under_a_version_of_its_own(self):
+        out = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(re.findall(r"(\S+)@@OPDYNO_PRIVATE", out), [PRIVATE])
+
+    def test_the_second_library_exports_what_artefacts_call_and_nothing_else(self):
+        self.assertEqual(exported(SECOND_LIBRARY), provided())
 
     def test_no_symbol_of_tvm_is_exported(self):
         self.assertEqual([s for s in exported() if "TVM" in s or "tvm" in s], [])

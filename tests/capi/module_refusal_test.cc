@@ -10,7 +10,7 @@ TEST(Module, SaysWhyAFileCannotBeLoaded) {
   expect_error(load(write_text("empty.so", "")), OPD_BAD_FORMAT, "is empty");
   expect_error(load(write_text("noise.bin", "noise and more")), OPD_BAD_FORMAT, "6e 6f 69 73 65 20 61 6e");
   expect_error(load(write_text("noise.so", "noise")), OPD_BAD_FORMAT, "VM executable");
-  expect_error(load(write_text("archive.a", "!<arch>\nxxxx")), OPD_UNSUPPORTED, "static library");
+  expect_error(load(write_text("thin.a", "!<thin>\nxxxx")), OPD_UNSUPPORTED, "names other files");
   expect_error(load(write_text("model.zip", "PK\x03\x04xxxx")), OPD_UNSUPPORTED, "zip");
   expect_error(load_text(read_bytes(library()).substr(0, 5000)), OPD_BAD_FORMAT, "cut short");
   expect_error(load_text("", "nothing"), OPD_BAD_FORMAT, "nothing is empty");
@@ -20,8 +20,8 @@ TEST(Module, ObeysTheFormatThatIsAskedFor) {
   auto options = options_with(OPD_COPY_ALWAYS);
   options.format = "so";
   expect_error(load(write_text("text.so", "int x;"), &options), OPD_BAD_FORMAT, "not an ELF file");
-  options.format = "tar";
-  expect_error(load(library(), &options), OPD_INVALID_ARGUMENT, "so, vmexec and c");
+  options.format = "elf";
+  expect_error(load(library(), &options), OPD_INVALID_ARGUMENT, "so, vmexec, c, o, a and tar");
 }
 
 TEST(Module, NamesTheSymbolOrLibraryThatIsMissing) {

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import programs
-from case import FAILED, HERE, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest
+from case import FAILED, HERE, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, compile_kernels
 
 
 class Help(CliTest):
@@ -19,7 +19,7 @@ class Help(CliTest):
     def test_help_lists_every_command_and_the_exit_codes(self):
         for words in (["help"], ["--help"], ["-h"]):
             text = self.succeeds(*words)
-            for command in ("info", "inspect", "run", "bench", "profile", "as", "dis"):
+            for command in ("info", "inspect", "run", "bench", "profile", "as", "dis", "export"):
                 self.assertRegex(text, r"(?m)^  %s\b" % command)
             self.assertIn("Exit codes: 0 ok, 1", text)
 
@@ -32,6 +32,7 @@ class Help(CliTest):
             ("inspect", "--import"),
             ("as", "--help"),
             ("dis", "--output"),
+            ("export", "--object"),
         ):
             text = self.succeeds("help", command)
             self.assertIn("Usage: opdyno " + command, text)
@@ -252,3 +253,20 @@ class Profile(CliTest):
             "cannot write absent/x.json",
             self.kernel("add_one.opdasm", "-o", "absent/x.json", command="profile", expect=FAILED).stderr,
         )
+
+
+class Export(CliTest):
+    def test_a_program_and_its_kernels_become_one_file(self):
+        answer = self.succeeds("run", "add_one.opdasm", "--import", "kernels.c", "-i", "@x.npy")
+        for out in ("exported.so", "exported.tar"):
+            self.assertEqual("", self.succeeds("export", "add_one.opdasm", out, "--import", "kernels.c"))
+            self.assertEqual(answer, self.succeeds("run", out, "-i", "@x.npy"))
+            self.succeeds("export", "add_one.opdasm", out, "--object", "kernels.c")
+            self.assertEqual(answer, self.succeeds("run", out, "-i", "@x.npy"))
+
+    def test_what_cannot_be_exported_is_named(self):
+        self.assertIn("(.so)", self.fails(REFUSED, "export", "add_one.opdasm", "out.zip"))
+        compile_kernels("linked.so")
+        self.assertIn("linked already", self.fails(REFUSED, "export", "add_one.opdasm", "out.so", "--import", "linked.so"))
+        self.assertIn("absent.o", self.fails(REFUSED, "export", "add_one.opdasm", "out.so", "--object", "absent.o"))
+        self.fails(USAGE, "export", "add_one.opdasm")

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "module/blob_reader.h"
+#include "module/embedded_kinds.h"
 #include "vm/executable_module.h"
 
 namespace {
@@ -13,6 +14,7 @@ struct Library final : Module {
   const char *kind() const override { return "library"; }
   Ref<Function> find(std::string_view) override { return nullptr; }
   std::vector<std::string> list() override { return {}; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
 };
 
 void use(Module &module, std::set<Module *> &seen) {
@@ -37,6 +39,8 @@ void use(Module &module, std::set<Module *> &seen) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   register_executable_format();
+  register_static_library_kind();  // C sources are not: what is asked of them is compiled
+  register_const_loader_kind();
   try {
     std::set<Module *> seen;
     std::vector<Ref<Object>> kept;

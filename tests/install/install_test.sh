@@ -33,6 +33,9 @@ cmake -G Ninja -S "$source_dir/tests/install/consumer" -B "$work/consumer" -DCMA
 cmake --build "$work/consumer" >>"$work/cmake.log"
 expect "built by CMake" "$("$work/consumer/hello")" "$wanted"
 
+expect "the second library by CMake" "$("$work/consumer/linked")" "seven is 7"
+expect "the second library's flags" "$(pkg-config --libs-only-l opdyno_tvmffi | xargs)" "-lopdyno_tvmffi -lopdyno"
+
 unset LD_LIBRARY_PATH
 expect "the installed program" "$("$prefix/bin/opdyno" --version | head -n 1)" "opdyno $version"
 for header in "$source_dir"/include/opdyno/*.h; do

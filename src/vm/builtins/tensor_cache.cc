@@ -152,6 +152,7 @@ Ref<Array> named_by_array(Args args) {
 struct ParamModule final : Module {
   explicit ParamModule(Ref<Array> params) : params_(std::move(params)) {}
   const char *kind() const override { return "param_module"; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
   std::vector<std::string> list() override { return {"get_params"}; }
   Ref<Function> find(std::string_view name) override {
     if (name != "get_params") return nullptr;

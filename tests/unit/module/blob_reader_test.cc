@@ -50,6 +50,7 @@ struct Named final : Module {
   const char *kind() const override { return "library"; }
   Ref<Function> find(std::string_view) override { return nullptr; }
   std::vector<std::string> list() override { return {}; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
 };
 
 TEST(BlobReader, GivesKindsBytesAndImportsInTheirOrder) {

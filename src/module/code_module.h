@@ -1,0 +1,38 @@
+// A module with machine code, which calls back for functions of other modules.
+#pragma once
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "module/module.h"
+
+namespace opd {
+
+class CodeModule : public Module {
+ public:
+  // `called` names it in messages: "the library" goes before.
+  explicit CodeModule(std::string called) : called_(std::move(called)) {}
+
+  // For the module's own code: a function of an imported module or of the registry, which the module then keeps.
+  // Throws.
+  Function *look_up(std::string_view name);
+  std::string looked_up_name(const Function &function);  // of a function it gave; "" for others
+
+ protected:
+  void *context() { return static_cast<Object *>(this); }  // by which its code names it
+
+ private:
+  std::string called_;
+  std::mutex looked_up_guard_;
+  std::map<std::string, Ref<Function>, std::less<>> looked_up_;
+};
+
+// The module that machine code calls back with, as it was written to its slot; throws for anything else.
+CodeModule &code_of_context(void *context);
+
+// What follows the prefix of functions where a name is for loaders or describes another function: not offered to call.
+inline bool is_special_name(std::string_view name) {
+  return name.starts_with("_metadata_") || name.starts_with("_doc_") || name.starts_with("_library_");
+}
+
+}  // namespace opd

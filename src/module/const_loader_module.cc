@@ -1,0 +1,115 @@
+// Constants of other modules, kept apart from their code: handed over before a function that needs them is first used.
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "module/embedded_kinds.h"
+#include "module/module.h"
+#include "params/tensor_bytes.h"
+#include "value/map.h"
+
+namespace opd {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class ConstLoaderModule final : public Module {
+ public:
+  ConstLoaderModule(std::string bytes, const std::string &name) : bytes_(std::move(bytes)) { read(name); }
+
+  const char *kind() const override { return "const_loader"; }
+  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }
+  std::string serialize() override { return bytes_; }
+  Names list() override { return {std::string(kGetAll)}; }
+  void describe(JsonWriter &json) override {
+    json.key("constants").value(constants_.size()).key("initializes").begin_array();
+    for (const auto &[symbol, names] : needs_) json.value(symbol);
+    json.end_array();
+  }
+
+  // Its imports are looked through after it: here only what has to be initialised first.
+  Ref<Function> find(std::string_view name) override {
+    if (name == kGetAll)
+      return make_function([self = Ref<ConstLoaderModule>::share(this)](Args) { return self->all(); });
+    const auto found = needs_.find(name);
+    if (found == needs_.end()) return nullptr;
+    initialize(found->first, found->second);
+    for (const auto &import : imports())
+      if (auto function = import->find(name)) return function;
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::string_view kGetAll = "get_const_var_tensor";
+
+  static Names read_names(ByteReader &in, const char *what) {
+    Names names;
+    for (auto left = in.read_count(8, what); left > 0; --left) names.emplace_back(in.read_string(what));
+    return names;
+  }
+
+  void read(const std::string &name) {
+    const std::string what = name + ": embedded constants";
+    ByteReader in(as_bytes(bytes_), what.c_str());
+    const Names names = read_names(in, "names of constants");
+    if (in.read<uint64_t>("the number of tensors") != names.size())
+      in.bad("the number of tensors", concat("is not that of their names, ", names.size()));
+    for (const auto &constant : names)
+      if (!constants_.try_emplace(constant, Value(read_tensor(in))).second)
+        in.bad("the names of constants", "hold one twice");
+    const Names symbols = read_names(in, "names of functions");
+    if (in.read<uint64_t>("the number of lists") != symbols.size())
+      in.bad("the number of lists", concat("is not that of their functions, ", symbols.size()));
+    for (const auto &symbol : symbols) {
+      Names needed = read_names(in, "constants of a function");
+      for (const auto &constant : needed)
+        if (!constants_.contains(constant)) in.bad("constants of a function", "name one that is not there");
+      needs_.emplace(symbol, std::move(needed));
+    }
+    if (!in.at_end()) in.bad("the end", concat("is followed by ", in.remaining(), " bytes"));
+  }
+
+  Value all() const {
+    std::vector<View> items;
+    std::vector<Value> names;
+    for (const auto &[name, tensor] : constants_) names.emplace_back(std::string_view(name));
+    size_t i = 0;
+    for (const auto &[name, tensor] : constants_) items.insert(items.end(), {names[i++].view(), tensor.view()});
+    return Value(Map::make(items));
+  }
+
+  void initialize(const std::string &symbol, const Names &needed) {
+    std::scoped_lock lock(guard_);
+    if (initialized_.contains(symbol)) return;
+    Ref<Function> init;
+    for (const auto &import : imports())
+      if (!init) init = import->find("__init_" + symbol);
+    if (init) {
+      std::vector<View> tensors;
+      for (const auto &constant : needed) tensors.push_back(constants_.at(constant).view());
+      const Value array{Array::make(tensors)};
+      const Value status = call(*init, Args(&array.view(), 1));
+      if (status.view().type == OPD_INT && status.view().u.int64 != 0)
+        fail(OPD_CALL_FAILED, "__init_", symbol, ", which takes the constants of ", symbol, ", gave ",
+             status.view().u.int64);
+    }
+    initialized_.insert(symbol);
+  }
+
+  std::string bytes_;
+  std::map<std::string, Value, std::less<>> constants_;
+  std::map<std::string, Names, std::less<>> needs_;
+  std::recursive_mutex guard_;  // an initialiser may look up what another one makes
+  std::set<std::string> initialized_;
+};
+
+Ref<Module> read_const_loader(Bytes bytes, const std::string &name, Ref<Object> *) {
+  return make_object<ConstLoaderModule>(std::string(as_text(bytes)), name);
+}
+
+}  // namespace
+
+void register_const_loader_kind() { register_module_kind("const_loader", read_const_loader); }
+
+}  // namespace opd

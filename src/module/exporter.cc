@@ -1,0 +1,148 @@
+#include "module/exporter.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "module/child_process.h"
+#include "module/export_plan.h"
+#include "module/tar_file.h"
+#include "module/toolchain.h"
+
+namespace opd {
+namespace {
+
+constexpr size_t kLargeBytes = size_t{1} << 30;  // code must reach its data over what lies between
+
+std::string temporary_folder() {
+  const char *folder = std::getenv("TMPDIR");
+  return folder && *folder ? folder : "/tmp";
+}
+
+// As text between quotes in assembly, in text between quotes in C.
+std::string quoted_twice(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    if (c == '"' || c == '\\') out += "\\\\\\";
+    out += c;
+  }
+  return out;
+}
+
+// The assembler takes the bytes as they are: as a C array they would need a hundred times their size to compile.
+std::string source_with(const std::string &file, size_t size) {
+#if defined(__x86_64__)
+  const char *section = size > kLargeBytes ? ".lrodata,\\\"al\\\"" : ".rodata,\\\"a\\\"";
+#else
+  const char *section = ".rodata,\\\"a\\\"";
+#endif
+  return concat("__asm__(\".section ", section, ",%progbits\\n\"\n",
+                "        \".globl __tvm_ffi__library_bin\\n.type __tvm_ffi__library_bin, %object\\n\"\n",
+                "        \".size __tvm_ffi__library_bin, ", size, "\\n.balign 64\\n__tvm_ffi__library_bin:\\n\"\n",
+                "        \".incbin \\\"", quoted_twice(file), "\\\"\\n.previous\\n\");\n");
+}
+
+class Exporter {
+ public:
+  Exporter(const std::string &path, const ExportOptions &options)
+      : path_(path),
+        tools_(options.compiler, options.c_flags),
+        build_(options.workspace.empty() ? temporary_folder() : options.workspace, !options.workspace.empty()) {}
+
+  void write_library(const ExportPlan &plan) {
+    const std::string library = build_.file("library.so");
+    auto command = tools_.command({"-shared", "-fPIC", "-o", library});
+    for (auto &word : write_link_inputs(plan.inputs, build_)) command.push_back(std::move(word));
+    if (!plan.embedded.empty()) command.push_back(write_embedded(plan));
+    tools_.add_libraries(command);
+    run(command, library);
+    replace_file(path_, read_file(library));
+  }
+
+  // Objects only: whoever links them needs no headers.
+  void write_archive(const ExportPlan &plan) {
+    std::vector<TarEntry> entries;
+    for (const auto &input : plan.inputs) {
+      if (!input.name.ends_with(".c")) {
+        entries.push_back({input.name, input.content});
+        continue;
+      }
+      const std::string stem = input.name.substr(0, input.name.size() - 2);
+      entries.push_back({stem + ".o", compiled(write_link_inputs({input}, build_), stem)});
+    }
+    if (!plan.embedded.empty()) entries.push_back({"devc.o", compiled({write_embedded(plan)}, "devc")});
+    replace_file(path_, write_tar(entries));
+  }
+
+ private:
+  std::string write_embedded(const ExportPlan &plan) const {
+    const std::string bytes = build_.file("devc.bin"), source = build_.file("devc.c");
+    replace_file(bytes, plan.embedded);
+    replace_file(source, source_with(bytes, plan.embedded.size()));
+    return source;
+  }
+
+  std::string compiled(const std::vector<std::string> &words, const std::string &stem) const {
+    const std::string object = build_.file(stem + ".o");
+    auto command = tools_.command({"-fPIC", "-c", "-o", object});
+    command.insert(command.end(), words.begin(), words.end());
+    run(command, object);
+    return read_file(object);
+  }
+
+  void run(const std::vector<std::string> &command, const std::string &made) const {
+    ProcessResult result;
+    try {
+      result = run_program(command, build_.file("log"));
+    } catch (const Exception &e) {
+      if (e.error()->code != OPD_NOT_FOUND) throw;
+      fail(OPD_NOT_FOUND, "there is no C compiler \"", tools_.name(),
+           "\"; install one, or set CC or the option compiler");
+    }
+    if (!result.succeeded || ::access(made.c_str(), R_OK))
+      fail(OPD_CALL_FAILED, tools_.name(), " could not make ", path_, ":\n", shown_output(build_.shown(result.output)));
+    if (!result.output.empty())
+      log_warning(tools_.name(), " for ", path_, ":\n", shown_output(build_.shown(result.output)));
+  }
+
+  const std::string &path_;
+  Toolchain tools_;
+  BuildFolder build_;
+};
+
+// Files of an archive are told apart by their names.
+void make_names_differ(std::vector<LinkInput> &inputs) {
+  std::vector<std::string> taken;
+  for (auto &input : inputs) {
+    const size_t dot = std::min(input.name.rfind('.'), input.name.size());
+    const std::string stem = input.name.substr(0, dot), suffix = input.name.substr(dot);
+    std::string object = stem;
+    for (size_t i = 2; std::find(taken.begin(), taken.end(), object) != taken.end(); ++i) object = concat(stem, "-", i);
+    taken.push_back(object);
+    input.name = object + suffix;
+  }
+}
+
+}  // namespace
+
+void export_module(Module &root, const std::string &path, const ExportOptions &options) {
+  const bool is_archive = path.ends_with(".tar");
+  require(is_archive || path.ends_with(".so"), "cannot export to ", path,
+          ": a module is exported as a shared library (.so) or as an archive of objects (.tar)");
+  ExportPlan plan = plan_export(root, !options.addons.empty());
+  for (const auto &addon : options.addons) {
+    LinkInput input{addon.substr(addon.rfind('/') + 1), read_file(addon)};
+    if (!input.name.ends_with(".c")) check_link_inputs({input}, addon);
+    plan.inputs.push_back(std::move(input));
+  }
+  if (!plan.inputs.empty()) check_link_inputs(plan.inputs, "the module");
+  make_names_differ(plan.inputs);
+  Exporter exporter(path, options);
+  if (is_archive) exporter.write_archive(plan);
+  else exporter.write_library(plan);
+}
+
+}  // namespace opd

@@ -1,0 +1,13 @@
+// Object code that is kept as it is: it is not run, but linked into what the module tree is exported to.
+#pragma once
+#include "module/module.h"
+
+namespace opd {
+
+// `names` are the functions that the object file implements; `file` is "" for one that was embedded in a library.
+Ref<Module> make_static_library(std::string object, std::vector<std::string> names, std::string file);
+
+// As opd_module_load_static_library(): checks that it is an object file of this machine.
+Ref<Module> load_static_library(const std::string &path, std::vector<std::string> names);
+
+}  // namespace opd

@@ -1,0 +1,65 @@
+// libopdyno_tvmffi: TVM's C functions under their own names, for programs that link objects which call them. It has no
+// state: each function goes to the one in libopdyno. Cost: an indirect call.
+#include <cstdint>
+
+#include "tvmffi/private.h"
+
+#define FORWARD(result, name, parameters, arguments)                                                       \
+  extern "C" __attribute__((visibility("default"))) result name parameters {                               \
+    static const auto forward = reinterpret_cast<result(*) parameters>(opd_private_tvmffi_symbol(#name)); \
+    return forward arguments;                                                                              \
+  }
+
+// Errors
+FORWARD(void, TVMFFIErrorSetRaisedFromCStr, (const char *kind, const char *message), (kind, message))
+FORWARD(void, TVMFFIErrorSetRaisedFromCStrParts, (const char *kind, const char **parts, int32_t n), (kind, parts, n))
+FORWARD(void, TVMFFIErrorSetRaised, (void *error), (error))
+FORWARD(void, TVMFFIErrorMoveFromRaised, (void **out), (out))
+FORWARD(int, TVMFFIErrorCreate, (const void *kind, const void *message, const void *backtrace, void **out),
+        (kind, message, backtrace, out))
+
+// Functions
+FORWARD(int, TVMFFIFunctionCall, (void *function, void *args, int32_t n, void *result), (function, args, n, result))
+FORWARD(int, TVMFFIFunctionCreate, (void *self, void *call, void (*end)(void *), void **out), (self, call, end, out))
+FORWARD(int, TVMFFIFunctionGetGlobal, (const void *name, void **out), (name, out))
+FORWARD(int, TVMFFIFunctionSetGlobal, (const void *name, void *function, int again), (name, function, again))
+
+// Environment
+FORWARD(int, TVMFFIEnvModLookupFromImports, (void *context, const char *name, void **out), (context, name, out))
+FORWARD(int, TVMBackendGetFuncFromEnv, (void *context, const char *name, void **out), (context, name, out))
+FORWARD(int, TVMFFIEnvModRegisterSystemLibSymbol, (const char *name, void *address), (name, address))
+FORWARD(int, TVMFFIHandleInitOnce, (void **handle, int (*init)(void **)), (handle, init))
+FORWARD(int, TVMFFIHandleDeinitOnce, (void **handle, int (*end)(void *)), (handle, end))
+FORWARD(int, TVMFFIEnvCheckSignals, (), ())
+FORWARD(void *, TVMFFIEnvGetStream, (int32_t type, int32_t id), (type, id))
+FORWARD(int, TVMFFIEnvSetStream, (int32_t type, int32_t id, void *stream, void **out), (type, id, stream, out))
+
+// Objects
+FORWARD(int, TVMFFIObjectIncRef, (void *object), (object))
+FORWARD(int, TVMFFIObjectDecRef, (void *object), (object))
+FORWARD(int, TVMFFIAnyViewToOwnedAny, (const void *view, void *out), (view, out))
+FORWARD(int, TVMFFIStringFromByteArray, (const void *bytes, void *out), (bytes, out))
+FORWARD(int, TVMFFIBytesFromByteArray, (const void *bytes, void *out), (bytes, out))
+FORWARD(int, TVMFFIDataTypeFromString, (const void *text, void *out), (text, out))
+FORWARD(int, TVMFFIDataTypeToString, (const void *dtype, void *out), (dtype, out))
+
+// Tensors
+FORWARD(int, TVMFFIEnvTensorAlloc, (void *prototype, void **out), (prototype, out))
+FORWARD(int, TVMFFITensorFromDLPack, (void *from, int32_t align, int32_t dense, void **out), (from, align, dense, out))
+FORWARD(int, TVMFFITensorFromDLPackVersioned, (void *from, int32_t align, int32_t dense, void **out),
+        (from, align, dense, out))
+FORWARD(int, TVMFFITensorToDLPack, (void *tensor, void **out), (tensor, out))
+FORWARD(int, TVMFFITensorToDLPackVersioned, (void *tensor, void **out), (tensor, out))
+
+// What kernels ask
+FORWARD(void *, TVMBackendAllocWorkspace, (int type, int id, uint64_t bytes, int code, int bits),
+        (type, id, bytes, code, bits))
+FORWARD(int, TVMBackendFreeWorkspace, (int type, int id, void *data), (type, id, data))
+FORWARD(int, TVMBackendParallelLaunch, (int (*task)(int, void *, void *), void *data, int n), (task, data, n))
+FORWARD(int, TVMBackendParallelBarrier, (int id, void *group), (id, group))
+
+// Lists of values
+FORWARD(int, TVMBackendAnyListSetPackedArg, (void *list, int index, void *args, int place), (list, index, args, place))
+FORWARD(int, TVMBackendAnyListResetItem, (void *list, int index), (list, index))
+FORWARD(int, TVMBackendAnyListMoveFromPackedReturn, (void *list, int index, void *args, int place),
+        (list, index, args, place))

@@ -1,0 +1,28 @@
+// What libopdyno_tvmffi asks for: our functions by name, for code that is linked into a program.
+#include "module/symbol_table.h"
+#include "module/system_library.h"
+#include "tvmffi/private.h"
+#include "tvmffi/raising.h"
+#include "tvmffi/tvmffi.h"
+
+namespace opd {
+namespace {
+
+// Objects that a loader maps for a module register themselves, too, but nobody asks for them by that way, and they may
+// go again; those that are linked into the program stay.
+int register_linked_symbol(const char *name, void *address) {
+  return raising([&] {
+    require(name && address, "TVMFFIEnvModRegisterSystemLibSymbol was given NULL");
+    register_system_symbol(name, address);
+  });
+}
+
+}  // namespace
+}  // namespace opd
+
+void *opd_private_tvmffi_symbol(const char *name) {
+  opd::register_tvmffi_symbols();  // this may be the first call into the library
+  if (std::string_view(name) == "TVMFFIEnvModRegisterSystemLibSymbol")
+    return opd::address_of(opd::register_linked_symbol);
+  return opd::provided_symbol(name);
+}

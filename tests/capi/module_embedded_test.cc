@@ -1,0 +1,182 @@
+// Modules embedded in a library beside its own code: sources, objects, constants, code of devices that are absent.
+#include "support/export_test.h"
+
+namespace opdyno_test {
+namespace {
+
+std::string number(uint64_t value) { return {reinterpret_cast<const char *>(&value), sizeof value}; }
+std::string text(const std::string &content) { return number(content.size()) + content; }
+std::string list(const std::vector<std::string> &names) {
+  std::string out = number(names.size());
+  for (const auto &name : names) out += text(name);
+  return out;
+}
+template <class T>
+std::string raw(const T &value) {
+  return {reinterpret_cast<const char *>(&value), sizeof value};
+}
+
+// A library whose root imports it: __tvm_ffi__library_bin has the rows 0 1 1 and the entry 1 (TVM's format).
+Module with_root(const std::string &name, const std::string &kind, const std::string &bytes,
+                 const std::string &code = kSource) {
+  const std::string blob = text(number(3) + number(0) + number(1) + number(1) + number(1) + number(1) + text(kind) +
+                                text(bytes) + text("_lib"));
+  std::string source = code + "const unsigned char __tvm_ffi__library_bin[] = {";
+  for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
+  return Module::load(build_library(name, source + "};\n"));
+}
+
+// The module that a library embeds, without the library.
+Module only_device(const std::string &bytes) {
+  const std::string blob = text(number(2) + number(0) + number(0) + number(0) + text("cuda") + text(bytes));
+  std::string source = "const unsigned char __tvm_ffi__library_bin[] = {";
+  for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
+  return Module::load(build_library("only_device", source + "};\n"));
+}
+
+std::string c_source(const std::string &code, const std::string &format, const std::vector<std::string> &names) {
+  return text(code) + text(format) + list(names) + number(0);
+}
+
+TEST(AnEmbeddedSource, IsCompiledWhenAFunctionOfItIsAskedFor) {
+  // It calls "count" of the library that it imports.
+  const std::string code = kArtefactHead + R"(
+extern int TVMFFIEnvModLookupFromImports(void *context, const char *name, void **out);
+extern int TVMFFIFunctionCall(void *function, Any *args, int32_t n, Any *result);
+void *__tvm_ffi__library_ctx;
+int __tvm_ffi_twice(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args, (void)n;
+  void *count = 0;
+  if (TVMFFIEnvModLookupFromImports(__tvm_ffi__library_ctx, "count", &count)) return -1;
+  return TVMFFIFunctionCall(count, 0, 0, result) || TVMFFIFunctionCall(count, 0, 0, result);
+}
+)";
+  const Module module = with_root("embedded_c", "c", c_source(code, "c", {"twice"}));
+  EXPECT_STREQ(module.kind(), "c");
+  EXPECT_EQ(module.source(), code);
+  EXPECT_EQ(module.properties(), 7);
+  EXPECT_EQ(as_int(module.function("twice")()), 2);
+  EXPECT_EQ(as_int(module.function("twice")()), 4);
+  EXPECT_EQ(as_int(module.function("count")()), 5);
+  expect_throws([&] { module.function("thrice"); }, OPD_NOT_FOUND, "thrice");
+}
+
+TEST(AnEmbeddedSource, OfAnotherLanguageIsKeptAndNamed) {
+  const Module module = with_root("embedded_cu", "c", c_source("kernel", "cu", {"f"}));
+  EXPECT_TRUE(module.implements("f", false));
+  EXPECT_EQ(module.properties(), OPD_MODULE_SERIALIZABLE | OPD_MODULE_COMPILATION_EXPORTABLE);
+  expect_throws([&] { module.function("f"); }, OPD_UNSUPPORTED, "format cu");
+  const Module broken = with_root("embedded_broken", "c", c_source("no C", "c", {"f"}));
+  expect_throws([&] { broken.function("f"); }, OPD_CALL_FAILED, "could not compile");
+  expect_throws([] { with_root("embedded_short", "c", c_source("x", "c", {"f"}) + "?"); }, OPD_BAD_FORMAT,
+                "followed by 1 bytes");
+}
+
+TEST(AnEmbeddedStaticLibrary, SaysWhatItWouldImplement) {
+  const Module module = with_root("embedded_static", "static_library", text("object code") + list({"f", "g"}));
+  EXPECT_EQ(names_of(module), (std::vector<std::string>{"f", "g"}));
+  expect_throws([&] { module.function("g"); }, OPD_UNSUPPORTED, "object code");
+  EXPECT_EQ(as_int(module.function("count")()), 1);
+  module.save(scratch_folder() + "/embedded.o");
+  EXPECT_EQ(read_bytes(scratch_folder() + "/embedded.o"), "object code");
+}
+
+std::string tensor(const std::vector<float> &values) {
+  const DLDataType f32{kDLFloat, 32, 1};
+  std::string out = number(0xDD5E40F096B4A13F) + number(0) + raw(int32_t{1}) + raw(int32_t{0}) + raw(int32_t{1}) +
+                    raw(f32) + number(values.size()) + number(4 * values.size());
+  for (const float value : values) out += raw(value);
+  return out;
+}
+
+TEST(AConstLoader, GivesItsConstantsAndLetsImportsBeUsed) {
+  const std::string bytes =
+      list({"a", "b"}) + number(2) + tensor({1, 2}) + tensor({3}) + list({"count"}) + number(1) + list({"b"});
+  const Module module = with_root("constants", "const_loader", bytes);
+  EXPECT_STREQ(module.kind(), "const_loader");
+  EXPECT_EQ(as_int(module.function("count")()), 1);  // there is no __init_count to call first
+  const Value all = module.function("get_const_var_tensor")();
+  ASSERT_EQ(all.type(), int{OPD_MAP});
+  opd_value found;
+  const Value key = [] {
+    Value v;
+    check(opd_string_create("a", 1, v.out()));
+    return v;
+  }();
+  check(opd_map_get(reinterpret_cast<opd_map *>(all.view().u.object), &key.view(), &found));
+  EXPECT_EQ(Tensor::of(found).data<float>()[1], 2);
+  EXPECT_TRUE(holds(json_of(module), "\"constants\":2,\"initializes\":[\"count\"]")) << json_of(module);
+}
+
+TEST(AConstLoader, CallsTheInitialiserFirst) {
+  const std::string code = kSource +
+                           "FUNCTION(__init_count) { (void)self, (void)args, (void)n, (void)result; return "
+                           "fail(\"ValueError\", \"init\"); }\n";
+  const Module module =
+      with_root("initialises", "const_loader", list({}) + number(0) + list({"count"}) + number(1) + list({}), code);
+  // Compiled functions take no arrays, and are not called with one that they would misread.
+  expect_throws([&] { module.function("count"); }, OPD_INVALID_ARGUMENT, "__init_count is of type ffi.Array");
+}
+
+TEST(AConstLoader, IsCheckedWhenItIsRead) {
+  const auto refused = [](const char *name, const std::string &bytes, const char *part) {
+    expect_throws([&] { with_root(name, "const_loader", bytes); }, OPD_BAD_FORMAT, part);
+  };
+  refused("constants_a", list({"a"}) + number(2), "not that of their names");
+  refused("constants_b", list({"a", "a"}) + number(2) + tensor({1}) + tensor({1}), "hold one twice");
+  refused("constants_c", list({}) + number(0) + list({"f"}) + number(1) + list({"gone"}), "not there");
+  refused("constants_d", list({}) + number(0) + list({"f"}) + number(2), "not that of their functions");
+}
+
+// ---- devices that this build lacks
+
+std::string device_code(const std::string &format, const std::string &code) {
+  return text(format) + number(1) + text("add_kernel") + text("add_kernel") + number(0) + number(0) + number(0) +
+         text(code);
+}
+
+TEST(CodeOfAnAbsentDevice, IsLoadedAndNamedWhenItIsAskedFor) {
+  for (const std::string kind : {"cuda", "opencl", "rocm", "hip", "metal", "hexagon"}) {
+    const Module module = with_root("absent_" + kind, kind, device_code("text", "kernel source"));
+    EXPECT_EQ(kind, module.kind());
+    EXPECT_STREQ(opd_module_format(module.get()), "text");
+    EXPECT_EQ(module.properties(), OPD_MODULE_SERIALIZABLE);
+    EXPECT_EQ(module.source(), "kernel source");
+    EXPECT_TRUE(module.implements("add_kernel", false));
+    expect_throws([&] { module.function("add_kernel"); }, OPD_UNSUPPORTED, "kind " + kind);
+    expect_throws([&] { module.function("mul_kernel"); }, OPD_NOT_FOUND, "Did you mean");
+    EXPECT_EQ(as_int(module.function("count")()), 1);
+  }
+  // Of a form that is not known: any function may be there.
+  const Module vulkan = with_root("absent_vulkan", "vulkan", "SPIR-V and more");
+  expect_throws([&] { vulkan.function("anything"); }, OPD_UNSUPPORTED, "kind vulkan");
+  const Module graph = with_root("absent_dnnl", "dnnl_json", text("dense_0") + text("{}") + list({}));
+  expect_throws([&] { graph.function("dense_0"); }, OPD_UNSUPPORTED, "kind dnnl_json");
+  opd_buffer *none = nullptr;
+  const Module binary = with_root("absent_cubin", "cuda",
+                                  device_code("cubin", std::string("\x7f"
+                                                                   "ELF\0",
+                                                                   5)));
+  expect_error(opd_module_get_source(binary.get(), nullptr, &none), OPD_UNSUPPORTED, "no source");
+  binary.save(scratch_folder() + "/kernel.cubin");
+  EXPECT_EQ(read_bytes(scratch_folder() + "/kernel.cubin").size(), 5u);
+}
+
+TEST(CodeOfAnAbsentDevice, SurvivesAnExport) {
+  // The root is the device's; a tree of it alone embeds it beside no code.
+  const Module module = source_module(kSumSource);
+  const Module program = Executable::assemble(".func same(x) {\n  ret %x\n}\n").to_module();
+  program.add_import(module);
+  const Module device = only_device(device_code("ptx", "code"));
+  module.add_import(device);
+  const std::string path = scratch_folder() + "/device.so";
+  program.export_to(path);
+  const Module again = Module::load(path);
+  EXPECT_EQ(as_int(Vm(again).call("same", 5)), 5);
+  expect_throws([&] { again.function("add_kernel"); }, OPD_UNSUPPORTED, "kind cuda");
+  const std::string json = json_of(again);
+  EXPECT_LT(json.find("\"kind\":\"library\""), json.find("\"kind\":\"cuda\"")) << json;
+}
+
+}  // namespace
+}  // namespace opdyno_test
