@@ -97,13 +97,13 @@ TEST(AConstLoader, GivesItsConstantsAndLetsImportsBeUsed) {
   EXPECT_EQ(as_int(module.function("count")()), 1);  // there is no __init_count to call first
   const Value all = module.function("get_const_var_tensor")();
   ASSERT_EQ(all.type(), int{OPD_MAP});
-  opd_value found;
+  Value found;
   const Value key = [] {
     Value v;
     check(opd_string_create("a", 1, v.out()));
     return v;
   }();
-  check(opd_map_get(reinterpret_cast<opd_map *>(all.view().u.object), &key.view(), &found));
+  check(opd_map_get(reinterpret_cast<opd_map *>(all.view().u.object), &key.view(), found.out()));
   EXPECT_EQ(Tensor::of(found).data<float>()[1], 2);
   EXPECT_TRUE(holds(json_of(module), "\"constants\":2,\"initializes\":[\"count\"]")) << json_of(module);
 }

@@ -72,9 +72,9 @@ TEST_F(ExportTest, KeepsATreeWhereTwoImportOne) {
   ASSERT_EQ(opd_array_count(imports), 3u);
   const char *const kinds[] = {"relax.VMExecutable", "library", "relax.VMExecutable"};
   for (size_t i = 0; i < 3; ++i) {
-    opd_value item;
-    check(opd_array_get(imports, i, &item));
-    EXPECT_STREQ(opd_module_kind(reinterpret_cast<const opd_module *>(item.u.object)), kinds[i]);
+    Value item;
+    check(opd_array_get(imports, i, item.out()));
+    EXPECT_STREQ(opd_module_kind(reinterpret_cast<const opd_module *>(item.view().u.object)), kinds[i]);
   }
   EXPECT_TRUE(module.implements("sum") && module.implements("b") && module.implements("c"));
 }

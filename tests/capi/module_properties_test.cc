@@ -11,11 +11,11 @@ std::vector<std::string> formats_of(const Module &module) {
   const Handle<opd_array> owned(array);
   std::vector<std::string> formats;
   for (size_t i = 0; i < opd_array_count(array); ++i) {
-    opd_value item;
+    Value item;
     const char *data;
     size_t size;
-    check(opd_array_get(array, i, &item));
-    check(opd_string_get(&item, &data, &size));
+    check(opd_array_get(array, i, item.out()));
+    check(opd_string_get(&item.view(), &data, &size));
     formats.emplace_back(data, size);
   }
   return formats;

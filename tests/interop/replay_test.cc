@@ -193,8 +193,8 @@ void define_host_functions() {
   });
   define("opdyno.test.fail", [](const opd_value *, int32_t, opd_value *) { throw Error(opd_error_create(OPD_CALL_FAILED, "ValueError", "refused on purpose")); });
   const Function negate = make_function([](const opd_value *args, int32_t, opd_value *out) {
-    opd_value x;
-    check(opd_array_get(reinterpret_cast<const opd_array *>(args[0].u.object), 0, &x));
+    Value x;
+    check(opd_array_get(reinterpret_cast<const opd_array *>(args[0].u.object), 0, x.out()));
     const Tensor to = copy_of(Tensor::of(x));
     for (int64_t i = 0; i < to.size(); ++i) to.data<float>()[i] *= -1;
     *out = Value::retain(arg(to)).view();

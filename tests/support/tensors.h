@@ -42,9 +42,9 @@ Value tuple_of(const Items &...items) {
 
 /** Item @p index of a tuple. */
 inline Value item_of(const Value &tuple, size_t index) {
-  opd_value item;
-  check(opd_array_get(reinterpret_cast<const opd_array *>(tuple.view().u.object), index, &item));
-  return Value::retain(item);
+  Value item;
+  check(opd_array_get(reinterpret_cast<const opd_array *>(tuple.view().u.object), index, item.out()));
+  return item;
 }
 
 inline Vm vm_of(const std::string &assembly) { return Vm(Executable::assemble(assembly).to_module()); }
