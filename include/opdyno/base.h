@@ -49,20 +49,20 @@ typedef struct opd_error opd_error;
 
 /** What went wrong, for programs. Append-only: treat an unknown code as OPD_INTERNAL. */
 typedef enum opd_code {
-  OPD_OK = 0,                 /**< No error; only ever returned by opd_error_code(NULL). */
-  OPD_INVALID_ARGUMENT = 1,   /**< An argument's count, type, dtype, shape or value does not fit. */
-  OPD_NOT_FOUND = 2,          /**< No function, file, symbol or name of that kind. */
-  OPD_ALREADY_EXISTS = 3,     /**< The name is taken and no permission to override was given. */
-  OPD_OUT_OF_RANGE = 4,       /**< An index or a number lies outside what is allowed. */
-  OPD_BAD_FORMAT = 5,         /**< Bytes that are not what they claim to be; the message gives the offset. */
-  OPD_UNSUPPORTED = 6,        /**< Understood, but not offered by this build, machine or version. */
-  OPD_OUT_OF_MEMORY = 7,      /**< Memory, or a limit set on it, does not suffice. */
-  OPD_CANCELLED = 8,          /**< A cancel token ended the call. */
-  OPD_DEADLINE_EXCEEDED = 9,  /**< The call's deadline passed. */
-  OPD_FAILED_PRECONDITION = 10, /**< The handle is not in a state that allows this. */
-  OPD_IO = 11,                /**< Reading or writing a file failed; the message has the system's reason. */
-  OPD_CALL_FAILED = 12,       /**< A called function raised an error; kind and message are its own. */
-  OPD_INTERNAL = 13,           /**< A defect in opdyno. */
+  OPD_OK = 0,                    /**< No error; only ever returned by opd_error_code(NULL). */
+  OPD_INVALID_ARGUMENT = 1,      /**< An argument's count, type, dtype, shape or value does not fit. */
+  OPD_NOT_FOUND = 2,             /**< No function, file, symbol or name of that kind. */
+  OPD_ALREADY_EXISTS = 3,        /**< The name is taken and no permission to override was given. */
+  OPD_OUT_OF_RANGE = 4,          /**< An index or a number lies outside what is allowed. */
+  OPD_BAD_FORMAT = 5,            /**< Bytes that are not what they claim to be; the message gives the offset. */
+  OPD_UNSUPPORTED = 6,           /**< Understood, but not offered by this build, machine or version. */
+  OPD_OUT_OF_MEMORY = 7,         /**< Memory, or a limit set on it, does not suffice. */
+  OPD_CANCELLED = 8,             /**< A cancel token ended the call. */
+  OPD_DEADLINE_EXCEEDED = 9,     /**< The call's deadline passed. */
+  OPD_FAILED_PRECONDITION = 10,  /**< The handle is not in a state that allows this. */
+  OPD_IO = 11,                   /**< Reading or writing a file failed; the message has the system's reason. */
+  OPD_CALL_FAILED = 12,          /**< A called function raised an error; kind and message are its own. */
+  OPD_INTERNAL = 13,             /**< A defect in opdyno. */
   OPD_CODE_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_code;
 
@@ -83,8 +83,8 @@ OPD_API const char *opd_error_message(const opd_error *error);
 OPD_API const opd_error *opd_error_cause(const opd_error *error);
 
 /** Returns the native frames at the place where @p error was made, one a line, most recent first; borrowed.
- *  Empty unless OPDYNO_BACKTRACE is set, as to 1, or the raising function attached one. Cost: symbolised at the first request.
- *  Threads: safe. Since: 0.1 */
+ *  Empty unless OPDYNO_BACKTRACE is set, as to 1, or the raising function attached one. Cost: symbolised at the first
+ * request. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_error_backtrace(const opd_error *error);
 
 /** Makes an error to be returned from a callback.
@@ -104,7 +104,8 @@ OPD_API void opd_error_release(opd_error *error);
 /** Bytes made by the library: text, JSON, a saved file. Immutable. */
 typedef struct opd_buffer opd_buffer;
 
-/** Returns the first byte; a 0 byte that does not count follows the last, so text is a C string. Threads: safe. Since: 0.1 */
+/** Returns the first byte; a 0 byte that does not count follows the last, so text is a C string. Threads: safe. Since:
+ * 0.1 */
 OPD_API const char *opd_buffer_data(const opd_buffer *buffer);
 /** Returns the number of bytes. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_buffer_size(const opd_buffer *buffer);
@@ -113,7 +114,13 @@ OPD_API void opd_buffer_release(opd_buffer *buffer);
 
 /* ---- log ---------------------------------------------------------------------------------------------------- */
 
-typedef enum opd_log_level { OPD_LOG_DEBUG = 0, OPD_LOG_INFO = 1, OPD_LOG_WARNING = 2, OPD_LOG_ERROR = 3, OPD_LOG_LEVEL_MAX_ENUM = 0x7FFFFFFF } opd_log_level;
+typedef enum opd_log_level {
+  OPD_LOG_DEBUG = 0,
+  OPD_LOG_INFO = 1,
+  OPD_LOG_WARNING = 2,
+  OPD_LOG_ERROR = 3,
+  OPD_LOG_LEVEL_MAX_ENUM = 0x7FFFFFFF
+} opd_log_level;
 
 /** Receives one message: UTF-8 without a newline, borrowed for the call. May arrive on any thread. */
 typedef void (*opd_log_fn)(void *user_data, opd_log_level level, const char *message);

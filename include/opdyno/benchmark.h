@@ -29,7 +29,8 @@ typedef struct opd_evaluator_options {
 OPD_API void opd_evaluator_options_init(opd_evaluator_options *options);
 
 /** Makes an evaluator of any packed function: of a module, a VM, a saved function.
- * @param function Borrowed; retained. @param options Borrowed; NULL means all defaults. @param out_evaluator New reference.
+ * @param function Borrowed; retained. @param options Borrowed; NULL means all defaults. @param out_evaluator New
+ * reference.
  * @return NULL, or OPD_INVALID_ARGUMENT naming the option. Since: 0.1. Source: TVM Module.time_evaluator. */
 OPD_API OPD_NODISCARD opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_options *options,
                                                       opd_evaluator **out_evaluator);
@@ -54,7 +55,8 @@ OPD_API double opd_benchmark_min(const opd_benchmark *benchmark);
 OPD_API double opd_benchmark_max(const opd_benchmark *benchmark);
 /** @param percent 0 to 100, cut to that; between two repeats the value is interpolated. Threads: safe. Since: 0.1 */
 OPD_API double opd_benchmark_percentile(const opd_benchmark *benchmark, double percent);
-/** Writes the summary that TVM's BenchmarkResult prints, in ms. @param out_text New reference. Threads: safe. Since: 0.1 */
+/** Writes the summary that TVM's BenchmarkResult prints, in ms. @param out_text New reference. Threads: safe. Since:
+ * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_benchmark_to_text(const opd_benchmark *benchmark, opd_buffer **out_text);
 /** Ends a reference. Threads: safe. Since: 0.1 */
 OPD_API void opd_benchmark_release(opd_benchmark *benchmark);

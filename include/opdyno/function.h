@@ -1,4 +1,5 @@
-/** @file function.h  Packed functions: any number of tagged values in, one out; their global registry; C symbols by libffi. */
+/** @file function.h  Packed functions: any number of tagged values in, one out; their global registry; C symbols by
+ * libffi. */
 #ifndef OPDYNO_FUNCTION_H_
 #define OPDYNO_FUNCTION_H_
 
@@ -31,8 +32,8 @@ OPD_API OPD_NODISCARD opd_error *opd_function_create(opd_packed_fn callback, voi
  *
  * @param function   Borrowed.
  * @param args       Borrowed, @p num_args values; NULL if none.
- * @param out_result New reference; NULL if the result is of no interest. What it held is not kept: it is OPD_NONE while the
- *                   function runs, and after an error.
+ * @param out_result New reference; NULL if the result is of no interest. What it held is not kept: it is OPD_NONE while
+ * the function runs, and after an error.
  * @return NULL, or the error that the function raised: OPD_CALL_FAILED unless it carries a code of its own.
  * Threads: as the function.  Cost: an indirect call, no allocation.  Since: 0.1.  Source: tvm-ffi safe-call. */
 OPD_API OPD_NODISCARD opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args,
@@ -44,14 +45,16 @@ OPD_API void opd_function_release(opd_function *function);
 /* ---- global registry ------------------------------------------------------------------------------------------ */
 
 /** Registers a function for the whole process.
- * @param name Borrowed UTF-8. @param function Borrowed; retained. @param override_existing 0: a taken name is OPD_ALREADY_EXISTS.
- * Threads: safe. Since: 0.1 */
+ * @param name Borrowed UTF-8. @param function Borrowed; retained. @param override_existing 0: a taken name is
+ * OPD_ALREADY_EXISTS. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_function_register(const char *name, opd_function *function, int override_existing);
-/** Finds a registered function. @param out_function New reference. OPD_NOT_FOUND lists close names. Threads: safe. Since: 0.1 */
+/** Finds a registered function. @param out_function New reference. OPD_NOT_FOUND lists close names. Threads: safe.
+ * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_function_get_global(const char *name, opd_function **out_function);
 /** Removes a registered function; programs that hold it keep it. OPD_NOT_FOUND. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_function_remove_global(const char *name);
-/** Lists the registered names, sorted. @param out_names New reference: an array of strings, a snapshot. Threads: safe. Since: 0.1 */
+/** Lists the registered names, sorted. @param out_names New reference: an array of strings, a snapshot. Threads: safe.
+ * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_function_list_global(opd_array **out_names);
 
 /* ---- C functions with a written signature (libffi) ------------------------------------------------------------- */
@@ -63,7 +66,8 @@ OPD_API OPD_NODISCARD opd_error *opd_function_list_global(opd_array **out_names)
  * as {f64, f64}, whose packed form is an array of their fields. `i32(str, ...)` has further arguments after the fixed
  * ones, passed by their value's kind (int as i64, float as f64).
  *
- * A wrong count, a wrong kind, or an integer that does not fit its width is an error before the call; nothing is truncated.
+ * A wrong count, a wrong kind, or an integer that does not fit its width is an error before the call; nothing is
+ * truncated.
  *
  * @param pointer   The C function; must outlive @p out_function unless @p keep_alive holds it.
  * @param signature Borrowed, as "f64(f64, ptr, i32)". OPD_INVALID_ARGUMENT gives the place of a mistake.
@@ -84,7 +88,8 @@ typedef struct opd_closure opd_closure;
  * @param function  Borrowed; retained. @param signature Borrowed; as above, without "...".
  * @param out_closure New reference. OPD_UNSUPPORTED where the system forbids executable memory.
  * Threads: safe. Since: 0.1. Source: libffi ffi_prep_closure_loc. */
-OPD_API OPD_NODISCARD opd_error *opd_closure_create(opd_function *function, const char *signature, opd_closure **out_closure);
+OPD_API OPD_NODISCARD opd_error *opd_closure_create(opd_function *function, const char *signature,
+                                                    opd_closure **out_closure);
 /** Returns the C function pointer; valid while @p closure lives. Threads: safe. Since: 0.1 */
 OPD_API void *opd_closure_pointer(const opd_closure *closure);
 /** Returns and clears the first error since the last request, or NULL. New reference. Threads: safe. Since: 0.1 */

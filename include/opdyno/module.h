@@ -76,12 +76,14 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path
  * @param options    Borrowed; as for opd_module_load(), by which the library is loaded.
  * @param out_module New reference.
  * @return NULL, or OPD_NOT_FOUND for a function that is not there, OPD_INVALID_ARGUMENT for a signature,
- *         OPD_ALREADY_EXISTS for a name that comes twice, or an error of opd_module_load(). Threads: safe. Since: 0.1 */
+ *         OPD_ALREADY_EXISTS for a name that comes twice, or an error of opd_module_load(). Threads: safe. Since: 0.1
+ */
 OPD_API OPD_NODISCARD opd_error *opd_module_load_native(const char *path, const char *const *names,
                                                         const char *const *signatures, int32_t num_functions,
                                                         const opd_module_options *options, opd_module **out_module);
-/** Gives the module of what is linked into the program and registered itself at start-up: objects that TVM compiled for a
- *  system library, linked whole (-Wl,--whole-archive) together with libopdyno_tvmffi, which has the functions they call.
+/** Gives the module of what is linked into the program and registered itself at start-up: objects that TVM compiled for
+ * a system library, linked whole (-Wl,--whole-archive) together with libopdyno_tvmffi, which has the functions they
+ * call.
  * @param prefix     Borrowed. Their `system_lib_prefix`; NULL means "". Without any such object the module is empty.
  * @param out_module New reference; the same module for each call with that prefix, as long as the process lives.
  * @return NULL, or OPD_BAD_FORMAT if what is embedded there cannot be read. Threads: safe. Since: 0.1 */
@@ -147,13 +149,14 @@ OPD_API void opd_export_options_init(opd_export_options *options);
 /** Writes one file of a module and all that it imports: C sources and static libraries are compiled and linked, VM
  *  executables and other serialisable modules embedded, in TVM's format. opdyno and TVM load it.
  *
- * @param path    Borrowed. Ends in .so for a shared library, or in .tar for an archive of objects, which are linked when it
- *                is loaded. A file there is replaced.
+ * @param path    Borrowed. Ends in .so for a shared library, or in .tar for an archive of objects, which are linked
+ * when it is loaded. A file there is replaced.
  * @param options Borrowed; NULL means all defaults.
  * @return NULL, or OPD_UNSUPPORTED for a module that can be neither linked nor embedded, as one that was loaded from a
  *         shared library; OPD_CALL_FAILED with the compiler's or linker's message; OPD_NOT_FOUND, OPD_IO,
  *         OPD_INVALID_ARGUMENT for another suffix. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_module_export(opd_module *module, const char *path, const opd_export_options *options);
+OPD_API OPD_NODISCARD opd_error *opd_module_export(opd_module *module, const char *path,
+                                                   const opd_export_options *options);
 /** Lists the imported modules. @param out_modules New reference: an array of modules, a snapshot. Threads: safe. Since:
  * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules);

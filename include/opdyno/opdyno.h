@@ -3,15 +3,15 @@
 #define OPDYNO_OPDYNO_H_
 
 #include <opdyno/base.h>
-#include <opdyno/value.h>
-#include <opdyno/function.h>
-#include <opdyno/device.h>
-#include <opdyno/tensor.h>
-#include <opdyno/params.h>
-#include <opdyno/module.h>
-#include <opdyno/executable.h>
-#include <opdyno/report.h>
-#include <opdyno/vm.h>
 #include <opdyno/benchmark.h>
+#include <opdyno/device.h>
+#include <opdyno/executable.h>
+#include <opdyno/function.h>
+#include <opdyno/module.h>
+#include <opdyno/params.h>
+#include <opdyno/report.h>
+#include <opdyno/tensor.h>
+#include <opdyno/value.h>
+#include <opdyno/vm.h>
 
 #endif

@@ -22,12 +22,14 @@ class Error : public std::runtime_error {
  public:
   explicit Error(opd_error *owned)
       : std::runtime_error(std::string(opd_error_kind(owned)) + ": " + opd_error_message(owned)),
-        code_(opd_error_code(owned)), kind_(opd_error_kind(owned)), message_(opd_error_message(owned)) {
+        code_(opd_error_code(owned)),
+        kind_(opd_error_kind(owned)),
+        message_(opd_error_message(owned)) {
     opd_error_release(owned);
   }
   opd_code code() const { return code_; }
-  const std::string &kind() const { return kind_; }        /**< "TypeError", "ValueError" … */
-  const std::string &message() const { return message_; }  /**< without the kind */
+  const std::string &kind() const { return kind_; }       /**< "TypeError", "ValueError" … */
+  const std::string &message() const { return message_; } /**< without the kind */
 
  private:
   opd_code code_;
@@ -47,11 +49,17 @@ class Handle {
   explicit Handle(T *owned) : handle_(owned) {}
   Handle(const Handle &other) : handle_(static_cast<T *>(opd_object_retain(other.handle_))) {}
   Handle(Handle &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Handle &operator=(Handle other) noexcept { std::swap(handle_, other.handle_); return *this; }
+  Handle &operator=(Handle other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
   ~Handle() { opd_object_release(handle_); }
 
   T *get() const { return handle_; }
-  T **out() { opd_object_release(std::exchange(handle_, nullptr)); return &handle_; }  /**< for out_ parameters */
+  T **out() {
+    opd_object_release(std::exchange(handle_, nullptr));
+    return &handle_;
+  } /**< for out_ parameters */
   explicit operator bool() const { return handle_ != nullptr; }
 
  private:
@@ -78,12 +86,22 @@ class Value {
   Value() : raw_(opd_none()) {}
   Value(const Value &other) : Value() { check(opd_value_retain(&other.raw_, &raw_)); }
   Value(Value &&other) noexcept : raw_(std::exchange(other.raw_, opd_none())) {}
-  Value &operator=(Value other) noexcept { std::swap(raw_, other.raw_); return *this; }
+  Value &operator=(Value other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
   ~Value() { opd_value_release(&raw_); }
-  static Value retain(const opd_value &view) { Value v; check(opd_value_retain(&view, &v.raw_)); return v; }
+  static Value retain(const opd_value &view) {
+    Value v;
+    check(opd_value_retain(&view, &v.raw_));
+    return v;
+  }
 
   const opd_value &view() const { return raw_; }
-  opd_value *out() { opd_value_release(&raw_); return &raw_; }  /**< for out_ parameters */
+  opd_value *out() {
+    opd_value_release(&raw_);
+    return &raw_;
+  } /**< for out_ parameters */
   int32_t type() const { return raw_.type; }
   std::string to_string() const { return text_of(opd_value_to_string, &raw_); }
 
@@ -101,7 +119,10 @@ inline opd_value arg(const std::string &x) { return opd_cstring(x.c_str()); }
 inline opd_value arg(const opd_value &x) { return x; }
 inline opd_value arg(const Value &x) { return x.view(); }
 inline opd_value arg(std::nullptr_t) { return opd_none(); }
-template <class T> opd_value arg(const Handle<T> &x) { return opd_object_value(x.get()); }
+template <class T>
+opd_value arg(const Handle<T> &x) {
+  return opd_object_value(x.get());
+}
 
 class Function : public Handle<opd_function> {
  public:
@@ -113,7 +134,11 @@ class Function : public Handle<opd_function> {
     check(opd_function_call(get(), views, static_cast<int32_t>(sizeof...(args)), result.out()));
     return result;
   }
-  static Function global(const char *name) { Function f; check(opd_function_get_global(name, f.out())); return f; }
+  static Function global(const char *name) {
+    Function f;
+    check(opd_function_get_global(name, f.out()));
+    return f;
+  }
 };
 
 class Tensor : public Handle<opd_tensor> {
@@ -128,12 +153,14 @@ class Tensor : public Handle<opd_tensor> {
   }
   /** The tensor that a value holds. */
   static Tensor of(const opd_value &value) {
-    if (value.type != OPD_TENSOR) throw std::invalid_argument(std::string("the value is no tensor but ") + opd_type_key(value.type));
+    if (value.type != OPD_TENSOR)
+      throw std::invalid_argument(std::string("the value is no tensor but ") + opd_type_key(value.type));
     return Tensor(static_cast<opd_tensor *>(opd_object_retain(value.u.object)));
   }
   static Tensor of(const Value &value) { return of(value.view()); }
   const DLTensor &view() const { return *opd_tensor_view(get()); }
-  template <class T> T *data() const {
+  template <class T>
+  T *data() const {
     return reinterpret_cast<T *>(static_cast<char *>(view().data) + view().byte_offset);
   }
   int64_t size() const {
@@ -158,12 +185,21 @@ class Module : public Handle<opd_module> {
   }
   static Module load_static_library(const std::string &path, const std::vector<const char *> &func_names) {
     Module m;
-    check(opd_module_load_static_library(path.c_str(), func_names.data(), static_cast<int32_t>(func_names.size()), m.out()));
+    check(opd_module_load_static_library(path.c_str(), func_names.data(), static_cast<int32_t>(func_names.size()),
+                                         m.out()));
     return m;
   }
   /** What is linked into the program; opd_module_system_lib() tells more. */
-  static Module system_lib(const std::string &prefix = "") { Module m; check(opd_module_system_lib(prefix.c_str(), m.out())); return m; }
-  Function entry() const { Function f; check(opd_module_entry_function(get(), f.out())); return f; }
+  static Module system_lib(const std::string &prefix = "") {
+    Module m;
+    check(opd_module_system_lib(prefix.c_str(), m.out()));
+    return m;
+  }
+  Function entry() const {
+    Function f;
+    check(opd_module_entry_function(get(), f.out()));
+    return f;
+  }
   bool implements(const char *name, bool query_imports = true) const {
     return opd_module_implements_function(get(), name, query_imports) != 0;
   }
@@ -194,7 +230,11 @@ class Executable : public Handle<opd_executable> {
     check(opd_executable_load_bytes(bytes.data(), bytes.size(), x.out()));
     return x;
   }
-  Module to_module() const { Module m; check(opd_executable_to_module(get(), m.out())); return m; }
+  Module to_module() const {
+    Module m;
+    check(opd_executable_to_module(get(), m.out()));
+    return m;
+  }
   std::string save() const { return text_of(opd_executable_save_bytes, get()); }
   std::string disassemble() const { return text_of(opd_executable_disassemble, get()); }
 };
@@ -202,7 +242,9 @@ class Executable : public Handle<opd_executable> {
 class Vm : public Handle<opd_vm> {
  public:
   using Handle::Handle;
-  explicit Vm(const Module &module, const opd_vm_options *options = nullptr) { check(opd_vm_create(module.get(), options, out())); }
+  explicit Vm(const Module &module, const opd_vm_options *options = nullptr) {
+    check(opd_vm_create(module.get(), options, out()));
+  }
   template <class... Args>
   Value call(const char *name, const Args &...args) const {
     const opd_value views[] = {arg(args)..., opd_none()};
@@ -210,7 +252,11 @@ class Vm : public Handle<opd_vm> {
     check(opd_vm_call(get(), name, views, static_cast<int32_t>(sizeof...(args)), nullptr, result.out()));
     return result;
   }
-  Function function(const char *name) const { Function f; check(opd_vm_function(get(), name, f.out())); return f; }
+  Function function(const char *name) const {
+    Function f;
+    check(opd_vm_function(get(), name, f.out()));
+    return f;
+  }
 };
 
 class Params : public Handle<opd_params> {
@@ -238,14 +284,20 @@ class Params : public Handle<opd_params> {
     check(opd_params_get_stats(get(), &stats));
     return stats;
   }
-  Tensor get_tensor(const char *name) const { Tensor t; check(opd_params_get(get(), name, t.out())); return t; }
+  Tensor get_tensor(const char *name) const {
+    Tensor t;
+    check(opd_params_get(get(), name, t.out()));
+    return t;
+  }
   void set(const char *name, const Tensor &tensor) const { check(opd_params_set(get(), name, tensor.get())); }
 };
 
 class Report : public Handle<opd_report> {
  public:
   using Handle::Handle;
-  std::string table(const opd_table_options *options = nullptr) const { return text_of(opd_report_to_table, get(), options); }
+  std::string table(const opd_table_options *options = nullptr) const {
+    return text_of(opd_report_to_table, get(), options);
+  }
   std::string csv() const { return text_of(opd_report_to_csv, get()); }
   std::string json() const { return text_of(opd_report_to_json, get()); }
 };

@@ -14,18 +14,18 @@ OPD_BEGIN_DECLS
 /** Kinds of value. Numbers are tvm-ffi's. Kinds from 128 are made at run time: ask opd_type_key(). */
 typedef enum opd_type {
   OPD_NONE = 0,
-  OPD_INT = 1,          /**< u.int64 */
-  OPD_BOOL = 2,         /**< u.int64, 0 or 1 */
-  OPD_FLOAT = 3,        /**< u.float64 */
-  OPD_POINTER = 4,      /**< u.pointer, opaque */
-  OPD_DTYPE = 5,        /**< u.dtype */
-  OPD_DEVICE = 6,       /**< u.device */
-  OPD_DLTENSOR = 7,     /**< u.dltensor; only ever a borrowed view */
-  OPD_CSTRING = 8,      /**< u.cstring, NUL-terminated; only ever a borrowed view */
-  OPD_BYTES_VIEW = 9,   /**< u.pointer to {const char *data; size_t size}; only ever a borrowed view */
+  OPD_INT = 1,           /**< u.int64 */
+  OPD_BOOL = 2,          /**< u.int64, 0 or 1 */
+  OPD_FLOAT = 3,         /**< u.float64 */
+  OPD_POINTER = 4,       /**< u.pointer, opaque */
+  OPD_DTYPE = 5,         /**< u.dtype */
+  OPD_DEVICE = 6,        /**< u.device */
+  OPD_DLTENSOR = 7,      /**< u.dltensor; only ever a borrowed view */
+  OPD_CSTRING = 8,       /**< u.cstring, NUL-terminated; only ever a borrowed view */
+  OPD_BYTES_VIEW = 9,    /**< u.pointer to {const char *data; size_t size}; only ever a borrowed view */
   OPD_SMALL_STRING = 11, /**< up to 7 bytes in u.bytes, their number in length */
   OPD_SMALL_BYTES = 12,
-  OPD_OBJECT = 64,      /**< From here on u.object is a counted object. */
+  OPD_OBJECT = 64, /**< From here on u.object is a counted object. */
   OPD_STRING = 65,
   OPD_BYTES = 66,
   OPD_ERROR = 67,
@@ -59,15 +59,50 @@ typedef struct opd_value {
 } opd_value;
 
 /* Makers of plain values and of borrowed views; they own nothing. Threads: safe. Cost: a store. Since: 0.1 */
-static inline opd_value opd_none(void) { opd_value v = {OPD_NONE, 0, {0}}; return v; }
-static inline opd_value opd_int(int64_t x) { opd_value v = {OPD_INT, 0, {0}}; v.u.int64 = x; return v; }
-static inline opd_value opd_bool(int x) { opd_value v = {OPD_BOOL, 0, {0}}; v.u.int64 = x != 0; return v; }
-static inline opd_value opd_float(double x) { opd_value v = {OPD_FLOAT, 0, {0}}; v.u.float64 = x; return v; }
-static inline opd_value opd_pointer(void *x) { opd_value v = {OPD_POINTER, 0, {0}}; v.u.pointer = x; return v; }
-static inline opd_value opd_cstring(const char *x) { opd_value v = {OPD_CSTRING, 0, {0}}; v.u.cstring = x; return v; }
-static inline opd_value opd_dltensor(DLTensor *x) { opd_value v = {OPD_DLTENSOR, 0, {0}}; v.u.dltensor = x; return v; }
-static inline opd_value opd_dtype_value(DLDataType x) { opd_value v = {OPD_DTYPE, 0, {0}}; v.u.dtype = x; return v; }
-static inline opd_value opd_device_value(DLDevice x) { opd_value v = {OPD_DEVICE, 0, {0}}; v.u.device = x; return v; }
+static inline opd_value opd_none(void) {
+  opd_value v = {OPD_NONE, 0, {0}};
+  return v;
+}
+static inline opd_value opd_int(int64_t x) {
+  opd_value v = {OPD_INT, 0, {0}};
+  v.u.int64 = x;
+  return v;
+}
+static inline opd_value opd_bool(int x) {
+  opd_value v = {OPD_BOOL, 0, {0}};
+  v.u.int64 = x != 0;
+  return v;
+}
+static inline opd_value opd_float(double x) {
+  opd_value v = {OPD_FLOAT, 0, {0}};
+  v.u.float64 = x;
+  return v;
+}
+static inline opd_value opd_pointer(void *x) {
+  opd_value v = {OPD_POINTER, 0, {0}};
+  v.u.pointer = x;
+  return v;
+}
+static inline opd_value opd_cstring(const char *x) {
+  opd_value v = {OPD_CSTRING, 0, {0}};
+  v.u.cstring = x;
+  return v;
+}
+static inline opd_value opd_dltensor(DLTensor *x) {
+  opd_value v = {OPD_DLTENSOR, 0, {0}};
+  v.u.dltensor = x;
+  return v;
+}
+static inline opd_value opd_dtype_value(DLDataType x) {
+  opd_value v = {OPD_DTYPE, 0, {0}};
+  v.u.dtype = x;
+  return v;
+}
+static inline opd_value opd_device_value(DLDevice x) {
+  opd_value v = {OPD_DEVICE, 0, {0}};
+  v.u.device = x;
+  return v;
+}
 
 /** Makes the view of a handle that is an object: a tensor, function, module, error, or one made here.
  *  Borrowed: the handle must outlive the view. NULL gives OPD_NONE. Threads: safe. Since: 0.1 */
@@ -82,7 +117,8 @@ OPD_API OPD_NODISCARD opd_error *opd_value_retain(const opd_value *value, opd_va
 /** Ends an owned value and sets it to OPD_NONE. Plain kinds cost nothing. Threads: safe. Since: 0.1 */
 OPD_API void opd_value_release(opd_value *value);
 
-/** Returns the name of a kind: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage. Threads: safe. Since: 0.1 */
+/** Returns the name of a kind: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage. Threads: safe.
+ * Since: 0.1 */
 OPD_API const char *opd_type_key(int32_t type);
 
 /** Adds a reference to any object handle and returns it. Threads: safe. Since: 0.1 */
@@ -128,17 +164,21 @@ OPD_API size_t opd_array_count(const opd_array *array);
 /** Gives an item. @param out_item New reference. OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item);
 
-/** An immutable map in insertion order. Keys compare by content for numbers and strings, by identity for objects. Immutable. */
+/** An immutable map in insertion order. Keys compare by content for numbers and strings, by identity for objects.
+ * Immutable. */
 typedef struct opd_map opd_map;
-/** @param pairs Borrowed: key, value, key, value … (2 × @p count); a repeated key keeps the last value and the first place.
+/** @param pairs Borrowed: key, value, key, value … (2 × @p count); a repeated key keeps the last value and the first
+ * place.
  *  @param out_map New reference. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_create(const opd_value *pairs, size_t count, opd_map **out_map);
 /** Returns the number of entries. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_map_count(const opd_map *map);
 /** Finds a key. @param out_value New reference. OPD_NOT_FOUND. Threads: safe. Cost: one hash. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value);
-/** Gives the entry at a place in insertion order; both outputs are new references. OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, opd_value *out_value);
+/** Gives the entry at a place in insertion order; both outputs are new references. OPD_OUT_OF_RANGE. Threads: safe.
+ * Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key,
+                                               opd_value *out_value);
 
 /* ---- dtypes --------------------------------------------------------------------------------------------------- */
 

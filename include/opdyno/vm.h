@@ -28,22 +28,25 @@ OPD_API void opd_vm_options_init(opd_vm_options *options);
 
 /** Makes a VM of a module of kind "relax.VMExecutable"; kernels are looked up in its imports, then globally.
  * @param module Borrowed; retained. @param options Borrowed; NULL means all defaults. @param out_vm New reference.
- * @return NULL, or OPD_NOT_FOUND naming the functions that nobody offers; OPD_UNSUPPORTED device or program. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_NOT_FOUND naming the functions that nobody offers; OPD_UNSUPPORTED device or program. Threads:
+ * safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm);
 /** Ends a reference. Threads: safe. Since: 0.1 */
 OPD_API void opd_vm_release(opd_vm *vm);
 
 /** How to make one call. */
 typedef struct opd_call_options {
-  uint32_t struct_size;      /**< set by opd_call_options_init() */
-  uint32_t reserved;         /**< 0 */
-  const char *const *names;  /**< borrowed; one parameter name per argument, NULL entries for positional ones; NULL: all positional */
-  int64_t timeout_ns;        /**< from the call on; 0: none. Checked at calls and backward jumps: a running kernel is not interrupted. */
-  opd_cancel *cancel;        /**< borrowed; NULL: none */
-  opd_tensor *const *outputs; /**< borrowed, num_outputs tensors; the results, made as always, are copied into them in their
-                                   order once the program has run; NULL: none */
-  int32_t num_outputs;       /**< 0 */
-  uint32_t reserved2;        /**< 0 */
+  uint32_t struct_size; /**< set by opd_call_options_init() */
+  uint32_t reserved;    /**< 0 */
+  const char *const
+      *names; /**< borrowed; one parameter name per argument, NULL entries for positional ones; NULL: all positional */
+  int64_t timeout_ns; /**< from the call on; 0: none. Checked at calls and backward jumps: a running kernel is not
+                         interrupted. */
+  opd_cancel *cancel; /**< borrowed; NULL: none */
+  opd_tensor *const *outputs; /**< borrowed, num_outputs tensors; the results, made as always, are copied into them in
+                                 their order once the program has run; NULL: none */
+  int32_t num_outputs;        /**< 0 */
+  uint32_t reserved2;         /**< 0 */
 } opd_call_options;
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_call_options_init(opd_call_options *options);
@@ -52,37 +55,42 @@ OPD_API void opd_call_options_init(opd_call_options *options);
  *
  * @param vm        Borrowed. May be called from several threads at once.
  * @param name      Borrowed.
- * @param args      Borrowed, @p num_args values; tensors must lie on a device of the VM. An OPD_TENSOR is taken as it is and must
- *                  be 64-byte aligned and contiguous. An OPD_DLTENSOR view need not be, for each call allocates and copies it in;
- *                  what the program writes to it is lost. opd_tensor_from_dlpack() makes a tensor of such memory without a copy.
+ * @param args      Borrowed, @p num_args values; tensors must lie on a device of the VM. An OPD_TENSOR is taken as it
+ * is and must be 64-byte aligned and contiguous. An OPD_DLTENSOR view need not be, for each call allocates and copies
+ * it in; what the program writes to it is lost. opd_tensor_from_dlpack() makes a tensor of such memory without a copy.
  * @param options   Borrowed; NULL means all defaults.
  * @param out_value New reference; a tuple arrives as an array, nested as the program returns it.
- * @return NULL, or OPD_NOT_FOUND (the message lists close names), OPD_INVALID_ARGUMENT (count, dtype or shape: the message
- *         names the parameter, expected and given; outputs that do not fit; a negative timeout), OPD_CANCELLED, OPD_DEADLINE_EXCEEDED, OPD_OUT_OF_MEMORY, OPD_OUT_OF_RANGE
- *         (depth), or the error that an operator raised, with the operator's name.
- * Threads: safe.  Cost: one frame; no allocation once the pool is warm.  Since: 0.1 */
+ * @return NULL, or OPD_NOT_FOUND (the message lists close names), OPD_INVALID_ARGUMENT (count, dtype or shape: the
+ * message names the parameter, expected and given; outputs that do not fit; a negative timeout), OPD_CANCELLED,
+ * OPD_DEADLINE_EXCEEDED, OPD_OUT_OF_MEMORY, OPD_OUT_OF_RANGE (depth), or the error that an operator raised, with the
+ * operator's name. Threads: safe.  Cost: one frame; no allocation once the pool is warm.  Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                              const opd_call_options *options, opd_value *out_value);
-/** Binds a name once: the result keeps the VM and needs no look-up. @param out_function New reference. Threads: safe. Since: 0.1 */
+/** Binds a name once: the result keeps the VM and needs no look-up. @param out_function New reference. Threads: safe.
+ * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_function(opd_vm *vm, const char *name, opd_function **out_function);
-/** Calls a closure that a function of @p vm returned, or any packed function, as opd_vm_call() calls a function: with its
- *  deadline and cancel token, and seen by profiles and the instrument.
- * @param closure Borrowed. @param options Borrowed; without names and outputs; NULL means all defaults. @param out_value New reference.
+/** Calls a closure that a function of @p vm returned, or any packed function, as opd_vm_call() calls a function: with
+ * its deadline and cancel token, and seen by profiles and the instrument.
+ * @param closure Borrowed. @param options Borrowed; without names and outputs; NULL means all defaults. @param
+ * out_value New reference.
  * @return NULL, or as opd_vm_call(). Closures that a program returns keep their VM.
  * Threads: safe. Since: 0.1. Source: TVM invoke_closure. */
-OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args, int32_t num_args,
-                                                       const opd_call_options *options, opd_value *out_value);
+OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args,
+                                                       int32_t num_args, const opd_call_options *options,
+                                                       opd_value *out_value);
 
 /** Saves a function with its arguments under a name, by which it is then called without any.
  * @param saved_name Borrowed. A saved function of that name is replaced; OPD_ALREADY_EXISTS if the program has one.
- * @param args As in opd_vm_call(); kept until the name is saved anew or the VM ends. @param options Borrowed; only its names count.
+ * @param args As in opd_vm_call(); kept until the name is saved anew or the VM ends. @param options Borrowed; only its
+ * names count.
  * @param include_return 0: a call of the saved function gives OPD_NONE.
  * Threads: safe; running calls keep what they began with. Since: 0.1. Source: TVM save_function. */
-OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name, const opd_value *args,
-                                                      int32_t num_args, const opd_call_options *options, int include_return);
+OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name,
+                                                      const opd_value *args, int32_t num_args,
+                                                      const opd_call_options *options, int include_return);
 
-/* Stateful calls: set_input, invoke_stateful, get_outputs; per function, and for one thread at a time. Once its inputs are
- * set, a plain call of the function is OPD_FAILED_PRECONDITION. Source: TVM relax.VirtualMachine. */
+/* Stateful calls: set_input, invoke_stateful, get_outputs; per function, and for one thread at a time. Once its inputs
+ * are set, a plain call of the function is OPD_FAILED_PRECONDITION. Source: TVM relax.VirtualMachine. */
 
 /** Keeps the arguments of a function for opd_vm_invoke_stateful(). Tensors on the VM's device are not copied.
  * @param args As in opd_vm_call(). @param options Borrowed; only its names count. Since: 0.1 */
@@ -95,23 +103,28 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_set_input_with_param_module(opd_vm *vm, 
  *  opd_vm_call(). @param options Borrowed; NULL means all defaults. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options);
 /** Gives the result of the last opd_vm_invoke_stateful(), or an item of it.
- * @param path Borrowed: @p path_size indices into nested tuples; none for the whole result. @param out_value New reference.
- * @return NULL, or OPD_FAILED_PRECONDITION before it ran, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index into no tuple. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
-                                                    opd_value *out_value);
-/** Gives the number of items of a tuple in the result, or -1 where there is no tuple. As opd_vm_get_outputs(). Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
-                                                         int64_t *out_arity);
+ * @param path Borrowed: @p path_size indices into nested tuples; none for the whole result. @param out_value New
+ * reference.
+ * @return NULL, or OPD_FAILED_PRECONDITION before it ran, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index into no
+ * tuple. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path,
+                                                    int32_t path_size, opd_value *out_value);
+/** Gives the number of items of a tuple in the result, or -1 where there is no tuple. As opd_vm_get_outputs(). Since:
+ * 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path,
+                                                         int32_t path_size, int64_t *out_arity);
 
 /** What an instrument may return before a call. Source: TVM VMInstrumentReturnKind. */
 typedef enum opd_instrument_action {
-  OPD_INSTRUMENT_NO_OP = 0,   /**< the call runs; so it does for any other result */
-  OPD_INSTRUMENT_SKIP_RUN = 1 /**< the call is skipped, its result is OPD_NONE, and the instrument is not asked after it */
+  OPD_INSTRUMENT_NO_OP = 0, /**< the call runs; so it does for any other result */
+  OPD_INSTRUMENT_SKIP_RUN =
+      1 /**< the call is skipped, its result is OPD_NONE, and the instrument is not asked after it */
 } opd_instrument_action;
 
 /** Shows every call of the VM's programs to a function: `instrument(function, name, before, result, arguments …)`, once
- *  before the call (before is true, result OPD_NONE) and once after it. What it raises ends the call that it is in. Calls
- *  that it makes itself are not shown. Of compiled functions, calls of kernels come with OPD_NONE for the function.
+ *  before the call (before is true, result OPD_NONE) and once after it. What it raises ends the call that it is in.
+ * Calls that it makes itself are not shown. Of compiled functions, calls of kernels come with OPD_NONE for the
+ * function.
  * @param instrument Borrowed; retained. NULL: none. Calls that run already keep theirs.
  * Threads: safe; the instrument runs on the thread of the call. Since: 0.1. Source: TVM set_instrument. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument);
@@ -120,18 +133,19 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function 
 OPD_API int opd_vm_has_function(opd_vm *vm, const char *name);
 /** Lists the program's functions. @param out_names New reference: an array of strings. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names);
-/** Lists a function's parameter names. @param out_names New reference: an array of strings. OPD_NOT_FOUND. Threads: safe. Since: 0.1 */
+/** Lists a function's parameter names. @param out_names New reference: an array of strings. OPD_NOT_FOUND. Threads:
+ * safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names);
 /** Gives memory that idle frames keep back to the allocators. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
 
 /** How to profile. */
 typedef struct opd_profile_options {
-  uint32_t struct_size;   /**< set by opd_profile_options_init() */
-  int32_t warmup;         /**< calls before the measured ones; 1, as TVM */
-  int32_t repeat;         /**< measured calls; 1 */
-  uint32_t reserved;      /**< 0 */
-  uint64_t max_records;   /**< records kept; later ones are counted and dropped; 1 << 20 */
+  uint32_t struct_size; /**< set by opd_profile_options_init() */
+  int32_t warmup;       /**< calls before the measured ones; 1, as TVM */
+  int32_t repeat;       /**< measured calls; 1 */
+  uint32_t reserved;    /**< 0 */
+  uint64_t max_records; /**< records kept; later ones are counted and dropped; 1 << 20 */
 } opd_profile_options;
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_profile_options_init(opd_profile_options *options);
@@ -143,19 +157,21 @@ OPD_API void opd_profile_options_init(opd_profile_options *options);
  * @param out_trace  New reference: the same calls on a time line; NULL if not wanted.
  * Threads: safe.  Since: 0.1.  Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
-                                                const opd_call_options *call_options, const opd_profile_options *options,
-                                                opd_report **out_report, opd_trace **out_trace);
+                                                const opd_call_options *call_options,
+                                                const opd_profile_options *options, opd_report **out_report,
+                                                opd_trace **out_trace);
 
 /* ---- cancelling ------------------------------------------------------------------------------------------------ */
 
 /** @param out_cancel New reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_cancel_create(opd_cancel **out_cancel);
-/** Ends every call that runs with this token at its next operator, and every later one at once. Threads: safe. Since: 0.1 */
+/** Ends every call that runs with this token at its next operator, and every later one at once. Threads: safe. Since:
+ * 0.1 */
 OPD_API void opd_cancel_cancel(opd_cancel *cancel);
 /** Makes the token usable again. Threads: safe. Since: 0.1 */
 OPD_API void opd_cancel_reset(opd_cancel *cancel);
-/** Returns the operator that a call with this token runs at the moment, or NULL; for messages about calls that hang. Borrowed
- *  from the VM of that call. Threads: safe. Since: 0.1 */
+/** Returns the operator that a call with this token runs at the moment, or NULL; for messages about calls that hang.
+ * Borrowed from the VM of that call. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_cancel_current_operator(const opd_cancel *cancel);
 /** Ends a reference. Threads: safe. Since: 0.1 */
 OPD_API void opd_cancel_release(opd_cancel *cancel);

@@ -24,8 +24,7 @@ class ByteReader {
   bool at_end() const { return remaining() == 0; }
 
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  T read(const char *field) {
+  requires std::is_trivially_copyable_v<T> T read(const char *field) {
     T value;
     std::memcpy(&value, take(sizeof value, field).data(), sizeof value);
     return value;
@@ -62,7 +61,7 @@ class ByteReader {
 class ByteWriter {
  public:
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void write(T value) { out_.append(reinterpret_cast<const char *>(&value), sizeof value); }
   void write_bytes(const void *data, size_t size) { out_.append(static_cast<const char *>(data), size); }
   void write_string(std::string_view text) {

@@ -46,7 +46,8 @@ ClockLine ClockLine::measure(ClockId clock) {
   if (clock == ClockId::kMonotonic) return line;
   constexpr uint64_t kLeast = 10'000'000;
   while (line.anchor.ns - origin.ns < kLeast) line.anchor = sample_clock(clock);
-  line.ns_per_tick = static_cast<double>(line.anchor.ns - origin.ns) / static_cast<double>(line.anchor.ticks - origin.ticks);
+  line.ns_per_tick =
+      static_cast<double>(line.anchor.ns - origin.ns) / static_cast<double>(line.anchor.ticks - origin.ticks);
   return line;
 }
 

@@ -42,7 +42,8 @@ struct ClockLine {
   // that old, so that the slope's error is below 10 ppm.
   static ClockLine measure(ClockId clock);
   double ns_of(uint64_t ticks) const {
-    return static_cast<double>(anchor.ns) + static_cast<double>(static_cast<int64_t>(ticks - anchor.ticks)) * ns_per_tick;
+    return static_cast<double>(anchor.ns) +
+           static_cast<double>(static_cast<int64_t>(ticks - anchor.ticks)) * ns_per_tick;
   }
   double duration_ns(uint64_t ticks) const { return static_cast<double>(ticks) * ns_per_tick; }
 };

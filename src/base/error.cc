@@ -112,21 +112,15 @@ Ref<Error> make_error(opd_code code, std::string_view message, std::string_view 
   if (code == OPD_OK) code = OPD_INTERNAL;
   try {
     return make_object<Error>(code, std::string(kind.empty() ? usual_kind(code) : kind), std::string(message));
-  } catch (...) {
-    return Ref<Error>::share(out_of_memory_error());
-  }
+  } catch (...) { return Ref<Error>::share(out_of_memory_error()); }
 }
 
 Ref<Error> current_error() noexcept {
   try {
     throw;
-  } catch (const Exception &e) {
-    return e.error();
-  } catch (const std::bad_alloc &) {
+  } catch (const Exception &e) { return e.error(); } catch (const std::bad_alloc &) {
     return Ref<Error>::share(out_of_memory_error());
-  } catch (const std::exception &e) {
-    return make_error(OPD_INTERNAL, e.what());
-  } catch (...) {
+  } catch (const std::exception &e) { return make_error(OPD_INTERNAL, e.what()); } catch (...) {
     return make_error(OPD_INTERNAL, "an exception of unknown type");
   }
 }

@@ -71,7 +71,8 @@ template <class... Parts>
 
 template <class... Parts>
 void require(bool condition, const Parts &...parts) {
-  if (!condition) [[unlikely]] fail(OPD_INVALID_ARGUMENT, parts...);
+  if (!condition) [[unlikely]]
+    fail(OPD_INVALID_ARGUMENT, parts...);
 }
 
 // The error of the exception being handled, whatever it is. Call inside catch (...).

@@ -16,7 +16,9 @@ namespace {
 
 struct Descriptor {
   int fd;
-  ~Descriptor() { if (fd >= 0) ::close(fd); }
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
 };
 
 }  // namespace
@@ -30,7 +32,9 @@ void fail_errno(const std::string &action, const std::string &path, int error_nu
   fail(error_number == ENOENT ? OPD_NOT_FOUND : OPD_IO, action, " ", path, ": ", error_text(error_number));
 }
 
-InputFile::InputFile(const std::string &path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a FIFO would wait for its other end
+InputFile::InputFile(const std::string &path)
+    : path_(path),
+      fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a FIFO would wait for its other end
   if (fd_ < 0) fail_errno("cannot open", path, errno);
   Descriptor file{fd_};
   if (!S_ISREG(state().st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": not a regular file");

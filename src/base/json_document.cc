@@ -136,7 +136,8 @@ size_t JsonDocument::end_of_number(size_t begin) const {
     digits();
   }
   // Another number right behind would melt into this one once both are blanked.
-  if (i < text_.size() && std::string_view(" \t\r\n,]}").find(text_[i]) == std::string_view::npos) bad(i, "follows a number without a comma");
+  if (i < text_.size() && std::string_view(" \t\r\n,]}").find(text_[i]) == std::string_view::npos)
+    bad(i, "follows a number without a comma");
   return i;
 }
 

@@ -45,10 +45,19 @@ void append_json_string(std::string &out, std::string_view text) {
       out += c;
     } else if (static_cast<uint8_t>(c) < 0x20) {
       switch (c) {
-        case '\n': out += "\\n"; break;
-        case '\t': out += "\\t"; break;
-        case '\r': out += "\\r"; break;
-        default: out += "\\u00"; out += kHex[c >> 4]; out += kHex[c & 15];
+        case '\n':
+          out += "\\n";
+          break;
+        case '\t':
+          out += "\\t";
+          break;
+        case '\r':
+          out += "\\r";
+          break;
+        default:
+          out += "\\u00";
+          out += kHex[c >> 4];
+          out += kHex[c & 15];
       }
     } else {
       out += text.substr(i, length);

@@ -7,7 +7,8 @@
 
 namespace opd {
 
-// The length of the UTF-8 sequence at the front of `text`, 0 if it is not one (overlong, surrogate, too large, cut off).
+// The length of the UTF-8 sequence at the front of `text`, 0 if it is not one (overlong, surrogate, too large, cut
+// off).
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 
@@ -35,8 +36,7 @@ class JsonWriter {
   JsonWriter &value(const char *text) { return value(std::string_view(text)); }
   JsonWriter &value(bool yes) { return raw(yes ? "true" : "false"); }
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  JsonWriter &value(T number) {
+  requires(!std::same_as<T, bool>) JsonWriter &value(T number) {
     separate();
     append(out_, number);
     return *this;

@@ -11,7 +11,9 @@ struct Sink {
   opd_log_fn callback;
   void *user_data;
   opd_deleter deleter;
-  ~Sink() { if (deleter) deleter(user_data); }
+  ~Sink() {
+    if (deleter) deleter(user_data);
+  }
 };
 
 std::mutex guard_sink;

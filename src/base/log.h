@@ -10,6 +10,8 @@ void set_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
 void log_message(opd_log_level level, const std::string &message) noexcept;
 
 template <class... Parts>
-void log_warning(const Parts &...parts) { log_message(OPD_LOG_WARNING, concat(parts...)); }
+void log_warning(const Parts &...parts) {
+  log_message(OPD_LOG_WARNING, concat(parts...));
+}
 
 }  // namespace opd

@@ -43,15 +43,33 @@ class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) {}
-  Ref(const Ref &other) : object_(other.object_) { if (object_) opd::retain(object_); }
+  Ref(const Ref &other) : object_(other.object_) {
+    if (object_) opd::retain(object_);
+  }
   Ref(Ref &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  template <class U> Ref(const Ref<U> &other) : object_(other.get()) { if (object_) opd::retain(object_); }
-  template <class U> Ref(Ref<U> &&other) noexcept : object_(other.detach()) {}
-  ~Ref() { if (object_) opd::release(object_); }
-  Ref &operator=(Ref other) noexcept { std::swap(object_, other.object_); return *this; }
+  template <class U>
+  Ref(const Ref<U> &other) : object_(other.get()) {
+    if (object_) opd::retain(object_);
+  }
+  template <class U>
+  Ref(Ref<U> &&other) noexcept : object_(other.detach()) {}
+  ~Ref() {
+    if (object_) opd::release(object_);
+  }
+  Ref &operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
 
-  static Ref take(T *object) { Ref ref; ref.object_ = object; return ref; }
-  static Ref share(T *object) { if (object) opd::retain(object); return take(object); }
+  static Ref take(T *object) {
+    Ref ref;
+    ref.object_ = object;
+    return ref;
+  }
+  static Ref share(T *object) {
+    if (object) opd::retain(object);
+    return take(object);
+  }
 
   T *get() const { return object_; }
   T *detach() { return std::exchange(object_, nullptr); }
@@ -69,9 +87,13 @@ template <class T>
 class WeakRef {
  public:
   WeakRef() = default;
-  explicit WeakRef(T *object) : object_(object) { header()->refs.fetch_add(Object::kWeakOne, std::memory_order_relaxed); }
+  explicit WeakRef(T *object) : object_(object) {
+    header()->refs.fetch_add(Object::kWeakOne, std::memory_order_relaxed);
+  }
   WeakRef(WeakRef &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  ~WeakRef() { if (object_) release_weak(header()); }
+  ~WeakRef() {
+    if (object_) release_weak(header());
+  }
 
   Ref<T> lock() const {
     uint64_t refs = object_ ? header()->refs.load(std::memory_order_relaxed) : 0;

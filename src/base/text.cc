@@ -12,7 +12,8 @@ void append_fixed(std::string &out, double number, int decimals) {
 }
 
 size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
-  if (a.size() > 200 || b.size() > 200 || std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
+  if (a.size() > 200 || b.size() > 200 || std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit)
+    return limit + 1;
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {

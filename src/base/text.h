@@ -10,8 +10,7 @@ namespace opd {
 inline void append(std::string &out, std::string_view text) { out += text; }
 inline void append(std::string &out, char c) { out += c; }
 template <std::integral T>
-  requires(!std::same_as<T, char> && !std::same_as<T, bool>)
-void append(std::string &out, T number) {
+requires(!std::same_as<T, char> && !std::same_as<T, bool>) void append(std::string &out, T number) {
   char digits[24];
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
@@ -36,7 +35,8 @@ std::string counted(T number, std::string_view noun) {
 // Adds digits with a fixed number after the point, as printf's %.*f in the C locale.
 void append_fixed(std::string &out, double number, int decimals);
 
-// "did you mean" part of a message: the up to three names closest to `wanted`, as " Did you mean a, b?"; "" if none is close.
+// "did you mean" part of a message: the up to three names closest to `wanted`, as " Did you mean a, b?"; "" if none is
+// close.
 template <class Names>
 std::string suggestion(std::string_view wanted, const Names &names);
 size_t edit_distance(std::string_view a, std::string_view b, size_t limit);

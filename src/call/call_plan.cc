@@ -7,19 +7,32 @@ namespace {
 
 ffi_type *plain_type(CKind kind) {
   switch (kind) {
-    case CKind::kVoid: return &ffi_type_void;
-    case CKind::kBool: return &ffi_type_uint8;
-    case CKind::kI8: return &ffi_type_sint8;
-    case CKind::kI16: return &ffi_type_sint16;
-    case CKind::kI32: return &ffi_type_sint32;
-    case CKind::kI64: return &ffi_type_sint64;
-    case CKind::kU8: return &ffi_type_uint8;
-    case CKind::kU16: return &ffi_type_uint16;
-    case CKind::kU32: return &ffi_type_uint32;
-    case CKind::kU64: return &ffi_type_uint64;
-    case CKind::kF32: return &ffi_type_float;
-    case CKind::kF64: return &ffi_type_double;
-    default: return &ffi_type_pointer;
+    case CKind::kVoid:
+      return &ffi_type_void;
+    case CKind::kBool:
+      return &ffi_type_uint8;
+    case CKind::kI8:
+      return &ffi_type_sint8;
+    case CKind::kI16:
+      return &ffi_type_sint16;
+    case CKind::kI32:
+      return &ffi_type_sint32;
+    case CKind::kI64:
+      return &ffi_type_sint64;
+    case CKind::kU8:
+      return &ffi_type_uint8;
+    case CKind::kU16:
+      return &ffi_type_uint16;
+    case CKind::kU32:
+      return &ffi_type_uint32;
+    case CKind::kU64:
+      return &ffi_type_uint64;
+    case CKind::kF32:
+      return &ffi_type_float;
+    case CKind::kF64:
+      return &ffi_type_double;
+    default:
+      return &ffi_type_pointer;
   }
 }
 

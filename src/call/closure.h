@@ -23,7 +23,9 @@ struct Closure final : Object {
   Ref<Error> take_error();  // the first since the last request, or null
 
  private:
-  struct Free { void operator()(void *memory) const; };
+  struct Free {
+    void operator()(void *memory) const;
+  };
 
   static void enter(void *cif, void *result, void **arguments, void *self) noexcept;
   void invoke(void *result, void **arguments);

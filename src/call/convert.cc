@@ -32,7 +32,9 @@ namespace {
 }
 
 template <class T>
-void put(char *to, T value) { std::memcpy(to, &value, sizeof value); }
+void put(char *to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
 template <class T>
 T get(const char *from) {
   T value;
@@ -124,22 +126,38 @@ Value load_unsigned(uint64_t number, const Place &place) {
 
 void store(const CLayout &layout, const View &value, char *to, char *&texts, const Place &place) {
   switch (layout.kind) {
-    case CKind::kVoid: return;
-    case CKind::kBool: return store_bool(value, to, place);
-    case CKind::kI8: return store_integer<int8_t>(layout.kind, value, to, place);
-    case CKind::kI16: return store_integer<int16_t>(layout.kind, value, to, place);
-    case CKind::kI32: return store_integer<int32_t>(layout.kind, value, to, place);
-    case CKind::kI64: return store_integer<int64_t>(layout.kind, value, to, place);
-    case CKind::kU8: return store_integer<uint8_t>(layout.kind, value, to, place);
-    case CKind::kU16: return store_integer<uint16_t>(layout.kind, value, to, place);
-    case CKind::kU32: return store_integer<uint32_t>(layout.kind, value, to, place);
-    case CKind::kU64: return store_integer<uint64_t>(layout.kind, value, to, place);
-    case CKind::kF32: return store_float<float>(layout.kind, value, to, place);
-    case CKind::kF64: return store_float<double>(layout.kind, value, to, place);
-    case CKind::kPtr: return store_pointer(value, to, place);
-    case CKind::kStr: return store_text(value, to, texts, place);
-    case CKind::kTensor: return store_tensor(value, to, place);
-    case CKind::kStruct: return store_struct(layout, value, to, texts, place);
+    case CKind::kVoid:
+      return;
+    case CKind::kBool:
+      return store_bool(value, to, place);
+    case CKind::kI8:
+      return store_integer<int8_t>(layout.kind, value, to, place);
+    case CKind::kI16:
+      return store_integer<int16_t>(layout.kind, value, to, place);
+    case CKind::kI32:
+      return store_integer<int32_t>(layout.kind, value, to, place);
+    case CKind::kI64:
+      return store_integer<int64_t>(layout.kind, value, to, place);
+    case CKind::kU8:
+      return store_integer<uint8_t>(layout.kind, value, to, place);
+    case CKind::kU16:
+      return store_integer<uint16_t>(layout.kind, value, to, place);
+    case CKind::kU32:
+      return store_integer<uint32_t>(layout.kind, value, to, place);
+    case CKind::kU64:
+      return store_integer<uint64_t>(layout.kind, value, to, place);
+    case CKind::kF32:
+      return store_float<float>(layout.kind, value, to, place);
+    case CKind::kF64:
+      return store_float<double>(layout.kind, value, to, place);
+    case CKind::kPtr:
+      return store_pointer(value, to, place);
+    case CKind::kStr:
+      return store_text(value, to, texts, place);
+    case CKind::kTensor:
+      return store_tensor(value, to, place);
+    case CKind::kStruct:
+      return store_struct(layout, value, to, texts, place);
   }
 }
 
@@ -151,20 +169,34 @@ size_t text_count(const CLayout &layout) {
 
 Value load(const CLayout &layout, const char *from, bool borrow, const Place &place) {
   switch (layout.kind) {
-    case CKind::kVoid: return {};
-    case CKind::kBool: return Value(get<uint8_t>(from) != 0);
-    case CKind::kI8: return Value(int64_t{get<int8_t>(from)});
-    case CKind::kI16: return Value(int64_t{get<int16_t>(from)});
-    case CKind::kI32: return Value(int64_t{get<int32_t>(from)});
-    case CKind::kI64: return Value(get<int64_t>(from));
-    case CKind::kU8: return Value(int64_t{get<uint8_t>(from)});
-    case CKind::kU16: return Value(int64_t{get<uint16_t>(from)});
-    case CKind::kU32: return Value(int64_t{get<uint32_t>(from)});
-    case CKind::kU64: return load_unsigned(get<uint64_t>(from), place);
-    case CKind::kF32: return Value(double{get<float>(from)});
-    case CKind::kF64: return Value(get<double>(from));
-    case CKind::kStruct: return load_struct(layout, from, borrow, place);
-    default: break;
+    case CKind::kVoid:
+      return {};
+    case CKind::kBool:
+      return Value(get<uint8_t>(from) != 0);
+    case CKind::kI8:
+      return Value(int64_t{get<int8_t>(from)});
+    case CKind::kI16:
+      return Value(int64_t{get<int16_t>(from)});
+    case CKind::kI32:
+      return Value(int64_t{get<int32_t>(from)});
+    case CKind::kI64:
+      return Value(get<int64_t>(from));
+    case CKind::kU8:
+      return Value(int64_t{get<uint8_t>(from)});
+    case CKind::kU16:
+      return Value(int64_t{get<uint16_t>(from)});
+    case CKind::kU32:
+      return Value(int64_t{get<uint32_t>(from)});
+    case CKind::kU64:
+      return load_unsigned(get<uint64_t>(from), place);
+    case CKind::kF32:
+      return Value(double{get<float>(from)});
+    case CKind::kF64:
+      return Value(get<double>(from));
+    case CKind::kStruct:
+      return load_struct(layout, from, borrow, place);
+    default:
+      break;
   }
   void *pointer = get<void *>(from);
   if (!pointer) return {};
@@ -176,14 +208,20 @@ Value load(const CLayout &layout, const char *from, bool borrow, const Place &pl
 
 const CLayout &variadic_layout(const View &value, const Place &place) {
   switch (value.type) {
-    case OPD_INT: return CLayout::plain(CKind::kI64);
-    case OPD_BOOL: return CLayout::plain(CKind::kI32);  // as C promotes it
-    case OPD_FLOAT: return CLayout::plain(CKind::kF64);
+    case OPD_INT:
+      return CLayout::plain(CKind::kI64);
+    case OPD_BOOL:
+      return CLayout::plain(CKind::kI32);  // as C promotes it
+    case OPD_FLOAT:
+      return CLayout::plain(CKind::kF64);
     case OPD_NONE:
-    case OPD_POINTER: return CLayout::plain(CKind::kPtr);
+    case OPD_POINTER:
+      return CLayout::plain(CKind::kPtr);
     case OPD_TENSOR:
-    case OPD_DLTENSOR: return CLayout::plain(CKind::kTensor);
-    default: break;
+    case OPD_DLTENSOR:
+      return CLayout::plain(CKind::kTensor);
+    default:
+      break;
   }
   if (!is_text(value))
     fail_type(place.text(), "int, float, a string, a pointer or a tensor after the fixed arguments", value);

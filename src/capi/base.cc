@@ -51,7 +51,13 @@ opd_error *opd_build_info(opd_buffer **out_json) {
   return guard([&] {
     require(out_json, "out_json must not be NULL");
     JsonWriter json;
-    json.begin_object().key("version").value(kVersion).key("compiler").value(kCompiler).key("build_type").value(kBuildType);
+    json.begin_object()
+        .key("version")
+        .value(kVersion)
+        .key("compiler")
+        .value(kCompiler)
+        .key("build_type")
+        .value(kBuildType);
     json.key("architecture").value(kArchitecture);
     json.key("features").begin_object();
     for (const auto &[name, present] : kFeatures) json.key(name).value(present);

@@ -28,8 +28,8 @@ opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_opti
                        how.repeats_to_cooldown,
                        how.cache_flush_bytes,
                        Ref<Function>::share(unwrap<Function>(how.preprocess))};
-    *out_evaluator =
-        wrap<opd_evaluator>(make_object<TimeEvaluator>(Ref<Function>::share(unwrap<Function>(function)), std::move(plan)));
+    *out_evaluator = wrap<opd_evaluator>(
+        make_object<TimeEvaluator>(Ref<Function>::share(unwrap<Function>(function)), std::move(plan)));
   });
 }
 
@@ -44,7 +44,9 @@ opd_error *opd_evaluator_call(opd_evaluator *evaluator, const opd_value *args, i
 void opd_evaluator_release(opd_evaluator *evaluator) { release_handle(evaluator); }
 
 size_t opd_benchmark_count(const opd_benchmark *b) { return b ? unwrap<Benchmark>(b)->seconds.size() : 0; }
-const double *opd_benchmark_seconds(const opd_benchmark *b) { return b ? unwrap<Benchmark>(b)->seconds.data() : nullptr; }
+const double *opd_benchmark_seconds(const opd_benchmark *b) {
+  return b ? unwrap<Benchmark>(b)->seconds.data() : nullptr;
+}
 double opd_benchmark_mean(const opd_benchmark *b) { return b ? unwrap<Benchmark>(b)->mean() : 0; }
 double opd_benchmark_median(const opd_benchmark *b) { return opd_benchmark_percentile(b, 50); }
 double opd_benchmark_std(const opd_benchmark *b) { return b ? unwrap<Benchmark>(b)->std() : 0; }

@@ -55,7 +55,8 @@ opd_error *opd_memory_trim(DLDevice device) {
 opd_error *opd_memory_set_hooks(const opd_memory_hooks *hooks) {
   return guard([&] {
     if (!hooks) return set_memory_hooks(nullptr);
-    const opd_memory_hooks full = read_sized(hooks, +[](opd_memory_hooks *none) { *none = {}; });
+    const opd_memory_hooks full = read_sized(
+        hooks, +[](opd_memory_hooks *none) { *none = {}; });
     set_memory_hooks(&full);
   });
 }

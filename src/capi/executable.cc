@@ -1,7 +1,8 @@
 // include/opdyno/executable.h
+#include "vm/executable.h"
+
 #include "capi/handles.h"
 #include "vm/builder.h"
-#include "vm/executable.h"
 #include "vm/executable_module.h"
 
 using namespace opd;
@@ -66,7 +67,8 @@ opd_error *opd_builder_create(opd_builder **out_builder) {
   });
 }
 
-opd_error *opd_builder_begin_function(opd_builder *builder, const char *name, int64_t num_params, const char *const *param_names) {
+opd_error *opd_builder_begin_function(opd_builder *builder, const char *name, int64_t num_params,
+                                      const char *const *param_names) {
   return guard([&] {
     require(builder && name, "builder and name must not be NULL");
     require(num_params >= 0 && num_params <= UINT16_MAX, "num_params must lie in 0 to 65535, but is ", num_params);
@@ -103,11 +105,13 @@ opd_error *opd_builder_add_function(opd_builder *builder, const char *name, opd_
   });
 }
 
-opd_error *opd_builder_emit_call(opd_builder *builder, const char *callee, const opd_operand *args, int32_t num_args, int64_t dst) {
+opd_error *opd_builder_emit_call(opd_builder *builder, const char *callee, const opd_operand *args, int32_t num_args,
+                                 int64_t dst) {
   return guard([&] {
     require(builder && callee && (args || num_args == 0) && num_args >= 0, "builder, callee and args must not be NULL");
     static_assert(sizeof(Operand) == sizeof(opd_operand));
-    unwrap<Builder>(builder)->emit_call(callee, {reinterpret_cast<const Operand *>(args), static_cast<size_t>(num_args)}, dst);
+    unwrap<Builder>(builder)->emit_call(callee,
+                                        {reinterpret_cast<const Operand *>(args), static_cast<size_t>(num_args)}, dst);
   });
 }
 

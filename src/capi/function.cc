@@ -12,7 +12,8 @@ namespace {
 [[gnu::noinline]] opd_error *call_any(opd_function *function, const opd_value *args, int32_t num_args,
                                       opd_value *out_result) {
   if (!function || num_args < 0 || (num_args > 0 && !args)) [[unlikely]]
-    return wrap_error(make_error(OPD_INVALID_ARGUMENT, "function and args must not be NULL, and num_args not negative"));
+    return wrap_error(
+        make_error(OPD_INVALID_ARGUMENT, "function and args must not be NULL, and num_args not negative"));
   // The callee writes where the caller reads: a copy of what was just written in pieces would stall.
   View ignored, *const result = out_result ? out_result : &ignored;
   *result = opd_none();

@@ -14,21 +14,27 @@ namespace opd {
 
 // A handle is the address of the object's header. T may start before its header, so the way goes through Object.
 template <class T, class Handle>
-T *unwrap(Handle *handle) { return static_cast<T *>(reinterpret_cast<Object *>(const_cast<std::remove_const_t<Handle> *>(handle))); }
+T *unwrap(Handle *handle) {
+  return static_cast<T *>(reinterpret_cast<Object *>(const_cast<std::remove_const_t<Handle> *>(handle)));
+}
 template <class Handle, class T>
-Handle *wrap(Ref<T> object) { return reinterpret_cast<Handle *>(static_cast<Object *>(object.detach())); }
-inline void release_handle(void *handle) { if (handle) release(static_cast<Object *>(handle)); }
+Handle *wrap(Ref<T> object) {
+  return reinterpret_cast<Handle *>(static_cast<Object *>(object.detach()));
+}
+inline void release_handle(void *handle) {
+  if (handle) release(static_cast<Object *>(handle));
+}
 
-inline opd_error *wrap_error(Ref<Error> error) noexcept { return reinterpret_cast<opd_error *>(static_cast<Object *>(error.detach())); }
+inline opd_error *wrap_error(Ref<Error> error) noexcept {
+  return reinterpret_cast<opd_error *>(static_cast<Object *>(error.detach()));
+}
 
 template <class F>
 opd_error *guard(F &&body) noexcept {
   try {
     body();
     return nullptr;
-  } catch (...) {
-    return wrap_error(current_error());
-  }
+  } catch (...) { return wrap_error(current_error()); }
 }
 
 // The object behind opd_buffer.
@@ -37,7 +43,9 @@ struct Buffer : Object {
   std::string text;
   explicit Buffer(std::string t) : text(std::move(t)) {}
 };
-inline void give_text(std::string text, opd_buffer **out) { *out = wrap<opd_buffer>(make_object<Buffer>(std::move(text))); }
+inline void give_text(std::string text, opd_buffer **out) {
+  *out = wrap<opd_buffer>(make_object<Buffer>(std::move(text)));
+}
 
 // A new array of strings. `names` is a range of anything that reads as text.
 template <class Names>
@@ -59,10 +67,12 @@ Options read_sized(const Options *given, void (*init)(Options *)) {
   init(&full);
   if (!given) return full;
   const uint32_t size = given->struct_size;
-  require(size >= sizeof(uint32_t) && size <= 4096, "struct_size is ", size, "; call the options' _init function first");
+  require(size >= sizeof(uint32_t) && size <= 4096, "struct_size is ", size,
+          "; call the options' _init function first");
   const auto *bytes = reinterpret_cast<const unsigned char *>(given);
   for (size_t i = sizeof(Options); i < size; ++i)
-    if (bytes[i]) fail(OPD_UNSUPPORTED, "the options use a field at byte ", i, " that this version of opdyno does not know");
+    if (bytes[i])
+      fail(OPD_UNSUPPORTED, "the options use a field at byte ", i, " that this version of opdyno does not know");
   std::memcpy(&full, given, std::min<size_t>(size, sizeof(Options)));
   full.struct_size = sizeof(Options);
   return full;

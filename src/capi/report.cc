@@ -64,7 +64,8 @@ opd_error *opd_report_get_configuration(const opd_report *report, const char *ke
 namespace {
 // A range of named things as a new array of their names.
 template <class Things, class Name>
-opd_error *list_names(const opd_report *report, opd_array **out_names, const Things &(Report::*things)() const, Name name) {
+opd_error *list_names(const opd_report *report, opd_array **out_names, const Things &(Report::*things)() const,
+                      Name name) {
   return guard([&] {
     require(report && out_names, "report and out_names must not be NULL");
     std::vector<std::string> names;

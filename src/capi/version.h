@@ -34,7 +34,7 @@ struct Feature {
   bool present;
 };
 // What later work adds is listed from the start, so that a program can ask for it.
-inline constexpr Feature kFeatures[] = {{"cpu", true},    {"libffi", true}, {"npz", true},  {"papi", false},
+inline constexpr Feature kFeatures[] = {{"cpu", true},   {"libffi", true},  {"npz", true},     {"papi", false},
                                         {"cuda", false}, {"opencl", false}, {"vulkan", false}, {"rpc", false}};
 
 }  // namespace opd

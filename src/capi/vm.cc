@@ -34,11 +34,15 @@ namespace {
 VmSettings settings_of(const opd_vm_options *given) {
   const opd_vm_options options = read_sized(given, opd_vm_options_init);
   VmSettings settings;
-  require(options.num_devices >= 0 && (options.num_devices == 0 || options.devices), "devices must not be NULL and num_devices not negative");
+  require(options.num_devices >= 0 && (options.num_devices == 0 || options.devices),
+          "devices must not be NULL and num_devices not negative");
   if (options.num_devices) settings.devices.clear();
   for (int32_t i = 0; i < options.num_devices; ++i)
-    settings.devices.push_back({options.devices[i], options.allocators ? static_cast<opd_allocator_kind>(options.allocators[i]) : OPD_ALLOCATOR_POOLED});
-  if (!options.num_devices && options.allocators) settings.devices[0].allocator = static_cast<opd_allocator_kind>(options.allocators[0]);
+    settings.devices.push_back({options.devices[i], options.allocators
+                                                        ? static_cast<opd_allocator_kind>(options.allocators[i])
+                                                        : OPD_ALLOCATOR_POOLED});
+  if (!options.num_devices && options.allocators)
+    settings.devices[0].allocator = static_cast<opd_allocator_kind>(options.allocators[0]);
   settings.memory_limit_bytes = options.memory_limit_bytes;
   settings.max_depth = options.max_depth;
   return settings;
@@ -52,7 +56,8 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args) {
   require(options.timeout_ns >= 0, "timeout_ns must not be negative, but is ", options.timeout_ns);
   settings.timeout_ns = options.timeout_ns;
   settings.cancel = options.cancel ? unwrap<CancelToken>(options.cancel) : nullptr;
-  require(options.num_outputs >= 0 && (options.num_outputs == 0 || options.outputs), "outputs must not be NULL and num_outputs not negative");
+  require(options.num_outputs >= 0 && (options.num_outputs == 0 || options.outputs),
+          "outputs must not be NULL and num_outputs not negative");
   settings.outputs = {options.outputs, static_cast<size_t>(options.num_outputs)};
   return settings;
 }
@@ -70,8 +75,8 @@ opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_
 
 void opd_vm_release(opd_vm *vm) { release_handle(vm); }
 
-opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, const opd_call_options *options,
-                       opd_value *out_value) {
+opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                       const opd_call_options *options, opd_value *out_value) {
   return guard([&] {
     require(vm && name, "vm and name must not be NULL");
     Value result = vm_of(vm).call_named(name, args_of(args, num_args), settings_of(options, num_args));
@@ -97,22 +102,25 @@ opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_va
   });
 }
 
-opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name, const opd_value *args, int32_t num_args,
-                                const opd_call_options *options, int include_return) {
+opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name, const opd_value *args,
+                                int32_t num_args, const opd_call_options *options, int include_return) {
   return guard([&] {
     require(vm && name && saved_name, "vm, name and saved_name must not be NULL");
-    vm_of(vm).save_function(name, saved_name, args_of(args, num_args), settings_of(options, num_args), include_return != 0);
+    vm_of(vm).save_function(name, saved_name, args_of(args, num_args), settings_of(options, num_args),
+                            include_return != 0);
   });
 }
 
-opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, const opd_call_options *options) {
+opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                            const opd_call_options *options) {
   return guard([&] {
     require(vm && name, "vm and name must not be NULL");
     vm_of(vm).set_input(name, args_of(args, num_args), settings_of(options, num_args));
   });
 }
 
-opd_error *opd_vm_set_input_with_param_module(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, opd_module *params) {
+opd_error *opd_vm_set_input_with_param_module(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                                              opd_module *params) {
   return guard([&] {
     require(vm && name && params, "vm, name and params must not be NULL");
     vm_of(vm).set_input_with_param_module(name, args_of(args, num_args), *unwrap<Module>(params));
@@ -126,16 +134,20 @@ opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_o
   });
 }
 
-opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size, opd_value *out_value) {
+opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
+                              opd_value *out_value) {
   return guard([&] {
-    require(vm && name && out_value && path_size >= 0 && (path || path_size == 0), "vm, name, path and out_value must not be NULL");
+    require(vm && name && out_value && path_size >= 0 && (path || path_size == 0),
+            "vm, name, path and out_value must not be NULL");
     *out_value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)}).detach();
   });
 }
 
-opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size, int64_t *out_arity) {
+opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
+                                   int64_t *out_arity) {
   return guard([&] {
-    require(vm && name && out_arity && path_size >= 0 && (path || path_size == 0), "vm, name, path and out_arity must not be NULL");
+    require(vm && name && out_arity && path_size >= 0 && (path || path_size == 0),
+            "vm, name, path and out_arity must not be NULL");
     const Value value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)});
     const auto *tuple = try_as<Array>(value.view());
     *out_arity = tuple ? static_cast<int64_t>(tuple->size) : -1;
@@ -172,19 +184,22 @@ opd_error *opd_vm_trim(opd_vm *vm) {
   });
 }
 
-opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args, const opd_call_options *call_options,
-                          const opd_profile_options *options, opd_report **out_report, opd_trace **out_trace) {
+opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                          const opd_call_options *call_options, const opd_profile_options *options,
+                          opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
     require(vm && name && out_report, "vm, name and out_report must not be NULL");
     const opd_profile_options how = read_sized(options, opd_profile_options_init);
-    require(how.warmup >= 0 && how.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ", how.warmup, " and ", how.repeat);
+    require(how.warmup >= 0 && how.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ", how.warmup,
+            " and ", how.repeat);
     const Args views = args_of(args, num_args);
     Vm &machine = vm_of(vm);
     const uint32_t function = machine.function_index(name);
     const bool stateful = num_args == 0 && machine.has_input(name);
     if (!stateful) machine.require_plain(function);
     const CallSettings settings = settings_of(call_options, num_args);
-    RecordingPlan plan{how.warmup, how.repeat, how.max_records, [&] { return machine.record_names(); }, {}, thread_count(), {}};
+    RecordingPlan plan{how.warmup,     how.repeat, how.max_records, [&] { return machine.record_names(); }, {},
+                       thread_count(), {}};
     plan.devices.push_back(machine.devices().front().device);
     const ListenScope listen(machine.libraries());
     plan.note = machine.recording_note();
@@ -206,7 +221,13 @@ opd_error *opd_cancel_create(opd_cancel **out_cancel) {
   });
 }
 
-void opd_cancel_cancel(opd_cancel *cancel) { if (cancel) unwrap<CancelToken>(cancel)->cancel(); }
-void opd_cancel_reset(opd_cancel *cancel) { if (cancel) unwrap<CancelToken>(cancel)->reset(); }
-const char *opd_cancel_current_operator(const opd_cancel *cancel) { return cancel ? unwrap<CancelToken>(cancel)->current_operator() : nullptr; }
+void opd_cancel_cancel(opd_cancel *cancel) {
+  if (cancel) unwrap<CancelToken>(cancel)->cancel();
+}
+void opd_cancel_reset(opd_cancel *cancel) {
+  if (cancel) unwrap<CancelToken>(cancel)->reset();
+}
+const char *opd_cancel_current_operator(const opd_cancel *cancel) {
+  return cancel ? unwrap<CancelToken>(cancel)->current_operator() : nullptr;
+}
 void opd_cancel_release(opd_cancel *cancel) { release_handle(cancel); }

@@ -26,8 +26,9 @@ constexpr Option memory_limit = {"memory-limit", 0, "SIZE", "most memory that th
 constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};
 constexpr Option timeout = {"timeout", 0, "TIME", "end with exit code 4 after 250ms, 5s or 2m"};
 
-constexpr Option run_output = {"output", 'o', "FILE",
-                               "write the results to a .npz, .safetensors or .params file: out, or out_0, out_0_1 for tuples"};
+constexpr Option run_output = {
+    "output", 'o', "FILE",
+    "write the results to a .npz, .safetensors or .params file: out, or out_0, out_0_1 for tuples"};
 constexpr Option out_arg = {"out-arg", 0, "K", "of a plain function: argument K (from 0; -1 is the last) is a result",
                             true};
 constexpr Option expect = {
@@ -105,8 +106,14 @@ std::vector<const Option *> with_call_options(std::vector<const Option *> own) {
 
 const std::vector<Command> &commands() {
   static const std::vector<Command> table = {
-      {"info", "[FILE]", 0, 1, "show what this build and this machine offer, or what a parameter file holds", info_text,
-       {&functions, &json, &help}, run_info},
+      {"info",
+       "[FILE]",
+       0,
+       1,
+       "show what this build and this machine offer, or what a parameter file holds",
+       info_text,
+       {&functions, &json, &help},
+       run_info},
       {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants", module_text,
        std::vector{&json, &import_, &c_flags, &copy_, &help}, run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,

@@ -29,7 +29,9 @@ struct Storage : Object {
   Allocator *allocator = nullptr;
 
   Storage() = default;
-  ~Storage() { if (allocator) allocator->deallocate(data, size); }
+  ~Storage() {
+    if (allocator) allocator->deallocate(data, size);
+  }
   static Ref<Storage> make(DLDevice device, opd_allocator_kind kind, size_t bytes);
 };
 

@@ -113,7 +113,7 @@ void climb(const std::string &root, const Mount &mount, std::string path, Visit 
   const bool below = path == mount.root || path.starts_with(mount.root + "/");
   if (mount.root != "/")
     path.erase(0, below ? mount.root.size() : path.size());  // outside of what we see: start at the top
-  if (path.find("/..") != std::string::npos) path.clear();  // so does one above the namespace's root
+  if (path.find("/..") != std::string::npos) path.clear();   // so does one above the namespace's root
   while (!path.empty() && path.back() == '/') path.pop_back();
   while (true) {
     visit(root + mount.point + path);

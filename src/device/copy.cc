@@ -92,12 +92,18 @@ void copy_units(const char *from, char *to, const Dim &dim) {
 void copy_line(const Transfer &transfer, const char *from, char *to, const Dim &dim, size_t unit) {
   if (!transfer.backend) {
     switch (unit) {
-      case 1: return copy_units<1>(from, to, dim);
-      case 2: return copy_units<2>(from, to, dim);
-      case 4: return copy_units<4>(from, to, dim);
-      case 8: return copy_units<8>(from, to, dim);
-      case 16: return copy_units<16>(from, to, dim);
-      default: break;
+      case 1:
+        return copy_units<1>(from, to, dim);
+      case 2:
+        return copy_units<2>(from, to, dim);
+      case 4:
+        return copy_units<4>(from, to, dim);
+      case 8:
+        return copy_units<8>(from, to, dim);
+      case 16:
+        return copy_units<16>(from, to, dim);
+      default:
+        break;
     }
   }
   for (int64_t i = 0; i < dim.size; ++i) transfer(from + i * dim.from_step, to + i * dim.to_step, unit);

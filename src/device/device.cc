@@ -51,7 +51,8 @@ DeviceBackend *find_device(DLDevice device) {
 }
 
 DeviceBackend &device_backend(DLDevice device) {
-  if (DeviceBackend *backend = find_device(device)) [[likely]] return *backend;
+  if (DeviceBackend *backend = find_device(device)) [[likely]]
+    return *backend;
   fail(OPD_UNSUPPORTED, "there is no device ", device_name(device), "; this process has ", present_devices());
 }
 

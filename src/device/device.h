@@ -18,15 +18,18 @@ class DeviceBackend {
   virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
   // Whether a returned block may be kept for the next request; false once the source it came from was replaced. Null
   // asks for the system as a source.
-  virtual bool keeps(const void *data) noexcept { (void)data; return true; }
+  virtual bool keeps(const void *data) noexcept {
+    (void)data;
+    return true;
+  }
   // Compact bytes between this kind and itself or the host, finished on return.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) = 0;
   virtual void sync(int32_t id) = 0;
 };
 
 void register_device(int32_t device_type, DeviceBackend &backend);
-DeviceBackend *find_device(DLDevice device);   // null: no such kind in this build, or no such id
-DeviceBackend &device_backend(DLDevice device);  // throws OPD_UNSUPPORTED that lists what there is
+DeviceBackend *find_device(DLDevice device);               // null: no such kind in this build, or no such id
+DeviceBackend &device_backend(DLDevice device);            // throws OPD_UNSUPPORTED that lists what there is
 Value device_attr(DLDevice device, opd_device_attr attr);  // an absent device answers OPD_ATTR_EXIST; throws for others
 
 inline constexpr size_t kAlignment = 64;  // what compiled kernels assume of tensor data

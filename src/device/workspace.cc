@@ -52,7 +52,8 @@ class Workspace {
 
   void drop_trimmed() noexcept {
     const uint32_t now = DeviceMemory::trim_count();
-    if (std::exchange(trim_count_, now) == now) [[likely]] return;
+    if (std::exchange(trim_count_, now) == now) [[likely]]
+      return;
     for (const Block &block : idle_) give(block);
     idle_.clear();
   }
@@ -105,9 +106,7 @@ Workspace &workspace_of_thread() {
 void *allocate_workspace(DLDevice device, size_t bytes) noexcept {
   try {
     return workspace_of_thread().allocate(DeviceMemory::of(device), bytes);
-  } catch (...) {
-    return nullptr;
-  }
+  } catch (...) { return nullptr; }
 }
 
 bool free_workspace_block(DLDevice device, void *data) noexcept {

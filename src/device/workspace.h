@@ -1,14 +1,14 @@
 // Scratch memory of kernels: last in, first out, cached per thread. Contract of TVMBackendAllocWorkspace.
 #pragma once
+#include <opdyno/dlpack.h>
+
 #include <cstddef>
 #include <cstdint>
 
-#include <opdyno/dlpack.h>
-
 namespace opd {
 
-void *allocate_workspace(DLDevice device, size_t bytes) noexcept;          // 64-byte aligned; null without memory
-bool free_workspace_block(DLDevice device, void *data) noexcept;            // false: not a block of this thread
+void *allocate_workspace(DLDevice device, size_t bytes) noexcept;  // 64-byte aligned; null without memory
+bool free_workspace_block(DLDevice device, void *data) noexcept;   // false: not a block of this thread
 
 // Lets go of the calling thread's idle blocks. Other threads do so at their next use, after DeviceMemory::trim().
 void trim_workspace() noexcept;

@@ -216,7 +216,8 @@ std::vector<CallHooks::Slot> ElfLibrary::slots_of_own_functions(const ElfFile &f
     if (r.kind != Relocates::kCall && r.kind != Relocates::kGot) continue;
     const ElfSymbol &symbol = file.symbols()[r.symbol];
     if (!symbol.is_defined() || symbol.type != STT_FUNC || !symbol.name.starts_with(prefix)) continue;
-    slots.push_back({reinterpret_cast<void **>(base_ + r.address), std::string(symbol.name.substr(prefix.size())), is_read_only(file, r.address)});
+    slots.push_back({reinterpret_cast<void **>(base_ + r.address), std::string(symbol.name.substr(prefix.size())),
+                     is_read_only(file, r.address)});
   }
   return slots;
 }

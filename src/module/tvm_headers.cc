@@ -119,7 +119,8 @@ int TVMBackendAnyListMoveFromPackedReturn(void *list, int index, void *args, int
 std::vector<std::string> write_tvm_headers(const BuildFolder &build) {
   const std::string root = build.file("include");
   for (const char *folder : {"", "/dlpack", "/tvm", "/tvm/ffi", "/tvm/ffi/extra", "/tvm/runtime"})
-    if (::mkdir((root + folder).c_str(), 0700) && errno != EEXIST) fail_errno("cannot make a folder in", build.path(), errno);
+    if (::mkdir((root + folder).c_str(), 0700) && errno != EEXIST)
+      fail_errno("cannot make a folder in", build.path(), errno);
   replace_file(root + "/dlpack/dlpack.h", kDlpack);
   replace_file(root + "/tvm/ffi/c_api.h", kFfi);
   replace_file(root + "/tvm/ffi/extra/c_env_api.h", kEnvironment);

@@ -48,8 +48,11 @@ double Benchmark::percentile(double percent) const {
 
 std::string Benchmark::to_text() const {
   std::string titles, values;
-  const std::pair<const char *, double> columns[] = {
-      {"mean (ms)", mean()}, {"median (ms)", percentile(50)}, {"max (ms)", max()}, {"min (ms)", min()}, {"std (ms)", std()}};
+  const std::pair<const char *, double> columns[] = {{"mean (ms)", mean()},
+                                                     {"median (ms)", percentile(50)},
+                                                     {"max (ms)", max()},
+                                                     {"min (ms)", min()},
+                                                     {"std (ms)", std()}};
   for (const auto &[title, value] : columns) {
     const char *gap = titles.empty() ? "" : " ";
     std::string number;

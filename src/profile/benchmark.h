@@ -13,7 +13,7 @@ struct Benchmark : Object {
 
   const std::vector<double> seconds;  // per call, in the order measured; at least one
   double mean() const;
-  double std() const;  // of the population
+  double std() const;                       // of the population
   double percentile(double percent) const;  // interpolated; cut to 0 … 100
   double min() const { return sorted_.front(); }
   double max() const { return sorted_.back(); }

@@ -11,9 +11,9 @@ struct RecordingPlan {
   int32_t warmup = 1, repeat = 1;
   uint64_t max_records = 0;
   std::function<std::vector<std::string>()> names;  // what Record::name counts in; asked for after the runs
-  std::vector<DLDevice> devices;     // get a row of totals each
+  std::vector<DLDevice> devices;                    // get a row of totals each
   int32_t num_threads = 0;
-  std::string note;                  // what the records cannot show; "" if nothing
+  std::string note;  // what the records cannot show; "" if nothing
 };
 
 struct Recording {

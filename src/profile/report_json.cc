@@ -1,8 +1,8 @@
 // TVM's JSON form of a report: one line, metrics as {"count":1}; what newer writers add is kept.
 #include <cmath>
 
-#include "base/json_writer.h"
 #include "base/json_document.h"
+#include "base/json_writer.h"
 #include "profile/report.h"
 
 namespace opd {

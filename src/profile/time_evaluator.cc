@@ -24,7 +24,8 @@ int32_t TimeEvaluator::type() {
   return index;
 }
 
-TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorPlan plan) : function_(std::move(function)), plan_(std::move(plan)) {
+TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorPlan plan)
+    : function_(std::move(function)), plan_(std::move(plan)) {
   constexpr int64_t kDay = 24 * 3600 * 1000;
   check("number", plan_.number, 1, kMostCalls);
   check("repeat", plan_.repeat, 1, 1 << 30);

@@ -14,7 +14,7 @@ struct EvaluatorPlan {
 
 class TimeEvaluator final : public Object {
  public:
-  static int32_t type();  // "opdyno.Evaluator"
+  static int32_t type();                                      // "opdyno.Evaluator"
   TimeEvaluator(Ref<Function> function, EvaluatorPlan plan);  // throws for numbers that make no sense
 
   Ref<Benchmark> call(Args args);

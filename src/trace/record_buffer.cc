@@ -30,7 +30,8 @@ void RecordBuffer::grow_words(size_t room) {
 
 void RecordBuffer::restart(uint64_t times) {
   // Doubles cannot overflow; room for more records than are kept is of no use.
-  const double records = std::min(static_cast<double>(count_) * static_cast<double>(times), static_cast<double>(max_records_));
+  const double records =
+      std::min(static_cast<double>(count_) * static_cast<double>(times), static_cast<double>(max_records_));
   const double words = count_ ? static_cast<double>(words_used_) / static_cast<double>(count_) * records : 0;
   count_ = dropped_ = 0;
   words_used_ = 0;
@@ -56,7 +57,8 @@ std::string RecordBuffer::shapes_text(const Record &record) const {
   size_t at = record.shapes;
   for (uint32_t i = 0; i < record.num_tensors; ++i) {
     const auto word = static_cast<uint64_t>(words_[at++]);
-    const DLDataType dtype{static_cast<uint8_t>(word), static_cast<uint8_t>(word >> 8), static_cast<uint16_t>(word >> 16)};
+    const DLDataType dtype{static_cast<uint8_t>(word), static_cast<uint8_t>(word >> 8),
+                           static_cast<uint16_t>(word >> 16)};
     const auto ndim = static_cast<size_t>(word >> 32);
     if (i) out += ", ";
     out += dtype_name(dtype);

@@ -11,15 +11,15 @@ namespace opd {
 
 struct Record {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
-  uint64_t begin, end;    // ticks of the buffer's clock
-  uint64_t shapes;        // place of the tensors' descriptions among the buffer's shape words
-  uint64_t sequence;      // position among all calls of the buffer, dropped ones counted
-  uint32_t name;          // index into the emitter's table of names
-  uint32_t location;      // VM: index of the instruction; kNoLocation: it has none
-  uint32_t num_tensors;   // arguments described at `shapes`
-  uint32_t depth;         // nesting of program calls
-  DLDevice device;        // of the last tensor argument
-  uint64_t run;           // which measured call this belongs to, from 0
+  uint64_t begin, end;   // ticks of the buffer's clock
+  uint64_t shapes;       // place of the tensors' descriptions among the buffer's shape words
+  uint64_t sequence;     // position among all calls of the buffer, dropped ones counted
+  uint32_t name;         // index into the emitter's table of names
+  uint32_t location;     // VM: index of the instruction; kNoLocation: it has none
+  uint32_t num_tensors;  // arguments described at `shapes`
+  uint32_t depth;        // nesting of program calls
+  DLDevice device;       // of the last tensor argument
+  uint64_t run;          // which measured call this belongs to, from 0
 };
 static_assert(sizeof(Record) == 64);
 
@@ -33,7 +33,8 @@ class RecordBuffer {
   // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if there is no
   // tensor, or no room: then the call is counted and dropped.
   Record *describe(Args args) {
-    if (used_ == room_ || word_room_ - words_used_ < kMostWords) [[unlikely]] return describe_slowly(args);
+    if (used_ == room_ || word_room_ - words_used_ < kMostWords) [[unlikely]]
+      return describe_slowly(args);
     return fill(args);
   }
   void commit() {
@@ -47,11 +48,11 @@ class RecordBuffer {
   uint64_t size() const { return count_; }
   uint64_t dropped() const { return dropped_; }
   const Record &at(uint64_t i) const { return blocks_[i / kBlock][i % kBlock]; }
-  std::string shapes_text(const Record &record) const;  // "float32[1, 64], int64[]"
+  std::string shapes_text(const Record &record) const;           // "float32[1, 64], int64[]"
   ClockLine line() const { return ClockLine::measure(clock_); }  // to be taken when recording ended
 
  private:
-  static constexpr size_t kBlock = 4096;  // records
+  static constexpr size_t kBlock = 4096;     // records
   static constexpr size_t kMostWords = 256;  // of one call that needs no look at the room
   static int64_t pack(DLDataType dtype, int32_t ndim) {
     return int64_t{ndim} << 32 | int64_t{dtype.lanes} << 16 | int64_t{dtype.bits} << 8 | dtype.code;
@@ -64,7 +65,8 @@ class RecordBuffer {
     for (const View &arg : args) {
       const DLTensor *tensor = try_dltensor(arg);
       if (!tensor) continue;
-      if (word_room_ - at < static_cast<size_t>(tensor->ndim) + 1) [[unlikely]] return describe_slowly(args);
+      if (word_room_ - at < static_cast<size_t>(tensor->ndim) + 1) [[unlikely]]
+        return describe_slowly(args);
       ++tensors;
       record->device = tensor->device;
       words[at++] = pack(tensor->dtype, tensor->ndim);

@@ -4,10 +4,10 @@
 
 #include "tvmffi/private.h"
 
-#define FORWARD(result, name, parameters, arguments)                                                       \
-  extern "C" __attribute__((visibility("default"))) result name parameters {                               \
+#define FORWARD(result, name, parameters, arguments)                                                      \
+  extern "C" __attribute__((visibility("default"))) result name parameters {                              \
     static const auto forward = reinterpret_cast<result(*) parameters>(opd_private_tvmffi_symbol(#name)); \
-    return forward arguments;                                                                              \
+    return forward arguments;                                                                             \
   }
 
 // Errors

@@ -14,20 +14,26 @@ struct FixedType {  // its name says the bits
   uint8_t code, bits;
 };
 constexpr FixedType kFixed[] = {
-    {"float8_e3m4", kDLFloat8_e3m4, 8},         {"float8_e4m3", kDLFloat8_e4m3, 8},
-    {"float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8}, {"float8_e4m3fn", kDLFloat8_e4m3fn, 8},
-    {"float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8}, {"float8_e5m2", kDLFloat8_e5m2, 8},
-    {"float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8}, {"float8_e8m0fnu", kDLFloat8_e8m0fnu, 8},
-    {"float6_e2m3fn", kDLFloat6_e2m3fn, 6},     {"float6_e3m2fn", kDLFloat6_e3m2fn, 6},
-    {"float4_e2m1fn", kDLFloat4_e2m1fn, 4},     {"bool", kDLBool, 8},
+    {"float8_e3m4", kDLFloat8_e3m4, 8},
+    {"float8_e4m3", kDLFloat8_e4m3, 8},
+    {"float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8},
+    {"float8_e4m3fn", kDLFloat8_e4m3fn, 8},
+    {"float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8},
+    {"float8_e5m2", kDLFloat8_e5m2, 8},
+    {"float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8},
+    {"float8_e8m0fnu", kDLFloat8_e8m0fnu, 8},
+    {"float6_e2m3fn", kDLFloat6_e2m3fn, 6},
+    {"float6_e3m2fn", kDLFloat6_e3m2fn, 6},
+    {"float4_e2m1fn", kDLFloat4_e2m1fn, 4},
+    {"bool", kDLBool, 8},
 };
 struct SizedType {  // bits follow the name
   const char *name, *shorthand;
   uint8_t code, usual_bits;
 };
 constexpr SizedType kSized[] = {
-    {"int", "i", kDLInt, 32},          {"uint", "u", kDLUInt, 32},       {"float", "f", kDLFloat, 32},
-    {"bfloat", "bf", kDLBfloat, 16},   {"handle", "", kDLOpaqueHandle, 64}, {"complex", "", kDLComplex, 64},
+    {"int", "i", kDLInt, 32},        {"uint", "u", kDLUInt, 32},          {"float", "f", kDLFloat, 32},
+    {"bfloat", "bf", kDLBfloat, 16}, {"handle", "", kDLOpaqueHandle, 64}, {"complex", "", kDLComplex, 64},
 };
 
 struct DeviceKind {
@@ -36,12 +42,28 @@ struct DeviceKind {
 };
 // The first name of a type is the one that is written.
 constexpr DeviceKind kDeviceKinds[] = {
-    {"cpu", kDLCPU},        {"llvm", kDLCPU},        {"c", kDLCPU},           {"cuda", kDLCUDA},
-    {"gpu", kDLCUDA},       {"nvptx", kDLCUDA},      {"cuda_host", kDLCUDAHost}, {"opencl", kDLOpenCL},
-    {"cl", kDLOpenCL},      {"vulkan", kDLVulkan},   {"metal", kDLMetal},     {"mtl", kDLMetal},
-    {"vpi", kDLVPI},        {"rocm", kDLROCM},       {"rocm_host", kDLROCMHost}, {"ext_dev", kDLExtDev},
-    {"cuda_managed", kDLCUDAManaged}, {"oneapi", kDLOneAPI}, {"webgpu", kDLWebGPU}, {"hexagon", kDLHexagon},
-    {"maia", kDLMAIA},      {"trn", kDLTrn},
+    {"cpu", kDLCPU},
+    {"llvm", kDLCPU},
+    {"c", kDLCPU},
+    {"cuda", kDLCUDA},
+    {"gpu", kDLCUDA},
+    {"nvptx", kDLCUDA},
+    {"cuda_host", kDLCUDAHost},
+    {"opencl", kDLOpenCL},
+    {"cl", kDLOpenCL},
+    {"vulkan", kDLVulkan},
+    {"metal", kDLMetal},
+    {"mtl", kDLMetal},
+    {"vpi", kDLVPI},
+    {"rocm", kDLROCM},
+    {"rocm_host", kDLROCMHost},
+    {"ext_dev", kDLExtDev},
+    {"cuda_managed", kDLCUDAManaged},
+    {"oneapi", kDLOneAPI},
+    {"webgpu", kDLWebGPU},
+    {"hexagon", kDLHexagon},
+    {"maia", kDLMAIA},
+    {"trn", kDLTrn},
 };
 
 bool take_number(std::string_view &text, uint32_t &out) {
@@ -92,14 +114,16 @@ bool parse(std::string_view text, DLDataType &out) {
 
 DLDataType parse_dtype(std::string_view text) {
   DLDataType dtype;
-  require(parse(text, dtype), "\"", text, "\" is not a dtype; write it as float32, int8x4, bool, bfloat16 or float8_e4m3fn");
+  require(parse(text, dtype), "\"", text,
+          "\" is not a dtype; write it as float32, int8x4, bool, bfloat16 or float8_e4m3fn");
   return dtype;
 }
 
 std::string dtype_name(DLDataType dtype) {
   if (dtype.code == kDLOpaqueHandle && dtype.bits == 0 && dtype.lanes == 0) return "void";
   std::string out;
-  const auto fixed = std::find_if(std::begin(kFixed), std::end(kFixed), [&](auto &f) { return f.code == dtype.code && f.bits == dtype.bits; });
+  const auto fixed = std::find_if(std::begin(kFixed), std::end(kFixed),
+                                  [&](auto &f) { return f.code == dtype.code && f.bits == dtype.bits; });
   const auto sized = std::find_if(std::begin(kSized), std::end(kSized), [&](auto &s) { return s.code == dtype.code; });
   if (fixed != std::end(kFixed)) {
     out = fixed->name;
@@ -140,7 +164,8 @@ DLDevice parse_device(std::string_view text) {
   bool known = false;
   for (const auto &candidate : kDeviceKinds)
     if (kind == candidate.name) known = true, type = static_cast<uint32_t>(candidate.type);
-  if (std::string_view digits = kind; !known) known = take_number(digits, type) && digits.empty() && type > 0 && type < 1u << 30;
+  if (std::string_view digits = kind; !known)
+    known = take_number(digits, type) && digits.empty() && type > 0 && type < 1u << 30;
   if (colon != std::string_view::npos) {
     std::string_view digits = text.substr(colon + 1);
     known = known && take_number(digits, id) && digits.empty() && id < 1u << 30;

@@ -22,8 +22,8 @@ bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes);
 // Product of sizes; false if one is negative or the product leaves int64.
 bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count);
 
-DLDevice parse_device(std::string_view text);  // throws OPD_INVALID_ARGUMENT
-std::string device_name(DLDevice device);      // "cpu:0"
+DLDevice parse_device(std::string_view text);       // throws OPD_INVALID_ARGUMENT
+std::string device_name(DLDevice device);           // "cpu:0"
 std::string device_kind_name(int32_t device_type);  // "cpu"
 inline void append(std::string &out, DLDevice device) { out += device_name(device); }
 

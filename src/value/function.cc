@@ -21,16 +21,19 @@ Registry &registry() {
 int Callback::run(void *self, const View *args, int32_t num_args, View *result) {
   auto *callback = static_cast<Callback *>(self);
   opd_error *error = callback->body(callback->user_data, args, num_args, result);
-  if (!error) [[likely]] return 0;
+  if (!error) [[likely]]
+    return 0;
   set_raised(Ref<Error>::take(reinterpret_cast<Error *>(error)));
   return -1;
 }
 
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function) {
-  if (args.size() == names.size()) [[likely]] return;
+  if (args.size() == names.size()) [[likely]]
+    return;
   std::string list;
   for (const char *name : names) list += concat(list.empty() ? "" : ", ", name);
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", list, ") takes ", counted(names.size(), "argument"), ", but was given ", args.size());
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", list, ") takes ", counted(names.size(), "argument"),
+          ", but was given ", args.size());
 }
 
 void register_function(std::string name, Ref<Function> function, bool override_existing) {
@@ -66,7 +69,8 @@ void remove_function(std::string_view name) {
       all.functions.erase(found);
     }
   }
-  if (!removed) fail(OPD_NOT_FOUND, "there is no global function named \"", name, "\".", suggestion(name, function_names()));
+  if (!removed)
+    fail(OPD_NOT_FOUND, "there is no global function named \"", name, "\".", suggestion(name, function_names()));
 }
 
 std::vector<std::string> function_names() {

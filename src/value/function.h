@@ -45,7 +45,9 @@ struct Lambda final : Function {
   }
 };
 template <class F>
-Ref<Function> make_function(F body) { return make_object<Lambda<F>>(std::move(body)); }
+Ref<Function> make_function(F body) {
+  return make_object<Lambda<F>>(std::move(body));
+}
 
 // A function of a C callback. Visible, because the C API calls the callback of such a function straight away.
 struct Callback final : Function {
@@ -54,7 +56,9 @@ struct Callback final : Function {
   const opd_deleter end_user_data;  // may be null
 
   Callback(opd_packed_fn b, void *u, opd_deleter d) : Function(&run), body(b), user_data(u), end_user_data(d) {}
-  ~Callback() { if (end_user_data) end_user_data(user_data); }
+  ~Callback() {
+    if (end_user_data) end_user_data(user_data);
+  }
   static int run(void *self, const View *args, int32_t num_args, View *result);
 };
 
@@ -64,7 +68,7 @@ void check_arity(Args args, std::initializer_list<const char *> names, std::stri
 // ---- registry
 
 void register_function(std::string name, Ref<Function> function, bool override_existing);
-Ref<Function> find_function(std::string_view name);  // null if absent
+Ref<Function> find_function(std::string_view name);    // null if absent
 Ref<Function> global_function(std::string_view name);  // throws OPD_NOT_FOUND with close names
 void remove_function(std::string_view name);
 std::vector<std::string> function_names();  // sorted

@@ -22,7 +22,9 @@ template <class Managed>
 struct ManagedOwner final : Object {
   static int32_t type() { return OPD_OBJECT; }
   Managed *managed = nullptr;
-  ~ManagedOwner() { if (managed && managed->deleter) managed->deleter(managed); }
+  ~ManagedOwner() {
+    if (managed && managed->deleter) managed->deleter(managed);
+  }
 };
 
 template <class Managed>
@@ -56,7 +58,8 @@ Managed *lend(Ref<Tensor> tensor) {
 
 }  // namespace
 
-Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data, Ref<Object> owner) {
+Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
+                         Ref<Object> owner) {
   auto tensor = make_object_sized<Tensor>(2 * dims.size() * sizeof(int64_t));
   auto *shape = reinterpret_cast<int64_t *>(tensor.get() + 1);
   auto *strides = shape + dims.size();
@@ -74,7 +77,8 @@ std::string describe(const DLTensor &tensor) {
 }
 
 bool is_contiguous(const DLTensor &tensor) {
-  if (!tensor.strides || std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim) return true;
+  if (!tensor.strides || std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim)
+    return true;
   uint64_t expected = 1;
   for (int32_t i = tensor.ndim; i-- > 0;) {
     if (tensor.shape[i] != 1 && tensor.strides[i] != static_cast<int64_t>(expected)) return false;
@@ -91,7 +95,8 @@ uint64_t bytes_of(const DLTensor &tensor) {
 }
 
 DLTensor &as_dltensor(const View &v, std::string_view what) {
-  if (DLTensor *tensor = try_dltensor(v)) [[likely]] return *tensor;
+  if (DLTensor *tensor = try_dltensor(v)) [[likely]]
+    return *tensor;
   fail_type(what, "a tensor", v);
 }
 
@@ -101,7 +106,8 @@ Ref<Tensor> from_dlpack(DLManagedTensorVersioned *managed) {
   if (managed->version.major != DLPACK_MAJOR_VERSION)
     fail(OPD_UNSUPPORTED, "a DLPack tensor of version ", managed->version.major, ".", managed->version.minor,
          " was given; this build reads version ", DLPACK_MAJOR_VERSION);
-  require(!(managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED), "sub-byte elements padded to bytes cannot be taken over");
+  require(!(managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED),
+          "sub-byte elements padded to bytes cannot be taken over");
   return adopt(managed);
 }
 

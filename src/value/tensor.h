@@ -15,10 +15,13 @@ struct Tensor : Object {
   bool compact = true;      // elements lie in row-major order without gaps
 
   Tensor() = default;
-  ~Tensor() { if (owner) release(owner); }
+  ~Tensor() {
+    if (owner) release(owner);
+  }
 
   // A compact view of `data`, whose shape and strides follow the object inline.
-  static Ref<Tensor> make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data, Ref<Object> owner);
+  static Ref<Tensor> make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
+                          Ref<Object> owner);
 };
 static_assert(sizeof(Object) == 24 && sizeof(DLTensor) == 48);
 

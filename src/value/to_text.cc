@@ -18,7 +18,10 @@ void append_items(std::string &out, const Array &array, int depth) {
   out += '[';
   for (size_t i = 0; i < array.size; ++i) {
     if (i) out += ", ";
-    if (i == kMaxItems) { out += "..."; break; }
+    if (i == kMaxItems) {
+      out += "...";
+      break;
+    }
     append_value(out, array.items()[i], depth + 1);
   }
   out += ']';
@@ -28,7 +31,10 @@ void append_entries(std::string &out, const Map &map, int depth) {
   out += '{';
   for (size_t i = 0; i < map.entries.size(); ++i) {
     if (i) out += ", ";
-    if (i == kMaxItems) { out += "..."; break; }
+    if (i == kMaxItems) {
+      out += "...";
+      break;
+    }
     append_value(out, map.entries[i].first, depth + 1);
     out += ": ";
     append_value(out, map.entries[i].second, depth + 1);
@@ -45,17 +51,28 @@ void append_tensor(std::string &out, const DLTensor &tensor) {
 void append_value(std::string &out, const View &v, int depth) {
   if (depth > kMaxDepth) return append(out, "...");
   switch (v.type) {
-    case OPD_NONE: return append(out, "None");
-    case OPD_INT: return append(out, v.u.int64);
-    case OPD_BOOL: return append(out, v.u.int64 ? "true" : "false");
-    case OPD_FLOAT: return append(out, v.u.float64);
-    case OPD_DTYPE: return append(out, dtype_name(v.u.dtype));
-    case OPD_DEVICE: return append(out, device_name(v.u.device));
-    case OPD_DLTENSOR: return append_tensor(out, *v.u.dltensor);
-    case OPD_SHAPE: return append_dims(out, static_cast<Shape *>(object_of(v))->dims());
-    case OPD_TENSOR: return append_tensor(out, static_cast<Tensor *>(object_of(v))->dl);
-    case OPD_ARRAY: return append_items(out, *static_cast<Array *>(object_of(v)), depth);
-    case OPD_MAP: return append_entries(out, *static_cast<Map *>(object_of(v)), depth);
+    case OPD_NONE:
+      return append(out, "None");
+    case OPD_INT:
+      return append(out, v.u.int64);
+    case OPD_BOOL:
+      return append(out, v.u.int64 ? "true" : "false");
+    case OPD_FLOAT:
+      return append(out, v.u.float64);
+    case OPD_DTYPE:
+      return append(out, dtype_name(v.u.dtype));
+    case OPD_DEVICE:
+      return append(out, device_name(v.u.device));
+    case OPD_DLTENSOR:
+      return append_tensor(out, *v.u.dltensor);
+    case OPD_SHAPE:
+      return append_dims(out, static_cast<Shape *>(object_of(v))->dims());
+    case OPD_TENSOR:
+      return append_tensor(out, static_cast<Tensor *>(object_of(v))->dl);
+    case OPD_ARRAY:
+      return append_items(out, *static_cast<Array *>(object_of(v)), depth);
+    case OPD_MAP:
+      return append_entries(out, *static_cast<Map *>(object_of(v)), depth);
     case OPD_ERROR: {
       const auto *error = static_cast<Error *>(object_of(v));
       return append(out, concat(error->kind, ": ", error->message));

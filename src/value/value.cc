@@ -18,12 +18,28 @@ struct StaticType {
   const char *key;
 };
 constexpr StaticType kStaticTypes[] = {
-    {OPD_NONE, "None"},       {OPD_INT, "int"},          {OPD_BOOL, "bool"},         {OPD_FLOAT, "float"},
-    {OPD_POINTER, "void*"},   {OPD_DTYPE, "DataType"},   {OPD_DEVICE, "Device"},     {OPD_DLTENSOR, "DLTensor*"},
-    {OPD_CSTRING, "const char*"}, {OPD_BYTES_VIEW, "TVMFFIByteArray*"}, {10, "ObjectRValueRef"},
-    {OPD_SMALL_STRING, "ffi.SmallStr"}, {OPD_SMALL_BYTES, "ffi.SmallBytes"}, {OPD_OBJECT, "ffi.Object"},
-    {OPD_STRING, "ffi.String"}, {OPD_BYTES, "ffi.Bytes"}, {OPD_ERROR, "ffi.Error"},  {OPD_FUNCTION, "ffi.Function"},
-    {OPD_SHAPE, "ffi.Shape"}, {OPD_TENSOR, "ffi.Tensor"}, {OPD_ARRAY, "ffi.Array"},  {OPD_MAP, "ffi.Map"},
+    {OPD_NONE, "None"},
+    {OPD_INT, "int"},
+    {OPD_BOOL, "bool"},
+    {OPD_FLOAT, "float"},
+    {OPD_POINTER, "void*"},
+    {OPD_DTYPE, "DataType"},
+    {OPD_DEVICE, "Device"},
+    {OPD_DLTENSOR, "DLTensor*"},
+    {OPD_CSTRING, "const char*"},
+    {OPD_BYTES_VIEW, "TVMFFIByteArray*"},
+    {10, "ObjectRValueRef"},
+    {OPD_SMALL_STRING, "ffi.SmallStr"},
+    {OPD_SMALL_BYTES, "ffi.SmallBytes"},
+    {OPD_OBJECT, "ffi.Object"},
+    {OPD_STRING, "ffi.String"},
+    {OPD_BYTES, "ffi.Bytes"},
+    {OPD_ERROR, "ffi.Error"},
+    {OPD_FUNCTION, "ffi.Function"},
+    {OPD_SHAPE, "ffi.Shape"},
+    {OPD_TENSOR, "ffi.Tensor"},
+    {OPD_ARRAY, "ffi.Array"},
+    {OPD_MAP, "ffi.Map"},
     {OPD_MODULE, "ffi.Module"},
 };
 constexpr int32_t kFirstDynamicType = 128;
@@ -58,13 +74,16 @@ View small(int32_t type, std::string_view text) {
 
 View own(const View &view) {
   switch (view.type) {
-    case OPD_CSTRING: return Value(std::string_view(view.u.cstring)).detach();
+    case OPD_CSTRING:
+      return Value(std::string_view(view.u.cstring)).detach();
     case OPD_BYTES_VIEW: {
       const auto *bytes = static_cast<const ByteArray *>(view.u.pointer);
       return Value(BytesObject::make({bytes->data, bytes->size})).detach();
     }
-    case OPD_DLTENSOR: fail(OPD_INVALID_ARGUMENT, "a DLTensor pointer is borrowed and cannot be kept: pass a tensor");
-    case 10: fail(OPD_UNSUPPORTED, "an rvalue reference cannot be kept");
+    case OPD_DLTENSOR:
+      fail(OPD_INVALID_ARGUMENT, "a DLTensor pointer is borrowed and cannot be kept: pass a tensor");
+    case 10:
+      fail(OPD_UNSUPPORTED, "an rvalue reference cannot be kept");
     default:
       if (is_object(view)) retain(object_of(view));
       return view;
@@ -122,9 +141,11 @@ bool is_text(const View &v) { return v.type == OPD_CSTRING || v.type == OPD_SMAL
 
 std::string_view as_text(const View &v, std::string_view what) {
   switch (v.type) {
-    case OPD_CSTRING: return v.u.cstring ? std::string_view(v.u.cstring) : std::string_view();
+    case OPD_CSTRING:
+      return v.u.cstring ? std::string_view(v.u.cstring) : std::string_view();
     case OPD_SMALL_STRING:
-    case OPD_SMALL_BYTES: return {v.u.bytes, std::min<uint32_t>(v.length, 7)};
+    case OPD_SMALL_BYTES:
+      return {v.u.bytes, std::min<uint32_t>(v.length, 7)};
     case OPD_STRING:
     case OPD_BYTES: {
       const auto *string = static_cast<const String *>(object_of(v));
@@ -134,7 +155,8 @@ std::string_view as_text(const View &v, std::string_view what) {
       const auto *bytes = static_cast<const ByteArray *>(v.u.pointer);
       return {bytes->data, bytes->size};
     }
-    default: fail_type(what, "a string", v);
+    default:
+      fail_type(what, "a string", v);
   }
 }
 
@@ -180,7 +202,9 @@ void append_dims(std::string &out, std::span<const int64_t> dims) {
 
 bool same_content(const View &a, const View &b) {
   const bool text = is_text(a) && is_text(b);
-  const auto bytes = [](const View &v) { return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW; };
+  const auto bytes = [](const View &v) {
+    return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW;
+  };
   if (text || (bytes(a) && bytes(b))) return as_text(a, "") == as_text(b, "");
   return a.type == b.type && a.u.int64 == b.u.int64;
 }

@@ -44,13 +44,27 @@ class Value {
   Value(const char *text) : Value(std::string_view(text)) {}
   Value(DLDataType dtype) : raw_(opd_dtype_value(dtype)) {}
   Value(DLDevice device) : raw_(opd_device_value(device)) {}
-  template <class T> Value(Ref<T> object) : raw_(view_of(object.get())) { object.detach(); }
-  Value(const Value &other) : raw_(other.raw_) { if (is_object(raw_)) retain(object_of(raw_)); }
+  template <class T>
+  Value(Ref<T> object) : raw_(view_of(object.get())) {
+    object.detach();
+  }
+  Value(const Value &other) : raw_(other.raw_) {
+    if (is_object(raw_)) retain(object_of(raw_));
+  }
   Value(Value &&other) noexcept : raw_(std::exchange(other.raw_, opd_none())) {}
-  Value &operator=(Value other) noexcept { std::swap(raw_, other.raw_); return *this; }
-  ~Value() { if (is_object(raw_)) release(object_of(raw_)); }
+  Value &operator=(Value other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~Value() {
+    if (is_object(raw_)) release(object_of(raw_));
+  }
 
-  static Value take(const View &owned) { Value v; v.raw_ = owned; return v; }
+  static Value take(const View &owned) {
+    Value v;
+    v.raw_ = owned;
+    return v;
+  }
   View detach() { return std::exchange(raw_, opd_none()); }
   const View &view() const { return raw_; }
   operator const View &() const { return raw_; }
@@ -69,22 +83,25 @@ const char *type_key(int32_t type_index);     // "unknown" if there is none
 // ---- the object of a given kind, or null
 
 template <class T>
-T *try_as(const View &v) { return v.type == T::type() ? static_cast<T *>(object_of(v)) : nullptr; }
+T *try_as(const View &v) {
+  return v.type == T::type() ? static_cast<T *>(object_of(v)) : nullptr;
+}
 
 // Throws a TypeError that names `what`, the kind expected and the one given.
 [[noreturn]] void fail_type(std::string_view what, std::string_view expected, const View &given);
 template <class T>
 T &as(const View &v, std::string_view what) {
-  if (T *object = try_as<T>(v)) [[likely]] return *object;
+  if (T *object = try_as<T>(v)) [[likely]]
+    return *object;
   fail_type(what, type_key(T::type()), v);
 }
-int64_t as_int(const View &v, std::string_view what);  // Int or Bool
-double as_float(const View &v, std::string_view what);  // Float, Int or Bool
+int64_t as_int(const View &v, std::string_view what);       // Int or Bool
+double as_float(const View &v, std::string_view what);      // Float, Int or Bool
 DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its text
 bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
-std::string to_text(const View &v);  // for people
-bool same_content(const View &a, const View &b);  // numbers and text by content, objects by identity
+std::string to_text(const View &v);                              // for people
+bool same_content(const View &a, const View &b);                 // numbers and text by content, objects by identity
 size_t hash_content(const View &v);
 
 // ---- objects

@@ -16,7 +16,8 @@ class Assembler {
 
   Ref<Executable> run() {
     if (lexer_.accept(".executable"))
-      if (const Token at = lexer_.peek(); lexer_.expect_string("a version") != "0.14") AssemblyLexer::bad(at, "the version must be \"0.14\"");
+      if (const Token at = lexer_.peek(); lexer_.expect_string("a version") != "0.14")
+        AssemblyLexer::bad(at, "the version must be \"0.14\"");
     while (lexer_.peek().kind != Token::kEnd) directive();
     return builder_->get();
   }
@@ -29,7 +30,8 @@ class Assembler {
       lexer_.expect("=");
       const Token at = lexer_.peek();
       Value value;
-      if (!parse_constant(value)) AssemblyLexer::bad(at, "expected a constant: shape(), dtype(), i64(), f64(), tensor() or a string");
+      if (!parse_constant(value))
+        AssemblyLexer::bad(at, "expected a constant: shape(), dtype(), i64(), f64(), tensor() or a string");
       builder_->append_constant(std::move(value));
       ++num_constants_;
     } else if (lexer_.accept(".scope")) {
@@ -39,7 +41,9 @@ class Assembler {
     } else if (lexer_.accept(".func")) {
       function();
     } else {
-      AssemblyLexer::bad(lexer_.peek(), concat("expected .declare, .const, .scope or .func (.executable comes first), not ", lexer_.peek().text.substr(0, 40)));
+      AssemblyLexer::bad(lexer_.peek(),
+                         concat("expected .declare, .const, .scope or .func (.executable comes first), not ",
+                                lexer_.peek().text.substr(0, 40)));
     }
   }
 
@@ -74,9 +78,7 @@ class Assembler {
     }
     try {
       builder_->begin_function(name, std::move(params));
-    } catch (const Exception &e) {
-      AssemblyLexer::bad(at, e.error()->message);
-    }
+    } catch (const Exception &e) { AssemblyLexer::bad(at, e.error()->message); }
     builder_->set_num_registers(registers);
     lexer_.expect("{");
     while (!lexer_.accept("}")) statement();
@@ -93,7 +95,8 @@ class Assembler {
     }
     const Token word = lexer_.expect(Token::kName, "an instruction or label");
     if (lexer_.accept(":")) {
-      if (!labels_.emplace(word.text, builder_->next_instruction()).second) AssemblyLexer::bad(word, concat("the label ", word.text, " is there already"));
+      if (!labels_.emplace(word.text, builder_->next_instruction()).second)
+        AssemblyLexer::bad(word, concat("the label ", word.text, " is there already"));
     } else if (word.text == "call") {
       call(kVoidRegister);
     } else if (word.text == "ret") {
@@ -127,7 +130,8 @@ class Assembler {
   void resolve_jumps() {
     for (const auto &[instruction, label] : jumps_) {
       const auto found = labels_.find(label.text);
-      if (found == labels_.end()) AssemblyLexer::bad(label, concat("there is no label ", label.text, " in this function"));
+      if (found == labels_.end())
+        AssemblyLexer::bad(label, concat("there is no label ", label.text, " in this function"));
       builder_->patch(instruction, static_cast<int64_t>(found->second) - static_cast<int64_t>(instruction));
     }
   }
@@ -142,7 +146,8 @@ class Assembler {
     const char *end = token.text.data() + token.text.size();
     const auto parsed = std::from_chars(token.text.data(), end, number);
     const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
-    if (is_number && (number < 0 || number >= int64_t{1} << 20)) AssemblyLexer::bad(token, concat("there is no register %", token.text));
+    if (is_number && (number < 0 || number >= int64_t{1} << 20))
+      AssemblyLexer::bad(token, concat("there is no register %", token.text));
     if (!is_number) number = next_register_++, registers_.emplace(token.text, number);
     if (number >= num_params_) (is_number ? uses_numbers_ : uses_names_) = true;
     if (uses_numbers_ && uses_names_)
@@ -155,19 +160,23 @@ class Assembler {
     if (token.kind == Token::kRegister) return Operand::make(Operand::kRegister, parse_register(lexer_.next()));
     if (token.kind == Token::kNumber) {
       const int64_t value = lexer_.expect_int("an immediate");
-      if (!Operand::fits(value)) AssemblyLexer::bad(token, concat(token.text, " does not fit an immediate's 56 bits; write i64(", token.text, ")"));
+      if (!Operand::fits(value))
+        AssemblyLexer::bad(token,
+                           concat(token.text, " does not fit an immediate's 56 bits; write i64(", token.text, ")"));
       return Operand::make(Operand::kImmediate, value);
     }
     if (lexer_.accept("@")) return builder_->add_function(lexer_.expect_name("a function name"));
     if (token.is("c")) {
       lexer_.next();
       const int64_t index = parse_index();
-      if (index < 0 || index >= num_constants_) AssemblyLexer::bad(token, concat("constant ", index, " of ", num_constants_, " declared by .const"));
+      if (index < 0 || index >= num_constants_)
+        AssemblyLexer::bad(token, concat("constant ", index, " of ", num_constants_, " declared by .const"));
       return Operand::make(Operand::kConstant, index);
     }
     Value value;
     if (parse_constant(value)) return builder_->add_constant(value);
-    AssemblyLexer::bad(token, concat("expected an operand, not ", token.kind == Token::kEnd ? "the end" : token.text.substr(0, 40)));
+    AssemblyLexer::bad(
+        token, concat("expected an operand, not ", token.kind == Token::kEnd ? "the end" : token.text.substr(0, 40)));
   }
 
   bool parse_constant(Value &out) {
@@ -204,9 +213,7 @@ class Assembler {
     const Token at = lexer_.peek();
     try {
       return parse_dtype(lexer_.expect_name("a dtype"));
-    } catch (const Exception &e) {
-      AssemblyLexer::bad(at, e.error()->message);
-    }
+    } catch (const Exception &e) { AssemblyLexer::bad(at, e.error()->message); }
   }
 
   double parse_double() {
@@ -216,7 +223,8 @@ class Assembler {
     if (digits.starts_with("0x")) {  // the bits, for numbers that decimals cannot tell apart
       uint64_t bits = 0;
       const auto parsed = std::from_chars(digits.data() + 2, end, bits, 16);
-      if (parsed.ec != std::errc() || parsed.ptr != end) AssemblyLexer::bad(token, concat(token.text, " is not a number"));
+      if (parsed.ec != std::errc() || parsed.ptr != end)
+        AssemblyLexer::bad(token, concat(token.text, " is not a number"));
       double value;
       std::memcpy(&value, &bits, sizeof value);
       return value;
@@ -224,7 +232,8 @@ class Assembler {
     double value = 0;
     if (digits.starts_with("+")) digits.remove_prefix(1);
     const auto parsed = std::from_chars(digits.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end) AssemblyLexer::bad(token, concat(token.text, " is not a number"));
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+      AssemblyLexer::bad(token, concat(token.text, " is not a number"));
     return value;
   }
 
@@ -238,12 +247,15 @@ class Assembler {
     const Token data = lexer_.expect(Token::kNumber, "the elements' bytes as 0x…");
     lexer_.expect(")");
     uint64_t count = 0, bytes = 0;
-    const bool sized = element_count(dims.data(), static_cast<int64_t>(dims.size()), count) && data_bytes(count, dtype, bytes);
+    const bool sized =
+        element_count(dims.data(), static_cast<int64_t>(dims.size()), count) && data_bytes(count, dtype, bytes);
     const std::string_view digits = data.text.starts_with("0x") ? data.text.substr(2) : std::string_view();
-    if (!sized || digits.size() / 2 != bytes || digits.size() % 2) AssemblyLexer::bad(data, concat(digits.size() / 2, " bytes are given for a tensor of ", bytes));
+    if (!sized || digits.size() / 2 != bytes || digits.size() % 2)
+      AssemblyLexer::bad(data, concat(digits.size() / 2, " bytes are given for a tensor of ", bytes));
     auto tensor = make_tensor(dims, dtype, kHost);
     for (size_t i = 0; i < bytes; ++i) {
-      const auto parsed = std::from_chars(&digits[2 * i], &digits[2 * i] + 2, static_cast<uint8_t *>(tensor->dl.data)[i], 16);
+      const auto parsed =
+          std::from_chars(&digits[2 * i], &digits[2 * i] + 2, static_cast<uint8_t *>(tensor->dl.data)[i], 16);
       if (parsed.ptr != &digits[2 * i] + 2) AssemblyLexer::bad(data, "the elements' bytes are not hexadecimal");
     }
     return Value(std::move(tensor));

@@ -50,7 +50,9 @@ void AssemblyLexer::advance() {
   const size_t start = position_;
   const auto at = [&](size_t i) { return i < text_.size() ? text_[i] : '\0'; };
   const char c = text_[start];
-  const auto take_name = [&] { while (position_ < text_.size() && is_name_part(text_[position_])) ++position_; };
+  const auto take_name = [&] {
+    while (position_ < text_.size() && is_name_part(text_[position_])) ++position_;
+  };
   size_t from = start;
   if (c == '%') {
     token_.kind = Token::kRegister;
@@ -59,7 +61,10 @@ void AssemblyLexer::advance() {
     if (position_ == from) bad(token_, "a register needs a name or number after %");
   } else if (is_digit(c) || ((c == '-' || c == '+') && (is_digit(at(start + 1)) || is_name_start(at(start + 1))))) {
     token_.kind = Token::kNumber;  // its value is judged where its type is known
-    for (++position_; is_name_part(at(position_)) || ((at(position_) == '-' || at(position_) == '+') && (at(position_ - 1) == 'e' || at(position_ - 1) == 'E') && !text_.substr(start).starts_with("0x"));) ++position_;
+    for (++position_; is_name_part(at(position_)) || ((at(position_) == '-' || at(position_) == '+') &&
+                                                      (at(position_ - 1) == 'e' || at(position_ - 1) == 'E') &&
+                                                      !text_.substr(start).starts_with("0x"));)
+      ++position_;
   } else if (is_name_start(c)) {
     token_.kind = Token::kName;
     take_name();
@@ -91,13 +96,15 @@ bool AssemblyLexer::accept(std::string_view wanted) {
 
 Token AssemblyLexer::expect(std::string_view wanted) {
   if (!token_.is(wanted))
-    bad(token_, concat("expected ", wanted, token_.kind == Token::kEnd ? " before the end" : concat(", not ", token_.text.substr(0, 40))));
+    bad(token_, concat("expected ", wanted,
+                       token_.kind == Token::kEnd ? " before the end" : concat(", not ", token_.text.substr(0, 40))));
   return next();
 }
 
 Token AssemblyLexer::expect(Token::Kind kind, const char *what) {
   if (token_.kind != kind)
-    bad(token_, concat("expected ", what, token_.kind == Token::kEnd ? " before the end" : concat(", not ", token_.text.substr(0, 40))));
+    bad(token_, concat("expected ", what,
+                       token_.kind == Token::kEnd ? " before the end" : concat(", not ", token_.text.substr(0, 40))));
   return next();
 }
 
@@ -114,7 +121,8 @@ int64_t AssemblyLexer::expect_int(const char *what) {
   if (digits.starts_with("+")) digits.remove_prefix(1);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) bad(token, concat(token.text, " is not a 64-bit integer"));
+  if (error != std::errc() || end != digits.data() + digits.size())
+    bad(token, concat(token.text, " is not a 64-bit integer"));
   return value;
 }
 
@@ -128,18 +136,29 @@ std::string AssemblyLexer::unquote(const Token &string) {
     }
     const char escape = ++i < body.size() ? body[i] : '\0';
     switch (escape) {
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case 'r': out += '\r'; break;
-      case '"': case '\\': out += escape; break;
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case '"':
+      case '\\':
+        out += escape;
+        break;
       case 'x': {
-        const int high = i + 1 < body.size() ? hex_digit(body[i + 1]) : -1, low = i + 2 < body.size() ? hex_digit(body[i + 2]) : -1;
+        const int high = i + 1 < body.size() ? hex_digit(body[i + 1]) : -1,
+                  low = i + 2 < body.size() ? hex_digit(body[i + 2]) : -1;
         if (high < 0 || low < 0) bad(string, "\\x needs two hexadecimal digits");
         out += static_cast<char>(high * 16 + low);
         i += 2;
         break;
       }
-      default: bad(string, "strings know the escapes \\n \\t \\r \\\" \\\\ \\xHH");
+      default:
+        bad(string, "strings know the escapes \\n \\t \\r \\\" \\\\ \\xHH");
     }
   }
   return out;

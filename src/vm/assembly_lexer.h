@@ -21,9 +21,9 @@ class AssemblyLexer {
   const Token &peek() const { return token_; }
   Token next();
   bool accept(std::string_view wanted);
-  Token expect(std::string_view wanted);             // punctuation or a keyword
+  Token expect(std::string_view wanted);  // punctuation or a keyword
   Token expect(Token::Kind kind, const char *what);
-  std::string expect_name(const char *what);         // a name, or a string where a name needs quotes
+  std::string expect_name(const char *what);  // a name, or a string where a name needs quotes
   std::string expect_string(const char *what);
   int64_t expect_int(const char *what);
   static std::string unquote(const Token &string);

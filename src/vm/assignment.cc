@@ -10,7 +10,10 @@ constexpr uint64_t kMaxWork = uint64_t{1} << 24;  // bitset words; beyond it eve
 class Analysis {
  public:
   Analysis(const Executable &x, const FunctionInfo &f)
-      : x_(x), f_(f), size_(static_cast<size_t>(f.end - f.start)), width_(static_cast<size_t>(f.num_registers + 63) / 64) {}
+      : x_(x),
+        f_(f),
+        size_(static_cast<size_t>(f.end - f.start)),
+        width_(static_cast<size_t>(f.num_registers + 63) / 64) {}
 
   std::vector<bool> run() {
     std::vector<bool> unproved(size_, false);
@@ -61,7 +64,8 @@ class Analysis {
 
   void note_write(Set &written, size_t i) const {
     const Instruction in = instruction(i);
-    if (in.op == Opcode::kCall && in.reg < kVoidRegister) written[static_cast<size_t>(in.reg) / 64] |= uint64_t{1} << (in.reg % 64);
+    if (in.op == Opcode::kCall && in.reg < kVoidRegister)
+      written[static_cast<size_t>(in.reg) / 64] |= uint64_t{1} << (in.reg % 64);
   }
 
   // Forward, to the greatest fixed point: what is written on every path to each instruction.
@@ -96,7 +100,8 @@ class Analysis {
       const Instruction in = instruction(i);
       Set written = at_[i];
       note_write(written, i);
-      if (in.op == Opcode::kGoto || in.op == Opcode::kIf) flow(static_cast<size_t>(static_cast<int64_t>(i) + in.target), written);
+      if (in.op == Opcode::kGoto || in.op == Opcode::kIf)
+        flow(static_cast<size_t>(static_cast<int64_t>(i) + in.target), written);
       if ((in.op == Opcode::kCall || in.op == Opcode::kIf) && i + 1 < size_) flow(i + 1, written);
     }
   }

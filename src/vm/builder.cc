@@ -19,7 +19,12 @@ std::string constant_key(const View &value) {
 
 void check_constant(const View &value) {
   switch (value.type) {
-    case OPD_TENSOR: case OPD_SHAPE: case OPD_INT: case OPD_FLOAT: case OPD_DTYPE: return;
+    case OPD_TENSOR:
+    case OPD_SHAPE:
+    case OPD_INT:
+    case OPD_FLOAT:
+    case OPD_DTYPE:
+      return;
     default:
       if (!is_text(value)) fail_type("a constant", "a tensor, shape, string, int, float or dtype", value);
   }
@@ -39,11 +44,13 @@ FunctionInfo &Builder::current(const char *action) {
 
 void Builder::begin_function(std::string_view name, std::vector<std::string> param_names) {
   if (current_ >= 0)
-    fail(OPD_FAILED_PRECONDITION, "cannot begin ", name, ": end ", program_->functions[static_cast<size_t>(current_)].name, " first");
+    fail(OPD_FAILED_PRECONDITION, "cannot begin ", name, ": end ",
+         program_->functions[static_cast<size_t>(current_)].name, " first");
   const auto [place, fresh] = functions_.try_emplace(std::string(name), program_->functions.size());
   if (fresh) program_->functions.emplace_back();
   FunctionInfo &function = program_->functions[place->second];
-  if (!fresh && function.kind != FunctionKind::kPacked) fail(OPD_ALREADY_EXISTS, "the program has a function \"", name, "\" already");
+  if (!fresh && function.kind != FunctionKind::kPacked)
+    fail(OPD_ALREADY_EXISTS, "the program has a function \"", name, "\" already");
   function.kind = FunctionKind::kBytecode;  // a call before the definition had declared it as packed
   function.name = name;
   function.start = function.end = static_cast<int64_t>(next_instruction());
@@ -121,7 +128,9 @@ void Builder::set_num_registers(int64_t count) {
   function.num_registers = std::max(function.num_registers, count);
 }
 
-void Builder::add_scope(int64_t constant, std::string scope) { program_->scopes.push_back({constant, std::move(scope)}); }
+void Builder::add_scope(int64_t constant, std::string scope) {
+  program_->scopes.push_back({constant, std::move(scope)});
+}
 
 void Builder::patch(size_t instruction, int64_t target) {
   const auto at = static_cast<size_t>(program_->offsets[instruction]);
@@ -130,7 +139,8 @@ void Builder::patch(size_t instruction, int64_t target) {
 
 Ref<Executable> Builder::get() const {
   if (current_ >= 0)
-    fail(OPD_FAILED_PRECONDITION, "function ", program_->functions[static_cast<size_t>(current_)].name, " was begun and not ended");
+    fail(OPD_FAILED_PRECONDITION, "function ", program_->functions[static_cast<size_t>(current_)].name,
+         " was begun and not ended");
   auto copy = make_object<Executable>();
   copy->functions = program_->functions;
   copy->constants = program_->constants;

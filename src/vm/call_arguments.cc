@@ -13,7 +13,8 @@ std::string parameter_text(const FunctionInfo &function, size_t i) {
 [[noreturn, gnu::noinline]] void bad_count(const FunctionInfo &function, size_t given) {
   std::string names;
   for (const auto &name : function.param_names) names += concat(names.empty() ? "" : ", ", name);
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, "(", names, ") takes ", counted(function.num_args, "argument"), ", but was given ", given);
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, "(", names, ") takes ",
+          counted(function.num_args, "argument"), ", but was given ", given);
 }
 
 bool on_device(const Vm &vm, DLDevice device) {
@@ -25,14 +26,16 @@ bool on_device(const Vm &vm, DLDevice device) {
 // Whether kernels may read the tensor as it is.
 bool fits(const Vm &vm, const Tensor &tensor) {
   const DLTensor &t = tensor.dl;
-  return tensor.compact && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 && on_device(vm, t.device);
+  return tensor.compact && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 &&
+         on_device(vm, t.device);
 }
 
 Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View &arg) {
   const DLTensor *t = try_dltensor(arg);
   if (!t) return Value(arg);
   if (!on_device(vm, t->device))
-    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must lie on ", device_name(vm.devices().front().device), ", but is ", describe(*t));
+    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must lie on ", device_name(vm.devices().front().device),
+         ", but is ", describe(*t));
   if (arg.type == OPD_DLTENSOR) {  // a borrowed view may not outlive the call, and the program may keep it
     auto copy = make_tensor(dims_of(*t), t->dtype, kHost);
     copy_tensor(*t, copy->dl);
@@ -43,11 +46,12 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
   if (!is_contiguous(*t)) {
     std::string strides;
     append_dims(strides, {t->strides, static_cast<size_t>(t->ndim)});
-    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must be contiguous, but ", describe(*t), " has strides ", strides);
+    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must be contiguous, but ", describe(*t), " has strides ",
+         strides);
   }
   if (address % kAlignment)
-    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must start at a multiple of ", kAlignment, " bytes, but ", describe(*t),
-         " starts ", address % kAlignment, " bytes past one; copy it into a tensor of opdyno");
+    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must start at a multiple of ", kAlignment, " bytes, but ",
+         describe(*t), " starts ", address % kAlignment, " bytes past one; copy it into a tensor of opdyno");
   auto view = Tensor::make(dims_of(*t), t->dtype, t->device, data_of(*t), Ref<Object>::share(object_of(arg)));
   return Value(std::move(view));
 }
@@ -55,7 +59,8 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
 size_t position_of(const FunctionInfo &function, std::string_view name) {
   for (size_t i = 0; i < function.param_names.size(); ++i)
     if (function.param_names[i] == name) return i;
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, " has no parameter \"", name, "\".", suggestion(name, function.param_names));
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, " has no parameter \"", name, "\".",
+          suggestion(name, function.param_names));
 }
 
 std::vector<View> in_order(const FunctionInfo &function, Args args, std::span<const char *const> names) {
@@ -81,7 +86,8 @@ void store(const View &value, std::span<opd_tensor *const> outputs, size_t &next
     for (size_t i = 0; i < array->size; ++i) store(array->items()[i], outputs, next, function);
     return;
   }
-  if (next == outputs.size()) fail(OPD_INVALID_ARGUMENT, function, " gives more than the ", outputs.size(), " outputs supplied");
+  if (next == outputs.size())
+    fail(OPD_INVALID_ARGUMENT, function, " gives more than the ", outputs.size(), " outputs supplied");
   const DLTensor &result = as_dltensor(value, concat("result ", next, " of ", function));
   require(outputs[next], "output ", next, " must not be NULL");
   copy_tensor(result, static_cast<Tensor *>(reinterpret_cast<Object *>(outputs[next]))->dl);
@@ -95,16 +101,19 @@ CallArguments::CallArguments(const Vm &vm, Args args) {
   for (size_t i = 0; i < args.size(); ++i) owned_.push_back(make_fit(vm, kClosure, i, args[i]));
 }
 
-CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names) : given_(args) {
+CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names)
+    : given_(args) {
   std::vector<View> placed;
   if (!names.empty()) given_ = placed = in_order(function, args, names);
-  if (given_.size() != static_cast<size_t>(function.num_args)) [[unlikely]] bad_count(function, given_.size());
+  if (given_.size() != static_cast<size_t>(function.num_args)) [[unlikely]]
+    bad_count(function, given_.size());
   bool as_they_are = names.empty();
   for (const View &arg : given_) {
     if (const auto *tensor = try_as<Tensor>(arg)) as_they_are &= fits(vm, *tensor);
     else as_they_are &= arg.type != OPD_DLTENSOR;
   }
-  if (as_they_are) [[likely]] return;
+  if (as_they_are) [[likely]]
+    return;
   owned_.reserve(given_.size());
   for (size_t i = 0; i < given_.size(); ++i) owned_.push_back(make_fit(vm, function, i, given_[i]));
   given_ = {};
@@ -113,7 +122,8 @@ CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args ar
 void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std::string_view function) {
   size_t next = 0;
   store(result, outputs, next, function);
-  if (next != outputs.size()) fail(OPD_INVALID_ARGUMENT, function, " gives ", next, " tensors, but ", outputs.size(), " outputs were supplied");
+  if (next != outputs.size())
+    fail(OPD_INVALID_ARGUMENT, function, " gives ", next, " tensors, but ", outputs.size(), " outputs were supplied");
 }
 
 }  // namespace opd

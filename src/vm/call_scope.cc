@@ -12,11 +12,13 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   run.deadline_ns = 0;
   run.records = nullptr;
   run.instrument = nullptr;
-  if (settings.timeout_ns > 0 && __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
+  if (settings.timeout_ns > 0 &&
+      __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
     run.deadline_ns = 0;  // later than the clock can tell
   if (!outer) return;
   if (!run.token) run.token = outer->token;
-  if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns)) run.deadline_ns = outer->deadline_ns;
+  if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns))
+    run.deadline_ns = outer->deadline_ns;
   if (outer->vm != run.vm) return;
   run.records = outer->records;
   run.record_run = outer->record_run;
@@ -33,7 +35,8 @@ Run *CallScope::prepare(const CallSettings &settings, RecordBuffer *records, uin
   if (records) run.records = records, run.record_run = record_run;
   if (borrowed_.vm.is_compiled() && (run.token || run.deadline_ns || run.instrument)) borrowed_.vm.watch_kernels();
   if (run.native_depth > kMaxNativeDepth)
-    fail_as("RecursionError", OPD_OUT_OF_RANGE, "functions of programs call each other through foreign functions more than ", kMaxNativeDepth, " deep");
+    fail_as("RecursionError", OPD_OUT_OF_RANGE,
+            "functions of programs call each other through foreign functions more than ", kMaxNativeDepth, " deep");
   return &run;
 }
 

@@ -115,7 +115,8 @@ const char *CancelToken::current_operator() {
 }
 
 DeadlineGuard::DeadlineGuard(RunSignals *run) {
-  if (run->deadline_ns) ticket_ = DeadlineWatch::instance().add(run, Clock::time_point(std::chrono::nanoseconds(run->deadline_ns)));
+  if (run->deadline_ns)
+    ticket_ = DeadlineWatch::instance().add(run, Clock::time_point(std::chrono::nanoseconds(run->deadline_ns)));
 }
 
 DeadlineGuard::~DeadlineGuard() {

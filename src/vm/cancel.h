@@ -18,11 +18,11 @@ struct Program;
 // What a run shows to other threads.
 struct RunSignals {
   std::atomic<StopReason> stop{StopReason::kNone};
-  std::atomic<const Instr *> current{nullptr};  // the call being made, for messages
-  const Program *program = nullptr;             // what `current` points into
+  std::atomic<const Instr *> current{nullptr};       // the call being made, for messages
+  const Program *program = nullptr;                  // what `current` points into
   std::atomic<const char *> operator_name{nullptr};  // the same of compiled code, which has no instructions
-  CancelToken *token = nullptr;                 // inherited by calls made from within
-  int64_t deadline_ns = 0;                      // of the monotonic clock; 0: none; inherited likewise
+  CancelToken *token = nullptr;                      // inherited by calls made from within
+  int64_t deadline_ns = 0;                           // of the monotonic clock; 0: none; inherited likewise
 };
 
 // Thread-safe.
@@ -55,8 +55,12 @@ class DeadlineGuard {
 
 class CancelGuard {
  public:
-  explicit CancelGuard(RunSignals *run) : run_(run) { if (run_->token) run_->token->add(run_); }
-  ~CancelGuard() { if (run_->token) run_->token->remove(run_); }
+  explicit CancelGuard(RunSignals *run) : run_(run) {
+    if (run_->token) run_->token->add(run_);
+  }
+  ~CancelGuard() {
+    if (run_->token) run_->token->remove(run_);
+  }
   CancelGuard(const CancelGuard &) = delete;
   CancelGuard &operator=(const CancelGuard &) = delete;
 

@@ -40,8 +40,9 @@ class Registers {
 
 void stop_compiled(const Run &run, StopReason reason) {
   const bool cancelled = reason == StopReason::kCancelled;
-  auto error = make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
-                          concat(cancelled ? "the call was cancelled" : "the deadline passed", " in ", run.compiled->info->name));
+  auto error = make_error(
+      cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
+      concat(cancelled ? "the call was cancelled" : "the deadline passed", " in ", run.compiled->info->name));
   error->located = true;
   throw Exception(std::move(error));
 }
@@ -59,7 +60,8 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   View ignored = opd_none();
   const int failed = program.bodies[index]->raw(nullptr, lists, static_cast<int32_t>(std::size(lists)), &ignored);
   if (is_object(ignored)) release(object_of(ignored));
-  if (failed) [[unlikely]] rethrow(function, take_raised());
+  if (failed) [[unlikely]]
+    rethrow(function, take_raised());
   return Value(registers.data()[function.num_args]).detach();
 }
 

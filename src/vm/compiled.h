@@ -11,7 +11,8 @@ View run_compiled(Run &run, uint32_t index, Args args);
 // TVMFFIFunctionCall, wherever it is called from.
 inline int call_packed(Function &function, const View *args, int32_t num_args, View *result) {
   Run *run = Run::of_thread();
-  if (run && run->observing) [[unlikely]] return observe_call(*run, function, args, num_args, result);
+  if (run && run->observing) [[unlikely]]
+    return observe_call(*run, function, args, num_args, result);
   return function.safe_call(&function, args, num_args, result);
 }
 

@@ -39,9 +39,11 @@ class Description {
     std::vector<Parameter> parameters(static_cast<size_t>(f.num_args));
     if (f.kind == FunctionKind::kBytecode) read_checks(f, parameters);
     name_symbols(parameters);
-    json_.begin_object().key("name").value(f.name).key("kind").value(f.kind == FunctionKind::kBytecode ? "bytecode" : "compiled");
+    json_.begin_object().key("name").value(f.name).key("kind").value(f.kind == FunctionKind::kBytecode ? "bytecode"
+                                                                                                       : "compiled");
     json_.key("params").begin_array();
-    for (size_t i = 0; i < parameters.size(); ++i) describe(i < f.param_names.size() ? f.param_names[i] : concat("param_", i), parameters[i]);
+    for (size_t i = 0; i < parameters.size(); ++i)
+      describe(i < f.param_names.size() ? f.param_names[i] : concat("param_", i), parameters[i]);
     json_.end_array().key("registers").value(f.num_registers).key("instructions").value(f.end - f.start).end_object();
   }
 
@@ -62,8 +64,12 @@ class Description {
   }
 
   void describe(const View &constant) {
-    const char *kind = is_text(constant) ? "string" : constant.type == OPD_TENSOR ? "tensor" : constant.type == OPD_SHAPE ? "shape"
-                       : constant.type == OPD_DTYPE ? "dtype" : constant.type == OPD_FLOAT ? "float" : "int";
+    const char *kind = is_text(constant)             ? "string"
+                       : constant.type == OPD_TENSOR ? "tensor"
+                       : constant.type == OPD_SHAPE  ? "shape"
+                       : constant.type == OPD_DTYPE  ? "dtype"
+                       : constant.type == OPD_FLOAT  ? "float"
+                                                     : "int";
     json_.begin_object().key("kind").value(kind).key("value").value(to_text(constant));
     if (constant.type == OPD_TENSOR) json_.key("bytes").value(bytes_of(static_cast<Tensor *>(object_of(constant))->dl));
     json_.end_object();
@@ -87,7 +93,8 @@ class Description {
       if (in.op != Opcode::kCall || in.args.empty()) continue;
       const Operand first{in.args[0]};
       if (first.kind() != Operand::kRegister || first.value() >= f.num_args) continue;
-      read_check(x_.functions[static_cast<size_t>(in.target)].name, in.args, parameters[static_cast<size_t>(first.value())]);
+      read_check(x_.functions[static_cast<size_t>(in.target)].name, in.args,
+                 parameters[static_cast<size_t>(first.value())]);
     }
   }
 
@@ -115,7 +122,8 @@ class Description {
       const int64_t rank = integer(args, 2);
       if (rank < 0 || args.size() != 4 + 2 * static_cast<size_t>(rank)) return;
       set_shape(p, rank);
-      for (int64_t i = 0; i < rank; ++i) read_size(args, static_cast<size_t>(3 + 2 * i), p.dims[static_cast<size_t>(i)]);
+      for (int64_t i = 0; i < rank; ++i)
+        read_size(args, static_cast<size_t>(3 + 2 * i), p.dims[static_cast<size_t>(i)]);
     } else if (callee == "match_prim_value") {
       const int64_t code = integer(args, 2);
       p.kind = "int";

@@ -54,7 +54,8 @@ void append_constant(std::string &out, const View &v) {
     case OPD_SHAPE:
       out += "shape";
       return append_dims_list(out, static_cast<Shape *>(object_of(v))->dims());
-    case OPD_DTYPE: return append(out, concat("dtype(", name_text(dtype_name(v.u.dtype)), ")"));
+    case OPD_DTYPE:
+      return append(out, concat("dtype(", name_text(dtype_name(v.u.dtype)), ")"));
     case OPD_FLOAT:
       out += "f64(";
       append_double(out, v.u.float64);
@@ -69,7 +70,8 @@ void append_constant(std::string &out, const View &v) {
       for (uint64_t i = 0, n = bytes_of(t); i < n; ++i) out += {kHex[bytes[i] >> 4], kHex[bytes[i] & 15]};
       return append(out, ')');
     }
-    default: return append(out, concat("i64(", v.u.int64, ")"));
+    default:
+      return append(out, concat("i64(", v.u.int64, ")"));
   }
 }
 
@@ -89,7 +91,8 @@ class Disassembler {
     std::vector<const FunctionInfo *> by_start;
     for (const auto &function : x_.functions)
       if (function.kind == FunctionKind::kBytecode) by_start.push_back(&function);
-      else if (function.kind == FunctionKind::kTir) out_ += concat("; ", name_text(function.name), " is compiled: its body lies in the library\n");
+      else if (function.kind == FunctionKind::kTir)
+        out_ += concat("; ", name_text(function.name), " is compiled: its body lies in the library\n");
     std::stable_sort(by_start.begin(), by_start.end(), [](auto *a, auto *b) { return a->start < b->start; });
     for (const auto *function : by_start) body(*function);
     return std::move(out_);
@@ -108,7 +111,8 @@ class Disassembler {
     name_parameters(f);
     out_ += concat("\n.func ", name_text(f.name), "(");
     for (size_t i = 0; i < f.param_names.size(); ++i) out_ += concat(i ? ", " : "", name_text(f.param_names[i]));
-    for (auto i = static_cast<int64_t>(f.param_names.size()); i < f.num_args; ++i) out_ += concat(i ? ", " : "", "param_", i);
+    for (auto i = static_cast<int64_t>(f.param_names.size()); i < f.num_args; ++i)
+      out_ += concat(i ? ", " : "", "param_", i);
     out_ += concat(") regs=", f.num_registers, " {\n");
     std::set<int64_t> targets;
     for (int64_t pc = f.start; pc < f.end; ++pc) {
@@ -151,19 +155,29 @@ class Disassembler {
         out_ += ")\n";
         break;
       }
-      case Opcode::kRet: out_ += concat("ret ", reg(in.reg), "\n"); break;
-      case Opcode::kGoto: out_ += concat("goto L", pc + in.target - f.start, "\n"); break;
-      case Opcode::kIf: out_ += concat("if ", reg(in.reg), " else L", pc + in.target - f.start, "\n"); break;
+      case Opcode::kRet:
+        out_ += concat("ret ", reg(in.reg), "\n");
+        break;
+      case Opcode::kGoto:
+        out_ += concat("goto L", pc + in.target - f.start, "\n");
+        break;
+      case Opcode::kIf:
+        out_ += concat("if ", reg(in.reg), " else L", pc + in.target - f.start, "\n");
+        break;
     }
   }
 
   std::string operand(Operand operand) const {
     const int64_t value = operand.value();
     switch (operand.kind()) {
-      case Operand::kRegister: return reg(value);
-      case Operand::kImmediate: return concat(value);
-      case Operand::kConstant: return constants_[static_cast<size_t>(value)];
-      default: return concat("@", name_text(x_.functions[static_cast<size_t>(value)].name));
+      case Operand::kRegister:
+        return reg(value);
+      case Operand::kImmediate:
+        return concat(value);
+      case Operand::kConstant:
+        return constants_[static_cast<size_t>(value)];
+      default:
+        return concat("@", name_text(x_.functions[static_cast<size_t>(value)].name));
     }
   }
 

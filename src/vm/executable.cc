@@ -18,7 +18,8 @@ const FunctionInfo &Executable::get(std::string_view name) const {
   const auto names = program_functions();
   std::string all;
   for (size_t i = 0; i < names.size() && i < 20; ++i) all += concat(i ? ", " : "", names[i]);
-  fail(OPD_NOT_FOUND, "the program has no function \"", name, "\".", suggestion(name, names), " It has: ", all.empty() ? "none" : all, ".");
+  fail(OPD_NOT_FOUND, "the program has no function \"", name, "\".", suggestion(name, names),
+       " It has: ", all.empty() ? "none" : all, ".");
 }
 
 std::vector<std::string> Executable::program_functions() const {

@@ -17,8 +17,8 @@ enum class FunctionKind : int32_t { kPacked = 0, kBytecode = 1, kTir = 2 };
 struct FunctionInfo {
   FunctionKind kind = FunctionKind::kPacked;
   std::string name;
-  int64_t start = 0, end = 0;   // instructions, the end excluded
-  int64_t num_args = -2;        // -2 for packed functions: not known
+  int64_t start = 0, end = 0;  // instructions, the end excluded
+  int64_t num_args = -2;       // -2 for packed functions: not known
   int64_t num_registers = 0;
   std::vector<std::string> param_names;
 };
@@ -35,15 +35,16 @@ struct Operand {
   int64_t kind() const { return static_cast<int64_t>(static_cast<uint64_t>(word) >> 56); }
   int64_t value() const { return static_cast<int64_t>(static_cast<uint64_t>(word) << 8) >> 8; }
   static Operand make(Kind kind, int64_t value) {
-    return {static_cast<int64_t>(static_cast<uint64_t>(kind) << 56 | (static_cast<uint64_t>(value) & ((uint64_t{1} << 56) - 1)))};
+    return {static_cast<int64_t>(static_cast<uint64_t>(kind) << 56 |
+                                 (static_cast<uint64_t>(value) & ((uint64_t{1} << 56) - 1)))};
   }
   static bool fits(int64_t value) { return value >= -(int64_t{1} << 55) && value < int64_t{1} << 55; }
 };
 
 struct Instruction {
   Opcode op;
-  int64_t reg = 0;              // kCall: destination; kRet, kIf: what is read
-  int64_t target = 0;           // kCall: function; kGoto, kIf: offset in instructions
+  int64_t reg = 0;                // kCall: destination; kRet, kIf: what is read
+  int64_t target = 0;             // kCall: function; kGoto, kIf: offset in instructions
   std::span<const int64_t> args;  // kCall: operand words
 };
 
@@ -65,10 +66,14 @@ struct Executable : Object {
   Instruction instruction(size_t index) const {
     const int64_t *w = &words[static_cast<size_t>(offsets[index])];
     switch (static_cast<Opcode>(w[0])) {
-      case Opcode::kCall: return {Opcode::kCall, w[1], w[2], {w + 4, static_cast<size_t>(w[3])}};
-      case Opcode::kRet: return {Opcode::kRet, w[1], 0, {}};
-      case Opcode::kGoto: return {Opcode::kGoto, 0, w[1], {}};
-      default: return {Opcode::kIf, w[1], w[2], {}};
+      case Opcode::kCall:
+        return {Opcode::kCall, w[1], w[2], {w + 4, static_cast<size_t>(w[3])}};
+      case Opcode::kRet:
+        return {Opcode::kRet, w[1], 0, {}};
+      case Opcode::kGoto:
+        return {Opcode::kGoto, 0, w[1], {}};
+      default:
+        return {Opcode::kIf, w[1], w[2], {}};
     }
   }
   const FunctionInfo *find(std::string_view name) const;  // program functions; null if absent

@@ -33,11 +33,16 @@ Value read_constant(ByteReader &in, int32_t kind) {
       if (count) std::memcpy(dims, bytes.data(), bytes.size());
       return Value(std::move(shape));
     }
-    case OPD_STRING: return Value(in.read_string("string constant"));
-    case OPD_INT: return Value(in.read<int64_t>("int constant"));
-    case OPD_FLOAT: return Value(in.read<double>("float constant"));
-    case OPD_DTYPE: return Value(in.read<DLDataType>("dtype constant"));
-    default: in.bad("constant kind", concat("is ", kind, ", which no known TVM release writes"));
+    case OPD_STRING:
+      return Value(in.read_string("string constant"));
+    case OPD_INT:
+      return Value(in.read<int64_t>("int constant"));
+    case OPD_FLOAT:
+      return Value(in.read<double>("float constant"));
+    case OPD_DTYPE:
+      return Value(in.read<DLDataType>("dtype constant"));
+    default:
+      in.bad("constant kind", concat("is ", kind, ", which no known TVM release writes"));
   }
 }
 
@@ -46,15 +51,19 @@ void write_constant(ByteWriter &out, const View &constant) {
   out.write<int32_t>(text ? int32_t{OPD_STRING} : constant.type);
   if (text) return out.write_string(as_text(constant, "constant"));
   switch (constant.type) {
-    case OPD_TENSOR: return write_tensor(out, static_cast<Tensor *>(object_of(constant))->dl);
+    case OPD_TENSOR:
+      return write_tensor(out, static_cast<Tensor *>(object_of(constant))->dl);
     case OPD_SHAPE: {
       const auto dims = static_cast<Shape *>(object_of(constant))->dims();
       out.write<uint64_t>(dims.size());
       return out.write_bytes(dims.data(), dims.size_bytes());
     }
-    case OPD_FLOAT: return out.write(constant.u.float64);
-    case OPD_DTYPE: return out.write(constant.u.dtype);
-    default: return out.write(constant.u.int64);
+    case OPD_FLOAT:
+      return out.write(constant.u.float64);
+    case OPD_DTYPE:
+      return out.write(constant.u.dtype);
+    default:
+      return out.write(constant.u.int64);
   }
 }
 
@@ -99,8 +108,8 @@ Ref<Executable> Executable::read(Bytes bytes, Ref<Object> *derived) {
     fail(OPD_BAD_FORMAT, "executable: the first 8 bytes are not those of a TVM VM executable");
   const auto version = in.read_string("version");
   if (version != kVersionText)
-    fail(OPD_UNSUPPORTED, "executable: its format version is \"", version.substr(0, 20), "\", readable is \"", kVersionText,
-         "\" (TVM 0.22 to 0.27); export it again with such a release");
+    fail(OPD_UNSUPPORTED, "executable: its format version is \"", version.substr(0, 20), "\", readable is \"",
+         kVersionText, "\" (TVM 0.22 to 0.27); export it again with such a release");
   const auto functions = in.read_count(52, "function table");
   executable->functions.reserve(functions);
   for (uint64_t i = 0; i < functions; ++i) executable->functions.push_back(read_function(in));
@@ -125,7 +134,8 @@ std::string Executable::write() const {
   for (const auto &function : functions) {
     out.write(static_cast<int32_t>(function.kind));
     out.write_string(function.name);
-    for (const int64_t number : {function.start, function.end, function.num_args, function.num_registers}) out.write(number);
+    for (const int64_t number : {function.start, function.end, function.num_args, function.num_registers})
+      out.write(number);
     out.write<uint64_t>(function.param_names.size());
     for (const auto &name : function.param_names) out.write_string(name);
   }

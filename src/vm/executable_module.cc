@@ -16,11 +16,14 @@ struct ExecutableModule final : Module {
   const char *format() const override { return "vmexec"; }
   int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }
   std::vector<std::string> save_formats() const override { return {"vmexec", "opdasm"}; }
-  std::string save(std::string_view format) override { return format == "opdasm" ? program->to_assembly() : program->write(); }
+  std::string save(std::string_view format) override {
+    return format == "opdasm" ? program->to_assembly() : program->write();
+  }
   std::string serialize() override { return program->write(); }
 
   std::string source(std::string_view format) override {
-    require(format.empty() || format == "opdasm", "a program's source is offered as \"opdasm\", not as \"", format, "\"");
+    require(format.empty() || format == "opdasm", "a program's source is offered as \"opdasm\", not as \"", format,
+            "\"");
     return program->to_assembly();
   }
 
@@ -34,15 +37,17 @@ Ref<Module> make_executable_module(Ref<Executable> executable, std::string file)
 }
 
 Ref<Executable> executable_of(Module &module) {
-  require(std::string_view(module.kind()) == kExecutableKind, "a module of kind ", kExecutableKind, " is needed, but this one is of kind ", module.kind());
+  require(std::string_view(module.kind()) == kExecutableKind, "a module of kind ", kExecutableKind,
+          " is needed, but this one is of kind ", module.kind());
   return static_cast<ExecutableModule &>(module).program;
 }
 
 void register_executable_format() {
   static const bool once = [] {
-    register_module_kind(kExecutableKind, [](Bytes bytes, const std::string &name, Ref<Object> *derived) -> Ref<Module> {
-      return make_executable_module(Executable::read(bytes, derived), name);
-    });
+    register_module_kind(kExecutableKind,
+                         [](Bytes bytes, const std::string &name, Ref<Object> *derived) -> Ref<Module> {
+                           return make_executable_module(Executable::read(bytes, derived), name);
+                         });
     for (const uint64_t magic : {kExecutableMagicV1, kExecutableMagicV2}) register_module_magic(magic, kExecutableKind);
     return true;
   }();

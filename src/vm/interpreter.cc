@@ -1,5 +1,6 @@
 // The interpreter. Everything was verified and decoded before: the loop checks only what depends on values.
-// Cost: see tests/bench/vm_calls.cc and chain.cc; a compiled kernel's call adds a few loads and the copy of its arguments.
+// Cost: see tests/bench/vm_calls.cc and chain.cc; a compiled kernel's call adds a few loads and the copy of its
+// arguments.
 #include "vm/instrument.h"
 #include "vm/run.h"
 #include "vm/vm.h"
@@ -19,13 +20,15 @@ struct Site {  // where in the program something happened
   std::string text() const { return concat(function(), ", instruction ", pc() - frame.function->start); }
 };
 
-// The error that a callee raised, with its name in front (builtins have said theirs) and the place; errors that have one
-// already pass as they are.
+// The error that a callee raised, with its name in front (builtins have said theirs) and the place; errors that have
+// one already pass as they are.
 [[noreturn, gnu::noinline]] void rethrow(const Site &site, Ref<Error> error) {
   if (error->located) throw Exception(std::move(error));
   const std::string callee = concat(site.callee(), ": ");
   const bool says_callee = error->message.starts_with(callee);
-  auto named = make_error(error->code, concat(says_callee ? "" : callee.c_str(), error->message, " (called by ", site.text(), ")"), error->kind);
+  auto named = make_error(error->code,
+                          concat(says_callee ? "" : callee.c_str(), error->message, " (called by ", site.text(), ")"),
+                          error->kind);
   if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be the shared one
     named->located = true;
     named->set_cause(std::move(error));
@@ -37,7 +40,8 @@ struct Site {  // where in the program something happened
   const std::string before = site.instr.op == Op::kGoto ? "a backward jump" : site.callee();
   const bool cancelled = reason == StopReason::kCancelled;
   auto error = make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
-                          concat(cancelled ? "the call was cancelled before " : "the deadline passed before ", before, " (", site.text(), ")"));
+                          concat(cancelled ? "the call was cancelled before " : "the deadline passed before ", before,
+                                 " (", site.text(), ")"));
   error->located = true;
   throw Exception(std::move(error));
 }
@@ -47,8 +51,8 @@ struct Site {  // where in the program something happened
 }
 
 [[noreturn, gnu::noinline]] void bad_storage(const Site &site, const View &value) {
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, "vm.builtin.alloc_tensor: storage must be a storage, but is ", type_key(value.type),
-          " (called by ", site.text(), ")");
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, "vm.builtin.alloc_tensor: storage must be a storage, but is ",
+          type_key(value.type), " (called by ", site.text(), ")");
 }
 
 [[noreturn, gnu::noinline]] void small_storage(const Site &site, uint64_t offset, uint64_t bytes, uint64_t size) {
@@ -58,11 +62,13 @@ struct Site {  // where in the program something happened
 
 [[gnu::noinline]] bool condition(const Site &site, const View &v) {
   if (v.type == OPD_INT || v.type == OPD_BOOL) return v.u.int64 != 0;
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, "the condition must be int or bool, but is ", type_key(v.type), " (", site.text(), ")");
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, "the condition must be int or bool, but is ", type_key(v.type), " (",
+          site.text(), ")");
 }
 
 // Kernels take text as plain C strings only; everything else that is an object is refused. Leaves `storage` alive.
-[[gnu::noinline]] void convert_kernel_args(const Site &site, View *args, size_t count, std::vector<std::string> &storage) {
+[[gnu::noinline]] void convert_kernel_args(const Site &site, View *args, size_t count,
+                                           std::vector<std::string> &storage) {
   storage.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     if (is_text(args[i])) {
@@ -80,7 +86,9 @@ struct Site {  // where in the program something happened
 class FrameScope {
  public:
   explicit FrameScope(Run &run) : run_(run), base_(run.depth) {}
-  ~FrameScope() { while (run_.depth > base_) pop(); }
+  ~FrameScope() {
+    while (run_.depth > base_) pop();
+  }
 
   size_t base() const { return base_; }
   void pop() {
@@ -123,7 +131,8 @@ class Interpreter {
   // Parameters that the function overwrites are its own; all others are borrowed from the caller.
   void enter(const Program::Func &function, const View *args) {
     if (run_.depth >= static_cast<size_t>(run_.vm->max_depth()))
-      fail_as("RecursionError", OPD_OUT_OF_RANGE, "calls are nested more than ", run_.vm->max_depth(), " deep, at function ", function.info->name);
+      fail_as("RecursionError", OPD_OUT_OF_RANGE, "calls are nested more than ", run_.vm->max_depth(),
+              " deep, at function ", function.info->name);
     Frame &frame = run_.push();
     frame.function = &function;
     frame.return_to = nullptr;
@@ -149,7 +158,8 @@ class Interpreter {
 
   void check_stop(const Instr &instr) const {
     const StopReason reason = run_.stop.load(std::memory_order_relaxed);
-    if (reason != StopReason::kNone) [[unlikely]] stopped(site(instr), reason);
+    if (reason != StopReason::kNone) [[unlikely]]
+      stopped(site(instr), reason);
   }
 
   // Calls without a tensor are not recorded, as in TVM's profiler.
@@ -178,7 +188,8 @@ class Interpreter {
       scratch_[i] = v;
       if (kKernel) plain &= v.type < OPD_SMALL_STRING || v.type == OPD_TENSOR;
     }
-    if (kKernel && !plain) [[unlikely]] return call_converted<kListen>(instr);
+    if (kKernel && !plain) [[unlikely]]
+      return call_converted<kListen>(instr);
     finish_call<kListen, kKernel>(instr);
   }
 
@@ -198,7 +209,8 @@ class Interpreter {
     uint64_t begin = 0;
     if (recorded) begin = run_.records->now();
     const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
-    if (failed) [[unlikely]] rethrow(site(instr), take_raised());
+    if (failed) [[unlikely]]
+      rethrow(site(instr), take_raised());
     if (recorded) {
       const uint64_t end = run_.records->now();
       record(instr, begin, end, {scratch_, count});
@@ -215,9 +227,15 @@ class Interpreter {
     for (const int64_t word : program_.executable->instruction(static_cast<size_t>(&instr - code_)).args) {
       const Operand operand{word};
       switch (operand.kind()) {
-        case Operand::kImmediate: views.push_back(opd_int(operand.value())); break;
-        case Operand::kConstant: views.push_back(program_.constants[static_cast<size_t>(operand.value())]); break;
-        case Operand::kFunction: views.push_back(run_.vm->function_value(static_cast<uint32_t>(operand.value()))); break;
+        case Operand::kImmediate:
+          views.push_back(opd_int(operand.value()));
+          break;
+        case Operand::kConstant:
+          views.push_back(program_.constants[static_cast<size_t>(operand.value())]);
+          break;
+        case Operand::kFunction:
+          views.push_back(run_.vm->function_value(static_cast<uint32_t>(operand.value())));
+          break;
         default:
           if (operand.value() < kVoidRegister) views.push_back(cells_[operand.value()]);
           else views.push_back(operand.value() == kVmRegister ? cells_[program_.vm_cell()] : opd_none());
@@ -227,7 +245,9 @@ class Interpreter {
     return views;
   }
 
-  View callee_of(const Instr &instr) const { return run_.vm->function_value(program_.callee_of[static_cast<size_t>(&instr - code_)]); }
+  View callee_of(const Instr &instr) const {
+    return run_.vm->function_value(program_.callee_of[static_cast<size_t>(&instr - code_)]);
+  }
 
   // False if the instrument wants the call to be skipped.
   [[gnu::noinline]] bool show_call(const Instr &instr) {
@@ -245,10 +265,12 @@ class Interpreter {
 
   void make_tensor(const Instr &instr) {
     const View &value = cells_[instr.inline_args[0]];
-    if (value.type != storage_type_) [[unlikely]] bad_storage(site(instr), value);
+    if (value.type != storage_type_) [[unlikely]]
+      bad_storage(site(instr), value);
     auto *storage = static_cast<VmStorage *>(object_of(value));
     const uint64_t room = storage->size, bytes = instr.shape->bytes;
-    if (bytes > room || instr.bytes > room - bytes) [[unlikely]] small_storage(site(instr), instr.bytes, bytes, room);
+    if (bytes > room || instr.bytes > room - bytes) [[unlikely]]
+      small_storage(site(instr), instr.bytes, bytes, room);
     assign(instr.cell, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
   }
 
@@ -267,7 +289,8 @@ View Interpreter::execute(uint32_t index, Args args) {
   enter(program_.functions[index], args.data());
   for (const Instr *pc = code_ + frame_->function->start;;) {
     const Instr &instr = *pc;
-    if (instr.checked) [[unlikely]] check_reads(instr);
+    if (instr.checked) [[unlikely]]
+      check_reads(instr);
     if constexpr (kListen)
       if (run_.instrument && is_call(instr.op) && !show_call(instr)) {
         if (instr.cell != program_.void_cell()) assign(instr.cell, opd_none());
@@ -275,13 +298,29 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       }
     switch (instr.op) {
-      case Op::kKernel: call<kListen, true>(instr); ++pc; continue;
-      case Op::kPacked: call<kListen, false>(instr); ++pc; continue;
-      case Op::kTensor: make_tensor(instr); break;
-      case Op::kStorage: assign(instr.cell, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class)))); break;
-      case Op::kNull: assign(instr.cell, opd_none()); break;
-      case Op::kForget: cells_[instr.cell] = opd_none(); break;
-      case Op::kIf: pc += condition(site(instr), cells_[instr.cell]) ? 1 : instr.offset; continue;
+      case Op::kKernel:
+        call<kListen, true>(instr);
+        ++pc;
+        continue;
+      case Op::kPacked:
+        call<kListen, false>(instr);
+        ++pc;
+        continue;
+      case Op::kTensor:
+        make_tensor(instr);
+        break;
+      case Op::kStorage:
+        assign(instr.cell, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class))));
+        break;
+      case Op::kNull:
+        assign(instr.cell, opd_none());
+        break;
+      case Op::kForget:
+        cells_[instr.cell] = opd_none();
+        break;
+      case Op::kIf:
+        pc += condition(site(instr), cells_[instr.cell]) ? 1 : instr.offset;
+        continue;
       case Op::kGoto:
         if (instr.offset <= 0) check_stop(instr);
         pc += instr.offset;
@@ -307,7 +346,8 @@ View Interpreter::execute(uint32_t index, Args args) {
         cells_ = frame_->cells.data();
         scratch_ = frame_->scratch.data();
         if (kListen && run_.records) record(*back, begin, run_.records->now(), {scratch_, back->num_args});
-        if (kListen && run_.instrument) instrument_after(run_, callee_of(*back), site(*back).callee(), result.view(), arguments_of(*back));
+        if (kListen && run_.instrument)
+          instrument_after(run_, callee_of(*back), site(*back).callee(), result.view(), arguments_of(*back));
         if (back->cell != program_.void_cell()) assign(back->cell, result.detach());
         pc = back + 1;
         continue;

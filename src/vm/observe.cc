@@ -14,7 +14,8 @@ namespace {
 template <class Name>
 uint32_t name_of(Run &run, const void *callee, const Name &name) {
   auto &known = run.known_callees[reinterpret_cast<uintptr_t>(callee) / 16 % std::size(run.known_callees)];
-  if (known.callee != callee) [[unlikely]] known = {callee, run.vm->operators().index_of(callee, name)};
+  if (known.callee != callee) [[unlikely]]
+    known = {callee, run.vm->operators().index_of(callee, name)};
   return known.name;
 }
 
@@ -58,7 +59,8 @@ int observe(Run &run, uint32_t name, const View &callee, Args args, View *result
   } else {
     failed = call();
   }
-  if (!failed && run.instrument) instrument_after(run, callee, run.vm->operators().at(name), result ? *result : opd_none(), args);
+  if (!failed && run.instrument)
+    instrument_after(run, callee, run.vm->operators().at(name), result ? *result : opd_none(), args);
   return failed;
 }
 
@@ -78,7 +80,8 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
   return raising([&] {
     const uint32_t name = name_of(*run, &call, [&] { return call.name; });
     // Code that calls a kernel straight away leaves the place of the result undefined.
-    return observe(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr, [&] { return call.code(self, args, num_args, result); });
+    return observe(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr,
+                   [&] { return call.code(self, args, num_args, result); });
   });
 }
 
@@ -104,7 +107,8 @@ std::vector<std::string> OperatorNames::all() {
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
   return raising([&] {
     const uint32_t name = name_of(run, &function, [&] { return run.vm->looked_up_name(function); });
-    return observe(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result, [&] { return function.safe_call(&function, args, num_args, result); });
+    return observe(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result,
+                   [&] { return function.safe_call(&function, args, num_args, result); });
   });
 }
 

@@ -44,7 +44,8 @@ int32_t VmStorage::type() {
 // Reading what control groups allow takes as long as loading a small program, so it waits until it can matter.
 uint64_t MemoryBudget::limit_for(uint64_t used, uint64_t bytes) {
   constexpr uint64_t kSurelyAllowed = 64 << 20;
-  if (const uint64_t limit = limit_bytes.load(std::memory_order_relaxed)) [[likely]] return limit;
+  if (const uint64_t limit = limit_bytes.load(std::memory_order_relaxed)) [[likely]]
+    return limit;
   if (bytes <= kSurelyAllowed && used <= kSurelyAllowed - bytes) return kSurelyAllowed;
   const uint64_t limit = usable_memory_bytes();
   limit_bytes.store(limit, std::memory_order_relaxed);
@@ -56,7 +57,8 @@ void MemoryBudget::charge(uint64_t bytes) {
   do {
     const uint64_t limit = limit_for(used, bytes);
     if (bytes > limit || used > limit - bytes)
-      fail(OPD_OUT_OF_MEMORY, "a storage of ", bytes, " bytes would exceed the VM's memory limit: ", used, " of ", limit, " bytes are in use");
+      fail(OPD_OUT_OF_MEMORY, "a storage of ", bytes, " bytes would exceed the VM's memory limit: ", used, " of ",
+           limit, " bytes are in use");
   } while (!used_bytes.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
 }
 
@@ -92,9 +94,14 @@ void VmTensor::destroy(void *self, int flags) {
   if (flags & kFree) at_home ? pool->keep(tensor) : free_tensor(tensor);
 }
 
-RunPool::RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates, const std::vector<uint64_t> &sizes)
-    : id_(next_pool_id.fetch_add(1, std::memory_order_relaxed)), device_(device), kind_(kind),
-      allocator_(Allocator::of(device, kind)), budget_(std::move(budget)), tensors_(num_templates) {
+RunPool::RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates,
+                 const std::vector<uint64_t> &sizes)
+    : id_(next_pool_id.fetch_add(1, std::memory_order_relaxed)),
+      device_(device),
+      kind_(kind),
+      allocator_(Allocator::of(device, kind)),
+      budget_(std::move(budget)),
+      tensors_(num_templates) {
   for (const uint64_t bytes : sizes) size_class_of(bytes);
 }
 
@@ -156,7 +163,9 @@ bool RunPool::keep(VmStorage *storage) {
 }
 
 void RunPool::trim() {
-  const auto free_list = [](VmTensor *&head) { while (head) free_tensor(std::exchange(head, head->next)); };
+  const auto free_list = [](VmTensor *&head) {
+    while (head) free_tensor(std::exchange(head, head->next));
+  };
   for (VmTensor *&head : tensors_) free_list(head);
   for (VmTensor *&head : shapeless_) free_list(head);
   for (auto &size_class : classes_)

@@ -19,7 +19,7 @@ namespace opd {
 struct MemoryBudget : Object {
   static int32_t type() { return OPD_OBJECT; }
   explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}  // 0: what the process may use
-  void charge(uint64_t bytes);  // throws OPD_OUT_OF_MEMORY
+  void charge(uint64_t bytes);                                   // throws OPD_OUT_OF_MEMORY
   void refund(uint64_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
   std::atomic<uint64_t> used_bytes{0};
 
@@ -36,10 +36,10 @@ struct VmStorage final : Object {
   Allocator *allocator = nullptr;
   MemoryBudget *budget = nullptr;  // one reference
   uint64_t home = 0;
-  VmStorage *next = nullptr;       // in a free list
+  VmStorage *next = nullptr;  // in a free list
   uint32_t size_class = 0;
-  uint32_t borrowers = 0;          // tensors of the home run that hold no reference
-  bool dropped = false;            // its register is gone; the last borrower ends the register's reference
+  uint32_t borrowers = 0;  // tensors of the home run that hold no reference
+  bool dropped = false;    // its register is gone; the last borrower ends the register's reference
 };
 
 struct TensorTemplate {  // a shape that was known when the program was decoded
@@ -54,13 +54,14 @@ struct VmTensor final : Tensor {
   uint64_t home = 0;
   VmTensor *next = nullptr;
   uint32_t template_id = kNoTemplate;
-  bool borrows = false;            // `owner` is a VmStorage of the same run, and not counted
+  bool borrows = false;  // `owner` is a VmStorage of the same run, and not counted
   static void destroy(void *self, int flags);
 };
 
 class RunPool {
  public:
-  RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates, const std::vector<uint64_t> &sizes);
+  RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates,
+          const std::vector<uint64_t> &sizes);
   ~RunPool() { trim(); }
   RunPool(const RunPool &) = delete;
   RunPool &operator=(const RunPool &) = delete;
@@ -71,7 +72,8 @@ class RunPool {
   uint32_t size_class_of(uint64_t bytes);
   VmStorage *storage(uint32_t size_class) {  // one reference, the caller's
     VmStorage *&head = classes_[size_class].head;
-    if (!head) [[unlikely]] return new_storage(size_class);
+    if (!head) [[unlikely]]
+      return new_storage(size_class);
     VmStorage *storage = head;
     head = storage->next;
     storage->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
@@ -80,7 +82,8 @@ class RunPool {
   VmTensor *tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) {  // one reference, the caller's
     VmTensor *&head = tensors_[shape.id];
     VmTensor *tensor = head;
-    if (!tensor) [[unlikely]] tensor = new_tensor(shape.dims, shape.dtype, shape.id);
+    if (!tensor) [[unlikely]]
+      tensor = new_tensor(shape.dims, shape.dtype, shape.id);
     else head = tensor->next;
     tensor->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
     bind(tensor, storage, offset);

@@ -49,8 +49,13 @@ class Decoder {
     for (size_t i = 0; i < count; ++i) {
       const FunctionInfo &info = x_.functions[i];
       if (info.kind != FunctionKind::kPacked) {
-        p_.functions[i] = {&info, static_cast<uint32_t>(info.start), static_cast<uint32_t>(info.end),
-                           static_cast<uint32_t>(info.num_args), static_cast<uint32_t>(info.num_registers), {}, true};
+        p_.functions[i] = {&info,
+                           static_cast<uint32_t>(info.start),
+                           static_cast<uint32_t>(info.end),
+                           static_cast<uint32_t>(info.num_args),
+                           static_cast<uint32_t>(info.num_registers),
+                           {},
+                           true};
         p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
         if (info.kind == FunctionKind::kBytecode) continue;
         p_.callees[i] = value_of_(static_cast<uint32_t>(i));
@@ -63,7 +68,9 @@ class Decoder {
       else callees_[i] = classify(info.name, *p_.callees[i]);
     }
     if (!missing.empty())
-      fail(OPD_NOT_FOUND, "the program needs functions that neither its imported modules nor the global registry offer: ", missing, why_not_offered(missing));
+      fail(OPD_NOT_FOUND,
+           "the program needs functions that neither its imported modules nor the global registry offer: ", missing,
+           why_not_offered(missing));
   }
 
   // The machine code of a compiled function, which only a library can hold.
@@ -125,10 +132,14 @@ class Decoder {
 
   uint32_t operand_cell(Operand operand) {
     switch (operand.kind()) {
-      case Operand::kRegister: return register_cell(operand.value());
-      case Operand::kImmediate: return immediate(operand.value());
-      case Operand::kConstant: return p_.first_constant() + static_cast<uint32_t>(operand.value());
-      default: return function_value(static_cast<uint32_t>(operand.value()));
+      case Operand::kRegister:
+        return register_cell(operand.value());
+      case Operand::kImmediate:
+        return immediate(operand.value());
+      case Operand::kConstant:
+        return p_.first_constant() + static_cast<uint32_t>(operand.value());
+      default:
+        return function_value(static_cast<uint32_t>(operand.value()));
     }
   }
 
@@ -145,14 +156,23 @@ class Decoder {
       Instr &instr = p_.code[pc];
       instr.checked = unproved[pc - f.start];
       switch (in.op) {
-        case Opcode::kCall: decode_call(f, pc, in, instr); break;
-        case Opcode::kRet: instr.op = Op::kRet, instr.cell = register_cell(in.reg); break;
-        case Opcode::kGoto: instr.op = Op::kGoto, instr.offset = in.target; break;
-        case Opcode::kIf: instr.op = Op::kIf, instr.cell = register_cell(in.reg), instr.offset = in.target; break;
+        case Opcode::kCall:
+          decode_call(f, pc, in, instr);
+          break;
+        case Opcode::kRet:
+          instr.op = Op::kRet, instr.cell = register_cell(in.reg);
+          break;
+        case Opcode::kGoto:
+          instr.op = Op::kGoto, instr.offset = in.target;
+          break;
+        case Opcode::kIf:
+          instr.op = Op::kIf, instr.cell = register_cell(in.reg), instr.offset = in.target;
+          break;
       }
     }
     for (uint32_t pc = f.start; pc < f.end; ++pc)
-      if (Instr &instr = p_.code[pc]; instr.op == Op::kNull && instr.cell < f.num_args && f.borrowed[instr.cell]) instr.op = Op::kForget;
+      if (Instr &instr = p_.code[pc]; instr.op == Op::kNull && instr.cell < f.num_args && f.borrowed[instr.cell])
+        instr.op = Op::kForget;
   }
 
   void decode_call(Program::Func &f, uint32_t pc, const Instruction &in, Instr &instr) {
@@ -189,7 +209,9 @@ class Decoder {
   bool fold_storage(const uint32_t *cells, Instr &instr) {
     if (instr.num_args < 4 || cells[0] != p_.vm_cell()) return false;
     const View *size = constant_at(cells[1]), *device = constant_at(cells[2]), *dtype = constant_at(cells[3]);
-    if (!size || size->type != OPD_SHAPE || !device || device->type != OPD_INT || device->u.int64 > 0 || !dtype || dtype->type != OPD_DTYPE) return false;
+    if (!size || size->type != OPD_SHAPE || !device || device->type != OPD_INT || device->u.int64 > 0 || !dtype ||
+        dtype->type != OPD_DTYPE)
+      return false;
     if (instr.num_args > 4) {
       const View *scope = constant_at(cells[4]);
       if (!scope || !is_text(*scope) || as_text(*scope, "scope") != "global") return false;
@@ -208,7 +230,9 @@ class Decoder {
     if (instr.num_args != 4) return false;
     const uint32_t storage = cells[0];
     const View *offset = constant_at(cells[1]), *shape = constant_at(cells[2]), *dtype = constant_at(cells[3]);
-    if (!offset || offset->type != OPD_INT || offset->u.int64 < 0 || !shape || shape->type != OPD_SHAPE || !dtype || dtype->type != OPD_DTYPE) return false;
+    if (!offset || offset->type != OPD_INT || offset->u.int64 < 0 || !shape || shape->type != OPD_SHAPE || !dtype ||
+        dtype->type != OPD_DTYPE)
+      return false;
     // The compiler shares its constants: one pair of them is one shape.
     const TensorTemplate *&found = template_of_[uint64_t{cells[2]} << 32 | cells[3]];
     if (!found) found = make_template(*static_cast<Shape *>(object_of(*shape)), dtype->u.dtype);
@@ -225,7 +249,8 @@ class Decoder {
     const auto dims = shape.dims();
     auto made = std::make_unique<TensorTemplate>();
     uint64_t count;
-    if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count) || !data_bytes(count, dtype, made->bytes)) return nullptr;
+    if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count) || !data_bytes(count, dtype, made->bytes))
+      return nullptr;
     made->dims.assign(dims.begin(), dims.end());
     made->dtype = dtype;
     made->id = static_cast<uint32_t>(p_.templates.size());
@@ -247,7 +272,8 @@ class Decoder {
   uint32_t *next_arg_ = nullptr;
 };
 
-std::unique_ptr<Program> Program::decode(Ref<Executable> executable, const Find &find, const std::function<Ref<Function>(uint32_t)> &value_of) {
+std::unique_ptr<Program> Program::decode(Ref<Executable> executable, const Find &find,
+                                         const std::function<Ref<Function>(uint32_t)> &value_of) {
   auto program = std::make_unique<Program>();
   program->executable = std::move(executable);
   Decoder(*program, find, value_of).run();

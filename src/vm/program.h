@@ -27,12 +27,12 @@ struct Instr {
   Op op;
   bool checked = false;  // may read a register that was never written
   uint16_t num_args = 0;
-  uint32_t cell = 0;     // written, or read by kRet and kIf
+  uint32_t cell = 0;  // written, or read by kRet and kIf
   union {
-    SafeCall call;       // kKernel, kPacked
-    int64_t offset;      // kGoto, kIf
+    SafeCall call;                // kKernel, kPacked
+    int64_t offset;               // kGoto, kIf
     const TensorTemplate *shape;  // kTensor
-    uint64_t callee;     // kProgram: index of the function
+    uint64_t callee;              // kProgram: index of the function
   };
   union {
     void *self = nullptr;  // kPacked
@@ -58,12 +58,12 @@ struct Program {
 
   Ref<Executable> executable;
   std::vector<Instr> code;
-  std::vector<uint32_t> callee_of;  // per instruction: the function table's index, for names
-  std::vector<Func> functions;      // by index of the function table; `info` is null for packed functions
-  std::vector<Ref<Function>> callees;  // by index of the function table; null for functions in bytecode
+  std::vector<uint32_t> callee_of;          // per instruction: the function table's index, for names
+  std::vector<Func> functions;              // by index of the function table; `info` is null for packed functions
+  std::vector<Ref<Function>> callees;       // by index of the function table; null for functions in bytecode
   std::vector<Ref<KernelFunction>> bodies;  // by index of the function table: machine code of compiled functions
-  std::vector<View> constants;      // borrowed from the executable, then immediates
-  std::vector<uint32_t> function_values;  // function table indexes whose cells follow the constants
+  std::vector<View> constants;              // borrowed from the executable, then immediates
+  std::vector<uint32_t> function_values;    // function table indexes whose cells follow the constants
   std::vector<std::unique_ptr<TensorTemplate>> templates;
   std::vector<uint64_t> storage_sizes;  // by size class
   uint32_t num_registers = 0, max_args = 0;
@@ -72,13 +72,16 @@ struct Program {
   uint32_t void_cell() const { return num_registers; }
   uint32_t vm_cell() const { return num_registers + 1; }
   uint32_t first_constant() const { return num_registers + 2; }
-  uint32_t num_cells() const { return first_constant() + static_cast<uint32_t>(constants.size() + function_values.size()); }
+  uint32_t num_cells() const {
+    return first_constant() + static_cast<uint32_t>(constants.size() + function_values.size());
+  }
   const std::string &callee_name(size_t pc) const { return executable->functions[callee_of[pc]].name; }
 
   // `find` gives a packed function by name, or null; all that are missing are named in one error. `value_of` gives what
   // stands for a compiled function of the program, by index.
   using Find = std::function<Ref<Function>(const std::string &)>;
-  static std::unique_ptr<Program> decode(Ref<Executable> executable, const Find &find, const std::function<Ref<Function>(uint32_t)> &value_of);
+  static std::unique_ptr<Program> decode(Ref<Executable> executable, const Find &find,
+                                         const std::function<Ref<Function>(uint32_t)> &value_of);
 
  private:
   std::unique_ptr<uint32_t[]> arg_store_;

@@ -5,7 +5,9 @@
 namespace opd {
 
 Run::Run(Vm &owner, const Program &p)
-    : vm(&owner), pool(owner.devices().front().device, owner.devices().front().allocator, owner.budget(), p.templates.size(), p.storage_sizes) {
+    : vm(&owner),
+      pool(owner.devices().front().device, owner.devices().front().allocator, owner.budget(), p.templates.size(),
+           p.storage_sizes) {
   program = &p;
 }
 

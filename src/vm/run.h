@@ -29,14 +29,14 @@ struct Run : RunSignals {
   RunPool pool;
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
   size_t depth = 0;
-  int32_t native_depth = 0;        // runs and builtins on the C stack below
+  int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
-  std::vector<View> registers;     // of that
-  bool observing = false;          // the machine code's own calls are to be seen
+  std::vector<View> registers;              // of that
+  bool observing = false;                   // the machine code's own calls are to be seen
   struct KnownCallee {
     const void *callee = nullptr;
     uint32_t name = 0;
-  } known_callees[64];             // by address
+  } known_callees[64];  // by address
   RecordBuffer *records = nullptr;
   uint64_t record_run = 0;         // what Record::run gets
   Function *instrument = nullptr;  // is shown every call; kept by the call
@@ -45,7 +45,7 @@ struct Run : RunSignals {
   Run *next_idle = nullptr;
 
   Frame &push();
-  static Run *of_thread();          // of the calling thread; null outside a run
+  static Run *of_thread();  // of the calling thread; null outside a run
 };
 
 // Runs a function of the program to its end. Throws what an operator raised, with the operator's name.

@@ -10,7 +10,8 @@ constexpr int64_t kMaxRegisters = int64_t{1} << 20;
 
 class Verifier {
  public:
-  explicit Verifier(const Executable &executable) : x_(executable), num_instructions_(static_cast<int64_t>(executable.offsets.size())) {}
+  explicit Verifier(const Executable &executable)
+      : x_(executable), num_instructions_(static_cast<int64_t>(executable.offsets.size())) {}
 
   void run() {
     check_scopes();
@@ -23,11 +24,14 @@ class Verifier {
 
  private:
   template <class... Parts>
-  [[noreturn]] void bad(const Parts &...parts) const { fail(OPD_BAD_FORMAT, "executable: ", parts...); }
+  [[noreturn]] void bad(const Parts &...parts) const {
+    fail(OPD_BAD_FORMAT, "executable: ", parts...);
+  }
 
   template <class... Parts>
   [[noreturn]] void bad_at(const FunctionInfo &function, int64_t pc, const Parts &...parts) const {
-    bad("function ", function.name, ", instruction ", pc, " (word ", x_.offsets[static_cast<size_t>(pc)], ") ", parts...);
+    bad("function ", function.name, ", instruction ", pc, " (word ", x_.offsets[static_cast<size_t>(pc)], ") ",
+        parts...);
   }
 
   void check_scopes() const {
@@ -54,9 +58,14 @@ class Verifier {
           size = room >= 4 ? 4 + w[3] : 4;
           break;
         case Opcode::kRet:
-        case Opcode::kGoto: size = 2; break;
-        case Opcode::kIf: size = 3; break;
-        default: bad("instruction ", pc, " at word ", at, " has the unknown opcode ", w[0]);
+        case Opcode::kGoto:
+          size = 2;
+          break;
+        case Opcode::kIf:
+          size = 3;
+          break;
+        default:
+          bad("instruction ", pc, " at word ", at, " has the unknown opcode ", w[0]);
       }
       if (size > room) bad("instruction ", pc, " at word ", at, " takes ", size, " words, ", room, " remain");
       end = at + size;
@@ -64,7 +73,9 @@ class Verifier {
   }
 
   void check_header(const FunctionInfo &f) const {
-    const auto holds_nul = [](const std::string &name) { return name.find('\0') != std::string::npos; };  // not a C string
+    const auto holds_nul = [](const std::string &name) {
+      return name.find('\0') != std::string::npos;
+    };  // not a C string
     if (holds_nul(f.name) || std::any_of(f.param_names.begin(), f.param_names.end(), holds_nul))
       bad("function ", f.name, " or one of its parameters has a NUL byte in its name");
     if (f.kind == FunctionKind::kPacked) return;
@@ -97,9 +108,12 @@ class Verifier {
   void check_instruction(const FunctionInfo &f, int64_t pc) const {
     const Instruction in = x_.instruction(static_cast<size_t>(pc));
     switch (in.op) {
-      case Opcode::kCall: return check_call(f, pc, in);
-      case Opcode::kRet: return check_read(f, pc, in.reg);
-      case Opcode::kGoto: return check_jump(f, pc, in.target);
+      case Opcode::kCall:
+        return check_call(f, pc, in);
+      case Opcode::kRet:
+        return check_read(f, pc, in.reg);
+      case Opcode::kGoto:
+        return check_jump(f, pc, in.target);
       case Opcode::kIf:
         check_read(f, pc, in.reg);
         if (in.target <= 1) bad_at(f, pc, "jumps by ", in.target, " if false; a forward jump of at least 2 is needed");
@@ -120,8 +134,11 @@ class Verifier {
       const Operand operand{word};
       const int64_t value = operand.value();
       switch (operand.kind()) {
-        case Operand::kRegister: check_read(f, pc, value); break;
-        case Operand::kImmediate: break;
+        case Operand::kRegister:
+          check_read(f, pc, value);
+          break;
+        case Operand::kImmediate:
+          break;
         case Operand::kConstant:
           if (value < 0 || static_cast<uint64_t>(value) >= x_.constants.size())
             bad_at(f, pc, "reads constant ", value, " of ", x_.constants.size());
@@ -130,7 +147,8 @@ class Verifier {
           if (value < 0 || static_cast<uint64_t>(value) >= x_.functions.size())
             bad_at(f, pc, "names function ", value, " of ", x_.functions.size());
           break;
-        default: bad_at(f, pc, "has an operand of unknown kind ", operand.kind());
+        default:
+          bad_at(f, pc, "has an operand of unknown kind ", operand.kind());
       }
     }
   }

@@ -30,7 +30,9 @@ void each_library(Module &module, std::set<const Module *> &seen, const Visit &v
 std::string Vm::looked_up_name(const Function &function) const {
   std::string name;
   std::set<const Module *> seen;
-  each_library(*module_, seen, [&](LibraryModule &library) { if (name.empty()) name = library.looked_up_name(function); });
+  each_library(*module_, seen, [&](LibraryModule &library) {
+    if (name.empty()) name = library.looked_up_name(function);
+  });
   return name.empty() ? "packed function" : name;
 }
 
@@ -38,7 +40,8 @@ std::string Vm::recording_note() const {
   if (!is_compiled()) return {};
   size_t hidden = 0, seen = 0;
   for (const CallHooks *hooks : libraries_) hidden += hooks->num_hidden(), seen += hooks->size() - hooks->num_hidden();
-  if (hidden) return concat("calls of ", hidden, " compiled kernels are not shown: more are watched at once than can be");
+  if (hidden)
+    return concat("calls of ", hidden, " compiled kernels are not shown: more are watched at once than can be");
   return seen ? "" : "calls of compiled kernels are bound inside their library and not shown";
 }
 
@@ -53,13 +56,15 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   Ref<Executable> executable = executable_of(*module);
   for (const auto &device : settings.devices) {
     device_backend(device.device);
-    if (device.device.device_type != kDLCPU) fail(OPD_UNSUPPORTED, "the VM runs on cpu:0 only, not on ", device_name(device.device));
-    require(device.allocator == OPD_ALLOCATOR_NAIVE || device.allocator == OPD_ALLOCATOR_POOLED, "allocator ", int{device.allocator},
-            " does not exist; 1 is naive, 2 is pooled");
+    if (device.device.device_type != kDLCPU)
+      fail(OPD_UNSUPPORTED, "the VM runs on cpu:0 only, not on ", device_name(device.device));
+    require(device.allocator == OPD_ALLOCATOR_NAIVE || device.allocator == OPD_ALLOCATOR_POOLED, "allocator ",
+            int{device.allocator}, " does not exist; 1 is naive, 2 is pooled");
   }
   require(!settings.devices.empty(), "a VM needs a device");
   require(settings.max_depth >= 1, "max_depth must be at least 1, but is ", settings.max_depth);
-  if (settings.devices.back().device.device_type != kDLCPU) settings.devices.push_back({kHost, settings.devices.back().allocator});
+  if (settings.devices.back().device.device_type != kDLCPU)
+    settings.devices.push_back({kHost, settings.devices.back().allocator});
   auto vm = make_object<Vm>(Key(), std::move(settings));
   vm->budget_ = make_object<MemoryBudget>(vm->settings_.memory_limit_bytes);
   vm->module_ = module;
@@ -68,16 +73,20 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
       if (auto function = import->find_with_imports(name)) return function;
     return find_function(name);
   };
-  const auto inner = [&](uint32_t index) -> Ref<Function> { return make_inner_function(*vm, index, executable->functions[index].name); };
+  const auto inner = [&](uint32_t index) -> Ref<Function> {
+    return make_inner_function(*vm, index, executable->functions[index].name);
+  };
   vm->program_ = Program::decode(executable, find, inner);
   const Program &program = *vm->program_;
-  const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(), [](const auto &body) { return static_cast<bool>(body); });
+  const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
+                                    [](const auto &body) { return static_cast<bool>(body); });
   for (uint32_t i = 0; i < executable->functions.size(); ++i) {
     vm->inner_functions_.push_back(program.callees[i] ? program.callees[i] : inner(i));
     if (compiled) vm->function_values_.push_back(vm->function_value(i));  // its code finds any function by index
   }
   std::set<const Module *> seen;
-  if (compiled) each_library(*module, seen, [&](LibraryModule &library) { vm->libraries_.push_back(&library.call_hooks()); });
+  if (compiled)
+    each_library(*module, seen, [&](LibraryModule &library) { vm->libraries_.push_back(&library.call_hooks()); });
   return vm;
 }
 
@@ -120,9 +129,11 @@ Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBu
   {
     CallScope scope(*this, settings, records, record_run);
     Run &run = scope.run();
-    result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views()) : interpret(run, index, checked.views()));
+    result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
+                                                 : interpret(run, index, checked.views()));
   }
-  if (result.type() == OPD_FUNCTION) [[unlikely]] result = lasting_function(*try_as<Function>(result));
+  if (result.type() == OPD_FUNCTION) [[unlikely]]
+    result = lasting_function(*try_as<Function>(result));
   if (!settings.outputs.empty()) store_outputs(result, settings.outputs, info.name);
   return result;
 }

@@ -21,7 +21,7 @@ struct VmDevice {
 
 struct VmSettings {
   std::vector<VmDevice> devices{{kHost, OPD_ALLOCATOR_POOLED}};  // the host is added at the end if it is missing
-  uint64_t memory_limit_bytes = 0;  // 0: what the process may use
+  uint64_t memory_limit_bytes = 0;                               // 0: what the process may use
   int32_t max_depth = 1000;
 };
 
@@ -49,21 +49,25 @@ class Vm final : public Object {
   bool has_function(std::string_view name) const;        // of the program, or saved
 
   // By index of the program: what all calls come to.
-  Value call(uint32_t function, Args args, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
+  Value call(uint32_t function, Args args, const CallSettings &settings, RecordBuffer *records = nullptr,
+             uint64_t record_run = 0);
   void require_plain(uint32_t function) const;  // throws if its inputs were set
 
   // By name, as users call. vm_stateful.cc.
   Value call_named(std::string_view name, Args args, const CallSettings &settings);
   Ref<Function> function(std::string_view name);  // bound: keeps the VM
   Value invoke_closure(Function &closure, Args args, const CallSettings &settings);
-  void save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings, bool include_return);
+  void save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings,
+                     bool include_return);
   Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings);
   void set_input(std::string_view name, Args args, const CallSettings &settings);
   void set_input_with_param_module(std::string_view name, Args args, Module &params);
   bool has_input(std::string_view name) const;
   std::vector<Value> inputs(std::string_view name) const;  // throws unless set
-  void invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
-  Value output(std::string_view name, std::span<const int64_t> path) const;  // an item of nested tuples; throws before it ran
+  void invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records = nullptr,
+                       uint64_t record_run = 0);
+  Value output(std::string_view name,
+               std::span<const int64_t> path) const;  // an item of nested tuples; throws before it ran
   void set_instrument(Ref<Function> instrument) { state_.set_instrument(std::move(instrument)); }
 
   bool is_compiled() const { return !function_values_.empty(); }
@@ -71,16 +75,20 @@ class Vm final : public Object {
   OperatorNames &operators() { return operators_; }
   uint32_t first_operator() const { return static_cast<uint32_t>(program_->functions.size()); }
   std::string looked_up_name(const Function &function) const;
-  std::string recording_note() const;      // what records cannot show; "" if nothing
+  std::string recording_note() const;       // what records cannot show; "" if nothing
   std::vector<std::string> record_names();  // what Record::name counts in, so far
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
 
-  View function_value(uint32_t index);     // as an operand inside the program; borrowed from the VM
-  const std::vector<View> &function_values() const { return function_values_; }  // of all functions; empty unless some are compiled
+  View function_value(uint32_t index);  // as an operand inside the program; borrowed from the VM
+  const std::vector<View> &function_values() const {
+    return function_values_;
+  }  // of all functions; empty unless some are compiled
   const VmState &state() const { return state_; }
   // From now on kernel calls of compiled functions are seen: they may have to be stopped, or shown to an instrument.
-  void watch_kernels() { std::call_once(watches_, [this] { watch_.emplace(libraries_); }); }
-  void trim();                             // frees what idle runs keep
+  void watch_kernels() {
+    std::call_once(watches_, [this] { watch_.emplace(libraries_); });
+  }
+  void trim();  // frees what idle runs keep
 
  private:
   friend class CallScope;
@@ -99,21 +107,24 @@ class Vm final : public Object {
   std::vector<CallHooks *> libraries_;          // whose kernels compiled functions call; kept by module_
   OperatorNames operators_;
   std::once_flag watches_;
-  std::optional<ListenScope> watch_;            // from watch_kernels() on
+  std::optional<ListenScope> watch_;   // from watch_kernels() on
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   std::mutex guard_;
   Run *idle_ = nullptr;
-  template <class T, class... A> friend Ref<T> make_object_sized(size_t, A &&...);
+  template <class T, class... A>
+  friend Ref<T> make_object_sized(size_t, A &&...);
 
  public:
   struct Key {};
   Vm(Key, VmSettings settings) : Vm(std::move(settings)) {}
 };
 
-// A function that may be kept beyond the run: one of a program, as the program passes it around, starts to count its VM.
+// A function that may be kept beyond the run: one of a program, as the program passes it around, starts to count its
+// VM.
 Ref<Function> lasting_function(Function &function);
 
-// The values that a call gets: checked against the function and the devices, and made fit for kernels. Owns what it made.
+// The values that a call gets: checked against the function and the devices, and made fit for kernels. Owns what it
+// made.
 class CallArguments {
  public:
   CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names);

@@ -54,7 +54,9 @@ struct InnerFunction final : Function {
 
 }  // namespace
 
-Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index) { return make_object<BoundFunction>(std::move(vm), index); }
+Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index) {
+  return make_object<BoundFunction>(std::move(vm), index);
+}
 Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name) {
   return make_object<InnerFunction>(vm, nullptr, index, std::move(name));
 }
@@ -63,15 +65,15 @@ Ref<Function> lasting_function(Function &function) {
   if (function.safe_call == &InnerFunction::invoke) {
     const auto &own = static_cast<InnerFunction &>(function);
     if (!own.keep)
-      if (Ref<Vm> vm = own.vm.lock()) return make_object<InnerFunction>(*own.address, std::move(vm), own.index, own.name);
+      if (Ref<Vm> vm = own.vm.lock())
+        return make_object<InnerFunction>(*own.address, std::move(vm), own.index, own.name);
   }
   return Ref<Function>::share(&function);
 }
 
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved) {
-  return make_function([vm = std::move(vm), saved = std::move(saved)](Args args) {
-    return vm->call_saved(*saved, args, kDefaults);
-  });
+  return make_function(
+      [vm = std::move(vm), saved = std::move(saved)](Args args) { return vm->call_saved(*saved, args, kDefaults); });
 }
 
 }  // namespace opd

@@ -28,7 +28,8 @@ void VmState::set_input(uint32_t function, std::vector<Value> args) {
 }
 
 bool VmState::has_input(uint32_t function) const {
-  if (!any_stateful_.load(std::memory_order_acquire)) [[likely]] return false;
+  if (!any_stateful_.load(std::memory_order_acquire)) [[likely]]
+    return false;
   std::scoped_lock lock(guard_);
   return stateful_.contains(function);
 }
@@ -60,7 +61,8 @@ void VmState::set_instrument(Ref<Function> instrument) {
 }
 
 Ref<Function> VmState::instrument() const {
-  if (!any_instrument_.load(std::memory_order_acquire)) [[likely]] return nullptr;
+  if (!any_instrument_.load(std::memory_order_acquire)) [[likely]]
+    return nullptr;
   std::scoped_lock lock(guard_);
   return instrument_;
 }

@@ -11,9 +11,11 @@ std::vector<Value> owned(Args views) { return {views.begin(), views.end()}; }
 }  // namespace
 
 void Vm::require_plain(uint32_t function) const {
-  if (!state_.has_input(function)) [[likely]] return;
+  if (!state_.has_input(function)) [[likely]]
+    return;
   const std::string &name = program_name(function);
-  fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name, " were set: run it by invoke_stateful, not by a plain call");
+  fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name,
+          " were set: run it by invoke_stateful, not by a plain call");
 }
 
 const Executable &Vm::executable() const { return *program_->executable; }
@@ -39,9 +41,11 @@ Ref<Function> Vm::function(std::string_view name) {
   return make_bound_function(Ref<Vm>::share(this), function_index(name));
 }
 
-void Vm::save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings, bool include_return) {
+void Vm::save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings,
+                       bool include_return) {
   if (executable().find(saved_name))
-    fail(OPD_ALREADY_EXISTS, "a saved function cannot be named ", saved_name, ": the program has a function of that name");
+    fail(OPD_ALREADY_EXISTS, "a saved function cannot be named ", saved_name,
+         ": the program has a function of that name");
   auto saved = make_object<SavedFunction>();
   saved->function = function_index(name);
   saved->args = owned(CallArguments(*this, executable().functions[saved->function], args, settings.names).views());
@@ -55,7 +59,8 @@ Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &
             program_name(saved.function), " was saved with its own");
   CallSettings own = settings;
   own.names.clear();
-  Value result = call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()}, own);
+  Value result =
+      call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()}, own);
   return saved.include_return ? std::move(result) : Value();
 }
 
@@ -76,23 +81,29 @@ bool Vm::has_input(std::string_view name) const { return state_.has_input(functi
 std::vector<Value> Vm::inputs(std::string_view name) const {
   const uint32_t index = function_index(name);
   if (!state_.has_input(index))
-    fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name, " were not set: call set_input first, also for a function without parameters");
+    fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name,
+            " were not set: call set_input first, also for a function without parameters");
   return state_.input(index);
 }
 
-void Vm::invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
+void Vm::invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records,
+                         uint64_t record_run) {
   const std::vector<Value> args = inputs(name);
   const uint32_t index = function_index(name);
-  state_.set_output(index, call(index, {args.empty() ? nullptr : &args.front().view(), args.size()}, settings, records, record_run));
+  state_.set_output(
+      index, call(index, {args.empty() ? nullptr : &args.front().view(), args.size()}, settings, records, record_run));
 }
 
 Value Vm::output(std::string_view name, std::span<const int64_t> path) const {
   Value result;
   if (!state_.output(function_index(name), result))
-    fail_as("ValueError", OPD_FAILED_PRECONDITION, name, " has no outputs: call set_input, then invoke_stateful, first");
+    fail_as("ValueError", OPD_FAILED_PRECONDITION, name,
+            " has no outputs: call set_input, then invoke_stateful, first");
   for (size_t i = 0; i < path.size(); ++i) {
     const auto *tuple = try_as<Array>(result.view());
-    if (!tuple) fail_as("ValueError", OPD_INVALID_ARGUMENT, "output of ", name, ": index ", i, " is for a tuple, but there is ", type_key(result.view().type));
+    if (!tuple)
+      fail_as("ValueError", OPD_INVALID_ARGUMENT, "output of ", name, ": index ", i, " is for a tuple, but there is ",
+              type_key(result.view().type));
     if (path[i] < 0 || static_cast<uint64_t>(path[i]) >= tuple->size)
       fail_as("IndexError", OPD_OUT_OF_RANGE, "output of ", name, ": item ", path[i], " of a tuple of ", tuple->size);
     result = Value(tuple->items()[path[i]]);

@@ -1,4 +1,5 @@
-// Whether a recorded duration is the callee's own: an operator that takes a known microsecond, and what the report says.
+// Whether a recorded duration is the callee's own: an operator that takes a known microsecond, and what the report
+// says.
 #include <chrono>
 #include <opdyno/opdyno.hpp>
 
@@ -11,8 +12,8 @@ using opdyno::check;
 constexpr int kCalls = 201;
 
 struct Spin {
-  uint64_t ticks = 0;           // to spend
-  std::vector<double> spent;    // by the operator's own clock
+  uint64_t ticks = 0;         // to spend
+  std::vector<double> spent;  // by the operator's own clock
 };
 
 opd_error *spin(void *data, const opd_value *, int32_t, opd_value *) {

@@ -1,13 +1,15 @@
 // A chain of 1000 tiny kernels: each time per kernel, for the VM, the kernel alone, and the VM while it records.
+#include "chain.h"
+
 #include <dlfcn.h>
 
 #include <opdyno/opdyno.hpp>
 
-#include "chain.h"
 #include "harness.h"
 
 namespace bench {
-Chain::Chain(const std::string &name) : module(opdyno::Module::load(artefact(name, "chain_100"))), vm(module), x({4}, "float32") {
+Chain::Chain(const std::string &name)
+    : module(opdyno::Module::load(artefact(name, "chain_100"))), vm(module), x({4}, "float32") {
   for (int i = 0; i < 4; ++i) x.data<float>()[i] = static_cast<float>(i);
   const opdyno::Value result = vm.call("main", x);
   kernels = static_cast<int>(opdyno::Tensor::of(result).data<float>()[0]);  // each adds 1 to an x that begins with 0
@@ -76,7 +78,8 @@ bench::Sampler time_of_records(const bench::Chain &chain, int repeat, int measur
     return bench::median(added);
   };
 }
-const bench::AddRow record("profile_record", "ns", [] { return time_of_records(bench::Chain(), 1, bench::settings().quick ? 1 : 9); });
+const bench::AddRow record("profile_record", "ns",
+                           [] { return time_of_records(bench::Chain(), 1, bench::settings().quick ? 1 : 9); });
 const bench::AddRow seen("profile_record_compiled", "ns", [] {
   return time_of_records(bench::Chain(bench::kCompiledChain), 1, bench::settings().quick ? 1 : 9);
 });

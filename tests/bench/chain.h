@@ -4,7 +4,6 @@
 
 namespace bench {
 
-
 struct Chain {
   explicit Chain(const std::string &name = "chain_1000");
   opdyno::Report profile(int repeat) const;

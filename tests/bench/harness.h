@@ -23,7 +23,6 @@ inline uint64_t read_ticks() {  // as the library does where the processor's cou
 #endif
 }
 
-
 struct Missing : std::runtime_error {  // what a row needs is not there; not a failure
   using runtime_error::runtime_error;
 };

@@ -38,7 +38,8 @@ TEST(TimeEvaluator, CallsOncePlusNumberTimesRepeat) {
     EXPECT_EQ(args[0].u.int64, 5);
     EXPECT_EQ(calls, 1 + prepared++ * 7) << "before each repeat, after the call that does not count";
   });
-  const auto evaluator = evaluator_of(function, [&](auto &o) { o.number = 7, o.repeat = 3, o.preprocess = prepare.get(); });
+  const auto evaluator =
+      evaluator_of(function, [&](auto &o) { o.number = 7, o.repeat = 3, o.preprocess = prepare.get(); });
   const auto benchmark = run(evaluator);
   EXPECT_EQ(calls, 1 + 7 * 3);
   EXPECT_EQ(prepared, 3);
@@ -80,7 +81,8 @@ TEST(TimeEvaluator, GivesTheStatisticsOfItsRepeats) {
   EXPECT_EQ(opd_benchmark_percentile(benchmark.get(), -5), all[0]);
   EXPECT_EQ(opd_benchmark_percentile(benchmark.get(), 500), all[5]);
   const std::string text = text_of(opd_benchmark_to_text, benchmark.get());
-  const std::string head = "Execution time summary:\n mean (ms)   median (ms)    max (ms)     min (ms)     std (ms)  \n";
+  const std::string head =
+      "Execution time summary:\n mean (ms)   median (ms)    max (ms)     min (ms)     std (ms)  \n";
   EXPECT_EQ(text.substr(0, head.size()), head) << text;
   EXPECT_EQ(text.size(), head.size() + 5 * 12 + 4) << text;
 }
@@ -99,7 +101,8 @@ TEST(TimeEvaluator, MeasuresSavedAndStatefulFunctions) {
 }
 
 TEST(TimeEvaluator, AnErrorOfTheFunctionIsItsError) {
-  const Function function = make_function([](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no such day"); });
+  const Function function =
+      make_function([](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no such day"); });
   const auto evaluator = evaluator_of(function, [](auto &) {});
   Handle<opd_benchmark> benchmark;
   expect_error(opd_evaluator_call(evaluator.get(), nullptr, 0, benchmark.out()), OPD_CALL_FAILED, "no such day");

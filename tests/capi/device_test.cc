@@ -1,7 +1,6 @@
 // include/opdyno/device.h, through the C API.
-#include <opdyno/opdyno.h>
-
 #include <gtest/gtest.h>
+#include <opdyno/opdyno.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -40,11 +39,21 @@ opd_memory_stats stats() {
 }
 
 TEST(ADevice, IsReadFromTextAndWrittenAgain) {
-  const struct { const char *text; int type, id; const char *written;
-  } cases[] = {{"cpu", kDLCPU, 0, "cpu:0"},   {"cpu:0", kDLCPU, 0, "cpu:0"},        {"cuda:1", kDLCUDA, 1, "cuda:1"},
-               {"2:0", kDLCUDA, 0, "cuda:0"}, {"opencl", kDLOpenCL, 0, "opencl:0"}, {"99:3", 99, 3, "device99:3"},
-               {"gpu:2", kDLCUDA, 2, "cuda:2"}, {"cl", kDLOpenCL, 0, "opencl:0"}, {"mtl", kDLMetal, 0, "metal:0"},
-               {"llvm", kDLCPU, 0, "cpu:0"}, {"c", kDLCPU, 0, "cpu:0"}};
+  const struct {
+    const char *text;
+    int type, id;
+    const char *written;
+  } cases[] = {{"cpu", kDLCPU, 0, "cpu:0"},
+               {"cpu:0", kDLCPU, 0, "cpu:0"},
+               {"cuda:1", kDLCUDA, 1, "cuda:1"},
+               {"2:0", kDLCUDA, 0, "cuda:0"},
+               {"opencl", kDLOpenCL, 0, "opencl:0"},
+               {"99:3", 99, 3, "device99:3"},
+               {"gpu:2", kDLCUDA, 2, "cuda:2"},
+               {"cl", kDLOpenCL, 0, "opencl:0"},
+               {"mtl", kDLMetal, 0, "metal:0"},
+               {"llvm", kDLCPU, 0, "cpu:0"},
+               {"c", kDLCPU, 0, "cpu:0"}};
   for (const auto &c : cases) {
     DLDevice device{};
     EXPECT_OK(opd_device_from_string(c.text, &device));
@@ -127,7 +136,7 @@ TEST(MemoryStatistics, FollowTensors) {
   opd_tensor *tensor = nullptr;
   EXPECT_OK(opd_tensor_create(dims, 2, {kDLFloat, 32, 1}, kCpu, &tensor));
   const opd_memory_stats during = stats();
-  EXPECT_EQ(during.live_bytes - before.live_bytes, 1000u);  // 10 * 25 * 4
+  EXPECT_EQ(during.live_bytes - before.live_bytes, 1000u);          // 10 * 25 * 4
   EXPECT_EQ(during.reserved_bytes - before.reserved_bytes, 1024u);  // a multiple of 64
   EXPECT_EQ(during.alloc_count - before.alloc_count, 1u);
   opd_tensor_release(tensor);
@@ -197,7 +206,10 @@ TEST(MemoryHooks, AreRefusedWhenIncompleteOrTooNew) {
   EXPECT_EQ(failure(opd_memory_set_hooks(&hooks)).code, OPD_INVALID_ARGUMENT);
   hooks.struct_size = 16;  // ends before deallocate
   EXPECT_EQ(failure(opd_memory_set_hooks(&hooks)).code, OPD_INVALID_ARGUMENT);
-  struct { opd_memory_hooks hooks; uint64_t further; } newer = {hooks, 1};
+  struct {
+    opd_memory_hooks hooks;
+    uint64_t further;
+  } newer = {hooks, 1};
   newer.hooks.struct_size = sizeof newer;
   EXPECT_EQ(failure(opd_memory_set_hooks(&newer.hooks)).code, OPD_UNSUPPORTED);
   EXPECT_EQ(arena.ended, 0);  // nothing was taken over

@@ -26,18 +26,37 @@ other:
 // Words of a program are written here by hand, so that they can be wrong.
 struct Bytes {
   std::string out;
-  template <class T> Bytes &put(T v) { out.append(reinterpret_cast<const char *>(&v), sizeof v); return *this; }
-  Bytes &text(const std::string &s) { put<uint64_t>(s.size()); out += s; return *this; }
-  Bytes &words(const std::vector<int64_t> &w) { put<uint64_t>(w.size()); for (auto x : w) put(x); return *this; }
+  template <class T>
+  Bytes &put(T v) {
+    out.append(reinterpret_cast<const char *>(&v), sizeof v);
+    return *this;
+  }
+  Bytes &text(const std::string &s) {
+    put<uint64_t>(s.size());
+    out += s;
+    return *this;
+  }
+  Bytes &words(const std::vector<int64_t> &w) {
+    put<uint64_t>(w.size());
+    for (auto x : w) put(x);
+    return *this;
+  }
 };
 
-std::string program(const std::vector<int64_t> &offsets, const std::vector<int64_t> &words, int64_t start = 0, int64_t end = 1,
-                    int64_t num_args = 1, int64_t registers = 2, uint64_t magic = 0xD225DE2F4214151E) {
+std::string program(const std::vector<int64_t> &offsets, const std::vector<int64_t> &words, int64_t start = 0,
+                    int64_t end = 1, int64_t num_args = 1, int64_t registers = 2, uint64_t magic = 0xD225DE2F4214151E) {
   Bytes b;
   b.put(magic).text("0.14").put<uint64_t>(2);
-  b.put<int32_t>(1).text("main").put(start).put(end).put(num_args).put(registers).put<uint64_t>(num_args > 0 && num_args < 100 ? num_args : 0);
+  b.put<int32_t>(1).text("main").put(start).put(end).put(num_args).put(registers).put<uint64_t>(
+      num_args > 0 && num_args < 100 ? num_args : 0);
   for (int64_t i = 0; i < num_args && num_args < 100; ++i) b.text("p");
-  b.put<int32_t>(0).text("vm.builtin.copy").put<int64_t>(0).put<int64_t>(0).put<int64_t>(-2).put<int64_t>(0).put<uint64_t>(0);
+  b.put<int32_t>(0)
+      .text("vm.builtin.copy")
+      .put<int64_t>(0)
+      .put<int64_t>(0)
+      .put<int64_t>(-2)
+      .put<int64_t>(0)
+      .put<uint64_t>(0);
   if (magic == 0xD225DE2F4214151E) b.put<uint64_t>(0);
   b.put<uint64_t>(1).put<int32_t>(OPD_INT).put<int64_t>(42);
   return b.words(offsets).words(words).out;
@@ -81,7 +100,8 @@ TEST(Assembly, SaysLineAndColumnOfAMistake) {
 
 TEST(Assembly, TensorConstantsKeepTheirBytes) {
   const Executable executable = Executable::assemble(
-      ".const = tensor(float32, (2), 0x0000803f00000040)\n.func main() {\n  %r = call vm.builtin.copy(c[0])\n  ret %r\n}");
+      ".const = tensor(float32, (2), 0x0000803f00000040)\n.func main() {\n  %r = call vm.builtin.copy(c[0])\n  ret "
+      "%r\n}");
   EXPECT_EQ(to_floats(Vm(executable.to_module()).call("main")), (std::vector<float>{1, 2}));
   EXPECT_EQ(Executable::assemble(executable.disassemble()).save(), executable.save());
 }
@@ -122,7 +142,8 @@ TEST(Executable, EveryFlippedByteIsAnErrorOrAProgramThatRunsSafely) {
 end:
   %f = call vm.builtin.make_closure(@main, %x)
   ret %p
-})").save();
+})")
+                                .save();
   const Tensor x = floats({1, 2, 3, 4});
   opd_vm_options options;
   opd_vm_options_init(&options);
@@ -189,7 +210,8 @@ TEST(Verifier, RefusesFunctionsThatShareInstructions) {
   b.put<uint64_t>(0xD225DE2F4214151E).text("0.14").put<uint64_t>(2);
   for (const char *name : {"one", "two"})
     b.put<int32_t>(1).text(name).put<int64_t>(0).put<int64_t>(1).put<int64_t>(0).put<int64_t>(1).put<uint64_t>(0);
-  refused(b.put<uint64_t>(0).put<uint64_t>(0).words({0}).words({2, 0}).out, "functions one and two share instruction 0");
+  refused(b.put<uint64_t>(0).put<uint64_t>(0).words({0}).words({2, 0}).out,
+          "functions one and two share instruction 0");
 }
 
 TEST(Executable, ForeignBytesAndVersionsAreTold) {
@@ -220,7 +242,8 @@ TEST(Builder, WritesWhatTheAssemblerWrites) {
   Executable built;
   check(opd_builder_get(builder.get(), built.out()));
   const Executable assembled = Executable::assemble(
-      ".func main(x) {\n  %r = call vm.builtin.make_tuple(%x, -3, \"a long string\")\n  if %x else back\nret:\n  ret %r\nback:\n  goto ret\n}");
+      ".func main(x) {\n  %r = call vm.builtin.make_tuple(%x, -3, \"a long string\")\n  if %x else back\nret:\n  ret "
+      "%r\nback:\n  goto ret\n}");
   EXPECT_EQ(built.save(), assembled.save());
 }
 
@@ -229,7 +252,8 @@ TEST(Builder, MisuseIsAnError) {
   check(opd_builder_create(builder.out()));
   expect_error(opd_builder_emit_ret(builder.get(), 0), OPD_FAILED_PRECONDITION, "no function was begun");
   check(opd_builder_begin_function(builder.get(), "main", 0, nullptr));
-  expect_error(opd_builder_begin_function(builder.get(), "other", 0, nullptr), OPD_FAILED_PRECONDITION, "end main first");
+  expect_error(opd_builder_begin_function(builder.get(), "other", 0, nullptr), OPD_FAILED_PRECONDITION,
+               "end main first");
   Executable executable;
   expect_error(opd_builder_get(builder.get(), executable.out()), OPD_FAILED_PRECONDITION, "not ended");
   check(opd_builder_end_function(builder.get()));
@@ -237,7 +261,8 @@ TEST(Builder, MisuseIsAnError) {
   expect_error(opd_builder_begin_function(builder.get(), "main", 0, nullptr), OPD_ALREADY_EXISTS, "main");
   const opd_value pointer = opd_pointer(&executable);
   opd_operand operand;
-  expect_error(opd_builder_add_constant(builder.get(), &pointer, &operand), OPD_INVALID_ARGUMENT, "must be a tensor, shape");
+  expect_error(opd_builder_add_constant(builder.get(), &pointer, &operand), OPD_INVALID_ARGUMENT,
+               "must be a tensor, shape");
 }
 
 TEST(Executable, TellsWhatItChecksOfItsParameters) {
@@ -250,7 +275,8 @@ TEST(Executable, TellsWhatItChecksOfItsParameters) {
   ret %x
 })");
   const std::string json = text_of(opd_executable_to_json, executable.get());
-  for (const char *part : {R"({"name":"x","kind":"tensor","dtype":"float16","shape":[3,"n"]})", R"({"name":"n","kind":"int","symbol":"n"})",
-                           R"({"name":"s","kind":"shape","shape":[null,null]})"})
+  for (const char *part :
+       {R"({"name":"x","kind":"tensor","dtype":"float16","shape":[3,"n"]})",
+        R"({"name":"n","kind":"int","symbol":"n"})", R"({"name":"s","kind":"shape","shape":[null,null]})"})
     EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
 }

@@ -23,7 +23,10 @@ struct Closure {
   }
   Closure(const Closure &) = delete;
   ~Closure() { opd_closure_release(handle); }
-  template <class F> F *pointer() { return reinterpret_cast<F *>(opd_closure_pointer(handle)); }
+  template <class F>
+  F *pointer() {
+    return reinterpret_cast<F *>(opd_closure_pointer(handle));
+  }
   Failure error() { return failure(opd_closure_take_error(handle)); }
 };
 
@@ -99,18 +102,20 @@ struct Pair {
   double large;
 };
 TEST(AClosure, TakesAndGivesStructs) {
-  Closure closure([](void *, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
-    auto *given = reinterpret_cast<opd_array *>(args[0].u.object);
-    opd_value fields[2];
-    for (size_t i = 0; i < 2; ++i)
-      if (opd_error *error = opd_array_get(given, 1 - i, &fields[i])) return error;
-    std::swap(fields[0], fields[1]);  // plain numbers: nothing to release
-    fields[0].u.int64 += 1;
-    opd_array *array = nullptr;
-    if (opd_error *error = opd_array_create(fields, 2, &array)) return error;
-    *out = opd_object_value(array);
-    return nullptr;
-  }, nullptr, "{i8, f64}({i8, f64})");
+  Closure closure(
+      [](void *, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
+        auto *given = reinterpret_cast<opd_array *>(args[0].u.object);
+        opd_value fields[2];
+        for (size_t i = 0; i < 2; ++i)
+          if (opd_error *error = opd_array_get(given, 1 - i, &fields[i])) return error;
+        std::swap(fields[0], fields[1]);  // plain numbers: nothing to release
+        fields[0].u.int64 += 1;
+        opd_array *array = nullptr;
+        if (opd_error *error = opd_array_create(fields, 2, &array)) return error;
+        *out = opd_object_value(array);
+        return nullptr;
+      },
+      nullptr, "{i8, f64}({i8, f64})");
   const Pair result = closure.pointer<Pair(Pair)>()({41, 2.5});
   EXPECT_EQ(closure.error().message, "");
   EXPECT_EQ(result.small, 42);
@@ -118,9 +123,11 @@ TEST(AClosure, TakesAndGivesStructs) {
 }
 
 TEST(AClosure, ReturnsZeroAndKeepsTheFirstError) {
-  Closure closure([](void *, const opd_value *args, int32_t, opd_value *) {
-    return opd_error_create(OPD_NOT_FOUND, "KeyError", args[0].u.int64 == 1 ? "first" : "second");
-  }, nullptr, "i32(i32)");
+  Closure closure(
+      [](void *, const opd_value *args, int32_t, opd_value *) {
+        return opd_error_create(OPD_NOT_FOUND, "KeyError", args[0].u.int64 == 1 ? "first" : "second");
+      },
+      nullptr, "i32(i32)");
   EXPECT_EQ(closure.pointer<int(int)>()(1), 0);
   EXPECT_EQ(closure.pointer<int(int)>()(2), 0);
   const Failure told = closure.error();
@@ -145,7 +152,9 @@ TEST(AClosure, RefusesAResultThatDoesNotFit) {
   EXPECT_EQ(narrow.error().message, "the result of the closure must fit u8, but is 300");
   EXPECT_EQ(number.pointer<double()>()(), 0.0);
   EXPECT_EQ(number.error().message, "the result of the closure must be f64, but is ffi.String");
-  struct Three { int64_t a, b, c; };
+  struct Three {
+    int64_t a, b, c;
+  };
   const Three three = pair.pointer<Three()>()();
   EXPECT_EQ(three.a | three.b | three.c, 0);
   EXPECT_EQ(pair.error().kind, "TypeError");
@@ -164,11 +173,13 @@ TEST(AClosure, RefusesAnArgumentThatNoValueHolds) {
 
 TEST(AClosure, IsCalledFromAnyThread) {
   std::atomic<int> calls{0};
-  Closure closure([](void *n, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
-    ++*static_cast<std::atomic<int> *>(n);
-    if (args[0].u.int64 == 13) return opd_error_create(OPD_CALL_FAILED, nullptr, "thirteen");
-    return *out = opd_int(args[0].u.int64 * 2), nullptr;
-  }, &calls, "i64(i64)");
+  Closure closure(
+      [](void *n, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
+        ++*static_cast<std::atomic<int> *>(n);
+        if (args[0].u.int64 == 13) return opd_error_create(OPD_CALL_FAILED, nullptr, "thirteen");
+        return *out = opd_int(args[0].u.int64 * 2), nullptr;
+      },
+      &calls, "i64(i64)");
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {

@@ -96,15 +96,17 @@ TEST(ANativeFunction, MayBeVariadic) {
   EXPECT_STREQ(buffer, "01234567890123456789");
 }
 
-template <class T> T same(T value) { return value; }
-template <class T> void check_range(const char *signature, int64_t least, int64_t greatest) {
+template <class T>
+T same(T value) {
+  return value;
+}
+template <class T>
+void check_range(const char *signature, int64_t least, int64_t greatest) {
   Native<T(T)> function(&same<T>, signature, "same");
   EXPECT_EQ(function.plain({opd_int(least)}).u.int64, least) << signature;
   EXPECT_EQ(function.plain({opd_int(greatest)}).u.int64, greatest) << signature;
   EXPECT_EQ(function.plain({opd_bool(1)}).u.int64, 1) << signature;
-  if (least > INT64_MIN) {
-    EXPECT_EQ(function.refused({opd_int(least - 1)}).code, OPD_OUT_OF_RANGE) << signature;
-  }
+  if (least > INT64_MIN) { EXPECT_EQ(function.refused({opd_int(least - 1)}).code, OPD_OUT_OF_RANGE) << signature; }
   if (greatest < INT64_MAX) {
     EXPECT_EQ(function.refused({opd_int(greatest + 1)}).code, OPD_OUT_OF_RANGE) << signature;
   }
@@ -126,7 +128,8 @@ TEST(ANativeFunction, TruncatesNoInteger) {
 }
 
 TEST(ANativeFunction, CarriesLargeUnsignedNumbersInPointers) {
-  Native<uint64_t(uint64_t)> half(+[](uint64_t x) { return x / 2; }, "u64(u64)");
+  Native<uint64_t(uint64_t)> half(
+      +[](uint64_t x) { return x / 2; }, "u64(u64)");
   EXPECT_EQ(half.plain({opd_pointer(reinterpret_cast<void *>(UINT64_MAX))}).u.int64, INT64_MAX);
   Native<uint64_t(uint64_t)> identity(&same<uint64_t>, "u64(u64)", "identity");
   const Failure told = identity.refused({opd_pointer(reinterpret_cast<void *>(UINT64_MAX))});
@@ -149,7 +152,8 @@ TEST(ANativeFunction, ChangesNoNumber) {
             -std::numeric_limits<double>::infinity());
   EXPECT_EQ(narrow.plain({opd_int(1 << 24)}).u.float64, 16777216.0);
   EXPECT_EQ(narrow.refused({opd_int((1 << 24) + 1)}).code, OPD_OUT_OF_RANGE);
-  Native<bool(bool)> flip(+[](bool x) { return !x; }, "bool(bool)");
+  Native<bool(bool)> flip(
+      +[](bool x) { return !x; }, "bool(bool)");
   EXPECT_EQ(flip.plain({opd_bool(1)}).type, OPD_BOOL);
   EXPECT_EQ(flip.plain({opd_bool(1)}).u.int64, 0);
   EXPECT_EQ(flip.plain({opd_int(0)}).u.int64, 1);
@@ -187,7 +191,8 @@ TEST(ANativeFunction, TakesAndGivesPointersAndTensors) {
   EXPECT_EQ(pointer.plain({opd_pointer(&x)}).u.pointer, &x);
   EXPECT_EQ(pointer.plain({opd_none()}).type, OPD_NONE);
   EXPECT_EQ(pointer.refused({opd_int(0)}).message, "args[0] of f must be ptr, but is int");
-  Native<int(DLTensor *)> rank(+[](DLTensor *tensor) { return int{tensor->ndim}; }, "i32(tensor)");
+  Native<int(DLTensor *)> rank(
+      +[](DLTensor *tensor) { return int{tensor->ndim}; }, "i32(tensor)");
   const int64_t dims[] = {1, 2, 3};
   opd_tensor *tensor = nullptr;
   EXPECT_OK(opd_tensor_create(dims, 3, {kDLFloat, 32, 1}, {kDLCPU, 0}, &tensor));
@@ -257,7 +262,8 @@ TEST(ANativeFunction, IsRefusedWithoutAPointerOrASignature) {
 }
 
 TEST(ANativeFunction, TurnsACppExceptionIntoAnError) {
-  Native<int(int)> function(+[](int x) -> int { return x ? throw std::runtime_error("from C++") : 0; }, "i32(i32)");
+  Native<int(int)> function(
+      +[](int x) -> int { return x ? throw std::runtime_error("from C++") : 0; }, "i32(i32)");
   EXPECT_EQ(function.refused({opd_int(1)}).message, "from C++");
 }
 

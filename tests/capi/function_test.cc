@@ -1,8 +1,8 @@
 // include/opdyno/function.h, through the C API: callbacks and the registry.
+#include "support/function_test.h"
+
 #include <atomic>
 #include <thread>
-
-#include "support/function_test.h"
 
 namespace opdyno_test {
 namespace {
@@ -48,10 +48,13 @@ TEST(ACallback, MayHaveNoDeleterAndAnObjectAsResult) {
 TEST(ACallback, RunsOnManyThreadsAtOnce) {
   std::atomic<int> calls{0};
   Function function;
-  EXPECT_OK(opd_function_create([](void *n, const opd_value *, int32_t, opd_value *out) -> opd_error * {
-    *out = opd_int(++*static_cast<std::atomic<int> *>(n));
-    return *static_cast<std::atomic<int> *>(n) % 10 ? nullptr : opd_error_create(OPD_CANCELLED, nullptr, "every tenth");
-  }, &calls, nullptr, &function.handle));
+  EXPECT_OK(opd_function_create(
+      [](void *n, const opd_value *, int32_t, opd_value *out) -> opd_error * {
+        *out = opd_int(++*static_cast<std::atomic<int> *>(n));
+        return *static_cast<std::atomic<int> *>(n) % 10 ? nullptr
+                                                        : opd_error_create(OPD_CANCELLED, nullptr, "every tenth");
+      },
+      &calls, nullptr, &function.handle));
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {

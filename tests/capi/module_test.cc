@@ -1,8 +1,8 @@
 // include/opdyno/module.h, through the C API: shared libraries and their functions.
+#include "support/module_test.h"
+
 #include <atomic>
 #include <thread>
-
-#include "support/module_test.h"
 
 namespace opdyno_test {
 namespace {

@@ -250,8 +250,8 @@ TEST(Params, SurvivesEveryFlippedBit) {
       damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ 1 << i % 8);
       opd_error *error = load_error(damaged);
       const opd_code code = opd_error_code(error);
-      EXPECT_TRUE(code == OPD_OK || code == OPD_BAD_FORMAT || code == OPD_UNSUPPORTED) << name << " bit " << i << ": "
-                                                                                        << opd_error_message(error);
+      EXPECT_TRUE(code == OPD_OK || code == OPD_BAD_FORMAT || code == OPD_UNSUPPORTED)
+          << name << " bit " << i << ": " << opd_error_message(error);
       opd_error_release(error);
     }
   }

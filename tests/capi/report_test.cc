@@ -395,8 +395,9 @@ TEST(Report, BringsAnyNameThroughARoundTrip) {
 
 TEST(Report, RefusesWhatIsNotUtf8AndNumbersThatRunIntoEachOther) {
   opd_report *report = nullptr;
-  for (const auto &[json, part] : {std::pair<std::string, const char *>{"{\"calls\":[],\"\xB3\":1}", "offset 13 is not UTF-8"},
-                                   {"{\"calls\":[],\"x\":1-80.07}", "offset 17 follows a number without a comma"}})
+  for (const auto &[json, part] :
+       {std::pair<std::string, const char *>{"{\"calls\":[],\"\xB3\":1}", "offset 13 is not UTF-8"},
+        {"{\"calls\":[],\"x\":1-80.07}", "offset 17 follows a number without a comma"}})
     opdyno_test::expect_error(opd_report_from_json(json.data(), json.size(), &report), OPD_BAD_FORMAT, part);
 }
 

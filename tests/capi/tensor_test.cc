@@ -1,7 +1,6 @@
 // include/opdyno/tensor.h, through the C API.
-#include <opdyno/opdyno.h>
-
 #include <gtest/gtest.h>
+#include <opdyno/opdyno.h>
 
 #include <cstring>
 #include <numeric>

@@ -6,7 +6,8 @@
 
 using namespace opdyno_test;
 
-static_assert(sizeof(opd_value) == 16 && offsetof(opd_value, type) == 0 && offsetof(opd_value, length) == 4 && offsetof(opd_value, u) == 8,
+static_assert(sizeof(opd_value) == 16 && offsetof(opd_value, type) == 0 && offsetof(opd_value, length) == 4 &&
+                  offsetof(opd_value, u) == 8,
               "the layout of values is frozen");
 
 namespace {
@@ -24,7 +25,8 @@ std::string get_string(const opd_value &value) {
 }  // namespace
 
 TEST(Value, StringsOfAnyLengthComeBackWhole) {
-  for (const std::string &text : {std::string(), std::string("a"), std::string("sevenby"), std::string("eight by"), std::string(1000, 'x'), std::string("nul\0in", 6)}) {
+  for (const std::string &text : {std::string(), std::string("a"), std::string("sevenby"), std::string("eight by"),
+                                  std::string(1000, 'x'), std::string("nul\0in", 6)}) {
     const Value value = string_value(text);
     EXPECT_EQ(value.type(), text.size() <= 7 ? OPD_SMALL_STRING : OPD_STRING);
     EXPECT_EQ(get_string(value.view()), text);
@@ -84,7 +86,8 @@ TEST(Array, KeepsItemsAndChecksIndexes) {
 
 TEST(Map, KeepsInsertionOrderAndTheLastValueOfAKey) {
   const Value longer = string_value("a key on the heap");
-  const opd_value pairs[] = {opd_cstring("b"), opd_int(1), longer.view(), opd_int(2), opd_int(3), opd_int(4), opd_cstring("b"), opd_int(5)};
+  const opd_value pairs[] = {opd_cstring("b"), opd_int(1), longer.view(),    opd_int(2),
+                             opd_int(3),       opd_int(4), opd_cstring("b"), opd_int(5)};
   Handle<opd_map> map;
   check(opd_map_create(pairs, 4, map.out()));
   ASSERT_EQ(opd_map_count(map.get()), 3u);
@@ -114,9 +117,30 @@ TEST(Shape, HoldsItsSizes) {
 }
 
 TEST(Dtype, TextRoundTrips) {
-  for (const char *text : {"float32", "float16", "float64", "int8", "int64", "uint8", "uint1", "bool", "bfloat16", "handle", "void", "int8x4", "float32x16",
-                           "float8_e4m3fn", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float4_e2m1fn", "complex64",
-                           "float32xvscalex4", "int4", "boolx2"}) {
+  for (const char *text : {"float32",
+                           "float16",
+                           "float64",
+                           "int8",
+                           "int64",
+                           "uint8",
+                           "uint1",
+                           "bool",
+                           "bfloat16",
+                           "handle",
+                           "void",
+                           "int8x4",
+                           "float32x16",
+                           "float8_e4m3fn",
+                           "float8_e4m3",
+                           "float8_e4m3b11fnuz",
+                           "float8_e5m2fnuz",
+                           "float8_e8m0fnu",
+                           "float6_e2m3fn",
+                           "float4_e2m1fn",
+                           "complex64",
+                           "float32xvscalex4",
+                           "int4",
+                           "boolx2"}) {
     DLDataType dtype;
     check(opd_dtype_from_string(text, &dtype));
     EXPECT_EQ(text_of(opd_dtype_to_string, dtype), text);
@@ -130,7 +154,8 @@ TEST(Dtype, TextRoundTrips) {
 }
 
 TEST(Dtype, WhatIsNoDtypeIsNamed) {
-  for (const char *text : {"flot32", "float32x", "float32x0", "int999", "int", "xx", "float8_e4m3fnq", "f", "float32x99999", "int-8"}) {
+  for (const char *text :
+       {"flot32", "float32x", "float32x0", "int999", "int", "xx", "float8_e4m3fnq", "f", "float32x99999", "int-8"}) {
     DLDataType dtype{};
     opd_error *error = opd_dtype_from_string(text, &dtype);
     if (std::string(text) == "int") {  // TVM reads it as int32
@@ -170,9 +195,11 @@ TEST(Errors, NullWhereAHandleIsNeededIsTold) {
 }
 
 TEST(Library, SaysWhatItIs) {
-  EXPECT_EQ(opd_version(), std::to_string(OPD_VERSION_MAJOR) + "." + std::to_string(OPD_VERSION_MINOR) + "." + std::to_string(OPD_VERSION_PATCH));
+  EXPECT_EQ(opd_version(), std::to_string(OPD_VERSION_MAJOR) + "." + std::to_string(OPD_VERSION_MINOR) + "." +
+                               std::to_string(OPD_VERSION_PATCH));
   const std::string info = text_of(opd_build_info);
-  for (const char *part : {"\"version\":\"0.1.0\"", "\"features\":{\"cpu\":true", "\"tvm_artefacts\":[\"0.22\"", "\"tvm_tested\":[\"0.25\""})
+  for (const char *part : {"\"version\":\"0.1.0\"", "\"features\":{\"cpu\":true", "\"tvm_artefacts\":[\"0.22\"",
+                           "\"tvm_tested\":[\"0.25\""})
     EXPECT_NE(info.find(part), std::string::npos) << info;
 }
 

@@ -54,10 +54,14 @@ Value output(const Vm &vm, const char *name, const std::vector<int64_t> &path = 
   check(opd_vm_get_outputs(vm.get(), name, path.data(), static_cast<int32_t>(path.size()), value.out()));
   return value;
 }
-opd_error *save(const Vm &vm, const char *name, const char *saved, const std::vector<opd_value> &args, bool include_return = true) {
-  return opd_vm_save_function(vm.get(), name, saved, args.data(), static_cast<int32_t>(args.size()), nullptr, include_return);
+opd_error *save(const Vm &vm, const char *name, const char *saved, const std::vector<opd_value> &args,
+                bool include_return = true) {
+  return opd_vm_save_function(vm.get(), name, saved, args.data(), static_cast<int32_t>(args.size()), nullptr,
+                              include_return);
 }
-Function closure_of(const Value &value) { return Function(static_cast<opd_function *>(opd_object_retain(value.view().u.object))); }
+Function closure_of(const Value &value) {
+  return Function(static_cast<opd_function *>(opd_object_retain(value.view().u.object)));
+}
 
 }  // namespace
 
@@ -169,7 +173,8 @@ TEST(VmStateful, EveryMisuseIsAnError) {
   Value value;
   expect_error(opd_vm_invoke_stateful(vm.get(), "main", nullptr), OPD_FAILED_PRECONDITION, "set_input");
   expect_error(opd_vm_invoke_stateful(vm.get(), "nothing", nullptr), OPD_FAILED_PRECONDITION, "set_input");
-  expect_error(opd_vm_get_outputs(vm.get(), "main", nullptr, 0, value.out()), OPD_FAILED_PRECONDITION, "invoke_stateful");
+  expect_error(opd_vm_get_outputs(vm.get(), "main", nullptr, 0, value.out()), OPD_FAILED_PRECONDITION,
+               "invoke_stateful");
   expect_error(set_input(vm, "main", {arg(x)}), OPD_INVALID_ARGUMENT, "takes 2 arguments");
   expect_error(set_input(vm, "nobody", {}), OPD_NOT_FOUND, "nobody");
   check(set_input(vm, "nothing", {}));
@@ -177,7 +182,8 @@ TEST(VmStateful, EveryMisuseIsAnError) {
   EXPECT_EQ(output(vm, "nothing").view().type, OPD_NONE);
   const Function bound = vm.function("main");
   check(set_input(vm, "main", {arg(x), arg(x)}));
-  expect_error(opd_vm_get_outputs(vm.get(), "main", nullptr, 0, value.out()), OPD_FAILED_PRECONDITION, "invoke_stateful");
+  expect_error(opd_vm_get_outputs(vm.get(), "main", nullptr, 0, value.out()), OPD_FAILED_PRECONDITION,
+               "invoke_stateful");
   expect_throws([&] { vm.call("main", x, x); }, OPD_FAILED_PRECONDITION, "invoke_stateful");
   expect_throws([&] { bound(x, x); }, OPD_FAILED_PRECONDITION, "invoke_stateful");
   EXPECT_EQ(to_floats(vm.call("twice", x, x)), (Numbers{3, 6, 9, 12})) << "the program itself may call it";
@@ -205,7 +211,8 @@ struct Seen {
   bool operator==(const Seen &) const = default;
 };
 std::ostream &operator<<(std::ostream &out, const Seen &s) {
-  return out << (s.before ? "before " : "after ") << s.name << " -> " << s.result_type << ", " << s.num_args << " arguments";
+  return out << (s.before ? "before " : "after ") << s.name << " -> " << s.result_type << ", " << s.num_args
+             << " arguments";
 }
 
 std::vector<Seen> watch(const Vm &vm, const std::function<void()> &body) {
@@ -228,9 +235,12 @@ TEST(VmInstrument, SeesEveryCallBeforeAndAfter) {
   const auto seen = watch(vm, [&] { EXPECT_EQ(to_floats(vm.call("main", x, x)), (Numbers{2, 4, 6, 8})); });
   const int storage = seen.at(1).result_type;
   EXPECT_GE(storage, 128) << "a dynamic type";
-  const std::vector<Seen> expected{{"vm.builtin.alloc_storage", true, OPD_NONE, 5}, {"vm.builtin.alloc_storage", false, storage, 5},
-                                   {"vm.builtin.alloc_tensor", true, OPD_NONE, 4},  {"vm.builtin.alloc_tensor", false, OPD_TENSOR, 4},
-                                   {"test.add", true, OPD_NONE, 3},                 {"test.add", false, OPD_NONE, 3}};
+  const std::vector<Seen> expected{{"vm.builtin.alloc_storage", true, OPD_NONE, 5},
+                                   {"vm.builtin.alloc_storage", false, storage, 5},
+                                   {"vm.builtin.alloc_tensor", true, OPD_NONE, 4},
+                                   {"vm.builtin.alloc_tensor", false, OPD_TENSOR, 4},
+                                   {"test.add", true, OPD_NONE, 3},
+                                   {"test.add", false, OPD_NONE, 3}};
   EXPECT_EQ(seen, expected);
   EXPECT_TRUE(watch(vm, [] {}).empty());
 }
@@ -265,7 +275,8 @@ TEST(VmInstrument, AnErrorOfItsOwnEndsTheCall) {
   const Tensor x = floats({1, 2, 3, 4});
   for (const bool before : {true, false}) {
     const Function instrument = make_function([&](const opd_value *args, int32_t, opd_value *) {
-      if ((args[2].u.int64 != 0) == before && std::string(args[1].u.cstring) == "vm.builtin.alloc_tensor") throw std::runtime_error("seen enough");
+      if ((args[2].u.int64 != 0) == before && std::string(args[1].u.cstring) == "vm.builtin.alloc_tensor")
+        throw std::runtime_error("seen enough");
     });
     check(opd_vm_set_instrument(vm.get(), instrument.get()));
     expect_throws([&] { vm.call("main", x, x); }, OPD_CALL_FAILED, "seen enough");

@@ -33,14 +33,16 @@ const char *const kAddOne = R"(
 
 // A chain of n kernels over two storages, as the compiler's memory planner lays them out.
 std::string chain(int n) {
-  std::string text = ".func main(x) {\n"
+  std::string text =
+      ".func main(x) {\n"
       "  %a = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
       "  %b = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
       "  %t0 = call vm.builtin.alloc_tensor(%a, 0, shape(4), dtype(float32))\n"
       "  call test.add_one(%x, %t0)\n";
   for (int i = 1; i < n; ++i) {
     const std::string now = "%t" + std::to_string(i % 2), before = "%t" + std::to_string((i + 1) % 2);
-    text += "  " + now + " = call vm.builtin.alloc_tensor(" + (i % 2 ? "%b" : "%a") + ", 0, shape(4), dtype(float32))\n";
+    text +=
+        "  " + now + " = call vm.builtin.alloc_tensor(" + (i % 2 ? "%b" : "%a") + ", 0, shape(4), dtype(float32))\n";
     text += "  call test.add_one(" + before + ", " + now + ")\n  " + before + " = call vm.builtin.null_value()\n";
   }
   return text + "  ret %t" + std::to_string((n - 1) % 2) + "\n}\n";
@@ -69,8 +71,7 @@ TEST(Vm, ABoundFunctionKeepsTheVmAlive) {
     const Vm vm = make_vm(chain(10));
     main = vm.function("main");
   }
-  for (int i = 0; i < 5; ++i)
-    EXPECT_EQ(to_floats(main(floats({0, 1, 2, 3}))), (std::vector<float>{10, 11, 12, 13}));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(to_floats(main(floats({0, 1, 2, 3}))), (std::vector<float>{10, 11, 12, 13}));
 }
 
 TEST(Vm, OneVmAnswersManyThreadsAtOnce) {
@@ -90,7 +91,8 @@ TEST(Vm, OneVmAnswersManyThreadsAtOnce) {
 
 TEST(Vm, RecursionAndConditionsCountDown) {
   define("test.minus_one", [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 - 1); });
-  define("test.plus", [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 + args[1].u.int64); });
+  define("test.plus",
+         [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 + args[1].u.int64); });
   const Vm vm = make_vm(R"(
 .func sum(n) {
   %c = call vm.builtin.read_if_cond(%n)
@@ -109,7 +111,8 @@ zero:
 
 TEST(Vm, ALoopStopsAtTheDeadlineAndByTheToken) {
   define("test.nothing", [](const opd_value *, int32_t, opd_value *) {});
-  const Vm vm = make_vm(".func main() {\nagain:\n  call test.nothing()\n  goto again\n}\n.func tight() {\nagain:\n  goto again\n}");
+  const Vm vm = make_vm(
+      ".func main() {\nagain:\n  call test.nothing()\n  goto again\n}\n.func tight() {\nagain:\n  goto again\n}");
   opd_call_options options;
   opd_call_options_init(&options);
   options.timeout_ns = 20'000'000;
@@ -182,9 +185,13 @@ TEST(Vm, SymbolicSizesAreMatchedAndMade) {
   %s = call vm.builtin.make_shape(%heap, 3, 1, 1, 0, 5, 1, 0)
   ret %s
 })");
-  EXPECT_EQ(vm.call("main", floats(std::vector<float>(6), {2, 3}), floats(std::vector<float>(6), {3, 2})).to_string(), "[3, 5, 2]");
-  expect_throws([&] { vm.call("main", floats(std::vector<float>(6), {2, 3}), floats(std::vector<float>(6), {2, 3})); }, OPD_INVALID_ARGUMENT,
-                "y must be the transposed shape of x: expected size 0 to be 3, but it is 2");
+  EXPECT_EQ(vm.call("main", floats(std::vector<float>(6), {2, 3}), floats(std::vector<float>(6), {3, 2})).to_string(),
+            "[3, 5, 2]");
+  expect_throws(
+      [&] {
+        vm.call("main", floats(std::vector<float>(6), {2, 3}), floats(std::vector<float>(6), {2, 3}));
+      },
+      OPD_INVALID_ARGUMENT, "y must be the transposed shape of x: expected size 0 to be 3, but it is 2");
 }
 
 TEST(Vm, ClosuresBindTrailingArguments) {
@@ -224,9 +231,11 @@ TEST(VmArguments, AWrongCountNamesTheFunctionAndItsParameters) {
 TEST(VmArguments, AWrongKindDtypeRankOrSizeIsTheProgramsError) {
   const Vm vm = make_vm(kAddOne);
   expect_throws([&] { vm.call("main", 3); }, OPD_INVALID_ARGUMENT, "expected a tensor, but got int");
-  expect_throws([&] { vm.call("main", Tensor({4}, "int32")); }, OPD_INVALID_ARGUMENT, "expected a tensor of dtype float32, but got int32[4] on cpu:0");
+  expect_throws([&] { vm.call("main", Tensor({4}, "int32")); }, OPD_INVALID_ARGUMENT,
+                "expected a tensor of dtype float32, but got int32[4] on cpu:0");
   expect_throws([&] { vm.call("main", Tensor({2, 2}, "float32")); }, OPD_INVALID_ARGUMENT, "rank 1");
-  expect_throws([&] { vm.call("main", Tensor({5}, "float32")); }, OPD_INVALID_ARGUMENT, "expected size 0 to be 4, but it is 5");
+  expect_throws([&] { vm.call("main", Tensor({5}, "float32")); }, OPD_INVALID_ARGUMENT,
+                "expected size 0 to be 4, but it is 5");
 }
 
 TEST(VmArguments, ADltensorViewIsCopied) {
@@ -256,7 +265,8 @@ TEST(VmArguments, ATensorFromDlpackIsTakenAsItIs) {
   const Vm vm = make_vm(".func main(x) {\n  ret %x\n}");
   alignas(64) static float data[4] = {1, 2, 3, 4};
   static int64_t shape[] = {4};
-  auto *managed = new DLManagedTensor{{data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0}, nullptr, [](DLManagedTensor *m) { delete m; }};
+  auto *managed = new DLManagedTensor{
+      {data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0}, nullptr, [](DLManagedTensor *m) { delete m; }};
   Tensor tensor;
   check(opd_tensor_from_dlpack(managed, tensor.out()));
   const Value result = vm.call("main", tensor);
@@ -268,14 +278,27 @@ TEST(VmArguments, StridedMisalignedAndForeignTensorsAreRefused) {
   alignas(64) static float data[16] = {};
   static int64_t shape[] = {4}, strides[] = {2};
   const auto given = [&](void *start, int64_t *step, DLDevice device) {
-    auto *managed = new DLManagedTensor{{start, device, 1, {kDLFloat, 32, 1}, shape, step, 0}, nullptr, [](DLManagedTensor *m) { delete m; }};
+    auto *managed = new DLManagedTensor{
+        {start, device, 1, {kDLFloat, 32, 1}, shape, step, 0}, nullptr, [](DLManagedTensor *m) { delete m; }};
     Tensor tensor;
     check(opd_tensor_from_dlpack(managed, tensor.out()));
     return tensor;
   };
-  expect_throws([&] { vm.call("main", given(data, strides, {kDLCPU, 0})); }, OPD_INVALID_ARGUMENT, "parameter x of main must be contiguous, but float32[4] on cpu:0 has strides [2]");
-  expect_throws([&] { vm.call("main", given(data + 1, nullptr, {kDLCPU, 0})); }, OPD_INVALID_ARGUMENT, "starts 4 bytes past one");
-  expect_throws([&] { vm.call("main", given(data, nullptr, {kDLCUDA, 1})); }, OPD_INVALID_ARGUMENT, "must lie on cpu:0, but is float32[4] on cuda:1");
+  expect_throws(
+      [&] {
+        vm.call("main", given(data, strides, {kDLCPU, 0}));
+      },
+      OPD_INVALID_ARGUMENT, "parameter x of main must be contiguous, but float32[4] on cpu:0 has strides [2]");
+  expect_throws(
+      [&] {
+        vm.call("main", given(data + 1, nullptr, {kDLCPU, 0}));
+      },
+      OPD_INVALID_ARGUMENT, "starts 4 bytes past one");
+  expect_throws(
+      [&] {
+        vm.call("main", given(data, nullptr, {kDLCUDA, 1}));
+      },
+      OPD_INVALID_ARGUMENT, "must lie on cpu:0, but is float32[4] on cuda:1");
 }
 
 TEST(VmArguments, NamesAreMatchedToParameters) {
@@ -289,9 +312,11 @@ TEST(VmArguments, NamesAreMatchedToParameters) {
   check(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()));
   EXPECT_EQ(result.to_string(), "[1, 2]");
   names[0] = "secnd";
-  expect_error(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()), OPD_INVALID_ARGUMENT, "no parameter \"secnd\". Did you mean second?");
+  expect_error(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()), OPD_INVALID_ARGUMENT,
+               "no parameter \"secnd\". Did you mean second?");
   names[0] = "first";
-  expect_error(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()), OPD_INVALID_ARGUMENT, "parameter first of main is given twice");
+  expect_error(opd_vm_call(vm.get(), "main", args, 2, &options, result.out()), OPD_INVALID_ARGUMENT,
+               "parameter first of main is given twice");
 }
 
 TEST(VmArguments, OutputsCanBeSupplied) {
@@ -307,7 +332,8 @@ TEST(VmArguments, OutputsCanBeSupplied) {
   check(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr));
   EXPECT_EQ(to_floats(arg(out)), (std::vector<float>{2, 3, 4, 5}));
   options.timeout_ns = -1;
-  expect_error(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT, "timeout_ns must not be negative");
+  expect_error(opd_vm_call(vm.get(), "main", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT,
+               "timeout_ns must not be negative");
   options.timeout_ns = 0;
   Tensor small({3}, "float32");
   outputs[0] = small.get();
@@ -317,12 +343,14 @@ TEST(VmArguments, OutputsCanBeSupplied) {
 TEST(Vm, UnknownNamesListCloseOnes) {
   const Vm vm = make_vm(kAddOne);
   expect_throws([&] { vm.call("mian"); }, OPD_NOT_FOUND, "Did you mean main?");
-  expect_throws([] { make_vm(".func main() {\n  call test.absent_one()\n  call test.absent_two()\n  ret %void\n}"); }, OPD_NOT_FOUND,
-                "test.absent_one, test.absent_two");
+  expect_throws([] { make_vm(".func main() {\n  call test.absent_one()\n  call test.absent_two()\n  ret %void\n}"); },
+                OPD_NOT_FOUND, "test.absent_one, test.absent_two");
 }
 
 TEST(Vm, AnOperatorsErrorKeepsItsKindAndNamesTheOperator) {
-  define("test.fails", [](const opd_value *, int32_t, opd_value *) { throw Error(opd_error_create(OPD_CALL_FAILED, "KeyError", "no such key")); });
+  define("test.fails", [](const opd_value *, int32_t, opd_value *) {
+    throw Error(opd_error_create(OPD_CALL_FAILED, "KeyError", "no such key"));
+  });
   const Vm vm = make_vm(".func main() {\n  call test.fails()\n  ret %void\n}");
   opd_error *error = opd_vm_call(vm.get(), "main", nullptr, 0, nullptr, nullptr);
   ASSERT_NE(error, nullptr);
@@ -337,8 +365,11 @@ TEST(Vm, StoragesAboveTheLimitAreRefusedBeforeTheyAreTouched) {
   opd_vm_options options;
   opd_vm_options_init(&options);
   options.memory_limit_bytes = 1000;
-  const char *text = ".func main() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(1125899906842624), 0, dtype(uint8), \"global\")\n  ret %s\n}\n"
-                     ".func fits() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(1000), 0, dtype(uint8), \"global\")\n  ret %void\n}";
+  const char *text =
+      ".func main() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(1125899906842624), 0, dtype(uint8), "
+      "\"global\")\n  ret %s\n}\n"
+      ".func fits() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(1000), 0, dtype(uint8), \"global\")\n  ret "
+      "%void\n}";
   const Vm vm = make_vm(text, &options);
   expect_throws([&] { vm.call("main"); }, OPD_OUT_OF_MEMORY, "1125899906842624 bytes");
   for (int i = 0; i < 10; ++i) vm.call("fits");
@@ -348,8 +379,11 @@ TEST(Vm, StoragesAboveTheLimitAreRefusedBeforeTheyAreTouched) {
 
 TEST(Vm, ATensorLargerThanItsStorageIsRefused) {
   for (const char *shape : {"shape(5)", "shape(-1)", "shape(4611686018427387904, 4)"}) {
-    const Vm vm = make_vm(std::string(".func main() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
-                                      "  %t = call vm.builtin.alloc_tensor(%s, 0, ") + shape + ", dtype(float32))\n  ret %t\n}");
+    const Vm vm = make_vm(
+        std::string(
+            ".func main() {\n  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
+            "  %t = call vm.builtin.alloc_tensor(%s, 0, ") +
+        shape + ", dtype(float32))\n  ret %t\n}");
     expect_throws([&] { vm.call("main"); }, OPD_INVALID_ARGUMENT);
   }
 }
@@ -368,7 +402,10 @@ skip:
 }
 
 TEST(Vm, OptionsOfNewerHeadersAreRefusedIfTheySayMore) {
-  struct { opd_vm_options known; uint64_t newer; } options{};
+  struct {
+    opd_vm_options known;
+    uint64_t newer;
+  } options{};
   opd_vm_options_init(&options.known);
   options.known.struct_size = sizeof options;
   const Module module = Executable::assemble(".func main() {\n  ret %void\n}").to_module();
@@ -389,7 +426,8 @@ TEST(Vm, AllocatorsGiveTheSameAnswersAndTrimFreesIdleMemory) {
     opd_vm_options_init(&options);
     options.allocators = &kind;
     const Vm vm = make_vm(chain(20), &options);
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(to_floats(vm.call("main", floats({0, 1, 2, 3}))), (std::vector<float>{20, 21, 22, 23}));
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(to_floats(vm.call("main", floats({0, 1, 2, 3}))), (std::vector<float>{20, 21, 22, 23}));
     check(opd_memory_get_stats({kDLCPU, 0}, &held));
     if (kind == OPD_ALLOCATOR_POOLED) { EXPECT_GT(held.live_bytes, before.live_bytes); }
     check(opd_vm_trim(vm.get()));

@@ -2,8 +2,23 @@
 #include <stdint.h>
 #include <time.h>
 
-typedef struct { int32_t type; uint32_t length; union { int64_t int64; double float64; void *pointer; } u; } Any;
-typedef struct { void *data; int32_t device[2]; int32_t ndim; uint8_t dtype[4]; int64_t *shape, *strides; uint64_t offset; } Tensor;
+typedef struct {
+  int32_t type;
+  uint32_t length;
+  union {
+    int64_t int64;
+    double float64;
+    void *pointer;
+  } u;
+} Any;
+typedef struct {
+  void *data;
+  int32_t device[2];
+  int32_t ndim;
+  uint8_t dtype[4];
+  int64_t *shape, *strides;
+  uint64_t offset;
+} Tensor;
 
 extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 
@@ -28,7 +43,8 @@ KERNEL(add_one) {
 KERNEL(add) {
   UNUSED;
   const Tensor *x = tensor(args[0]), *w = tensor(args[1]), *y = tensor(args[2]);
-  for (int64_t i = 0; i < size(x); ++i) ((float *)y->data)[i] = ((const float *)x->data)[i] + ((const float *)w->data)[i];
+  for (int64_t i = 0; i < size(x); ++i)
+    ((float *)y->data)[i] = ((const float *)x->data)[i] + ((const float *)w->data)[i];
   return 0;
 }
 

@@ -1,8 +1,7 @@
 // Any text as assembly: refused with a place, or a program whose text gives the same program.
-#include <opdyno/opdyno.hpp>
-
 #include <cstdlib>
 #include <cstring>
+#include <opdyno/opdyno.hpp>
 
 using namespace opdyno;
 

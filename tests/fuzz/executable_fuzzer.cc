@@ -1,7 +1,6 @@
 // Any bytes as an executable: refused, or a program that runs safely, is printed, and assembles again.
-#include <opdyno/opdyno.hpp>
-
 #include <cstdlib>
+#include <opdyno/opdyno.hpp>
 
 namespace {
 
@@ -33,7 +32,8 @@ void run_functions(const Executable &executable) {
     opd_call_options_init(&call);
     call.timeout_ns = 20'000'000;
     Value result;
-    opd_error_release(opd_vm_call(vm.get(), text.c_str(), args.data(), static_cast<int32_t>(args.size()), &call, result.out()));
+    opd_error_release(
+        opd_vm_call(vm.get(), text.c_str(), args.data(), static_cast<int32_t>(args.size()), &call, result.out()));
   }
 }
 

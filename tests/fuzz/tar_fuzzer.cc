@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     std::string &name = entries[i].name;
-    if (name.empty() || name[0] == '/' || name == ".." || name.starts_with("../") || name.ends_with("/..")) std::abort();
+    if (name.empty() || name[0] == '/' || name == ".." || name.starts_with("../") || name.ends_with("/.."))
+      std::abort();
     if (name.find("/../") != std::string::npos || name.find('\0') != std::string::npos) std::abort();
     name = concat("file", i);  // others may be too long to be written, or start as a compressed archive does
   }

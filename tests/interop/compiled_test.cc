@@ -74,7 +74,8 @@ TEST(Compiled, ACancelledCallEndsAndTheVmStaysUsable) {
     const Tensor x = input();
     const opd_value argument = arg(x);
     Value result;
-    expect_error(opd_vm_call(vm.get(), "with_constants", &argument, 1, &options, result.out()), OPD_CANCELLED, "with_constants");
+    expect_error(opd_vm_call(vm.get(), "with_constants", &argument, 1, &options, result.out()), OPD_CANCELLED,
+                 "with_constants");
     opd_cancel_reset(cancel.get());
     check(opd_vm_call(vm.get(), "with_constants", &argument, 1, &options, result.out()));
     EXPECT_EQ(to_floats(result), before);
@@ -101,7 +102,8 @@ TEST(Compiled, AnInstrumentSeesKernelsAndBuiltins) {
   const Vm vm(Module::load(path("0.27")));
   const auto expected = answer(vm);
   std::map<std::string, int> seen;
-  const Function instrument = make_function([&](const opd_value *args, int32_t, opd_value *) { ++seen[args[1].u.cstring]; });
+  const Function instrument =
+      make_function([&](const opd_value *args, int32_t, opd_value *) { ++seen[args[1].u.cstring]; });
   check(opd_vm_set_instrument(vm.get(), instrument.get()));
   EXPECT_EQ(answer(vm), expected);
   check(opd_vm_set_instrument(vm.get(), nullptr));

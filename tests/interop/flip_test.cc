@@ -22,7 +22,7 @@ std::vector<Tensor> inputs_of(const Subject &subject) {
     Tensor tensor(shape, shape.empty() ? "int32" : "float32");
     if (shape.empty()) *tensor.data<int32_t>() = 3;
     else
-    for (int64_t i = 0; i < tensor.size(); ++i) tensor.data<float>()[i] = static_cast<float>(i % 7) / 7;
+      for (int64_t i = 0; i < tensor.size(); ++i) tensor.data<float>()[i] = static_cast<float>(i % 7) / 7;
     inputs.push_back(std::move(tensor));
   }
   return inputs;
@@ -55,7 +55,8 @@ void try_program(const std::string &bytes, const Module &library, const Subject 
     opd_call_options_init(&call);
     call.timeout_ns = 500'000'000;
     Value result;
-    error = opd_vm_call(vm.get(), subject.function, args.data(), static_cast<int32_t>(args.size()), &call, result.out());
+    error =
+        opd_vm_call(vm.get(), subject.function, args.data(), static_cast<int32_t>(args.size()), &call, result.out());
   }
   opd_error_release(error);
 }
@@ -93,5 +94,7 @@ TEST_P(Flip, NeverEndsTheProcess) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tvm, Flip,
-                         testing::Values(Subject{"0.27/mlp.so", "with_constants", {{2, 16}}}, Subject{"0.27/control.so", "countdown", {{}, {4}}},
-                                         Subject{"0.25/dynamic.so", "affine", {{5, 8}, {8, 4}, {4}}}, Subject{"0.26/tuples.so", "nested", {{4}, {4}}}));
+                         testing::Values(Subject{"0.27/mlp.so", "with_constants", {{2, 16}}},
+                                         Subject{"0.27/control.so", "countdown", {{}, {4}}},
+                                         Subject{"0.25/dynamic.so", "affine", {{5, 8}, {8, 4}, {4}}},
+                                         Subject{"0.26/tuples.so", "nested", {{4}, {4}}}));

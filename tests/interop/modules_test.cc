@@ -49,8 +49,7 @@ TEST_P(ExportedForLinking, DISABLED_RunsAsAnyOtherProgram) {
   check(opd_module_load_bytes(bytes.data(), bytes.size(), "some.tar", &options, again.out()));
   expect_runs(again);
 }
-INSTANTIATE_TEST_SUITE_P(Archives, ExportedForLinking,
-                         testing::Values("program.tar", "program_c.tar"),
+INSTANTIATE_TEST_SUITE_P(Archives, ExportedForLinking, testing::Values("program.tar", "program_c.tar"),
                          [](const auto &param) {
                            const std::string name = param.param;
                            return name.substr(0, name.find('.'));

@@ -131,12 +131,15 @@ double element(const DLTensor &t, int64_t i) {
   const int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1), mantissa = bits & ((1 << mantissa_bits) - 1);
   const int bias = (1 << (exponent_bits - 1)) - 1;
   if (exponent == (1 << exponent_bits) - 1) return mantissa ? NAN : bits >> 15 ? -INFINITY : INFINITY;
-  const double magnitude = exponent ? std::ldexp(1.0 + std::ldexp(mantissa, -mantissa_bits), exponent - bias) : std::ldexp(mantissa, 1 - bias - mantissa_bits);
+  const double magnitude = exponent ? std::ldexp(1.0 + std::ldexp(mantissa, -mantissa_bits), exponent - bias)
+                                    : std::ldexp(mantissa, 1 - bias - mantissa_bits);
   return bits >> 15 ? -magnitude : magnitude;
 }
 
 void expect_equal_tensors(const DLTensor &got, const DLTensor &wanted, const std::string &where) {
-  ASSERT_EQ(std::vector<int64_t>(got.shape, got.shape + got.ndim), std::vector<int64_t>(wanted.shape, wanted.shape + wanted.ndim)) << where;
+  ASSERT_EQ(std::vector<int64_t>(got.shape, got.shape + got.ndim),
+            std::vector<int64_t>(wanted.shape, wanted.shape + wanted.ndim))
+      << where;
   ASSERT_EQ(got.dtype.bits, wanted.dtype.bits) << where;
   int64_t count = 1;
   for (int i = 0; i < got.ndim; ++i) count *= got.shape[i];
@@ -159,7 +162,8 @@ void expect_equal(const opd_value &got, const opd_value &wanted, const std::stri
     expect_equal_tensors(Tensor::of(got).view(), Tensor::of(wanted).view(), where);
   } else if (wanted.type == OPD_ARRAY) {
     ASSERT_EQ(got.type, OPD_ARRAY) << where;
-    const auto *a = reinterpret_cast<const opd_array *>(got.u.object), *b = reinterpret_cast<const opd_array *>(wanted.u.object);
+    const auto *a = reinterpret_cast<const opd_array *>(got.u.object),
+               *b = reinterpret_cast<const opd_array *>(wanted.u.object);
     ASSERT_EQ(opd_array_count(a), opd_array_count(b)) << where;
     for (size_t i = 0; i < opd_array_count(a); ++i) {
       Value x, y;
@@ -180,18 +184,22 @@ void expect_equal(const opd_value &got, const opd_value &wanted, const std::stri
 void define_host_functions() {
   define("opdyno.test.scale", [](const opd_value *args, int32_t, opd_value *out) {
     const Tensor from = Tensor::of(args[0]), to = copy_of(from);
-    for (int64_t i = 0; i < to.size(); ++i) to.data<float>()[i] = from.data<float>()[i] * static_cast<float>(args[1].u.int64);
+    for (int64_t i = 0; i < to.size(); ++i)
+      to.data<float>()[i] = from.data<float>()[i] * static_cast<float>(args[1].u.int64);
     *out = Value::retain(arg(to)).view();
     opd_object_retain(to.get());
   });
-  define("opdyno.test.add", [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 + args[1].u.int64); });
+  define("opdyno.test.add",
+         [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 + args[1].u.int64); });
   define("opdyno.test.double", [](const opd_value *args, int32_t, opd_value *) {
     const DLTensor &t = args[0].type == OPD_TENSOR ? Tensor::of(args[0]).view() : *args[0].u.dltensor;
     int64_t count = 1;
     for (int i = 0; i < t.ndim; ++i) count *= t.shape[i];
     for (int64_t i = 0; i < count; ++i) elements(args[0])[i] *= 2;
   });
-  define("opdyno.test.fail", [](const opd_value *, int32_t, opd_value *) { throw Error(opd_error_create(OPD_CALL_FAILED, "ValueError", "refused on purpose")); });
+  define("opdyno.test.fail", [](const opd_value *, int32_t, opd_value *) {
+    throw Error(opd_error_create(OPD_CALL_FAILED, "ValueError", "refused on purpose"));
+  });
   const Function negate = make_function([](const opd_value *args, int32_t, opd_value *out) {
     Value x;
     check(opd_array_get(reinterpret_cast<const opd_array *>(args[0].u.object), 0, x.out()));
@@ -242,7 +250,8 @@ void replay(const Artefact &artefact, const Case &c) {
   }
   check(error);
   if (!c.outputs.empty()) expect_equal(result.view(), value_at(c.outputs, {}).view(), c.call + "/out");
-  for (const auto &[path, leaf] : c.after) expect_equal(args[static_cast<size_t>(path[0])], value_of(leaf).view(), c.call + "/after");
+  for (const auto &[path, leaf] : c.after)
+    expect_equal(args[static_cast<size_t>(path[0])], value_of(leaf).view(), c.call + "/after");
 }
 
 std::vector<std::string> artefacts() {
@@ -251,7 +260,8 @@ std::vector<std::string> artefacts() {
   for (const std::string &folder : {std::string(OPDYNO_INTEROP_DATA), std::string(more ? more : "")})
     if (!folder.empty() && fs::exists(folder))
       for (const auto &entry : fs::recursive_directory_iterator(folder))
-        if (entry.path().extension() == ".so" && fs::exists(fs::path(entry.path()).replace_extension(".npz"))) files.push_back(entry.path().string());
+        if (entry.path().extension() == ".so" && fs::exists(fs::path(entry.path()).replace_extension(".npz")))
+          files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -269,15 +279,15 @@ TEST_P(Replay, GivesTvmsAnswers) {
     SCOPED_TRACE(c.call);
     try {
       replay(artefact, c);
-    } catch (const std::exception &e) {
-      ADD_FAILURE() << e.what();
-    }
+    } catch (const std::exception &e) { ADD_FAILURE() << e.what(); }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tvm, Replay, testing::ValuesIn(artefacts()), [](const auto &info) {
   const fs::path path(info.param);
-  std::string name = path.parent_path().filename().string() + "_" + path.stem().string() + "_" + std::to_string(info.index);
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::string name =
+      path.parent_path().filename().string() + "_" + path.stem().string() + "_" + std::to_string(info.index);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });

@@ -4,12 +4,12 @@
 #include <string.h>
 
 static int failures;
-#define EXPECT(condition)                                                        \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
+#define EXPECT(condition)                                                     \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
       fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                                \
-    }                                                                            \
+      ++failures;                                                             \
+    }                                                                         \
   } while (0)
 
 static int ok(opd_error *error) {

@@ -72,7 +72,8 @@ TEST(Soak, ParallelKernelsFromManyCallers) {
   for (size_t i = 0; i < opd_params_count(recorded.get()); ++i) {
     const std::string key = opd_params_name(recorded.get(), i);
     const size_t slash = key.find("/out");
-    if (slash == std::string::npos || key.find(':') != std::string::npos || key.find("/out_") != std::string::npos) continue;
+    if (slash == std::string::npos || key.find(':') != std::string::npos || key.find("/out_") != std::string::npos)
+      continue;
     calls.emplace_back(key.substr(0, slash), key);
   }
   ASSERT_FALSE(calls.empty());
@@ -95,7 +96,8 @@ TEST(Soak, ParallelKernelsFromManyCallers) {
       for (const Tensor &tensor : inputs) args.push_back(arg(tensor));
       Value result;
       const std::string function = call.substr(0, call.find('@'));
-      check(opd_vm_call(vm.get(), function.c_str(), args.data(), static_cast<int32_t>(args.size()), nullptr, result.out()));
+      check(opd_vm_call(vm.get(), function.c_str(), args.data(), static_cast<int32_t>(args.size()), nullptr,
+                        result.out()));
       const Tensor got = Tensor::of(result);
       for (int64_t e = 0; e < got.size(); ++e) {
         const float a = got.data<float>()[e], b = wanted.data<float>()[e];

@@ -1,9 +1,9 @@
 // What the tests of the C API share.
 #pragma once
 #include <gtest/gtest.h>
-#include <opdyno/opdyno.hpp>
 
 #include <functional>
+#include <opdyno/opdyno.hpp>
 #include <string>
 
 namespace opdyno_test {
@@ -39,17 +39,18 @@ inline Function make_function(Body body) {
       return nullptr;
     } catch (const Error &e) {
       return opd_error_create(e.code(), e.kind().c_str(), e.message().c_str());
-    } catch (const std::exception &e) {
-      return opd_error_create(OPD_CALL_FAILED, "RuntimeError", e.what());
-    }
+    } catch (const std::exception &e) { return opd_error_create(OPD_CALL_FAILED, "RuntimeError", e.what()); }
   };
   Function function;
-  check(opd_function_create(run, new Body(std::move(body)), [](void *data) { delete static_cast<Body *>(data); }, function.out()));
+  check(opd_function_create(
+      run, new Body(std::move(body)), [](void *data) { delete static_cast<Body *>(data); }, function.out()));
   return function;
 }
 
 /** Registers one for the rest of the process, in place of what had the name. */
-inline void define(const char *name, Body body) { check(opd_function_register(name, make_function(std::move(body)).get(), 1)); }
+inline void define(const char *name, Body body) {
+  check(opd_function_register(name, make_function(std::move(body)).get(), 1));
+}
 
 inline Tensor floats(const std::vector<float> &values, std::vector<int64_t> dims = {}) {
   if (dims.empty()) dims = {static_cast<int64_t>(values.size())};
@@ -66,7 +67,8 @@ inline std::vector<float> to_floats(const Value &value) { return to_floats(value
 
 /** The elements of a tensor argument of a packed function. */
 inline float *elements(const opd_value &value) {
-  DLTensor *t = value.type == OPD_TENSOR ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(value.u.object)) : value.u.dltensor;
+  DLTensor *t = value.type == OPD_TENSOR ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(value.u.object))
+                                         : value.u.dltensor;
   return reinterpret_cast<float *>(static_cast<char *>(t->data) + t->byte_offset);
 }
 

@@ -59,14 +59,22 @@ class CpuBackend final : public DeviceBackend {
  public:
   Value attr(int32_t id, opd_device_attr attr) override {
     switch (attr) {
-      case OPD_ATTR_EXIST: return Value(id == 0);
-      case OPD_ATTR_DEVICE_NAME: return device_name_value();
-      case OPD_ATTR_MAX_CLOCK_RATE: return clock_rate_khz();
-      case OPD_ATTR_MULTI_PROCESSOR_COUNT: return Value(allowed_processors());
-      case OPD_ATTR_L2_CACHE_SIZE_BYTES: return l2_cache_bytes();
-      case OPD_ATTR_TOTAL_GLOBAL_MEMORY: return Value(static_cast<int64_t>(usable_memory_bytes()));
-      case OPD_ATTR_AVAILABLE_GLOBAL_MEMORY: return Value(static_cast<int64_t>(available_memory_bytes()));
-      default: return {};
+      case OPD_ATTR_EXIST:
+        return Value(id == 0);
+      case OPD_ATTR_DEVICE_NAME:
+        return device_name_value();
+      case OPD_ATTR_MAX_CLOCK_RATE:
+        return clock_rate_khz();
+      case OPD_ATTR_MULTI_PROCESSOR_COUNT:
+        return Value(allowed_processors());
+      case OPD_ATTR_L2_CACHE_SIZE_BYTES:
+        return l2_cache_bytes();
+      case OPD_ATTR_TOTAL_GLOBAL_MEMORY:
+        return Value(static_cast<int64_t>(usable_memory_bytes()));
+      case OPD_ATTR_AVAILABLE_GLOBAL_MEMORY:
+        return Value(static_cast<int64_t>(available_memory_bytes()));
+      default:
+        return {};
     }
   }
   void *allocate(int32_t, size_t bytes, size_t alignment) override { return take_cpu_memory(bytes, alignment); }

@@ -17,7 +17,9 @@ namespace {
 struct Hooks {  // the last reference, of the setting or of a block, ends user_data
   opd_memory_hooks table;
   explicit Hooks(const opd_memory_hooks &t) : table(t) {}
-  ~Hooks() { if (table.deleter) table.deleter(table.user_data); }
+  ~Hooks() {
+    if (table.deleter) table.deleter(table.user_data);
+  }
 };
 using HooksRef = std::shared_ptr<const Hooks>;
 
@@ -35,7 +37,8 @@ struct Sources {
 
 // A request above what the process may use would be granted by an overcommitting kernel and killed when written.
 bool is_absurd(size_t size) {
-  if (size <= size_t{64} << 20) [[likely]] return false;  // not worth reading the limits
+  if (size <= size_t{64} << 20) [[likely]]
+    return false;  // not worth reading the limits
   static std::atomic<uint64_t> usable{usable_memory_bytes()};
   if (size <= usable.load(std::memory_order_relaxed)) return false;
   usable.store(usable_memory_bytes(), std::memory_order_relaxed);  // limits may be raised while we run
@@ -95,7 +98,8 @@ void give_cpu_memory(void *data, size_t size, size_t alignment) noexcept {
 
 bool is_from_present_source(const void *data) noexcept {
   auto &sources = Sources::get();
-  if (!sources.hooked.load(std::memory_order_relaxed)) [[likely]] return true;
+  if (!sources.hooked.load(std::memory_order_relaxed)) [[likely]]
+    return true;
   std::scoped_lock lock(sources.guard);
   const auto found = sources.owners.find(data);
   return (found == sources.owners.end() ? nullptr : found->second) == sources.present;

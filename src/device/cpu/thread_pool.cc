@@ -121,9 +121,7 @@ Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
   Ref<Error> error;
   try {
     if (launch.task(task_id, &launch.group, launch.data) != 0) error = take_raised();
-  } catch (...) {
-    error = current_error();
-  }
+  } catch (...) { error = current_error(); }
   --thread_state().parallel_depth;
   if (error) counters_of(launch.group)[task_id].ref().store(kFailed, std::memory_order_release);
   return error;
@@ -132,11 +130,10 @@ Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
 int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept {
   try {
     Ref<Error> error = launch_tasks(task, data, num_task);
-    if (!error) [[likely]] return 0;
+    if (!error) [[likely]]
+      return 0;
     set_raised(std::move(error));
-  } catch (...) {
-    set_raised(current_error());
-  }
+  } catch (...) { set_raised(current_error()); }
   return -1;
 }
 

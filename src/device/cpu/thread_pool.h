@@ -13,7 +13,7 @@ namespace opd {
 
 // The layout of TVMParallelGroupEnv.
 struct ParallelGroup {
-  void *sync;        // counters of the barrier: one int32 per task, 64 bytes apart
+  void *sync;  // counters of the barrier: one int32 per task, 64 bytes apart
   int32_t num_task;
 };
 using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  // 0, or -1 with a raised error
@@ -23,7 +23,7 @@ using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  //
 int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept;
 int parallel_barrier(int task_id, ParallelGroup *group) noexcept;
 
-int32_t thread_count();            // what the next launch may use at most, the caller included
+int32_t thread_count();                // what the next launch may use at most, the caller included
 void set_thread_count(int32_t count);  // 0: the default again; throws outside 0 … 1024
 
 }  // namespace opd

@@ -10,9 +10,7 @@ Ref<Error> error_of_builtin(const char *name) noexcept {
     auto named = make_error(error->code, concat(name, ": ", error->message), error->kind);
     if (named->code == error->code) named->set_cause(std::move(error));
     return named;
-  } catch (...) {
-    return error;
-  }
+  } catch (...) { return error; }
 }
 
 Run &run_of(const View &vm) {
@@ -29,14 +27,16 @@ std::string error_context(const View &error) {
 }
 
 void check_count(Args args, size_t least, size_t most, const char *usage) {
-  if (args.size() >= least && args.size() <= most) [[likely]] return;
+  if (args.size() >= least && args.size() <= most) [[likely]]
+    return;
   fail_as("TypeError", OPD_INVALID_ARGUMENT, "the arguments are ", usage, ", but ", args.size(), " were given");
 }
 
 void register_builtins() {
   static const bool once = [] {
-    for (const auto &group : {check_builtins(), shape_builtins(), memory_builtins(), control_builtins(), tensor_cache_builtins(),
-                              sampling_builtins(), kv_cache_builtins(), sort_builtins(), unique_builtins(), effect_builtins(), host_function_builtins()})
+    for (const auto &group : {check_builtins(), shape_builtins(), memory_builtins(), control_builtins(),
+                              tensor_cache_builtins(), sampling_builtins(), kv_cache_builtins(), sort_builtins(),
+                              unique_builtins(), effect_builtins(), host_function_builtins()})
       for (const auto &builtin : group) register_function(builtin.name, make_object<Function>(builtin.call), true);
     return true;
   }();

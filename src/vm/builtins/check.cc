@@ -5,7 +5,8 @@ namespace opd {
 namespace {
 
 [[noreturn]] void wrong_kind(const View &error, const char *expected, const View &given) {
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, error_context(error), "expected ", expected, ", but got ", type_key(given.type));
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, error_context(error), "expected ", expected, ", but got ",
+          type_key(given.type));
 }
 
 Value check_tensor_info(Args args) {
@@ -15,15 +16,19 @@ Value check_tensor_info(Args args) {
   if (!tensor) wrong_kind(error, "a tensor", args[0]);
   const int64_t ndim = as_int(args[1], "ndim");
   if (ndim >= 0 && tensor->ndim != ndim)
-    fail(OPD_INVALID_ARGUMENT, error_context(error), "expected a tensor of rank ", ndim, ", but got ", describe(*tensor));
+    fail(OPD_INVALID_ARGUMENT, error_context(error), "expected a tensor of rank ", ndim, ", but got ",
+         describe(*tensor));
   if (args.size() == 4 && args[2].type != OPD_NONE) {
     const DLDataType dtype = as_dtype(args[2], "dtype");
     const bool any = dtype.bits == 0 && dtype.lanes == 0;
     // TVM before 0.23 spelled bool as an unsigned bit.
-    const auto is_bool = [](DLDataType d) { return (d.code == kDLBool && d.bits == 8) || (d.code == kDLUInt && d.bits == 1); };
+    const auto is_bool = [](DLDataType d) {
+      return (d.code == kDLBool && d.bits == 8) || (d.code == kDLUInt && d.bits == 1);
+    };
     const bool both_bool = is_bool(dtype) && is_bool(tensor->dtype);
     if (!any && !both_bool && !same(dtype, tensor->dtype))
-      fail(OPD_INVALID_ARGUMENT, error_context(error), "expected a tensor of dtype ", dtype_name(dtype), ", but got ", describe(*tensor));
+      fail(OPD_INVALID_ARGUMENT, error_context(error), "expected a tensor of dtype ", dtype_name(dtype), ", but got ",
+           describe(*tensor));
   }
   return {};
 }
@@ -34,7 +39,8 @@ Value check_shape_info(Args args) {
   if (!shape) wrong_kind(args[2], "a shape", args[0]);
   const int64_t ndim = as_int(args[1], "ndim");
   if (ndim >= 0 && static_cast<int64_t>(shape->size) != ndim)
-    fail(OPD_INVALID_ARGUMENT, error_context(args[2]), "expected a shape of rank ", ndim, ", but got ", to_text(args[0]));
+    fail(OPD_INVALID_ARGUMENT, error_context(args[2]), "expected a shape of rank ", ndim, ", but got ",
+         to_text(args[0]));
   return {};
 }
 
@@ -55,7 +61,7 @@ Value check_prim_value_info(Args args) {
   const bool integer = given == OPD_INT || given == OPD_BOOL;
   const bool ok = dtype.code == kDLFloat || dtype.code == kDLBfloat ? integer || given == OPD_FLOAT
                   : dtype.code == kDLOpaqueHandle                   ? given == OPD_POINTER || given == OPD_NONE
-                                                                     : integer;
+                                                                    : integer;
   if (!ok) wrong_kind(args[2], dtype_name(dtype).c_str(), args[0]);
   return {};
 }

@@ -30,7 +30,8 @@ Value make_tuple(Args args) { return Array::make(args); }
 Value &item_of(const View &tuple, const View &index) {
   auto &array = as<Array>(tuple, "tuple");
   const int64_t i = as_int(index, "index");
-  if (i < 0 || static_cast<uint64_t>(i) >= array.size) fail(OPD_OUT_OF_RANGE, "item ", i, " of a tuple of ", array.size);
+  if (i < 0 || static_cast<uint64_t>(i) >= array.size)
+    fail(OPD_OUT_OF_RANGE, "item ", i, " of a tuple of ", array.size);
   return array.items()[i];
 }
 
@@ -82,14 +83,10 @@ Value invoke_debug_func(Args args) {
 }
 
 constexpr Builtin kBuiltins[] = {
-    builtin<"vm.builtin.read_if_cond", read_if_cond>(),
-    builtin<"vm.builtin.make_tuple", make_tuple>(),
-    builtin<"vm.builtin.tuple_getitem", tuple_getitem>(),
-    builtin<"vm.builtin.tuple_reset_item", tuple_reset_item>(),
-    builtin<"vm.builtin.make_closure", make_closure>(),
-    builtin<"vm.builtin.invoke_closure", invoke_closure>(),
-    builtin<"vm.builtin.call_tir_dyn", call_tir_dyn>(),
-    builtin<"vm.builtin.invoke_debug_func", invoke_debug_func>(),
+    builtin<"vm.builtin.read_if_cond", read_if_cond>(),   builtin<"vm.builtin.make_tuple", make_tuple>(),
+    builtin<"vm.builtin.tuple_getitem", tuple_getitem>(), builtin<"vm.builtin.tuple_reset_item", tuple_reset_item>(),
+    builtin<"vm.builtin.make_closure", make_closure>(),   builtin<"vm.builtin.invoke_closure", invoke_closure>(),
+    builtin<"vm.builtin.call_tir_dyn", call_tir_dyn>(),   builtin<"vm.builtin.invoke_debug_func", invoke_debug_func>(),
 };
 
 }  // namespace

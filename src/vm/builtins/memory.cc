@@ -14,13 +14,15 @@ Value alloc_storage(Args args) {
   const DLDataType dtype = as_dtype(args[3], "dtype");
   if (args.size() == 5) {
     const std::string_view scope = as_text(args[4], "scope");
-    if (scope != "global" && !scope.empty()) fail(OPD_UNSUPPORTED, "memory scope \"", scope, "\" is not offered by the CPU; \"global\" is");
+    if (scope != "global" && !scope.empty())
+      fail(OPD_UNSUPPORTED, "memory scope \"", scope, "\" is not offered by the CPU; \"global\" is");
   }
   const auto &devices = run.vm->devices();
   if (index < -1 || index >= static_cast<int64_t>(devices.size()))
     fail(OPD_OUT_OF_RANGE, "device index ", index, " of a VM with ", devices.size(), " devices");
   uint64_t bytes;
-  require(storage_bytes(size.dims(), dtype, bytes), "a storage of ", to_text(args[1]), " elements of ", dtype_name(dtype), " is too large or negative");
+  require(storage_bytes(size.dims(), dtype, bytes), "a storage of ", to_text(args[1]), " elements of ",
+          dtype_name(dtype), " is too large or negative");
   return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of(bytes)));
 }
 
@@ -31,10 +33,10 @@ Value alloc_tensor(Args args) {
   const auto &shape = as<Shape>(args[2], "shape");
   const DLDataType dtype = as_dtype(args[3], "dtype");
   uint64_t count, bytes;
-  require(element_count(shape.data, static_cast<int64_t>(shape.size), count) && data_bytes(count, dtype, bytes), "the shape ", to_text(args[2]),
-          " has a negative or too large size");
-  require(offset >= 0 && bytes <= storage.size && static_cast<uint64_t>(offset) <= storage.size - bytes, "a tensor of ", bytes,
-          " bytes at offset ", offset, " does not fit a storage of ", storage.size, " bytes");
+  require(element_count(shape.data, static_cast<int64_t>(shape.size), count) && data_bytes(count, dtype, bytes),
+          "the shape ", to_text(args[2]), " has a negative or too large size");
+  require(offset >= 0 && bytes <= storage.size && static_cast<uint64_t>(offset) <= storage.size - bytes, "a tensor of ",
+          bytes, " bytes at offset ", offset, " does not fit a storage of ", storage.size, " bytes");
   RunPool *pool = RunPool::current();
   require(pool, "tensors of a storage can be made inside a run only");
   return Ref<VmTensor>::take(pool->tensor(shape.dims(), dtype, &storage, static_cast<uint64_t>(offset)));
@@ -60,7 +62,8 @@ Value reshape_tensor(Args args) {
 Value to_device(Args args) {
   check_count(args, 3, 4, "(tensor, device type, device id [, scope])");
   auto tensor = tensor_of(args[0]);
-  const DLDevice device{static_cast<DLDeviceType>(as_int(args[1], "device type")), static_cast<int32_t>(as_int(args[2], "device id"))};
+  const DLDevice device{static_cast<DLDeviceType>(as_int(args[1], "device type")),
+                        static_cast<int32_t>(as_int(args[2], "device id"))};
   if (same(device, tensor->dl.device)) return tensor;
   auto moved = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, device);
   copy_tensor(tensor->dl, moved->dl);

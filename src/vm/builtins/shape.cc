@@ -16,7 +16,8 @@ struct Heap {
   explicit Heap(const View &v) {
     if (v.type == OPD_NONE) return;  // a program without symbolic sizes has none
     const DLTensor &t = as_dltensor(v, "the shape heap");
-    require(t.ndim == 1 && t.dtype.code == kDLInt && t.dtype.bits == 64 && t.dtype.lanes == 1 && t.device.device_type == kDLCPU && is_contiguous(t),
+    require(t.ndim == 1 && t.dtype.code == kDLInt && t.dtype.bits == 64 && t.dtype.lanes == 1 &&
+                t.device.device_type == kDLCPU && is_contiguous(t),
             "the shape heap must be a vector of int64 on the CPU, but is ", describe(t));
     data = reinterpret_cast<int64_t *>(data_of(t));
     size = t.shape[0];
@@ -41,14 +42,23 @@ Value alloc_shape_heap(Args args) {
 void match(const Heap &heap, int64_t code, int64_t operand, int64_t value, const View &error, std::string_view what) {
   int64_t expected;
   switch (code) {
-    case kAssertEqualToImmediate: expected = operand; break;
-    case kStoreToHeap: heap[operand] = value; return;
-    case kNoCheck: return;
-    case kAssertEqualToHeap: expected = heap[operand]; break;
-    default: fail(OPD_INVALID_ARGUMENT, "match code ", code, " is not known");
+    case kAssertEqualToImmediate:
+      expected = operand;
+      break;
+    case kStoreToHeap:
+      heap[operand] = value;
+      return;
+    case kNoCheck:
+      return;
+    case kAssertEqualToHeap:
+      expected = heap[operand];
+      break;
+    default:
+      fail(OPD_INVALID_ARGUMENT, "match code ", code, " is not known");
   }
   if (value != expected) [[unlikely]]
-    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected ", what, " to be ", expected, ", but it is ", value);
+    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected ", what, " to be ", expected,
+            ", but it is ", value);
 }
 
 Value match_shape(Args args) {
@@ -60,18 +70,20 @@ Value match_shape(Args args) {
   else fail_type(concat(error_context(error), "the value to match"), "a tensor or shape", args[0]);
   const Heap heap(args[1]);
   const int64_t n = as_int(args[2], "n");
-  require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 4 + 2 * static_cast<size_t>(n), "match_shape of ", n, " sizes takes ", 4 + 2 * n,
-          " arguments, but ", args.size(), " were given");
+  require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 4 + 2 * static_cast<size_t>(n),
+          "match_shape of ", n, " sizes takes ", 4 + 2 * n, " arguments, but ", args.size(), " were given");
   if (static_cast<int64_t>(dims.size()) != n) {
     std::string given;
     append_dims(given, dims);
-    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected a shape of rank ", n, ", but got ", given);
+    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected a shape of rank ", n, ", but got ",
+            given);
   }
   for (int64_t i = 0; i < n; ++i) {
     const auto at = static_cast<size_t>(3 + 2 * i);
     const int64_t code = as_int(args[at], "code"), operand = as_int(args[at + 1], "operand");
     const int64_t value = dims[static_cast<size_t>(i)];
-    if (code == kAssertEqualToImmediate && operand == value) [[likely]] continue;
+    if (code == kAssertEqualToImmediate && operand == value) [[likely]]
+      continue;
     match(heap, code, operand, value, error, concat("size ", i));
   }
   return {};
@@ -79,7 +91,8 @@ Value match_shape(Args args) {
 
 Value match_prim_value(Args args) {
   check_count(args, 5, 5, "(x, heap, code, operand, error)");
-  match(Heap(args[1]), as_int(args[2], "code"), as_int(args[3], "operand"), as_int(args[0], "the value to match"), args[4], "the value");
+  match(Heap(args[1]), as_int(args[2], "code"), as_int(args[3], "operand"), as_int(args[0], "the value to match"),
+        args[4], "the value");
   return {};
 }
 
@@ -93,8 +106,8 @@ Value make_shape(Args args) {
   check_count(args, 2, SIZE_MAX, "(heap, n, (code, operand) × n)");
   const Heap heap(args[0]);
   const int64_t n = as_int(args[1], "n");
-  require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 2 + 2 * static_cast<size_t>(n), "make_shape of ", n, " sizes takes ", 2 + 2 * n, " arguments, but ",
-          args.size(), " were given");
+  require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 2 + 2 * static_cast<size_t>(n),
+          "make_shape of ", n, " sizes takes ", 2 + 2 * n, " arguments, but ", args.size(), " were given");
   int64_t *dims;
   auto shape = Shape::make_uninitialised(static_cast<size_t>(n), dims);
   for (int64_t i = 0; i < n; ++i) {
@@ -123,28 +136,35 @@ void widen(const DLTensor &t, int64_t *out) {
 Value tensor_to_shape(Args args) {
   check_count(args, 1, 1, "(tensor)");
   const DLTensor &t = as_dltensor(args[0], "tensor");
-  require(t.ndim == 1 && (t.dtype.code == kDLInt || t.dtype.code == kDLUInt) && t.dtype.lanes == 1 && is_contiguous(t) && t.device.device_type == kDLCPU,
+  require(t.ndim == 1 && (t.dtype.code == kDLInt || t.dtype.code == kDLUInt) && t.dtype.lanes == 1 &&
+              is_contiguous(t) && t.device.device_type == kDLCPU,
           "a vector of integers on the CPU is needed, not ", describe(t));
   int64_t *dims;
   auto shape = Shape::make_uninitialised(static_cast<size_t>(t.shape[0]), dims);
   const bool is_signed = t.dtype.code == kDLInt;
   switch (t.dtype.bits) {
-    case 8: is_signed ? widen<int8_t>(t, dims) : widen<uint8_t>(t, dims); break;
-    case 16: is_signed ? widen<int16_t>(t, dims) : widen<uint16_t>(t, dims); break;
-    case 32: is_signed ? widen<int32_t>(t, dims) : widen<uint32_t>(t, dims); break;
-    case 64: widen<int64_t>(t, dims); break;
-    default: fail(OPD_INVALID_ARGUMENT, "a vector of integers is needed, not ", describe(t));
+    case 8:
+      is_signed ? widen<int8_t>(t, dims) : widen<uint8_t>(t, dims);
+      break;
+    case 16:
+      is_signed ? widen<int16_t>(t, dims) : widen<uint16_t>(t, dims);
+      break;
+    case 32:
+      is_signed ? widen<int32_t>(t, dims) : widen<uint32_t>(t, dims);
+      break;
+    case 64:
+      widen<int64_t>(t, dims);
+      break;
+    default:
+      fail(OPD_INVALID_ARGUMENT, "a vector of integers is needed, not ", describe(t));
   }
   return shape;
 }
 
 constexpr Builtin kBuiltins[] = {
-    builtin<"vm.builtin.alloc_shape_heap", alloc_shape_heap>(),
-    builtin<"vm.builtin.match_shape", match_shape>(),
-    builtin<"vm.builtin.match_prim_value", match_prim_value>(),
-    builtin<"vm.builtin.make_shape", make_shape>(),
-    builtin<"vm.builtin.make_prim_value", make_prim_value>(),
-    builtin<"vm.builtin.shape_of", shape_of>(),
+    builtin<"vm.builtin.alloc_shape_heap", alloc_shape_heap>(), builtin<"vm.builtin.match_shape", match_shape>(),
+    builtin<"vm.builtin.match_prim_value", match_prim_value>(), builtin<"vm.builtin.make_shape", make_shape>(),
+    builtin<"vm.builtin.make_prim_value", make_prim_value>(),   builtin<"vm.builtin.shape_of", shape_of>(),
     builtin<"vm.builtin.tensor_to_shape", tensor_to_shape>(),
 };
 

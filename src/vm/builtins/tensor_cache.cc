@@ -109,7 +109,7 @@ Value cache_load(Args args) {
   require(type > 0 && type <= INT32_MAX && id >= 0 && id <= INT32_MAX, "device type ", type, " and id ", id,
           " name no device");
   const DLDevice device{static_cast<DLDeviceType>(type), static_cast<int32_t>(id)};
-  device_backend(device);  // an absent device is refused before the files are read
+  device_backend(device);                                 // an absent device is refused before the files are read
   const auto params = load_params(path, {.copy = true});  // the cache outlives the file
   for (size_t i = 0; i < params->size(); ++i)
     TensorCache::global().set(params->name(i), on_device(params->tensor(i), device), true);

@@ -11,7 +11,10 @@ static int seven(void *self, const opd_value *args, int32_t num_args, opd_value 
 }
 
 int main(void) {
-  union { int (*function)(void *, const opd_value *, int32_t, opd_value *); void *address; } code;
+  union {
+    int (*function)(void *, const opd_value *, int32_t, opd_value *);
+    void *address;
+  } code;
   opd_module *module = NULL;
   opd_function *function = NULL;
   opd_value result = opd_none();

@@ -156,9 +156,7 @@ TEST(AnAllocator, RefusesSizesThatCannotBeOne) {
         try {
           Allocator::of(device, kind).allocate(bytes);
           FAIL() << "no error for " << bytes;
-        } catch (const Exception &e) {
-          EXPECT_EQ(e.error()->code, OPD_OUT_OF_MEMORY);
-        }
+        } catch (const Exception &e) { EXPECT_EQ(e.error()->code, OPD_OUT_OF_MEMORY); }
         EXPECT_EQ(memory_stats(device).alloc_count, before.alloc_count);
       }
 }

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <set>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -85,13 +85,15 @@ TEST(AThreadPool, RunsANestedLaunchSerially) {
   ThreadCount three(3);
   std::atomic<int> inner{0};
   std::atomic<bool> alone{true};
-  ASSERT_EQ(launch(0, [&](int, ParallelGroup *) {
-    const auto self = std::this_thread::get_id();
-    return launch(0, [&](int, ParallelGroup *group) {
-      alone = alone && group->num_task == 1 && std::this_thread::get_id() == self;
-      return ++inner, 0;
-    });
-  }), 0);
+  ASSERT_EQ(launch(0,
+                   [&](int, ParallelGroup *) {
+                     const auto self = std::this_thread::get_id();
+                     return launch(0, [&](int, ParallelGroup *group) {
+                       alone = alone && group->num_task == 1 && std::this_thread::get_id() == self;
+                       return ++inner, 0;
+                     });
+                   }),
+            0);
   EXPECT_EQ(inner, 3);
   EXPECT_TRUE(alone);
   EXPECT_EQ(thread_state().parallel_depth, 0);
@@ -102,14 +104,16 @@ TEST(AThreadPool, RunsAnExplicitCountAsAGangThatMeetsAtBarriers) {
   for (const int tasks : {2, 3, 9, 40}) {
     std::vector<std::atomic<int>> phase(static_cast<size_t>(tasks));
     std::atomic<int> behind{0};
-    ASSERT_EQ(launch(tasks, [&](int id, ParallelGroup *group) {
-      for (int step = 1; step <= 5; ++step) {
-        phase[static_cast<size_t>(id)] = step;
-        if (parallel_barrier(id, group)) return -1;
-        for (auto &other : phase) behind += other < step;  // everybody has reached this step
-      }
-      return group->num_task == tasks ? 0 : -1;
-    }), 0);
+    ASSERT_EQ(launch(tasks,
+                     [&](int id, ParallelGroup *group) {
+                       for (int step = 1; step <= 5; ++step) {
+                         phase[static_cast<size_t>(id)] = step;
+                         if (parallel_barrier(id, group)) return -1;
+                         for (auto &other : phase) behind += other < step;  // everybody has reached this step
+                       }
+                       return group->num_task == tasks ? 0 : -1;
+                     }),
+              0);
     EXPECT_EQ(behind, 0);
   }
 }
@@ -132,9 +136,12 @@ TEST(AThreadPool, LetsGangsOfSeveralCallersMeetTheirBarriers) {
 TEST(AThreadPool, GivesANestedGangThreadsOfItsOwn) {
   ThreadCount two(2);
   std::atomic<int> inner{0};
-  ASSERT_EQ(launch(3, [&](int, ParallelGroup *) {
-    return launch(3, [&](int id, ParallelGroup *group) { return ++inner, parallel_barrier(id, group); });
-  }), 0);
+  ASSERT_EQ(launch(3,
+                   [&](int, ParallelGroup *) {
+                     return launch(3,
+                                   [&](int id, ParallelGroup *group) { return ++inner, parallel_barrier(id, group); });
+                   }),
+            0);
   EXPECT_EQ(inner, 9);
 }
 
@@ -197,11 +204,13 @@ TEST(AThreadPool, TurnsAnExceptionOfATaskIntoItsError) {
 }
 
 TEST(AThreadPool, DoesNotLetABarrierWaitForATaskThatFailed) {
-  EXPECT_EQ(launch(3, [](int id, ParallelGroup *group) {
-    if (id != 1) return parallel_barrier(id, group);
-    set_raised(make_error(OPD_CALL_FAILED, "broken"));
-    return -1;
-  }), -1);
+  EXPECT_EQ(launch(3,
+                   [](int id, ParallelGroup *group) {
+                     if (id != 1) return parallel_barrier(id, group);
+                     set_raised(make_error(OPD_CALL_FAILED, "broken"));
+                     return -1;
+                   }),
+            -1);
   EXPECT_EQ(take_raised()->message, "Task 1: broken");  // the others only stopped because of it
 }
 

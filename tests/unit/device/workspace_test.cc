@@ -30,10 +30,10 @@ TEST(AWorkspace, ReusesWhatAKernelGaveBack) {
   EXPECT_TRUE(free_workspace_block(kHost, b));
   EXPECT_TRUE(free_workspace_block(kHost, a));
   const auto before = memory_stats(kHost);
-  EXPECT_EQ(allocate_workspace(kHost, 6000), a);   // the smallest that fits
+  EXPECT_EQ(allocate_workspace(kHost, 6000), a);  // the smallest that fits
   EXPECT_EQ(allocate_workspace(kHost, 6000), b);
   EXPECT_EQ(memory_stats(kHost).pool_hit_count - before.pool_hit_count, 2u);
-  EXPECT_TRUE(free_workspace_block(kHost, a));     // in any order
+  EXPECT_TRUE(free_workspace_block(kHost, a));  // in any order
   EXPECT_TRUE(free_workspace_block(kHost, b));
 }
 
@@ -85,7 +85,7 @@ TEST(AWorkspace, LetsGoOfIdleBlocksAfterATrim) {
   trim_memory(kHost);
   EXPECT_EQ(memory_stats(kHost).reserved_bytes - before, 4096u);
   EXPECT_TRUE(free_workspace_block(kHost, kept));
-  std::thread([] { trim_memory(kHost); }).join();      // another thread's trim is seen at the next use
+  std::thread([] { trim_memory(kHost); }).join();  // another thread's trim is seen at the next use
   EXPECT_FALSE(free_workspace_block(kHost, kept));
   EXPECT_EQ(memory_stats(kHost).reserved_bytes, before);
 }
