@@ -5,21 +5,7 @@ namespace opdyno_test {
 namespace {
 
 Module program() { return Executable::assemble(".func main(x) {\n  ret %x\n}\n").to_module(); }
-std::vector<std::string> formats_of(const Module &module) {
-  opd_array *array = nullptr;
-  check(opd_module_list_formats(module.get(), &array));
-  const Handle<opd_array> owned(array);
-  std::vector<std::string> formats;
-  for (size_t i = 0; i < opd_array_count(array); ++i) {
-    Value item;
-    const char *data;
-    size_t size;
-    check(opd_array_get(array, i, item.out()));
-    check(opd_string_get(&item.view(), &data, &size));
-    formats.emplace_back(data, size);
-  }
-  return formats;
-}
+std::vector<std::string> formats_of(const Module &module) { return names_of(module, opd_module_list_formats); }
 
 TEST(AModule, TellsItsFormatAndWhatCanBeDoneWithIt) {
   const Module library_module = Module::load(library()), source = source_module(kSource), vm = program();

@@ -104,9 +104,11 @@ inline opd_module_options options_with(int32_t copy) {
   return options;
 }
 
-inline std::vector<std::string> names_of(const Module &module) {
+// The strings that opd_module_list_functions(), say, gives.
+inline std::vector<std::string> names_of(const Module &module,
+                                         opd_error *(*list)(opd_module *, opd_array **) = opd_module_list_functions) {
   opd_array *array = nullptr;
-  check(opd_module_list_functions(module.get(), &array));
+  check(list(module.get(), &array));
   std::vector<std::string> names;
   for (size_t i = 0; i < opd_array_count(array); ++i) {
     Value item;
