@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMostCalls = 2048;
+constexpr size_t kMostCalls = 512;
 
 struct Table {
   std::mutex guard;
