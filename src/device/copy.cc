@@ -149,13 +149,17 @@ uint64_t contiguous_bytes(const DLTensor &tensor, size_t size, const char *actio
 
 }  // namespace
 
-void copy_tensor(const DLTensor &from, const DLTensor &to) {
+void check_copy(const DLTensor &from, const DLTensor &to) {
   check_dltensor(from, "the tensor to copy from");
   check_dltensor(to, "the tensor to copy to");
   const auto from_dims = dims_of(from), to_dims = dims_of(to);
   require(std::equal(from_dims.begin(), from_dims.end(), to_dims.begin(), to_dims.end()), "cannot copy ",
           describe(from), " to ", describe(to), ": the shapes differ");
   require(same(from.dtype, to.dtype), "cannot copy ", describe(from), " to ", describe(to), ": the dtypes differ");
+}
+
+void copy_tensor(const DLTensor &from, const DLTensor &to) {
+  check_copy(from, to);
   const Transfer transfer(from.device, to.device);
   const uint64_t bytes = bytes_of(from);
   if (bytes == 0) return;

@@ -36,6 +36,7 @@ inline constexpr size_t kAlignment = 64;  // what compiled kernels assume of ten
 inline constexpr DLDevice kHost = {kDLCPU, 0};
 
 Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
+void check_copy(const DLTensor &from, const DLTensor &to);   // what copy_tensor() throws for
 void copy_tensor(const DLTensor &from, const DLTensor &to);  // any strides; throws if shape or dtype differ
 // Between a contiguous tensor and host memory of exactly its size.
 void copy_from_bytes(const DLTensor &to, const void *data, size_t size);

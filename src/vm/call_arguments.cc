@@ -81,17 +81,22 @@ std::vector<View> in_order(const FunctionInfo &function, Args args, std::span<co
   return placed;
 }
 
-void store(const View &value, std::span<opd_tensor *const> outputs, size_t &next, std::string_view function) {
+const DLTensor &tensor_of(opd_tensor *handle) { return static_cast<Tensor *>(reinterpret_cast<Object *>(handle))->dl; }
+
+// The tensors of a result in the order of its leaves, each checked against the output that is to receive it.
+void collect(const View &value, std::span<opd_tensor *const> outputs, std::vector<const DLTensor *> &results,
+             std::string_view function) {
   if (const auto *array = try_as<Array>(value)) {
-    for (size_t i = 0; i < array->size; ++i) store(array->items()[i], outputs, next, function);
+    for (size_t i = 0; i < array->size; ++i) collect(array->items()[i], outputs, results, function);
     return;
   }
+  const size_t next = results.size();
   if (next == outputs.size())
     fail(OPD_INVALID_ARGUMENT, function, " gives more than the ", outputs.size(), " outputs supplied");
   const DLTensor &result = as_dltensor(value, concat("result ", next, " of ", function));
   require(outputs[next], "output ", next, " must not be NULL");
-  copy_tensor(result, static_cast<Tensor *>(reinterpret_cast<Object *>(outputs[next]))->dl);
-  ++next;
+  check_copy(result, tensor_of(outputs[next]));
+  results.push_back(&result);
 }
 
 }  // namespace
@@ -120,10 +125,12 @@ CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args ar
 }
 
 void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std::string_view function) {
-  size_t next = 0;
-  store(result, outputs, next, function);
-  if (next != outputs.size())
-    fail(OPD_INVALID_ARGUMENT, function, " gives ", next, " tensors, but ", outputs.size(), " outputs were supplied");
+  std::vector<const DLTensor *> results;  // all are checked before the first is written
+  collect(result, outputs, results, function);
+  if (results.size() != outputs.size())
+    fail(OPD_INVALID_ARGUMENT, function, " gives ", results.size(), " tensors, but ", outputs.size(),
+         " outputs were supplied");
+  for (size_t i = 0; i < results.size(); ++i) copy_tensor(*results[i], tensor_of(outputs[i]));
 }
 
 }  // namespace opd

@@ -319,6 +319,21 @@ TEST(VmArguments, NamesAreMatchedToParameters) {
                "parameter first of main is given twice");
 }
 
+TEST(VmArguments, OutputsAreWrittenAllOrNone) {
+  const Vm vm = make_vm(".func pair(x) {\n  %p = call vm.builtin.make_tuple(%x, %x)\n  ret %p\n}");
+  const Tensor x = floats({1, 2, 3, 4}), first = floats({0, 0, 0, 0}), second = floats({0, 0, 0});
+  opd_tensor *outputs[] = {first.get(), second.get()};
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.outputs = outputs;
+  const opd_value args[] = {arg(x)};
+  for (const int32_t count : {1, 2}) {
+    options.num_outputs = count;
+    expect_error(opd_vm_call(vm.get(), "pair", args, 1, &options, nullptr), OPD_INVALID_ARGUMENT);
+    EXPECT_EQ(to_floats(arg(first)), (std::vector<float>{0, 0, 0, 0}));
+  }
+}
+
 TEST(VmArguments, OutputsCanBeSupplied) {
   const Vm vm = make_vm(kAddOne);
   Tensor out({4}, "float32");
