@@ -143,7 +143,7 @@ void ElfLibrary::open_copy(const std::shared_ptr<LibraryImage> &image, const std
                            const ModuleOptions &options) {
   const ElfFile &file = image->file();
   open_siblings(file, path);
-  if (!image->is_prepared()) image->prepare(edits_of(file), folders_for_copies(options));
+  if (!image->is_prepared()) image->prepare(edits_of(file), [&] { return folders_for_copies(options); });
   // Now: what is missing is told here, not in a call.
   handle_ = ::dlopen(image->path().c_str(), RTLD_NOW | RTLD_LOCAL);
   image->copy().loaded();

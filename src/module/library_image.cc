@@ -39,7 +39,7 @@ LibraryImage::LibraryImage(const InputFile &file) {
 
 LibraryImage::LibraryImage(Bytes bytes, const std::string &name) { file_.emplace(bytes, name); }
 
-void LibraryImage::prepare(const std::vector<PrivateCopy::Edit> &edits, const std::vector<std::string> &folders) {
+void LibraryImage::prepare(const std::vector<PrivateCopy::Edit> &edits, const Folders &folders) {
   if (prepared_) return;
   if (copy_.exists()) {
     copy_.write({}, edits);
@@ -49,7 +49,7 @@ void LibraryImage::prepare(const std::vector<PrivateCopy::Edit> &edits, const st
       fail(OPD_IO, "no private copy of ", name(), " can be made: it has ", size,
            " bytes, more than this process may write to a file (ulimit -f)");
     copy_ = PrivateCopy::in_memory(name());
-    if (!copy_.exists()) copy_ = PrivateCopy::on_disk(name(), folders);
+    if (!copy_.exists()) copy_ = PrivateCopy::on_disk(name(), folders());
     copy_.write(file_->bytes(), edits);
   }
   copy_.seal();

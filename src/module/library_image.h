@@ -1,6 +1,7 @@
 // A shared library's bytes as they are checked and then loaded: of a file, a snapshot in memory that nobody else can
 // change or cut short, which dlopen() then maps itself once its symbols are bound.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,8 +32,10 @@ class LibraryImage {
 
   const ElfFile &file() const { return *file_; }
 
-  // Makes it ready for dlopen(): in memory, or else in the first of `folders` that will do. Does nothing when it is.
-  void prepare(const std::vector<PrivateCopy::Edit> &edits, const std::vector<std::string> &folders);
+  // Makes it ready for dlopen(): in memory, or else in the first of `folders` that will do, which are asked for only
+  // then. Does nothing when it is.
+  using Folders = std::function<std::vector<std::string>()>;
+  void prepare(const std::vector<PrivateCopy::Edit> &edits, const Folders &folders);
   bool is_prepared() const { return prepared_; }
   const std::string &path() const { return copy_.path(); }  // for dlopen()
   PrivateCopy &copy() { return copy_; }

@@ -1,9 +1,9 @@
 #include "vm/instrument.h"
 
+#include <opdyno/vm.h>
+
 namespace opd {
 namespace {
-
-constexpr int64_t kSkipRun = 1;  // VMInstrumentReturnKind; anything else lets the call run
 
 Value show(Run &run, const View &callee, const std::string &name, bool before, const View &result, Args args) {
   constexpr size_t kFixed = 4, kFew = 12;
@@ -28,7 +28,7 @@ Value show(Run &run, const View &callee, const std::string &name, bool before, c
 
 bool instrument_before(Run &run, const View &callee, const std::string &name, Args args) {
   const Value answer = show(run, callee, name, true, opd_none(), args);
-  return answer.view().type != OPD_INT || answer.view().u.int64 != kSkipRun;
+  return answer.view().type != OPD_INT || answer.view().u.int64 != OPD_INSTRUMENT_SKIP_RUN;
 }
 
 void instrument_after(Run &run, const View &callee, const std::string &name, const View &result, Args args) {

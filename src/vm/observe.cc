@@ -59,8 +59,11 @@ int observe(Run &run, uint32_t name, const View &callee, Args args, View *result
   } else {
     failed = call();
   }
-  if (!failed && run.instrument)
-    instrument_after(run, callee, run.vm->operators().at(name), result ? *result : opd_none(), args);
+  if (!failed && run.instrument) {
+    Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());  // should the instrument throw
+    instrument_after(run, callee, run.vm->operators().at(name), kept.view(), args);
+    if (result) *result = kept.detach();
+  }
   return failed;
 }
 

@@ -13,13 +13,6 @@ Ref<SavedFunction> VmState::saved(std::string_view name) const {
   return found == saved_.end() ? nullptr : found->second;
 }
 
-std::vector<std::string> VmState::saved_names() const {
-  std::scoped_lock lock(guard_);
-  std::vector<std::string> names;
-  for (const auto &[name, function] : saved_) names.push_back(name);
-  return names;
-}
-
 void VmState::set_input(uint32_t function, std::vector<Value> args) {
   Stateful fresh{std::move(args), {}, false};
   std::scoped_lock lock(guard_);

@@ -23,7 +23,6 @@ class VmState {
  public:
   void save(std::string name, Ref<SavedFunction> function);  // replaces
   Ref<SavedFunction> saved(std::string_view name) const;     // null if there is none
-  std::vector<std::string> saved_names() const;
 
   void set_input(uint32_t function, std::vector<Value> args);  // forgets the output
   bool has_input(uint32_t function) const;

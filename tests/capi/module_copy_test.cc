@@ -57,6 +57,13 @@ bool forbid_memory_files() {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+TEST(Module, DoesNotNeedACacheFolderWhereMemoryHoldsItsCopy) {
+  opd_module_options options = options_with(OPD_COPY_ALWAYS);
+  options.cache_dir = "/proc/nowhere";
+  check(opd_memory_trim({kDLCPU, 0}));  // a copy that was kept would serve
+  EXPECT_EQ(as_int(Module::load(library(), &options).function("slots")()), 11);
+}
+
 TEST(Module, IsCopiedToDiskWhereMemoryCannotHoldIt) {
   const std::string folder = scratch_folder() + "/copies", path = library();
   const pid_t child = fork();

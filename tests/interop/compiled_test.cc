@@ -113,6 +113,14 @@ TEST(Compiled, AnInstrumentSeesKernelsAndBuiltins) {
   seen.clear();
   EXPECT_EQ(answer(vm), expected);
   EXPECT_TRUE(seen.empty());
+
+  const Function refuses = make_function([](const opd_value *args, int32_t, opd_value *) {
+    if (args[2].u.int64 == 0 && args[3].type == OPD_TENSOR) throw std::runtime_error("seen enough");  // owns a result
+  });
+  check(opd_vm_set_instrument(vm.get(), refuses.get()));
+  expect_throws([&] { answer(vm); }, OPD_CALL_FAILED, "seen enough");
+  check(opd_vm_set_instrument(vm.get(), nullptr));
+  EXPECT_EQ(answer(vm), expected);
 }
 
 TEST(Compiled, AProgramWithoutItsLibraryIsRefusedByName) {
