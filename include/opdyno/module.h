@@ -71,6 +71,8 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_source(const char *source, cons
 OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path, const char *const *func_names,
                                                                 int32_t num_func_names, opd_module **out_module);
 /** Loads a shared library as a module of kind "opdyno.native", which offers C functions of it as packed functions.
+ * Exporting stores its path, relative to the exported file's folder if it lies in there, and the table; TVM sees no
+ * such module.
  * @param path       Borrowed. @param names Borrowed; @p num_functions names of C functions.
  * @param signatures Borrowed; as many signatures, as in opd_function_create_native().
  * @param options    Borrowed; as for opd_module_load(), by which the library is loaded.

@@ -18,10 +18,10 @@ const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string
 
 }  // namespace
 
-Bytes embedded_in(const ElfFile &file) {
+Bytes embedded_in(const ElfFile &file, std::string_view name) {
   Bytes found;
   for (const ElfSymbol &symbol : file.symbols()) {
-    if (!symbol.is_defined() || symbol.name != kBlobSymbol) continue;
+    if (!symbol.is_defined() || symbol.name != name) continue;
     found = file.contents(symbol.value, symbol.size);
     if (found.empty())
       file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size,

@@ -41,7 +41,7 @@ class LibraryModule : public CodeModule {
   void **context_ = nullptr;                 // the library's slot that holds our address
 };
 
-// Modules embedded in a library: the whole of the blob's symbol, within the file's bytes; no data if it has none.
-Bytes embedded_in(const ElfFile &file);
+// Modules embedded in a library: the whole of a symbol, within the file's bytes; no data if it has none.
+Bytes embedded_in(const ElfFile &file, std::string_view name);
 
 }  // namespace opd

@@ -20,9 +20,16 @@ TEST(AnExportedModule, RunsInRealTvm) {
   if (!std::filesystem::exists(python))
     GTEST_SKIP() << "there is no TVM in " << python << "; tools/test --full installs it";
   const Module tree = tree_to_export();
+  Module native;  // which TVM does not see; it sees what that imports
+  const std::string library = build_library("native", "double half(double x) { return x / 2; }\n");
+  const char *names[] = {"half"}, *signatures[] = {"f64(f64)"};
+  check(opd_module_load_native(library.c_str(), names, signatures, 1, nullptr, native.out()));
+  native.add_import(Executable::assemble(".func same(x) {\n  ret %x\n}\n").to_module());
+  tree.add_import(native);
   std::string files;
   for (const char *name : {"tree.so", "tree.tar"}) {
     tree.export_to(scratch_folder() + "/" + name);
+    EXPECT_EQ(Module::load(scratch_folder() + "/" + name).function("half")(5.0).view().u.float64, 2.5);
     files += " '" + scratch_folder() + "/" + name + "'";
   }
   const std::string log = scratch_folder() + "/log";
