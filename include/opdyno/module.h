@@ -22,7 +22,7 @@ typedef enum opd_copy_policy {
 
 /** What can be done with a module; the numbers are tvm-ffi's. */
 typedef enum opd_module_property {
-  OPD_MODULE_SERIALIZABLE = 1,              /**< Exporting embeds its bytes. */
+  OPD_MODULE_SERIALIZABLE = 1,              /**< Exporting embeds its bytes, or keeps its file if it is a library. */
   OPD_MODULE_RUNNABLE = 2,                  /**< Its functions can be called as they are. */
   OPD_MODULE_COMPILATION_EXPORTABLE = 4,    /**< Exporting compiles or links it. */
   OPD_MODULE_PROPERTY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
@@ -149,14 +149,16 @@ typedef struct opd_export_options {
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_export_options_init(opd_export_options *options);
 /** Writes one file of a module and all that it imports: C sources and static libraries are compiled and linked, VM
- *  executables and other serialisable modules embedded, in TVM's format. opdyno and TVM load it.
+ *  executables and other serialisable modules embedded, in TVM's format. A library that is linked already is kept as it
+ *  is if it is the only code; what was embedded in it is replaced. opdyno and TVM load the result.
  *
  * @param path    Borrowed. Ends in .so for a shared library, or in .tar for an archive of objects, which are linked
  * when it is loaded. A file there is replaced.
  * @param options Borrowed; NULL means all defaults.
- * @return NULL, or OPD_UNSUPPORTED for a module that can be neither linked nor embedded, as one that was loaded from a
- *         shared library; OPD_CALL_FAILED with the compiler's or linker's message; OPD_NOT_FOUND, OPD_IO,
- *         OPD_INVALID_ARGUMENT for another suffix. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_UNSUPPORTED for a module that can be neither linked nor embedded, for a linked library beside
+ *         other code, in a .tar or from memory; OPD_FAILED_PRECONDITION if its file has changed; OPD_CALL_FAILED with
+ * the compiler's or linker's message; OPD_NOT_FOUND, OPD_IO, OPD_INVALID_ARGUMENT for another suffix. Threads: safe.
+ * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_export(opd_module *module, const char *path,
                                                    const opd_export_options *options);
 /** Lists the imported modules. @param out_modules New reference: an array of modules, a snapshot. Threads: safe. Since:

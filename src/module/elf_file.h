@@ -44,6 +44,8 @@ struct ElfRelocation {
   Relocates kind;
 };
 
+uint32_t gnu_hash(std::string_view name);  // of a symbol, in hash tables
+
 class ElfFile {
  public:
   // Throws OPD_BAD_FORMAT with the offset, or OPD_UNSUPPORTED. `bytes` must outlive the view.
@@ -75,6 +77,8 @@ class ElfFile {
   }
 
  private:
+  friend class ElfAppender;  // which writes a file with more in it
+
   struct Dynamic {
     int64_t tag;
     uint64_t value, entry;

@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 
+#include "module/artefact.h"
 #include "module/blob_reader.h"
+#include "module/library_module.h"
 
 namespace opd {
 namespace {
@@ -17,18 +19,23 @@ class Tree {
   Tree(Module &root, bool with_more_code) {
     add(Ref<Module>::share(&root));
     root_imports_more_code_ = with_more_code && linked_.empty();
+    if (kept_ && (with_more_code || !linked_.empty()))
+      fail_linked(*kept_, linked_.empty() ? "addons" : shown(*linked_.front()));
   }
 
   const std::vector<Ref<Module>> &linked() const { return linked_; }
+  LibraryModule *kept() const { return kept_; }
 
-  // As TVM reads it, which knows no modules of ours: who imports one imports what that imports. "" for code alone.
-  std::string store_for_tvm() {
-    const auto roots = is_ours(root_) ? imports_of(root_, false) : std::vector<size_t>{root_};
+  // As TVM reads it, which knows no modules of ours: who imports one imports what that imports. "" for code alone,
+  // unless it is wanted `always`.
+  std::string store_for_tvm(bool always) {
+    auto roots = is_ours(root_) ? imports_of(root_, false) : std::vector<size_t>{root_};
     if (roots.size() > 1)
       fail(
           OPD_UNSUPPORTED, "a module of kind ", nodes_[root_]->kind(), " that imports ", roots.size(),
           " others cannot be the root of what is exported, since TVM reads that without it: let one of them import it");
-    if (roots.empty() || (roots[0] == kLibrary && imports_of(kLibrary, false).empty())) return {};
+    if (roots.empty()) roots.push_back(kLibrary);
+    if (!always && roots[0] == kLibrary && imports_of(kLibrary, false).empty()) return {};
     const auto order = order_from(roots[0], false);
     for (const size_t number : order) places_.emplace(number, places_.size());
     return store(order, false, [&](ByteWriter &out, size_t number) {
@@ -38,8 +45,9 @@ class Tree {
   }
 
   // As we read it beside that; "" where nothing is ours.
-  std::string store_own(const std::string &folder) {
-    if (std::none_of(nodes_.begin(), nodes_.end(), [](const auto &node) { return is_own_kind(*node); })) return {};
+  std::string store_own(const std::string &folder, bool always) {
+    if (!always && std::none_of(nodes_.begin(), nodes_.end(), [](const auto &node) { return is_own_kind(*node); }))
+      return {};
     return store(order_from(root_, true), true, [&](ByteWriter &out, size_t number) {
       if (is_ours(number)) {
         out.write_string(nodes_[number]->kind());
@@ -74,15 +82,25 @@ class Tree {
       linked_.push_back(module);
       return kLibrary;
     }
-    if (!(module->properties() & OPD_MODULE_SERIALIZABLE)) {
-      const std::string file = module->file();
-      fail(
-          OPD_UNSUPPORTED, "a module of kind ", module->kind(), file.empty() ? "" : concat(" from ", file),
-          " cannot be exported: it is linked already, and what it was linked from is not kept; add its object files as "
-          "static libraries instead");
+    if (auto *library = dynamic_cast<LibraryModule *>(module.get())) {
+      if (kept_) fail_linked(*library, shown(*kept_));
+      kept_ = library;
+      return kLibrary;
     }
+    if (!(module->properties() & OPD_MODULE_SERIALIZABLE))
+      fail(OPD_UNSUPPORTED, shown(*module), " cannot be exported: it is part of the program; export it where it was ",
+           "compiled");
     nodes_.push_back(module);
     return nodes_.size() - 1;
+  }
+
+  static std::string shown(const Module &module) {
+    return concat("a module of kind ", module.kind(), module.file().empty() ? "" : " from ", module.file());
+  }
+  [[noreturn]] static void fail_linked(const LibraryModule &library, const std::string &other) {
+    fail(OPD_UNSUPPORTED, shown(library), " cannot be exported together with ", other,
+         ": it is linked already, and what it was linked from is not kept; add its object files as static libraries ",
+         "instead");
   }
 
   // In order, each once. Without `whole` modules of ours are replaced by what they import.
@@ -110,6 +128,7 @@ class Tree {
     if (number == root_ && root_imports_more_code_) all.push_back(kLibrary);
     if (number != kLibrary) take(*nodes_[number]);
     else std::for_each(linked_.begin(), linked_.end(), [&](const Ref<Module> &module) { take(*module); });
+    if (number == kLibrary && kept_) take(*kept_);
     return all;
   }
 
@@ -171,6 +190,7 @@ class Tree {
   }
 
   std::vector<Ref<Module>> nodes_, linked_;
+  LibraryModule *kept_ = nullptr;
   std::map<const Module *, size_t> numbers_;
   std::map<size_t, uint64_t> places_;  // in what TVM reads
   size_t root_ = 0;
@@ -186,8 +206,15 @@ ExportPlan plan_export(Module &root, bool with_more_code, const std::string &fol
     const std::string format = module->save_formats().at(0);
     plan.inputs.push_back({concat("lib", plan.inputs.size(), ".", format), module->save(format)});
   }
-  plan.embedded = tree.store_for_tvm();
-  plan.own = tree.store_own(folder);
+  bool has_tvms = false, has_own = false;  // already, for another tree
+  if (auto *library = tree.kept()) {
+    plan.library = library->original();
+    const ElfFile file(as_bytes(plan.library), library->file());
+    has_tvms = embedded_in(file, kBlobSymbol).data();
+    has_own = embedded_in(file, kOwnBlobSymbol).data();
+  }
+  plan.embedded = tree.store_for_tvm(has_tvms);
+  plan.own = tree.store_own(folder, has_own);
   return plan;
 }
 

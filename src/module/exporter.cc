@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "module/artefact.h"
 #include "module/child_process.h"
+#include "module/elf_append.h"
 #include "module/export_plan.h"
 #include "module/tar_file.h"
 #include "module/toolchain.h"
@@ -139,6 +140,16 @@ void make_names_differ(std::vector<LinkInput> &inputs) {
   }
 }
 
+void write_kept_library(const ExportPlan &plan, const std::string &path, bool is_archive) {
+  if (is_archive)
+    fail(OPD_UNSUPPORTED, "cannot export to ", path, ": the tree's code is a shared library already, which an archive ",
+         "of objects cannot hold; export it to a .so");
+  std::vector<AddedData> added;
+  for (const auto &file : embedded_files(plan)) added.push_back({file.symbol, file.content});
+  if (added.empty()) return replace_file(path, plan.library);
+  replace_file(path, with_data(ElfFile(as_bytes(plan.library), path), added));
+}
+
 }  // namespace
 
 void export_module(Module &root, const std::string &path, const ExportOptions &options) {
@@ -152,6 +163,7 @@ void export_module(Module &root, const std::string &path, const ExportOptions &o
     plan.inputs.push_back(std::move(input));
   }
   if (!plan.inputs.empty()) check_link_inputs(plan.inputs, "the module");
+  if (!plan.library.empty()) return write_kept_library(plan, path, is_archive);
   make_names_differ(plan.inputs);
   Exporter exporter(path, options);
   if (is_archive) exporter.write_archive(plan);

@@ -86,6 +86,14 @@ std::vector<std::string> LibraryModule::list() {
   return names;
 }
 
+std::string LibraryModule::original() const {
+  if (!original_)
+    fail(OPD_UNSUPPORTED,
+         "a library that was loaded from memory cannot be exported: its bytes are not kept; load it "
+         "from its file");
+  return original_();
+}
+
 void LibraryModule::describe(JsonWriter &json) {
   json.key("tvm_release").value(release_).key("private_copy").value(library_.is_copy());
 }

@@ -157,8 +157,10 @@ Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::strin
 }  // namespace
 
 Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
-                                const std::string &file, const ModuleOptions &options) {
+                                const std::string &file, const ModuleOptions &options,
+                                LibraryModule::Original original) {
   Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
+  library->set_original(std::move(original));
   if (options.alone) return library;
   const Bytes embedded = embedded_in(image->file(), kBlobSymbol), own = embedded_in(image->file(), kOwnBlobSymbol);
   if (own.data())
@@ -173,7 +175,14 @@ Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string
                          const ModuleOptions &options) {
   const CompiledLibrary linked = link_objects(inputs, name, options);
   const auto image = std::make_shared<LibraryImage>(as_bytes(linked.content), name);
-  return load_shared_library(image, options.copy == OPD_COPY_ALWAYS ? "" : linked.path, file, options);
+  return load_shared_library(image, options.copy == OPD_COPY_ALWAYS ? "" : linked.path, file, options,
+                             [path = linked.path, name] {
+                               auto kept = read_sealed(path);
+                               if (!kept)
+                                 fail(OPD_NOT_FOUND, "what ", name, " was linked to is in the cache folder no more (",
+                                      path, "); load it anew");
+                               return std::move(*kept);
+                             });
 }
 
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {
@@ -188,17 +197,22 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   const std::string start = file.read(kStartBytes);
   const Format format = format_for(as_bytes(start), path, options);
   if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
+  const FileState state(file.state());
   std::shared_ptr<LibraryImage> image;
-  if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, FileState(file.state()));
+  if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, state);
   if (!image) image = std::make_shared<LibraryImage>(file);
-  return load_shared_library(image, path, path, options);
+  return load_shared_library(image, path, path, options, [path, state] {
+    const InputFile again(path);
+    if (!(FileState(again.state()) == state)) fail(OPD_FAILED_PRECONDITION, path, " has changed since it was loaded");
+    return again.read();
+  });
 }
 
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);
-  return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", "", options);
+  return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", "", options, {});
 }
 
 }  // namespace opd

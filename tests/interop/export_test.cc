@@ -32,6 +32,9 @@ TEST(AnExportedModule, RunsInRealTvm) {
     EXPECT_EQ(Module::load(scratch_folder() + "/" + name).function("half")(5.0).view().u.float64, 2.5);
     files += " '" + scratch_folder() + "/" + name + "'";
   }
+  // Once more, from a library that is linked already.
+  Module::load(scratch_folder() + "/tree.tar").export_to(scratch_folder() + "/again.so");
+  files += " '" + scratch_folder() + "/again.so'";
   const std::string log = scratch_folder() + "/log";
   const int status = std::system(("env -u LD_PRELOAD TVM_BACKTRACE=1 '" + python +
                                   "' '" OPDYNO_INTEROP_DATA "/../run_exported.py'" + files + " >'" + log + "' 2>&1")
