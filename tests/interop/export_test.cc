@@ -15,10 +15,23 @@ std::string tvm_python() {
   return folder + "/interop/venv-0.27/bin/python";
 }
 
-TEST(AnExportedModule, RunsInRealTvm) {
-  const std::string python = tvm_python();
-  if (!std::filesystem::exists(python))
-    GTEST_SKIP() << "there is no TVM in " << python << "; tools/test --full installs it";
+// Runs tests/interop/SCRIPT with real TVM's Python; gives what it printed. Only where there is one.
+std::string run_tvm(const std::string &script, const std::string &arguments) {
+  const std::string log = scratch_folder() + "/log";
+  const std::string command = "env -u LD_PRELOAD TVM_BACKTRACE=1 '" + tvm_python() + "' '" OPDYNO_INTEROP_DATA "/../" +
+                              script + "' " + arguments + " >'" + log + "' 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_bytes(log);
+  return read_bytes(log);
+}
+
+struct AnExportedModule : testing::Test {
+  void SetUp() override {
+    if (!std::filesystem::exists(tvm_python()))
+      GTEST_SKIP() << "there is no TVM in " << tvm_python() << "; tools/test --full installs it";
+  }
+};
+
+TEST_F(AnExportedModule, RunsInRealTvm) {
   const Module tree = tree_to_export();
   Module native;  // which TVM does not see; it sees what that imports
   const std::string library = build_library("native", "double half(double x) { return x / 2; }\n");
@@ -35,11 +48,21 @@ TEST(AnExportedModule, RunsInRealTvm) {
   // Once more, from a library that is linked already.
   Module::load(scratch_folder() + "/tree.tar").export_to(scratch_folder() + "/again.so");
   files += " '" + scratch_folder() + "/again.so'";
-  const std::string log = scratch_folder() + "/log";
-  const int status = std::system(("env -u LD_PRELOAD TVM_BACKTRACE=1 '" + python +
-                                  "' '" OPDYNO_INTEROP_DATA "/../run_exported.py'" + files + " >'" + log + "' 2>&1")
-                                     .c_str());
-  EXPECT_EQ(status, 0) << read_bytes(log);
+  run_tvm("run_exported.py", files);
+}
+
+TEST_F(AnExportedModule, GetsItsConstantsAsInRealTvm) {
+  const std::string path = scratch_folder() + "/constants.so";
+  run_tvm("build_constants.py", "'" + path + "'");
+  opd_error *error = nullptr;
+  Module module;
+  if ((error = opd_module_load(path.c_str(), nullptr, module.out()))) {
+    const Error e(error);
+    ASSERT_NE(e.message().find("TVMFFITypeGetOrAllocIndex"), std::string::npos) << e.what();
+    GTEST_SKIP() << e.what();
+  }
+  EXPECT_STREQ(module.kind(), "const_loader");
+  EXPECT_EQ(module.function("weighted")(floats({3, 4})).view().u.float64, 21);  // 3 · 1 + 4 · 2 + 10
 }
 
 }  // namespace
