@@ -128,6 +128,7 @@ class ElfFile {
   // elf_calls.cc: what the loader calls and obeys
   void check_calls() const;
   void check_indirect_functions() const;
+  bool is_indirect_for_debuggers(uint64_t address) const;
   void check_call_array(const char *what, int64_t table, int64_t size) const;
   void check_entry_point(const char *what, uint64_t address, uint64_t offset, Evidence wanted) const;
   AddressRange unwound_function(uint64_t address) const;
