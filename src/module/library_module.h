@@ -35,7 +35,7 @@ class LibraryModule : public CodeModule {
   void set_original(Original original) { original_ = std::move(original); }
   std::string original() const;
 
-  CallHooks &call_hooks() { return call_hooks_; }  // of its own functions
+  CallHooks *call_hooks() override { return &call_hooks_; }
 
  protected:
   void fill_slots(const ElfFile &file);
