@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "module/artefact.h"
-#include "module/child_process.h"
 #include "module/elf_append.h"
 #include "module/export_plan.h"
 #include "module/tar_file.h"
@@ -108,14 +107,7 @@ class Exporter {
   }
 
   void run(const std::vector<std::string> &command, const std::string &made) const {
-    ProcessResult result;
-    try {
-      result = run_program(command, build_.file("log"));
-    } catch (const Exception &e) {
-      if (e.error()->code != OPD_NOT_FOUND) throw;
-      fail(OPD_NOT_FOUND, "there is no C compiler \"", tools_.name(),
-           "\"; install one, or set CC or the option compiler");
-    }
+    const auto result = run_compiler(command, build_);
     if (!result.succeeded || ::access(made.c_str(), R_OK))
       fail(OPD_CALL_FAILED, tools_.name(), " could not make ", path_, ":\n", shown_output(build_.shown(result.output)));
     if (!result.output.empty())

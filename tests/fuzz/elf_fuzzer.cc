@@ -51,7 +51,8 @@ void use(const ElfFile &file) {
   tvm_release(file);
   require_loadable(file);
   const std::string more = with_data(file, {{kBlobSymbol, "more"}});  // checks what it made
-  for (const auto &symbol : ElfFile(as_bytes(more), "more.so").symbols())
+  const ElfFile with_more(as_bytes(more), "more.so");
+  for (const auto &symbol : with_more.symbols())
     must(symbol.name != kBlobSymbol || !symbol.is_defined() || symbol.size == 4);
 }
 
