@@ -95,8 +95,9 @@ OPD_API OPD_NODISCARD opd_error *opd_module_system_lib(const char *prefix, opd_m
 OPD_API int opd_module_enabled(const char *target);
 
 /** Gives a function. With @p query_imports also those of imported modules, depth first.
- * @param name Borrowed. @param out_function New reference; keeps the module. OPD_NOT_FOUND lists close names. Threads:
- * safe. Since: 0.1 */
+ * @param name Borrowed. @param out_function New reference; keeps the module.
+ * @return NULL, OPD_NOT_FOUND with close names, or OPD_UNSUPPORTED for a function that is there, but has to be linked,
+ * run by a VM or by a device that this build lacks. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                                          opd_function **out_function);
 /** Gives a C symbol of a shared library as a packed function; signature as in opd_function_create_native(). Since: 0.1

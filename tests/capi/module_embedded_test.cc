@@ -1,30 +1,8 @@
 // Modules embedded in a library beside its own code: sources, objects, constants, code of devices that are absent.
-#include "support/export_test.h"
+#include "support/embedded_modules.h"
 
 namespace opdyno_test {
 namespace {
-
-std::string number(uint64_t value) { return {reinterpret_cast<const char *>(&value), sizeof value}; }
-std::string text(const std::string &content) { return number(content.size()) + content; }
-std::string list(const std::vector<std::string> &names) {
-  std::string out = number(names.size());
-  for (const auto &name : names) out += text(name);
-  return out;
-}
-template <class T>
-std::string raw(const T &value) {
-  return {reinterpret_cast<const char *>(&value), sizeof value};
-}
-
-// A library whose root imports it: __tvm_ffi__library_bin has the rows 0 1 1 and the entry 1 (TVM's format).
-Module with_root(const std::string &name, const std::string &kind, const std::string &bytes,
-                 const std::string &code = kSource) {
-  const std::string blob = text(number(3) + number(0) + number(1) + number(1) + number(1) + number(1) + text(kind) +
-                                text(bytes) + text("_lib"));
-  std::string source = code + "const unsigned char __tvm_ffi__library_bin[] = {";
-  for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
-  return Module::load(build_library(name, source + "};\n"));
-}
 
 // The module that a library embeds, without the library.
 Module only_device(const std::string &bytes) {
@@ -32,10 +10,6 @@ Module only_device(const std::string &bytes) {
   std::string source = "const unsigned char __tvm_ffi__library_bin[] = {";
   for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
   return Module::load(build_library("only_device", source + "};\n"));
-}
-
-std::string c_source(const std::string &code, const std::string &format, const std::vector<std::string> &names) {
-  return text(code) + text(format) + list(names) + number(0);
 }
 
 TEST(AnEmbeddedSource, IsCompiledWhenAFunctionOfItIsAskedFor) {
@@ -79,14 +53,6 @@ TEST(AnEmbeddedStaticLibrary, SaysWhatItWouldImplement) {
   EXPECT_EQ(as_int(module.function("count")()), 1);
   module.save(scratch_folder() + "/embedded.o");
   EXPECT_EQ(read_bytes(scratch_folder() + "/embedded.o"), "object code");
-}
-
-std::string tensor(const std::vector<float> &values) {
-  const DLDataType f32{kDLFloat, 32, 1};
-  std::string out = number(0xDD5E40F096B4A13F) + number(0) + raw(int32_t{1}) + raw(int32_t{0}) + raw(int32_t{1}) +
-                    raw(f32) + number(values.size()) + number(4 * values.size());
-  for (const float value : values) out += raw(value);
-  return out;
 }
 
 TEST(AConstLoader, GivesItsConstantsAndLetsImportsBeUsed) {
@@ -170,11 +136,6 @@ TEST(AConstLoader, IsCheckedWhenItIsRead) {
 }
 
 // ---- devices that this build lacks
-
-std::string device_code(const std::string &format, const std::string &code) {
-  return text(format) + number(1) + text("add_kernel") + text("add_kernel") + number(0) + number(0) + number(0) +
-         text(code);
-}
 
 TEST(CodeOfAnAbsentDevice, IsLoadedAndNamedWhenItIsAskedFor) {
   for (const std::string kind : {"cuda", "opencl", "rocm", "hip", "metal", "hexagon"}) {

@@ -1,7 +1,9 @@
 // What opdyno exports is what TVM exports: real TVM loads and runs it, if its environment was made (generate.py).
-#include "support/export_test.h"
-
 #include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "support/embedded_modules.h"
 
 namespace opdyno_test {
 namespace {
@@ -63,6 +65,48 @@ TEST_F(AnExportedModule, GetsItsConstantsAsInRealTvm) {
   }
   EXPECT_STREQ(module.kind(), "const_loader");
   EXPECT_EQ(module.function("weighted")(floats({3, 4})).view().u.float64, 21);  // 3 · 1 + 4 · 2 + 10
+}
+
+// What TVM says of its kinds of modules, and opdyno of the same. Where TVM lists no formats to write, opdyno may.
+TEST_F(AnExportedModule, IsOfTheKindsThatTvmHas) {
+  const std::string path = OPDYNO_INTEROP_DATA "/0.27/mlp.so", object = OPDYNO_INTEROP_DATA "/modules/system_kernels.o";
+  const Module program = Module::load(path);
+  opd_array *imports = nullptr;
+  check(opd_module_list_imports(program.get(), &imports));
+  const Handle<opd_array> owned(imports);
+  Value library;
+  check(opd_array_get(imports, 0, library.out()));
+  const Module source = source_module(kSumSource), other = with_root("kind_cu", "c", c_source("kernel", "cu", {"f"})),
+               linked = Module::load_static_library(object, {"f"}), system = Module::system_lib(),
+               constants = with_root("kind_constants", "const_loader",
+                                     list({"a"}) + number(1) + tensor({0}) + list({"f"}) + number(1) + list({"a"}));
+  struct Ours {
+    const opd_module *module;
+    int32_t more = 0, less = 0;  // than TVM's properties
+  };
+  const std::map<std::string, Ours> ours = {
+      {"program", {program.get()}},
+      {"library", {reinterpret_cast<const opd_module *>(library.view().u.object)}},
+      {"source", {source.get(), OPD_MODULE_RUNNABLE}},  // it is compiled when it is loaded
+      {"other", {other.get()}},
+      {"static", {linked.get()}},
+      {"constants", {constants.get()}},
+      {"system", {system.get(), 0, OPD_MODULE_SERIALIZABLE}},  // which TVM says, and fails
+  };
+  std::istringstream lines(run_tvm("module_kinds.py", "'" + path + "' '" + object + "'"));
+  std::string what, kind, formats;
+  int32_t properties = 0, implements = 0;
+  size_t seen = 0;
+  for (; lines >> what >> kind >> properties >> formats >> implements; ++seen) {
+    const auto &[module, more, less] = ours.at(what);
+    EXPECT_EQ(kind, opd_module_kind(module)) << what;
+    EXPECT_EQ((properties | more) & ~less, opd_module_properties(module)) << what;
+    if (formats != "-") { EXPECT_EQ(formats, opd_module_format(module)) << what; }
+    if (what != "source") {  // ours has other functions
+      EXPECT_EQ(implements, opd_module_implements_function(const_cast<opd_module *>(module), "f", 0)) << what;
+    }
+  }
+  EXPECT_EQ(seen, ours.size());
 }
 
 }  // namespace
