@@ -125,5 +125,25 @@ TEST_F(NativeExport, IsRefusedWhereItWouldNotBeTheSameAgain) {
   expect_throws([&] { again(path); }, OPD_NOT_FOUND, "no C function \"twice\"");
 }
 
+TEST_F(NativeExport, IsReadAsBytesThatMayBeDamaged) {
+  tree(native(native_library("flipped"))).export_to(folder + "/whole.so");
+  const std::string whole = read_bytes(folder + "/whole.so"), path = folder + "/damaged.so";
+  const size_t kind = whole.find("opdyno.native"), begin = (kind - 200) / 64 * 64,
+               end = whole.find("f64(f64)", kind) + 8;  // the section's start has that alignment
+  ASSERT_NE(kind, std::string::npos);
+  int refused = 0;
+  for (size_t at = begin; at < end; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
+    std::ofstream(path, std::ios::binary) << damaged;
+    Module module;
+    if (opd_error *error = opd_module_load(path.c_str(), nullptr, module.out())) {
+      EXPECT_FALSE(Error(error).message().empty());
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(end - kind) / 2);  // what is left changes who imports whom
+}
+
 }  // namespace
 }  // namespace opdyno_test
