@@ -20,17 +20,17 @@ inline int call_packed(Function &function, const View *args, int32_t num_args, V
 inline void store_in_list(View &place, View value) {
   const View old = std::exchange(place, value);
   if (!is_object(old)) return;
-  if (RunPool *pool = RunPool::current()) pool->drop(object_of(old));
+  if (RunPool *pool = RunPool::current()) [[likely]]
+    pool->drop(object_of(old));
   else release(object_of(old));
 }
 
-// Throws if the run of the calling thread is to stop.
-void stop_compiled(const Run &run, StopReason reason);
-inline void check_compiled_stop() {
+// Whether the compiled code that the calling thread runs is to stop, and the error that says so.
+inline bool is_stopped() {
   const Run *run = Run::of_thread();
-  if (!run || !run->compiled) return;
-  if (const StopReason reason = run->stop.load(std::memory_order_relaxed); reason != StopReason::kNone) [[unlikely]]
-    stop_compiled(*run, reason);
+  return run && run->compiled && run->stop.load(std::memory_order_relaxed) != StopReason::kNone;
 }
+[[noreturn]] void stop_compiled(const Run &run, StopReason reason);
+[[noreturn]] void stop_compiled();
 
 }  // namespace opd

@@ -42,11 +42,12 @@ struct VmStorage final : Object {
   bool dropped = false;    // its register is gone; the last borrower ends the register's reference
 };
 
-struct TensorTemplate {  // a shape that was known when the program was decoded
+struct TensorTemplate {  // a shape that many tensors have
   std::vector<int64_t> dims;
   DLDataType dtype{};
   uint64_t bytes = 0;
   uint32_t id = 0;
+  static std::unique_ptr<TensorTemplate> make(std::span<const int64_t> dims, DLDataType dtype, uint32_t id);  // or null
 };
 
 struct VmTensor final : Tensor {
@@ -69,6 +70,10 @@ class RunPool {
   static RunPool *current() { return static_cast<RunPool *>(thread_state().run_pool); }
   uint64_t id() const { return id_; }
 
+  uint32_t add_template() {  // for a template of the run's own
+    tensors_.push_back(nullptr);
+    return static_cast<uint32_t>(tensors_.size()) - 1;
+  }
   uint32_t size_class_of(uint64_t bytes);
   VmStorage *storage(uint32_t size_class) {  // one reference, the caller's
     VmStorage *&head = classes_[size_class].head;

@@ -60,6 +60,10 @@ void register_builtins();
 Run &run_of(const View &vm);
 // The program's own words for the place, to stand in front of what is wrong.
 std::string error_context(const View &error);
-void check_count(Args args, size_t least, size_t most, const char *usage);
+[[noreturn]] void wrong_count(Args args, const char *usage);
+inline void check_count(Args args, size_t least, size_t most, const char *usage) {
+  if (args.size() < least || args.size() > most) [[unlikely]]
+    wrong_count(args, usage);
+}
 
 }  // namespace opd

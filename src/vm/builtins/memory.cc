@@ -6,6 +6,16 @@
 namespace opd {
 namespace {
 
+// Apart, so that the text is made only when it is needed.
+[[noreturn, gnu::noinline]] void bad_storage_size(const View &size, DLDataType dtype) {
+  fail(OPD_INVALID_ARGUMENT, "a storage of ", to_text(size), " elements of ", dtype_name(dtype),
+       " is too large or negative");
+}
+
+[[noreturn, gnu::noinline]] void bad_shape(const View &shape) {
+  fail(OPD_INVALID_ARGUMENT, "the shape ", to_text(shape), " has a negative or too large size");
+}
+
 Value alloc_storage(Args args) {
   check_count(args, 4, 5, "(vm, size, device index, dtype [, scope])");
   Run &run = run_of(args[0]);
@@ -21,9 +31,13 @@ Value alloc_storage(Args args) {
   if (index < -1 || index >= static_cast<int64_t>(devices.size()))
     fail(OPD_OUT_OF_RANGE, "device index ", index, " of a VM with ", devices.size(), " devices");
   uint64_t bytes;
-  require(storage_bytes(size.dims(), dtype, bytes), "a storage of ", to_text(args[1]), " elements of ",
-          dtype_name(dtype), " is too large or negative");
+  if (!storage_bytes(size.dims(), dtype, bytes)) bad_storage_size(args[1], dtype);
   return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of(bytes)));
+}
+
+[[noreturn, gnu::noinline]] void does_not_fit(uint64_t bytes, int64_t offset, const VmStorage &storage) {
+  fail(OPD_INVALID_ARGUMENT, "a tensor of ", bytes, " bytes at offset ", offset, " does not fit a storage of ",
+       storage.size, " bytes");
 }
 
 Value alloc_tensor(Args args) {
@@ -32,14 +46,18 @@ Value alloc_tensor(Args args) {
   const int64_t offset = as_int(args[1], "offset");
   const auto &shape = as<Shape>(args[2], "shape");
   const DLDataType dtype = as_dtype(args[3], "dtype");
+  Run *run = Run::of_thread();
+  require(run, "tensors of a storage can be made inside a run only");
+  const TensorTemplate *known = run->known_shapes.find(shape, dtype);
   uint64_t count, bytes;
-  require(element_count(shape.data, static_cast<int64_t>(shape.size), count) && data_bytes(count, dtype, bytes),
-          "the shape ", to_text(args[2]), " has a negative or too large size");
-  require(offset >= 0 && bytes <= storage.size && static_cast<uint64_t>(offset) <= storage.size - bytes, "a tensor of ",
-          bytes, " bytes at offset ", offset, " does not fit a storage of ", storage.size, " bytes");
-  RunPool *pool = RunPool::current();
-  require(pool, "tensors of a storage can be made inside a run only");
-  return Ref<VmTensor>::take(pool->tensor(shape.dims(), dtype, &storage, static_cast<uint64_t>(offset)));
+  if (known) bytes = known->bytes;
+  else if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
+    bad_shape(args[2]);
+  if (offset < 0 || bytes > storage.size || static_cast<uint64_t>(offset) > storage.size - bytes)
+    does_not_fit(bytes, offset, storage);
+  const auto place = static_cast<uint64_t>(offset);
+  return Ref<VmTensor>::take(known ? run->pool.tensor(*known, &storage, place)
+                                   : run->pool.tensor(shape.dims(), dtype, &storage, place));
 }
 
 Value null_value(Args args) {
