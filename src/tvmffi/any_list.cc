@@ -18,6 +18,10 @@ bool is_good(const void *list, int32_t index, const void *args, int32_t place) {
   });
 }
 
+[[gnu::noinline]] int stop(const Run &run) noexcept {
+  return raising([&] { stop_compiled(run, run.stop.load(std::memory_order_relaxed)); });
+}
+
 extern "C" {
 
 static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, int32_t place) {
@@ -30,15 +34,18 @@ static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, 
 static int TVMBackendAnyListResetItem(void *list, int32_t index) {
   if (!is_good(list, index, list, 0)) [[unlikely]]
     return refuse(list, index, list, 0, "TVMBackendAnyListResetItem");
-  store_in_list(static_cast<View *>(list)[index], opd_none());
+  drop_from_list(Run::of_thread(), std::exchange(static_cast<View *>(list)[index], opd_none()));
   return 0;
 }
 
 static int TVMBackendAnyListMoveFromPackedReturn(void *list, int32_t index, View *args, int32_t place) {
   if (!is_good(list, index, args, place)) [[unlikely]]
     return refuse(list, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
-  store_in_list(static_cast<View *>(list)[index], std::exchange(args[place], opd_none()));
-  return is_stopped() ? raising([] { stop_compiled(); }) : 0;
+  Run *run = Run::of_thread();
+  const View old = std::exchange(static_cast<View *>(list)[index], args[place]);
+  args[place] = opd_none();
+  drop_from_list(run, old);
+  return is_stopped(run) ? stop(*run) : 0;
 }
 
 }  // extern "C"

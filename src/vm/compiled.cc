@@ -47,11 +47,6 @@ void stop_compiled(const Run &run, StopReason reason) {
   throw Exception(std::move(error));
 }
 
-void stop_compiled() {
-  const Run &run = *Run::of_thread();
-  stop_compiled(run, run.stop.load(std::memory_order_relaxed));
-}
-
 View run_compiled(Run &run, uint32_t index, Args args) {
   const Program &program = *run.program;
   const Program::Func &function = program.functions[index];

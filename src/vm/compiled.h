@@ -16,21 +16,18 @@ inline int call_packed(Function &function, const View *args, int32_t num_args, V
   return function.safe_call(&function, args, num_args, result);
 }
 
-// Ends a list's reference to what it held, and stores another.
-inline void store_in_list(View &place, View value) {
-  const View old = std::exchange(place, value);
+// Ends the reference of a list that `run` uses, or nobody, to what it held.
+inline void drop_from_list(Run *run, const View &old) {
   if (!is_object(old)) return;
-  if (RunPool *pool = RunPool::current()) [[likely]]
-    pool->drop(object_of(old));
+  if (run) [[likely]]
+    run->pool.drop(object_of(old));
   else release(object_of(old));
 }
 
-// Whether the compiled code that the calling thread runs is to stop, and the error that says so.
-inline bool is_stopped() {
-  const Run *run = Run::of_thread();
-  return run && run->compiled && run->stop.load(std::memory_order_relaxed) != StopReason::kNone;
+// Whether compiled code that `run` executes is to stop.
+inline bool is_stopped(const Run *run) {
+  return run && run->stop.load(std::memory_order_relaxed) != StopReason::kNone && run->compiled;
 }
 [[noreturn]] void stop_compiled(const Run &run, StopReason reason);
-[[noreturn]] void stop_compiled();
 
 }  // namespace opd

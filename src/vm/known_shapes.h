@@ -17,10 +17,13 @@ class KnownShapes {
 
   // Null for a shape that is no constant, or that no tensor can have.
   const TensorTemplate *find(const Shape &shape, DLDataType dtype) {
-    const Entry &recent = recent_[place_of(shape, dtype)];
-    if (recent.shape == &shape && same(recent.dtype, dtype)) [[likely]]
-      return recent.known;
-    return look_up(shape, dtype);
+    const TensorTemplate *known = recent(shape, dtype);
+    return known ? known : look_up(shape, dtype);
+  }
+  // Null also for one that was not found lately.
+  const TensorTemplate *recent(const Shape &shape, DLDataType dtype) const noexcept {
+    const Entry &entry = recent_[place_of(shape, dtype)];
+    return entry.shape == &shape && same(entry.dtype, dtype) ? entry.known : nullptr;
   }
 
  private:
@@ -31,7 +34,7 @@ class KnownShapes {
   };
   static constexpr size_t kRecent = 32;
   static size_t place_of(const Shape &shape, DLDataType dtype) {
-    return (reinterpret_cast<uintptr_t>(&shape) / sizeof(Shape) + dtype.bits / 8) % kRecent;
+    return (reinterpret_cast<uintptr_t>(&shape) / 16 + dtype.bits / 8) % kRecent;
   }
   const TensorTemplate *look_up(const Shape &shape, DLDataType dtype);
 

@@ -15,7 +15,7 @@ class Planner {
 
   void plan(Program::Func &function) {
     f_ = &function;
-    candidates_.clear(), unread_.clear();
+    candidates_.clear(), uses_.clear(), unread_.clear();
     find_blocks();
     for (size_t i = 0; i + 1 < blocks_.size(); ++i) scan(blocks_[i], blocks_[i + 1]);
     if (!settle()) return;
@@ -25,15 +25,14 @@ class Planner {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  struct Use {
-    uint32_t pc, arg;
+  struct Use {  // of a tensor, by a kernel
+    uint32_t candidate, pc, arg;
   };
   struct Candidate {  // a storage or a tensor, from its making to its end
     uint32_t made, end = kNone, killed = kNone;
     uint32_t storage = kNone;  // of a tensor: the candidate it lies in
-    uint32_t place = kNone;    // of a storage
+    uint32_t place = kNone;    // of a storage; of a tensor: its cell
     bool is_tensor, good;
-    std::vector<Use> uses;  // of a tensor, by kernels
   };
 
   const Instr &at(uint32_t pc) const { return p_.code[pc]; }
@@ -62,14 +61,14 @@ class Planner {
         case Op::kKernel:
         case Op::kPacked:
         case Op::kProgram:
-          for (uint32_t i = 0; i < instr.num_args; ++i) read(instr.arg_cells()[i], instr.op == Op::kKernel, {pc, i});
+          for (uint32_t i = 0; i < instr.num_args; ++i) read(instr.arg_cells()[i], instr.op == Op::kKernel, pc, i);
           break;
         case Op::kTensor:
           storage = storage_at(instr.inline_args[0]);
           break;
         case Op::kRet:
         case Op::kIf:
-          read(instr.cell, false, {});
+          read(instr.cell, false);
           continue;
         case Op::kStorage:
         case Op::kNull:
@@ -82,13 +81,13 @@ class Planner {
     close(end, at(end - 1).op == Op::kRet);
   }
 
-  void read(uint32_t cell, bool by_kernel, Use use) {
+  void read(uint32_t cell, bool by_kernel, uint32_t pc = 0, uint32_t arg = 0) {
     if (cell >= p_.num_registers) return;
     nulled_[cell] = kNone;  // the None is read, so it must be written
-    if (current_[cell] == kNone) return;
-    Candidate &candidate = candidates_[current_[cell]];
-    if (by_kernel && candidate.is_tensor) candidate.uses.push_back(use);
-    else candidate.good = false;
+    const uint32_t found = current_[cell];
+    if (found == kNone) return;
+    if (by_kernel && candidates_[found].is_tensor) uses_.push_back({found, pc, arg});
+    else candidates_[found].good = false;
   }
 
   uint32_t storage_at(uint32_t cell) {
@@ -181,13 +180,17 @@ class Planner {
 
   uint32_t cell_of(const Candidate &tensor) {
     const uint32_t place = candidates_[tensor.storage].place;
+    auto &tensors = p_.places[place].tensors;
     const Instr &made = at(tensor.made);
-    const auto [known, fresh] = cells_.try_emplace({place, made.shape->id, made.bytes}, 0);
-    if (fresh) {
-      known->second = new_cell();
-      p_.places[place].tensors.push_back({made.shape, made.bytes, known->second});
-    }
-    return known->second;
+    constexpr size_t kFew = 8;  // where looking at each is faster
+    for (size_t i = 0; i < std::min(tensors.size(), kFew); ++i)
+      if (tensors[i].shape == made.shape && tensors[i].offset == made.bytes) return tensors[i].cell;
+    uint32_t few = 0;
+    uint32_t &cell = tensors.size() < kFew ? few : cells_[{place, made.shape->id, made.bytes}];
+    if (cell) return cell;
+    cell = new_cell();
+    tensors.push_back({made.shape, made.bytes, cell});
+    return cell;
   }
 
   void emit() {
@@ -200,20 +203,22 @@ class Planner {
         std::copy_n(instr.args, instr.num_args, copy.get());
         instr.args = copy.get();
       }
-    for (const Candidate &c : candidates_) {
+    for (Candidate &c : candidates_) {
       if (!c.good) continue;
       Instr &made = planned[c.made - f_->start];
-      if (!c.is_tensor) {
+      if (c.is_tensor) {
+        gone[c.made - f_->start] = true;
+        c.place = cell_of(c);
+      } else {
         made.op = Op::kResident;
         made.place = c.place;
-        continue;
       }
-      gone[c.made - f_->start] = true;
-      const uint32_t cell = cell_of(c);
-      for (const Use &use : c.uses) {
-        Instr &kernel = planned[use.pc - f_->start];
-        (kernel.num_args <= 2 ? kernel.inline_args : const_cast<uint32_t *>(kernel.args))[use.arg] = cell;
-      }
+    }
+    for (const Use &use : uses_) {
+      if (!candidates_[use.candidate].good) continue;
+      Instr &kernel = planned[use.pc - f_->start];
+      (kernel.num_args <= 2 ? kernel.inline_args : const_cast<uint32_t *>(kernel.args))[use.arg] =
+          candidates_[use.candidate].place;
     }
     for (const uint32_t i : unread_)
       if (candidates_[i].good) gone[candidates_[i].killed - f_->start] = true;
@@ -221,26 +226,29 @@ class Planner {
   }
 
   void append(std::vector<Instr> &planned, const std::vector<bool> &gone) {
-    std::vector<int64_t> moved(planned.size() + 1, 0);  // where each instruction goes; where the next one does, if it is gone
+    std::vector<uint32_t> moved(planned.size() + 1, 0);  // where each instruction goes, or the one after it
     for (size_t i = 0; i < planned.size(); ++i) moved[i + 1] = moved[i] + !gone[i];
     f_->planned_start = static_cast<uint32_t>(p_.code.size());
+    p_.code.reserve(p_.code.size() + moved.back());
     for (size_t i = 0; i < planned.size(); ++i) {
       if (gone[i]) continue;
       Instr &instr = planned[i];
-      if (jumps(instr.op)) instr.offset = moved[static_cast<size_t>(static_cast<int64_t>(i) + instr.offset)] - moved[i];
+      if (jumps(instr.op))
+        instr.offset = int64_t{moved[static_cast<size_t>(static_cast<int64_t>(i) + instr.offset)]} - moved[i];
       p_.code.push_back(instr);
       p_.planned_from.push_back(f_->start + static_cast<uint32_t>(i));
     }
   }
 
   Program &p_;
-  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t> cells_;  // of residents, by place, shape and offset
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t> cells_;  // of tensors, by place, shape and offset
 
   // Of the function being planned.
   Program::Func *f_ = nullptr;
   std::vector<uint32_t> blocks_;   // starts, then the end
   std::vector<uint32_t> writers_;  // per register
   std::vector<Candidate> candidates_;
+  std::vector<Use> uses_;
   std::vector<uint32_t> unread_;  // candidates whose kill nobody sees
 
   // Of the block being scanned.

@@ -69,6 +69,7 @@ class RunPool {
 
   static RunPool *current() { return static_cast<RunPool *>(thread_state().run_pool); }
   uint64_t id() const { return id_; }
+  int32_t storage_type() const { return storage_type_; }
 
   uint32_t add_template() {  // for a template of the run's own
     tensors_.push_back(nullptr);
@@ -85,11 +86,18 @@ class RunPool {
     return storage;
   }
   VmTensor *tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) {  // one reference, the caller's
+    if (VmTensor *spare = spare_tensor(shape, storage, offset)) [[likely]]
+      return spare;
+    VmTensor *tensor = new_tensor(shape.dims, shape.dtype, shape.id);
+    bind(tensor, storage, offset);
+    return tensor;
+  }
+  // The same if one was made before, else null.
+  VmTensor *spare_tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) noexcept {
     VmTensor *&head = tensors_[shape.id];
     VmTensor *tensor = head;
-    if (!tensor) [[unlikely]]
-      tensor = new_tensor(shape.dims, shape.dtype, shape.id);
-    else head = tensor->next;
+    if (!tensor) return nullptr;
+    head = tensor->next;
     tensor->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
     bind(tensor, storage, offset);
     return tensor;

@@ -28,7 +28,7 @@ Ref<Error> error_of_builtin(const char *name) noexcept;
 template <BuiltinName kName, Value (*kBody)(Args)>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
   try {
-    *result = kBody({args, static_cast<size_t>(num_args)}).detach();
+    write_whole(result, kBody({args, static_cast<size_t>(num_args)}).detach());
     return 0;
   } catch (...) {
     set_raised(error_of_builtin(kName.text));
