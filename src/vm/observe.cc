@@ -54,21 +54,23 @@ template <class Call>
 int show(Run &run, uint32_t name, const View &callee, Args args, View *result, Call call) {
   if (!run.records) run.operator_name.store(run.vm->operators().at(name).c_str(), std::memory_order_relaxed);
   if (!run.instrument) return call();
-  if (!instrument_before(run, callee, run.vm->operators().at(name), args)) {
+  std::vector<View> shown = {callee, opd_cstring(run.vm->operators().at(name).c_str()), {}, {}};
+  shown.insert(shown.end(), args.begin(), args.end());
+  if (!instrument_before(run, shown)) {
     if (result) *result = opd_none();
     return 0;
   }
   const int failed = call();
   if (!failed) {
     Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());  // should the instrument throw
-    instrument_after(run, callee, run.vm->operators().at(name), kept.view(), args);
+    instrument_after(run, shown, kept.view());
     if (result) *result = kept.detach();
   }
   return failed;
 }
 
-// `name_of_callee` is asked only where a name is needed. As in bytecode, calls without a tensor are not recorded; kernels
-// hardly ever are such, so that is not asked before their call.
+// `name_of_callee` is asked only where a name is needed. As in bytecode, calls without a tensor are not recorded;
+// kernels hardly ever are such, so that is not asked before their call.
 template <bool kKernel, class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);
@@ -107,7 +109,7 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
     const auto name = [&] { return name_of(*run, &call, [&] { return call.name; }); };
     // Code that calls a kernel straight away leaves the place of the result undefined.
     return observe<true>(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr,
-                   [&] { return call.code(self, args, num_args, result); });
+                         [&] { return call.code(self, args, num_args, result); });
   });
 }
 
@@ -134,7 +136,7 @@ int observe_call(Run &run, Function &function, const View *args, int32_t num_arg
   return raising([&] {
     const auto name = [&] { return name_of(run, &function, [&] { return run.vm->looked_up_name(function); }); };
     return observe<false>(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result,
-                   [&] { return function.safe_call(&function, args, num_args, result); });
+                          [&] { return function.safe_call(&function, args, num_args, result); });
   });
 }
 

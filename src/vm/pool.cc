@@ -120,7 +120,15 @@ uint32_t RunPool::size_class_of(uint64_t bytes) {
 
 VmStorage *RunPool::new_storage(uint32_t size_class) {
   const uint64_t bytes = classes_[size_class].bytes;
-  auto storage = make_vm_storage(device_, kind_, bytes, budget_);
+  const auto make = [&] { return make_vm_storage(device_, kind_, bytes, budget_); };
+  Ref<VmStorage> storage;
+  try {
+    storage = make();
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_OUT_OF_MEMORY || !when_short) throw;
+    when_short();
+    storage = make();
+  }
   storage->home = id_;
   storage->size_class = size_class;
   return storage.detach();

@@ -11,14 +11,14 @@
 namespace opd {
 
 enum class Op : uint8_t {
-  kKernel,   // compiled code of a library: tensors, numbers, text and nulls only
-  kPacked,   // any other packed function
-  kProgram,  // a function of the program
-  kStorage,  // alloc_storage of a known size
-  kTensor,   // alloc_tensor of a known shape
-  kNull,     // null_value into a register
-  kForget,   // null_value into a parameter that the caller owns
-  kResident, // of a plan: the storage of a place, and its tensors, ready in their cells
+  kKernel,    // compiled code of a library: tensors, numbers, text and nulls only
+  kPacked,    // any other packed function
+  kProgram,   // a function of the program
+  kStorage,   // alloc_storage of a known size
+  kTensor,    // alloc_tensor of a known shape
+  kNull,      // null_value into a register
+  kForget,    // null_value into a parameter that the caller owns
+  kResident,  // of a plan: the storage of a place, and its tensors, ready in their cells
   kRet,
   kGoto,
   kIf
@@ -67,6 +67,7 @@ struct Program {
     const FunctionInfo *info;
     uint32_t start, end, num_args, num_registers;
     uint32_t planned_start = start;  // the same function with a plan, if it has one
+    std::vector<uint32_t> places;    // that the plan uses
     std::vector<uint8_t> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
     bool all_borrowed = true;
   };
