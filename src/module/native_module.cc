@@ -1,7 +1,8 @@
 #include "module/native_module.h"
 
-#include <filesystem>
+#include <cstdlib>
 #include <map>
+#include <memory>
 
 #include "call/native_function.h"
 
@@ -9,6 +10,15 @@ namespace opd {
 namespace {
 
 constexpr size_t kMaxTextBytes = 4096;
+
+// As an absolute path without links, with a "/" at its end; "" if it is not there. "" is the current one.
+std::string folder_of(const std::string &path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.empty() ? "." : path.c_str(), nullptr),
+                                                         &std::free);
+  if (!real) return {};
+  const std::string found = real.get();
+  return found.ends_with('/') ? found : found + "/";
+}
 
 class NativeModule final : public Module {
  public:
@@ -57,12 +67,15 @@ class NativeModule final : public Module {
   }
 
  private:
-  // With links to folders followed, but not the last one, which is the library's name for its users.
+  // The last link is not followed: it is the library's name for its users.
   std::string path_from(const std::string &folder) const {
-    namespace fs = std::filesystem;
-    const fs::path given = fs::absolute(file()), path = fs::weakly_canonical(given.parent_path()) / given.filename();
-    const fs::path from_there = path.lexically_relative(fs::weakly_canonical(folder.empty() ? "." : folder));
-    return from_there.empty() || *from_there.begin() == ".." ? path.string() : from_there.string();
+    const std::string given = file(), from = folder_of(folder);
+    const size_t name = given.rfind('/') + 1;  // npos + 1 is 0
+    const std::string around = folder_of(given.substr(0, name)), path = around + given.substr(name);
+    if (around.empty())
+      fail(OPD_NOT_FOUND, "a module of kind ", kNativeKind, " cannot be exported: the folder of its library ", given,
+           " is not there any more");
+    return !from.empty() && path.starts_with(from) ? path.substr(from.size()) : path;
   }
 
   const Ref<Module> library_;

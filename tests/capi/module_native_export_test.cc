@@ -125,6 +125,12 @@ TEST_F(NativeExport, IsRefusedWhereItWouldNotBeTheSameAgain) {
   expect_throws([&] { again(path); }, OPD_NOT_FOUND, "no C function \"twice\"");
 }
 
+TEST_F(NativeExport, NeedsTheFolderThatTheLibraryWasIn) {
+  const Module module = native(native_library("gone"));
+  fs::rename(folder + "/lib", folder + "/moved");
+  expect_throws([&] { module.export_to(folder + "/none.so"); }, OPD_NOT_FOUND, folder + "/lib/gone.so is not there");
+}
+
 TEST_F(NativeExport, IsReadAsBytesThatMayBeDamaged) {
   tree(native(native_library("flipped"))).export_to(folder + "/whole.so");
   const std::string whole = read_bytes(folder + "/whole.so"), path = folder + "/damaged.so";
