@@ -22,7 +22,7 @@ typedef enum opd_copy_policy {
 
 /** What can be done with a module; the numbers are tvm-ffi's. */
 typedef enum opd_module_property {
-  OPD_MODULE_SERIALIZABLE = 1,              /**< Exporting embeds its bytes. */
+  OPD_MODULE_SERIALIZABLE = 1,              /**< Exporting embeds its bytes, or keeps its file if it is a library. */
   OPD_MODULE_RUNNABLE = 2,                  /**< Its functions can be called as they are. */
   OPD_MODULE_COMPILATION_EXPORTABLE = 4,    /**< Exporting compiles or links it. */
   OPD_MODULE_PROPERTY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
@@ -71,6 +71,8 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_source(const char *source, cons
 OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path, const char *const *func_names,
                                                                 int32_t num_func_names, opd_module **out_module);
 /** Loads a shared library as a module of kind "opdyno.native", which offers C functions of it as packed functions.
+ * Exporting stores its path, relative to the exported file's folder if it lies in there, and the table; TVM sees no
+ * such module.
  * @param path       Borrowed. @param names Borrowed; @p num_functions names of C functions.
  * @param signatures Borrowed; as many signatures, as in opd_function_create_native().
  * @param options    Borrowed; as for opd_module_load(), by which the library is loaded.
@@ -93,8 +95,9 @@ OPD_API OPD_NODISCARD opd_error *opd_module_system_lib(const char *prefix, opd_m
 OPD_API int opd_module_enabled(const char *target);
 
 /** Gives a function. With @p query_imports also those of imported modules, depth first.
- * @param name Borrowed. @param out_function New reference; keeps the module. OPD_NOT_FOUND lists close names. Threads:
- * safe. Since: 0.1 */
+ * @param name Borrowed. @param out_function New reference; keeps the module.
+ * @return NULL, OPD_NOT_FOUND with close names, or OPD_UNSUPPORTED for a function that is there, but has to be linked,
+ * run by a VM or by a device that this build lacks. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                                          opd_function **out_function);
 /** Gives a C symbol of a shared library as a packed function; signature as in opd_function_create_native(). Since: 0.1
@@ -147,14 +150,16 @@ typedef struct opd_export_options {
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_export_options_init(opd_export_options *options);
 /** Writes one file of a module and all that it imports: C sources and static libraries are compiled and linked, VM
- *  executables and other serialisable modules embedded, in TVM's format. opdyno and TVM load it.
+ *  executables and other serialisable modules embedded, in TVM's format. A library that is linked already is kept as it
+ *  is if it is the only code; what was embedded in it is replaced. opdyno and TVM load the result.
  *
  * @param path    Borrowed. Ends in .so for a shared library, or in .tar for an archive of objects, which are linked
  * when it is loaded. A file there is replaced.
  * @param options Borrowed; NULL means all defaults.
- * @return NULL, or OPD_UNSUPPORTED for a module that can be neither linked nor embedded, as one that was loaded from a
- *         shared library; OPD_CALL_FAILED with the compiler's or linker's message; OPD_NOT_FOUND, OPD_IO,
- *         OPD_INVALID_ARGUMENT for another suffix. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_UNSUPPORTED for a module that can be neither linked nor embedded, for a linked library beside
+ *         other code, in a .tar or from memory; OPD_FAILED_PRECONDITION if its file has changed; OPD_CALL_FAILED with
+ * the compiler's or linker's message; OPD_NOT_FOUND, OPD_IO, OPD_INVALID_ARGUMENT for another suffix. Threads: safe.
+ * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_export(opd_module *module, const char *path,
                                                    const opd_export_options *options);
 /** Lists the imported modules. @param out_modules New reference: an array of modules, a snapshot. Threads: safe. Since:

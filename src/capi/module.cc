@@ -113,7 +113,9 @@ opd_error *opd_module_load_native(const char *path, const char *const *names, co
       entries.push_back({names[i], signatures[i]});
     }
     prepare_library();
-    *out_module = wrap<opd_module>(make_native_module(load_module(path, options_of(options)), std::move(entries)));
+    ModuleOptions how = options_of(options);
+    how.alone = true;
+    *out_module = wrap<opd_module>(make_native_module(load_module(path, how), std::move(entries)));
   });
 }
 

@@ -70,11 +70,11 @@ shapes are shown; the numbers are not read.)";
 constexpr std::string_view as_text =
     "IN is VM assembly, OUT the VM executable to write; - stands for standard input and output.";
 constexpr std::string_view export_text =
-    "MOD is a VM executable (.vmexec), VM assembly (.opdasm) or C source (.c); OUT a shared library (.so), or an "
-    "archive "
-    "of\nobjects (.tar) that is linked when it is loaded. Both run in opdyno and in TVM. Modules that are linked "
-    "already "
-    "cannot be\nexported: give their objects by --object.";
+    "MOD is a VM executable (.vmexec), VM assembly (.opdasm), C source (.c) or shared library (.so); OUT a shared "
+    "library\n(.so), or an archive of objects (.tar) that is linked when it is loaded. Both run in opdyno and in TVM. "
+    "A "
+    "library\nthat is linked already is kept in a .so where no other code comes with it; else give its objects by "
+    "--object.";
 constexpr std::string_view dis_text =
     "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";
 

@@ -10,6 +10,7 @@ namespace opd {
 inline constexpr std::string_view kFunctionPrefix = "__tvm_ffi_";
 inline constexpr std::string_view kContextSymbol = "__tvm_ffi__library_ctx";  // receives the module's address
 inline constexpr std::string_view kBlobSymbol = "__tvm_ffi__library_bin";     // embedded modules
+inline constexpr std::string_view kOwnBlobSymbol = "__opdyno_library_bin";    // their tree with modules that TVM lacks
 
 // A pointer in the artefact that its loader fills with a function of that name, less the leading "__".
 inline bool is_context_slot(const ElfSymbol &s) {

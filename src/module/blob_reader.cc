@@ -53,10 +53,8 @@ void refuse_cycles(const std::vector<EmbeddedModule> &modules, const ByteReader 
   if (taken < modules.size()) reader.bad("the import tree", "has a cycle");
 }
 
-}  // namespace
-
-std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name) {
-  const std::string what = name + ": embedded modules";
+std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, const char *called) {
+  const std::string what = concat(name, called);
   ByteReader whole(blob, what.c_str());
   const auto size = whole.read<uint64_t>("their size");
   ByteReader reader(whole.take(size, "their bytes"), what.c_str(), sizeof size);
@@ -79,9 +77,9 @@ std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string 
   return modules;
 }
 
-Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name,
-                                  std::vector<Ref<Object>> &derived) {
-  const auto entries = read_embedded_modules(blob, name);
+// Each by its own loader, without its imports.
+std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries, const Ref<Module> &library,
+                                      const std::string &name, std::vector<Ref<Object>> &derived) {
   derived.resize(entries.size());
   std::vector<Ref<Module>> modules;
   for (const auto &entry : entries) {
@@ -94,9 +92,51 @@ Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::st
       modules.push_back(make_object<PlaceholderModule>(std::string(entry.kind), entry.bytes, name));
     }
   }
+  return modules;
+}
+
+Ref<Module> link(const std::vector<EmbeddedModule> &entries, const std::vector<Ref<Module>> &modules) {
   for (size_t i = 0; i < entries.size(); ++i)
     for (const size_t j : entries[i].imports) modules[i]->add_import(modules[j]);
   return modules.front();
+}
+
+}  // namespace
+
+std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name) {
+  return read_modules(blob, name, ": embedded modules");
+}
+
+Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name,
+                                  std::vector<Ref<Object>> &derived) {
+  const auto entries = read_embedded_modules(blob, name);
+  return link(entries, make_modules(entries, library, name, derived));
+}
+
+Ref<Module> make_own_modules(Bytes own, Bytes blob, const Ref<Module> &library, const std::string &name,
+                             std::vector<Ref<Object>> &derived, const OwnLoader &loader) {
+  const auto entries = read_modules(own, name, ": opdyno's embedded modules");
+  std::vector<EmbeddedModule> theirs;
+  if (!blob.empty()) theirs = read_embedded_modules(blob, name);
+  auto made = make_modules(theirs, library, name, derived);
+  std::vector<Ref<Module>> modules;
+  for (const auto &entry : entries) {
+    const std::string what = concat(name, ": opdyno's embedded modules: entry ", modules.size());
+    ByteReader in(entry.bytes, what.c_str());
+    if (entry.kind == kLibraryEntry) {
+      modules.push_back(library);
+    } else if (entry.kind == kTvmEntry) {
+      const auto place = in.read<uint64_t>("the place of a module");
+      if (!in.at_end() || place >= made.size() || !made[place] || theirs[place].kind == kLibraryEntry)
+        in.bad("the place of a module", concat("is ", place, ", which is none of ", made.size(), " or comes again"));
+      modules.push_back(std::move(made[place]));
+    } else if (entry.kind.starts_with(kOwnKindPrefix)) {
+      modules.push_back(loader(entry.kind, entry.bytes));
+    } else {
+      in.bad("its kind", "is none of opdyno's own");
+    }
+  }
+  return link(entries, modules);
 }
 
 }  // namespace opd

@@ -46,7 +46,8 @@ std::string BuildFolder::shown(std::string text) const {
 }
 
 std::optional<std::string> read_sealed(const std::string &path) {
-  if (::access(path.c_str(), R_OK)) return std::nullopt;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) || !S_ISREG(info.st_mode) || ::access(path.c_str(), R_OK)) return std::nullopt;
   std::string content = read_file(path);
   if (content.size() < kSealBytes || content.compare(content.size() - kSealBytes, 8, kSealMark)) return std::nullopt;
   uint64_t expected;

@@ -26,7 +26,7 @@ std::string home_folder() {
                                                                                                          : "";
 }
 
-// "" if the folder is there and ours alone, else why not.
+// "" if the folder is there, ours alone and can be written to, else why not.
 std::string make_private(const std::string &folder) {
   for (size_t at = 1; at != std::string::npos;) {
     at = folder.find('/', at);
@@ -38,6 +38,7 @@ std::string make_private(const std::string &folder) {
   if (::stat(folder.c_str(), &info) || !S_ISDIR(info.st_mode)) return concat(folder, " is not a folder");
   if (info.st_uid != ::geteuid()) return concat(folder, " belongs to another user");
   if (info.st_mode & (S_IWGRP | S_IWOTH)) return concat("others may write to ", folder, ": run chmod 700 on it");
+  if (::access(folder.c_str(), R_OK | W_OK | X_OK)) return concat("cannot write to ", folder, ": ", error_text(errno));
   return "";
 }
 

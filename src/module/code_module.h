@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 
+#include "module/call_hooks.h"
 #include "module/module.h"
 
 namespace opd {
@@ -17,6 +18,8 @@ class CodeModule : public Module {
   // Throws.
   Function *look_up(std::string_view name);
   std::string looked_up_name(const Function &function);  // of a function it gave; "" for others
+  // Through which its code calls its own functions; null if nothing is known of that.
+  virtual CallHooks *call_hooks() { return nullptr; }
 
  protected:
   void *context() { return static_cast<Object *>(this); }  // by which its code names it

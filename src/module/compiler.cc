@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "module/cache_folder.h"
-#include "module/child_process.h"
 #include "module/toolchain.h"
 
 namespace opd {
@@ -67,9 +66,9 @@ std::string key_of(const Request &request, const BuildFolder &build) {
   request.tools.add_to(hash, build);
   hash.add(request.shown());
   if (!includes_others(request)) return hash.add(request.text).hex();
-  const std::string source = build.file("source.c"), log = build.file("log"), out = build.file("preprocessed");
+  const std::string source = build.file("source.c"), out = build.file("preprocessed");
   write_source(request, source);
-  const auto result = run_program(request.command({"-E", "-x", "c", source, "-o", out}), log);
+  const auto result = run_compiler(request.command({"-E", "-x", "c", source, "-o", out}), build);
   if (!result.succeeded) fail_compilation(request, build, result.output);
   std::string text = read_file(out);
   for (size_t at = 0; (at = text.find(build.path(), at)) != std::string::npos;) text.erase(at, build.path().size());
@@ -81,7 +80,7 @@ std::string compile(const Request &request, const BuildFolder &build, const std:
   write_source(request, source);
   auto command = request.command({"-shared", "-fPIC", "-x", "c", source, "-x", "none", "-o", library});
   request.tools.add_libraries(command);
-  const auto result = run_program(command, build.file("log"));
+  const auto result = run_compiler(command, build);
   if (!result.succeeded || ::access(library.c_str(), R_OK)) fail_compilation(request, build, result.output);
   if (!result.output.empty())
     log_warning("the C compiler on ", request.shown(), ":\n", shown_output(build.shown(result.output)));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "module/embedded_kinds.h"
+#include "module/kernel_args.h"
 #include "module/module.h"
 #include "params/tensor_bytes.h"
 #include "value/map.h"
@@ -13,6 +14,32 @@ namespace opd {
 namespace {
 
 using Names = std::vector<std::string>;
+
+// An array as compiled code reads it: tvm-ffi's sequence cell.
+struct CompiledArray : Object {
+  static int32_t type() { return OPD_ARRAY; }
+  const Value *data;
+  int64_t size, capacity;
+  void (*data_deleter)(void *) = nullptr;
+  std::vector<Value> items;
+
+  explicit CompiledArray(std::vector<Value> values)
+      : data(values.data()), size(static_cast<int64_t>(values.size())), capacity(size), items(std::move(values)) {}
+};
+static_assert(offsetof(CompiledArray, data) == sizeof(Object));
+
+// Compiled functions are given no arrays elsewhere, since most would take one for a tensor; an initialiser expects one.
+Value call_initializer(Function &init, std::vector<Value> constants) {
+  const KernelFunction *kernel = as_kernel(init);
+  if (!kernel) {
+    const Value array{Array::make({reinterpret_cast<const View *>(constants.data()), constants.size()})};
+    return call(init, Args(&array.view(), 1));
+  }
+  const Value array{make_object<CompiledArray>(std::move(constants))};
+  View result = opd_none();
+  if (kernel->raw(nullptr, &array.view(), 1, &result)) throw Exception(take_raised());
+  return Value::take(result);
+}
 
 class ConstLoaderModule final : public Module {
  public:
@@ -86,10 +113,9 @@ class ConstLoaderModule final : public Module {
     for (const auto &import : imports())
       if (!init) init = import->find("__init_" + symbol);
     if (init) {
-      std::vector<View> tensors;
-      for (const auto &constant : needed) tensors.push_back(constants_.at(constant).view());
-      const Value array{Array::make(tensors)};
-      const Value status = call(*init, Args(&array.view(), 1));
+      std::vector<Value> tensors;
+      for (const auto &constant : needed) tensors.push_back(constants_.at(constant));
+      const Value status = call_initializer(*init, std::move(tensors));
       if (status.view().type == OPD_INT && status.view().u.int64 != 0)
         fail(OPD_CALL_FAILED, "__init_", symbol, ", which takes the constants of ", symbol, ", gave ",
              status.view().u.int64);

@@ -29,20 +29,32 @@ void ElfFile::check_calls() const {
 }
 
 // The loader calls these symbols to learn the function. One changed bit makes one of any function, so something else
-// must tell of them: the header, which ld -s and lld leave as it is for others; a relocation for them; or a second
-// symbol.
+// must tell of them: the header, which ld -s and lld leave as it is for others; a relocation for them; a second
+// symbol; or the symbol table that linkers write for debuggers.
 void ElfFile::check_indirect_functions() const {
   std::vector<const ElfSymbol *> found;
   for (const ElfSymbol &symbol : symbols_)
     if (symbol.type == STT_GNU_IFUNC && symbol.is_defined()) found.push_back(&symbol);
   if (found.size() == 1 && header_.e_ident[EI_OSABI] != ELFOSABI_GNU &&
       std::none_of(relocations_.begin(), relocations_.end(),
-                   [](const auto &r) { return r.kind == Relocates::kIndirect; }))
+                   [](const auto &r) { return r.kind == Relocates::kIndirect; }) &&
+      !is_indirect_for_debuggers(found[0]->value))
     bad(found[0]->entry, "symbol ", found[0]->name,
         " is an indirect function, but nothing else in the file says that it ",
-        "has such; if it is whole, link it without -s and strip it afterwards");
+        "has such; if it is whole, link it without -s, and strip it afterwards with GNU strip, if at all");
   for (const ElfSymbol *symbol : found)
     check_entry_point("an indirect function", symbol->value, symbol->entry, Evidence::kFunction);
+}
+
+bool ElfFile::is_indirect_for_debuggers(uint64_t address) const {
+  for (const auto &section : sections_) {
+    if (section.sh_type != SHT_SYMTAB) continue;
+    for (uint64_t at = 0; at < section.sh_size / sizeof(Elf64_Sym); ++at) {
+      const auto symbol = read<Elf64_Sym>(section.sh_offset + at * sizeof(Elf64_Sym), "a symbol");
+      if (symbol.st_value == address && ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return true;
+    }
+  }
+  return false;
 }
 
 void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) const {

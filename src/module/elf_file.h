@@ -44,6 +44,8 @@ struct ElfRelocation {
   Relocates kind;
 };
 
+uint32_t gnu_hash(std::string_view name);  // of a symbol, in hash tables
+
 class ElfFile {
  public:
   // Throws OPD_BAD_FORMAT with the offset, or OPD_UNSUPPORTED. `bytes` must outlive the view.
@@ -75,6 +77,8 @@ class ElfFile {
   }
 
  private:
+  friend class ElfAppender;  // which writes a file with more in it
+
   struct Dynamic {
     int64_t tag;
     uint64_t value, entry;
@@ -124,6 +128,7 @@ class ElfFile {
   // elf_calls.cc: what the loader calls and obeys
   void check_calls() const;
   void check_indirect_functions() const;
+  bool is_indirect_for_debuggers(uint64_t address) const;
   void check_call_array(const char *what, int64_t table, int64_t size) const;
   void check_entry_point(const char *what, uint64_t address, uint64_t offset, Evidence wanted) const;
   AddressRange unwound_function(uint64_t address) const;

@@ -11,13 +11,13 @@ namespace {
 constexpr uint32_t kNoName = 0;  // versions 0 and 1 are "local" and "any"
 constexpr uint16_t kVersionMask = 0x7fff;
 
+}  // namespace
+
 uint32_t gnu_hash(std::string_view name) {
   uint32_t hash = 5381;
   for (const char c : name) hash = hash * 33 + static_cast<uint8_t>(c);
   return hash;
 }
-
-}  // namespace
 
 void ElfFile::read_strings() {
   const uint64_t size = dynamic_value(DT_STRSZ);

@@ -7,7 +7,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "module/child_process.h"
+#include "module/artefact.h"
+#include "module/elf_append.h"
 #include "module/export_plan.h"
 #include "module/tar_file.h"
 #include "module/toolchain.h"
@@ -32,17 +33,28 @@ std::string quoted_twice(std::string_view path) {
   return out;
 }
 
+struct EmbeddedFile {
+  const char *stem, *section;
+  std::string_view symbol;
+  const std::string &content;
+};
+std::vector<EmbeddedFile> embedded_files(const ExportPlan &plan) {
+  std::vector<EmbeddedFile> files;
+  if (!plan.embedded.empty()) files.push_back({"devc", ".rodata,\\\"a\\\"", kBlobSymbol, plan.embedded});
+  if (!plan.own.empty()) files.push_back({"opdyno", ".opdyno,\\\"a\\\"", kOwnBlobSymbol, plan.own});
+  return files;
+}
+
 // The assembler takes the bytes as they are: as a C array they would need a hundred times their size to compile.
-std::string source_with(const std::string &file, size_t size) {
+std::string source_with(const EmbeddedFile &what, const std::string &file) {
+  const char *section = what.section;
 #if defined(__x86_64__)
-  const char *section = size > kLargeBytes ? ".lrodata,\\\"al\\\"" : ".rodata,\\\"a\\\"";
-#else
-  const char *section = ".rodata,\\\"a\\\"";
+  if (what.content.size() > kLargeBytes) section = ".lrodata,\\\"al\\\"";
 #endif
-  return concat("__asm__(\".section ", section, ",%progbits\\n\"\n",
-                "        \".globl __tvm_ffi__library_bin\\n.type __tvm_ffi__library_bin, %object\\n\"\n",
-                "        \".size __tvm_ffi__library_bin, ", size, "\\n.balign 64\\n__tvm_ffi__library_bin:\\n\"\n",
-                "        \".incbin \\\"", quoted_twice(file), "\\\"\\n.previous\\n\");\n");
+  const std::string_view symbol = what.symbol;
+  return concat("__asm__(\".section ", section, ",%progbits\\n\"\n        \".globl ", symbol, "\\n.type ", symbol,
+                ", %object\\n\"\n        \".size ", symbol, ", ", what.content.size(), "\\n.balign 64\\n", symbol,
+                ":\\n\"\n", "        \".incbin \\\"", quoted_twice(file), "\\\"\\n.previous\\n\");\n");
 }
 
 class Exporter {
@@ -56,7 +68,7 @@ class Exporter {
     const std::string library = build_.file("library.so");
     auto command = tools_.command({"-shared", "-fPIC", "-o", library});
     for (auto &word : write_link_inputs(plan.inputs, build_)) command.push_back(std::move(word));
-    if (!plan.embedded.empty()) command.push_back(write_embedded(plan));
+    for (const auto &file : embedded_files(plan)) command.push_back(write_embedded(file));
     tools_.add_libraries(command);
     run(command, library);
     replace_file(path_, read_file(library));
@@ -73,15 +85,16 @@ class Exporter {
       const std::string stem = input.name.substr(0, input.name.size() - 2);
       entries.push_back({stem + ".o", compiled(write_link_inputs({input}, build_), stem)});
     }
-    if (!plan.embedded.empty()) entries.push_back({"devc.o", compiled({write_embedded(plan)}, "devc")});
+    for (const auto &file : embedded_files(plan))
+      entries.push_back({concat(file.stem, ".o"), compiled({write_embedded(file)}, file.stem)});
     replace_file(path_, write_tar(entries));
   }
 
  private:
-  std::string write_embedded(const ExportPlan &plan) const {
-    const std::string bytes = build_.file("devc.bin"), source = build_.file("devc.c");
-    replace_file(bytes, plan.embedded);
-    replace_file(source, source_with(bytes, plan.embedded.size()));
+  std::string write_embedded(const EmbeddedFile &what) const {
+    const std::string bytes = build_.file(concat(what.stem, ".bin")), source = build_.file(concat(what.stem, ".c"));
+    replace_file(bytes, what.content);
+    replace_file(source, source_with(what, bytes));
     return source;
   }
 
@@ -94,14 +107,7 @@ class Exporter {
   }
 
   void run(const std::vector<std::string> &command, const std::string &made) const {
-    ProcessResult result;
-    try {
-      result = run_program(command, build_.file("log"));
-    } catch (const Exception &e) {
-      if (e.error()->code != OPD_NOT_FOUND) throw;
-      fail(OPD_NOT_FOUND, "there is no C compiler \"", tools_.name(),
-           "\"; install one, or set CC or the option compiler");
-    }
+    const auto result = run_compiler(command, build_);
     if (!result.succeeded || ::access(made.c_str(), R_OK))
       fail(OPD_CALL_FAILED, tools_.name(), " could not make ", path_, ":\n", shown_output(build_.shown(result.output)));
     if (!result.output.empty())
@@ -115,7 +121,7 @@ class Exporter {
 
 // Files of an archive are told apart by their names.
 void make_names_differ(std::vector<LinkInput> &inputs) {
-  std::vector<std::string> taken;
+  std::vector<std::string> taken{"devc", "opdyno"};  // embedded_files()
   for (auto &input : inputs) {
     const size_t dot = std::min(input.name.rfind('.'), input.name.size());
     const std::string stem = input.name.substr(0, dot), suffix = input.name.substr(dot);
@@ -126,19 +132,30 @@ void make_names_differ(std::vector<LinkInput> &inputs) {
   }
 }
 
+void write_kept_library(const ExportPlan &plan, const std::string &path, bool is_archive) {
+  if (is_archive)
+    fail(OPD_UNSUPPORTED, "cannot export to ", path, ": the tree's code is a shared library already, which an archive ",
+         "of objects cannot hold; export it to a .so");
+  std::vector<AddedData> added;
+  for (const auto &file : embedded_files(plan)) added.push_back({file.symbol, file.content});
+  if (added.empty()) return replace_file(path, plan.library);
+  replace_file(path, with_data(ElfFile(as_bytes(plan.library), path), added));
+}
+
 }  // namespace
 
 void export_module(Module &root, const std::string &path, const ExportOptions &options) {
   const bool is_archive = path.ends_with(".tar");
   require(is_archive || path.ends_with(".so"), "cannot export to ", path,
           ": a module is exported as a shared library (.so) or as an archive of objects (.tar)");
-  ExportPlan plan = plan_export(root, !options.addons.empty());
+  ExportPlan plan = plan_export(root, !options.addons.empty(), path.substr(0, path.rfind('/') + 1));  // npos + 1 is 0
   for (const auto &addon : options.addons) {
     LinkInput input{addon.substr(addon.rfind('/') + 1), read_file(addon)};
     if (!input.name.ends_with(".c")) check_link_inputs({input}, addon);
     plan.inputs.push_back(std::move(input));
   }
   if (!plan.inputs.empty()) check_link_inputs(plan.inputs, "the module");
+  if (!plan.library.empty()) return write_kept_library(plan, path, is_archive);
   make_names_differ(plan.inputs);
   Exporter exporter(path, options);
   if (is_archive) exporter.write_archive(plan);

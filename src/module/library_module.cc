@@ -18,10 +18,10 @@ const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string
 
 }  // namespace
 
-Bytes embedded_in(const ElfFile &file) {
+Bytes embedded_in(const ElfFile &file, std::string_view name) {
   Bytes found;
   for (const ElfSymbol &symbol : file.symbols()) {
-    if (!symbol.is_defined() || symbol.name != kBlobSymbol) continue;
+    if (!symbol.is_defined() || symbol.name != name) continue;
     found = file.contents(symbol.value, symbol.size);
     if (found.empty())
       file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size,
@@ -84,6 +84,14 @@ std::vector<std::string> LibraryModule::list() {
   for (const std::string_view name : functions_)
     if (!is_special_name(name)) names.emplace_back(name);
   return names;
+}
+
+std::string LibraryModule::original() const {
+  if (!original_)
+    fail(OPD_UNSUPPORTED,
+         "a library that was loaded from memory cannot be exported: its bytes are not kept; load it "
+         "from its file");
+  return original_();
 }
 
 void LibraryModule::describe(JsonWriter &json) {

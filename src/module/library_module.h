@@ -1,5 +1,6 @@
 // A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that it expects its loader to fill.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "module/call_hooks.h"
@@ -21,14 +22,20 @@ class LibraryModule : public CodeModule {
 
   const char *kind() const override { return "library"; }
   const char *format() const override { return "so"; }
-  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }  // what it was linked from is not kept
+  // Exporting keeps its file, if it has one: the bytes cannot be embedded.
+  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE; }
   Ref<Function> find(std::string_view name) override;
   std::vector<std::string> list() override;
   std::string file() const override { return file_; }
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
 
-  CallHooks &call_hooks() { return call_hooks_; }  // of its own functions
+  // Its file's bytes as they were loaded; throws if they cannot be had any more.
+  using Original = std::function<std::string()>;
+  void set_original(Original original) { original_ = std::move(original); }
+  std::string original() const;
+
+  CallHooks *call_hooks() override { return &call_hooks_; }
 
  protected:
   void fill_slots(const ElfFile &file);
@@ -37,11 +44,12 @@ class LibraryModule : public CodeModule {
   std::string file_, release_;
   ElfLibrary library_;
   CallHooks call_hooks_;
+  Original original_;
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
   void **context_ = nullptr;                 // the library's slot that holds our address
 };
 
-// Modules embedded in a library: the whole of the blob's symbol, within the file's bytes; no data if it has none.
-Bytes embedded_in(const ElfFile &file);
+// Modules embedded in a library: the whole of a symbol, within the file's bytes; no data if it has none.
+Bytes embedded_in(const ElfFile &file, std::string_view name);
 
 }  // namespace opd

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "module/cache_folder.h"
-#include "module/child_process.h"
 #include "module/elf_machine.h"
 #include "module/toolchain.h"
 
@@ -94,7 +93,7 @@ CompiledLibrary link_objects(const std::vector<LinkInput> &inputs, const std::st
   auto command = tools.command({"-shared", "-fPIC", "-o", library});
   for (auto &word : write_link_inputs(inputs, build)) command.push_back(std::move(word));
   tools.add_libraries(command);
-  const auto result = run_program(command, build.file("log"));
+  const auto result = run_compiler(command, build);
   if (!result.succeeded || ::access(library.c_str(), R_OK))
     fail(OPD_CALL_FAILED, tools.name(), " could not link ", origin, ":\n", shown_output(build.shown(result.output)));
   if (!result.output.empty())

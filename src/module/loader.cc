@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include "module/blob_reader.h"
 #include "module/kept_images.h"
 #include "module/library_module.h"
+#include "module/native_module.h"
 #include "module/source_module.h"
 #include "module/tar_file.h"
 
@@ -132,12 +134,39 @@ Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, cons
   }
 }
 
+// `file` is what embeds it.
+Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::string &file, const std::string &name,
+                            ModuleOptions options) {
+  if (kind != kNativeKind)
+    fail(OPD_UNSUPPORTED, name, " embeds a module of kind ", kind, ", which this version of opdyno does not know");
+  NativeTable table = read_native_table(bytes, name);
+  if (!table.library.starts_with('/')) {
+    if (file.empty())
+      fail(OPD_NOT_FOUND, name, " offers C functions of the library ", table.library,
+           ", which lies beside the exported file; load that file instead of its bytes");
+    table.library = file.substr(0, file.rfind('/') + 1) + table.library;  // npos + 1 is 0
+  }
+  if (::access(table.library.c_str(), F_OK))
+    fail(OPD_NOT_FOUND, name, " offers C functions of the library ", table.library,
+         ", which is not there; libraries beside an exported file must be moved together with it");
+  options.format.clear();
+  options.alone = true;  // it could embed itself
+  return make_native_module(load_module(table.library, options), std::move(table.entries));
+}
+
 }  // namespace
 
 Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
-                                const std::string &file, const ModuleOptions &options) {
+                                const std::string &file, const ModuleOptions &options,
+                                LibraryModule::Original original) {
   Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
-  const Bytes embedded = embedded_in(image->file());
+  library->set_original(std::move(original));
+  if (options.alone) return library;
+  const Bytes embedded = embedded_in(image->file(), kBlobSymbol), own = embedded_in(image->file(), kOwnBlobSymbol);
+  if (own.data())
+    return make_own_modules(
+        own, embedded, library, image->name(), image->derived(),
+        [&](std::string_view kind, Bytes bytes) { return load_own_module(kind, bytes, file, image->name(), options); });
   if (!embedded.data()) return library;
   return make_embedded_modules(embedded, std::move(library), image->name(), image->derived());
 }
@@ -146,7 +175,14 @@ Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string
                          const ModuleOptions &options) {
   const CompiledLibrary linked = link_objects(inputs, name, options);
   const auto image = std::make_shared<LibraryImage>(as_bytes(linked.content), name);
-  return load_shared_library(image, options.copy == OPD_COPY_ALWAYS ? "" : linked.path, file, options);
+  return load_shared_library(image, options.copy == OPD_COPY_ALWAYS ? "" : linked.path, file, options,
+                             [path = linked.path, name] {
+                               auto kept = read_sealed(path);
+                               if (!kept)
+                                 fail(OPD_NOT_FOUND, "what ", name, " was linked to is in the cache folder no more (",
+                                      path, "); load it anew");
+                               return std::move(*kept);
+                             });
 }
 
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {
@@ -161,17 +197,22 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   const std::string start = file.read(kStartBytes);
   const Format format = format_for(as_bytes(start), path, options);
   if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
+  const FileState state(file.state());
   std::shared_ptr<LibraryImage> image;
-  if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, FileState(file.state()));
+  if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, state);
   if (!image) image = std::make_shared<LibraryImage>(file);
-  return load_shared_library(image, path, path, options);
+  return load_shared_library(image, path, path, options, [path, state] {
+    const InputFile again(path);
+    if (!(FileState(again.state()) == state)) fail(OPD_FAILED_PRECONDITION, path, " has changed since it was loaded");
+    return again.read();
+  });
 }
 
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);
-  return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", "", options);
+  return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", "", options, {});
 }
 
 }  // namespace opd

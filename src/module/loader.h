@@ -1,6 +1,6 @@
 // From bytes to a module: by what they start with, else by the name's suffix.
 #pragma once
-#include "module/library_image.h"
+#include "module/library_module.h"
 #include "module/linker.h"
 #include "module/module.h"
 
@@ -10,8 +10,10 @@ std::string module_kind_of_magic(uint64_t magic);  // "" if no kind of file star
 
 // A shared library with what is embedded in it; gives the root of the import tree. `mapped` and `file` as in
 // LibraryModule.
+// `original` gives its bytes once more.
 Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
-                                const std::string &file, const ModuleOptions &options);
+                                const std::string &file, const ModuleOptions &options,
+                                LibraryModule::Original original);
 
 // Object files, archives of them and C sources, linked. `file` is what they came from, `name` that for messages.
 Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,

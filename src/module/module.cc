@@ -82,6 +82,8 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
     names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     return !query_imports;
   });
+  if (std::find(names.begin(), names.end(), name) != names.end())  // there, but not to be had
+    fail(OPD_UNSUPPORTED, "function \"", name, "\" of a program is not called by itself: a VM runs it");
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name,
        "\"", names.empty() ? ": it offers none" : ".", suggestion(name, names));

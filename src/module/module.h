@@ -30,6 +30,11 @@ struct Module : Object {
   // A file's content without the imports. `format` is one of save_formats().
   virtual std::string save(std::string_view format);
   virtual std::string serialize();  // what its kind's BytesLoader reads; only if it is OPD_MODULE_SERIALIZABLE
+  // The same in a file that will lie in `folder` ("": the current one), where that makes a difference.
+  virtual std::string serialize_beside(const std::string &folder) {
+    (void)folder;
+    return serialize();
+  }
   virtual std::string file() const { return {}; }          // "" if it came from memory
   virtual void describe(JsonWriter &json) { (void)json; }  // further members of its JSON object
   // The address of a C symbol; null if absent or not a library.
@@ -53,6 +58,7 @@ struct Module : Object {
 struct ModuleOptions {  // opd_module_options with defaults filled in
   opd_copy_policy copy = OPD_COPY_ALWAYS;
   std::string format, compiler, c_flags, cache_dir;
+  bool alone = false;  // without what is embedded in it
 };
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options);

@@ -1,11 +1,24 @@
 #include "module/native_module.h"
 
+#include <cstdlib>
 #include <map>
+#include <memory>
 
 #include "call/native_function.h"
 
 namespace opd {
 namespace {
+
+constexpr size_t kMaxTextBytes = 4096;
+
+// As an absolute path without links, with a "/" at its end; "" if it is not there. "" is the current one.
+std::string folder_of(const std::string &path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.empty() ? "." : path.c_str(), nullptr),
+                                                         &std::free);
+  if (!real) return {};
+  const std::string found = real.get();
+  return found.ends_with('/') ? found : found + "/";
+}
 
 class NativeModule final : public Module {
  public:
@@ -22,9 +35,9 @@ class NativeModule final : public Module {
     }
   }
 
-  const char *kind() const override { return "opdyno.native"; }
+  const char *kind() const override { return kNativeKind.data(); }
   const char *format() const override { return "so"; }
-  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
+  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE; }
   std::string file() const override { return library_->file(); }
   Ref<Function> find(std::string_view name) override {
     const auto found = functions_.find(name);
@@ -35,6 +48,17 @@ class NativeModule final : public Module {
     for (const auto &entry : entries_) names.push_back(entry.name);
     return names;
   }
+  // The library's code stays where it is: what else it needs beside it may be more than a file.
+  std::string serialize_beside(const std::string &folder) override {
+    ByteWriter out;
+    out.write_string(path_from(folder));
+    out.write<uint64_t>(entries_.size());
+    for (const auto &[name, signature] : entries_) {
+      out.write_string(name);
+      out.write_string(signature);
+    }
+    return out.take();
+  }
   void *symbol(const char *name) override { return library_->symbol(name); }
   void describe(JsonWriter &json) override {
     json.key("signatures").begin_object();
@@ -43,12 +67,42 @@ class NativeModule final : public Module {
   }
 
  private:
+  // The last link is not followed: it is the library's name for its users.
+  std::string path_from(const std::string &folder) const {
+    const std::string given = file(), from = folder_of(folder);
+    const size_t name = given.rfind('/') + 1;  // npos + 1 is 0
+    const std::string around = folder_of(given.substr(0, name)), path = around + given.substr(name);
+    if (around.empty())
+      fail(OPD_NOT_FOUND, "a module of kind ", kNativeKind, " cannot be exported: the folder of its library ", given,
+           " is not there any more");
+    return !from.empty() && path.starts_with(from) ? path.substr(from.size()) : path;
+  }
+
   const Ref<Module> library_;
   const std::vector<NativeEntry> entries_;
   std::map<std::string, Ref<Function>, std::less<>> functions_;  // they keep the library, not this module
 };
 
+std::string read_text(ByteReader &in, const char *what) {
+  std::string text(in.read_string(what));
+  if (text.empty() || text.size() > kMaxTextBytes || text.find('\0') != std::string::npos)
+    in.bad(what, concat("has ", text.size(), " bytes, or a 0 byte among them"));
+  return text;
+}
+
 }  // namespace
+
+NativeTable read_native_table(Bytes bytes, const std::string &name) {
+  const std::string what = name + ": embedded table of C functions";
+  ByteReader in(bytes, what.c_str());
+  NativeTable table{read_text(in, "the path of the library"), {}};
+  for (auto left = in.read_count(16, "C functions"); left > 0; --left) {
+    std::string function = read_text(in, "the name of a C function");
+    table.entries.push_back({std::move(function), read_text(in, "the signature of a C function")});
+  }
+  if (!in.at_end()) in.bad("the end", concat("is followed by ", in.remaining(), " bytes"));
+  return table;
+}
 
 Ref<Module> make_native_module(Ref<Module> library, std::vector<NativeEntry> entries) {
   auto module = make_object<NativeModule>(std::move(library), std::move(entries));

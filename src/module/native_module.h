@@ -11,4 +11,13 @@ struct NativeEntry {
 // Throws OPD_NOT_FOUND for a symbol that the library lacks, OPD_INVALID_ARGUMENT for a signature that cannot be read.
 Ref<Module> make_native_module(Ref<Module> library, std::vector<NativeEntry> entries);
 
+// What a library embeds of such a module: where the other library is, and the table.
+struct NativeTable {
+  std::string library;  // its path; relative to the folder of the embedding file if it lies in there
+  std::vector<NativeEntry> entries;
+};
+inline constexpr std::string_view kNativeKind = "opdyno.native";
+// Throws OPD_BAD_FORMAT with the offset. `name` is the embedding file's, for messages.
+NativeTable read_native_table(Bytes bytes, const std::string &name);
+
 }  // namespace opd

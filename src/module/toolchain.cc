@@ -10,7 +10,6 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "module/child_process.h"
 #include "module/elf_machine.h"
 
 namespace opd {
@@ -38,13 +37,7 @@ std::string identity_of(const std::vector<std::string> &compiler, const BuildFol
   }
   auto command = compiler;
   command.push_back("--version");
-  std::string text;
-  try {
-    text = run_program(command, build.file("version")).output;
-  } catch (const Exception &e) {
-    if (e.error()->code != OPD_NOT_FOUND) throw;
-    fail(OPD_NOT_FOUND, "there is no C compiler \"", compiler[0], "\"; install one, or set CC or the option compiler");
-  }
+  const std::string text = run_compiler(command, build).output;
   std::scoped_lock lock(guard);
   return known->emplace(compiler, text).first->second;
 }
@@ -98,6 +91,15 @@ void Toolchain::add_to(ContentHash &hash, const BuildFolder &build) const {
     }
   for (const char *name : {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"})
     if (const char *value = std::getenv(name)) hash.add(name).add(value);
+}
+
+ProcessResult run_compiler(const std::vector<std::string> &command, const BuildFolder &build) {
+  try {
+    return run_program(command, build.file("log"));
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_NOT_FOUND) throw;
+    fail(OPD_NOT_FOUND, "there is no C compiler \"", command[0], "\"; install one, or set CC or the option compiler");
+  }
 }
 
 std::string shown_output(const std::string &output) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "module/build_folder.h"
+#include "module/child_process.h"
 #include "module/content_hash.h"
 
 namespace opd {
@@ -24,6 +25,9 @@ class Toolchain {
  private:
   std::vector<std::string> compiler_, flags_, libraries_;
 };
+
+// Runs a command() of a toolchain; throws OPD_NOT_FOUND if there is no such compiler.
+ProcessResult run_compiler(const std::vector<std::string> &command, const BuildFolder &build);
 
 // A tool's messages as an error or a warning shows them: cut where they get long.
 std::string shown_output(const std::string &output);

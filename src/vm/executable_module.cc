@@ -22,9 +22,7 @@ struct ExecutableModule final : Module {
   std::string serialize() override { return program->write(); }
 
   std::string source(std::string_view format) override {
-    require(format.empty() || format == "opdasm", "a program's source is offered as \"opdasm\", not as \"", format,
-            "\"");
-    return program->to_assembly();
+    return format.empty() || format == "opdasm" ? program->to_assembly() : Module::source(format);
   }
 
   void describe(JsonWriter &json) override { json.key("program").raw(program->to_json()); }

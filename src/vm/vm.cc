@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "module/library_module.h"
+#include "module/code_module.h"
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"
@@ -20,10 +20,10 @@ int32_t Vm::type() {
 namespace {
 
 template <class Visit>
-void each_library(Module &module, std::set<const Module *> &seen, const Visit &visit) {
+void each_code(Module &module, std::set<const Module *> &seen, const Visit &visit) {
   if (!seen.insert(&module).second) return;
-  if (auto *library = dynamic_cast<LibraryModule *>(&module)) visit(*library);
-  for (const auto &import : module.imports()) each_library(*import, seen, visit);
+  if (auto *code = dynamic_cast<CodeModule *>(&module)) visit(*code);
+  for (const auto &import : module.imports()) each_code(*import, seen, visit);
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ void each_library(Module &module, std::set<const Module *> &seen, const Visit &v
 std::string Vm::looked_up_name(const Function &function) const {
   std::string name;
   std::set<const Module *> seen;
-  each_library(*module_, seen, [&](LibraryModule &library) {
-    if (name.empty()) name = library.looked_up_name(function);
+  each_code(*module_, seen, [&](CodeModule &code) {
+    if (name.empty()) name = code.looked_up_name(function);
   });
   return name.empty() ? "packed function" : name;
 }
@@ -41,6 +41,10 @@ std::string Vm::recording_note() const {
   if (!is_compiled()) return {};
   size_t hidden = 0, seen = 0;
   for (const CallHooks *hooks : libraries_) hidden += hooks->num_hidden(), seen += hooks->size() - hooks->num_hidden();
+  bool in_program = false;
+  std::set<const Module *> visited;
+  each_code(*module_, visited, [&](CodeModule &code) { in_program |= !code.call_hooks(); });
+  if (in_program) return "calls of compiled kernels that are linked into the program are not shown";
   if (hidden)
     return concat("calls of ", hidden, " compiled kernels are not shown: more are watched at once than can be");
   return seen ? "" : "calls of compiled kernels are bound inside their library and not shown";
@@ -88,7 +92,9 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   }
   std::set<const Module *> seen;
   if (compiled)
-    each_library(*module, seen, [&](LibraryModule &library) { vm->libraries_.push_back(&library.call_hooks()); });
+    each_code(*module, seen, [&](CodeModule &code) {
+      if (CallHooks *hooks = code.call_hooks()) vm->libraries_.push_back(hooks);
+    });
   return vm;
 }
 

@@ -1,30 +1,8 @@
 // Modules embedded in a library beside its own code: sources, objects, constants, code of devices that are absent.
-#include "support/export_test.h"
+#include "support/embedded_modules.h"
 
 namespace opdyno_test {
 namespace {
-
-std::string number(uint64_t value) { return {reinterpret_cast<const char *>(&value), sizeof value}; }
-std::string text(const std::string &content) { return number(content.size()) + content; }
-std::string list(const std::vector<std::string> &names) {
-  std::string out = number(names.size());
-  for (const auto &name : names) out += text(name);
-  return out;
-}
-template <class T>
-std::string raw(const T &value) {
-  return {reinterpret_cast<const char *>(&value), sizeof value};
-}
-
-// A library whose root imports it: __tvm_ffi__library_bin has the rows 0 1 1 and the entry 1 (TVM's format).
-Module with_root(const std::string &name, const std::string &kind, const std::string &bytes,
-                 const std::string &code = kSource) {
-  const std::string blob = text(number(3) + number(0) + number(1) + number(1) + number(1) + number(1) + text(kind) +
-                                text(bytes) + text("_lib"));
-  std::string source = code + "const unsigned char __tvm_ffi__library_bin[] = {";
-  for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
-  return Module::load(build_library(name, source + "};\n"));
-}
 
 // The module that a library embeds, without the library.
 Module only_device(const std::string &bytes) {
@@ -32,10 +10,6 @@ Module only_device(const std::string &bytes) {
   std::string source = "const unsigned char __tvm_ffi__library_bin[] = {";
   for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
   return Module::load(build_library("only_device", source + "};\n"));
-}
-
-std::string c_source(const std::string &code, const std::string &format, const std::vector<std::string> &names) {
-  return text(code) + text(format) + list(names) + number(0);
 }
 
 TEST(AnEmbeddedSource, IsCompiledWhenAFunctionOfItIsAskedFor) {
@@ -81,14 +55,6 @@ TEST(AnEmbeddedStaticLibrary, SaysWhatItWouldImplement) {
   EXPECT_EQ(read_bytes(scratch_folder() + "/embedded.o"), "object code");
 }
 
-std::string tensor(const std::vector<float> &values) {
-  const DLDataType f32{kDLFloat, 32, 1};
-  std::string out = number(0xDD5E40F096B4A13F) + number(0) + raw(int32_t{1}) + raw(int32_t{0}) + raw(int32_t{1}) +
-                    raw(f32) + number(values.size()) + number(4 * values.size());
-  for (const float value : values) out += raw(value);
-  return out;
-}
-
 TEST(AConstLoader, GivesItsConstantsAndLetsImportsBeUsed) {
   const std::string bytes =
       list({"a", "b"}) + number(2) + tensor({1, 2}) + tensor({3}) + list({"count"}) + number(1) + list({"b"});
@@ -108,14 +74,55 @@ TEST(AConstLoader, GivesItsConstantsAndLetsImportsBeUsed) {
   EXPECT_TRUE(holds(json_of(module), "\"constants\":2,\"initializes\":[\"count\"]")) << json_of(module);
 }
 
-TEST(AConstLoader, CallsTheInitialiserFirst) {
-  const std::string code = kSource +
-                           "FUNCTION(__init_count) { (void)self, (void)args, (void)n, (void)result; return "
-                           "fail(\"ValueError\", \"init\"); }\n";
-  const Module module =
-      with_root("initialises", "const_loader", list({}) + number(0) + list({"count"}) + number(1) + list({}), code);
-  // Compiled functions take no arrays, and are not called with one that they would misread.
-  expect_throws([&] { module.function("count"); }, OPD_INVALID_ARGUMENT, "__init_count is of type ffi.Array");
+// Keeps what it is given, in tvm-ffi's layouts: an array's cell and a tensor follow their 24-byte headers.
+const std::string kWeighted = kArtefactHead + R"(
+#include <stddef.h>
+typedef struct { char header[24]; const Any *data; int64_t size, capacity; void (*deleter)(void *); } Array;
+typedef struct { char header[24]; void *data; int32_t device[2]; int32_t ndim; uint8_t code, bits; uint16_t lanes;
+                 int64_t *shape; } Tensor;
+static double sums[4], calls;
+int __tvm_ffi___init_weighted(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self;
+  const Array *array = (const Array *)args[0].u.p;
+  if (n != 1 || args[0].type != 71 || array->capacity < array->size) return fail("TypeError", "no array");
+  if (array->size == 0) return fail("ValueError", "nothing to weigh with");
+  for (int64_t i = 0; i < array->size; ++i) {
+    const Tensor *tensor = (const Tensor *)array->data[i].u.p;
+    if (array->data[i].type != 70 || tensor->bits != 32) return fail("TypeError", "no tensors");
+    for (int64_t j = 0; j < tensor->shape[0]; ++j) sums[i] += ((float *)tensor->data)[j];
+  }
+  ++calls;
+  result->type = 1, result->u.i = array->size == 3 ? 7 : 0;
+  return 0;
+}
+int __tvm_ffi_weighted(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)n;
+  result->type = 3, result->length = 0;
+  result->u.f = calls * (sums[0] * args[0].u.f + sums[1]);
+  return 0;
+}
+)";
+Module weighted(const std::string &name, const std::vector<std::string> &needed) {
+  const std::string bytes = list({"a", "b", "c"}) + number(3) + tensor({1, 2}) + tensor({10}) + tensor({4}) +
+                            list({"weighted"}) + number(1) + list(needed);
+  return with_root(name, "const_loader", bytes, kWeighted);
+}
+
+TEST(AConstLoader, GivesConstantsToCompiledInitialisers) {
+  const Module module = weighted("initialises", {"a", "b"});
+  EXPECT_EQ(module.function("weighted")(5.0).view().u.float64, 25);  // (1 + 2) 5 + 10
+  EXPECT_EQ(module.function("weighted")(1.0).view().u.float64, 13);  // once only
+  const Module other = weighted("initialises_others", {"b", "c"});
+  EXPECT_EQ(other.function("weighted")(5.0).view().u.float64, 54);  // 10 · 5 + 4
+}
+
+TEST(AConstLoader, TellsWhatItsInitialiserSaid) {
+  const Module fails = weighted("initialiser_fails", {}), refuses = weighted("initialiser_refuses", {"a", "b", "c"});
+  for (int i = 0; i < 2; ++i) {  // it is not taken for done
+    expect_throws([&] { fails.function("weighted"); }, OPD_CALL_FAILED, "nothing to weigh with");
+    expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "__init_weighted");
+    expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "gave 7");
+  }
 }
 
 TEST(AConstLoader, IsCheckedWhenItIsRead) {
@@ -129,11 +136,6 @@ TEST(AConstLoader, IsCheckedWhenItIsRead) {
 }
 
 // ---- devices that this build lacks
-
-std::string device_code(const std::string &format, const std::string &code) {
-  return text(format) + number(1) + text("add_kernel") + text("add_kernel") + number(0) + number(0) + number(0) +
-         text(code);
-}
 
 TEST(CodeOfAnAbsentDevice, IsLoadedAndNamedWhenItIsAskedFor) {
   for (const std::string kind : {"cuda", "opencl", "rocm", "hip", "metal", "hexagon"}) {

@@ -10,7 +10,7 @@ std::vector<std::string> formats_of(const Module &module) { return names_of(modu
 TEST(AModule, TellsItsFormatAndWhatCanBeDoneWithIt) {
   const Module library_module = Module::load(library()), source = source_module(kSource), vm = program();
   EXPECT_STREQ(opd_module_format(library_module.get()), "so");
-  EXPECT_EQ(library_module.properties(), OPD_MODULE_RUNNABLE);
+  EXPECT_EQ(library_module.properties(), OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE);
   EXPECT_STREQ(opd_module_format(source.get()), "c");
   EXPECT_EQ(source.properties(), 7);
   EXPECT_STREQ(opd_module_format(vm.get()), "vmexec");

@@ -263,10 +263,16 @@ class Export(CliTest):
             self.assertEqual(answer, self.succeeds("run", out, "-i", "@x.npy"))
             self.succeeds("export", "add_one.opdasm", out, "--object", "kernels.c")
             self.assertEqual(answer, self.succeeds("run", out, "-i", "@x.npy"))
+        compile_kernels("linked.so")
+        self.succeeds("export", "add_one.opdasm", "exported.so", "--import", "linked.so")
+        self.assertEqual(answer, self.succeeds("run", "exported.so", "-i", "@x.npy"))
+        self.succeeds("export", "exported.so", "again.so")
+        self.assertEqual(answer, self.succeeds("run", "again.so", "-i", "@x.npy"))
 
     def test_what_cannot_be_exported_is_named(self):
         self.assertIn("(.so)", self.fails(REFUSED, "export", "add_one.opdasm", "out.zip"))
         compile_kernels("linked.so")
-        self.assertIn("linked already", self.fails(REFUSED, "export", "add_one.opdasm", "out.so", "--import", "linked.so"))
+        both = ["--import", "linked.so", "--import", "kernels.c"]
+        self.assertIn("linked already", self.fails(REFUSED, "export", "add_one.opdasm", "out.so", *both))
         self.assertIn("absent.o", self.fails(REFUSED, "export", "add_one.opdasm", "out.so", "--object", "absent.o"))
         self.fails(USAGE, "export", "add_one.opdasm")

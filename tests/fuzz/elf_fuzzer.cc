@@ -4,6 +4,7 @@
 
 #include "module/artefact.h"
 #include "module/blob_reader.h"
+#include "module/elf_append.h"
 #include "tvmffi/tvmffi.h"
 
 namespace {
@@ -49,6 +50,10 @@ void use(const ElfFile &file) {
   for (const auto &library : file.needed()) must(!library.empty());
   tvm_release(file);
   require_loadable(file);
+  const std::string more = with_data(file, {{kBlobSymbol, "more"}});  // checks what it made
+  const ElfFile with_more(as_bytes(more), "more.so");
+  for (const auto &symbol : with_more.symbols())
+    must(symbol.name != kBlobSymbol || !symbol.is_defined() || symbol.size == 4);
 }
 
 }  // namespace

@@ -79,11 +79,11 @@ def main():
     members = export(tvm.compile(kernels, target=llvm), scratch)
     (out / "system_kernels.o").write_bytes(members["lib0.o"])
 
-    prefix = "a_prefix_of_some_length_"
-    program = program_module().with_attr("system_lib_prefix", prefix)
-    members = export(relax.build(program, target=llvm), scratch)
-    (out / "system_program.o").write_bytes(members["lib0.o"])
-    (out / "system_program_devc.o").write_bytes(members[prefix + "devc.o"])
+    for mode, name, prefix in [("bytecode", "program", "a_prefix_of_some_length_"), ("compiled", "compiled", "compiled_")]:
+        program = program_module().with_attr("system_lib_prefix", prefix)
+        members = export(relax.build(program, target=llvm, exec_mode=mode), scratch)
+        (out / f"system_{name}.o").write_bytes(members["lib0.o"])
+        (out / f"system_{name}_devc.o").write_bytes(members[prefix + "devc.o"])
     scratch.unlink()
     for path in out.glob("*.o"):
         subprocess.run(["strip", "--strip-debug", path], check=True)

@@ -89,16 +89,33 @@ static void test_kernels(void) {
   opd_module_release(again);
 }
 
-/* A Relax program with its kernels; its bytes are in the program, too. */
-static void test_program(void) {
+/* How often a report has a row of that name. */
+static int rows_of(const opd_report *report, const char *name) {
+  int count = 0;
+  for (size_t i = 0; i < opd_report_call_count(report); ++i) {
+    opd_value value = opd_none();
+    const char *text = NULL;
+    size_t size = 0;
+    EXPECT(ok(opd_report_get_call(report, i, "Name", &value)));
+    EXPECT(ok(opd_string_get(&value, &text, &size)));
+    count += size == strlen(name) && memcmp(text, name, size) == 0;
+    opd_value_release(&value);
+  }
+  return count;
+}
+
+/* A Relax program with its kernels; its bytes are in the program, too. In TVM's mode "compiled" its code calls the
+ * kernels straight away, which nobody sees. */
+static void test_program(const char *prefix, int is_compiled) {
   opd_module *module = NULL;
   opd_vm *vm = NULL;
-  EXPECT(ok(opd_module_system_lib("a_prefix_of_some_length_", &module)));
+  EXPECT(ok(opd_module_system_lib(prefix, &module)));
   EXPECT(strcmp(opd_module_kind(module), "relax.VMExecutable") == 0);
   EXPECT(ok(opd_vm_create(module, NULL, &vm)));
   opd_module_release(module);
   opd_tensor *x = tensor_of(2, 4, 0);
-  opd_value arg = opd_object_value(x), result = opd_none();
+  opd_value arg = opd_object_value(x), result = opd_none(), note = opd_none();
+  notes = 0;
   EXPECT(ok(opd_vm_call(vm, "main", &arg, 1, NULL, &result)));
   EXPECT(result.type == OPD_TENSOR);
   if (result.type == OPD_TENSOR) {
@@ -106,6 +123,29 @@ static void test_program(void) {
     for (int i = 0; i < 8; ++i) EXPECT(y[i] == (float)(i * (i % 4 + 1))); /* x * [1, 2, 3, 4] */
   }
   EXPECT(notes == 1);
+
+  opd_profile_options options;
+  opd_report *report = NULL;
+  opd_profile_options_init(&options);
+  options.repeat = 1;
+  EXPECT(ok(opd_vm_profile(vm, "main", &arg, 1, NULL, &options, &report, NULL)));
+  char kernel[64];
+  snprintf(kernel, sizeof kernel, "%smultiply", prefix); /* as the program calls it */
+  EXPECT(rows_of(report, kernel) == !is_compiled);
+  EXPECT(rows_of(report, "opdyno.test.note") == 1);
+  EXPECT(rows_of(report, "vm.builtin.match_shape") == 1);
+  EXPECT(rows_of(report, "packed function") == 0); /* a call that nobody can name */
+  opd_error *error = opd_report_get_configuration(report, "Note", &note);
+  EXPECT(is_compiled ? !error : opd_error_code(error) == OPD_NOT_FOUND);
+  opd_error_release(error);
+  if (is_compiled) {
+    const char *text = NULL;
+    size_t size = 0;
+    EXPECT(ok(opd_string_get(&note, &text, &size)));
+    EXPECT(text && strstr(text, "kernels that are linked into the program are not shown"));
+  }
+  opd_value_release(&note);
+  opd_report_release(report);
   opd_value_release(&result);
   opd_tensor_release(x);
   opd_vm_release(vm);
@@ -115,7 +155,8 @@ int main(void) {
   define("opdyno.test.add", add);
   define("opdyno.test.note", note);
   test_kernels();
-  test_program();
+  test_program("a_prefix_of_some_length_", 0);
+  test_program("compiled_", 1);
   opd_module *module = NULL;
   opd_function *function = NULL;
   EXPECT(ok(opd_module_system_lib("nobody_has_this_prefix_", &module)));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "module/native_module.h"
 #include "module/placeholder_module.h"
 
 namespace opd {
@@ -176,6 +177,83 @@ TEST(BlobReader, RefusesTheLibraryTwiceAndKindsWithoutAName) {
             std::string::npos);
   EXPECT_NE(refusal(Blob{{0, 0}, {}, {{"", "x"}}}.text()).find("has 0 bytes"), std::string::npos);
   EXPECT_NE(refusal(Blob{{0, 0}, {}, {{std::string("a\0b", 3), "x"}}}.text()).find("0 byte in it"), std::string::npos);
+}
+
+// ---- our own tree beside TVM's
+
+Ref<Module> own_tree(const Blob &own, const std::string &blob) {
+  const std::string text = own.text();
+  return make_own_modules(as_bytes(text), as_bytes(blob), make_object<Named>("library"), "model.so", derived,
+                          [](std::string_view kind, Bytes bytes) -> Ref<Module> {
+                            return make_object<Named>(concat(kind, ":", as_text(bytes)));
+                          });
+}
+std::string own_refusal(const Blob &own, const std::string &blob) {
+  try {
+    own_tree(own, blob);
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_BAD_FORMAT) << e.what();
+    return e.what();
+  }
+  return "accepted";
+}
+std::string place(uint64_t number) { return {reinterpret_cast<const char *>(&number), sizeof number}; }
+
+TEST(BlobReader, PutsOurOwnModulesAmongTvms) {
+  const std::string tvms = Blob{{0, 1, 1}, {1}, {{"odd.root", "abc"}, {"_lib", ""}}}.text();
+  const auto root = own_tree({{0, 1, 2, 2}, {1, 2}, {{"opdyno.x", "new"}, {"_tvm", place(0)}, {"_lib", ""}}}, tvms);
+  EXPECT_EQ(static_cast<Named &>(*root).name, "opdyno.x:new");
+  ASSERT_EQ(root->imports().size(), 1u);
+  EXPECT_STREQ(root->imports()[0]->kind(), "odd.root");
+  ASSERT_EQ(root->imports()[0]->imports().size(), 1u);  // once, not by both trees
+  EXPECT_EQ(static_cast<Named &>(*root->imports()[0]->imports()[0]).name, "library");
+  // Without any of TVM's.
+  EXPECT_EQ(static_cast<Named &>(*own_tree({{0, 0}, {}, {{"opdyno.y", ""}}}, "")).name, "opdyno.y:");
+}
+
+TEST(BlobReader, RefusesAnOwnTreeThatDoesNotFitTvms) {
+  const std::string tvms = Blob{{0, 1, 1}, {1}, {{"odd.root", "abc"}, {"_lib", ""}}}.text();
+  const auto with = [&](const std::string &kind, const std::string &bytes) {
+    return own_refusal({{0, 1, 1}, {1}, {{"_tvm", place(0)}, {kind, bytes}}}, tvms);
+  };
+  EXPECT_NE(with("_tvm", place(2)).find("is 2, which is none of 2"), std::string::npos);
+  EXPECT_NE(with("_tvm", place(0)).find("comes again"), std::string::npos);
+  EXPECT_NE(with("_tvm", place(1)).find("is 1, which is none"), std::string::npos);  // the library is "_lib"
+  EXPECT_NE(with("_tvm", "1234").find("needs 8 bytes, 4 remain"), std::string::npos);
+  EXPECT_NE(with("_tvm", place(0) + "?").find("entry 1"), std::string::npos);
+  EXPECT_NE(with("odd.b", "").find("none of opdyno's own"), std::string::npos);
+  EXPECT_NE(own_refusal({{0, 1, 1}, {0}, {{"_lib", ""}, {"opdyno.x", ""}}}, "").find("cycle"), std::string::npos);
+}
+
+TEST(NativeTable, IsCheckedWhenItIsRead) {
+  const auto table = [](const std::vector<std::string> &texts, uint64_t count) {
+    ByteWriter out;
+    out.write_string(texts[0]);
+    out.write(count);
+    for (size_t i = 1; i < texts.size(); ++i) out.write_string(texts[i]);
+    return out.take();
+  };
+  const auto refused = [](const std::string &bytes) {
+    try {
+      read_native_table(as_bytes(bytes), "model.so");
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->code, OPD_BAD_FORMAT) << e.what();
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string good = table({"lib.so", "f", "f64()"}, 1);
+  const NativeTable read = read_native_table(as_bytes(good), "model.so");
+  EXPECT_EQ(read.library, "lib.so");
+  ASSERT_EQ(read.entries.size(), 1u);
+  EXPECT_EQ(read.entries[0].name + read.entries[0].signature, "ff64()");
+  for (size_t size = 0; size < good.size(); ++size) EXPECT_NE(refused(good.substr(0, size)), "accepted") << size;
+  EXPECT_NE(refused(good + "?").find("followed by 1 bytes"), std::string::npos);
+  EXPECT_NE(refused(table({"", "f", "f64()"}, 1)).find("the path of the library at offset 8 has 0 bytes"),
+            std::string::npos);
+  EXPECT_NE(refused(table({"lib.so", std::string("f\0g", 3), "f64()"}, 1)).find("a 0 byte"), std::string::npos);
+  EXPECT_NE(refused(table({"lib.so", "f", std::string(5000, 'x')}, 1)).find("has 5000 bytes"), std::string::npos);
+  EXPECT_NE(refused(table({"lib.so"}, uint64_t{1} << 60)), "accepted");
 }
 
 }  // namespace

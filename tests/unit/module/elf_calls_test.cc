@@ -204,8 +204,23 @@ TEST(Choosers, NeedNotBeToldByTheHeader) {
     EXPECT_EQ(library.refusal(), "accepted");
   }
   Library library(kSource + kChosen, "");
-  library.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);  // as any function looks after one bit of its symbol was changed
-  expect_refused(library, "nothing else in the file says");
+  library.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);  // as lld links it: .symtab tells
+  EXPECT_EQ(library.refusal(), "accepted");
+  Library stripped(kSource + kChosen, "-s");
+  stripped.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);  // as any function looks after one bit of its symbol was changed
+  expect_refused(stripped, "nothing else in the file says");
+}
+
+TEST(Choosers, AreNotMadeByOneChangedBit) {
+  const Library good(kSource, "");
+  const ElfFile file(as_bytes(good.bytes), "calls.so");
+  for (const auto &symbol : file.symbols()) {
+    if (!symbol.is_defined() || symbol.type != STT_FUNC) continue;
+    Library library = good;
+    const size_t info = symbol.entry + offsetof(Elf64_Sym, st_info);
+    library.set<uint8_t>(info, library.get<uint8_t>(info) ^ (STT_FUNC ^ STT_GNU_IFUNC));
+    expect_refused(library, "nothing else in the file says");
+  }
 }
 
 }  // namespace

@@ -1,0 +1,155 @@
+// C functions of a library in an exported tree: a section of opdyno's own, and the library's place.
+#include "support/export_test.h"
+
+namespace opdyno_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NativeExport : testing::Test {
+  std::string folder = scratch_folder() + "/native-export", cache = scratch_folder() + "/native-export-cache";
+  NativeExport() {
+    fs::remove_all(folder);
+    fs::create_directories(folder + "/lib");
+  }
+
+  std::string native_library(const std::string &name) const {
+    const std::string path = folder + "/lib/" + name + ".so";
+    fs::rename(build_library(name, "double twice(double x) { return 2 * x; }\n"), path);
+    return path;
+  }
+  static Module native(const std::string &path) {
+    Module module;
+    const char *names[] = {"twice"}, *signatures[] = {"f64(f64)"};
+    check(opd_module_load_native(path.c_str(), names, signatures, 1, nullptr, module.out()));
+    return module;
+  }
+  // main(x) gives twice the square of the sum of x.
+  static Module tree(const Module &native) {
+    const Module program = Executable::assemble(R"(
+.func main(x) {
+  %s = call sum(%x)
+  %q = call square(%s)
+  %r = call twice(%q)
+  ret %r
+}
+)")
+                               .to_module();
+    program.add_import(source_module(kSumSource));
+    program.add_import(native);
+    native.add_import(Module::load_static_library(build_object("square", kSquareSource), {"square"}));
+    return program;
+  }
+  Module again(const std::string &path) const {
+    opd_module_options how = options_with(OPD_COPY_ALWAYS);
+    how.cache_dir = cache.c_str();
+    return Module::load(path, &how);
+  }
+};
+
+void expect_eighteen(const Module &module) {
+  EXPECT_EQ(Vm(module).call("main", floats({1, 2})).view().u.float64, 18);  // 2 (1 + 2)²
+}
+
+std::vector<std::string> kinds_of_imports(const Module &module) {
+  opd_array *imports = nullptr;
+  check(opd_module_list_imports(module.get(), &imports));
+  const Handle<opd_array> owned(imports);
+  std::vector<std::string> kinds;
+  for (size_t i = 0; i < opd_array_count(imports); ++i) {
+    Value item;
+    check(opd_array_get(imports, i, item.out()));
+    kinds.emplace_back(opd_module_kind(reinterpret_cast<const opd_module *>(item.view().u.object)));
+  }
+  return kinds;
+}
+
+TEST_F(NativeExport, KeepsItsPlaceInTheTree) {
+  const Module whole = tree(native(native_library("placed")));
+  for (const char *name : {"/tree.so", "/tree.tar"}) {
+    whole.export_to(folder + name);
+    const Module module = again(folder + name);
+    expect_eighteen(module);
+    EXPECT_EQ(kinds_of_imports(module), (std::vector<std::string>{"library", "opdyno.native"}));
+    EXPECT_TRUE(holds(json_of(module), "\"signatures\":{\"twice\":\"f64(f64)\"}")) << json_of(module);
+  }
+  EXPECT_TRUE(holds(read_bytes(folder + "/tree.so"), std::string("\0.opdyno\0", 9)));
+  EXPECT_TRUE(holds(read_bytes(folder + "/tree.tar"), "opdyno.o"));
+}
+
+TEST_F(NativeExport, FindsItsLibraryBesideItselfOrWhereItWas) {
+  const std::string beside = native_library("beside"),
+                    away = build_library("away", "double twice(double x) { return 2 * x; }");
+  tree(native(beside)).export_to(folder + "/moved.so");
+  fs::rename(folder, folder + "-2");
+  expect_eighteen(again(folder + "-2/moved.so"));
+  expect_throws(
+      [&] {
+        const std::string bytes = read_bytes(folder + "-2/moved.so");
+        check(opd_module_load_bytes(bytes.data(), bytes.size(), "moved", nullptr, Module().out()));
+      },
+      OPD_NOT_FOUND, "moved offers C functions of the library lib/beside.so");
+  fs::remove_all(folder + "-2/lib");
+  expect_throws([&] { again(folder + "-2/moved.so"); }, OPD_NOT_FOUND, folder + "-2/lib/beside.so, which is not there");
+  fs::create_directory(folder);
+  tree(native(away)).export_to(folder + "/fixed.so");
+  fs::rename(folder + "/fixed.so", folder + "-2/fixed.so");
+  expect_eighteen(again(folder + "-2/fixed.so"));
+  fs::remove_all(folder + "-2");
+}
+
+TEST_F(NativeExport, MayBeTheRootOfOneTree) {
+  const Module module = native(native_library("root"));
+  module.export_to(folder + "/alone.so");
+  const Module alone = again(folder + "/alone.so");
+  EXPECT_STREQ(alone.kind(), "opdyno.native");
+  EXPECT_EQ(alone.function("twice")(4.0).view().u.float64, 8);
+  EXPECT_EQ(kinds_of_imports(alone), std::vector<std::string>{});
+  module.add_import(source_module(kSumSource));
+  module.export_to(folder + "/code.tar");
+  EXPECT_EQ(again(folder + "/code.tar").function("sum")(floats({3, 4})).view().u.float64, 7);
+  module.add_import(Executable::assemble(".func same(x) {\n  ret %x\n}\n").to_module());
+  expect_throws([&] { module.export_to(folder + "/two.so"); }, OPD_UNSUPPORTED, "that imports 2 others");
+}
+
+TEST_F(NativeExport, IsRefusedWhereItWouldNotBeTheSameAgain) {
+  const std::string path = native_library("changed");
+  tree(native(path)).export_to(folder + "/tree.so");
+  fs::rename(build_library("changed", "double once(double x) { return x; }\n"), path);
+  expect_throws([&] { again(folder + "/tree.so"); }, OPD_NOT_FOUND, "no C function \"twice\"");
+  // A library that names itself is not read for ever: only its C functions are taken.
+  fs::copy_file(folder + "/tree.so", path, fs::copy_options::overwrite_existing);
+  expect_throws([&] { again(path); }, OPD_NOT_FOUND, "lib/lib/changed.so");
+  fs::create_directories(folder + "/lib/lib");
+  fs::copy_file(path, folder + "/lib/lib/changed.so");
+  expect_throws([&] { again(path); }, OPD_NOT_FOUND, "no C function \"twice\"");
+}
+
+TEST_F(NativeExport, NeedsTheFolderThatTheLibraryWasIn) {
+  const Module module = native(native_library("gone"));
+  fs::rename(folder + "/lib", folder + "/moved");
+  expect_throws([&] { module.export_to(folder + "/none.so"); }, OPD_NOT_FOUND, folder + "/lib/gone.so is not there");
+}
+
+TEST_F(NativeExport, IsReadAsBytesThatMayBeDamaged) {
+  tree(native(native_library("flipped"))).export_to(folder + "/whole.so");
+  const std::string whole = read_bytes(folder + "/whole.so"), path = folder + "/damaged.so";
+  const size_t kind = whole.find("opdyno.native"), begin = (kind - 200) / 64 * 64,
+               end = whole.find("f64(f64)", kind) + 8;  // the section's start has that alignment
+  ASSERT_NE(kind, std::string::npos);
+  int refused = 0;
+  for (size_t at = begin; at < end; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
+    std::ofstream(path, std::ios::binary) << damaged;
+    Module module;
+    if (opd_error *error = opd_module_load(path.c_str(), nullptr, module.out())) {
+      EXPECT_FALSE(Error(error).message().empty());
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(end - kind) / 2);  // what is left changes who imports whom
+}
+
+}  // namespace
+}  // namespace opdyno_test
