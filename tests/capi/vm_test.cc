@@ -411,9 +411,19 @@ TEST(Vm, AnUnprovedReadIsCheckedWhileRunning) {
 skip:
   %r = call vm.builtin.copy(%x)
   ret %r
+}
+.func returns(c) {
+  if %c else skip
+  %x = call vm.builtin.copy(5)
+skip:
+  ret %x
 })");
   EXPECT_EQ(vm.call("main", 1).view().u.int64, 5);
-  expect_throws([&] { vm.call("main", 0); }, OPD_BAD_FORMAT, "read before it is written");
+  expect_throws([&] { vm.call("main", 0); }, OPD_BAD_FORMAT,
+                "register %1 is read before it is written in main, instruction 2, a call of vm.builtin.copy");
+  EXPECT_EQ(vm.call("returns", 1).view().u.int64, 5);
+  expect_throws([&] { vm.call("returns", 0); }, OPD_BAD_FORMAT,
+                "register %1 is read before it is written in returns, instruction 2");
 }
 
 TEST(Vm, OptionsOfNewerHeadersAreRefusedIfTheySayMore) {
