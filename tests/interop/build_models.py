@@ -185,7 +185,7 @@ def check(model, path):
 
 
 def wants_text(arguments, model):
-    listed = model.disassembly and TVM_VERSION == NEWEST_TVM
+    listed = model.disassembly and TVM_VERSION == NEWEST_TVM and arguments.exec_mode == "bytecode"
     return (listed and arguments.set == "committed") or (arguments.text and model.kind != "kernels")
 
 

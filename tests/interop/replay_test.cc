@@ -197,6 +197,10 @@ void define_host_functions() {
     for (int i = 0; i < t.ndim; ++i) count *= t.shape[i];
     for (int64_t i = 0; i < count; ++i) elements(args[0])[i] *= 2;
   });
+  define("opdyno.test.sum_into", [](const opd_value *args, int32_t, opd_value *) {
+    const Tensor x = Tensor::of(args[0]), y = Tensor::of(args[1]), out = Tensor::of(args[2]);
+    for (int64_t i = 0; i < out.size(); ++i) out.data<float>()[i] = x.data<float>()[i] + y.data<float>()[i];
+  });
   define("opdyno.test.fail", [](const opd_value *, int32_t, opd_value *) {
     throw Error(opd_error_create(OPD_CALL_FAILED, "ValueError", "refused on purpose"));
   });
@@ -215,7 +219,7 @@ void define_host_functions() {
 
 class Artefact {
  public:
-  explicit Artefact(const std::string &path) : module_(Module::load(path)) {
+  explicit Artefact(const std::string &path) : module_(load(path)) {
     if (std::string(opd_module_kind(module_.get())) == "relax.VMExecutable") vm_ = Vm(module_);
   }
 
@@ -226,6 +230,17 @@ class Artefact {
   }
 
  private:
+  static Module load(const fs::path &path) {
+    if (path.extension() != ".a") return Module::load(path.string());
+    // Objects for a system library, linked into this program; build_models.py chooses the prefix.
+    std::string release = path.parent_path().filename().string();
+    std::replace(release.begin(), release.end(), '.', '_');
+    const std::string mode = path.parent_path().parent_path().filename().string();
+    Module module;
+    check(opd_module_system_lib((mode + "_" + release + "_" + path.stem().string() + "_").c_str(), module.out()));
+    return module;
+  }
+
   Module module_;
   Vm vm_;
 };
@@ -254,13 +269,21 @@ void replay(const Artefact &artefact, const Case &c) {
     expect_equal(args[static_cast<size_t>(path[0])], value_of(leaf).view(), c.call + "/after");
 }
 
+bool is_ours(const fs::path &path) {
+#ifdef OPDYNO_INTEROP_LINKED  // this program has them linked in
+  return path.extension() == ".a";
+#else
+  return path.extension() == ".so" || path.extension() == ".tar";
+#endif
+}
+
 std::vector<std::string> artefacts() {
   std::vector<std::string> files;
   const char *more = std::getenv("OPDYNO_INTEROP_DIR");  // a folder like data/, made anew
   for (const std::string &folder : {std::string(OPDYNO_INTEROP_DATA), std::string(more ? more : "")})
     if (!folder.empty() && fs::exists(folder))
       for (const auto &entry : fs::recursive_directory_iterator(folder))
-        if (entry.path().extension() == ".so" && fs::exists(fs::path(entry.path()).replace_extension(".npz")))
+        if (is_ours(entry.path()) && fs::exists(fs::path(entry.path()).replace_extension(".npz")))
           files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
