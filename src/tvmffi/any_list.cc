@@ -6,17 +6,30 @@
 namespace opd {
 namespace {
 
-void check(const void *list, int32_t index, const void *args, int32_t place, const char *function) {
-  if (list && index >= 0 && args && place >= 0) [[likely]]
+[[noreturn, gnu::noinline]] void refuse(Run *run, size_t size, int32_t index, const void *args, int32_t place,
+                                        const char *function) {
+  const std::string of = size == SIZE_MAX ? "" : size ? concat(" of a list of ", size) : " of no list";
+  auto error = make_error(OPD_OUT_OF_RANGE, concat(function, " was given item ", index, of, " and argument ", place,
+                                                   args ? "" : " of none"));
+  // TVM's code does not look at what these functions return.
+  if (run && run->compiled && !run->list_error) run->list_error = error;
+  throw Exception(std::move(error));
+}
+
+// The machine code knows how long its lists should be; a damaged executable may have said something else.
+void check(const void *list, int32_t index, View *args, int32_t place, const char *function) {
+  Run *run = Run::of_thread();
+  const size_t size = run && run->compiled ? list_size(*run, list) : list ? SIZE_MAX : 0;
+  if (index >= 0 && static_cast<size_t>(index) < size && args && place >= 0) [[likely]]
     return;
-  fail(OPD_OUT_OF_RANGE, function, " was given item ", index, list ? "" : " of no list", " and argument ", place,
-       args ? "" : " of none");
+  refuse(run, size, index, args, place, function);
 }
 
 extern "C" {
 
 static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, int32_t place) {
   return raising([&] {
+    if (args && place >= 0) args[place] = opd_none();  // which is called with whatever happens here
     check(list, index, args, place, "TVMBackendAnyListSetPackedArg");
     args[place] = static_cast<const View *>(list)[index];  // borrowed from the list
   });
@@ -24,8 +37,9 @@ static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, 
 
 static int TVMBackendAnyListResetItem(void *list, int32_t index) {
   return raising([&] {
-    check(list, index, list, 0, "TVMBackendAnyListResetItem");
-    store_in_list(static_cast<View *>(list)[index], opd_none());
+    View *const items = static_cast<View *>(list);
+    check(list, index, items, 0, "TVMBackendAnyListResetItem");
+    store_in_list(items[index], opd_none());
   });
 }
 

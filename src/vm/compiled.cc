@@ -38,6 +38,11 @@ class Registers {
 
 }  // namespace
 
+size_t function_list_size(const Run &run, const void *list) {
+  const auto &functions = run.vm->function_values();
+  return list == functions.data() ? functions.size() : 0;
+}
+
 void stop_compiled(const Run &run, StopReason reason) {
   const bool cancelled = reason == StopReason::kCancelled;
   auto error = make_error(
@@ -60,8 +65,10 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   View ignored = opd_none();
   const int failed = program.bodies[index]->raw(nullptr, lists, static_cast<int32_t>(std::size(lists)), &ignored);
   if (is_object(ignored)) release(object_of(ignored));
-  if (failed) [[unlikely]]
-    rethrow(function, take_raised());
+  if (failed || run.list_error) [[unlikely]] {
+    Ref<Error> error = failed ? take_raised() : nullptr;
+    rethrow(function, run.list_error ? std::exchange(run.list_error, nullptr) : std::move(error));
+  }
   return Value(registers.data()[function.num_args]).detach();
 }
 

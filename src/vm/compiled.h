@@ -5,6 +5,8 @@
 
 namespace opd {
 
+size_t function_list_size(const Run &run, const void *list);
+
 // Runs function `index`, whose body is machine code. `args` are checked; the result is owned. Throws.
 View run_compiled(Run &run, uint32_t index, Args args);
 
@@ -14,6 +16,13 @@ inline int call_packed(Function &function, const View *args, int32_t num_args, V
   if (run && run->observing) [[unlikely]]
     return observe_call(*run, function, args, num_args, result);
   return function.safe_call(&function, args, num_args, result);
+}
+
+// How many items a list has that the running machine code was given; 0 if it was given no such list.
+inline size_t list_size(const Run &run, const void *list) {
+  const auto &constants = run.program->constants;
+  if (list == run.registers.data()) return run.registers.size();
+  return list == constants.data() ? constants.size() : function_list_size(run, list);
 }
 
 // Ends a list's reference to what it held, and stores another.

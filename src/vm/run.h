@@ -32,6 +32,7 @@ struct Run : RunSignals {
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
   std::vector<View> registers;              // of that
+  Ref<Error> list_error;                    // it asked for an item that a list of it has not
   bool observing = false;                   // the machine code's own calls are to be seen
   struct KnownCallee {
     const void *callee = nullptr;

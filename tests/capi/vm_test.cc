@@ -403,6 +403,67 @@ TEST(Vm, ATensorLargerThanItsStorageIsRefused) {
   }
 }
 
+TEST(Vm, ATensorAtAnOffsetThatKernelsCannotReadIsRefused) {
+  for (const char *rank : {"shape(4)", "%shape"}) {  // known when the program is decoded, and only when it runs
+    const Vm vm = make_vm(
+        std::string(".func main(shape) {\n"
+                    "  %s = call vm.builtin.alloc_storage(%vm, shape(128), 0, dtype(uint8), \"global\")\n"
+                    "  %t = call vm.builtin.alloc_tensor(%s, 64, ") +
+        rank + ", dtype(float32))\n  %u = call vm.builtin.alloc_tensor(%s, 8, " + rank +
+        ", dtype(float32))\n  ret %u\n}");
+    Handle<opd_shape> shape;
+    const int64_t four = 4;
+    check(opd_shape_create(&four, 1, shape.out()));
+    expect_throws([&] { vm.call("main", arg(shape)); }, OPD_INVALID_ARGUMENT, "offset 8 is no multiple of 64");
+  }
+}
+
+TEST(Vm, TuplesAndClosuresNestDeeperThanTheStack) {
+  // A million of them: each would take a few frames to end within the one around it.
+  int left = 0;
+  define("test.countdown", [&](const opd_value *, int32_t, opd_value *out) { *out = opd_int(--left > 0); });
+  const Vm vm = make_vm(R"(
+.func nest(x) {
+again:
+  %x = call vm.builtin.make_tuple(%x)
+  %go = call test.countdown()
+  if %go else done
+  goto again
+done:
+  ret %x
+}
+.func wrap(x) {
+  %f = call vm.builtin.make_closure(@given, %x)
+again:
+  %f = call vm.builtin.make_closure(%f)
+  %go = call test.countdown()
+  if %go else done
+  goto again
+done:
+  %y = call vm.builtin.invoke_closure(%vm, %f)
+  ret %y
+}
+.func capture(x) {
+again:
+  %x = call vm.builtin.make_closure(@given, %x)
+  %go = call test.countdown()
+  if %go else done
+  goto again
+done:
+  ret %x
+}
+.func given(x) {
+  ret %x
+})");
+  for (const char *function : {"nest", "wrap", "capture"}) {
+    left = 1'000'000;
+    const Value result = vm.call(function, 7);
+    if (function == std::string("wrap")) { EXPECT_EQ(result.view().u.int64, 7); }
+    if (function == std::string("nest")) { EXPECT_EQ(result.type(), OPD_ARRAY); }
+    EXPECT_EQ(left, 0);
+  }
+}
+
 TEST(Vm, AnUnprovedReadIsCheckedWhileRunning) {
   const Vm vm = make_vm(R"(
 .func main(c) {

@@ -37,6 +37,8 @@ Value alloc_tensor(Args args) {
           "the shape ", to_text(args[2]), " has a negative or too large size");
   require(offset >= 0 && bytes <= storage.size && static_cast<uint64_t>(offset) <= storage.size - bytes, "a tensor of ",
           bytes, " bytes at offset ", offset, " does not fit a storage of ", storage.size, " bytes");
+  require(offset % kAlignment == 0, "offset ", offset, " is no multiple of ", kAlignment,
+          ", which compiled kernels assume of a tensor's data");
   RunPool *pool = RunPool::current();
   require(pool, "tensors of a storage can be made inside a run only");
   return Ref<VmTensor>::take(pool->tensor(shape.dims(), dtype, &storage, static_cast<uint64_t>(offset)));
