@@ -405,12 +405,12 @@ TEST(Vm, ATensorLargerThanItsStorageIsRefused) {
 
 TEST(Vm, ATensorAtAnOffsetThatKernelsCannotReadIsRefused) {
   for (const char *rank : {"shape(4)", "%shape"}) {  // known when the program is decoded, and only when it runs
-    const Vm vm = make_vm(
-        std::string(".func main(shape) {\n"
-                    "  %s = call vm.builtin.alloc_storage(%vm, shape(128), 0, dtype(uint8), \"global\")\n"
-                    "  %t = call vm.builtin.alloc_tensor(%s, 64, ") +
-        rank + ", dtype(float32))\n  %u = call vm.builtin.alloc_tensor(%s, 8, " + rank +
-        ", dtype(float32))\n  ret %u\n}");
+    const Vm vm =
+        make_vm(std::string(".func main(shape) {\n"
+                            "  %s = call vm.builtin.alloc_storage(%vm, shape(128), 0, dtype(uint8), \"global\")\n"
+                            "  %t = call vm.builtin.alloc_tensor(%s, 64, ") +
+                rank + ", dtype(float32))\n  %u = call vm.builtin.alloc_tensor(%s, 8, " + rank +
+                ", dtype(float32))\n  ret %u\n}");
     Handle<opd_shape> shape;
     const int64_t four = 4;
     check(opd_shape_create(&four, 1, shape.out()));

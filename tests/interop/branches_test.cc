@@ -1,5 +1,5 @@
-// TVM's own pipeline lets one branch of `branches` use the storage that only the other one allocates. TVM crashes there;
-// that the good branch gives TVM's answers is replay_test.cc's.
+// TVM's own pipeline lets one branch of `branches` use the storage that only the other one allocates. TVM crashes
+// there; that the good branch gives TVM's answers is replay_test.cc's.
 #include "interop/recorded.h"
 
 using namespace opdyno_test;
@@ -26,8 +26,9 @@ TEST(ABranchThatReadsWhatOnlyTheOtherWrote, IsAnErrorThatSaysWhere) {
     for (const std::string function : {"run", "run_four"}) {
       for (int i = 0; i < 2; ++i) {  // also after the other branch has run
         if (is_compiled) {           // machine code has no registers to name
-          expect_throws([&] { run(vm, function.c_str(), false); }, OPD_INVALID_ARGUMENT,
-                        "vm.builtin.alloc_tensor: storage must be opdyno.vm.Storage, but is None (in " + function + ")");
+          expect_throws(
+              [&] { run(vm, function.c_str(), false); }, OPD_INVALID_ARGUMENT,
+              "vm.builtin.alloc_tensor: storage must be opdyno.vm.Storage, but is None (in " + function + ")");
         } else {
           expect_throws([&] { run(vm, function.c_str(), false); }, OPD_BAD_FORMAT,
                         "is read before it is written in " + function + ", instruction ");

@@ -1,6 +1,6 @@
-// One flipped byte in what opdyno reads of a real artefact is an error or a program that runs safely: no signal, no hang.
-// Every artefact at hand is tried, at random places that OPDYNO_FUZZ_SEED chooses; OPDYNO_TEST_FULL=1 tries more of them,
-// OPDYNO_TEST_THOROUGH=1 all of them.
+// One flipped byte in what opdyno reads of a real artefact is an error or a program that runs safely: no signal, no
+// hang. Every artefact at hand is tried, at random places that OPDYNO_FUZZ_SEED chooses; OPDYNO_TEST_FULL=1 tries more
+// of them, OPDYNO_TEST_THOROUGH=1 all of them.
 #include <elf.h>
 
 #include <fstream>
@@ -31,9 +31,7 @@ struct Flip {
 // All flips of the bytes at `offsets`; if these are more than `most`, one of each of `most` equal parts of them.
 std::vector<Flip> choose(const std::vector<size_t> &offsets, size_t most) {
   const size_t all = offsets.size() * std::size(kMasks);
-  const auto flip = [&](size_t i) {
-    return Flip{offsets[i / std::size(kMasks)], kMasks[i % std::size(kMasks)]};
-  };
+  const auto flip = [&](size_t i) { return Flip{offsets[i / std::size(kMasks)], kMasks[i % std::size(kMasks)]}; };
   std::vector<Flip> flips;
   if (most >= all || std::getenv("OPDYNO_TEST_THOROUGH")) {
     for (size_t i = 0; i < all; ++i) flips.push_back(flip(i));
@@ -53,9 +51,8 @@ void expect_survived(const std::vector<Flip> &flips, Start start) {
   const Tries tries = run_tries(flips.size(), kSeconds, start);
   EXPECT_EQ(tries.accepted + tries.refused + tries.ends.size(), flips.size());
   EXPECT_GT(tries.refused, 0u);
-  EXPECT_TRUE(tries.ends.empty()) << tries.describe([&](size_t i) {
-    return "byte " + std::to_string(flips[i].offset) + " ^ " + std::to_string(flips[i].mask);
-  });
+  EXPECT_TRUE(tries.ends.empty()) << tries.describe(
+      [&](size_t i) { return "byte " + std::to_string(flips[i].offset) + " ^ " + std::to_string(flips[i].mask); });
 }
 
 size_t most(size_t usual, size_t full) { return std::getenv("OPDYNO_TEST_FULL") ? full : usual; }
@@ -168,7 +165,9 @@ bool try_library(const std::string &bytes) {
   return true;
 }
 
-void be_quiet() { opd_log_set_callback([](void *, opd_log_level, const char *) {}, nullptr, nullptr); }
+void be_quiet() {
+  opd_log_set_callback([](void *, opd_log_level, const char *) {}, nullptr, nullptr);
+}
 
 class Flips : public testing::TestWithParam<std::string> {};
 

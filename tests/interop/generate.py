@@ -25,7 +25,9 @@ def parse_arguments():
     parser.add_argument("--out", type=Path, help="folder of the results (default: a folder of the cache)")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of the environments")
     parser.add_argument(
-        "--set", choices=["committed", "tests", "all"], default="all",
+        "--set",
+        choices=["committed", "tests", "all"],
+        default="all",
         help="what is committed; what the tests replay (both linked to be small); also large models for benchmarks",
     )
     parser.add_argument("--check", action="store_true", help="only check that TVM still answers as recorded in --out")

@@ -1,5 +1,5 @@
-// What TVM recorded: values of an .npz file as arguments and answers, and how they are compared. README.md describes the
-// keys.
+// What TVM recorded: values of an .npz file as arguments and answers, and how they are compared. README.md describes
+// the keys.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -200,7 +200,8 @@ enum class Newest { kToo, kOnly };
 
 /** Artefacts with recorded answers: those of the repository, and those in the folder $OPDYNO_INTEROP_DIR, made anew;
  * kOnly: the former only where there are none of the latter, which are the same and more. */
-inline std::vector<std::string> recorded_artefacts(const std::set<std::string> &suffixes, Newest newest = Newest::kToo) {
+inline std::vector<std::string> recorded_artefacts(const std::set<std::string> &suffixes,
+                                                   Newest newest = Newest::kToo) {
   std::vector<std::string> files;
   const char *more = std::getenv("OPDYNO_INTEROP_DIR");
   for (const std::string &folder : {std::string(more ? more : ""), std::string(OPDYNO_INTEROP_DATA)})

@@ -1,5 +1,6 @@
-// Sixteen threads call the same loaded programs, bytecode and machine code, while others load and replay every artefact,
-// make and drop VMs under running calls, profile, instrument, cancel, save functions and trim. For OPDYNO_SOAK_SECONDS.
+// Sixteen threads call the same loaded programs, bytecode and machine code, while others load and replay every
+// artefact, make and drop VMs under running calls, profile, instrument, cancel, save functions and trim. For
+// OPDYNO_SOAK_SECONDS.
 #include <atomic>
 #include <chrono>
 #include <thread>

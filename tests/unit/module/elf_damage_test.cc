@@ -117,9 +117,8 @@ TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
     return bytes;
   });
   EXPECT_GT(tries.refused, 1000u);
-  EXPECT_TRUE(tries.ends.empty()) << tries.describe([&](size_t i) {
-    return concat(offsets[i / masks.size()], "^", int{masks[i % masks.size()]});
-  });
+  EXPECT_TRUE(tries.ends.empty()) << tries.describe(
+      [&](size_t i) { return concat(offsets[i / masks.size()], "^", int{masks[i % masks.size()]}); });
   RecordProperty("accepted", std::to_string(tries.accepted));
 }
 
