@@ -460,8 +460,25 @@ done:
     const Value result = vm.call(function, 7);
     if (function == std::string("wrap")) { EXPECT_EQ(result.view().u.int64, 7); }
     if (function == std::string("nest")) { EXPECT_EQ(result.type(), OPD_ARRAY); }
+    EXPECT_LT(result.to_string().size(), 1000u);
     EXPECT_EQ(left, 0);
   }
+  left = 1000;
+  const opd_value seven = opd_int(7);
+  const Tensor output = floats({0});
+  opd_tensor *const outputs[] = {output.get()};
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.outputs = outputs;
+  options.num_outputs = 1;
+  expect_error(opd_vm_call(vm.get(), "nest", &seven, 1, &options, nullptr), OPD_INVALID_ARGUMENT, "nested more than");
+}
+
+TEST(Vm, TuplesThatShareTheirItemsAreShownInBoundedText) {
+  std::string body = ".func main(x) {\n";
+  for (int i = 0; i < 30; ++i) body += "  %x = call vm.builtin.make_tuple(%x, %x)\n";  // 2^30 leaves
+  const Vm vm = make_vm(body + "  ret %x\n}");
+  EXPECT_LT(vm.call("main", 7).to_string().size(), size_t{4} << 20);
 }
 
 TEST(Vm, AnUnprovedReadIsCheckedWhileRunning) {
