@@ -9,8 +9,8 @@
 namespace opd {
 namespace {
 
-constexpr int kMaxDepth = 32;       // of nested containers
-constexpr size_t kMaxItems = 1000;  // of one container
+constexpr int kMaxDepth = 32;         // of nested containers
+constexpr size_t kMaxItems = 1000;    // of one container
 constexpr size_t kMaxSize = 1 << 20;  // a few tuples that share their items stand for as many as one likes
 
 void append_value(std::string &out, const View &v, int depth);
