@@ -6,49 +6,57 @@
 namespace opd {
 namespace {
 
-[[noreturn, gnu::noinline]] void refuse(Run *run, size_t size, int32_t index, const void *args, int32_t place,
-                                        const char *function) {
-  const std::string of = size == SIZE_MAX ? "" : size ? concat(" of a list of ", size) : " of no list";
-  auto error = make_error(OPD_OUT_OF_RANGE, concat(function, " was given item ", index, of, " and argument ", place,
-                                                   args ? "" : " of none"));
-  // TVM's code does not look at what these functions return.
-  if (run && run->compiled && !run->list_error) run->list_error = error;
-  throw Exception(std::move(error));
+// TVM's code does not look at what these functions return, so the run keeps the error.
+[[gnu::noinline]] int refuse(Run *run, int32_t index, const void *args, int32_t place, const char *function) noexcept {
+  return raising([&] {
+    auto error = make_error(OPD_OUT_OF_RANGE, concat(function, " was given item ", index, " of a list that has no such, ",
+                                                     "or argument ", place, args ? "" : " of none"));
+    if (run && run->compiled && !run->list_error) run->list_error = error;
+    throw Exception(std::move(error));
+  });
 }
 
-// The machine code knows how long its lists should be; a damaged executable may have said something else.
-void check(const void *list, int32_t index, View *args, int32_t place, const char *function) {
-  Run *run = Run::of_thread();
-  const size_t size = run && run->compiled ? list_size(*run, list) : list ? SIZE_MAX : 0;
-  if (index >= 0 && static_cast<size_t>(index) < size && args && place >= 0) [[likely]]
-    return;
-  refuse(run, size, index, args, place, function);
+// Outside a run nobody knows how long a list is.
+[[gnu::noinline]] bool is_unknown_list(const Run *run, const void *list, int32_t index) {
+  return list && index >= 0 && !(run && run->compiled);
+}
+
+inline bool is_good(const Run *run, const void *list, int32_t index, const void *args, int32_t place) {
+  return args && place >= 0 && ((run && has_item(*run, list, index)) || is_unknown_list(run, list, index));
+}
+
+[[gnu::noinline]] int stop(const Run &run) noexcept {
+  return raising([&] { stop_compiled(run, run.stop.load(std::memory_order_relaxed)); });
 }
 
 extern "C" {
 
 static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, int32_t place) {
-  return raising([&] {
-    if (args && place >= 0) args[place] = opd_none();  // which is called with whatever happens here
-    check(list, index, args, place, "TVMBackendAnyListSetPackedArg");
-    args[place] = static_cast<const View *>(list)[index];  // borrowed from the list
-  });
+  Run *run = Run::of_thread();
+  if (!is_good(run, list, index, args, place)) [[unlikely]] {
+    if (args && place >= 0) args[place] = opd_none();  // the call is made all the same
+    return refuse(run, index, args, place, "TVMBackendAnyListSetPackedArg");
+  }
+  args[place] = static_cast<const View *>(list)[index];  // borrowed from the list
+  return 0;
 }
 
 static int TVMBackendAnyListResetItem(void *list, int32_t index) {
-  return raising([&] {
-    View *const items = static_cast<View *>(list);
-    check(list, index, items, 0, "TVMBackendAnyListResetItem");
-    store_in_list(items[index], opd_none());
-  });
+  Run *run = Run::of_thread();
+  if (!is_good(run, list, index, list, 0)) [[unlikely]]
+    return refuse(run, index, list, 0, "TVMBackendAnyListResetItem");
+  drop_from_list(run, std::exchange(static_cast<View *>(list)[index], opd_none()));
+  return 0;
 }
 
 static int TVMBackendAnyListMoveFromPackedReturn(void *list, int32_t index, View *args, int32_t place) {
-  return raising([&] {
-    check(list, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
-    store_in_list(static_cast<View *>(list)[index], std::exchange(args[place], opd_none()));
-    check_compiled_stop();
-  });
+  Run *run = Run::of_thread();
+  if (!is_good(run, list, index, args, place)) [[unlikely]]
+    return refuse(run, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
+  const View old = std::exchange(static_cast<View *>(list)[index], args[place]);
+  args[place] = opd_none();
+  drop_from_list(run, old);
+  return is_stopped(run) ? stop(*run) : 0;
 }
 
 }  // extern "C"

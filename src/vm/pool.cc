@@ -38,6 +38,13 @@ void set_dims(DLTensor &tensor, std::span<const int64_t> dims) {
 
 }  // namespace
 
+std::unique_ptr<TensorTemplate> TensorTemplate::make(std::span<const int64_t> dims, DLDataType dtype, uint32_t id) {
+  uint64_t count, bytes;
+  if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count) || !data_bytes(count, dtype, bytes))
+    return nullptr;
+  return std::make_unique<TensorTemplate>(TensorTemplate{{dims.begin(), dims.end()}, dtype, bytes, id});
+}
+
 int32_t VmStorage::type() {
   static const int32_t index = register_type("opdyno.vm.Storage");
   return index;
@@ -126,7 +133,15 @@ uint32_t RunPool::size_class_of(uint64_t bytes) {
 
 VmStorage *RunPool::new_storage(uint32_t size_class) {
   const uint64_t bytes = classes_[size_class].bytes;
-  auto storage = make_vm_storage(device_, kind_, bytes, budget_);
+  const auto make = [&] { return make_vm_storage(device_, kind_, bytes, budget_); };
+  Ref<VmStorage> storage;
+  try {
+    storage = make();
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_OUT_OF_MEMORY || !when_short) throw;
+    when_short();
+    storage = make();
+  }
   storage->home = id_;
   storage->size_class = size_class;
   return storage.detach();

@@ -5,6 +5,7 @@
 
 #include "trace/record_buffer.h"
 #include "vm/cancel.h"
+#include "vm/known_shapes.h"
 #include "vm/pool.h"
 #include "vm/program.h"
 
@@ -14,9 +15,12 @@ class Vm;
 
 inline constexpr int32_t kUnset = -1;  // the type of a register that was not written yet; never leaves a frame
 
+inline constexpr size_t kInstrumentHead = 4;  // callee, its name, whether it is to run yet, its result
+
 struct Frame {
   std::vector<View> cells;    // laid out as Program says
-  std::vector<View> scratch;  // arguments of the call being made
+  std::vector<View> scratch;  // what an instrument gets: its head, then the arguments of the call being made
+  View *args() { return scratch.data() + kInstrumentHead; }
   const Program::Func *function = nullptr;
   const Instr *return_to = nullptr;  // the caller's call instruction; null: the end of the run
   uint64_t begin = 0;                // ticks, if recorded
@@ -24,15 +28,21 @@ struct Frame {
 
 struct Run : RunSignals {
   Run(Vm &vm, const Program &program);
+  ~Run();
 
   Vm *vm;
   RunPool pool;
+  KnownShapes known_shapes;
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
   size_t depth = 0;
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
   std::vector<View> registers;              // of that
-  Ref<Error> list_error;                    // it asked for an item that a list of it has not
+  struct List {
+    const View *items = nullptr;
+    uint32_t count = 0;
+  } lists[3];             // what it was given: registers, constants, functions
+  Ref<Error> list_error;  // it asked for an item that none of them has
   bool observing = false;                   // the machine code's own calls are to be seen
   struct KnownCallee {
     const void *callee = nullptr;
@@ -42,12 +52,17 @@ struct Run : RunSignals {
   uint64_t record_run = 0;         // what Record::run gets
   Function *instrument = nullptr;  // is shown every call; kept by the call
   bool showing = false;            // the instrument runs: what it calls itself is not shown to it
-  std::vector<View> shown;         // what it gets
   Run *next_idle = nullptr;
 
   Frame &push();
-  static Run *of_thread();  // of the calling thread; null outside a run
+  void drop_idle_residents();  // that no function uses which runs now
+  static Run *of_thread();     // of the calling thread; null outside a run
 };
+
+inline Run *Run::of_thread() {
+  RunPool *pool = RunPool::current();
+  return pool ? reinterpret_cast<Run *>(reinterpret_cast<char *>(pool) - offsetof(Run, pool)) : nullptr;
+}
 
 // Runs a function of the program to its end. Throws what an operator raised, with the operator's name.
 // `args` are checked already; they stay alive during the call. The result is owned.
