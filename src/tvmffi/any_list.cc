@@ -9,8 +9,9 @@ namespace {
 // TVM's code does not look at what these functions return, so the run keeps the error.
 [[gnu::noinline]] int refuse(Run *run, int32_t index, const void *args, int32_t place, const char *function) noexcept {
   return raising([&] {
-    auto error = make_error(OPD_OUT_OF_RANGE, concat(function, " was given item ", index, " of a list that has no such, ",
-                                                     "or argument ", place, args ? "" : " of none"));
+    auto error =
+        make_error(OPD_OUT_OF_RANGE, concat(function, " was given item ", index, " of a list that has no such, ",
+                                            "or argument ", place, args ? "" : " of none"));
     if (run && run->compiled && !run->list_error) run->list_error = error;
     throw Exception(std::move(error));
   });

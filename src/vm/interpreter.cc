@@ -51,7 +51,7 @@ struct Site {  // where in the program something happened
 }
 
 [[noreturn, gnu::noinline]] void unset_read(const Site &site, uint32_t reg) {
-  const bool calls = is_call(site.instr.op);
+  const bool calls = site.instr.op != Op::kRet && site.instr.op != Op::kIf;
   fail(OPD_BAD_FORMAT, "register %", reg, " is read before it is written in ", site.text(), calls ? ", a call of " : "",
        calls ? site.callee() : "");
 }

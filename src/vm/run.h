@@ -41,9 +41,9 @@ struct Run : RunSignals {
   struct List {
     const View *items = nullptr;
     uint32_t count = 0;
-  } lists[3];             // what it was given: registers, constants, functions
-  Ref<Error> list_error;  // it asked for an item that none of them has
-  bool observing = false;                   // the machine code's own calls are to be seen
+  } lists[3];              // what it was given: registers, constants, functions
+  Ref<Error> list_error;   // it asked for an item that none of them has
+  bool observing = false;  // the machine code's own calls are to be seen
   struct KnownCallee {
     const void *callee = nullptr;
     uint32_t name = 0;
