@@ -29,6 +29,10 @@ inline void retain(Object *object) { object->refs.fetch_add(1, std::memory_order
 void release_shared(Object *object);
 void release_weak(Object *object);
 
+// For what an object holds that may hold objects itself. A program may nest such values deeper than the stack is:
+// beyond some depth they end after each other, not within each other.
+void release_nested(Object *object) noexcept;
+
 inline void release(Object *object) {
   // Nobody else can make a reference from the last one, so a plain load decides.
   if (object->has_sole_owner()) {

@@ -9,6 +9,8 @@ struct ThreadState {
   void *run_pool = nullptr;    // the VM frame pool whose objects this thread may reuse without atomics
   void *workspace = nullptr;   // scratch memory of kernels; owned by device/
   int32_t parallel_depth = 0;  // > 0 inside a parallel region: further launches run serially
+  int32_t release_depth = 0;   // of release_nested()
+  Object *releases = nullptr;  // what waits until it is back at its start
 };
 
 // Trivial and constant-initialised, so an access is one add to the thread pointer. The initial-exec model draws on

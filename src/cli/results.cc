@@ -41,8 +41,10 @@ Tensor tensor_of(const opd_value &value) {
   }
 }
 
-void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value value) {
-  if (value.type() != OPD_ARRAY) {
+constexpr int most_nested = 16;  // tuples within tuples; what lies deeper is shown as text
+
+void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value value, int depth) {
+  if (value.type() != OPD_ARRAY || depth == most_nested) {
     Tensor tensor = tensor_of(value.view());
     leaves.push_back({name, std::move(value), std::move(tensor)});
     return;
@@ -51,7 +53,7 @@ void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value valu
   for (size_t i = 0; i < opd_array_count(array); ++i) {
     Value item;
     check(opd_array_get(array, i, item.out()), Exit::failed);
-    flatten_into(leaves, cat(name, "_", i), std::move(item));
+    flatten_into(leaves, cat(name, "_", i), std::move(item), depth + 1);
   }
 }
 
@@ -59,7 +61,7 @@ void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value valu
 
 std::vector<Leaf> flatten(const Value &result) {
   std::vector<Leaf> leaves;
-  flatten_into(leaves, "out", result);
+  flatten_into(leaves, "out", result, 0);
   return leaves;
 }
 

@@ -98,9 +98,10 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
   if (around == sections_.end() || around->sh_entsize != 0)  // the latter is a PLT
     bad(offset, what, " at address ", address, " lies in no section of functions");
   const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
-  if (wanted == Evidence::kSection && around->sh_addr != address && end == 0 &&
+  // That a function starts there is no evidence: one changed bit can name another.
+  if (wanted == Evidence::kSection && around->sh_addr != address &&
       std::none_of(symbols_.begin(), symbols_.end(), is_symbol))
-    bad(offset, what, " at address ", address, " is not the start of a section or function");
+    bad(offset, what, " at address ", address, " is not the start of a section or an exported function");
 }
 
 // The function around an address by the table that unwinding searches; {0, 0} if it has none, or is of another form.

@@ -104,6 +104,13 @@ class ElfFile {
   const Dynamic *dynamic(int64_t tag) const;
   uint64_t dynamic_value(int64_t tag, uint64_t otherwise = 0) const;
   uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // the offset of a table that it places
+  template <class T>
+  T read_part(int64_t tag, uint64_t offset, const char *what) const {  // of the segment that holds the table
+    const uint64_t first = table(tag, sizeof(T), what);
+    const Bytes there = contents(dynamic_value(tag) + (offset - first), sizeof(T));
+    if (there.data() != bytes_.data() + offset) bad(offset, what, " lies outside the segment of the first");
+    return read<T>(offset, what);
+  }
 
   // elf_symbols.cc: names
   void read_strings();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "module/elf_file.h"
 
@@ -197,13 +198,15 @@ std::vector<bool> ElfFile::read_versions_needed(std::vector<bool> known) const {
   uint64_t count = dynamic_value(DT_VERNEEDNUM);
   if (count == 0) return known;
   for (uint64_t place = table(DT_VERNEED, sizeof(Elf64_Verneed), "the version requirements");;) {
-    const auto need = read<Elf64_Verneed>(place, "a version requirement");
+    const auto need = read_part<Elf64_Verneed>(DT_VERNEED, place, "a version requirement");
     const std::string_view file = string_at(need.vn_file, place, "the library of a version requirement");
     if (need.vn_version != VER_NEED_CURRENT) bad(place, "a version requirement has version ", need.vn_version);
     if (std::find(needed_.begin(), needed_.end(), file) == needed_.end())  // the loader asserts it
       bad(place, "a version is required of library \"", file, "\", which is not needed otherwise");
-    for (uint64_t at = place + need.vn_aux;;) {
-      const auto aux = read<Elf64_Vernaux>(at, "a version requirement");
+    uint32_t versions = need.vn_cnt;
+    for (uint64_t at = place + need.vn_aux;; --versions) {
+      if (versions == 0) bad(place, "library \"", file, "\" has more versions than the ", need.vn_cnt, " stated");
+      const auto aux = read_part<Elf64_Vernaux>(DT_VERNEED, at, "a version requirement");
       string_at(aux.vna_name, at, "the name of a version");
       const size_t index = aux.vna_other & kVersionMask;
       if (index >= known.size()) known.resize(index + 1);
@@ -221,10 +224,10 @@ std::vector<bool> ElfFile::read_versions_defined(std::vector<bool> known) const 
   uint64_t count = dynamic_value(DT_VERDEFNUM);
   if (count == 0) return known;
   for (uint64_t place = table(DT_VERDEF, sizeof(Elf64_Verdef), "the version definitions");;) {
-    const auto definition = read<Elf64_Verdef>(place, "a version definition");
+    const auto definition = read_part<Elf64_Verdef>(DT_VERDEF, place, "a version definition");
     if (definition.vd_version != VER_DEF_CURRENT)
       bad(place, "a version definition has version ", definition.vd_version);
-    string_at(read<Elf64_Verdaux>(place + definition.vd_aux, "a version definition").vda_name, place,
+    string_at(read_part<Elf64_Verdaux>(DT_VERDEF, place + definition.vd_aux, "a version definition").vda_name, place,
               "the name of a version");
     const size_t index = definition.vd_ndx & kVersionMask;
     if (index >= known.size()) known.resize(index + 1);
@@ -235,19 +238,25 @@ std::vector<bool> ElfFile::read_versions_defined(std::vector<bool> known) const 
   }
 }
 
-// Linkers write each undefined symbol once per version. A second one is a damaged name: what calls the one would call
-// the other.
+// Linkers write each undefined symbol once per version, and none that the library defines without versions itself.
+// Another one is a damaged name: what calls the one would call the other.
 void ElfFile::check_repeated_names() const {
   const uint64_t versions = dynamic(DT_VERSYM) ? table(DT_VERSYM, symbols_.size() * 2, "the version table") : 0;
   std::unordered_map<std::string_view, uint32_t> seen;
+  std::unordered_set<std::string_view> defined;
   for (size_t i = 1; i < symbols_.size(); ++i) {
     const ElfSymbol &symbol = symbols_[i];
-    if (symbol.is_defined()) continue;
+    if (symbol.is_defined()) {
+      if (symbol.binding != STB_LOCAL && !dynamic(DT_VERDEF)) defined.insert(symbol.name);
+      continue;
+    }
     const uint32_t version = versions ? read<uint16_t>(versions + 2 * i, "a version") & kVersionMask : kNoName;
     const auto [place, fresh] = seen.try_emplace(symbol.name, version);
     if (!fresh && (place->second == version || place->second <= 1 || version <= 1))
       bad(symbol.entry, "there are two undefined symbols ", symbol.name);
   }
+  for (const auto &[name, version] : seen)
+    if (defined.count(name)) bad(symbol_table_, "symbol ", name, " is both defined and undefined");
 }
 
 }  // namespace opd

@@ -6,16 +6,24 @@
 namespace opd {
 namespace {
 
-bool is_good(const void *list, int32_t index, const void *args, int32_t place) {
-  return list && args && (index | place) >= 0;
+// TVM's code does not look at what these functions return, so the run keeps the error.
+[[gnu::noinline]] int refuse(Run *run, int32_t index, const void *args, int32_t place, const char *function) noexcept {
+  return raising([&] {
+    auto error =
+        make_error(OPD_OUT_OF_RANGE, concat(function, " was given item ", index, " of a list that has no such, ",
+                                            "or argument ", place, args ? "" : " of none"));
+    if (run && run->compiled && !run->list_error) run->list_error = error;
+    throw Exception(std::move(error));
+  });
 }
 
-[[gnu::noinline]] int refuse(const void *list, int32_t index, const void *args, int32_t place,
-                             const char *function) noexcept {
-  return raising([&] {
-    fail(OPD_OUT_OF_RANGE, function, " was given item ", index, list ? "" : " of no list", " and argument ", place,
-         args ? "" : " of none");
-  });
+// Outside a run nobody knows how long a list is.
+[[gnu::noinline]] bool is_unknown_list(const Run *run, const void *list, int32_t index) {
+  return list && index >= 0 && !(run && run->compiled);
+}
+
+inline bool is_good(const Run *run, const void *list, int32_t index, const void *args, int32_t place) {
+  return args && place >= 0 && ((run && has_item(*run, list, index)) || is_unknown_list(run, list, index));
 }
 
 [[gnu::noinline]] int stop(const Run &run) noexcept {
@@ -25,23 +33,27 @@ bool is_good(const void *list, int32_t index, const void *args, int32_t place) {
 extern "C" {
 
 static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, int32_t place) {
-  if (!is_good(list, index, args, place)) [[unlikely]]
-    return refuse(list, index, args, place, "TVMBackendAnyListSetPackedArg");
+  Run *run = Run::of_thread();
+  if (!is_good(run, list, index, args, place)) [[unlikely]] {
+    if (args && place >= 0) args[place] = opd_none();  // the call is made all the same
+    return refuse(run, index, args, place, "TVMBackendAnyListSetPackedArg");
+  }
   args[place] = static_cast<const View *>(list)[index];  // borrowed from the list
   return 0;
 }
 
 static int TVMBackendAnyListResetItem(void *list, int32_t index) {
-  if (!is_good(list, index, list, 0)) [[unlikely]]
-    return refuse(list, index, list, 0, "TVMBackendAnyListResetItem");
-  drop_from_list(Run::of_thread(), std::exchange(static_cast<View *>(list)[index], opd_none()));
+  Run *run = Run::of_thread();
+  if (!is_good(run, list, index, list, 0)) [[unlikely]]
+    return refuse(run, index, list, 0, "TVMBackendAnyListResetItem");
+  drop_from_list(run, std::exchange(static_cast<View *>(list)[index], opd_none()));
   return 0;
 }
 
 static int TVMBackendAnyListMoveFromPackedReturn(void *list, int32_t index, View *args, int32_t place) {
-  if (!is_good(list, index, args, place)) [[unlikely]]
-    return refuse(list, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
   Run *run = Run::of_thread();
+  if (!is_good(run, list, index, args, place)) [[unlikely]]
+    return refuse(run, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
   const View old = std::exchange(static_cast<View *>(list)[index], args[place]);
   args[place] = opd_none();
   drop_from_list(run, old);

@@ -9,8 +9,9 @@
 namespace opd {
 namespace {
 
-constexpr int kMaxDepth = 32;       // of nested containers
-constexpr size_t kMaxItems = 1000;  // of one container
+constexpr int kMaxDepth = 32;         // of nested containers
+constexpr size_t kMaxItems = 1000;    // of one container
+constexpr size_t kMaxSize = 1 << 20;  // a few tuples that share their items stand for as many as one likes
 
 void append_value(std::string &out, const View &v, int depth);
 
@@ -49,7 +50,7 @@ void append_tensor(std::string &out, const DLTensor &tensor) {
 }
 
 void append_value(std::string &out, const View &v, int depth) {
-  if (depth > kMaxDepth) return append(out, "...");
+  if (depth > kMaxDepth || out.size() > kMaxSize) return append(out, "...");
   switch (v.type) {
     case OPD_NONE:
       return append(out, "None");

@@ -188,7 +188,8 @@ Ref<Array> Array::make(Args items) {
 }
 
 Array::~Array() {
-  for (size_t i = size; i-- > 0;) items()[i].~Value();
+  for (size_t i = size; i-- > 0;)
+    if (const View item = items()[i].detach(); is_object(item)) release_nested(object_of(item));
 }
 
 void append_dims(std::string &out, std::span<const int64_t> dims) {

@@ -83,11 +83,15 @@ std::vector<View> in_order(const FunctionInfo &function, Args args, std::span<co
 
 const DLTensor &tensor_of(opd_tensor *handle) { return static_cast<Tensor *>(reinterpret_cast<Object *>(handle))->dl; }
 
-// The tensors of a result in the order of its leaves, each checked against the output that is to receive it.
+// The tensors of a result in the order of its leaves, each checked against the output that is to receive it. `depth`
+// counts the tuples around the value, and stops at what programs need.
 void collect(const View &value, std::span<opd_tensor *const> outputs, std::vector<const DLTensor *> &results,
-             std::string_view function) {
+             std::string_view function, int depth = 0) {
+  constexpr int kMaxDepth = 16;
   if (const auto *array = try_as<Array>(value)) {
-    for (size_t i = 0; i < array->size; ++i) collect(array->items()[i], outputs, results, function);
+    require(depth < kMaxDepth, function, " gives tuples nested more than ", kMaxDepth,
+            " deep, which cannot be stored in outputs");
+    for (size_t i = 0; i < array->size; ++i) collect(array->items()[i], outputs, results, function, depth + 1);
     return;
   }
   const size_t next = results.size();

@@ -16,6 +16,7 @@ class Registers {
     for (View &value : values_)
       if (const View old = std::exchange(value, opd_none()); is_object(old)) run_.pool.drop(object_of(old));
     run_.compiled = nullptr;
+    std::fill(std::begin(run_.lists), std::end(run_.lists), Run::List{});
     run_.observing = false;
     run_.operator_name.store(nullptr, std::memory_order_relaxed);
   }
@@ -53,15 +54,21 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   run.compiled = &function;
   run.observing = run.records || run.token || run.deadline_ns || run.instrument;
   Registers registers(run, function, args);
-  // The VM, the registers, the constants and the functions of the program.
-  const View lists[] = {opd_pointer(&run), opd_pointer(registers.data()),
-                        opd_pointer(const_cast<View *>(program.constants.data())),
-                        opd_pointer(const_cast<View *>(run.vm->function_values().data()))};
+  const auto list_of = [](const std::vector<View> &items) {
+    return Run::List{items.data(), static_cast<uint32_t>(items.size())};
+  };
+  run.lists[0] = list_of(run.registers);
+  run.lists[1] = list_of(program.constants);
+  run.lists[2] = list_of(run.vm->function_values());
+  View lists[4] = {opd_pointer(&run)};
+  for (size_t i = 0; i < 3; ++i) lists[i + 1] = opd_pointer(const_cast<View *>(run.lists[i].items));
   View ignored = opd_none();
   const int failed = program.bodies[index]->raw(nullptr, lists, static_cast<int32_t>(std::size(lists)), &ignored);
   if (is_object(ignored)) release(object_of(ignored));
-  if (failed) [[unlikely]]
-    rethrow(function, take_raised());
+  if (failed || run.list_error) [[unlikely]] {
+    Ref<Error> error = failed ? take_raised() : nullptr;
+    rethrow(function, run.list_error ? std::exchange(run.list_error, nullptr) : std::move(error));
+  }
   return Value(registers.data()[function.num_args]).detach();
 }
 

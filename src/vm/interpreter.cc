@@ -50,8 +50,10 @@ struct Site {  // where in the program something happened
   throw Exception(std::move(error));
 }
 
-[[noreturn, gnu::noinline]] void unset_read(const Site &site) {
-  fail(OPD_BAD_FORMAT, "a register is read before it is written in ", site.text());
+[[noreturn, gnu::noinline]] void unset_read(const Site &site, uint32_t reg) {
+  const bool calls = site.instr.op != Op::kRet && site.instr.op != Op::kIf;
+  fail(OPD_BAD_FORMAT, "register %", reg, " is read before it is written in ", site.text(), calls ? ", a call of " : "",
+       calls ? site.callee() : "");
 }
 
 [[noreturn, gnu::noinline]] void bad_storage(const Site &site, const View &value) {
@@ -152,12 +154,12 @@ class Interpreter {
 
   void check_reads(const Instr &instr) const {
     if (instr.op == Op::kRet || instr.op == Op::kIf) {
-      if (cells_[instr.cell].type == kUnset) unset_read(site(instr));
+      if (cells_[instr.cell].type == kUnset) unset_read(site(instr), instr.cell);
       return;
     }
     const uint32_t *cells = instr.arg_cells();
     for (uint32_t i = 0; i < instr.num_args; ++i)
-      if (cells_[cells[i]].type == kUnset) unset_read(site(instr));
+      if (cells_[cells[i]].type == kUnset) unset_read(site(instr), cells[i]);
   }
 
   void check_stop(const Instr &instr) const {

@@ -1,5 +1,7 @@
 #include "vm/pool.h"
 
+#include "device/device.h"
+
 namespace opd {
 namespace {
 
@@ -85,6 +87,17 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
   storage->device = device;
   storage->budget = budget.detach();
   return Ref<VmStorage>::take(storage.release());
+}
+
+Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device) {
+  const RunPool *pool = RunPool::current();
+  uint64_t count, bytes;
+  if (!pool || !element_count(dims.data(), static_cast<int64_t>(dims.size()), count) ||
+      !data_bytes(count, dtype, bytes))
+    return make_tensor(dims, dtype, device);  // which says what is wrong
+  auto storage = make_vm_storage(device, OPD_ALLOCATOR_NAIVE, bytes, pool->budget_);
+  void *const data = storage->data;
+  return Tensor::make(dims, dtype, device, data, std::move(storage));
 }
 
 void VmTensor::destroy(void *self, int flags) {

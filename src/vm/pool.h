@@ -164,6 +164,8 @@ class RunPool {
   }
   friend struct VmTensor;
 
+  friend Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
+
   const uint64_t id_;
   const int32_t storage_type_ = VmStorage::type();
   const DLDevice device_;
@@ -179,5 +181,8 @@ class RunPool {
 
 // A storage that belongs to no run: for builtins called from outside one.
 Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget);
+
+// A tensor whose size a program chooses and that may outlive the run: of the VM's budget, if a VM runs.
+Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
 
 }  // namespace opd

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/device.h"
 #include "vm/assignment.h"
 #include "vm/not_offered.h"
 
@@ -232,8 +233,8 @@ class Decoder {
     if (instr.num_args != 4) return false;
     const uint32_t storage = cells[0];
     const View *offset = constant_at(cells[1]), *shape = constant_at(cells[2]), *dtype = constant_at(cells[3]);
-    if (!offset || offset->type != OPD_INT || offset->u.int64 < 0 || !shape || shape->type != OPD_SHAPE || !dtype ||
-        dtype->type != OPD_DTYPE)
+    if (!offset || offset->type != OPD_INT || offset->u.int64 < 0 || offset->u.int64 % kAlignment || !shape ||
+        shape->type != OPD_SHAPE || !dtype || dtype->type != OPD_DTYPE)
       return false;
     // The compiler shares its constants: one pair of them is one shape.
     const TensorTemplate *&found = template_of_[uint64_t{cells[2]} << 32 | cells[3]];

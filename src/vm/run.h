@@ -38,7 +38,12 @@ struct Run : RunSignals {
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
   std::vector<View> registers;              // of that
-  bool observing = false;                   // the machine code's own calls are to be seen
+  struct List {
+    const View *items = nullptr;
+    uint32_t count = 0;
+  } lists[3];              // what it was given: registers, constants, functions
+  Ref<Error> list_error;   // it asked for an item that none of them has
+  bool observing = false;  // the machine code's own calls are to be seen
   struct KnownCallee {
     const void *callee = nullptr;
     uint32_t name = 0;

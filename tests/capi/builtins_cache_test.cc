@@ -275,6 +275,32 @@ TEST(KvCache, RefusesWhatDoesNotFit) {
       OPD_INVALID_ARGUMENT, "the window is to be written over, but holds 0 of 5 rows");
 }
 
+TEST(KvCache, TakesNoMoreThanTheVmMay) {
+  const Executable executable = Executable::assemble(R"(
+.func start(x, reserved) {
+  %c = call vm.builtin.attention_kv_cache_create(%x, %reserved, -1)
+  ret %c
+}
+.func step(cache, x) {
+  %c = call vm.builtin.attention_kv_cache_append(%cache, %x)
+  ret %c
+})");
+  opd_vm_options options;
+  opd_vm_options_init(&options);
+  options.memory_limit_bytes = 1 << 20;
+  Vm vm;
+  check(opd_vm_create(executable.to_module().get(), &options, vm.out()));
+  const int64_t width = 2 * sizeof(float), most = options.memory_limit_bytes / width;
+  expect_throws([&] { vm.call("start", rows({1}), shape_of({most + 1, 2})); }, OPD_OUT_OF_MEMORY, "memory limit");
+  {
+    const Value cache = vm.call("start", rows({1}), shape_of({most / 2, 2}));
+    expect_throws([&] { vm.call("start", rows({1}), shape_of({most / 2 + 1, 2})); }, OPD_OUT_OF_MEMORY);
+    expect_throws([&] { vm.call("step", cache, rows(Floats(static_cast<size_t>(most / 2), 1))); }, OPD_OUT_OF_MEMORY);
+    EXPECT_EQ(column(builtin("attention_kv_cache_view")(cache)), (Floats{1})) << "as it was";
+  }
+  EXPECT_NO_THROW(vm.call("start", rows({1}), shape_of({most, 2}))) << "a cache that ended has given its memory back";
+}
+
 TEST(KvCache, LivesInsideAProgram) {
   const Vm vm = vm_of(R"(
 .func start(x) {

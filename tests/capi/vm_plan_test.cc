@@ -111,8 +111,8 @@ TEST(VmPlan, AKeptTensorOutlivesItsVm) {
 }
 
 TEST(VmPlan, TwoTensorsOfOneStorageKeepTheirPlaces) {
-  const Vm vm = make_vm(".func main(x) {\n" + storage("%a", 48) + tensor("%p", "%a", 0) + tensor("%q", "%a", 16) +
-                        tensor("%s", "%a", 32) + "call add1(%x, %p)\ncall twice(%p, %q)\ncall twice(%q, %s)\n" +
+  const Vm vm = make_vm(".func main(x) {\n" + storage("%a", 144) + tensor("%p", "%a", 0) + tensor("%q", "%a", 64) +
+                        tensor("%s", "%a", 128) + "call add1(%x, %p)\ncall twice(%p, %q)\ncall twice(%q, %s)\n" +
                         storage("%b") + tensor("%r", "%b") + "call sum(%p, %q, %s, %r)\nret %r\n}\n");
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(to_floats(vm.call("main", floats({0, 1, 2, 3}))), (Numbers{7, 14, 21, 28}));  // 7 (x + 1)

@@ -403,6 +403,84 @@ TEST(Vm, ATensorLargerThanItsStorageIsRefused) {
   }
 }
 
+TEST(Vm, ATensorAtAnOffsetThatKernelsCannotReadIsRefused) {
+  for (const char *rank : {"shape(4)", "%shape"}) {  // known when the program is decoded, and only when it runs
+    const Vm vm =
+        make_vm(std::string(".func main(shape) {\n"
+                            "  %s = call vm.builtin.alloc_storage(%vm, shape(128), 0, dtype(uint8), \"global\")\n"
+                            "  %t = call vm.builtin.alloc_tensor(%s, 64, ") +
+                rank + ", dtype(float32))\n  %u = call vm.builtin.alloc_tensor(%s, 8, " + rank +
+                ", dtype(float32))\n  ret %u\n}");
+    Handle<opd_shape> shape;
+    const int64_t four = 4;
+    check(opd_shape_create(&four, 1, shape.out()));
+    expect_throws([&] { vm.call("main", arg(shape)); }, OPD_INVALID_ARGUMENT, "offset 8 is no multiple of 64");
+  }
+}
+
+TEST(Vm, TuplesAndClosuresNestDeeperThanTheStack) {
+  // A million of them: each would take a few frames to end within the one around it.
+  int left = 0;
+  define("test.countdown", [&](const opd_value *, int32_t, opd_value *out) { *out = opd_int(--left > 0); });
+  const Vm vm = make_vm(R"(
+.func nest(x) {
+again:
+  %x = call vm.builtin.make_tuple(%x)
+  %go = call test.countdown()
+  if %go else done
+  goto again
+done:
+  ret %x
+}
+.func wrap(x) {
+  %f = call vm.builtin.make_closure(@given, %x)
+again:
+  %f = call vm.builtin.make_closure(%f)
+  %go = call test.countdown()
+  if %go else done
+  goto again
+done:
+  %y = call vm.builtin.invoke_closure(%vm, %f)
+  ret %y
+}
+.func capture(x) {
+again:
+  %x = call vm.builtin.make_closure(@given, %x)
+  %go = call test.countdown()
+  if %go else done
+  goto again
+done:
+  ret %x
+}
+.func given(x) {
+  ret %x
+})");
+  for (const char *function : {"nest", "wrap", "capture"}) {
+    left = 1'000'000;
+    const Value result = vm.call(function, 7);
+    if (function == std::string("wrap")) { EXPECT_EQ(result.view().u.int64, 7); }
+    if (function == std::string("nest")) { EXPECT_EQ(result.type(), OPD_ARRAY); }
+    EXPECT_LT(result.to_string().size(), 1000u);
+    EXPECT_EQ(left, 0);
+  }
+  left = 1000;
+  const opd_value seven = opd_int(7);
+  const Tensor output = floats({0});
+  opd_tensor *const outputs[] = {output.get()};
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.outputs = outputs;
+  options.num_outputs = 1;
+  expect_error(opd_vm_call(vm.get(), "nest", &seven, 1, &options, nullptr), OPD_INVALID_ARGUMENT, "nested more than");
+}
+
+TEST(Vm, TuplesThatShareTheirItemsAreShownInBoundedText) {
+  std::string body = ".func main(x) {\n";
+  for (int i = 0; i < 30; ++i) body += "  %x = call vm.builtin.make_tuple(%x, %x)\n";  // 2^30 leaves
+  const Vm vm = make_vm(body + "  ret %x\n}");
+  EXPECT_LT(vm.call("main", 7).to_string().size(), size_t{4} << 20);
+}
+
 TEST(Vm, AnUnprovedReadIsCheckedWhileRunning) {
   const Vm vm = make_vm(R"(
 .func main(c) {
@@ -411,9 +489,19 @@ TEST(Vm, AnUnprovedReadIsCheckedWhileRunning) {
 skip:
   %r = call vm.builtin.copy(%x)
   ret %r
+}
+.func returns(c) {
+  if %c else skip
+  %x = call vm.builtin.copy(5)
+skip:
+  ret %x
 })");
   EXPECT_EQ(vm.call("main", 1).view().u.int64, 5);
-  expect_throws([&] { vm.call("main", 0); }, OPD_BAD_FORMAT, "read before it is written");
+  expect_throws([&] { vm.call("main", 0); }, OPD_BAD_FORMAT,
+                "register %1 is read before it is written in main, instruction 2, a call of vm.builtin.copy");
+  EXPECT_EQ(vm.call("returns", 1).view().u.int64, 5);
+  expect_throws([&] { vm.call("returns", 0); }, OPD_BAD_FORMAT,
+                "register %1 is read before it is written in returns, instruction 2");
 }
 
 TEST(Vm, OptionsOfNewerHeadersAreRefusedIfTheySayMore) {

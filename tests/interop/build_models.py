@@ -1,16 +1,22 @@
 """Builds the models with the TVM of this interpreter and records TVM's own answers. Started by generate.py."""
 
 import argparse
+import ctypes
 import json
 import os
 import re
+import subprocess
 import sys
+import tarfile
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import tvm
+import tvm.support.cc
 from tvm import relax
+from tvm_ffi import libinfo
 
 import host_functions
 from models import ALL_MODELS
@@ -23,14 +29,16 @@ def parse_arguments():
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--check", action="store_true", help="compare the artefacts in --out with their .npz instead")
     parser.add_argument("--models", nargs="*", default=[], help="only these")
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--text", action="store_true", help="also write every disassembly; --small has its own choice")
+    parser.add_argument("--set", choices=["committed", "tests", "all"], default="all")
+    parser.add_argument("--text", action="store_true", help="also write every disassembly")
     parser.add_argument("--cpu", default="x86-64-v2")
     parser.add_argument("--exec-mode", choices=["bytecode", "compiled"], default="bytecode")
     return parser.parse_args()
 
 
-def make_target(cpu):
+def make_target(cpu, kind="llvm"):
+    if kind == "c":
+        return tvm.target.Target({"kind": "c"})
     return tvm.target.Target({"kind": "llvm", "mtriple": "x86_64-unknown-linux-gnu", **({"mcpu": cpu} if cpu else {})})
 
 
@@ -38,11 +46,18 @@ def chosen_models(arguments):
     unknown = set(arguments.models) - {model.name for model in ALL_MODELS}
     if unknown:
         sys.exit(f"no such model: {', '.join(sorted(unknown))}")
-    models = [model for model in ALL_MODELS if model.is_committed() or not arguments.small]
+    models = [model for model in ALL_MODELS if model.is_in(arguments.set) and arguments.exec_mode in model.modes]
     return [model for model in models if not arguments.models or model.name in arguments.models]
 
 
-def build(model, target, exec_mode):
+def system_prefix(path):
+    """Tells apart what one program may have linked: compiled_0_27_mlp_linked_ for …/compiled/0.27/mlp_linked.a."""
+    release = path.parent.name.replace(".", "_")
+    return f"{path.parent.parent.name}_{release}_{path.stem}_"
+
+
+def build(model, arguments, path):
+    target = make_target(arguments.cpu, model.target)
     module = model.module()
     if model.kind == "assembled":
         return relax.vm_build._vmlink(module, target)
@@ -53,21 +68,57 @@ def build(model, target, exec_mode):
     if model.fused:
         with target:
             module = relax.get_pipeline("zero")(module)
-    return relax.build(module, target, exec_mode=exec_mode)
+    if model.linked:
+        module = module.with_attr("system_lib_prefix", system_prefix(path))
+    return relax.build(module, target, exec_mode=arguments.exec_mode)
 
 
-def export(executable, path, small):
+def export(executable, model, path, small):
     # Replaced, not overwritten: a process that still maps the old file keeps it.
     path.unlink(missing_ok=True)
-    options = ["-s", "-Wl,-z,noseparate-code"] if small else []
-    executable.export_library(str(path), options=options)
+    if model.linked:
+        return export_objects(executable, path)
+    links = {"options": ["-s", "-Wl,-z,noseparate-code"]} if small and path.suffix == ".so" else {}
+    executable.export_library(str(path), **links)
+
+
+def export_objects(executable, path):
+    """A static library of the objects that TVM exports for a system library."""
+    with tempfile.TemporaryDirectory() as scratch:
+        executable.export_library(f"{scratch}/objects.tar")
+        unpack(f"{scratch}/objects.tar", scratch)
+        subprocess.run(["ar", "rcs", path, *sorted(map(str, Path(scratch).glob("*.o")))], check=True)
+
+
+def load(path):
+    """What the file has, as TVM sees it. Objects for a system library register themselves once they are loaded."""
+    if path.suffix == ".so":
+        return tvm.runtime.load_module(str(path))
+    with tempfile.TemporaryDirectory() as scratch:
+        linked = f"{scratch}/{path.name}.so"
+        if path.suffix == ".a":
+            whole = ["-Wl,--whole-archive", str(path), "-Wl,--no-whole-archive"]
+            tvm.support.cc.create_shared(linked, [], options=[*whole, libinfo.find_libtvm_ffi()])
+            ctypes.CDLL(linked)
+            return tvm.runtime.system_lib(system_prefix(path))
+        # TVM's load_module does not tell the compiler where the headers are.
+        unpack(path, scratch)
+        sources = sorted(map(str, Path(scratch).glob("*.c")))
+        headers = {tvm.libinfo.find_include_path(), libinfo.find_include_path(), libinfo.find_dlpack_include_path()}
+        tvm.support.cc.create_shared(linked, sources, options=[f"-I{folder}" for folder in headers])
+        return tvm.runtime.load_module(linked)
+
+
+def unpack(path, folder):
+    with tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")
 
 
 class Runner:
     """Calls the functions of one loaded artefact and turns what they do into arrays."""
 
     def __init__(self, path, kind):
-        self.library = tvm.runtime.load_module(str(path))
+        self.library = load(path)
         self.functions = self.library if kind == "kernels" else relax.VirtualMachine(self.library, tvm.cpu())
 
     def run(self, case):
@@ -134,8 +185,8 @@ def check(model, path):
 
 
 def wants_text(arguments, model):
-    listed = model.disassembly and TVM_VERSION == NEWEST_TVM
-    return listed if arguments.small else arguments.text and model.kind != "kernels"
+    listed = model.disassembly and TVM_VERSION == NEWEST_TVM and arguments.exec_mode == "bytecode"
+    return (listed and arguments.set == "committed") or (arguments.text and model.kind != "kernels")
 
 
 def provenance(arguments, target):
@@ -159,12 +210,11 @@ def to_json(value, depth=0):
 
 
 def build_all(arguments, models):
-    target = make_target(arguments.cpu)
-    manifest = provenance(arguments, target) | {"models": {}}
+    manifest = provenance(arguments, make_target(arguments.cpu)) | {"models": {}}
     for model in models:
-        path = arguments.out / f"{model.name}.so"
-        executable = build(model, target, arguments.exec_mode)
-        export(executable, path, arguments.small)
+        path = arguments.out / model.file_name()
+        executable = build(model, arguments, path)
+        export(executable, model, path, small=arguments.set != "all")
         arrays, manifest["models"][model.name] = record(model, path)
         np.savez(path.with_suffix(".npz"), **arrays)
         if wants_text(arguments, model):
@@ -182,7 +232,7 @@ def main():
     models = chosen_models(arguments)
     if arguments.check:
         for model in models:
-            check(model, arguments.out / f"{model.name}.so")
+            check(model, arguments.out / model.file_name())
         print(f"{len(models)} models answer as recorded")
     else:
         build_all(arguments, models)

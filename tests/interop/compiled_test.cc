@@ -1,5 +1,6 @@
 // What listens to machine code: profiles, cancel tokens and many threads on programs that TVM built with
 // exec_mode="compiled". That they give TVM's answers is replay_test.cc's.
+#include <cstring>
 #include <map>
 #include <thread>
 
@@ -121,6 +122,27 @@ TEST(Compiled, AnInstrumentSeesKernelsAndBuiltins) {
   expect_throws([&] { answer(vm); }, OPD_CALL_FAILED, "seen enough");
   check(opd_vm_set_instrument(vm.get(), nullptr));
   EXPECT_EQ(answer(vm), expected);
+}
+
+TEST(Compiled, ARegisterBeyondThoseThatTheExecutableStatesIsAnError) {
+  const Module library = Module::load(path("0.27"));
+  Executable executable;
+  check(opd_executable_from_module(library.get(), executable.out()));
+  std::string bytes = executable.save();
+  // A function: name, first instruction, end, arguments, registers (docs/executable.md). Only the code knows the truth.
+  const std::string name = "with_constants";
+  const size_t registers = bytes.find(name) + name.size() + 3 * sizeof(int64_t);
+  ASSERT_LT(registers, bytes.size());
+  const int64_t two = 2;
+  std::memcpy(&bytes[registers], &two, sizeof two);
+  const Module module = Executable::load(bytes).to_module();
+  Handle<opd_array> imports;
+  check(opd_module_list_imports(library.get(), imports.out()));
+  Value kernels;
+  check(opd_array_get(imports.get(), 0, kernels.out()));
+  check(opd_module_add_import(module.get(), reinterpret_cast<opd_module *>(kernels.view().u.object)));
+  const Vm vm(module);
+  expect_throws([&] { answer(vm); }, OPD_OUT_OF_RANGE, "was given item 2 of a list that has no such");
 }
 
 TEST(Compiled, AProgramWithoutItsLibraryIsRefusedByName) {

@@ -24,7 +24,12 @@ def parse_arguments():
     parser.add_argument("--tvm", choices=[*RELEASES, "all"], default="all", help="TVM release (default: all)")
     parser.add_argument("--out", type=Path, help="folder of the results (default: a folder of the cache)")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of the environments")
-    parser.add_argument("--small", action="store_true", help="only what is committed, linked to be small")
+    parser.add_argument(
+        "--set",
+        choices=["committed", "tests", "all"],
+        default="all",
+        help="what is committed; what the tests replay (both linked to be small); also large models for benchmarks",
+    )
     parser.add_argument("--check", action="store_true", help="only check that TVM still answers as recorded in --out")
     parser.add_argument("--models", nargs="*", default=[], help="only these models")
     parser.add_argument("--text", action="store_true", help="also write disassemblies")
@@ -49,8 +54,8 @@ def environment_for(release, cache):
 
 def run_builder(python, arguments, out, *more):
     command = [python, HERE / "build_models.py", "--out", out, "--cpu", arguments.cpu]
-    command += ["--exec-mode", arguments.exec_mode, "--models", *arguments.models, *more]
-    command += [flag for flag in ("--small", "--text") if getattr(arguments, flag.strip("-"))]
+    command += ["--exec-mode", arguments.exec_mode, "--set", arguments.set, "--models", *arguments.models, *more]
+    command += ["--text"] if arguments.text else []
     # Without TVM_BACKTRACE, TVM hides where a Python exception came from.
     settings = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "TVM_BACKTRACE": "1", "PYTHONHASHSEED": "0"}
     subprocess.run([*fixed_addresses(), *command], check=True, env=os.environ | settings)

@@ -1,4 +1,4 @@
-"""Functions that the artefacts `packed`, `kernels` and `effects` call by name, and that the host has to provide.
+"""Functions that the artefacts `packed`, `destination`, `kernels` and `effects` call by name, and that the host has to provide.
 
 Whoever runs these artefacts without TVM registers functions of the same names that do the same.
 """
@@ -11,6 +11,7 @@ DESCRIPTIONS = {
     "opdyno.test.scale": "(tensor x, int k, str, str, dtype, shape) → a new tensor x * k; the rest is ignored",
     "opdyno.test.add": "(int a, int b) → int a + b",
     "opdyno.test.double": "(tensor x) → None; doubles float32 x in place",
+    "opdyno.test.sum_into": "(tensor x, tensor y, tensor out) → None; writes float32 x + y to out",
     "opdyno.test.fail": "(anything) → error ValueError: refused on purpose",
     "opdyno.test.negate": "(tuple of a tensor x) → a new tensor -x; registered by vm.builtin.register_py_func",
 }
@@ -31,6 +32,10 @@ def register():
     @register_one("double")
     def double(x):
         x.copyfrom(x.numpy() * 2)
+
+    @register_one("sum_into")
+    def sum_into(x, y, out):
+        out.copyfrom(x.numpy() + y.numpy())
 
     @register_one("fail")
     def fail(*ignored):

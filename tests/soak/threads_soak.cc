@@ -31,7 +31,7 @@ void on_threads(int count, F body) {
 
 }  // namespace
 
-TEST(Soak, OneVmGivesEightThreadsTheRightAnswers) {
+TEST(ThreadsSoak, OneVmGivesEightThreadsTheRightAnswers) {
   const Vm vm(Module::load(kData + "/0.27/mlp.so"));
   std::vector<Tensor> inputs;
   std::vector<std::string> wanted;
@@ -50,7 +50,7 @@ TEST(Soak, OneVmGivesEightThreadsTheRightAnswers) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Soak, LoadingAndReleasingFromManyThreads) {
+TEST(ThreadsSoak, LoadingAndReleasingFromManyThreads) {
   const Tensor x = input(3);
   const std::string wanted = answer(Vm(Module::load(kData + "/0.26/mlp.so")), x);
   std::atomic<int> wrong{0};
@@ -65,7 +65,7 @@ TEST(Soak, LoadingAndReleasingFromManyThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Soak, ParallelKernelsFromManyCallers) {
+TEST(ThreadsSoak, ParallelKernelsFromManyCallers) {
   const Vm vm(Module::load(kData + "/0.27/parallel.so"));
   const Params recorded = Params::load(kData + "/0.27/parallel.npz");
   std::vector<std::pair<std::string, std::string>> calls;  // function, key of its only input
@@ -108,7 +108,7 @@ TEST(Soak, ParallelKernelsFromManyCallers) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Soak, ProfilingAndCancellingBesideOtherCalls) {
+TEST(ThreadsSoak, ProfilingAndCancellingBesideOtherCalls) {
   define("soak.nothing", [](const opd_value *, int32_t, opd_value *) {});
   const Vm vm(Module::load(kData + "/0.27/mlp.so"));
   const Vm endless(Executable::assemble(".func loop() {\nagain:\n  call soak.nothing()\n  goto again\n}").to_module());

@@ -46,16 +46,40 @@ Value tuple_reset_item(Args args) {  // in place, so that the item's memory is f
   return {};
 }
 
+struct Closure final : Function {
+  Ref<Function> function;       // no closure, however often it was wrapped: a call of one is one call
+  std::vector<Value> captured;  // come after the arguments of a call
+
+  explicit Closure(Args args) : Function(&invoke) {
+    auto &inner = as<Function>(args[0], "function");
+    const auto *wrapped = inner.safe_call == &invoke ? static_cast<Closure *>(&inner) : nullptr;
+    function = wrapped ? wrapped->function : lasting_function(inner);  // a closure may be returned
+    for (const View &arg : args.subspan(1)) captured.emplace_back(arg);
+    if (wrapped) captured.insert(captured.end(), wrapped->captured.begin(), wrapped->captured.end());
+  }
+  ~Closure() {
+    for (Value &value : captured)
+      if (const View old = value.detach(); is_object(old)) release_nested(object_of(old));
+  }
+
+ private:
+  static int invoke(void *self, const View *args, int32_t num_args, View *result) {
+    try {
+      const auto &closure = *static_cast<Closure *>(self);
+      std::vector<View> all(args, args + num_args);
+      for (const Value &value : closure.captured) all.push_back(value.view());
+      *result = call(*closure.function, all).detach();
+      return 0;
+    } catch (...) {
+      set_raised(current_error());
+      return -1;
+    }
+  }
+};
+
 Value make_closure(Args args) {
   check_count(args, 1, SIZE_MAX, "(function, captured …)");
-  auto function = lasting_function(as<Function>(args[0], "function"));  // a closure may be returned
-  std::vector<Value> captured;
-  for (const View &arg : args.subspan(1)) captured.emplace_back(arg);
-  return make_function([function = std::move(function), captured = std::move(captured)](Args given) {
-    std::vector<View> all(given.begin(), given.end());
-    for (const Value &value : captured) all.push_back(value.view());
-    return call(*function, all);
-  });
+  return make_object<Closure>(args);
 }
 
 Value invoke_closure(Args args) {

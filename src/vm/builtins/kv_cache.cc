@@ -63,7 +63,7 @@ void KvCache::reserve(int64_t rows) {
       fail(OPD_OUT_OF_MEMORY, "a cache of ", rows, " rows cannot be reserved");
   std::vector<int64_t> dims(data->dl.shape, data->dl.shape + data->dl.ndim);
   dims[0] = more;
-  auto grown = make_tensor(dims, data->dl.dtype, data->dl.device);
+  auto grown = make_lasting_tensor(dims, data->dl.dtype, data->dl.device);
   const auto kept = static_cast<size_t>(reserved() * row_bytes(data->dl)),
              all = static_cast<size_t>(more * row_bytes(data->dl));
   if (kept) std::memcpy(grown->dl.data, data->dl.data, kept);
@@ -172,7 +172,7 @@ Value create(Args args) {
           value.ndim, ", but is ", to_text(args[1]));
   require(value.device.device_type == kDLCPU, "the initial value must lie on the CPU, but is ", describe(value));
   auto cache = make_object<KvCache>();
-  cache->data = make_tensor(dims, value.dtype, value.device);
+  cache->data = make_lasting_tensor(dims, value.dtype, value.device);
   if (const uint64_t bytes = bytes_of(cache->data->dl)) std::memset(cache->data->dl.data, 0, bytes);
   cache->append(value);
   if (fill_count > cache->reserved())

@@ -46,6 +46,8 @@ Value alloc_tensor(Args args) {
     bad_shape(args[2]);
   require(offset >= 0 && bytes <= storage.size && static_cast<uint64_t>(offset) <= storage.size - bytes, "a tensor of ",
           bytes, " bytes at offset ", offset, " does not fit a storage of ", storage.size, " bytes");
+  require(offset % kAlignment == 0, "offset ", offset, " is no multiple of ", kAlignment,
+          ", which compiled kernels assume of a tensor's data");
   Run *run = Run::of_thread();
   require(run, "tensors of a storage can be made inside a run only");
   const auto place = static_cast<uint64_t>(offset);
@@ -64,7 +66,8 @@ VmTensor *spare_tensor(Args args) noexcept {
   auto *storage = static_cast<VmStorage *>(object_of(args[0]));
   const TensorTemplate *known = run->known_shapes.recent(*static_cast<Shape *>(object_of(args[2])), args[3].u.dtype);
   const auto offset = static_cast<uint64_t>(args[1].u.int64);
-  if (!known || known->bytes > storage->size || offset > storage->size - known->bytes) return nullptr;
+  if (!known || known->bytes > storage->size || offset > storage->size - known->bytes || offset % kAlignment)
+    return nullptr;
   return run->pool.spare_tensor(*known, storage, offset);
 }
 

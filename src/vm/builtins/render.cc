@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kEdge = 3;              // elements shown at each end of an axis that is cut short
 constexpr uint64_t kMostElements = 1000;  // numpy's threshold
 constexpr int kMaxDepth = 32;
+constexpr size_t kMaxSize = 1 << 20;  // of tuples, a few of which may stand for any number of items
 
 float wide_half(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -107,21 +108,28 @@ std::string render_tensor(const View &v) {
   return out;
 }
 
-std::string render_value(const View &v, int depth) {
-  if (try_dltensor(v)) return render_tensor(v);
-  if (is_text(v)) return std::string(as_text(v, "text"));
-  if (v.type == OPD_BOOL) return v.u.int64 ? "True" : "False";
+void append_value(std::string &out, const View &v, int depth) {
+  if (try_dltensor(v)) return append(out, render_tensor(v));
+  if (is_text(v)) return append(out, as_text(v, "text"));
+  if (v.type == OPD_BOOL) return append(out, v.u.int64 ? "True" : "False");
   const auto *array = try_as<Array>(v);
-  if (!array) return to_text(v);
-  if (depth == kMaxDepth) return "(...)";
-  std::string out = "(";
-  for (size_t i = 0; i < array->size; ++i) out += concat(i ? ", " : "", render_value(array->items()[i], depth + 1));
-  return out + ")";
+  if (!array) return append(out, to_text(v));
+  if (depth == kMaxDepth || out.size() > kMaxSize) return append(out, "(...)");
+  out += '(';
+  for (size_t i = 0; i < array->size; ++i) {
+    if (i) out += ", ";
+    append_value(out, array->items()[i], depth + 1);
+  }
+  out += ')';
 }
 
 }  // namespace
 
-std::string render(const View &v) { return render_value(v, 0); }
+std::string render(const View &v) {
+  std::string out;
+  append_value(out, v, 0);
+  return out;
+}
 
 std::string format_text(std::string_view format, std::span<const std::string> values) {
   std::string out;

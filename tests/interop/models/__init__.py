@@ -1,10 +1,12 @@
 """The models that become test artefacts. Each module of this package offers MODELS, a list of Model."""
 
-from . import builtins, calls, control, kernels, networks, scaling, shapes, values
+from . import builtins, calls, control, imported, kernels, narrow, networks, scaling, shapes, values
 from .common import Case, Model
 
 ALL_MODELS: list[Model] = [
     *networks.MODELS,
+    *imported.MODELS,
+    *narrow.MODELS,
     *control.MODELS,
     *shapes.MODELS,
     *calls.MODELS,

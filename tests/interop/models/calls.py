@@ -1,6 +1,7 @@
 """Arguments that are refused, and functions that the host provides."""
 
 import numpy as np
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -113,7 +114,30 @@ def packed_cases():
     ]
 
 
+def destination_module():
+    """A function of the host that writes into what it is given: call_dps_packed."""
+    external, arguments = "opdyno.test.sum_into", 2
+    builder = relax.BlockBuilder()
+    for name, rows in (("static", 3), ("symbolic", tirx.Var("n", "int64"))):
+        x, y = (relax.Var(f"x{i}", R.Tensor((rows, 4), "float32")) for i in range(arguments))
+        with builder.function(name, [x, y]):
+            sums = builder.emit(relax.op.call_dps_packed(external, (x, y), R.Tensor((rows, 4), "float32")))
+            builder.emit_func_output(builder.emit(relax.op.add(sums, sums)))
+    return builder.get()
+
+
+def destination_cases():
+    x, y = grid("destination.x", (3, 4)), grid("destination.y", (3, 4))
+    return [
+        Case("static", (x, y), expected=2 * (x + y)),
+        Case("symbolic", (x, y), expected=2 * (x + y)),
+        Case("symbolic", (x[:1].copy(), y[:1].copy()), label="one", expected=2 * (x + y)[:1]),
+        Case("symbolic", (x, y[:2].copy()), label="lengths", raises="RuntimeError"),
+    ]
+
+
 MODELS = [
     Model("errors", errors_module, errors_cases()),
     Model("packed", packed_module, packed_cases()),
+    Model("destination", destination_module, destination_cases(), committed="newest"),
 ]

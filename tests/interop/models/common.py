@@ -38,11 +38,20 @@ class Model:
     kind: str = "vm"  # "vm": Relax; "kernels": plain functions, no VM; "assembled": VM code written by hand
     bound: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)  # function → parameters made constants
     fused: bool = False  # with operator fusion, which relax.build leaves out on its own
-    committed: str = "always"  # "newest": only as built by the newest TVM; "never": too large for the repository
+    committed: str = "always"  # "newest": only as built by the newest TVM; "never": too much for the repository
+    large: bool = False  # for benchmarks only
     disassembly: bool = False  # also commit the newest TVM's disassembly
+    target: str = "llvm"  # "c": exported as an archive of sources
+    linked: bool = False  # exported as an archive of objects for a system library
+    modes: tuple = ("bytecode", "compiled")
 
-    def is_committed(self) -> bool:
-        return self.committed == "always" or (self.committed == "newest" and TVM_VERSION == NEWEST_TVM)
+    def is_in(self, chosen: str) -> bool:
+        """Whether it belongs to the set of that name; generate.py --set lists them."""
+        is_committed = self.committed == "always" or (self.committed == "newest" and TVM_VERSION == NEWEST_TVM)
+        return {"committed": is_committed, "tests": not self.large, "all": True}[chosen]
+
+    def file_name(self) -> str:
+        return f"{self.name}.{'a' if self.linked else 'tar' if self.target == 'c' else 'so'}"
 
 
 def grid(name: str, shape: tuple, dtype: str = "float32", limit: int = 2) -> np.ndarray:

@@ -122,7 +122,44 @@ def closures_cases():
     ]
 
 
+def branches_module():
+    """Where TVM's own pipeline lets one branch use what only the other one allocates: %5 in run, the storage of `a`.
+
+    TVM itself crashes in that branch; branches_test.cc calls it.
+    """
+
+    @I.ir_module
+    class Branches:
+        @R.function
+        def run(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            if c:
+                a = R.add(x, x)
+                out = R.multiply(a, a)
+            else:
+                b = R.add(x, x)
+                out = R.subtract(b, x)
+            return out
+
+        @R.function
+        def run_four(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            if c:
+                a = R.add(x, x)
+                out = R.multiply(a, a)
+            else:
+                b = R.add(x, x)
+                out = R.subtract(b, x)
+            return out
+
+    return Branches
+
+
+def branches_cases():
+    four = grid("branches.x", (4,))
+    return [Case(name, (np.array(True), four), expected=4 * four * four) for name in ("run", "run_four")]
+
+
 MODELS = [
     Model("control", control_module, control_cases(), disassembly=True),
     Model("closures", closures_module, closures_cases(), disassembly=True),
+    Model("branches", branches_module, branches_cases(), committed="newest", disassembly=True),
 ]

@@ -217,5 +217,5 @@ def plain_cases():
 MODELS = [
     Model("dtypes", dtypes_module, dtypes_cases(), committed="newest"),
     Model("parallel", parallel_module, parallel_cases()),
-    Model("kernels", plain_module, plain_cases(), kind="kernels"),
+    Model("kernels", plain_module, plain_cases(), kind="kernels", modes=("bytecode",)),
 ]

@@ -3,6 +3,7 @@
 import numpy as np
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from . import reference
 from .common import Case, Model, grid
@@ -103,11 +104,43 @@ def transformer_module():
     return Transformer
 
 
+def transformer_n_module():
+    """The same for any number of tokens."""
+
+    @I.ir_module
+    class TransformerN:
+        @R.function
+        def main(
+            x: R.Tensor(("n", 8), "float32"),
+            scale: R.Tensor((8,), "float32"),
+            shift: R.Tensor((8,), "float32"),
+            w_qkv: R.Tensor((8, 24), "float32"),
+            w_out: R.Tensor((8, 8), "float32"),
+            w_up: R.Tensor((8, 16), "float32"),
+            w_down: R.Tensor((16, 8), "float32"),
+        ) -> R.Tensor(("n", 8), "float32"):
+            n = T.int64()
+            with R.dataflow():
+                qkv = R.split(R.matmul(R.nn.layer_norm(x, scale, shift, axes=[-1]), w_qkv), 3, axis=1)
+                q = R.permute_dims(R.reshape(qkv[0], (n, 2, 4)), [1, 0, 2])
+                k = R.permute_dims(R.reshape(qkv[1], (n, 2, 4)), [1, 2, 0])
+                v = R.permute_dims(R.reshape(qkv[2], (n, 2, 4)), [1, 0, 2])
+                weights = R.nn.softmax(R.multiply(R.matmul(q, k), R.const(0.5, "float32")), axis=-1)
+                heads = R.permute_dims(R.matmul(weights, v), [1, 0, 2])
+                attended = R.add(x, R.matmul(R.reshape(heads, (n, 8)), w_out))
+                up = R.nn.gelu(R.matmul(R.nn.layer_norm(attended, scale, shift, axes=[-1]), w_up))
+                out = R.add(attended, R.matmul(up, w_down))
+                R.output(out)
+            return out
+
+    return TransformerN
+
+
 def transformer_reference(x, scale, shift, w_qkv, w_out, w_up, w_down):
     q, k, v = np.split(reference.layer_norm(x, scale, shift) @ w_qkv, 3, axis=1)
-    q, k, v = (part.reshape(6, 2, 4).transpose(1, 0, 2) for part in (q, k, v))
+    q, k, v = (part.reshape(-1, 2, 4).transpose(1, 0, 2) for part in (q, k, v))
     heads = reference.softmax(q @ k.transpose(0, 2, 1) * 0.5) @ v
-    attended = x + heads.transpose(1, 0, 2).reshape(6, 8) @ w_out
+    attended = x + heads.transpose(1, 0, 2).reshape(-1, 8) @ w_out
     return attended + reference.gelu(reference.layer_norm(attended, scale, shift) @ w_up) @ w_down
 
 
@@ -142,8 +175,25 @@ def transformer_cases():
     return [Case("main", inputs, expected=transformer_reference(*inputs))]
 
 
+def transformer_n_cases():
+    (case,) = transformer_cases()
+    longer = grid("transformer_n.x", (11, 8), limit=1)
+    return [
+        Case("main", inputs, label=f"n{len(inputs[0])}", expected=transformer_reference(*inputs))
+        for inputs in (case.inputs, (case.inputs[0][:1].copy(), *case.inputs[1:]), (longer, *case.inputs[1:]))
+    ]
+
+
+def mlp(name, **how):
+    return Model(name, mlp_module, mlp_cases(), bound={"with_constants": MLP_PARAMETERS}, fused=True, **how)
+
+
 MODELS = [
-    Model("mlp", mlp_module, mlp_cases(), bound={"with_constants": MLP_PARAMETERS}, fused=True),
-    Model("cnn", cnn_module, cnn_cases(), fused=True),
+    mlp("mlp"),
+    mlp("mlp_linked", linked=True, committed="never"),
+    # The C that TVM writes in compiled mode does not compile with its own headers.
+    mlp("mlp_c", target="c", modes=("bytecode",), committed="never"),
+    Model("cnn", cnn_module, cnn_cases(), fused=True, committed="newest"),
     Model("transformer", transformer_module, transformer_cases(), fused=True, committed="newest"),
+    Model("transformer_n", transformer_n_module, transformer_n_cases(), fused=True, committed="never"),
 ]

@@ -21,10 +21,10 @@ def chain_module(length):
     return builder.get()
 
 
-def chain(length, committed):
+def chain(length, committed, large=False):
     x = grid("chain.x", (4,))
     cases = [Case("main", (x,), expected=x + length)]
-    return Model(f"chain_{length}", lambda: chain_module(length), cases, committed=committed)
+    return Model(f"chain_{length}", lambda: chain_module(length), cases, committed=committed, large=large)
 
 
 LAYERS = 16
@@ -87,7 +87,7 @@ def large_mlp_cases():
 
 MODELS = [
     chain(100, committed="newest"),
-    chain(1000, committed="never"),
-    Model("consts_1mb", constants_module, constants_cases(), committed="never"),
-    Model("mlp_784", large_mlp_module, large_mlp_cases(), committed="never"),
+    chain(1000, committed="never", large=True),
+    Model("consts_1mb", constants_module, constants_cases(), committed="never", large=True),
+    Model("mlp_784", large_mlp_module, large_mlp_cases(), committed="never", large=True),
 ]

@@ -116,5 +116,5 @@ def assembled_cases():
 
 MODELS = [
     Model("tuples", tuples_module, tuples_cases(), disassembly=True),
-    Model("assembled", assembled, assembled_cases(), kind="assembled", disassembly=True),
+    Model("assembled", assembled, assembled_cases(), kind="assembled", disassembly=True, modes=("bytecode",)),
 ]

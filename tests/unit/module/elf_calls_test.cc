@@ -154,6 +154,12 @@ TEST(Initialisers, OfPackedRelocationsNeedTheirs) {
 TEST(Initialisers, OfTheOldKindMayOnlyBeFunctions) {
   const Library good(kSource, "-Wl,-init,first,-fini,last");
   ASSERT_EQ(good.refusal(), "accepted");
+  const ElfFile file(as_bytes(good.bytes), "calls.so");
+  const uint64_t last_finaliser = good.dynamic_value(DT_FINI_ARRAY) + good.dynamic_value(DT_FINI_ARRAYSZ) - 8;
+  int64_t stop = 0;
+  for (const auto &r : file.relocations())
+    if (r.address == last_finaliser) stop = r.addend;
+  ASSERT_NE(stop, 0);
   for (const auto &[tag, name] : {std::pair{DT_INIT, "DT_INIT"}, {DT_FINI, "DT_FINI"}}) {
     Library library = good;
     const size_t place = good.dynamic(tag) + offsetof(Elf64_Dyn, d_un);
@@ -161,6 +167,8 @@ TEST(Initialisers, OfTheOldKindMayOnlyBeFunctions) {
     expect_refused(library, concat(name, " at address ", good.address_of("data"), " lies outside the code"));
     library.set<uint64_t>(place, good.address_of("resolved") + 4);
     expect_refused(library, "lies inside a function");
+    library.set<uint64_t>(place, static_cast<uint64_t>(stop));  // a function, but one of those that nothing names
+    expect_refused(library, "is not the start of a section or an exported function");
   }
 }
 

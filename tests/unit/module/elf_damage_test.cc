@@ -2,15 +2,13 @@
 // signal.
 #include <elf.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <vector>
 
 #include "module/module.h"
 #include "support/c_artefact.h"
+#include "support/tries.h"
 #include "tvmffi/tvmffi.h"
 
 namespace opd {
@@ -18,6 +16,7 @@ namespace {
 
 using opdyno_test::build_library;
 using opdyno_test::read_bytes;
+using opdyno_test::Tries;
 
 const std::string kSource = opdyno_test::kArtefactHead + R"(
 #include <math.h>
@@ -54,11 +53,11 @@ int __tvm_ffi_h(void *self, const Any *args, int32_t n, Any *result) {
 #endif
 )";
 
-// Which bytes of the file decide by themselves what happens, so that nothing can tell that they changed: instructions;
-// where packed relocations are used, the words that name initialisers; where the loader chooses functions, the types of
-// symbols, for each function could be one that chooses.
-std::vector<bool> deciding(const std::string &file, bool is_packed, bool chooses) {
-  std::vector<bool> bytes(file.size());
+// The bytes of the file without those that decide by themselves what happens, so that nothing can tell that they
+// changed: instructions; where packed relocations are used, the words that name initialisers; where the loader chooses
+// functions, the types of symbols, for each function could be one that chooses.
+std::vector<size_t> checkable(const std::string &file, bool is_packed, bool chooses) {
+  std::vector<bool> deciding(file.size());
   Elf64_Ehdr header;
   std::memcpy(&header, file.data(), sizeof header);
   for (size_t i = 0; i < header.e_shnum; ++i) {
@@ -66,50 +65,28 @@ std::vector<bool> deciding(const std::string &file, bool is_packed, bool chooses
     std::memcpy(&section, file.data() + header.e_shoff + i * sizeof section, sizeof section);
     const bool names_calls = section.sh_type == SHT_INIT_ARRAY || section.sh_type == SHT_FINI_ARRAY;
     const bool all = section.sh_flags & SHF_EXECINSTR || (names_calls && is_packed);
-    for (size_t at = 0; all && at < section.sh_size; ++at) bytes[section.sh_offset + at] = true;
+    for (size_t at = 0; all && at < section.sh_size; ++at) deciding[section.sh_offset + at] = true;
     for (size_t at = 0; chooses && section.sh_type == SHT_DYNSYM && at < section.sh_size; at += sizeof(Elf64_Sym))
-      bytes[section.sh_offset + at + offsetof(Elf64_Sym, st_info)] = true;
+      deciding[section.sh_offset + at + offsetof(Elf64_Sym, st_info)] = true;
   }
-  return bytes;
+  std::vector<size_t> offsets;
+  for (size_t i = 0; i < file.size(); ++i)
+    if (!deciding[i]) offsets.push_back(i);
+  return offsets;
 }
 
-struct Progress {
-  size_t next, accepted, refused;
-};
-
-// Loads variants from `progress->next` on, in this process.
+// Loads `count` variants that `make` gives.
 template <class Make>
-void load_all(Progress *progress, size_t count, Make make) {
-  for (; progress->next < count; ++progress->next) {
-    const std::string bytes = make(progress->next);
-    if (bytes.empty()) continue;
-    alarm(20);
-    try {
-      load_module_bytes(as_bytes(bytes), "damaged.so", {});
-      ++progress->accepted;
-    } catch (const Exception &) { ++progress->refused; }
-  }
-}
-
-// Loads `count` variants in children, one after the other; gives those at which a child died.
-template <class Make>
-std::vector<size_t> deaths(size_t count, Progress &total, Make make) {
-  auto *progress = static_cast<Progress *>(
-      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  std::vector<size_t> dead;
-  while (progress->next < count) {
-    const pid_t child = fork();
-    if (child == 0) {
-      load_all(progress, count, make);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (progress->next < count) dead.push_back(progress->next++);
-  }
-  total = *progress;
-  munmap(progress, sizeof(Progress));
-  return dead;
+Tries load_all(size_t count, Make make) {
+  return opdyno_test::run_tries(count, 20, [&] {
+    return [&](size_t i) {
+      const std::string bytes = make(i);
+      try {
+        load_module_bytes(as_bytes(bytes), "damaged.so", {});
+        return true;
+      } catch (const Exception &) { return false; }
+    };
+  });
 }
 
 class Damage : public testing::TestWithParam<const char *> {
@@ -127,34 +104,30 @@ TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
     if (is_packed) GTEST_SKIP() << "this system knows no packed relocations: " << e.what();
     FAIL() << e.what();
   }
-  const auto left_alone = deciding(good, is_packed, linked_with("CHOOSES"));
+  const auto offsets = checkable(good, is_packed, linked_with("CHOOSES"));
   // All bits are too slow for every day; those of a byte that cause different trouble are few.
   const std::vector<uint8_t> masks = std::getenv("OPDYNO_TEST_THOROUGH")
                                          ? std::vector<uint8_t>{1, 2, 4, 8, 16, 32, 64, 128, 255, 0}
                                          : std::vector<uint8_t>{1, 16, 255};
-  Progress total{};
-  const auto dead = deaths(good.size() * masks.size(), total, [&](size_t i) {
-    const size_t at = i / masks.size();
-    if (left_alone[at]) return std::string();
+  const Tries tries = load_all(offsets.size() * masks.size(), [&](size_t i) {
     std::string bytes = good;
+    char &byte = bytes[offsets[i / masks.size()]];
     const uint8_t mask = masks[i % masks.size()];
-    bytes[at] = mask ? static_cast<char>(bytes[at] ^ mask) : 0;
+    byte = mask ? static_cast<char>(byte ^ mask) : 0;
     return bytes;
   });
-  EXPECT_GT(total.refused, 1000u);
-  std::string places;
-  for (const size_t i : dead) places += concat(" ", i / masks.size(), "^", int{masks[i % masks.size()]});
-  EXPECT_TRUE(dead.empty()) << dead.size() << " deaths at:" << places;
-  RecordProperty("accepted", std::to_string(total.accepted));
+  EXPECT_GT(tries.refused, 1000u);
+  EXPECT_TRUE(tries.ends.empty()) << tries.describe(
+      [&](size_t i) { return concat(offsets[i / masks.size()], "^", int{masks[i % masks.size()]}); });
+  RecordProperty("accepted", std::to_string(tries.accepted));
 }
 
 TEST_P(Damage, ByCuttingShortIsRefusedAtAnyLength) {
   const std::string good = read_bytes(build_library("cut", kSource, GetParam()));
-  Progress total{};
-  const auto dead = deaths(good.size(), total, [&](size_t size) { return good.substr(0, size); });
-  EXPECT_EQ(dead.size(), 0u);
-  EXPECT_EQ(total.accepted, 0u);
-  EXPECT_EQ(total.refused, good.size() - 1);  // the empty variant is left out
+  const Tries tries = load_all(good.size() - 1, [&](size_t i) { return good.substr(0, i + 1); });
+  EXPECT_TRUE(tries.ends.empty()) << tries.describe([](size_t i) { return concat(i + 1, " bytes"); });
+  EXPECT_EQ(tries.accepted, 0u);
+  EXPECT_EQ(tries.refused, good.size() - 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Linked, Damage,

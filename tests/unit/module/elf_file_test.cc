@@ -53,6 +53,41 @@ const ElfSymbol *find(const ElfFile &file, std::string_view name) {
   return found == symbols.end() ? nullptr : &*found;
 }
 
+TEST(ElfFile, RefusesToImportWhatItDefines) {
+  const std::string bytes = good_bytes();
+  const ElfFile file(as_bytes(bytes), "good.so");
+  const auto *defined = find(file, "__tvm_ffi_f"), *needed = find(file, "TVMFFIErrorSetRaisedFromCStrParts");
+  uint32_t name;
+  std::memcpy(&name, bytes.data() + defined->entry, sizeof name);
+  const auto [code, message] = refusal(with(bytes, needed->entry, name));
+  EXPECT_EQ(code, OPD_BAD_FORMAT);
+  EXPECT_NE(message.find("symbol __tvm_ffi_f is both defined and undefined"), std::string::npos) << message;
+}
+
+TEST(ElfFile, RefusesVersionsThatLeaveTheirTable) {
+  const std::string bytes =
+      read_bytes(build_library("versions", "#include <math.h>\ndouble f(double x) { return exp(x); }", "-lm"));
+  const ElfFile file(as_bytes(bytes), "versions.so");
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  size_t place = 0;
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes.data() + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type == SHT_GNU_verneed) place = section.sh_offset;
+  }
+  ASSERT_NE(place, 0u);
+  Elf64_Verneed need;
+  std::memcpy(&need, bytes.data() + place, sizeof need);
+  const size_t aux = place + need.vn_aux, next = aux + offsetof(Elf64_Vernaux, vna_next);
+  for (int i = 1; i < need.vn_cnt; ++i) ASSERT_NE(bytes[next], 0);
+  // The loader goes from one to the next until there is none, and never looks at the count.
+  for (const auto &[stated, step] :
+       {std::pair<Elf64_Half, uint32_t>{1, 16}, {0xffff, static_cast<uint32_t>(bytes.size() - aux - 16)}})
+    EXPECT_NE(refusal(with(with(bytes, next, step), place + offsetof(Elf64_Verneed, vn_cnt), stated)).code, OPD_OK)
+        << step;
+}
+
 TEST(ElfFile, TellsSymbolsAndWhereTheyLie) {
   const std::string bytes = good_bytes();
   const ElfFile file(as_bytes(bytes), "good.so");
