@@ -98,6 +98,21 @@ void write_words(ByteWriter &out, const std::vector<int64_t> &words) {
   out.write_bytes(words.data(), words.size() * 8);
 }
 
+// What write_constant() adds.
+uint64_t constant_bytes(const View &constant) {
+  if (is_text(constant)) return 12 + as_text(constant, "constant").size();
+  switch (constant.type) {
+    case OPD_TENSOR: {
+      const DLTensor &tensor = static_cast<Tensor *>(object_of(constant))->dl;
+      return 4 + 16 + 8 + 4 + 4 + 8 * static_cast<uint64_t>(tensor.ndim) + 8 + bytes_of(tensor);
+    }
+    case OPD_SHAPE:
+      return 12 + static_cast<Shape *>(object_of(constant))->dims().size_bytes();
+    default:
+      return 4 + (constant.type == OPD_DTYPE ? 4 : 8);
+  }
+}
+
 }  // namespace
 
 Ref<Executable> Executable::read(Bytes bytes, Ref<Object> *derived) {
@@ -124,6 +139,17 @@ Ref<Executable> Executable::read(Bytes bytes, Ref<Object> *derived) {
   if (!in.at_end()) in.bad("end", concat("is followed by ", in.remaining(), " bytes that belong to nothing"));
   verify(*executable);
   return executable;
+}
+
+SectionSizes Executable::section_sizes() const {
+  SectionSizes sizes{8 + 8 + std::string_view(kVersionText).size(), 8, 8, 8, 16 + 8 * (offsets.size() + words.size())};
+  for (const auto &function : functions) {
+    sizes.functions += 4 + 8 + function.name.size() + 4 * 8 + 8;
+    for (const auto &name : function.param_names) sizes.functions += 8 + name.size();
+  }
+  for (const auto &scope : scopes) sizes.scopes += 8 + 8 + scope.scope.size();
+  for (const auto &constant : constants) sizes.constants += constant_bytes(constant);
+  return sizes;
 }
 
 std::string Executable::write() const {
