@@ -21,6 +21,21 @@ int look_up(void *context, const char *name, void **out_function) {
   });
 }
 
+[[gnu::noinline]] int init_once(void **handle, int (*init)(void **out_handle)) {
+  int status = 0;
+  const int raised = raising([&] {
+    require(handle && init, "TVMFFIHandleInitOnce was given NULL");
+    std::scoped_lock lock(handles_guard());
+    if (__atomic_load_n(handle, __ATOMIC_ACQUIRE)) return;
+    void *made = nullptr;
+    status = init(&made);
+    if (status) return;
+    if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "a library's initialiser of a handle gave NULL");
+    __atomic_store_n(handle, made, __ATOMIC_RELEASE);
+  });
+  return raised ? raised : status;
+}
+
 extern "C" {
 
 static int TVMFFIEnvModLookupFromImports(void *context, const char *name, void **out_function) {
@@ -36,18 +51,7 @@ static int TVMFFIEnvModRegisterSystemLibSymbol(const char *, void *) { return 0;
 static int TVMFFIHandleInitOnce(void **handle, int (*init)(void **out_handle)) {
   if (handle && __atomic_load_n(handle, __ATOMIC_ACQUIRE)) [[likely]]
     return 0;
-  int status = 0;
-  const int raised = raising([&] {
-    require(handle && init, "TVMFFIHandleInitOnce was given NULL");
-    std::scoped_lock lock(handles_guard());
-    if (__atomic_load_n(handle, __ATOMIC_ACQUIRE)) return;
-    void *made = nullptr;
-    status = init(&made);
-    if (status) return;
-    if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "a library's initialiser of a handle gave NULL");
-    __atomic_store_n(handle, made, __ATOMIC_RELEASE);
-  });
-  return raised ? raised : status;
+  return init_once(handle, init);
 }
 
 static int TVMFFIHandleDeinitOnce(void **handle, int (*end)(void *handle)) {

@@ -34,17 +34,22 @@ struct ForeignFunction final : Function {
   }
 };
 
+// Apart, so that good calls need no frame.
+[[gnu::noinline]] int refuse_call(void *function, const View *args, int32_t num_args, const View *result) noexcept {
+  return raising([&] {
+    object_at<Function>(function, "TVMFFIFunctionCall");
+    fail(OPD_INVALID_ARGUMENT, "TVMFFIFunctionCall was given ", num_args, " arguments", args ? "" : " at NULL",
+         result ? "" : " and no place for the result");
+  });
+}
+
 extern "C" {
 
 static int TVMFFIFunctionCall(void *function, View *args, int32_t num_args, View *result) {
   auto *object = static_cast<Object *>(function);
   if (object && object->type_index == OPD_FUNCTION && result && num_args >= 0 && (args || num_args == 0)) [[likely]]
     return call_packed(*static_cast<Function *>(object), args, num_args, result);
-  return raising([&] {
-    object_at<Function>(function, "TVMFFIFunctionCall");
-    fail(OPD_INVALID_ARGUMENT, "TVMFFIFunctionCall was given ", num_args, " arguments", args ? "" : " at NULL",
-         result ? "" : " and no place for the result");
-  });
+  return refuse_call(function, args, num_args, result);
 }
 
 static int TVMFFIFunctionCreate(void *self, SafeCall safe_call, void (*deleter)(void *), void **out_function) {

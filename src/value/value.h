@@ -4,6 +4,7 @@
 #include <opdyno/value.h>
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,14 @@ inline View view_of(const Object *object) {
     v.u.object = reinterpret_cast<opd_object *>(const_cast<Object *>(object));
   }
   return v;
+}
+
+// Writes a value by one store. Who reads it whole a moment later would have to wait for stores of its fields.
+inline void write_whole(View *place, const View &v) {
+  using Pair = uint64_t __attribute__((vector_size(16)));
+  const Pair whole = {static_cast<uint32_t>(v.type) | static_cast<uint64_t>(v.length) << 32,
+                      reinterpret_cast<uintptr_t>(v.u.object)};
+  std::memcpy(static_cast<void *>(place), &whole, sizeof whole);
 }
 
 class Value {

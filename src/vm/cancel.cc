@@ -110,7 +110,7 @@ const char *CancelToken::current_operator() {
   for (const RunSignals *run : runs_)
     if (const char *name = run->operator_name.load(std::memory_order_relaxed)) return name;
     else if (const Instr *instr = run->current.load(std::memory_order_relaxed))
-      return run->program->callee_name(static_cast<size_t>(instr - run->program->code.data())).c_str();
+      return run->program->callee_name(run->program->pc_of(instr)).c_str();
   return nullptr;
 }
 

@@ -16,21 +16,18 @@ inline int call_packed(Function &function, const View *args, int32_t num_args, V
   return function.safe_call(&function, args, num_args, result);
 }
 
-// Ends a list's reference to what it held, and stores another.
-inline void store_in_list(View &place, View value) {
-  const View old = std::exchange(place, value);
+// Ends the reference of a list that `run` uses, or nobody, to what it held.
+inline void drop_from_list(Run *run, const View &old) {
   if (!is_object(old)) return;
-  if (RunPool *pool = RunPool::current()) pool->drop(object_of(old));
+  if (run) [[likely]]
+    run->pool.drop(object_of(old));
   else release(object_of(old));
 }
 
-// Throws if the run of the calling thread is to stop.
-void stop_compiled(const Run &run, StopReason reason);
-inline void check_compiled_stop() {
-  const Run *run = Run::of_thread();
-  if (!run || !run->compiled) return;
-  if (const StopReason reason = run->stop.load(std::memory_order_relaxed); reason != StopReason::kNone) [[unlikely]]
-    stop_compiled(*run, reason);
+// Whether compiled code that `run` executes is to stop.
+inline bool is_stopped(const Run *run) {
+  return run && run->stop.load(std::memory_order_relaxed) != StopReason::kNone && run->compiled;
 }
+[[noreturn]] void stop_compiled(const Run &run, StopReason reason);
 
 }  // namespace opd

@@ -2,6 +2,7 @@
 // Cost: see tests/bench/vm_calls.cc and chain.cc; a compiled kernel's call adds a few loads and the copy of its
 // arguments.
 #include "vm/instrument.h"
+#include "vm/residents.h"
 #include "vm/run.h"
 #include "vm/vm.h"
 
@@ -14,7 +15,7 @@ struct Site {  // where in the program something happened
   const Run &run;
   const Frame &frame;
   const Instr &instr;
-  size_t pc() const { return static_cast<size_t>(&instr - run.program->code.data()); }
+  size_t pc() const { return run.program->pc_of(&instr); }
   const std::string &callee() const { return run.program->callee_name(pc()); }
   const std::string &function() const { return frame.function->info->name; }
   std::string text() const { return concat(function(), ", instruction ", pc() - frame.function->start); }
@@ -164,7 +165,7 @@ class Interpreter {
     RecordBuffer &buffer = *run_.records;
     Record *r = buffer.describe(args);
     if (!r) return;
-    const auto pc = static_cast<size_t>(&instr - code_);
+    const size_t pc = program_.pc_of(&instr);
     r->begin = begin;
     r->end = end;
     r->name = program_.callee_of[pc];
@@ -221,7 +222,7 @@ class Interpreter {
   Args arguments_of(const Instr &instr) {
     auto &views = run_.shown;
     views.clear();
-    for (const int64_t word : program_.executable->instruction(static_cast<size_t>(&instr - code_)).args) {
+    for (const int64_t word : program_.executable->instruction(program_.pc_of(&instr)).args) {
       const Operand operand{word};
       switch (operand.kind()) {
         case Operand::kImmediate:
@@ -243,7 +244,7 @@ class Interpreter {
   }
 
   View callee_of(const Instr &instr) const {
-    return run_.vm->function_value(program_.callee_of[static_cast<size_t>(&instr - code_)]);
+    return run_.vm->function_value(program_.callee_of[program_.pc_of(&instr)]);
   }
 
   // False if the instrument wants the call to be skipped.
@@ -271,6 +272,12 @@ class Interpreter {
     assign(instr.cell, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
   }
 
+  // An instrument is shown every instruction of the program, so then there is no plan.
+  template <bool kListen>
+  const Instr *start_of(const Program::Func &function) const {
+    return code_ + (kListen && run_.instrument ? function.start : function.planned_start);
+  }
+
   Run &run_;
   const Program &program_;
   const Instr *const code_;
@@ -284,7 +291,7 @@ class Interpreter {
 template <bool kListen>
 View Interpreter::execute(uint32_t index, Args args) {
   enter(program_.functions[index], args.data());
-  for (const Instr *pc = code_ + frame_->function->start;;) {
+  for (const Instr *pc = start_of<kListen>(*frame_->function);;) {
     const Instr &instr = *pc;
     if (instr.checked) [[unlikely]]
       check_reads(instr);
@@ -309,6 +316,10 @@ View Interpreter::execute(uint32_t index, Args args) {
       case Op::kStorage:
         assign(instr.cell, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class))));
         break;
+      case Op::kResident:
+        if (!residents_ready(cells_, program_.places[instr.place])) [[unlikely]]
+          make_residents(run_, cells_, program_.places[instr.place]);
+        break;
       case Op::kNull:
         assign(instr.cell, opd_none());
         break;
@@ -330,7 +341,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         enter(callee, scratch_);
         frame_->return_to = &instr;
         if (kListen && run_.records) frame_->begin = run_.records->now();
-        pc = code_ + callee.start;
+        pc = start_of<kListen>(callee);
         continue;
       }
       case Op::kRet: {

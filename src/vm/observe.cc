@@ -20,7 +20,8 @@ uint32_t name_of(Run &run, const void *callee, const Name &name) {
 }
 
 bool has_tensor(Args args) {
-  return std::any_of(args.begin(), args.end(), [](const View &arg) { return try_dltensor(arg) != nullptr; });
+  return std::any_of(args.begin(), args.end(),
+                     [](const View &arg) { return arg.type == OPD_TENSOR || arg.type == OPD_DLTENSOR; });
 }
 
 void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
@@ -35,35 +36,57 @@ void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
   run.records->commit();
 }
 
-// `callee` is what an instrument gets for the function.
-template <class Call>
-int observe(Run &run, uint32_t name, const View &callee, Args args, View *result, Call call) {
+// What the callee calls is its own affair.
+struct Observed {
+  Run &run;
+  explicit Observed(Run &r) : run(r) { run.observing = false; }
+  ~Observed() { run.observing = true; }
+};
+
+void check_stop(const Run &run) {
   if (const StopReason reason = run.stop.load(std::memory_order_relaxed); reason != StopReason::kNone) [[unlikely]]
     stop_compiled(run, reason);
-  struct Observed {
-    Run &run;
-    explicit Observed(Run &r) : run(r) { run.observing = false; }  // what the callee calls is its own affair
-    ~Observed() { run.observing = true; }
-  } observed(run);
+}
+
+// A call that an instrument is shown, or that may be asked for by name while it runs. `callee` is what an instrument
+// gets for the function.
+template <class Call>
+int show(Run &run, uint32_t name, const View &callee, Args args, View *result, Call call) {
   if (!run.records) run.operator_name.store(run.vm->operators().at(name).c_str(), std::memory_order_relaxed);
-  if (run.instrument && !instrument_before(run, callee, run.vm->operators().at(name), args)) {
+  if (!run.instrument) return call();
+  if (!instrument_before(run, callee, run.vm->operators().at(name), args)) {
     if (result) *result = opd_none();
     return 0;
   }
-  int failed;
-  if (run.records && has_tensor(args)) {  // as in bytecode, other calls are not recorded
-    const uint64_t begin = run.records->now();
-    failed = call();
-    const uint64_t end = run.records->now();
-    if (!failed) record(run, name, begin, end, args);
-  } else {
-    failed = call();
-  }
-  if (!failed && run.instrument) {
+  const int failed = call();
+  if (!failed) {
     Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());  // should the instrument throw
     instrument_after(run, callee, run.vm->operators().at(name), kept.view(), args);
     if (result) *result = kept.detach();
   }
+  return failed;
+}
+
+// `name_of_callee` is asked only where a name is needed. As in bytecode, calls without a tensor are not recorded; kernels
+// hardly ever are such, so that is not asked before their call.
+template <bool kKernel, class Name, class Call>
+int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
+  check_stop(run);
+  const Observed observed(run);
+  const bool shown = run.instrument || !run.records;
+  const bool recorded = run.records && (kKernel || has_tensor(args));
+  if (!recorded && !shown) return call();
+  const uint32_t name = name_of_callee();
+  uint64_t begin = 0, end = 0;
+  const auto timed = [&] {
+    if (!recorded) return call();
+    begin = run.records->now();
+    const int failed = call();
+    end = run.records->now();
+    return failed;
+  };
+  const int failed = shown ? show(run, name, callee, args, result, timed) : timed();
+  if (!failed && end) record(run, name, begin, end, args);  // an instrument may have skipped it
   return failed;
 }
 
@@ -81,9 +104,9 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
   Run *run = Run::of_thread();
   if (!run || !run->observing) return call.code(self, args, num_args, result);
   return raising([&] {
-    const uint32_t name = name_of(*run, &call, [&] { return call.name; });
+    const auto name = [&] { return name_of(*run, &call, [&] { return call.name; }); };
     // Code that calls a kernel straight away leaves the place of the result undefined.
-    return observe(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr,
+    return observe<true>(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr,
                    [&] { return call.code(self, args, num_args, result); });
   });
 }
@@ -109,8 +132,8 @@ std::vector<std::string> OperatorNames::all() {
 
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
   return raising([&] {
-    const uint32_t name = name_of(run, &function, [&] { return run.vm->looked_up_name(function); });
-    return observe(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result,
+    const auto name = [&] { return name_of(run, &function, [&] { return run.vm->looked_up_name(function); }); };
+    return observe<false>(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result,
                    [&] { return function.safe_call(&function, args, num_args, result); });
   });
 }

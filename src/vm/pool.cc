@@ -36,6 +36,13 @@ void set_dims(DLTensor &tensor, std::span<const int64_t> dims) {
 
 }  // namespace
 
+std::unique_ptr<TensorTemplate> TensorTemplate::make(std::span<const int64_t> dims, DLDataType dtype, uint32_t id) {
+  uint64_t count, bytes;
+  if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count) || !data_bytes(count, dtype, bytes))
+    return nullptr;
+  return std::make_unique<TensorTemplate>(TensorTemplate{{dims.begin(), dims.end()}, dtype, bytes, id});
+}
+
 int32_t VmStorage::type() {
   static const int32_t index = register_type("opdyno.vm.Storage");
   return index;

@@ -42,11 +42,12 @@ struct VmStorage final : Object {
   bool dropped = false;    // its register is gone; the last borrower ends the register's reference
 };
 
-struct TensorTemplate {  // a shape that was known when the program was decoded
+struct TensorTemplate {  // a shape that many tensors have
   std::vector<int64_t> dims;
   DLDataType dtype{};
   uint64_t bytes = 0;
   uint32_t id = 0;
+  static std::unique_ptr<TensorTemplate> make(std::span<const int64_t> dims, DLDataType dtype, uint32_t id);  // or null
 };
 
 struct VmTensor final : Tensor {
@@ -68,7 +69,12 @@ class RunPool {
 
   static RunPool *current() { return static_cast<RunPool *>(thread_state().run_pool); }
   uint64_t id() const { return id_; }
+  int32_t storage_type() const { return storage_type_; }
 
+  uint32_t add_template() {  // for a template of the run's own
+    tensors_.push_back(nullptr);
+    return static_cast<uint32_t>(tensors_.size()) - 1;
+  }
   uint32_t size_class_of(uint64_t bytes);
   VmStorage *storage(uint32_t size_class) {  // one reference, the caller's
     VmStorage *&head = classes_[size_class].head;
@@ -80,11 +86,18 @@ class RunPool {
     return storage;
   }
   VmTensor *tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) {  // one reference, the caller's
+    if (VmTensor *spare = spare_tensor(shape, storage, offset)) [[likely]]
+      return spare;
+    VmTensor *tensor = new_tensor(shape.dims, shape.dtype, shape.id);
+    bind(tensor, storage, offset);
+    return tensor;
+  }
+  // The same if one was made before, else null.
+  VmTensor *spare_tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) noexcept {
     VmTensor *&head = tensors_[shape.id];
     VmTensor *tensor = head;
-    if (!tensor) [[unlikely]]
-      tensor = new_tensor(shape.dims, shape.dtype, shape.id);
-    else head = tensor->next;
+    if (!tensor) return nullptr;
+    head = tensor->next;
     tensor->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
     bind(tensor, storage, offset);
     return tensor;

@@ -54,6 +54,7 @@ class Decoder {
                            static_cast<uint32_t>(info.end),
                            static_cast<uint32_t>(info.num_args),
                            static_cast<uint32_t>(info.num_registers),
+                           static_cast<uint32_t>(info.start),
                            {},
                            true};
         p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
@@ -246,14 +247,8 @@ class Decoder {
   }
 
   const TensorTemplate *make_template(const Shape &shape, DLDataType dtype) {
-    const auto dims = shape.dims();
-    auto made = std::make_unique<TensorTemplate>();
-    uint64_t count;
-    if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count) || !data_bytes(count, dtype, made->bytes))
-      return nullptr;
-    made->dims.assign(dims.begin(), dims.end());
-    made->dtype = dtype;
-    made->id = static_cast<uint32_t>(p_.templates.size());
+    auto made = TensorTemplate::make(shape.dims(), dtype, static_cast<uint32_t>(p_.templates.size()));
+    if (!made) return nullptr;
     p_.templates.push_back(std::move(made));
     return p_.templates.back().get();
   }

@@ -18,6 +18,7 @@ enum class Op : uint8_t {
   kTensor,   // alloc_tensor of a known shape
   kNull,     // null_value into a register
   kForget,   // null_value into a parameter that the caller owns
+  kResident, // of a plan: the storage of a place, and its tensors, ready in their cells
   kRet,
   kGoto,
   kIf
@@ -38,6 +39,7 @@ struct Instr {
     void *self = nullptr;  // kPacked
     uint64_t bytes;        // kTensor: offset into the storage
     uint64_t size_class;   // kStorage
+    uint64_t place;        // kResident
   };
   union {
     const uint32_t *args;     // cells
@@ -47,33 +49,53 @@ struct Instr {
 };
 static_assert(sizeof(Instr) == 32);
 
-// The cells of a frame: registers | void | vm | constants | immediates | functions as values.
+// A storage that a frame keeps between calls, with the tensors that plans make of it; each has a cell. plan.cc.
+struct ResidentPlace {
+  struct Tensor {
+    const TensorTemplate *shape;
+    uint64_t offset;
+    uint32_t cell;
+  };
+  uint64_t size_class;
+  uint32_t cell;  // of the storage
+  std::vector<Tensor> tensors;
+};
+
+// The cells of a frame: registers | void | vm | constants | immediates | functions as values | residents.
 struct Program {
   struct Func {
     const FunctionInfo *info;
     uint32_t start, end, num_args, num_registers;
+    uint32_t planned_start = start;  // the same function with a plan, if it has one
     std::vector<uint8_t> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
     bool all_borrowed = true;
   };
 
   Ref<Executable> executable;
-  std::vector<Instr> code;
-  std::vector<uint32_t> callee_of;          // per instruction: the function table's index, for names
+  std::vector<Instr> code;                  // one per instruction of the executable, then the plans
+  std::vector<uint32_t> planned_from;       // per instruction of the plans: the one of the executable
+  std::vector<uint32_t> callee_of;          // per instruction of the executable: the function table's index, for names
   std::vector<Func> functions;              // by index of the function table; `info` is null for packed functions
   std::vector<Ref<Function>> callees;       // by index of the function table; null for functions in bytecode
   std::vector<Ref<KernelFunction>> bodies;  // by index of the function table: machine code of compiled functions
   std::vector<View> constants;              // borrowed from the executable, then immediates
   std::vector<uint32_t> function_values;    // function table indexes whose cells follow the constants
   std::vector<std::unique_ptr<TensorTemplate>> templates;
+  std::vector<ResidentPlace> places;
   std::vector<uint64_t> storage_sizes;  // by size class
-  uint32_t num_registers = 0, max_args = 0;
+  uint32_t num_registers = 0, max_args = 0, num_residents = 0;
   bool has_packed = false;
 
   uint32_t void_cell() const { return num_registers; }
   uint32_t vm_cell() const { return num_registers + 1; }
   uint32_t first_constant() const { return num_registers + 2; }
-  uint32_t num_cells() const {
+  uint32_t first_resident() const {
     return first_constant() + static_cast<uint32_t>(constants.size() + function_values.size());
+  }
+  uint32_t num_cells() const { return first_resident() + num_residents; }
+  size_t pc_of(const Instr *instr) const {
+    const auto index = static_cast<size_t>(instr - code.data());
+    return index < callee_of.size() ? index : planned_from[index - callee_of.size()];
   }
   const std::string &callee_name(size_t pc) const { return executable->functions[callee_of[pc]].name; }
 
@@ -85,6 +107,8 @@ struct Program {
 
  private:
   std::unique_ptr<uint32_t[]> arg_store_;
+  std::vector<std::unique_ptr<uint32_t[]>> planned_args_;
+  friend class Planner;
   friend class Decoder;
 };
 

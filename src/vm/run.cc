@@ -1,5 +1,6 @@
 #include "vm/run.h"
 
+#include "vm/residents.h"
 #include "vm/vm.h"
 
 namespace opd {
@@ -7,8 +8,15 @@ namespace opd {
 Run::Run(Vm &owner, const Program &p)
     : vm(&owner),
       pool(owner.devices().front().device, owner.devices().front().allocator, owner.budget(), p.templates.size(),
-           p.storage_sizes) {
+           p.storage_sizes),
+      known_shapes(pool, owner.is_compiled() ? p.constants : Args()) {
   program = &p;
+}
+
+Run::~Run() { drop_idle_residents(); }
+
+void Run::drop_idle_residents() {
+  for (size_t i = depth; i < frames.size(); ++i) drop_residents(*this, *frames[i]);
 }
 
 Frame &Run::push() {
@@ -22,14 +30,10 @@ Frame &Run::push() {
   frame->cells.push_back(opd_pointer(this));
   frame->cells.insert(frame->cells.end(), program->constants.begin(), program->constants.end());
   for (const uint32_t index : program->function_values) frame->cells.push_back(vm->function_value(index));
+  frame->cells.resize(program->num_cells(), unset);
   frame->scratch.resize(program->max_args + 1);
   frames.push_back(std::move(frame));
   return *frames[depth++];
-}
-
-Run *Run::of_thread() {
-  RunPool *pool = RunPool::current();
-  return pool ? reinterpret_cast<Run *>(reinterpret_cast<char *>(pool) - offsetof(Run, pool)) : nullptr;
 }
 
 }  // namespace opd

@@ -5,6 +5,7 @@
 
 #include "trace/record_buffer.h"
 #include "vm/cancel.h"
+#include "vm/known_shapes.h"
 #include "vm/pool.h"
 #include "vm/program.h"
 
@@ -24,9 +25,11 @@ struct Frame {
 
 struct Run : RunSignals {
   Run(Vm &vm, const Program &program);
+  ~Run();
 
   Vm *vm;
   RunPool pool;
+  KnownShapes known_shapes;
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
   size_t depth = 0;
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
@@ -45,8 +48,14 @@ struct Run : RunSignals {
   Run *next_idle = nullptr;
 
   Frame &push();
+  void drop_idle_residents();  // of frames that are not in use
   static Run *of_thread();  // of the calling thread; null outside a run
 };
+
+inline Run *Run::of_thread() {
+  RunPool *pool = RunPool::current();
+  return pool ? reinterpret_cast<Run *>(reinterpret_cast<char *>(pool) - offsetof(Run, pool)) : nullptr;
+}
 
 // Runs a function of the program to its end. Throws what an operator raised, with the operator's name.
 // `args` are checked already; they stay alive during the call. The result is owned.

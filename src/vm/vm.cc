@@ -7,6 +7,7 @@
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"
+#include "vm/plan.h"
 #include "vm/vm_function.h"
 
 namespace opd {
@@ -77,6 +78,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     return make_inner_function(*vm, index, executable->functions[index].name);
   };
   vm->program_ = Program::decode(executable, find, inner);
+  if (vm->settings_.devices.front().allocator == OPD_ALLOCATOR_POOLED) plan(*vm->program_);  // others keep nothing
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
                                     [](const auto &body) { return static_cast<bool>(body); });

@@ -26,9 +26,7 @@ std::string error_context(const View &error) {
   return text.empty() ? std::string() : concat(text, ": ");
 }
 
-void check_count(Args args, size_t least, size_t most, const char *usage) {
-  if (args.size() >= least && args.size() <= most) [[likely]]
-    return;
+void wrong_count(Args args, const char *usage) {
   fail_as("TypeError", OPD_INVALID_ARGUMENT, "the arguments are ", usage, ", but ", args.size(), " were given");
 }
 

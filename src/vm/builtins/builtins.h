@@ -28,7 +28,7 @@ Ref<Error> error_of_builtin(const char *name) noexcept;
 template <BuiltinName kName, Value (*kBody)(Args)>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
   try {
-    *result = kBody({args, static_cast<size_t>(num_args)}).detach();
+    write_whole(result, kBody({args, static_cast<size_t>(num_args)}).detach());
     return 0;
   } catch (...) {
     set_raised(error_of_builtin(kName.text));
@@ -60,6 +60,10 @@ void register_builtins();
 Run &run_of(const View &vm);
 // The program's own words for the place, to stand in front of what is wrong.
 std::string error_context(const View &error);
-void check_count(Args args, size_t least, size_t most, const char *usage);
+[[noreturn]] void wrong_count(Args args, const char *usage);
+inline void check_count(Args args, size_t least, size_t most, const char *usage) {
+  if (args.size() < least || args.size() > most) [[unlikely]]
+    wrong_count(args, usage);
+}
 
 }  // namespace opd

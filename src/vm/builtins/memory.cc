@@ -6,6 +6,16 @@
 namespace opd {
 namespace {
 
+// Apart, so that the text is made only when it is needed.
+[[noreturn, gnu::noinline]] void bad_storage_size(const View &size, DLDataType dtype) {
+  fail(OPD_INVALID_ARGUMENT, "a storage of ", to_text(size), " elements of ", dtype_name(dtype),
+       " is too large or negative");
+}
+
+[[noreturn, gnu::noinline]] void bad_shape(const View &shape) {
+  fail(OPD_INVALID_ARGUMENT, "the shape ", to_text(shape), " has a negative or too large size");
+}
+
 Value alloc_storage(Args args) {
   check_count(args, 4, 5, "(vm, size, device index, dtype [, scope])");
   Run &run = run_of(args[0]);
@@ -21,8 +31,7 @@ Value alloc_storage(Args args) {
   if (index < -1 || index >= static_cast<int64_t>(devices.size()))
     fail(OPD_OUT_OF_RANGE, "device index ", index, " of a VM with ", devices.size(), " devices");
   uint64_t bytes;
-  require(storage_bytes(size.dims(), dtype, bytes), "a storage of ", to_text(args[1]), " elements of ",
-          dtype_name(dtype), " is too large or negative");
+  if (!storage_bytes(size.dims(), dtype, bytes)) bad_storage_size(args[1], dtype);
   return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of(bytes)));
 }
 
@@ -33,13 +42,40 @@ Value alloc_tensor(Args args) {
   const auto &shape = as<Shape>(args[2], "shape");
   const DLDataType dtype = as_dtype(args[3], "dtype");
   uint64_t count, bytes;
-  require(element_count(shape.data, static_cast<int64_t>(shape.size), count) && data_bytes(count, dtype, bytes),
-          "the shape ", to_text(args[2]), " has a negative or too large size");
+  if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
+    bad_shape(args[2]);
   require(offset >= 0 && bytes <= storage.size && static_cast<uint64_t>(offset) <= storage.size - bytes, "a tensor of ",
           bytes, " bytes at offset ", offset, " does not fit a storage of ", storage.size, " bytes");
-  RunPool *pool = RunPool::current();
-  require(pool, "tensors of a storage can be made inside a run only");
-  return Ref<VmTensor>::take(pool->tensor(shape.dims(), dtype, &storage, static_cast<uint64_t>(offset)));
+  Run *run = Run::of_thread();
+  require(run, "tensors of a storage can be made inside a run only");
+  const auto place = static_cast<uint64_t>(offset);
+  if (const TensorTemplate *known = run->known_shapes.find(shape, dtype))
+    return Ref<VmTensor>::take(run->pool.tensor(*known, &storage, place));
+  return Ref<VmTensor>::take(run->pool.tensor(shape.dims(), dtype, &storage, place));
+}
+
+// What compiled code asks for before each kernel: a shape of the constants, and a tensor that was made before. Null if
+// it is anything else.
+VmTensor *spare_tensor(Args args) noexcept {
+  Run *run = Run::of_thread();
+  if (!run || args.size() != 4 || args[0].type != run->pool.storage_type() || args[1].type != OPD_INT ||
+      args[2].type != OPD_SHAPE || args[3].type != OPD_DTYPE)
+    return nullptr;
+  auto *storage = static_cast<VmStorage *>(object_of(args[0]));
+  const TensorTemplate *known = run->known_shapes.recent(*static_cast<Shape *>(object_of(args[2])), args[3].u.dtype);
+  const auto offset = static_cast<uint64_t>(args[1].u.int64);
+  if (!known || known->bytes > storage->size || offset > storage->size - known->bytes) return nullptr;
+  return run->pool.spare_tensor(*known, storage, offset);
+}
+
+int call_alloc_tensor(void *self, const View *args, int32_t num_args, View *result) {
+  VmTensor *spare = spare_tensor({args, static_cast<size_t>(num_args)});
+  if (!spare) return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
+  View tensor = opd_none();
+  tensor.type = OPD_TENSOR;
+  tensor.u.object = reinterpret_cast<opd_object *>(static_cast<Object *>(spare));
+  write_whole(result, tensor);
+  return 0;
 }
 
 Value null_value(Args args) {
@@ -86,7 +122,7 @@ Value clear_memory(Args) {
 
 constexpr Builtin kBuiltins[] = {
     builtin<"vm.builtin.alloc_storage", alloc_storage>(),
-    builtin<"vm.builtin.alloc_tensor", alloc_tensor>(),
+    {"vm.builtin.alloc_tensor", call_alloc_tensor},
     builtin<"vm.builtin.null_value", null_value>(),
     builtin<"vm.builtin.copy", copy>(),
     builtin<"vm.builtin.reshape", reshape_tensor>(),

@@ -1,0 +1,47 @@
+// Shapes among a program's constants, found by address: compiled code makes its tensors of the same few again and again.
+#pragma once
+#include <algorithm>
+#include <map>
+
+#include "vm/pool.h"
+
+namespace opd {
+
+class KnownShapes {
+ public:
+  KnownShapes(RunPool &pool, std::span<const View> constants) : pool_(pool) {
+    for (const View &constant : constants)
+      if (constant.type == OPD_SHAPE) shapes_.push_back(static_cast<const Shape *>(object_of(constant)));
+    std::sort(shapes_.begin(), shapes_.end());
+  }
+
+  // Null for a shape that is no constant, or that no tensor can have.
+  const TensorTemplate *find(const Shape &shape, DLDataType dtype) {
+    const TensorTemplate *known = recent(shape, dtype);
+    return known ? known : look_up(shape, dtype);
+  }
+  // Null also for one that was not found lately.
+  const TensorTemplate *recent(const Shape &shape, DLDataType dtype) const noexcept {
+    const Entry &entry = recent_[place_of(shape, dtype)];
+    return entry.shape == &shape && same(entry.dtype, dtype) ? entry.known : nullptr;
+  }
+
+ private:
+  struct Entry {
+    const Shape *shape = nullptr;
+    DLDataType dtype{};
+    const TensorTemplate *known = nullptr;
+  };
+  static constexpr size_t kRecent = 32;
+  static size_t place_of(const Shape &shape, DLDataType dtype) {
+    return (reinterpret_cast<uintptr_t>(&shape) / 16 + dtype.bits / 8) % kRecent;
+  }
+  const TensorTemplate *look_up(const Shape &shape, DLDataType dtype);
+
+  RunPool &pool_;
+  std::vector<const Shape *> shapes_;  // by address
+  std::map<std::pair<const Shape *, uint32_t>, std::unique_ptr<TensorTemplate>> templates_;
+  Entry recent_[kRecent];
+};
+
+}  // namespace opd
