@@ -7,8 +7,7 @@ namespace opd {
 
 Run::Run(Vm &owner, const Program &p)
     : vm(&owner),
-      pool(owner.devices().front().device, owner.devices().front().allocator, owner.budget(), p.templates.size(),
-           p.storage_sizes),
+      pool(owner.devices(), owner.budget(), p.templates.size(), p.storage_kinds),
       known_shapes(pool, owner.is_compiled() ? p.constants : Args()) {
   program = &p;
 }

@@ -58,7 +58,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   for (const auto &device : settings.devices) {
     device_backend(device.device);
     if (device.device.device_type != kDLCPU)
-      fail(OPD_UNSUPPORTED, "the VM runs on cpu:0 only, not on ", device_name(device.device));
+      fail(OPD_UNSUPPORTED, "the VM runs on CPU devices only, not on ", device_name(device.device));
     require(device.allocator == OPD_ALLOCATOR_NAIVE || device.allocator == OPD_ALLOCATOR_POOLED, "allocator ",
             int{device.allocator}, " does not exist; 1 is naive, 2 is pooled");
   }
@@ -79,6 +79,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   };
   vm->program_ = Program::decode(executable, find, inner);
   if (vm->settings_.devices.front().allocator == OPD_ALLOCATOR_POOLED) plan(*vm->program_);  // others keep nothing
+  vm->place_constants();
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
                                     [](const auto &body) { return static_cast<bool>(body); });
@@ -93,6 +94,19 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
 }
 
 Vm::~Vm() { trim(); }
+
+// Where kernels expect them: beside their other arguments. The memory is the same.
+void Vm::place_constants() {
+  const DLDevice device = devices().front().device;
+  if (same(device, kHost)) return;
+  for (View &constant : program_->constants) {
+    if (constant.type != OPD_TENSOR) continue;
+    const auto *tensor = static_cast<Tensor *>(object_of(constant));
+    placed_constants_.push_back(Tensor::make(dims_of(tensor->dl), tensor->dl.dtype, device, data_of(tensor->dl),
+                                             Ref<Object>::share(object_of(constant))));
+    constant = view_of(placed_constants_.back().get());
+  }
+}
 
 View Vm::function_value(uint32_t index) { return view_of(inner_functions_[index].get()); }
 
