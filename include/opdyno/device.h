@@ -14,8 +14,8 @@ OPD_API OPD_NODISCARD opd_error *opd_device_from_string(const char *text, DLDevi
 /** Writes a device as "cpu:0". @param out_text New reference. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text);
 
-/* The CPU has 64 devices, "cpu:0" to "cpu:63": all are the same processors and memory, each has allocators and statistics
- * of its own. Programs that TVM compiled for several devices run on them. */
+/* The CPU has 64 devices, "cpu:0" to "cpu:63": all are the same processors and memory, each has allocators and
+ * statistics of its own. Programs that TVM compiled for several devices run on them. */
 
 /** Properties of a device; numbers are TVM's DeviceAttrKind. Append-only. */
 typedef enum opd_device_attr {

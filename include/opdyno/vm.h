@@ -15,11 +15,11 @@ typedef struct opd_cancel opd_cancel;
 
 /** How to make a VM. */
 typedef struct opd_vm_options {
-  uint32_t struct_size;        /**< set by opd_vm_options_init() */
-  int32_t num_devices;         /**< 0 */
-  const DLDevice *devices;     /**< borrowed for the call; NULL: cpu:0. Programs name them by index; constants lie on the
-                                    first. The host is added at the end unless that is a CPU device. */
-  const int32_t *allocators;   /**< an opd_allocator_kind per device; NULL: pooled */
+  uint32_t struct_size;      /**< set by opd_vm_options_init() */
+  int32_t num_devices;       /**< 0 */
+  const DLDevice *devices;   /**< borrowed for the call; NULL: cpu:0. Programs name them by index; constants lie on the
+                                  first. The host is added at the end unless that is a CPU device. */
+  const int32_t *allocators; /**< an opd_allocator_kind per device; NULL: pooled */
   uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
   int32_t max_depth;           /**< nested program calls; 1000 */
   uint32_t reserved;           /**< 0 */

@@ -1,4 +1,5 @@
-// Shapes among a program's constants, found by address: compiled code makes its tensors of the same few again and again.
+// Shapes among a program's constants, found by address: compiled code makes its tensors of the same few again and
+// again.
 #pragma once
 #include <algorithm>
 #include <map>

@@ -67,8 +67,8 @@ int show(Run &run, uint32_t name, const View &callee, Args args, View *result, C
   return failed;
 }
 
-// `name_of_callee` is asked only where a name is needed. As in bytecode, calls without a tensor are not recorded; kernels
-// hardly ever are such, so that is not asked before their call.
+// `name_of_callee` is asked only where a name is needed. As in bytecode, calls without a tensor are not recorded;
+// kernels hardly ever are such, so that is not asked before their call.
 template <bool kKernel, class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);
@@ -107,7 +107,7 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
     const auto name = [&] { return name_of(*run, &call, [&] { return call.name; }); };
     // Code that calls a kernel straight away leaves the place of the result undefined.
     return observe<true>(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr,
-                   [&] { return call.code(self, args, num_args, result); });
+                         [&] { return call.code(self, args, num_args, result); });
   });
 }
 
@@ -134,7 +134,7 @@ int observe_call(Run &run, Function &function, const View *args, int32_t num_arg
   return raising([&] {
     const auto name = [&] { return name_of(run, &function, [&] { return run.vm->looked_up_name(function); }); };
     return observe<false>(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result,
-                   [&] { return function.safe_call(&function, args, num_args, result); });
+                          [&] { return function.safe_call(&function, args, num_args, result); });
   });
 }
 

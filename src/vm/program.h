@@ -11,14 +11,14 @@
 namespace opd {
 
 enum class Op : uint8_t {
-  kKernel,   // compiled code of a library: tensors, numbers, text and nulls only
-  kPacked,   // any other packed function
-  kProgram,  // a function of the program
-  kStorage,  // alloc_storage of a known size
-  kTensor,   // alloc_tensor of a known shape
-  kNull,     // null_value into a register
-  kForget,   // null_value into a parameter that the caller owns
-  kResident, // of a plan: the storage of a place, and its tensors, ready in their cells
+  kKernel,    // compiled code of a library: tensors, numbers, text and nulls only
+  kPacked,    // any other packed function
+  kProgram,   // a function of the program
+  kStorage,   // alloc_storage of a known size
+  kTensor,    // alloc_tensor of a known shape
+  kNull,      // null_value into a register
+  kForget,    // null_value into a parameter that the caller owns
+  kResident,  // of a plan: the storage of a place, and its tensors, ready in their cells
   kRet,
   kGoto,
   kIf

@@ -49,7 +49,7 @@ struct Run : RunSignals {
 
   Frame &push();
   void drop_idle_residents();  // of frames that are not in use
-  static Run *of_thread();  // of the calling thread; null outside a run
+  static Run *of_thread();     // of the calling thread; null outside a run
 };
 
 inline Run *Run::of_thread() {

@@ -64,7 +64,8 @@ const char *const kTwoDevices = R"(
 
 std::string alloc_on(const std::string &index, const std::string &size = "shape(16)") {
   return ".func main(size) {\n  %s = call vm.builtin.alloc_storage(%vm, " + size + ", " + index +
-         ", dtype(uint8), \"global\")\n  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))\n  ret %t\n}\n";
+         ", dtype(uint8), \"global\")\n  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))\n  ret "
+         "%t\n}\n";
 }
 
 }  // namespace
