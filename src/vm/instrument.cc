@@ -5,34 +5,34 @@
 namespace opd {
 namespace {
 
-Value show(Run &run, const View &callee, const std::string &name, bool before, const View &result, Args args) {
-  constexpr size_t kFixed = 4, kFew = 12;
-  View few[kFixed + kFew];
-  std::vector<View> many;
-  View *all = few;
-  if (args.size() > kFew) many.resize(kFixed + args.size()), all = many.data();
-  all[0] = callee;
-  all[1] = opd_cstring(name.c_str());
-  all[2] = opd_bool(before);
-  all[3] = result;
-  std::copy(args.begin(), args.end(), all + kFixed);
+// Whether the instrument answers SKIP_RUN.
+bool show(Run &run, Args shown) {
   struct Showing {
     Run &run;
     explicit Showing(Run &r) : run(r) { run.showing = true; }
     ~Showing() { run.showing = false; }
   } showing(run);
-  return call(*run.instrument, {all, kFixed + args.size()});
+  // Of the answer only fields are read: as a whole it could not be read before the stores of its fields are done.
+  View answer = opd_none();
+  if (run.instrument->safe_call(run.instrument, shown.data(), static_cast<int32_t>(shown.size()), &answer)) [[unlikely]]
+    throw Exception(take_raised());
+  if (is_object(answer)) [[unlikely]]
+    release(object_of(answer));
+  return answer.type == OPD_INT && answer.u.int64 == OPD_INSTRUMENT_SKIP_RUN;
 }
 
 }  // namespace
 
-bool instrument_before(Run &run, const View &callee, const std::string &name, Args args) {
-  const Value answer = show(run, callee, name, true, opd_none(), args);
-  return answer.view().type != OPD_INT || answer.view().u.int64 != OPD_INSTRUMENT_SKIP_RUN;
+bool instrument_before(Run &run, std::span<View> shown) {
+  shown[2] = opd_bool(true);
+  shown[3] = opd_none();
+  return !show(run, shown);
 }
 
-void instrument_after(Run &run, const View &callee, const std::string &name, const View &result, Args args) {
-  show(run, callee, name, false, result, args);
+void instrument_after(Run &run, std::span<View> shown, const View &result) {
+  shown[2] = opd_bool(false);
+  shown[3] = result;
+  show(run, shown);
 }
 
 }  // namespace opd

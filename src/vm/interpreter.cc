@@ -9,7 +9,10 @@
 namespace opd {
 namespace {
 
-constexpr bool is_call(Op op) { return op != Op::kRet && op != Op::kGoto && op != Op::kIf; }
+// A builtin that became an instruction of its own.
+constexpr bool is_folded(Op op) {
+  return op == Op::kStorage || op == Op::kTensor || op == Op::kNull || op == Op::kForget;
+}
 
 struct Site {  // where in the program something happened
   const Run &run;
@@ -141,7 +144,7 @@ class Interpreter {
         if (!function.borrowed[i] && is_object(args[i])) retain(object_of(args[i]));
     frame_ = &frame;
     cells_ = cells;
-    scratch_ = frame.scratch.data();
+    scratch_ = frame.args();
   }
 
   void check_reads(const Instr &instr) const {
@@ -186,6 +189,7 @@ class Interpreter {
       scratch_[i] = v;
       if (kKernel) plain &= v.type < OPD_SMALL_STRING || v.type == OPD_TENSOR;
     }
+    if (kListen && run_.instrument && !show_before(instr, count)) return skip(instr);
     if (kKernel && !plain) [[unlikely]]
       return call_converted<kListen>(instr);
     finish_call<kListen, kKernel>(instr);
@@ -213,52 +217,46 @@ class Interpreter {
       const uint64_t end = run_.records->now();
       record(instr, begin, end, {scratch_, count});
     }
-    if (kListen && run_.instrument) show_result(instr, result);
+    if (kListen && run_.instrument) show_owned_result(count, result);
     if (instr.cell != program_.void_cell()) assign(instr.cell, result);
     else if (is_object(result)) run_.pool.drop(object_of(result));
   }
 
-  // The arguments of a call as the program has them; calls that became instructions of their own have lost them.
-  Args arguments_of(const Instr &instr) {
-    auto &views = run_.shown;
-    views.clear();
+  // The arguments of a folded call as the program has them, into the scratch; gives their number.
+  size_t folded_arguments(const Instr &instr) {
+    size_t count = 0;
     for (const int64_t word : program_.executable->instruction(program_.pc_of(&instr)).args) {
       const Operand operand{word};
-      switch (operand.kind()) {
-        case Operand::kImmediate:
-          views.push_back(opd_int(operand.value()));
-          break;
-        case Operand::kConstant:
-          views.push_back(program_.constants[static_cast<size_t>(operand.value())]);
-          break;
-        case Operand::kFunction:
-          views.push_back(run_.vm->function_value(static_cast<uint32_t>(operand.value())));
-          break;
-        default:
-          if (operand.value() < kVoidRegister) views.push_back(cells_[operand.value()]);
-          else views.push_back(operand.value() == kVmRegister ? cells_[program_.vm_cell()] : opd_none());
-          if (views.back().type == kUnset) views.back() = opd_none();
-      }
+      View &arg = scratch_[count++];
+      if (operand.kind() == Operand::kImmediate) arg = opd_int(operand.value());
+      else if (operand.kind() == Operand::kConstant) arg = program_.constants[static_cast<size_t>(operand.value())];
+      else if (operand.kind() == Operand::kFunction)
+        arg = run_.vm->function_value(static_cast<uint32_t>(operand.value()));
+      else if (operand.value() < kVoidRegister) arg = cells_[operand.value()];
+      else arg = operand.value() == kVmRegister ? cells_[program_.vm_cell()] : opd_none();
+      if (arg.type == kUnset) arg = opd_none();
     }
-    return views;
+    return count;
   }
 
-  View callee_of(const Instr &instr) const {
-    return run_.vm->function_value(program_.callee_of[program_.pc_of(&instr)]);
+  // The instrument sees the arguments where they lie, in the scratch. False if it wants the call to be skipped.
+  bool show_before(const Instr &instr, size_t count) {
+    View *head = scratch_ - kInstrumentHead;
+    const uint32_t callee = program_.callee_of[program_.pc_of(&instr)];
+    head[0] = run_.vm->function_value(callee);
+    head[1] = opd_cstring(program_.executable->functions[callee].name.c_str());
+    return instrument_before(run_, {head, kInstrumentHead + count});
   }
-
-  // False if the instrument wants the call to be skipped.
-  [[gnu::noinline]] bool show_call(const Instr &instr) {
-    return instrument_before(run_, callee_of(instr), site(instr).callee(), arguments_of(instr));
+  void show_after(size_t count, const View &result) {
+    instrument_after(run_, {scratch_ - kInstrumentHead, kInstrumentHead + count}, result);
   }
-  // Owns the result should the instrument throw.
-  [[gnu::noinline]] void show_result(const Instr &instr, View result) {
-    Value kept = Value::take(result);
-    instrument_after(run_, callee_of(instr), site(instr).callee(), result, arguments_of(instr));
+  void show_owned_result(size_t count, View result) {
+    Value kept = Value::take(result);  // should the instrument throw
+    show_after(count, result);
     kept.detach();
   }
-  void show_kept_result(const Instr &instr) {
-    instrument_after(run_, callee_of(instr), site(instr).callee(), cells_[instr.cell], arguments_of(instr));
+  void skip(const Instr &instr) {
+    if (instr.cell != program_.void_cell()) assign(instr.cell, opd_none());
   }
 
   void make_tensor(const Instr &instr) {
@@ -286,6 +284,7 @@ class Interpreter {
   Frame *frame_ = nullptr;
   View *cells_ = nullptr;
   View *scratch_ = nullptr;
+  size_t folded_args_ = 0;
 };
 
 template <bool kListen>
@@ -295,12 +294,14 @@ View Interpreter::execute(uint32_t index, Args args) {
     const Instr &instr = *pc;
     if (instr.checked) [[unlikely]]
       check_reads(instr);
-    if constexpr (kListen)
-      if (run_.instrument && is_call(instr.op) && !show_call(instr)) {
-        if (instr.cell != program_.void_cell()) assign(instr.cell, opd_none());
+    if (kListen && run_.instrument && is_folded(instr.op)) {
+      folded_args_ = folded_arguments(instr);
+      if (!show_before(instr, folded_args_)) {
+        skip(instr);
         ++pc;
         continue;
       }
+    }
     switch (instr.op) {
       case Op::kKernel:
         call<kListen, true>(instr);
@@ -337,6 +338,11 @@ View Interpreter::execute(uint32_t index, Args args) {
         check_stop(instr);
         const uint32_t *from = instr.arg_cells();
         for (uint32_t i = 0; i < instr.num_args; ++i) scratch_[i] = cells_[from[i]];
+        if (kListen && run_.instrument && !show_before(instr, instr.num_args)) {
+          skip(instr);
+          ++pc;
+          continue;
+        }
         const Program::Func &callee = program_.functions[instr.callee];
         enter(callee, scratch_);
         frame_->return_to = &instr;
@@ -352,17 +358,16 @@ View Interpreter::execute(uint32_t index, Args args) {
         scope_.pop();
         frame_ = run_.frames[run_.depth - 1].get();
         cells_ = frame_->cells.data();
-        scratch_ = frame_->scratch.data();
+        scratch_ = frame_->args();
         if (kListen && run_.records) record(*back, begin, run_.records->now(), {scratch_, back->num_args});
-        if (kListen && run_.instrument)
-          instrument_after(run_, callee_of(*back), site(*back).callee(), result.view(), arguments_of(*back));
+        if (kListen && run_.instrument) show_after(back->num_args, result.view());
         if (back->cell != program_.void_cell()) assign(back->cell, result.detach());
         pc = back + 1;
         continue;
       }
     }
     // A builtin that became an instruction.
-    if (kListen && run_.instrument) show_kept_result(instr);
+    if (kListen && run_.instrument) show_after(folded_args_, cells_[instr.cell]);
     ++pc;
   }
 }

@@ -54,14 +54,16 @@ template <class Call>
 int show(Run &run, uint32_t name, const View &callee, Args args, View *result, Call call) {
   if (!run.records) run.operator_name.store(run.vm->operators().at(name).c_str(), std::memory_order_relaxed);
   if (!run.instrument) return call();
-  if (!instrument_before(run, callee, run.vm->operators().at(name), args)) {
+  std::vector<View> shown = {callee, opd_cstring(run.vm->operators().at(name).c_str()), {}, {}};
+  shown.insert(shown.end(), args.begin(), args.end());
+  if (!instrument_before(run, shown)) {
     if (result) *result = opd_none();
     return 0;
   }
   const int failed = call();
   if (!failed) {
     Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());  // should the instrument throw
-    instrument_after(run, callee, run.vm->operators().at(name), kept.view(), args);
+    instrument_after(run, shown, kept.view());
     if (result) *result = kept.detach();
   }
   return failed;

@@ -173,6 +173,7 @@ class Planner {
         places.pop();
       }
       places.push({c.end, c.place});
+      f_->places.push_back(c.place);
     }
   }
 

@@ -126,7 +126,15 @@ const VmDevice &RunPool::device_of(StorageKind kind) const {
 VmStorage *RunPool::new_storage(uint32_t size_class) {
   const StorageKind kind = classes_[size_class].kind;
   const VmDevice &device = device_of(kind);
-  auto storage = make_vm_storage(device.device, device.allocator, kind.bytes, budget_);
+  const auto make = [&] { return make_vm_storage(device.device, device.allocator, kind.bytes, budget_); };
+  Ref<VmStorage> storage;
+  try {
+    storage = make();
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_OUT_OF_MEMORY || !when_short) throw;
+    when_short();
+    storage = make();
+  }
   storage->home = id_;
   storage->size_class = size_class;
   return storage.detach();

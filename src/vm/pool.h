@@ -5,6 +5,7 @@
 // leaves the run (it is returned, put into a tuple, kept by a foreign function) does it become a counted owner.
 // Objects that die elsewhere, or after the run, go back to the heap: `home` tells which pool they came from.
 #pragma once
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -140,6 +141,9 @@ class RunPool {
     }
     release(object);
   }
+
+  std::function<void()>
+      when_short;  // gives back what nobody uses; memory that is not to be had is then asked for again
 
   void keep(VmTensor *tensor);
   bool keep(VmStorage *storage);  // false: this pool does not hold on to memory

@@ -56,6 +56,7 @@ class Decoder {
                            static_cast<uint32_t>(info.num_registers),
                            static_cast<uint32_t>(info.start),
                            {},
+                           {},
                            true};
         p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
         if (info.kind == FunctionKind::kBytecode) continue;

@@ -67,6 +67,7 @@ struct Program {
     const FunctionInfo *info;
     uint32_t start, end, num_args, num_registers;
     uint32_t planned_start = start;  // the same function with a plan, if it has one
+    std::vector<uint32_t> places;    // that the plan uses
     std::vector<uint8_t> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
     bool all_borrowed = true;
   };

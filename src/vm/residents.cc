@@ -1,5 +1,7 @@
 #include "vm/residents.h"
 
+#include <algorithm>
+
 namespace opd {
 namespace {
 
@@ -33,8 +35,12 @@ void make_residents(Run &run, View *cells, const ResidentPlace &place) {
   cells[place.cell] = view_of(storage);
 }
 
-void drop_residents(Run &run, Frame &frame) {
-  for (const auto &place : run.program->places) drop_place(run, frame.cells.data(), place);
+void drop_residents(Run &run, Frame &frame, const Program::Func *running) {
+  const auto is_used = [&](uint32_t place) {
+    return running && std::find(running->places.begin(), running->places.end(), place) != running->places.end();
+  };
+  for (uint32_t i = 0; i < run.program->places.size(); ++i)
+    if (!is_used(i)) drop_place(run, frame.cells.data(), run.program->places[i]);
 }
 
 }  // namespace opd

@@ -15,7 +15,7 @@ inline bool residents_ready(const View *cells, const ResidentPlace &place) {
 // Makes the objects of a place anew; those that somebody kept are theirs from then on. Throws when memory is short.
 void make_residents(Run &run, View *cells, const ResidentPlace &place);
 
-// Gives up all residents of a frame.
-void drop_residents(Run &run, Frame &frame);
+// Gives up a frame's residents, but not those that the function uses which it runs.
+void drop_residents(Run &run, Frame &frame, const Program::Func *running);
 
 }  // namespace opd

@@ -10,12 +10,18 @@ Run::Run(Vm &owner, const Program &p)
       pool(owner.devices(), owner.budget(), p.templates.size(), p.storage_kinds),
       known_shapes(pool, owner.is_compiled() ? p.constants : Args()) {
   program = &p;
+  pool.when_short = [this] {
+    drop_idle_residents();
+    pool.trim();
+    vm->trim();
+  };
 }
 
 Run::~Run() { drop_idle_residents(); }
 
 void Run::drop_idle_residents() {
-  for (size_t i = depth; i < frames.size(); ++i) drop_residents(*this, *frames[i]);
+  for (size_t i = 0; i < frames.size(); ++i)
+    drop_residents(*this, *frames[i], i < depth ? frames[i]->function : nullptr);
 }
 
 Frame &Run::push() {
@@ -30,7 +36,7 @@ Frame &Run::push() {
   frame->cells.insert(frame->cells.end(), program->constants.begin(), program->constants.end());
   for (const uint32_t index : program->function_values) frame->cells.push_back(vm->function_value(index));
   frame->cells.resize(program->num_cells(), unset);
-  frame->scratch.resize(program->max_args + 1);
+  frame->scratch.resize(kInstrumentHead + program->max_args + 1);
   frames.push_back(std::move(frame));
   return *frames[depth++];
 }

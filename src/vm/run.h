@@ -15,9 +15,12 @@ class Vm;
 
 inline constexpr int32_t kUnset = -1;  // the type of a register that was not written yet; never leaves a frame
 
+inline constexpr size_t kInstrumentHead = 4;  // callee, its name, whether it is to run yet, its result
+
 struct Frame {
   std::vector<View> cells;    // laid out as Program says
-  std::vector<View> scratch;  // arguments of the call being made
+  std::vector<View> scratch;  // what an instrument gets: its head, then the arguments of the call being made
+  View *args() { return scratch.data() + kInstrumentHead; }
   const Program::Func *function = nullptr;
   const Instr *return_to = nullptr;  // the caller's call instruction; null: the end of the run
   uint64_t begin = 0;                // ticks, if recorded
@@ -44,11 +47,10 @@ struct Run : RunSignals {
   uint64_t record_run = 0;         // what Record::run gets
   Function *instrument = nullptr;  // is shown every call; kept by the call
   bool showing = false;            // the instrument runs: what it calls itself is not shown to it
-  std::vector<View> shown;         // what it gets
   Run *next_idle = nullptr;
 
   Frame &push();
-  void drop_idle_residents();  // of frames that are not in use
+  void drop_idle_residents();  // that no function uses which runs now
   static Run *of_thread();     // of the calling thread; null outside a run
 };
 

@@ -35,30 +35,53 @@ opdyno::Executable program(bench::VmProgram shape) {
   return executable;
 }
 
-bench::Sampler time_of(bench::VmProgram shape, double divisor) {
-  register_nop();
-  const opdyno::Executable executable = program(shape);
-  if (!bench::settings().programs.empty())
-    std::ofstream(shape.file(bench::settings().programs), std::ios::binary) << executable.save();
-  const opdyno::Function function = opdyno::Vm(executable.to_module()).function("main");
+struct NopVm {
+  opdyno::Vm vm;
+  opdyno::Function main;
   std::vector<opdyno::Tensor> tensors;
-  std::vector<opd_value> args;
-  for (int i = 0; i < bench::kParams; ++i) {
-    tensors.emplace_back(std::vector<int64_t>{4}, "float32");
-    args.push_back(opdyno::arg(tensors.back()));
+
+  explicit NopVm(bench::VmProgram shape) {
+    register_nop();
+    const opdyno::Executable executable = program(shape);
+    if (!bench::settings().programs.empty())
+      std::ofstream(shape.file(bench::settings().programs), std::ios::binary) << executable.save();
+    vm = opdyno::Vm(executable.to_module());
+    main = vm.function("main");
+    for (int i = 0; i < bench::kParams; ++i) tensors.emplace_back(std::vector<int64_t>{4}, "float32");
   }
-  return bench::timed(divisor, [function, args, tensors](int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      opd_value result = opd_none();
-      check(opd_function_call(function.get(), args.data(), bench::kParams, &result));
-    }
-  });
-}
+  bench::Sampler time(double divisor) const {
+    std::vector<opd_value> args;
+    for (const auto &tensor : tensors) args.push_back(opdyno::arg(tensor));
+    return bench::timed(divisor, [copy = *this, args](int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        opd_value result = opd_none();
+        check(opd_function_call(copy.main.get(), args.data(), bench::kParams, &result));
+      }
+    });
+  }
+};
+
+bench::Sampler time_of(bench::VmProgram shape, double divisor) { return NopVm(shape).time(divisor); }
 
 const bench::AddRow none("vm_instruction_0", "ns", [] { return time_of({1000, 0}, 1000); });
 const bench::AddRow one("vm_instruction_1", "ns", [] { return time_of({1000, 1}, 1000); });
 const bench::AddRow four("vm_instruction_4", "ns", [] { return time_of({1000, 4}, 1000); });
 
 const bench::AddRow function("vm_function_call", "ns", [] { return time_of({1, 4}, 1); });
+
+// Per callback; each instruction makes two.
+const bench::AddRow instrument("vm_instrument", "ns", [] {
+  const NopVm nops({1000, 1});
+  opdyno::Function watcher;
+  check(opd_function_create(nop, nullptr, nullptr, watcher.out()));
+  const bench::Sampler time = nops.time(2 * 1000);
+  return [=] {
+    const double plain = time();
+    check(opd_vm_set_instrument(nops.vm.get(), watcher.get()));
+    const double watched = time();
+    check(opd_vm_set_instrument(nops.vm.get(), nullptr));
+    return watched - plain;
+  };
+});
 
 }  // namespace

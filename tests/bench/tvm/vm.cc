@@ -28,19 +28,33 @@ bench::Sampler time_of_calls(const ffi::Module &vm, const std::vector<ffi::Tenso
   });
 }
 
-bench::Sampler time_of(bench::VmProgram program, double divisor) {
+ffi::Module nop_vm(bench::VmProgram program) {
   bench::check(opdyno_bench_register_nop());
-  const auto vm = bench::make_vm(read_executable(bench::read_file(program.file(bench::settings().programs))));
+  return bench::make_vm(read_executable(bench::read_file(program.file(bench::settings().programs))));
+}
+
+bench::Sampler time_of(const ffi::Module &vm, double divisor) {
   std::vector<ffi::Tensor> tensors;
   for (int i = 0; i < bench::kParams; ++i) tensors.push_back(bench::make_tensor({4}));
   return time_of_calls(vm, tensors, divisor);
 }
+bench::Sampler time_of(bench::VmProgram program, double divisor) { return time_of(nop_vm(program), divisor); }
 
 const bench::AddRow none("vm_instruction_0", "ns", [] { return time_of({1000, 0}, 1000); });
 const bench::AddRow one("vm_instruction_1", "ns", [] { return time_of({1000, 1}, 1000); });
 const bench::AddRow four("vm_instruction_4", "ns", [] { return time_of({1000, 4}, 1000); });
 
 const bench::AddRow function("vm_function_call", "ns", [] { return time_of({1, 4}, 1); });
+
+const bench::AddRow instrument("vm_instrument", "ns", [] {
+  const auto vm = nop_vm({1000, 1});
+  const auto set = vm->GetFunction("set_instrument", true).value();
+  const auto watcher = ffi::Function::GetGlobalRequired(bench::kNop);
+  const bench::Sampler time = time_of(vm, 2 * 1000);
+  const bench::Sampler plain_time = time_of(nop_vm({1000, 1}), 2 * 1000);
+  set(watcher);
+  return [=] { return time() - plain_time(); };
+});
 
 ffi::Module chain() { return ffi::Module::LoadFromFile(bench::artefact("chain_1000")); }
 
