@@ -62,6 +62,8 @@ typedef struct opd_memory_stats {
   uint64_t reserved_bytes; /**< taken from the system: live and pooled */
   uint64_t alloc_count;    /**< requests */
   uint64_t pool_hit_count; /**< requests served from a pool */
+  uint64_t idle_bytes; /**< of live_bytes: what VMs keep for their next call, used by nobody now; opd_vm_trim() frees
+                            it, and so does a VM that runs short of memory */
 } opd_memory_stats;
 
 /** Reads the statistics. @param out_stats struct_size set by the caller; fields past it are left out. OPD_UNSUPPORTED

@@ -183,6 +183,14 @@ bool RunPool::keep(VmStorage *storage) {
   return true;
 }
 
+uint64_t RunPool::kept_bytes(DLDevice device) const {
+  uint64_t sum = 0;
+  for (const auto &size_class : classes_)
+    for (const VmStorage *storage = size_class.head; storage; storage = storage->next)
+      if (same(storage->device, device)) sum += storage->size;
+  return sum;
+}
+
 void RunPool::trim() {
   const auto free_list = [](VmTensor *&head) {
     while (head) free_tensor(std::exchange(head, head->next));

@@ -148,6 +148,7 @@ class RunPool {
   void keep(VmTensor *tensor);
   bool keep(VmStorage *storage);  // false: this pool does not hold on to memory
   void trim();
+  uint64_t kept_bytes(DLDevice device) const;  // of storages that wait for their next use
 
  private:
   struct SizeClass {

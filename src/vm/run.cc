@@ -24,6 +24,17 @@ void Run::drop_idle_residents() {
     drop_residents(*this, *frames[i], i < depth ? frames[i]->function : nullptr);
 }
 
+uint64_t Run::idle_bytes(DLDevice device) const {
+  uint64_t sum = pool.kept_bytes(device);
+  for (const auto &frame : frames)
+    for (const ResidentPlace &place : program->places) {
+      if (!residents_ready(frame->cells.data(), place)) continue;  // a result that somebody holds lies in it
+      const auto *storage = static_cast<VmStorage *>(object_of(frame->cells[place.cell]));
+      if (same(storage->device, device)) sum += storage->size;
+    }
+  return sum;
+}
+
 Frame &Run::push() {
   if (depth < frames.size()) return *frames[depth++];
   auto frame = std::make_unique<Frame>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "device/fork_mutex.h"
 #include "module/library_module.h"
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
@@ -18,6 +19,15 @@ int32_t Vm::type() {
 }
 
 namespace {
+
+struct KnownVms {
+  ForkMutex guard{0};
+  std::set<Vm *> vms;
+  static KnownVms &get() {
+    static auto *known = new KnownVms;  // never destroyed: VMs may end while the process exits
+    return *known;
+  }
+};
 
 template <class Visit>
 void each_library(Module &module, std::set<const Module *> &seen, const Visit &visit) {
@@ -90,10 +100,20 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   std::set<const Module *> seen;
   if (compiled)
     each_library(*module, seen, [&](LibraryModule &library) { vm->libraries_.push_back(&library.call_hooks()); });
+  {
+    std::scoped_lock lock(KnownVms::get().guard);
+    KnownVms::get().vms.insert(vm.get());
+  }
   return vm;
 }
 
-Vm::~Vm() { trim(); }
+Vm::~Vm() {
+  {
+    std::scoped_lock lock(KnownVms::get().guard);
+    KnownVms::get().vms.erase(this);
+  }
+  trim();
+}
 
 // Where kernels expect them: beside their other arguments. The memory is the same.
 void Vm::place_constants() {
@@ -128,14 +148,33 @@ void Vm::give_back(Run *run) {
   run->next_idle = std::exchange(idle_, run);
 }
 
-void Vm::trim() {
+Run *Vm::take_idle() {
   Run *list;
   {
     std::scoped_lock lock(guard_);
     list = std::exchange(idle_, nullptr);
   }
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) run->next_idle = list, list = run;
+  return list;
+}
+
+void Vm::trim() {
+  Run *list = take_idle();
   while (list) delete std::exchange(list, list->next_idle);
+}
+
+uint64_t Vm::idle_bytes(DLDevice device) {
+  uint64_t sum = 0;
+  std::scoped_lock lock(KnownVms::get().guard);
+  for (Vm *vm : KnownVms::get().vms) {
+    // A call that begins meanwhile gets a run of its own, so nobody changes these.
+    for (Run *list = vm->take_idle(); list;) {
+      Run *run = std::exchange(list, list->next_idle);
+      sum += run->idle_bytes(device);
+      vm->give_back(run);
+    }
+  }
+  return sum;
 }
 
 Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {

@@ -83,7 +83,8 @@ class Vm final : public Object {
   void watch_kernels() {
     std::call_once(watches_, [this] { watch_.emplace(libraries_); });
   }
-  void trim();  // frees what idle runs keep
+  void trim();                                  // frees what idle runs keep
+  static uint64_t idle_bytes(DLDevice device);  // what idle runs of all VMs keep there
 
  private:
   friend class CallScope;
@@ -91,6 +92,7 @@ class Vm final : public Object {
 
   Run *acquire();
   void give_back(Run *run);
+  Run *take_idle();        // a list
   void place_constants();  // on the first device
 
   VmSettings settings_;

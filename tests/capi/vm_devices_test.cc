@@ -164,3 +164,29 @@ TEST(VmOnTwoDevices, HasTotalsOfEachInAReport) {
   EXPECT_NE(json.find("\"cpu1\":"), std::string::npos) << json;
   EXPECT_NE(json.find("\"cpu2\":"), std::string::npos) << json;
 }
+
+TEST(MemoryStatistics, TellWhatIdleFramesOfAVmKeep) {
+  const Vm vm = vm_on({kTwo}, R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(4096), 0, dtype(uint8), "global")
+  %a = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call test.add_one_there(%x, %a)
+  %t = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %b = call vm.builtin.alloc_tensor(%t, 0, shape(4), dtype(float32))
+  call test.add_one_there(%a, %b)
+  ret %b
+})");
+  const opd_memory_stats before = stats_of(kTwo);
+  const Tensor x = tensor_on(kTwo, {1, 2, 3, 4});  // 16 bytes
+  {
+    const Value result = vm.call("main", x);
+    EXPECT_EQ(stats_of(kTwo).live_bytes, before.live_bytes + 16 + 4096 + 16);
+    EXPECT_EQ(stats_of(kTwo).idle_bytes, before.idle_bytes + 4096);  // the result is in use
+    EXPECT_EQ(stats_of(kOne).idle_bytes, stats_of({kDLCPU, 63}).idle_bytes);
+  }
+  vm.call("main", x);  // the same memory again
+  EXPECT_EQ(stats_of(kTwo).live_bytes - stats_of(kTwo).idle_bytes, before.live_bytes - before.idle_bytes + 16);
+  check(opd_vm_trim(vm.get()));
+  EXPECT_EQ(stats_of(kTwo).idle_bytes, before.idle_bytes);
+  EXPECT_EQ(stats_of(kTwo).live_bytes, before.live_bytes + 16);
+}
