@@ -67,9 +67,10 @@ void write_constant(ByteWriter &out, const View &constant) {
   }
 }
 
-std::vector<Value> read_constants(ByteReader &in, Ref<Object> *derived) {
+std::vector<Value> read_constants(ByteReader &in, Bytes all, Ref<Object> *derived) {
+  const auto source = ByteSource::borrow(all, "executable", false);
   std::vector<Value> constants(in.read_count(8, "constants"));
-  std::vector<TensorInBytes> tensors;
+  std::vector<StoredTensor> tensors;
   std::vector<size_t> places;
   for (size_t i = 0; i < constants.size(); ++i) {
     const auto kind = in.read<int32_t>("constant kind");
@@ -77,7 +78,7 @@ std::vector<Value> read_constants(ByteReader &in, Ref<Object> *derived) {
       constants[i] = read_constant(in, kind);
       continue;
     }
-    tensors.push_back(read_tensor_in_place(in));
+    tensors.push_back(read_stored_tensor(in, source));
     places.push_back(i);
   }
   auto made = place_constants(tensors, derived);
@@ -133,7 +134,7 @@ Ref<Executable> Executable::read(Bytes bytes, Ref<Object> *derived) {
       const auto constant = in.read<int64_t>("memory scope");
       executable->scopes.push_back({constant, std::string(in.read_string("memory scope"))});
     }
-  executable->constants = read_constants(in, derived);
+  executable->constants = read_constants(in, bytes, derived);
   executable->offsets = read_words(in, "instruction offsets");
   executable->words = read_words(in, "instruction words");
   if (!in.at_end()) in.bad("end", concat("is followed by ", in.remaining(), " bytes that belong to nothing"));

@@ -88,7 +88,9 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     return make_inner_function(*vm, index, executable->functions[index].name);
   };
   vm->program_ = Program::decode(executable, find, inner);
-  if (vm->settings_.devices.front().allocator == OPD_ALLOCATOR_POOLED) plan(*vm->program_);  // others keep nothing
+  const bool keeps = std::all_of(vm->devices().begin(), vm->devices().end(),
+                                 [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
+  if (keeps) plan(*vm->program_);  // others keep nothing
   vm->place_constants();
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),

@@ -179,13 +179,10 @@ Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
 }
 
 int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept {
-  try {
-    Ref<Error> error = launch_tasks(task, data, num_task);
-    if (!error) [[likely]]
-      return 0;
-    set_raised(std::move(error));
-  } catch (...) { set_raised(current_error()); }
-  return -1;
+  return raising([&] {
+    if (Ref<Error> error = launch_tasks(task, data, num_task)) [[unlikely]]
+      throw Exception(std::move(error));
+  });
 }
 
 int parallel_barrier(int task_id, ParallelGroup *group) noexcept {
