@@ -90,13 +90,13 @@ std::vector<std::string> LibraryModule::list() {
 }
 
 void LibraryModule::describe(JsonWriter &json) {
-  json.key("tvm_release").value(release_);
+  json.key("tvm_release").value(release_).key("private_copy").value(library_.is_copy());
   json.key("size_bytes").value(sizes_.file).key("memory_bytes").value(sizes_.memory);
   json.key("code_bytes").value(sizes_.code).key("embedded_bytes").value(sizes_.embedded);
   json.key("function_bytes").begin_object();
   for (const OwnFunction &function : functions_)
     if (!is_special_name(function.name)) json.key(function.name).value(function.bytes);
-  json.end_object().key("private_copy").value(library_.is_copy());
+  json.end_object();
 }
 
 }  // namespace opd
