@@ -65,9 +65,15 @@ VmTensor *spare_tensor(Args args) noexcept {
   return run->pool.spare_tensor(*known, storage, offset);
 }
 
+// Apart, so that the short way needs no frame.
+[[gnu::noinline]] int call_alloc_tensor_of_any(void *self, const View *args, int32_t num_args, View *result) {
+  return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
+}
+
 int call_alloc_tensor(void *self, const View *args, int32_t num_args, View *result) {
   VmTensor *spare = spare_tensor({args, static_cast<size_t>(num_args)});
-  if (!spare) return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
+  if (!spare) [[unlikely]]
+    return call_alloc_tensor_of_any(self, args, num_args, result);
   View tensor = opd_none();
   tensor.type = OPD_TENSOR;
   tensor.u.object = reinterpret_cast<opd_object *>(static_cast<Object *>(spare));
