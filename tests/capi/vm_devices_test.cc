@@ -1,4 +1,7 @@
 // Programs on several devices: the CPU's, which share its memory but have allocators and statistics of their own.
+#include <atomic>
+#include <thread>
+
 #include "support/opdyno_test.h"
 #include "support/tensors.h"
 
@@ -189,4 +192,21 @@ TEST(MemoryStatistics, TellWhatIdleFramesOfAVmKeep) {
   check(opd_vm_trim(vm.get()));
   EXPECT_EQ(stats_of(kTwo).idle_bytes, before.idle_bytes);
   EXPECT_EQ(stats_of(kTwo).live_bytes, before.live_bytes + 16);
+}
+
+TEST(MemoryStatistics, CanBeReadWhileVmsRun) {
+  const Vm vm = vm_on({kOne, kTwo}, kTwoDevices);
+  std::atomic<bool> reading{true};
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int c = 0; c < 3; ++c)
+    callers.emplace_back([&] {
+      const Tensor x = tensor_on(kOne, {1, 2, 3, 4});
+      do wrong += to_floats(item_of(vm.call("main", x), 1)) != std::vector<float>{3, 4, 5, 6};
+      while (reading);
+    });
+  for (int i = 0; i < 200; ++i) EXPECT_LE(stats_of(kTwo).idle_bytes, 64 * 16);  // a storage of 16 bytes per run
+  reading = false;
+  for (auto &caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
 }
