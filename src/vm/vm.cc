@@ -150,31 +150,33 @@ void Vm::give_back(Run *run) {
   run->next_idle = std::exchange(idle_, run);
 }
 
-Run *Vm::take_idle() {
+void Vm::trim() {
   Run *list;
   {
     std::scoped_lock lock(guard_);
     list = std::exchange(idle_, nullptr);
   }
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) run->next_idle = list, list = run;
-  return list;
-}
-
-void Vm::trim() {
-  Run *list = take_idle();
   while (list) delete std::exchange(list, list->next_idle);
 }
 
 uint64_t Vm::idle_bytes(DLDevice device) {
   uint64_t sum = 0;
   std::scoped_lock lock(KnownVms::get().guard);
-  for (Vm *vm : KnownVms::get().vms) {
-    // A call that begins meanwhile gets a run of its own, so nobody changes these.
-    for (Run *list = vm->take_idle(); list;) {
-      Run *run = std::exchange(list, list->next_idle);
-      sum += run->idle_bytes(device);
-      vm->give_back(run);
-    }
+  for (Vm *vm : KnownVms::get().vms) sum += vm->idle_bytes_here(device);
+  return sum;
+}
+
+uint64_t Vm::idle_bytes_here(DLDevice device) {
+  uint64_t sum = 0;
+  std::scoped_lock lock(guard_);
+  for (const Run *run = idle_; run; run = run->next_idle) sum += run->idle_bytes(device);
+  // The one that is taken without a lock is taken here, too: a call that begins meanwhile uses another.
+  if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) {
+    sum += run->idle_bytes(device);
+    Run *none = nullptr;
+    if (!spare_.compare_exchange_strong(none, run, std::memory_order_acq_rel))
+      run->next_idle = std::exchange(idle_, run);
   }
   return sum;
 }

@@ -92,7 +92,7 @@ class Vm final : public Object {
 
   Run *acquire();
   void give_back(Run *run);
-  Run *take_idle();        // a list
+  uint64_t idle_bytes_here(DLDevice device);
   void place_constants();  // on the first device
 
   VmSettings settings_;
