@@ -14,6 +14,9 @@ OPD_API OPD_NODISCARD opd_error *opd_device_from_string(const char *text, DLDevi
 /** Writes a device as "cpu:0". @param out_text New reference. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text);
 
+/* The CPU has 64 devices, "cpu:0" to "cpu:63": all are the same processors and memory, each has allocators and
+ * statistics of its own. Programs that TVM compiled for several devices run on them. */
+
 /** Properties of a device; numbers are TVM's DeviceAttrKind. Append-only. */
 typedef enum opd_device_attr {
   OPD_ATTR_EXIST = 0,                       /**< bool */
@@ -59,6 +62,8 @@ typedef struct opd_memory_stats {
   uint64_t reserved_bytes; /**< taken from the system: live and pooled */
   uint64_t alloc_count;    /**< requests */
   uint64_t pool_hit_count; /**< requests served from a pool */
+  uint64_t idle_bytes; /**< of live_bytes: what VMs keep for their next call, used by nobody now; opd_vm_trim() frees
+                            it, and so does a VM that runs short of memory */
 } opd_memory_stats;
 
 /** Reads the statistics. @param out_stats struct_size set by the caller; fields past it are left out. OPD_UNSUPPORTED

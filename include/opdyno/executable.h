@@ -20,8 +20,17 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_save_bytes(const opd_executable 
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_assemble(const char *text, size_t size,
                                                          opd_executable **out_executable);
-/** Writes text that assembles to the same program. @param out_text New reference. Threads: safe. Since: 0.1 */
+/** Writes text that assembles to the same program. @param out_text New reference. Threads: safe. Since: 0.1. Source:
+ * TVM VMExecutable.as_text. */
 OPD_API OPD_NODISCARD opd_error *opd_executable_disassemble(const opd_executable *executable, opd_buffer **out_text);
+/** Writes a Python script that builds the same program with TVM's relax.ExecBuilder, constants included. Functions that
+ * are compiled are named in comments. @param out_text New reference. Threads: safe. Since: 0.1. Source: TVM
+ * VMExecutable.as_python. */
+OPD_API OPD_NODISCARD opd_error *opd_executable_to_python(const opd_executable *executable, opd_buffer **out_text);
+/** Writes for people what the program consists of: its functions, those it needs, instructions by kind, constants, and
+ * how many bytes they take. @param out_text New reference. Threads: safe. Since: 0.1. Source: TVM VMExecutable.stats.
+ */
+OPD_API OPD_NODISCARD opd_error *opd_executable_stats(const opd_executable *executable, opd_buffer **out_text);
 /** Gives the program of a module of kind "relax.VMExecutable". Else OPD_INVALID_ARGUMENT. @param out_executable New
  * reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_from_module(opd_module *module, opd_executable **out_executable);
@@ -29,7 +38,9 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_from_module(opd_module *module, 
  * reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_to_module(opd_executable *executable, opd_module **out_module);
 /** Describes the program as JSON: per function name, kind, parameters with dtype and shape as far as the program checks
- *  them, registers, instructions; packed functions it needs; constants. @param out_json New reference. Since: 0.1 */
+ *  them, the result (of a tuple its items) as far as its instructions tell, registers, instructions, bytes of code,
+ *  instructions that may read a register which no path has written; packed functions it needs; constants; bytes of each
+ *  section. @param out_json New reference. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_to_json(const opd_executable *executable, opd_buffer **out_json);
 /** Ends a reference. Threads: safe. Since: 0.1 */
 OPD_API void opd_executable_release(opd_executable *executable);

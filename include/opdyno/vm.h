@@ -15,10 +15,11 @@ typedef struct opd_cancel opd_cancel;
 
 /** How to make a VM. */
 typedef struct opd_vm_options {
-  uint32_t struct_size;        /**< set by opd_vm_options_init() */
-  int32_t num_devices;         /**< 0 */
-  const DLDevice *devices;     /**< borrowed for the call; NULL: cpu:0. The host is added at the end if missing. */
-  const int32_t *allocators;   /**< an opd_allocator_kind per device; NULL: pooled */
+  uint32_t struct_size;      /**< set by opd_vm_options_init() */
+  int32_t num_devices;       /**< 0 */
+  const DLDevice *devices;   /**< borrowed for the call; NULL: cpu:0. Programs name them by index; constants lie on the
+                                  first. The host is added at the end unless that is a CPU device. */
+  const int32_t *allocators; /**< an opd_allocator_kind per device; NULL: pooled */
   uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
   int32_t max_depth;           /**< nested program calls; 1000 */
   uint32_t reserved;           /**< 0 */
@@ -40,9 +41,9 @@ typedef struct opd_call_options {
   uint32_t reserved;    /**< 0 */
   const char *const
       *names; /**< borrowed; one parameter name per argument, NULL entries for positional ones; NULL: all positional */
-  int64_t timeout_ns; /**< from the call on; 0: none. Checked at calls and backward jumps: a running kernel is not
-                         interrupted. */
-  opd_cancel *cancel; /**< borrowed; NULL: none */
+  int64_t timeout_ns;         /**< from the call on; 0: none. Checked at calls, backward jumps and where a kernel starts
+                                 parallel tasks: a running task is not interrupted. */
+  opd_cancel *cancel;         /**< borrowed; NULL: none */
   opd_tensor *const *outputs; /**< borrowed, num_outputs tensors; the results, made as always, are copied into them in
                                  their order once the program has run; NULL: none */
   int32_t num_outputs;        /**< 0 */
@@ -165,8 +166,9 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, co
 
 /** @param out_cancel New reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_cancel_create(opd_cancel **out_cancel);
-/** Ends every call that runs with this token at its next operator, and every later one at once. Threads: safe. Since:
- * 0.1 */
+/** Ends every call that runs with this token at its next operator or, in a kernel, before its next parallel region, of
+ *  which tasks that have not begun are dropped unless others meet them at a barrier; and every later call at once. The
+ *  VM stays usable; tensors that the kernel was to write are undefined. Threads: safe. Since: 0.1 */
 OPD_API void opd_cancel_cancel(opd_cancel *cancel);
 /** Makes the token usable again. Threads: safe. Since: 0.1 */
 OPD_API void opd_cancel_reset(opd_cancel *cancel);

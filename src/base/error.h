@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/object.h"
@@ -81,5 +82,18 @@ Ref<Error> current_error() noexcept;
 // The error slot of the calling thread: what a packed function that returned -1 left for its caller.
 void set_raised(Ref<Error> error) noexcept;
 Ref<Error> take_raised() noexcept;  // never null: says so if nothing was left
+
+// From C++ that throws to C that returns -1: what `body` returns, 0 if it returns nothing, or -1 with the exception as
+// the thread's raised error.
+template <class F>
+int raising(F &&body) noexcept {
+  try {
+    if constexpr (std::is_void_v<decltype(body())>) return body(), 0;
+    else return body();
+  } catch (...) {
+    set_raised(current_error());
+    return -1;
+  }
+}
 
 }  // namespace opd

@@ -1,16 +1,18 @@
 // What hot paths need per thread, in one small block at a fixed offset from the thread pointer.
 #pragma once
 #include "base/object.h"
+#include "base/stop.h"
 
 namespace opd {
 
 struct ThreadState {
-  Object *raised = nullptr;    // the error that a packed function left for its caller; owned
-  void *run_pool = nullptr;    // the VM frame pool whose objects this thread may reuse without atomics
-  void *workspace = nullptr;   // scratch memory of kernels; owned by device/
-  int32_t parallel_depth = 0;  // > 0 inside a parallel region: further launches run serially
-  int32_t release_depth = 0;   // of release_nested()
-  Object *releases = nullptr;  // what waits until it is back at its start
+  Object *raised = nullptr;        // the error that a packed function left for its caller; owned
+  void *run_pool = nullptr;        // the VM frame pool whose objects this thread may reuse without atomics
+  void *workspace = nullptr;       // scratch memory of kernels; owned by device/
+  const StopFlag *stop = nullptr;  // of the call that this thread makes, if it can be ended from outside
+  int32_t parallel_depth = 0;      // > 0 inside a parallel region: further launches run serially
+  int32_t release_depth = 0;       // of release_nested()
+  Object *releases = nullptr;      // what waits until it is back at its start
 };
 
 // Trivial and constant-initialised, so an access is one add to the thread pointer. The initial-exec model draws on

@@ -53,13 +53,10 @@ struct NativeFunction final : Function {
   }
 
   static int run(void *self, const View *args, int32_t num_args, View *result) {
-    try {
+    // libffi has unwind tables, so also what a C++ function throws is caught here.
+    return raising([&] {
       *result = static_cast<NativeFunction *>(self)->invoke(Args(args, static_cast<size_t>(num_args))).detach();
-      return 0;
-    } catch (...) {  // libffi has unwind tables, so also what a C++ function throws arrives here
-      set_raised(current_error());
-      return -1;
-    }
+    });
   }
 
   Value invoke(Args args) {

@@ -6,6 +6,7 @@
 #include "device/cpu/thread_pool.h"
 #include "module/kept_images.h"
 #include "value/dtype.h"
+#include "vm/vm.h"
 
 using namespace opd;
 
@@ -37,7 +38,9 @@ opd_error *opd_device_sync(DLDevice device) {
 opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats) {
   return guard([&] {
     require(out_stats, "out_stats must not be NULL");
-    give_sized(memory_stats(device), out_stats);
+    opd_memory_stats stats = memory_stats(device);
+    stats.idle_bytes = Vm::idle_bytes(device);
+    give_sized(stats, out_stats);
   });
 }
 

@@ -35,6 +35,20 @@ opd_error *opd_executable_disassemble(const opd_executable *executable, opd_buff
   });
 }
 
+opd_error *opd_executable_to_python(const opd_executable *executable, opd_buffer **out_text) {
+  return guard([&] {
+    require(executable && out_text, "executable and out_text must not be NULL");
+    give_text(unwrap<Executable>(executable)->to_python(), out_text);
+  });
+}
+
+opd_error *opd_executable_stats(const opd_executable *executable, opd_buffer **out_text) {
+  return guard([&] {
+    require(executable && out_text, "executable and out_text must not be NULL");
+    give_text(unwrap<Executable>(executable)->to_stats(), out_text);
+  });
+}
+
 opd_error *opd_executable_from_module(opd_module *module, opd_executable **out_executable) {
   return guard([&] {
     require(module && out_executable, "module and out_executable must not be NULL");

@@ -57,11 +57,22 @@ constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
 constexpr Option object = {"object", 0, "FILE",
                            "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
+constexpr Option tree = {"tree", 0, "", "the modules and what they import, a line each"};
+constexpr Option signatures = {"signatures", 0, "", "the functions with their parameters and results, as far as known"};
+constexpr Option disasm = {"disasm", 0, "", "the VM program as assembly; with --json as \"disassembly\""};
+constexpr Option sizes = {"sizes", 0, "", "how many bytes files, sections and functions take"};
+constexpr Option verify_ = {"verify", 0, "",
+                            "check it; with --json as \"verification\". Exit code 1 if it is damaged, with the place"};
+constexpr Option python = {"python", 0, "", "print a Python script that builds the program with TVM instead"};
 constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file"};
 
-constexpr std::string_view module_text =
-    "MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source "
-    "(.c).";
+constexpr std::string_view inspect_text =
+    R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
+Without --tree, --signatures, --disasm, --sizes and --verify an overview is shown, else these parts. --json always
+has all of the tree, the signatures and the sizes.
+
+What --verify says of each module: ok; open, where something is needed that is not there (--import may give it); warning;
+damaged, with the section, function or offset concerned. A library is loaded for it, so its initialisers run.)";
 
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the folder of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
@@ -114,8 +125,10 @@ const std::vector<Command> &commands() {
        info_text,
        {&functions, &json, &help},
        run_info},
-      {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants", module_text,
-       std::vector{&json, &import_, &c_flags, &copy_, &help}, run_inspect},
+      {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants",
+       inspect_text,
+       std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &json, &import_, &c_flags, &copy_, &help},
+       run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
        with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &json, &csv}), run_run},
       {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", input_text,
@@ -125,7 +138,8 @@ const std::vector<Command> &commands() {
                           &chrome, &json}),
        run_profile},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
-      {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&text_output, &help}, run_dis},
+      {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},
+       run_dis},
       {"export", "MOD OUT", 2, 2, "write a module with all that it imports to one file", export_text,
        std::vector{&import_, &object, &c_flags, &help}, run_export},
   };

@@ -29,7 +29,7 @@ void check(opd_error *error, Exit code, std::string_view subject) {
   const std::unique_ptr<opd_error, decltype(&opd_error_release)> owned(error, opd_error_release);
   const std::string text = describe(error);
   const bool is_named = text.find(subject) != std::string::npos;  // "" always is
-  throw Failure(code, is_named ? text : cat(subject, ": ", text));
+  throw Failure(code, is_named ? text : cat(subject, ": ", text), opd_error_code(error));
 }
 
 void fail_usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }

@@ -10,7 +10,7 @@ namespace opd::cli {
 
 enum class Exit {
   ok = 0,
-  mismatch = 1,  // an expectation or comparison failed
+  mismatch = 1,  // an expectation, comparison or check failed
   usage = 2,     // the command line does not make sense, alone or for this module
   refused = 3,   // the module cannot be loaded
   failed = 4,    // everything later: a call, a file read or written
@@ -18,13 +18,16 @@ enum class Exit {
 
 class Failure : public std::exception {
  public:
-  Failure(Exit code, std::string message) : code_(code), message_(std::move(message)) {}
+  Failure(Exit code, std::string message, opd_code library_code = OPD_OK)
+      : code_(code), message_(std::move(message)), library_code_(library_code) {}
   const char *what() const noexcept override { return message_.c_str(); }
   Exit code() const { return code_; }
+  opd_code library_code() const { return library_code_; }  // of the library's error; OPD_OK if there was none
 
  private:
   Exit code_;
   std::string message_;
+  opd_code library_code_;
 };
 
 // Consumes `error`: NULL returns, anything else is thrown with its causes, as "subject: message" unless the

@@ -46,7 +46,8 @@ std::string help_text() {
   text += cat("  ", pad_right("help [COMMAND]", 18), "show how a command is used\n");
   text += "\n'opdyno --version' shows the version and what was built in.\n\n";
   text +=
-      "Exit codes: 0 ok, 1 a comparison failed, 2 wrong usage, 3 the module was refused, 4 an error while running.\n";
+      "Exit codes: 0 ok, 1 a comparison or check failed, 2 wrong usage, 3 the module was refused, 4 an error while "
+      "running.\n";
   return text;
 }
 

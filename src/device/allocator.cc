@@ -29,5 +29,6 @@ Ref<Storage> Storage::make(DLDevice device, opd_allocator_kind kind, size_t byte
 opd_memory_stats memory_stats(DLDevice device) { return DeviceMemory::of(device).stats(); }
 void reset_memory_peak(DLDevice device) { DeviceMemory::of(device).reset_peak(); }
 void trim_memory(DLDevice device) { DeviceMemory::of(device).trim(); }
+void trim_all_memory() { DeviceMemory::trim_all(); }
 
 }  // namespace opd

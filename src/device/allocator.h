@@ -38,6 +38,7 @@ struct Storage : Object {
 opd_memory_stats memory_stats(DLDevice device);
 void reset_memory_peak(DLDevice device);
 void trim_memory(DLDevice device);
+void trim_all_memory();
 void set_memory_hooks(const opd_memory_hooks *hooks);
 
 // Memory that this process may use: the cgroup's limit or the machine's, whichever is smaller.

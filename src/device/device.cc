@@ -24,12 +24,15 @@ Kinds &kinds() {
 bool exists(DeviceBackend &backend, int32_t id) { return backend.attr(id, OPD_ATTR_EXIST).view().u.int64 != 0; }
 
 std::string present_devices() {
-  constexpr int32_t kMost = 16;  // of a kind in a message
+  constexpr int32_t kMost = 64;  // of a kind in a message
   std::string list;
   for (int32_t type = 0; type < kMaxKinds; ++type) {
     DeviceBackend *backend = kinds()[static_cast<size_t>(type)].load(std::memory_order_acquire);
-    for (int32_t id = 0; backend && id < kMost && exists(*backend, id); ++id)
-      list += concat(list.empty() ? "" : ", ", device_kind_name(type), ":", id);
+    int32_t count = 0;
+    while (backend && count < kMost && exists(*backend, count)) ++count;
+    if (count == 0) continue;
+    list += concat(list.empty() ? "" : ", ", device_kind_name(type), ":0");
+    if (count > 1) list += concat(" to ", device_kind_name(type), ":", count - 1);
   }
   return list;
 }

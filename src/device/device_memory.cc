@@ -1,5 +1,6 @@
 #include "device/device_memory.h"
 
+#include <climits>
 #include <map>
 #include <utility>
 
@@ -17,8 +18,13 @@ struct Table {
   std::map<std::pair<int, int>, std::unique_ptr<DeviceMemory>> devices;
 };
 
-DeviceMemory &look_up(DLDevice device) {
+Table &known() {
   static auto *table = new Table;  // never destroyed: storages may end while the process exits
+  return *table;
+}
+
+DeviceMemory &look_up(DLDevice device) {
+  Table *const table = &known();
   const std::pair<int, int> key{device.device_type, device.device_id};
   {
     std::scoped_lock lock(table->guard);
@@ -84,7 +90,7 @@ void DeviceMemory::fail_out_of_memory(size_t bytes) const {
 
 opd_memory_stats DeviceMemory::stats() const noexcept {
   const auto read = [](const std::atomic<uint64_t> &number) { return number.load(std::memory_order_relaxed); };
-  return {sizeof(opd_memory_stats), 0, read(live_), read(peak_), read(reserved_), read(requests_), read(hits_)};
+  return {sizeof(opd_memory_stats), 0, read(live_), read(peak_), read(reserved_), read(requests_), read(hits_), 0};
 }
 
 void DeviceMemory::trim() noexcept {
@@ -92,6 +98,21 @@ void DeviceMemory::trim() noexcept {
   naive_->trim();
   pooled_->trim();
   trim_workspace();
+}
+
+void DeviceMemory::trim_all() noexcept {
+  // One by one, since hooks run in it: they may ask for the memory of a device.
+  for (std::pair<int, int> last{INT_MIN, INT_MIN};;) {
+    DeviceMemory *next = nullptr;
+    {
+      std::scoped_lock lock(known().guard);
+      const auto found = known().devices.upper_bound(last);
+      if (found == known().devices.end()) return;
+      last = found->first;
+      next = found->second.get();
+    }
+    next->trim();
+  }
 }
 
 uint32_t DeviceMemory::trim_count() noexcept { return trims.load(std::memory_order_relaxed); }

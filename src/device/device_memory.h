@@ -35,6 +35,7 @@ class DeviceMemory {
   opd_memory_stats stats() const noexcept;
   void reset_peak() noexcept { peak_.store(live_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
   void trim() noexcept;
+  static void trim_all() noexcept;  // of every device that had memory so far
   // Rises with every trim, on any device: threads then let go of idle scratch memory at their next use of it.
   static uint32_t trim_count() noexcept;
 

@@ -190,6 +190,12 @@ std::vector<AddressRange> ElfFile::code() const {
   return ranges;
 }
 
+uint64_t ElfFile::memory_bytes() const {
+  uint64_t sum = 0;  // they do not overlap, so this is no more than the span
+  for (const auto &s : loaded_) sum += s.p_memsz;
+  return sum;
+}
+
 uint64_t ElfFile::offset_of(uint64_t address) const {
   return static_cast<uint64_t>(contents(address, 1).data() - bytes_.data());
 }

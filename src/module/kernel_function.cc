@@ -7,12 +7,7 @@ int KernelFunction::run(void *self, const View *args, int32_t num_args, View *re
   const auto *kernel = static_cast<KernelFunction *>(self);
   if (check_kernel_args(args, num_args)) [[likely]]
     return kernel->raw(nullptr, args, num_args, result);
-  try {
-    return kernel->run_converted(args, num_args, result);
-  } catch (...) {
-    set_raised(current_error());
-    return -1;
-  }
+  return raising([&] { return kernel->run_converted(args, num_args, result); });
 }
 
 int KernelFunction::run_converted(const View *args, int32_t num_args, View *result) const {

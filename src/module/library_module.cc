@@ -42,8 +42,11 @@ LibraryModule::LibraryModule(const std::shared_ptr<LibraryImage> &image, const s
     if (!symbol.is_defined() || !symbol.name.starts_with(kFunctionPrefix)) continue;
     if (symbol.type != STT_FUNC && !(symbol.type == STT_NOTYPE && elf.lies_in(symbol.value, 1, PF_X))) continue;
     functions_.push_back(
-        {place_of(elf, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()});
+        {{place_of(elf, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()},
+         symbol.size});
   }
+  sizes_ = {elf.bytes().size(), elf.memory_bytes(), 0, embedded_in(elf, kBlobSymbol).size()};
+  for (const AddressRange &range : elf.code()) sizes_.code += range.end - range.begin;
 }
 
 Ref<LibraryModule> LibraryModule::make(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
@@ -81,8 +84,8 @@ Ref<Function> LibraryModule::find(std::string_view name) {
 
 std::vector<std::string> LibraryModule::list() {
   std::vector<std::string> names;
-  for (const std::string_view name : functions_)
-    if (!is_special_name(name)) names.emplace_back(name);
+  for (const OwnFunction &function : functions_)
+    if (!is_special_name(function.name)) names.emplace_back(function.name);
   return names;
 }
 
@@ -96,6 +99,12 @@ std::string LibraryModule::original() const {
 
 void LibraryModule::describe(JsonWriter &json) {
   json.key("tvm_release").value(release_).key("private_copy").value(library_.is_copy());
+  json.key("size_bytes").value(sizes_.file).key("memory_bytes").value(sizes_.memory);
+  json.key("code_bytes").value(sizes_.code).key("embedded_bytes").value(sizes_.embedded);
+  json.key("function_bytes").begin_object();
+  for (const OwnFunction &function : functions_)
+    if (!is_special_name(function.name)) json.key(function.name).value(function.bytes);
+  json.end_object();
 }
 
 }  // namespace opd

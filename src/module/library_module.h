@@ -45,8 +45,16 @@ class LibraryModule : public CodeModule {
   ElfLibrary library_;
   CallHooks call_hooks_;
   Original original_;
-  std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
-  void **context_ = nullptr;                 // the library's slot that holds our address
+  struct OwnFunction {
+    std::string_view name;  // without the prefix; of the mapped string table
+    uint64_t bytes;
+  };
+  struct Sizes {
+    uint64_t file, memory, code, embedded;
+  };
+  std::vector<OwnFunction> functions_;
+  Sizes sizes_{};
+  void **context_ = nullptr;  // the library's slot that holds our address
 };
 
 // Modules embedded in a library: the whole of a symbol, within the file's bytes; no data if it has none.

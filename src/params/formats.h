@@ -35,7 +35,4 @@ void write_safetensors(const Params &params, ByteSink &out);
 Ref<Params> read_tensor_cache(std::string_view json, const std::string &path, const LoadOptions &options);
 void write_tensor_cache(const Params &params, const std::string &path);
 
-// The elements that `stored` describes, where they lie as they are: bounds are the caller's matter.
-inline const uint8_t *elements_of(const StoredTensor &stored) { return stored.source->bytes().data() + stored.offset; }
-
 }  // namespace opd

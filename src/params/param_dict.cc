@@ -19,12 +19,9 @@ Ref<Params> read_param_dict(Ref<ByteSource> source) {
     fail(OPD_BAD_FORMAT, what, ": the number of tensors at offset ", place, " is ", count, ", but there are ",
          names.size(), " names");
   auto params = make_object<Params>();
-  for (const auto name : names) {
-    TensorHeader header = read_tensor_header(in);
-    StoredTensor stored{header.dtype, std::move(header.dims), header.bytes, source, in.offset(), {}};
-    in.take(header.stored, "tensor data");
-    if (!params->add(name, std::move(stored))) in.bad("parameter name", concat("\"", name, "\" occurs twice"));
-  }
+  for (const auto name : names)
+    if (!params->add(name, read_stored_tensor(in, source)))
+      in.bad("parameter name", concat("\"", name, "\" occurs twice"));
   if (!in.at_end()) in.bad("end of the param dict", concat("is followed by ", in.remaining(), " more bytes"));
   return params;
 }

@@ -35,13 +35,7 @@ class PieceReader {
   void run() {
     if (size_ < kWorthThreads) return read_some();
     const auto task = [](int, ParallelGroup *, void *self) {
-      try {
-        static_cast<PieceReader *>(self)->read_some();
-        return 0;
-      } catch (...) {
-        set_raised(current_error());
-        return -1;
-      }
+      return raising([&] { static_cast<PieceReader *>(self)->read_some(); });
     };
     if (parallel_launch(task, this, 0)) throw Exception(take_raised());
   }

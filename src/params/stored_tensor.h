@@ -17,6 +17,7 @@ struct StoredTensor {
   uint64_t offset = 0;                                      // where the elements lie as they are, unless …
   std::function<Ref<Tensor>(const StoredTensor &)> decode;  // … this makes them of what the file holds
 
+  Bytes elements() const { return source->bytes().subspan(offset, bytes); }  // unless they are decoded
   // Whether the tensor is a view of the source. A kernel needs its elements at a multiple of 64.
   bool is_view() const;
 };

@@ -5,11 +5,18 @@
 namespace opd {
 namespace {
 constexpr uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
+
+struct Header {
+  DLDataType dtype{};
+  std::vector<int64_t> dims;
+  uint64_t bytes = 0;   // compact size of the elements
+  uint64_t stored = 0;  // how much of the file they take, at least as much
+};
+
 // TVM counts a byte at least for every element, also where it stores less.
 uint64_t stated_bytes(DLDataType dtype, uint64_t count) { return (uint64_t{dtype.bits} + 7) / 8 * count; }
-}  // namespace
-
-TensorHeader read_tensor_header(ByteReader &in) {
+// The elements, which follow, are known to be there.
+Header read_header(ByteReader &in) {
   if (in.read<uint64_t>("tensor magic number") != kTensorMagic) in.bad("tensor", "does not follow its magic number");
   in.read<uint64_t>("tensor header");
   const auto device_type = in.read<int32_t>("tensor device");
@@ -17,7 +24,7 @@ TensorHeader read_tensor_header(ByteReader &in) {
   if (device_type != kDLCPU)
     in.bad("tensor device", concat("has type ", device_type, "; files hold tensors of the CPU, 1"));
   const auto ndim = in.read<int32_t>("tensor rank");
-  TensorHeader header;
+  Header header;
   header.dtype = in.read<DLDataType>("tensor dtype");
   const DLDataType dtype = header.dtype;
   if (dtype.bits == 0 || static_cast<int16_t>(dtype.lanes) <= 0)  // a negative number marks scalable vectors
@@ -39,6 +46,8 @@ TensorHeader read_tensor_header(ByteReader &in) {
   return header;
 }
 
+}  // namespace
+
 std::string tensor_header(const DLTensor &tensor) {
   require(tensor.device.device_type == kDLCPU && is_contiguous(tensor),
           "only contiguous tensors of the CPU can be written, not ", describe(tensor));
@@ -54,19 +63,20 @@ std::string tensor_header(const DLTensor &tensor) {
   return out.take();
 }
 
-TensorInBytes read_tensor_in_place(ByteReader &in) {
-  TensorHeader header = read_tensor_header(in);
-  const Bytes data = in.take(header.stored, "tensor data");
-  return {std::move(header.dims), header.dtype, data.first(header.bytes)};
+StoredTensor read_stored_tensor(ByteReader &in, const Ref<ByteSource> &source) {
+  Header header = read_header(in);
+  const size_t offset = in.offset();
+  in.take(header.stored, "tensor data");
+  return {header.dtype, std::move(header.dims), header.bytes, source, offset, {}};
 }
 
-Ref<Tensor> copy_of(const TensorInBytes &stored) {
-  auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
-  if (!stored.data.empty()) std::memcpy(tensor->dl.data, stored.data.data(), stored.data.size());
+Ref<Tensor> read_tensor(ByteReader &in) {
+  const Header header = read_header(in);
+  const Bytes data = in.take(header.stored, "tensor data");
+  auto tensor = make_tensor(header.dims, header.dtype, kHost);
+  if (header.bytes) std::memcpy(tensor->dl.data, data.data(), header.bytes);
   return tensor;
 }
-
-Ref<Tensor> read_tensor(ByteReader &in) { return copy_of(read_tensor_in_place(in)); }
 
 void write_tensor(ByteWriter &out, const DLTensor &tensor) {
   const std::string header = tensor_header(tensor);

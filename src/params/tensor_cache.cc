@@ -14,7 +14,7 @@ Ref<Tensor> widen(const StoredTensor &stored) {
   auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
   advise_huge_pages(tensor->dl.data, stored.bytes);
   auto *to = static_cast<uint32_t *>(tensor->dl.data);
-  const uint8_t *from = elements_of(stored);
+  const uint8_t *from = stored.source->bytes().data() + stored.offset;
   for (uint64_t i = 0; i < stored.bytes / 4; ++i) {
     uint16_t half;
     std::memcpy(&half, from + 2 * i, 2);

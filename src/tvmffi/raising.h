@@ -1,20 +1,8 @@
-// Between C functions that return -1 and C++ that throws.
+// What the C functions share: objects and texts that foreign code hands over. Errors: raising() of base/error.h.
 #pragma once
 #include "value/function.h"
 
 namespace opd {
-
-// 0, or -1 with the exception as the thread's raised error.
-template <class F>
-int raising(F &&body) noexcept {
-  try {
-    body();
-    return 0;
-  } catch (...) {
-    set_raised(current_error());
-    return -1;
-  }
-}
 
 // An object that foreign code hands over as an address.
 template <class T>

@@ -35,13 +35,8 @@ struct Lambda final : Function {
   F body;
   explicit Lambda(F f) : Function(&run), body(std::move(f)) {}
   static int run(void *self, const View *args, int32_t num_args, View *result) {
-    try {
-      *result = static_cast<Lambda *>(self)->body(Args(args, static_cast<size_t>(num_args))).detach();
-      return 0;
-    } catch (...) {
-      set_raised(current_error());
-      return -1;
-    }
+    return raising(
+        [&] { *result = static_cast<Lambda *>(self)->body(Args(args, static_cast<size_t>(num_args))).detach(); });
   }
 };
 template <class F>

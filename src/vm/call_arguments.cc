@@ -37,7 +37,7 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
     fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must lie on ", device_name(vm.devices().front().device),
          ", but is ", describe(*t));
   if (arg.type == OPD_DLTENSOR) {  // a borrowed view may not outlive the call, and the program may keep it
-    auto copy = make_tensor(dims_of(*t), t->dtype, kHost);
+    auto copy = make_tensor(dims_of(*t), t->dtype, t->device);
     copy_tensor(*t, copy->dl);
     return Value(std::move(copy));
   }

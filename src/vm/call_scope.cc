@@ -43,10 +43,13 @@ Run *CallScope::prepare(const CallSettings &settings, RecordBuffer *records, uin
 CallScope::CallScope(Vm &vm, const CallSettings &settings, RecordBuffer *records, uint64_t record_run)
     : borrowed_{vm, vm.acquire()},
       outer_(thread_state().run_pool),
+      outer_stop_(thread_state().stop),
       instrument_(vm.state().instrument()),
       cancel_(prepare(settings, records, record_run)),
       deadline_(borrowed_.run) {
-  thread_state().run_pool = &borrowed_.run->pool;
+  Run &run = *borrowed_.run;
+  thread_state().run_pool = &run.pool;
+  thread_state().stop = run.token || run.deadline_ns ? &run.stop : nullptr;  // parallel regions read it
 }
 
 }  // namespace opd

@@ -7,7 +7,10 @@ namespace opd {
 class CallScope {
  public:
   CallScope(Vm &vm, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
-  ~CallScope() { thread_state().run_pool = outer_; }
+  ~CallScope() {
+    thread_state().run_pool = outer_;
+    thread_state().stop = outer_stop_;
+  }
   CallScope(const CallScope &) = delete;
   CallScope &operator=(const CallScope &) = delete;
   Run &run() { return *borrowed_.run; }
@@ -22,6 +25,7 @@ class CallScope {
 
   Borrowed borrowed_;
   void *const outer_;
+  const StopFlag *const outer_stop_;
   const Ref<Function> instrument_;
   CancelGuard cancel_;
   DeadlineGuard deadline_;

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "base/object.h"
+#include "base/stop.h"
 
 namespace opd {
-
-enum class StopReason : uint32_t { kNone = 0, kCancelled = 1, kDeadline = 2 };
 
 struct CancelToken;
 struct Instr;
@@ -17,7 +16,7 @@ struct Program;
 
 // What a run shows to other threads.
 struct RunSignals {
-  std::atomic<StopReason> stop{StopReason::kNone};
+  StopFlag stop{StopReason::kNone};
   std::atomic<const Instr *> current{nullptr};       // the call being made, for messages
   const Program *program = nullptr;                  // what `current` points into
   std::atomic<const char *> operator_name{nullptr};  // the same of compiled code, which has no instructions

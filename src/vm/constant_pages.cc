@@ -39,9 +39,9 @@ struct Mapping final : Object {
   }
 };
 
-size_t bytes_together(std::span<const TensorInBytes> tensors) {
+size_t bytes_together(std::span<const StoredTensor> tensors) {
   size_t bytes = 0;
-  for (const auto &tensor : tensors) bytes += round_up(tensor.data.size(), kAlignment);
+  for (const auto &tensor : tensors) bytes += round_up(tensor.bytes, kAlignment);
   return bytes;
 }
 
@@ -64,7 +64,7 @@ int make_memory_file() {
 
 }  // namespace
 
-Ref<ConstantPages> ConstantPages::make(std::span<const TensorInBytes> tensors) {
+Ref<ConstantPages> ConstantPages::make(std::span<const StoredTensor> tensors) {
   const size_t size = bytes_together(tensors);
   if (size < kWorthMapping || !may_write_file(size) || !DeviceMemory::of(kHost).is_from_system()) return nullptr;
   auto pages = make_object<ConstantPages>();
@@ -72,8 +72,8 @@ Ref<ConstantPages> ConstantPages::make(std::span<const TensorInBytes> tensors) {
   if (pages->fd_ < 0 || ::ftruncate(pages->fd_, static_cast<off_t>(size))) return nullptr;
   size_t offset = 0;
   for (const auto &tensor : tensors) {
-    if (!write_at(pages->fd_, tensor.data, offset)) return nullptr;
-    offset += round_up(tensor.data.size(), kAlignment);
+    if (!write_at(pages->fd_, tensor.elements(), offset)) return nullptr;
+    offset += round_up(tensor.bytes, kAlignment);
   }
   // A page that somebody cut off would end the process at its next use: without seals, copies serve better.
   if (::fcntl(pages->fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) return nullptr;
@@ -85,23 +85,23 @@ ConstantPages::~ConstantPages() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool ConstantPages::serve(std::span<const TensorInBytes> tensors) const {
+bool ConstantPages::serve(std::span<const StoredTensor> tensors) const {
   return size_ == bytes_together(tensors) && DeviceMemory::of(kHost).is_from_system();
 }
 
-std::vector<Ref<Tensor>> ConstantPages::map(std::span<const TensorInBytes> tensors) const {
+std::vector<Ref<Tensor>> ConstantPages::map(std::span<const StoredTensor> tensors) const {
   const auto mapping = make_object<Mapping>(fd_, size_);
   std::vector<Ref<Tensor>> made;
   made.reserve(tensors.size());
   auto *place = static_cast<char *>(mapping->data);
   for (const auto &tensor : tensors) {
     made.push_back(Tensor::make(tensor.dims, tensor.dtype, kHost, place, mapping));
-    place += round_up(tensor.data.size(), kAlignment);
+    place += round_up(tensor.bytes, kAlignment);
   }
   return made;
 }
 
-std::vector<Ref<Tensor>> place_constants(std::span<const TensorInBytes> tensors, Ref<Object> *derived) {
+std::vector<Ref<Tensor>> place_constants(std::span<const StoredTensor> tensors, Ref<Object> *derived) {
   Ref<ConstantPages> pages;
   if (derived) {
     pages = Ref<ConstantPages>::share(static_cast<ConstantPages *>(derived->get()));
@@ -109,10 +109,9 @@ std::vector<Ref<Tensor>> place_constants(std::span<const TensorInBytes> tensors,
     *derived = pages;
   }
   if (pages) return pages->map(tensors);
-  std::vector<Ref<Tensor>> copies;
-  copies.reserve(tensors.size());
-  for (const auto &tensor : tensors) copies.push_back(copy_of(tensor));
-  return copies;
+  std::vector<const StoredTensor *> stored;
+  for (const auto &tensor : tensors) stored.push_back(&tensor);
+  return make_tensors(stored, true);
 }
 
 }  // namespace opd

@@ -14,12 +14,12 @@ class ConstantPages final : public Object {
   static int32_t type() { return OPD_OBJECT; }
 
   // Null where copies serve better: for few bytes, where memory cannot hold files, and if the process has memory hooks.
-  static Ref<ConstantPages> make(std::span<const TensorInBytes> tensors);
+  static Ref<ConstantPages> make(std::span<const StoredTensor> tensors);
   ~ConstantPages();
 
   // A tensor for each of those it was made of. Cost: some 20 µs per MB.
-  std::vector<Ref<Tensor>> map(std::span<const TensorInBytes> tensors) const;
-  bool serve(std::span<const TensorInBytes> tensors) const;  // whether map() may be called
+  std::vector<Ref<Tensor>> map(std::span<const StoredTensor> tensors) const;
+  bool serve(std::span<const StoredTensor> tensors) const;  // whether map() may be called
 
  private:
   int fd_ = -1;
@@ -28,6 +28,6 @@ class ConstantPages final : public Object {
 
 // The tensors where kernels may read them. `derived`: null, or where the pages of an earlier load of the same program
 // are, if there was one, and are left for the next.
-std::vector<Ref<Tensor>> place_constants(std::span<const TensorInBytes> tensors, Ref<Object> *derived);
+std::vector<Ref<Tensor>> place_constants(std::span<const StoredTensor> tensors, Ref<Object> *derived);
 
 }  // namespace opd

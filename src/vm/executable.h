@@ -53,6 +53,10 @@ struct MemoryScope {
   std::string scope;
 };
 
+struct SectionSizes {  // bytes of what write() gives
+  uint64_t header = 0, functions = 0, scopes = 0, constants = 0, code = 0;
+};
+
 struct Executable : Object {
   static int32_t type();  // "opdyno.Executable"
 
@@ -83,9 +87,12 @@ struct Executable : Object {
   // Verified; throws OPD_BAD_FORMAT. `derived`: see place_constants().
   static Ref<Executable> read(Bytes bytes, Ref<Object> *derived = nullptr);
   std::string write() const;
+  SectionSizes section_sizes() const;
   std::string to_assembly() const;
   static Ref<Executable> assemble(std::string_view text);  // verified; throws OPD_BAD_FORMAT with line and column
   std::string to_json() const;
+  std::string to_stats() const;
+  std::string to_python() const;  // a script that builds the program with TVM
 };
 
 inline constexpr uint64_t kExecutableMagicV1 = 0xD225DE2F4214151D;  // TVM 0.22

@@ -67,9 +67,10 @@ void write_constant(ByteWriter &out, const View &constant) {
   }
 }
 
-std::vector<Value> read_constants(ByteReader &in, Ref<Object> *derived) {
+std::vector<Value> read_constants(ByteReader &in, Bytes all, Ref<Object> *derived) {
+  const auto source = ByteSource::borrow(all, "executable", false);
   std::vector<Value> constants(in.read_count(8, "constants"));
-  std::vector<TensorInBytes> tensors;
+  std::vector<StoredTensor> tensors;
   std::vector<size_t> places;
   for (size_t i = 0; i < constants.size(); ++i) {
     const auto kind = in.read<int32_t>("constant kind");
@@ -77,7 +78,7 @@ std::vector<Value> read_constants(ByteReader &in, Ref<Object> *derived) {
       constants[i] = read_constant(in, kind);
       continue;
     }
-    tensors.push_back(read_tensor_in_place(in));
+    tensors.push_back(read_stored_tensor(in, source));
     places.push_back(i);
   }
   auto made = place_constants(tensors, derived);
@@ -96,6 +97,21 @@ std::vector<int64_t> read_words(ByteReader &in, const char *section) {
 void write_words(ByteWriter &out, const std::vector<int64_t> &words) {
   out.write<uint64_t>(words.size());
   out.write_bytes(words.data(), words.size() * 8);
+}
+
+// What write_constant() adds.
+uint64_t constant_bytes(const View &constant) {
+  if (is_text(constant)) return 12 + as_text(constant, "constant").size();
+  switch (constant.type) {
+    case OPD_TENSOR: {
+      const DLTensor &tensor = static_cast<Tensor *>(object_of(constant))->dl;
+      return 4 + 16 + 8 + 4 + 4 + 8 * static_cast<uint64_t>(tensor.ndim) + 8 + bytes_of(tensor);
+    }
+    case OPD_SHAPE:
+      return 12 + static_cast<Shape *>(object_of(constant))->dims().size_bytes();
+    default:
+      return 4 + (constant.type == OPD_DTYPE ? 4 : 8);
+  }
 }
 
 }  // namespace
@@ -118,12 +134,23 @@ Ref<Executable> Executable::read(Bytes bytes, Ref<Object> *derived) {
       const auto constant = in.read<int64_t>("memory scope");
       executable->scopes.push_back({constant, std::string(in.read_string("memory scope"))});
     }
-  executable->constants = read_constants(in, derived);
+  executable->constants = read_constants(in, bytes, derived);
   executable->offsets = read_words(in, "instruction offsets");
   executable->words = read_words(in, "instruction words");
   if (!in.at_end()) in.bad("end", concat("is followed by ", in.remaining(), " bytes that belong to nothing"));
   verify(*executable);
   return executable;
+}
+
+SectionSizes Executable::section_sizes() const {
+  SectionSizes sizes{8 + 8 + std::string_view(kVersionText).size(), 8, 8, 8, 16 + 8 * (offsets.size() + words.size())};
+  for (const auto &function : functions) {
+    sizes.functions += 4 + 8 + function.name.size() + 4 * 8 + 8;
+    for (const auto &name : function.param_names) sizes.functions += 8 + name.size();
+  }
+  for (const auto &scope : scopes) sizes.scopes += 8 + 8 + scope.scope.size();
+  for (const auto &constant : constants) sizes.constants += constant_bytes(constant);
+  return sizes;
 }
 
 std::string Executable::write() const {

@@ -42,10 +42,7 @@ struct Site {  // where in the program something happened
 
 [[noreturn, gnu::noinline]] void stopped(const Site &site, StopReason reason) {
   const std::string before = site.instr.op == Op::kGoto ? "a backward jump" : site.callee();
-  const bool cancelled = reason == StopReason::kCancelled;
-  auto error = make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
-                          concat(cancelled ? "the call was cancelled before " : "the deadline passed before ", before,
-                                 " (", site.text(), ")"));
+  auto error = make_stop_error(reason, concat(before, " (", site.text(), ")"));
   error->located = true;
   throw Exception(std::move(error));
 }

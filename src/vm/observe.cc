@@ -92,16 +92,6 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
   return failed;
 }
 
-template <class Body>
-int raising(Body &&body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    set_raised(current_error());
-    return -1;
-  }
-}
-
 int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result) {
   Run *run = Run::of_thread();
   if (!run || !run->observing) return call.code(self, args, num_args, result);

@@ -136,7 +136,7 @@ class Planner {
   }
 
   bool fits(const Candidate &tensor) const {
-    const uint64_t room = p_.storage_sizes[at(candidates_[tensor.storage].made).size_class];
+    const uint64_t room = p_.storage_kinds[at(candidates_[tensor.storage].made).size_class].bytes;
     const Instr &made = at(tensor.made);
     return made.shape->bytes <= room && made.bytes <= room - made.shape->bytes;
   }
@@ -159,7 +159,7 @@ class Planner {
   // one.
   void place() {
     using Free = std::pair<uint32_t, uint32_t>;  // where the last storage ended, the place
-    std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<Free>>> free(p_.storage_sizes.size());
+    std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<Free>>> free(p_.storage_kinds.size());
     for (uint32_t i = 0; i < p_.places.size(); ++i) free[p_.places[i].size_class].push({0, i});
     for (Candidate &c : candidates_) {
       if (c.is_tensor || !c.good) continue;

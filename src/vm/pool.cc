@@ -114,26 +114,32 @@ void VmTensor::destroy(void *self, int flags) {
   if (flags & kFree) at_home ? pool->keep(tensor) : free_tensor(tensor);
 }
 
-RunPool::RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates,
-                 const std::vector<uint64_t> &sizes)
+RunPool::RunPool(std::span<const VmDevice> devices, Ref<MemoryBudget> budget, size_t num_templates,
+                 const std::vector<StorageKind> &kinds)
     : id_(next_pool_id.fetch_add(1, std::memory_order_relaxed)),
-      device_(device),
-      kind_(kind),
-      allocator_(Allocator::of(device, kind)),
+      devices_(devices),
       budget_(std::move(budget)),
       tensors_(num_templates) {
-  for (const uint64_t bytes : sizes) size_class_of(bytes);
+  for (const StorageKind kind : kinds) size_class_of(kind);
 }
 
-uint32_t RunPool::size_class_of(uint64_t bytes) {
-  const auto [place, fresh] = class_of_.try_emplace(bytes, static_cast<uint32_t>(classes_.size()));
-  if (fresh) classes_.push_back({bytes});
+uint32_t RunPool::size_class_of(StorageKind kind) {
+  const auto [place, fresh] = class_of_.try_emplace(kind, static_cast<uint32_t>(classes_.size()));
+  if (fresh) classes_.push_back({kind});
   return place->second;
 }
 
+const VmDevice &RunPool::device_of(StorageKind kind) const {
+  if (kind.device == -1) return devices_.back();
+  if (kind.device < 0 || static_cast<uint64_t>(kind.device) >= devices_.size())
+    fail(OPD_OUT_OF_RANGE, "device index ", kind.device, " of a VM with ", counted(devices_.size(), "device"));
+  return devices_[static_cast<size_t>(kind.device)];
+}
+
 VmStorage *RunPool::new_storage(uint32_t size_class) {
-  const uint64_t bytes = classes_[size_class].bytes;
-  const auto make = [&] { return make_vm_storage(device_, kind_, bytes, budget_); };
+  const StorageKind kind = classes_[size_class].kind;
+  const VmDevice &device = device_of(kind);
+  const auto make = [&] { return make_vm_storage(device.device, device.allocator, kind.bytes, budget_); };
   Ref<VmStorage> storage;
   try {
     storage = make();
@@ -154,7 +160,7 @@ VmTensor *RunPool::new_tensor(std::span<const int64_t> dims, DLDataType dtype, u
   header->type_index = OPD_TENSOR;
   header->deleter = &VmTensor::destroy;
   auto *shape = reinterpret_cast<int64_t *>(tensor + 1), *strides = shape + dims.size();
-  tensor->dl = {nullptr, device_, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
+  tensor->dl = {nullptr, {}, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
   set_dims(tensor->dl, dims);
   tensor->home = id_;
   tensor->template_id = template_id;
@@ -185,9 +191,17 @@ void RunPool::keep(VmTensor *tensor) {
 }
 
 bool RunPool::keep(VmStorage *storage) {
-  if (kind_ != OPD_ALLOCATOR_POOLED) return false;
+  if (device_of(classes_[storage->size_class].kind).allocator != OPD_ALLOCATOR_POOLED) return false;
   storage->next = std::exchange(classes_[storage->size_class].head, storage);
   return true;
+}
+
+uint64_t RunPool::kept_bytes(DLDevice device) const {
+  uint64_t sum = 0;
+  for (const auto &size_class : classes_)
+    for (const VmStorage *storage = size_class.head; storage; storage = storage->next)
+      if (same(storage->device, device)) sum += storage->size;
+  return sum;
 }
 
 void RunPool::trim() {

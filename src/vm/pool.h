@@ -43,6 +43,22 @@ struct VmStorage final : Object {
   bool dropped = false;    // its register is gone; the last borrower ends the register's reference
 };
 
+struct VmDevice {
+  DLDevice device;
+  opd_allocator_kind allocator;
+};
+
+struct StorageKind {
+  uint64_t bytes;
+  int64_t device;  // index into the VM's devices; -1: the last, which is the host
+  bool operator==(const StorageKind &) const = default;
+  struct Hash {
+    size_t operator()(const StorageKind &kind) const {
+      return static_cast<size_t>(kind.bytes ^ static_cast<uint64_t>(kind.device) << 48);
+    }
+  };
+};
+
 struct TensorTemplate {  // a shape that many tensors have
   std::vector<int64_t> dims;
   DLDataType dtype{};
@@ -62,8 +78,8 @@ struct VmTensor final : Tensor {
 
 class RunPool {
  public:
-  RunPool(DLDevice device, opd_allocator_kind kind, Ref<MemoryBudget> budget, size_t num_templates,
-          const std::vector<uint64_t> &sizes);
+  RunPool(std::span<const VmDevice> devices, Ref<MemoryBudget> budget, size_t num_templates,
+          const std::vector<StorageKind> &kinds);
   ~RunPool() { trim(); }
   RunPool(const RunPool &) = delete;
   RunPool &operator=(const RunPool &) = delete;
@@ -76,7 +92,7 @@ class RunPool {
     tensors_.push_back(nullptr);
     return static_cast<uint32_t>(tensors_.size()) - 1;
   }
-  uint32_t size_class_of(uint64_t bytes);
+  uint32_t size_class_of(StorageKind kind);
   VmStorage *storage(uint32_t size_class) {  // one reference, the caller's
     VmStorage *&head = classes_[size_class].head;
     if (!head) [[unlikely]]
@@ -132,13 +148,15 @@ class RunPool {
   void keep(VmTensor *tensor);
   bool keep(VmStorage *storage);  // false: this pool does not hold on to memory
   void trim();
+  uint64_t kept_bytes(DLDevice device) const;  // of storages that wait for their next use
 
  private:
   struct SizeClass {
-    uint64_t bytes;
+    StorageKind kind;
     VmStorage *head = nullptr;
   };
 
+  const VmDevice &device_of(StorageKind kind) const;  // throws OPD_OUT_OF_RANGE
   VmStorage *new_storage(uint32_t size_class);
   VmTensor *new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id);
   void bind(VmTensor *tensor, VmStorage *storage, uint64_t offset) {
@@ -168,15 +186,13 @@ class RunPool {
 
   const uint64_t id_;
   const int32_t storage_type_ = VmStorage::type();
-  const DLDevice device_;
-  const opd_allocator_kind kind_;
-  Allocator &allocator_;
+  const std::span<const VmDevice> devices_;  // the VM's
   Ref<MemoryBudget> budget_;
   std::vector<VmTensor *> tensors_;  // free, by template
   static constexpr size_t kRanks = 8;
   VmTensor *shapeless_[kRanks] = {};  // free, of no template, by rank
   std::vector<SizeClass> classes_;
-  std::unordered_map<uint64_t, uint32_t> class_of_;
+  std::unordered_map<StorageKind, uint32_t, StorageKind::Hash> class_of_;
 };
 
 // A storage that belongs to no run: for builtins called from outside one.

@@ -212,8 +212,7 @@ class Decoder {
   bool fold_storage(const uint32_t *cells, Instr &instr) {
     if (instr.num_args < 4 || cells[0] != p_.vm_cell()) return false;
     const View *size = constant_at(cells[1]), *device = constant_at(cells[2]), *dtype = constant_at(cells[3]);
-    if (!size || size->type != OPD_SHAPE || !device || device->type != OPD_INT || device->u.int64 > 0 || !dtype ||
-        dtype->type != OPD_DTYPE)
+    if (!size || size->type != OPD_SHAPE || !device || device->type != OPD_INT || !dtype || dtype->type != OPD_DTYPE)
       return false;
     if (instr.num_args > 4) {
       const View *scope = constant_at(cells[4]);
@@ -221,8 +220,9 @@ class Decoder {
     }
     uint64_t bytes;
     if (!storage_bytes(static_cast<Shape *>(object_of(*size))->dims(), dtype->u.dtype, bytes)) return false;
-    const auto [place, fresh] = size_classes_.try_emplace(bytes, p_.storage_sizes.size());
-    if (fresh) p_.storage_sizes.push_back(bytes);
+    const StorageKind kind{bytes, device->u.int64};
+    const auto [place, fresh] = size_classes_.try_emplace(kind, p_.storage_kinds.size());
+    if (fresh) p_.storage_kinds.push_back(kind);
     instr.op = Op::kStorage;
     instr.size_class = place->second;
     return true;
@@ -263,7 +263,7 @@ class Decoder {
   std::vector<Callee> callees_;
   std::unordered_map<int64_t, uint32_t> immediates_;
   std::unordered_map<uint32_t, uint32_t> function_values_;
-  std::unordered_map<uint64_t, size_t> size_classes_;
+  std::unordered_map<StorageKind, size_t, StorageKind::Hash> size_classes_;
   std::unordered_map<uint64_t, const TensorTemplate *> template_of_;
   uint32_t small_[kSmall] = {};
   uint32_t *next_arg_ = nullptr;

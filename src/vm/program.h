@@ -83,7 +83,7 @@ struct Program {
   std::vector<uint32_t> function_values;    // function table indexes whose cells follow the constants
   std::vector<std::unique_ptr<TensorTemplate>> templates;
   std::vector<ResidentPlace> places;
-  std::vector<uint64_t> storage_sizes;  // by size class
+  std::vector<StorageKind> storage_kinds;  // by size class
   uint32_t num_registers = 0, max_args = 0, num_residents = 0;
   bool has_packed = false;
 

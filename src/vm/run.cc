@@ -7,8 +7,7 @@ namespace opd {
 
 Run::Run(Vm &owner, const Program &p)
     : vm(&owner),
-      pool(owner.devices().front().device, owner.devices().front().allocator, owner.budget(), p.templates.size(),
-           p.storage_sizes),
+      pool(owner.devices(), owner.budget(), p.templates.size(), p.storage_kinds),
       known_shapes(pool, owner.is_compiled() ? p.constants : Args()) {
   program = &p;
   pool.when_short = [this] {
@@ -23,6 +22,17 @@ Run::~Run() { drop_idle_residents(); }
 void Run::drop_idle_residents() {
   for (size_t i = 0; i < frames.size(); ++i)
     drop_residents(*this, *frames[i], i < depth ? frames[i]->function : nullptr);
+}
+
+uint64_t Run::idle_bytes(DLDevice device) const {
+  uint64_t sum = pool.kept_bytes(device);
+  for (const auto &frame : frames)
+    for (const ResidentPlace &place : program->places) {
+      if (!residents_ready(frame->cells.data(), place)) continue;  // a result that somebody holds lies in it
+      const auto *storage = static_cast<VmStorage *>(object_of(frame->cells[place.cell]));
+      if (same(storage->device, device)) sum += storage->size;
+    }
+  return sum;
 }
 
 Frame &Run::push() {

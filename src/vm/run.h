@@ -55,8 +55,9 @@ struct Run : RunSignals {
   Run *next_idle = nullptr;
 
   Frame &push();
-  void drop_idle_residents();  // that no function uses which runs now
-  static Run *of_thread();     // of the calling thread; null outside a run
+  void drop_idle_residents();                  // that no function uses which runs now
+  uint64_t idle_bytes(DLDevice device) const;  // what it keeps between calls
+  static Run *of_thread();                     // of the calling thread; null outside a run
 };
 
 inline Run *Run::of_thread() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "device/fork_mutex.h"
 #include "module/code_module.h"
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
@@ -18,6 +19,15 @@ int32_t Vm::type() {
 }
 
 namespace {
+
+struct KnownVms {
+  ForkMutex guard{0};
+  std::set<Vm *> vms;
+  static KnownVms &get() {
+    static auto *known = new KnownVms;  // never destroyed: VMs may end while the process exits
+    return *known;
+  }
+};
 
 template <class Visit>
 void each_code(Module &module, std::set<const Module *> &seen, const Visit &visit) {
@@ -62,7 +72,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   for (const auto &device : settings.devices) {
     device_backend(device.device);
     if (device.device.device_type != kDLCPU)
-      fail(OPD_UNSUPPORTED, "the VM runs on cpu:0 only, not on ", device_name(device.device));
+      fail(OPD_UNSUPPORTED, "the VM runs on CPU devices only, not on ", device_name(device.device));
     require(device.allocator == OPD_ALLOCATOR_NAIVE || device.allocator == OPD_ALLOCATOR_POOLED, "allocator ",
             int{device.allocator}, " does not exist; 1 is naive, 2 is pooled");
   }
@@ -82,7 +92,10 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     return make_inner_function(*vm, index, executable->functions[index].name);
   };
   vm->program_ = Program::decode(executable, find, inner);
-  if (vm->settings_.devices.front().allocator == OPD_ALLOCATOR_POOLED) plan(*vm->program_);  // others keep nothing
+  const bool keeps = std::all_of(vm->devices().begin(), vm->devices().end(),
+                                 [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
+  if (keeps) plan(*vm->program_);  // others keep nothing
+  vm->place_constants();
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
                                     [](const auto &body) { return static_cast<bool>(body); });
@@ -95,10 +108,33 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     each_code(*module, seen, [&](CodeModule &code) {
       if (CallHooks *hooks = code.call_hooks()) vm->libraries_.push_back(hooks);
     });
+  {
+    std::scoped_lock lock(KnownVms::get().guard);
+    KnownVms::get().vms.insert(vm.get());
+  }
   return vm;
 }
 
-Vm::~Vm() { trim(); }
+Vm::~Vm() {
+  {
+    std::scoped_lock lock(KnownVms::get().guard);
+    KnownVms::get().vms.erase(this);
+  }
+  trim();
+}
+
+// Where kernels expect them: beside their other arguments. The memory is the same.
+void Vm::place_constants() {
+  const DLDevice device = devices().front().device;
+  if (same(device, kHost)) return;
+  for (View &constant : program_->constants) {
+    if (constant.type != OPD_TENSOR) continue;
+    const auto *tensor = static_cast<Tensor *>(object_of(constant));
+    placed_constants_.push_back(Tensor::make(dims_of(tensor->dl), tensor->dl.dtype, device, data_of(tensor->dl),
+                                             Ref<Object>::share(object_of(constant))));
+    constant = view_of(placed_constants_.back().get());
+  }
+}
 
 View Vm::function_value(uint32_t index) { return view_of(inner_functions_[index].get()); }
 
@@ -128,6 +164,27 @@ void Vm::trim() {
   }
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) run->next_idle = list, list = run;
   while (list) delete std::exchange(list, list->next_idle);
+}
+
+uint64_t Vm::idle_bytes(DLDevice device) {
+  uint64_t sum = 0;
+  std::scoped_lock lock(KnownVms::get().guard);
+  for (Vm *vm : KnownVms::get().vms) sum += vm->idle_bytes_here(device);
+  return sum;
+}
+
+uint64_t Vm::idle_bytes_here(DLDevice device) {
+  uint64_t sum = 0;
+  std::scoped_lock lock(guard_);
+  for (const Run *run = idle_; run; run = run->next_idle) sum += run->idle_bytes(device);
+  // The one that is taken without a lock is taken here, too: a call that begins meanwhile uses another.
+  if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) {
+    sum += run->idle_bytes(device);
+    Run *none = nullptr;
+    if (!spare_.compare_exchange_strong(none, run, std::memory_order_acq_rel))
+      run->next_idle = std::exchange(idle_, run);
+  }
+  return sum;
 }
 
 Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {

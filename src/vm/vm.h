@@ -14,11 +14,6 @@
 
 namespace opd {
 
-struct VmDevice {
-  DLDevice device;
-  opd_allocator_kind allocator;
-};
-
 struct VmSettings {
   std::vector<VmDevice> devices{{kHost, OPD_ALLOCATOR_POOLED}};  // the host is added at the end if it is missing
   uint64_t memory_limit_bytes = 0;                               // 0: what the process may use
@@ -88,7 +83,8 @@ class Vm final : public Object {
   void watch_kernels() {
     std::call_once(watches_, [this] { watch_.emplace(libraries_); });
   }
-  void trim();  // frees what idle runs keep
+  void trim();                                  // frees what idle runs keep
+  static uint64_t idle_bytes(DLDevice device);  // what idle runs of all VMs keep there
 
  private:
   friend class CallScope;
@@ -96,10 +92,13 @@ class Vm final : public Object {
 
   Run *acquire();
   void give_back(Run *run);
+  uint64_t idle_bytes_here(DLDevice device);
+  void place_constants();  // on the first device
 
   VmSettings settings_;
   Ref<Module> module_;
   std::unique_ptr<Program> program_;
+  std::vector<Ref<Tensor>> placed_constants_;  // what the program borrows instead of the executable's
   Ref<MemoryBudget> budget_;
   VmState state_;
   std::vector<Ref<Function>> inner_functions_;  // of all functions, as the program sees them; do not count the VM

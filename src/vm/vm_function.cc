@@ -12,14 +12,10 @@ struct BoundFunction final : Function {
 
   static int invoke(void *self, const View *args, int32_t num_args, View *result) {
     auto *function = static_cast<BoundFunction *>(static_cast<Object *>(self));
-    try {
+    return raising([&] {
       function->vm->require_plain(function->index);
       *result = function->vm->call(function->index, {args, static_cast<size_t>(num_args)}, kDefaults).detach();
-      return 0;
-    } catch (...) {
-      set_raised(current_error());
-      return -1;
-    }
+    });
   }
 };
 
@@ -34,21 +30,17 @@ struct InnerFunction final : Function {
 
   static int invoke(void *self, const View *args, int32_t num_args, View *result) {
     auto *function = static_cast<InnerFunction *>(static_cast<Object *>(self));
-    try {
+    return raising([&] {
       const Args views(args, static_cast<size_t>(num_args));
       Run *run = Run::of_thread();
       if (function->keep || (run && run->vm == function->address)) {  // the common cases, and the VM lives
         *result = function->address->call(function->index, views, kDefaults).detach();
-        return 0;
+        return;
       }
       const Ref<Vm> vm = function->vm.lock();
       if (!vm) fail(OPD_FAILED_PRECONDITION, "the VM of function ", function->name, " was released");
       *result = vm->call(function->index, views, kDefaults).detach();
-      return 0;
-    } catch (...) {
-      set_raised(current_error());
-      return -1;
-    }
+    });
   }
 };
 

@@ -264,19 +264,3 @@ TEST(Builder, MisuseIsAnError) {
   expect_error(opd_builder_add_constant(builder.get(), &pointer, &operand), OPD_INVALID_ARGUMENT,
                "must be a tensor, shape");
 }
-
-TEST(Executable, TellsWhatItChecksOfItsParameters) {
-  const Executable executable = Executable::assemble(R"(
-.func main(x, n, s) {
-  call vm.builtin.check_tensor_info(%x, 2, dtype(float16), "x")
-  call vm.builtin.match_shape(%x, %heap, 2, 0, 3, 1, 4, "x")
-  call vm.builtin.match_prim_value(%n, %heap, 3, 4, "n")
-  call vm.builtin.check_shape_info(%s, 2, "s")
-  ret %x
-})");
-  const std::string json = text_of(opd_executable_to_json, executable.get());
-  for (const char *part :
-       {R"({"name":"x","kind":"tensor","dtype":"float16","shape":[3,"n"]})",
-        R"({"name":"n","kind":"int","symbol":"n"})", R"({"name":"s","kind":"shape","shape":[null,null]})"})
-    EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
-}

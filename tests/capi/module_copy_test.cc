@@ -108,7 +108,8 @@ TEST(Module, OpensALibraryWithoutTvmNamesAsAnyProgramDoes) {
     Dl_info info{};
     ASSERT_NE(dladdr(inside, &info), 0);
     const Module module = Module::load(info.dli_fname);
-    EXPECT_TRUE(holds(json_of(module), "\"private_copy\":false,\"functions\":[]")) << json_of(module);
+    EXPECT_TRUE(holds(json_of(module), "\"private_copy\":false")) << json_of(module);
+    EXPECT_TRUE(holds(json_of(module), "\"functions\":[]")) << json_of(module);
     Function function;
     check(opd_module_native_function(module.get(), symbol, signature, function.out()));
     if (std::string(symbol) == "getpid") EXPECT_EQ(as_int(function()), getpid());

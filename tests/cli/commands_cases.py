@@ -1,4 +1,4 @@
-"""Help, info, inspect, as, dis, bench and profile: every option, exit code and message that their help promises."""
+"""Help, info, as, dis, bench and profile: every option, exit code and message that their help promises."""
 
 import csv
 import io
@@ -110,36 +110,6 @@ class Info(CliTest):
     def test_what_is_no_parameter_file_is_an_error(self):
         self.assertIn("none", self.fails(FAILED, "info", "none"))
         self.assertIn("takes no file", self.fails(USAGE, "info", "x.npy", "--functions"))
-
-
-class Inspect(CliTest):
-    def test_text_shows_functions_imports_and_needs(self):
-        text = self.succeeds("inspect", "symbolic.opdasm", "--import", "kernels.c")
-        self.assertTrue(text.startswith("relax.VMExecutable\n"), text)
-        self.assertIn("main(x: float32[n])", text)
-        (WORK / "least.opdasm").write_text(".func main(x) {\n  ret %x\n}\n")
-        self.assertIn("main(x)  1 instruction, 1 register\n", self.succeeds("inspect", "least.opdasm"))
-        self.assertRegex(text, r"(?m)^  imports:\n    \w+")
-        self.assertRegex(text, r"(?m)^  needs: add_one\n  builtins: .*make_tuple")
-
-    def test_json_has_the_program_and_the_tree(self):
-        module = json.loads(self.succeeds("inspect", "with_weight.opdasm", "--import", "kernels.c", "--json"))
-        self.assertEqual("relax.VMExecutable", module["kind"])
-        self.assertEqual(["x", "weight"], [param["name"] for param in module["program"]["functions"][0]["params"]])
-        self.assertIn("add_one", module["imports"][0]["functions"])
-
-    def test_c_sources_are_modules_of_kernels(self):
-        self.assertIn("add_one", self.succeeds("inspect", "kernels.c"))
-
-    def test_what_cannot_be_loaded_is_refused(self):
-        (WORK / "short.vmexec").write_bytes(b"\x1e\x15\x14B/\xde%\xd2\x04")
-        (WORK / "broken.c").write_text("int broken(void) { return nothing_like_this; }\n")
-        self.assertIn("absent.so", self.fails(REFUSED, "inspect", "absent.so"))
-        self.assertIn("absent.opdasm", self.fails(REFUSED, "inspect", "absent.opdasm"))
-        self.assertIn("short.vmexec", self.fails(REFUSED, "inspect", "short.vmexec"))
-        self.assertIn("nothing_like_this", self.fails(REFUSED, "inspect", "broken.c"))
-        self.assertIn("absent.c", self.fails(REFUSED, "inspect", "add_one.opdasm", "--import", "absent.c"))
-        self.assertIn("--copy' takes always", self.fails(USAGE, "inspect", "kernels.c", "--copy", "maybe"))
 
 
 class Assembly(CliTest):

@@ -57,6 +57,26 @@ def program_module():
     return relax.transform.BindParams("main", {"w": weights})(Program)
 
 
+def devices_module():
+    """x * w on the first device, twice that on the second."""
+
+    @I.ir_module
+    class Devices:
+        I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32", "llvm:0"), w: R.Tensor((4,), "float32", "llvm:0")):
+            with R.dataflow():
+                y: R.Tensor((4,), "float32", "llvm:0") = R.multiply(x, w)
+                z: R.Tensor((4,), "float32", "llvm:1") = R.to_vdevice(y, "llvm:1")
+                out: R.Tensor((4,), "float32", "llvm:1") = R.add(z, z)
+                R.output(y, out)
+            return (y, out)
+
+    weights = tvm.runtime.tensor(np.array([1, 2, 3, 4], dtype="float32"))
+    return relax.transform.BindParams("main", {"w": weights})(Devices)
+
+
 def export(built, path):
     """The archive that TVM writes, with what differs between two runs left out."""
     built.export_library(str(path))
@@ -89,6 +109,9 @@ def main():
         subprocess.run(["strip", "--strip-debug", path], check=True)
 
     relax.build(program_module(), target=llvm).export_library(str(out / "program.tar"))
+    for mode in ("bytecode", "compiled"):
+        built = relax.build(devices_module(), target=llvm, exec_mode=mode)
+        built.export_library(str(out / f"devices_{mode}.so"), options=["-Wl,--strip-debug"])
     c = tvm.target.Target({"kind": "c"})
     relax.build(program_module(), target=c).export_library(str(out / "program_c.tar"))
 

@@ -60,7 +60,7 @@ class CpuBackend final : public DeviceBackend {
   Value attr(int32_t id, opd_device_attr attr) override {
     switch (attr) {
       case OPD_ATTR_EXIST:
-        return Value(id == 0);
+        return Value(id >= 0 && id < kCpuDevices);
       case OPD_ATTR_DEVICE_NAME:
         return device_name_value();
       case OPD_ATTR_MAX_CLOCK_RATE:

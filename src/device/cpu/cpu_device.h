@@ -4,6 +4,9 @@
 
 namespace opd {
 
+// All are the same processors and memory; each has allocators and statistics of its own. TVM takes any number.
+inline constexpr int32_t kCpuDevices = 64;
+
 DeviceBackend &cpu_backend();
 
 }  // namespace opd

@@ -113,7 +113,6 @@ void set_memory_hooks(const opd_memory_hooks *hooks) {
     made->table = *hooks;
     next = std::move(made);
   }
-  DeviceMemory &memory = DeviceMemory::of(kHost);
   auto &sources = Sources::get();
   {
     std::scoped_lock lock(sources.guard);
@@ -121,7 +120,7 @@ void set_memory_hooks(const opd_memory_hooks *hooks) {
     if (sources.present) sources.hooked.store(true, std::memory_order_relaxed);
     else if (sources.owners.empty()) sources.hooked.store(false, std::memory_order_relaxed);
   }
-  memory.trim();  // idle blocks go back to the source that was replaced
+  DeviceMemory::trim_all();  // idle blocks go back to the source that was replaced
 }
 
 }  // namespace opd

@@ -18,8 +18,13 @@ constexpr int32_t kFailed = INT32_MAX;  // of a barrier's counter: that task end
 
 struct alignas(64) Counter {
   int32_t value = 0;
+  // Of the first counter, in a region that can be stopped:
+  uint32_t tasks;  // how many run; kAllNeeded: one of them met a barrier
+  bool dropped;    // any task
+  const StopFlag *stop;
   std::atomic_ref<int32_t> ref() { return std::atomic_ref<int32_t>(value); }
 };
+constexpr uint32_t kAllNeeded = uint32_t{1} << 31;
 static_assert(sizeof(Counter) == 64);
 
 Counter *counters_of(const ParallelGroup &group) { return static_cast<Counter *>(group.sync); }
@@ -36,6 +41,33 @@ class Counters {
   std::array<Counter, 8> few_;
   std::unique_ptr<Counter[]> many_;
 };
+
+void end_task(const ParallelGroup &group) {
+  const std::atomic_ref<uint32_t> tasks(counters_of(group)->tasks);
+  tasks.fetch_sub(1);
+  tasks.notify_all();
+}
+
+// False if the task is dropped. A task counts itself before it reads the flag: who sees the flag set and no task
+// running then knows that none begins any more. All of this in one order for all threads.
+bool begin_task(const ParallelGroup &group) {
+  Counter &shared = *counters_of(group);
+  const std::atomic_ref<uint32_t> tasks(shared.tasks);
+  while (!(tasks.fetch_add(1) & kAllNeeded) && shared.stop->load() != StopReason::kNone) {
+    end_task(group);
+    for (uint32_t now; !((now = tasks.load()) & kAllNeeded); tasks.wait(now)) {
+      if (now > 0) continue;
+      std::atomic_ref<bool>(shared.dropped).store(true);
+      return false;
+    }
+  }
+  return true;
+}
+
+void need_all_tasks(const ParallelGroup &group) {
+  const std::atomic_ref<uint32_t> tasks(counters_of(group)->tasks);
+  if (!(tasks.fetch_or(kAllNeeded) & kAllNeeded)) tasks.notify_all();
+}
 
 // One error that tells those of all tasks. Tasks that only stopped because another had failed are left out.
 class Errors {
@@ -77,7 +109,10 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
   Errors errors;
   errors.add(0, std::move(own));
   for (int32_t i = 0; i < count; ++i) errors.add(i + 1, team[static_cast<size_t>(i)]->take_error());
-  return errors.gather();
+  Ref<Error> error = errors.gather();
+  if (!error && launch.group.is_stoppable && counters_of(launch.group)->dropped)
+    return make_stop_error(counters_of(launch.group)->stop->load(), "all tasks of a parallel region had begun");
+  return error;
 }
 
 Ref<Error> run_alone(ParallelTask task, void *data) {
@@ -91,6 +126,10 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
     fail(OPD_OUT_OF_RANGE, "a parallel launch can have 1 to ", WorkerSet::kMaxTasks,
          " tasks, or 0 for as many as are free, but was given ", num_task);
   const bool gang = num_task > 0;
+  const StopFlag *stop = thread_state().parallel_depth > 0 ? nullptr : thread_state().stop;
+  if (stop) [[unlikely]]
+    if (const StopReason reason = stop->load(std::memory_order_relaxed); reason != StopReason::kNone)
+      throw Exception(make_stop_error(reason, "a parallel region"));
   const int32_t most = gang ? num_task : thread_state().parallel_depth > 0 ? 1 : thread_count();
   if (most == 1) return run_alone(task, data);
 
@@ -111,12 +150,23 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   } give_back{set, team, launch};
   Counters counters(count);
   launch.group.sync = counters.get();
+  if (stop && !gang) make_stoppable(launch.group, stop);
   return run_team(launch, team);
 }
 
 }  // namespace
 
+void make_stoppable(ParallelGroup &group, const StopFlag *stop) {
+  Counter &shared = *counters_of(group);
+  shared.tasks = 0;
+  shared.dropped = false;
+  shared.stop = stop;
+  group.is_stoppable = 1;
+}
+
 Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
+  const bool is_stoppable = launch.group.is_stoppable;
+  if (is_stoppable && !begin_task(launch.group)) return nullptr;
   ++thread_state().parallel_depth;
   Ref<Error> error;
   try {
@@ -124,20 +174,19 @@ Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
   } catch (...) { error = current_error(); }
   --thread_state().parallel_depth;
   if (error) counters_of(launch.group)[task_id].ref().store(kFailed, std::memory_order_release);
+  if (is_stoppable) end_task(launch.group);
   return error;
 }
 
 int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept {
-  try {
-    Ref<Error> error = launch_tasks(task, data, num_task);
-    if (!error) [[likely]]
-      return 0;
-    set_raised(std::move(error));
-  } catch (...) { set_raised(current_error()); }
-  return -1;
+  return raising([&] {
+    if (Ref<Error> error = launch_tasks(task, data, num_task)) [[unlikely]]
+      throw Exception(std::move(error));
+  });
 }
 
 int parallel_barrier(int task_id, ParallelGroup *group) noexcept {
+  if (group->is_stoppable) need_all_tasks(*group);
   Counter *counters = counters_of(*group);
   const int32_t round = counters[task_id].ref().fetch_add(1, std::memory_order_acq_rel) + 1;
   const uint32_t spin_ns = group->num_task <= WorkerSet::get().processors() ? kSpinNs : 0;

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <span>
 
-#include "base/error.h"
+#include "base/stop.h"
 #include "device/cpu/thread_pool.h"
 
 namespace opd {
@@ -19,6 +19,8 @@ struct Launch {
   uint32_t generation;  // of the worker set; another one means that this is a forked child
 };
 
+// Ends the task before it begins if the flag is set by then; see thread_pool.h. The group has its counters.
+void make_stoppable(ParallelGroup &group, const StopFlag *stop);
 Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept;  // the error that the task raised, or null
 
 class alignas(64) Worker {

@@ -27,12 +27,9 @@ Value alloc_storage(Args args) {
     if (scope != "global" && !scope.empty())
       fail(OPD_UNSUPPORTED, "memory scope \"", scope, "\" is not offered by the CPU; \"global\" is");
   }
-  const auto &devices = run.vm->devices();
-  if (index < -1 || index >= static_cast<int64_t>(devices.size()))
-    fail(OPD_OUT_OF_RANGE, "device index ", index, " of a VM with ", devices.size(), " devices");
   uint64_t bytes;
   if (!storage_bytes(size.dims(), dtype, bytes)) bad_storage_size(args[1], dtype);
-  return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of(bytes)));
+  return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of({bytes, index})));
 }
 
 Value alloc_tensor(Args args) {
@@ -125,7 +122,7 @@ Value ensure_zero_offset(Args args) {
 }
 
 Value clear_memory(Args) {
-  trim_memory(kHost);
+  trim_all_memory();
   return {};
 }
 

@@ -124,7 +124,7 @@ Value multinomial_from_uniform(Args args) {
   refuse_nan(probabilities, "prob");
   refuse_nan(samples, "uniform_sample");
   const int64_t dims[] = {static_cast<int64_t>(batch), 1};
-  auto result = make_tensor(dims, kInt64, kHost);
+  auto result = make_tensor(dims, kInt64, sample.device);
   auto *tokens = static_cast<int64_t *>(result->dl.data);
   for (size_t i = 0; i < batch; ++i) {
     float cumulated = 0;

@@ -1,6 +1,7 @@
 // Symbolic shapes: sizes are stored in a heap of int64 and matched or put together from it.
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {
@@ -30,11 +31,11 @@ struct Heap {
 
 Value alloc_shape_heap(Args args) {
   check_count(args, 2, 2, "(vm, size)");
-  run_of(args[0]);
+  const VmDevice &host = run_of(args[0]).vm->devices().back();
   const int64_t size = as_int(args[1], "size");
   if (size < 0 || size > int64_t{1} << 24) fail(OPD_OUT_OF_RANGE, "a shape heap of ", size, " slots");
   const int64_t dims[] = {size};
-  auto heap = make_tensor(dims, {kDLInt, 64, 1}, kHost);
+  auto heap = make_tensor(dims, {kDLInt, 64, 1}, host.device);
   std::fill_n(static_cast<int64_t *>(heap->dl.data), size, 0);
   return heap;
 }

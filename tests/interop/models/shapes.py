@@ -202,6 +202,6 @@ def reshape_cases():
 
 
 MODELS = [
-    Model("dynamic", dynamic_module, dynamic_cases()),
+    Model("dynamic", dynamic_module, dynamic_cases(), committed="newest"),
     Model("reshape", reshape_module, reshape_cases()),
 ]

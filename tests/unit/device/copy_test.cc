@@ -117,7 +117,7 @@ TEST(AKindOfDevice, IsRegisteredOnceWithASmallNumber) {
     FAIL() << "no error";
   } catch (const Exception &e) {
     EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED);
-    EXPECT_EQ(e.error()->message.rfind("there is no device metal:1; this process has cpu:0, metal:0", 0), 0u)
+    EXPECT_EQ(e.error()->message.rfind("there is no device metal:1; this process has cpu:0 to cpu:63, metal:0", 0), 0u)
         << e.error()->message;
   }
 }

@@ -1,0 +1,192 @@
+// A program for people: figures in a few lines, and a Python script that builds it anew with TVM's ExecBuilder.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/json_writer.h"
+#include "value/dtype.h"
+#include "value/tensor.h"
+#include "vm/executable.h"
+
+namespace opd {
+namespace {
+
+constexpr char kHex[] = "0123456789abcdef";
+
+template <class List>
+std::string joined(const List &names) {
+  std::string out;
+  for (const auto &name : names) out += concat(out.empty() ? "" : ", ", name);
+  return out.empty() ? "none" : out;
+}
+
+// A Python literal; a byte that is not UTF-8 is written as Python decodes it with "surrogateescape".
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    const size_t length = utf8_length(text.substr(i));
+    if (length == 0) out += concat("\\udc", kHex[byte >> 4], kHex[byte & 15]);
+    else if (byte < 0x20 || byte == 0x7F) out += concat("\\x", kHex[byte >> 4], kHex[byte & 15]);
+    else if (byte == '"' || byte == '\\') out += concat('\\', text[i]);
+    else out += text.substr(i, length);
+    i += std::max<size_t>(length, 1);
+  }
+  return out += '"';
+}
+
+class PythonListing {
+ public:
+  explicit PythonListing(const Executable &x) : x_(x) {}
+
+  std::string run() {
+    out_ = R"(# Builds the program anew with TVM, as `executable`.
+import ctypes
+
+import tvm
+from tvm import relax
+
+
+def tensor(dtype, shape, data):
+    made = tvm.runtime.empty(shape, dtype)
+    copy = tvm.get_global_func("runtime.TVMTensorCopyFromBytes")
+    copy(made, ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), len(data))
+    return made
+
+
+ib = relax.ExecBuilder()
+)";
+    for (const auto &function : x_.functions)
+      out_ += concat("ib.declare_function(", quoted(function.name), ", ", static_cast<int>(function.kind), ")\n");
+    constants();
+    std::vector<const FunctionInfo *> by_start;
+    for (const auto &function : x_.functions)
+      if (function.kind == FunctionKind::kBytecode) by_start.push_back(&function);
+    std::stable_sort(by_start.begin(), by_start.end(), [](auto *a, auto *b) { return a->start < b->start; });
+    for (const auto *function : by_start) body(*function);
+    out_ += "executable = ib.get()\n";
+    return std::move(out_);
+  }
+
+ private:
+  void constants() {
+    out_ += "c = [\n";
+    for (const auto &constant : x_.constants) out_ += concat("    ib.convert_constant(", literal(constant), "),\n");
+    out_ += "]\n";
+  }
+
+  static std::string literal(const View &v) {
+    if (is_text(v)) return quoted(as_text(v, "constant"));
+    switch (v.type) {
+      case OPD_SHAPE:
+        return concat("tvm.runtime.ShapeTuple([", dims_text(static_cast<Shape *>(object_of(v))->dims()), "])");
+      case OPD_DTYPE:
+        return concat("tvm.DataType(", quoted(dtype_name(v.u.dtype)), ")");
+      case OPD_FLOAT:
+        if (std::isfinite(v.u.float64)) return concat("float(", quoted(concat(v.u.float64)), ")");
+        return std::isnan(v.u.float64) ? "float(\"nan\")" : v.u.float64 > 0 ? "float(\"inf\")" : "float(\"-inf\")";
+      case OPD_TENSOR: {
+        const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
+        std::string out =
+            concat("tensor(", quoted(dtype_name(t.dtype)), ", [", dims_text(dims_of(t)), "], bytes.fromhex(\"");
+        const auto *bytes = reinterpret_cast<const uint8_t *>(data_of(t));
+        for (uint64_t i = 0, n = bytes_of(t); i < n; ++i) out += {kHex[bytes[i] >> 4], kHex[bytes[i] & 15]};
+        return out += "\"))";
+      }
+      default:
+        return concat(v.u.int64);
+    }
+  }
+
+  static std::string dims_text(std::span<const int64_t> dims) {
+    std::string out;
+    for (size_t i = 0; i < dims.size(); ++i) out += concat(i ? ", " : "", dims[i]);
+    return out;
+  }
+
+  void body(const FunctionInfo &f) {
+    out_ += concat("with ib.function(", quoted(f.name), ", num_inputs=", f.num_args);
+    if (!f.param_names.empty()) {
+      out_ += ", param_names=[";
+      for (size_t i = 0; i < f.param_names.size(); ++i) out_ += concat(i ? ", " : "", quoted(f.param_names[i]));
+      out_ += ']';
+    }
+    out_ += "):\n";
+    for (int64_t pc = f.start; pc < f.end; ++pc) instruction(x_.instruction(static_cast<size_t>(pc)));
+  }
+
+  void instruction(const Instruction &in) {
+    switch (in.op) {
+      case Opcode::kCall: {
+        out_ += concat("    ib.emit_call(", quoted(x_.functions[static_cast<size_t>(in.target)].name), ", args=[");
+        for (size_t i = 0; i < in.args.size(); ++i) out_ += concat(i ? ", " : "", operand({in.args[i]}));
+        out_ += in.reg < kVoidRegister ? concat("], dst=", reg(in.reg), ")\n") : "])\n";
+        break;
+      }
+      case Opcode::kRet:
+        out_ += concat("    ib.emit_ret(", reg(in.reg), ")\n");
+        break;
+      case Opcode::kGoto:
+        out_ += concat("    ib.emit_goto(", in.target, ")\n");
+        break;
+      case Opcode::kIf:
+        out_ += concat("    ib.emit_if(", reg(in.reg), ", ", in.target, ")\n");
+        break;
+    }
+  }
+
+  static std::string reg(int64_t r) {
+    if (r == kVmRegister) return "ib.vm_state()";
+    return r == kVoidRegister ? "ib.void_arg()" : concat("ib.r(", r, ")");
+  }
+
+  std::string operand(Operand operand) const {
+    switch (operand.kind()) {
+      case Operand::kRegister:
+        return reg(operand.value());
+      case Operand::kImmediate:
+        return concat("ib.imm(", operand.value(), ")");
+      case Operand::kConstant:
+        return concat("c[", operand.value(), "]");
+      default:
+        return concat("ib.f(", quoted(x_.functions[static_cast<size_t>(operand.value())].name), ")");
+    }
+  }
+
+  const Executable &x_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string Executable::to_python() const { return PythonListing(*this).run(); }
+
+std::string Executable::to_stats() const {
+  std::array<std::vector<std::string_view>, 3> names;  // by FunctionKind
+  for (const auto &function : functions) names[static_cast<size_t>(function.kind)].push_back(function.name);
+  std::array<size_t, 5> opcodes{};
+  for (size_t i = 0; i < offsets.size(); ++i) ++opcodes[static_cast<size_t>(instruction(i).op)];
+  std::array<std::string, 2> constants_text;  // sizes of tensors; the others
+  uint64_t tensor_bytes = 0;
+  for (const View &constant : constants) {
+    const bool is_tensor = constant.type == OPD_TENSOR;
+    std::string &list = constants_text[is_tensor ? 0 : 1];
+    list += concat(list.empty() ? "" : ", ", to_text(constant));
+    if (is_tensor) tensor_bytes += bytes_of(static_cast<Tensor *>(object_of(constant))->dl);
+  }
+  const SectionSizes sizes = section_sizes();
+  const auto &[packed, bytecode, compiled] = names;
+  std::string out = "VM program:\n";
+  out += concat("  bytecode functions (", bytecode.size(), "): ", joined(bytecode), "\n");
+  out += concat("  compiled functions (", compiled.size(), "): ", joined(compiled), "\n");
+  out += concat("  packed functions (", packed.size(), "): ", joined(packed), "\n");
+  out += concat("  instructions (", offsets.size(), "): ", opcodes[1], " call, ", opcodes[2], " ret, ", opcodes[3],
+                " goto, ", opcodes[4], " if; ", sizes.code, " bytes\n");
+  out += concat("  constants (", constants.size(), "): ", sizes.constants, " bytes, of which the data of tensors ",
+                tensor_bytes, "\n");
+  out += concat("    tensors: ", constants_text[0].empty() ? "none" : constants_text[0], "\n");
+  out += concat("    others: ", constants_text[1].empty() ? "none" : constants_text[1], "\n");
+  return out;
+}
+
+}  // namespace opd

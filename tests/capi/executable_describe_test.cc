@@ -1,0 +1,141 @@
+// What a program tells about itself: types of parameters and results, sizes, figures, a script for TVM.
+#include "support/opdyno_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+std::string json_of(std::string_view program) {
+  return text_of(opd_executable_to_json, Executable::assemble(program).get());
+}
+
+// The result of the only function of a program.
+std::string result_of(const std::string &params, const std::string &body) {
+  const std::string json = json_of(".func f(" + params + ") {\n" + body + "\n}\n");
+  const size_t begin = json.find("\"result\":") + 9, end = json.find(",\"registers\"");
+  return begin < end && end != std::string::npos ? json.substr(begin, end - begin) : json;
+}
+
+// The number after `"name":` in the sizes of the sections.
+uint64_t section(const std::string &json, const std::string &name) {
+  const size_t sections = json.find("\"section_bytes\""), place = json.find("\"" + name + "\":", sections);
+  return std::stoull(json.substr(place + name.size() + 3));
+}
+
+}  // namespace
+
+TEST(Executable, TellsWhatItChecksOfItsParameters) {
+  const Executable executable = Executable::assemble(R"(
+.func main(x, n, s) {
+  call vm.builtin.check_tensor_info(%x, 2, dtype(float16), "x")
+  call vm.builtin.match_shape(%x, %heap, 2, 0, 3, 1, 4, "x")
+  call vm.builtin.match_prim_value(%n, %heap, 3, 4, "n")
+  call vm.builtin.check_shape_info(%s, 2, "s")
+  ret %x
+})");
+  const std::string json = text_of(opd_executable_to_json, executable.get());
+  for (const char *part :
+       {R"({"name":"x","kind":"tensor","dtype":"float16","shape":[3,"n"]})",
+        R"({"name":"n","kind":"int","symbol":"n"})", R"({"name":"s","kind":"shape","shape":[null,null]})"})
+    EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
+}
+
+TEST(Executable, TellsWhatItReturnsByWhereItComesFrom) {
+  EXPECT_EQ(result_of("x", "%t = call vm.builtin.alloc_tensor(%x, 0, shape(2, 3), dtype(int8))\n ret %t"),
+            R"({"kind":"tensor","dtype":"int8","shape":[2,3]})");
+  EXPECT_EQ(result_of("x",
+                      "%t = call vm.builtin.make_tuple(%x, 4, \"s\", dtype(int8))\n %u = call "
+                      "vm.builtin.make_tuple(%t)\n ret %u"),
+            R"({"kind":"tuple","items":[{"kind":"tuple","items":[{"kind":"any"},{"kind":"int"},{"kind":"string"},)"
+            R"({"kind":"dtype"}]}]})");
+  EXPECT_EQ(result_of("x",
+                      "%t = call vm.builtin.make_tuple(%x, f64(1))\n %u = call vm.builtin.tuple_getitem(%t, 1)\n "
+                      "%v = call vm.builtin.copy(%u)\n ret %v"),
+            R"({"kind":"float"})");
+  EXPECT_EQ(result_of("x", "%t = call some_kernel(%x)\n ret %t"), R"({"kind":"any"})");
+  EXPECT_EQ(result_of("x", "ret %void"), R"({"kind":"none"})");
+}
+
+TEST(Executable, NamesSizesOfResultsThatParametersHave) {
+  EXPECT_EQ(result_of("x", R"(call vm.builtin.match_shape(%x, %heap, 1, 1, 3, "x")
+  %s = call vm.builtin.make_shape(%heap, 3, 1, 3, 0, 7, 1, 2)
+  %t = call vm.builtin.alloc_tensor(%x, 0, %s, dtype(float32))
+  %u = call vm.builtin.reshape(%t, %s)
+  ret %u)"),
+            R"({"kind":"tensor","dtype":"float32","shape":["n",7,null]})");
+}
+
+TEST(Executable, TellsOfResultsWhatHoldsOnEveryPath) {
+  const auto chosen = [](const std::string &one, const std::string &other) {
+    return result_of("x, c", "if %c else b\n %r = call vm.builtin.alloc_tensor(%x, 0, " + one +
+                                 ")\n ret %r\nb:\n %s = call vm.builtin.alloc_tensor(%x, 0, " + other + ")\n ret %s");
+  };
+  EXPECT_EQ(chosen("shape(2), dtype(int8)", "shape(2), dtype(int8)"),
+            R"({"kind":"tensor","dtype":"int8","shape":[2]})");
+  EXPECT_EQ(chosen("shape(2, 4), dtype(int8)", "shape(2, 5), dtype(int16)"), R"({"kind":"tensor","shape":[2,null]})");
+  EXPECT_EQ(chosen("shape(2), dtype(int8)", "shape(2, 2), dtype(int8)"), R"({"kind":"tensor","dtype":"int8"})");
+  EXPECT_EQ(result_of("x, c",
+                      "%r = call vm.builtin.make_tuple(%x)\n if %c else b\n %r = call vm.builtin.null_value()\nb:\n "
+                      "ret %r"),
+            R"({"kind":"any"})");
+}
+
+TEST(Executable, SaysNothingOfTuplesWhoseItemsItChanges) {
+  EXPECT_EQ(result_of("x", "%t = call vm.builtin.make_tuple(1, 2)\n call vm.builtin.tuple_reset_item(%t, 0)\n ret %t"),
+            R"({"kind":"tuple","items":[{"kind":"any"},{"kind":"any"}]})");
+}
+
+TEST(Executable, GivesUpOnTypesThatWouldTakeForEver) {
+  std::string body = "%r0 = call vm.builtin.make_tuple(%x, %x)\n";
+  for (int i = 1; i < 60; ++i)
+    body += "%r" + std::to_string(i) + " = call vm.builtin.make_tuple(%r" + std::to_string(i - 1) + ", %r" +
+            std::to_string(i - 1) + ")\n";
+  EXPECT_EQ(result_of("x", body + "ret %r59").substr(0, 15), R"({"kind":"tuple")");  // 2^60 items would not end
+  EXPECT_EQ(result_of("x", "%a = call vm.builtin.copy(%b)\n %b = call vm.builtin.copy(%a)\n ret %a"),
+            R"({"kind":"any"})");
+}
+
+TEST(Executable, TellsReadsThatNoPathSurelyWrote) {
+  EXPECT_NE(json_of(".func f(c) regs=2 {\n if %c else b\n %1 = call vm.builtin.copy(%c)\nb:\n ret %1\n}\n")
+                .find("\"unproved_reads\":[2]"),
+            std::string::npos);
+}
+
+TEST(Executable, SizesOfItsSectionsAddUpToItsBytes) {
+  const Executable executable = Executable::assemble(R"(
+.const = tensor(float32, (2, 3), 0x000000000000000000000000000000000000000000000000)
+.const = tensor(bool, (), 0x01)
+.scope c[0] "global"
+.func main(x, longer_name) {
+  call needed(%x, shape(1, 2), "text", dtype(int8), f64(2), i64(5))
+  ret %x
+})");
+  const std::string json = text_of(opd_executable_to_json, executable.get());
+  const uint64_t scopes = section(json, "memory_scopes"), constants = section(json, "constants");
+  EXPECT_EQ(scopes, 8u + 8 + 8 + 6);  // one: constant, length, "global"
+  EXPECT_EQ(section(json, "header") + section(json, "functions") + scopes + constants + section(json, "code"),
+            executable.save().size());
+}
+
+TEST(Executable, StatsTellFunctionsInstructionsAndConstants) {
+  const Executable executable = Executable::assemble(R"(
+.const = tensor(float32, (2, 3), 0x000000000000000000000000000000000000000000000000)
+.func main(x) {
+  if %x else other
+  call kernel(%x, "text")
+  ret %x
+other:
+  ret %x
+})");
+  const std::string stats = text_of(opd_executable_stats, executable.get());
+  for (const char *part : {"bytecode functions (1): main\n", "compiled functions (0): none\n",
+                           "packed functions (1): kernel\n", "instructions (4): 1 call, 2 ret, 0 goto, 1 if;",
+                           "data of tensors 24\n", "tensors: Tensor(float32[2, 3], cpu:0)\n", "others: \"text\"\n"})
+    EXPECT_NE(stats.find(part), std::string::npos) << part << " is not in " << stats;
+}
+
+TEST(Executable, MissingArgumentsOfListingsAreErrors) {
+  opd_buffer *text = nullptr;
+  expect_error(opd_executable_stats(nullptr, &text), OPD_INVALID_ARGUMENT, "must not be NULL");
+  expect_error(opd_executable_to_python(nullptr, &text), OPD_INVALID_ARGUMENT, "must not be NULL");
+}

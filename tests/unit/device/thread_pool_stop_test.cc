@@ -1,0 +1,165 @@
+// Calls that are to end: which parallel regions and tasks still run.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "base/thread_state.h"
+#include "device/cpu/worker_set.h"
+
+namespace opd {
+namespace {
+
+using Body = std::function<int(int, ParallelGroup *)>;
+int run_body(int id, ParallelGroup *group, void *body) { return (*static_cast<const Body *>(body))(id, group); }
+int launch(int32_t num_task, Body body) { return parallel_launch(&run_body, &body, num_task); }
+
+// Stands for a call of the test's thread that can be ended.
+struct StoppableCall {
+  StopFlag flag{StopReason::kNone};
+  StoppableCall() {
+    thread_state().stop = &flag;
+    set_thread_count(4);
+  }
+  ~StoppableCall() {
+    thread_state().stop = nullptr;
+    set_thread_count(0);
+  }
+};
+
+// A region of two tasks, run one by one as the test likes.
+struct Region {
+  struct alignas(64) Line {
+    char bytes[64] = {};
+  } counters[2];
+  StopFlag flag{StopReason::kNone};
+  Body body;
+  Launch launch{&run_body, &body, {counters, 2}, 0, 0};
+  explicit Region(Body b) : body(std::move(b)) { make_stoppable(launch.group, &flag); }
+};
+
+TEST(AStoppedCall, BeginsNoParallelRegion) {
+  StoppableCall call;
+  for (const auto &[reason, code] :
+       {std::pair(StopReason::kCancelled, OPD_CANCELLED), std::pair(StopReason::kDeadline, OPD_DEADLINE_EXCEEDED)})
+    for (const int32_t tasks : {0, 1, 3}) {
+      call.flag = reason;
+      std::atomic<int> ran{0};
+      EXPECT_EQ(launch(tasks, [&](int, ParallelGroup *) { return ++ran, 0; }), -1);
+      EXPECT_EQ(take_raised()->code, code);
+      EXPECT_EQ(ran, 0);
+      call.flag = StopReason::kNone;
+      EXPECT_EQ(launch(tasks, [&](int, ParallelGroup *) { return ++ran, 0; }), 0);
+      EXPECT_GE(ran, 1);
+    }
+}
+
+TEST(AStoppedCall, ReportsTasksThatItDropped) {
+  StoppableCall call;
+  for (int round = 0; round < 200; ++round) {
+    call.flag = StopReason::kNone;
+    std::atomic<int> ran{0}, told{0};
+    const int rc = launch(0, [&](int, ParallelGroup *group) {
+      call.flag = StopReason::kCancelled;
+      told = group->num_task;
+      return ++ran, 0;
+    });
+    ASSERT_GE(ran, 1);
+    if (ran == told) {
+      ASSERT_EQ(rc, 0);
+      continue;
+    }
+    ASSERT_EQ(rc, -1);
+    ASSERT_EQ(take_raised()->code, OPD_CANCELLED);
+  }
+}
+
+TEST(AStoppedCall, RunsAllTasksThatMeetAtABarrier) {
+  StoppableCall call;
+  for (int round = 0; round < 200; ++round) {
+    call.flag = StopReason::kNone;
+    std::atomic<int> before{0}, told{0}, incomplete{0};
+    ASSERT_EQ(launch(0,
+                     [&](int id, ParallelGroup *group) {
+                       call.flag = StopReason::kCancelled;
+                       told = group->num_task;
+                       ++before;
+                       if (parallel_barrier(id, group)) return -1;
+                       incomplete += before != group->num_task;
+                       return 0;
+                     }),
+              0);
+    ASSERT_EQ(before, told);
+    ASSERT_EQ(incomplete, 0);
+  }
+}
+
+TEST(AStoppedCall, RunsAGangWhole) {
+  StoppableCall call;
+  std::atomic<int> ran{0};
+  EXPECT_EQ(launch(8,
+                   [&](int id, ParallelGroup *group) {
+                     call.flag = StopReason::kCancelled;
+                     ++ran;
+                     return parallel_barrier(id, group);
+                   }),
+            0);
+  EXPECT_EQ(ran, 8);
+}
+
+TEST(AStoppedCall, LetsTasksLaunchWhatTheyNeed) {
+  StoppableCall call;
+  std::atomic<int> inner{0};
+  EXPECT_EQ(launch(3,
+                   [&](int id, ParallelGroup *group) {
+                     call.flag = StopReason::kCancelled;
+                     if (parallel_barrier(id, group)) return -1;
+                     return launch(0, [&](int, ParallelGroup *) { return ++inner, 0; });
+                   }),
+            0);
+  EXPECT_EQ(inner, 3);
+}
+
+TEST(AStoppedCall, DropsATaskWhenNoneRuns) {
+  int ran = 0;
+  Region region([&](int, ParallelGroup *) { return ++ran, 0; });
+  EXPECT_EQ(run_task(region.launch, 0), nullptr);
+  EXPECT_EQ(ran, 1);
+  region.flag = StopReason::kCancelled;
+  EXPECT_EQ(run_task(region.launch, 1), nullptr);
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(AStoppedCall, DropsATaskOnceThoseThatRunHaveEnded) {
+  std::thread late;
+  std::atomic<int> ran{0};
+  Region region([&](int id, ParallelGroup *) {
+    ++ran;
+    if (id == 1) return 0;
+    region.flag = StopReason::kCancelled;
+    late = std::thread([&] { run_task(region.launch, 1); });  // waits for this task, and is dropped
+    return 0;
+  });
+  run_task(region.launch, 0);
+  late.join();
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(AStoppedCall, RunsATaskThatOneWhichRunsMeetsAtABarrier) {
+  std::thread late;
+  std::atomic<int> ran{0};
+  Region region([&](int id, ParallelGroup *group) {
+    if (id == 0) {
+      region.flag = StopReason::kCancelled;
+      late = std::thread([&] { run_task(region.launch, 1); });
+    }
+    ++ran;
+    return parallel_barrier(id, group);  // returns only if the other comes
+  });
+  EXPECT_EQ(run_task(region.launch, 0), nullptr);
+  late.join();
+  EXPECT_EQ(ran, 2);
+}
+
+}  // namespace
+}  // namespace opd
