@@ -26,7 +26,7 @@ bool on_device(const Vm &vm, DLDevice device) {
 // Whether kernels may read the tensor as it is.
 bool fits(const Vm &vm, const Tensor &tensor) {
   const DLTensor &t = tensor.dl;
-  return tensor.compact && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 &&
+  return is_surely_contiguous(t) && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 &&
          on_device(vm, t.device);
 }
 
@@ -87,7 +87,7 @@ const DLTensor &tensor_of(opd_tensor *handle) { return static_cast<Tensor *>(rei
 void collect(const View &value, std::span<opd_tensor *const> outputs, std::vector<const DLTensor *> &results,
              std::string_view function) {
   if (const auto *array = try_as<Array>(value)) {
-    for (size_t i = 0; i < array->size; ++i) collect(array->items()[i], outputs, results, function);
+    for (size_t i = 0; i < array->size(); ++i) collect(array->items()[i], outputs, results, function);
     return;
   }
   const size_t next = results.size();

@@ -115,7 +115,7 @@ std::string render_value(const View &v, int depth) {
   if (!array) return to_text(v);
   if (depth == kMaxDepth) return "(...)";
   std::string out = "(";
-  for (size_t i = 0; i < array->size; ++i) out += concat(i ? ", " : "", render_value(array->items()[i], depth + 1));
+  for (size_t i = 0; i < array->size(); ++i) out += concat(i ? ", " : "", render_value(array->items()[i], depth + 1));
   return out + ")";
 }
 
