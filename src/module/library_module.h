@@ -37,6 +37,7 @@ class LibraryModule : public CodeModule {
   std::string file_, release_;
   ElfLibrary library_;
   CallHooks call_hooks_;
+  bool checks_arguments_;                    // its functions are C++ with tvm-ffi's headers
   std::vector<std::string_view> functions_;  // without the prefix; of the mapped string table
   void **context_ = nullptr;                 // the library's slot that holds our address
 };
