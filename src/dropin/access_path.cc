@@ -93,24 +93,33 @@ void define_access_paths() {
   step.attribute("__ffi_repr__", 2, repr_of_step);
 
   static const TypeDescription<AccessPath> path(kConstantTree);
-  path.field<&AccessPath::parent>("parent").template field<&AccessPath::step>("step").template field<&AccessPath::depth>(
+  path.field<&AccessPath::parent>("parent")
+      .template field<&AccessPath::step>(
+          "step", R"({"type":"Optional","args":[{"type":"ffi.reflection.AccessStep"}]})")
+      .template field<&AccessPath::depth>(
       "depth");
   path.attribute("__ffi_repr__", 2, repr_of_path);
-  path.static_method("_root", 0, [](Args) { return Value(make_object<AccessPath>()); });
-  path.method("_extend", 2,
-              [](Args args) { return extend(args[0], Ref<AccessStep>::share(&as<AccessStep>(args[1], "the step"))); });
-  const char *const kinds[] = {"_attr", "_array_item", "_map_item", "_attr_missing", "_array_item_missing",
-                               "_map_item_missing"};
-  for (int32_t kind = 0; kind < 6; ++kind)
-    path.method(kinds[kind], 2, [kind](Args args) {
+  constexpr const char *kPath = "ffi.reflection.AccessPath", *kStep = "ffi.reflection.AccessStep";
+  path.method("_root", {kPath}, [](Args) { return Value(make_object<AccessPath>()); }, kFieldStaticMethod);
+  path.method("_extend", {kPath, kPath, kStep}, [](Args args) {
+    return extend(args[0], Ref<AccessStep>::share(&as<AccessStep>(args[1], "the step")));
+  });
+  constexpr struct {
+    const char *name, *key;
+  } kKinds[] = {{"_attr", "ffi.String"},         {"_array_item", "int"},         {"_map_item", "Any"},
+                {"_attr_missing", "ffi.String"}, {"_array_item_missing", "int"}, {"_map_item_missing", "Any"}};
+  for (int32_t kind = 0; const auto &[name, key] : kKinds) {
+    path.method(name, {kPath, kPath, key}, [kind](Args args) {
       auto made = make_object<AccessStep>();
       made->kind = kind;
       made->key = Value(args[1]);
       return extend(args[0], std::move(made));
     });
-  path.method("_is_prefix_of", 2, is_prefix);
-  path.method("_to_steps", 1, steps_of);
-  path.method("_path_equal", 2, path_equal);
+    ++kind;
+  }
+  path.method("_is_prefix_of", {"bool", kPath, kPath}, is_prefix);
+  path.method("_to_steps", {R"({"type":"ffi.Array","args":[{"type":"ffi.reflection.AccessStep"}]})", kPath}, steps_of);
+  path.method("_path_equal", {"bool", kPath, kPath}, path_equal);
 }
 
 }  // namespace opd

@@ -65,6 +65,8 @@ void define_values();
 void define_repr();
 void define_comparisons();
 void define_deep_copy();
+void define_graphs();
+void define_conversions();
 void define_creation();
 void define_python_classes();
 void define_access_paths();

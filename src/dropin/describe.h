@@ -29,6 +29,23 @@ struct FieldType<Ref<T>> {
   }
 };
 
+// {"type_schema": schema}, with the schema as text.
+inline std::string metadata_of(std::string_view schema) {
+  std::string text = R"({"type_schema":")";
+  for (const char c : schema) text += c == '"' ? std::string("\\\"") : std::string(1, c);
+  return text + "\"}";
+}
+
+inline std::string signature_of(std::initializer_list<const char *> types) {
+  std::string result, params;
+  for (const std::string_view type : types) {
+    const std::string schema = type.starts_with('{') ? std::string(type) : concat(R"({"type":")", type, R"("})");
+    if (result.empty()) result = schema;
+    else params += concat(params.empty() ? "" : ",", schema);
+  }
+  return concat(R"({"type":"ffi.Function","named_args":{"return":[)", result, R"(],"params":[)", params, "]}}");
+}
+
 template <class T>
 class TypeDescription {
  public:
@@ -38,6 +55,7 @@ class TypeDescription {
     metadata.total_size = sizeof(T);
     metadata.structural_kind = kind;
     set_metadata(T::type(), metadata);
+    set_attribute(T::type(), "__ffi_type_final__", Value(std::is_final_v<T>));
   }
 
   // A field that Python may read.
@@ -68,28 +86,24 @@ class TypeDescription {
       }
     };
     info.setter = reinterpret_cast<void *>(setter);
-    std::string text = R"({"type_schema":")";  // JSON in JSON
-    for (const char c : std::string_view(schema ? schema : FieldType<Field>::kSchema))
-      text += c == '"' ? std::string("\\\"") : std::string(1, c);
-    text += "\"}";
+    const std::string text = metadata_of(schema ? schema : FieldType<Field>::kSchema);
     info.metadata = bytes_of(text);
     info.static_type = FieldType<Field>::kStatic;
     add_field(T::type(), info);
     return *this;
   }
 
+  // `types`: of the result, then of the arguments; keys of types, or schemas in JSON.
   template <class F>
-  void method(const char *name, int arity, F body, int64_t flags = 0) const {
-    const Value function(checked_function(name, arity, std::move(body)));
+  void method(const char *name, std::initializer_list<const char *> types, F body, int64_t flags = 0) const {
+    const Value function(checked_function(name, static_cast<int>(types.size()) - 1, std::move(body)));
+    const std::string metadata = metadata_of(signature_of(types));
     MethodInfo info;
     info.name = bytes_of(name);
+    info.metadata = bytes_of(metadata);
     info.flags = flags;
     info.method = function;
     add_method(T::type(), info);
-  }
-  template <class F>
-  void static_method(const char *name, int arity, F body) const {
-    method(name, arity, std::move(body), kFieldStaticMethod);
   }
   template <class F>
   void attribute(const char *name, int arity, F body) const {

@@ -70,7 +70,7 @@ namespace {
 const bool defined = [] {
   if (get_or_make_type({.key = "ffi.reflection.AccessPath", .parent = -2}) >= 0) return true;  // by another copy
   for (const auto group : {define_values, define_creation, define_containers, define_repr, define_comparisons,
-                           define_deep_copy, define_python_classes, define_access_paths, define_enums})
+                           define_deep_copy, define_graphs, define_conversions, define_python_classes, define_access_paths, define_enums})
     group();
   return true;
 }();
