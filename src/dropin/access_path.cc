@@ -94,16 +94,14 @@ void define_access_paths() {
 
   static const TypeDescription<AccessPath> path(kConstantTree);
   path.field<&AccessPath::parent>("parent")
-      .template field<&AccessPath::step>(
-          "step", R"({"type":"Optional","args":[{"type":"ffi.reflection.AccessStep"}]})")
-      .template field<&AccessPath::depth>(
-      "depth");
+      .template field<&AccessPath::step>("step", R"({"type":"Optional","args":[{"type":"ffi.reflection.AccessStep"}]})")
+      .template field<&AccessPath::depth>("depth");
   path.attribute("__ffi_repr__", 2, repr_of_path);
   constexpr const char *kPath = "ffi.reflection.AccessPath", *kStep = "ffi.reflection.AccessStep";
-  path.method("_root", {kPath}, [](Args) { return Value(make_object<AccessPath>()); }, kFieldStaticMethod);
-  path.method("_extend", {kPath, kPath, kStep}, [](Args args) {
-    return extend(args[0], Ref<AccessStep>::share(&as<AccessStep>(args[1], "the step")));
-  });
+  path.method(
+      "_root", {kPath}, [](Args) { return Value(make_object<AccessPath>()); }, kFieldStaticMethod);
+  path.method("_extend", {kPath, kPath, kStep},
+              [](Args args) { return extend(args[0], Ref<AccessStep>::share(&as<AccessStep>(args[1], "the step"))); });
   constexpr struct {
     const char *name, *key;
   } kKinds[] = {{"_attr", "ffi.String"},         {"_array_item", "int"},         {"_map_item", "Any"},

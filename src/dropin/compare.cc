@@ -18,9 +18,7 @@ int order(const T &a, const T &b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
-bool holds_bytes(const View &v) {
-  return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW;
-}
+bool holds_bytes(const View &v) { return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW; }
 
 // Not 0 where two values differ; in an ordering, below or above 0.
 class Comparer {
@@ -29,8 +27,7 @@ class Comparer {
 
   int compare(const View &a, const View &b) {
     if (a.type == OPD_NONE || b.type == OPD_NONE) return order(a.type != OPD_NONE, b.type != OPD_NONE);
-    if ((is_text(a) && is_text(b)) || (holds_bytes(a) && holds_bytes(b)))
-      return order(as_text(a, ""), as_text(b, ""));
+    if ((is_text(a) && is_text(b)) || (holds_bytes(a) && holds_bytes(b))) return order(as_text(a, ""), as_text(b, ""));
     if (a.type != b.type) {
       const bool numbers = (a.type == OPD_INT || a.type == kBigInt) && (b.type == OPD_INT || b.type == kBigInt);
       if (numbers && !equality_) return compare_big_ints(a, b);
@@ -55,7 +52,8 @@ class Comparer {
         return order(a.u.int64, b.u.int64);
       case OPD_FLOAT:
         if (std::isnan(a.u.float64) || std::isnan(b.u.float64))
-          return equality_ && std::isnan(a.u.float64) && std::isnan(b.u.float64) ? 0 : no_order("Cannot order NaN values");
+          return equality_ && std::isnan(a.u.float64) && std::isnan(b.u.float64) ? 0
+                                                                                 : no_order("Cannot order NaN values");
         return order(a.u.float64, b.u.float64);
       case OPD_DTYPE: {
         const DLDataType x = a.u.dtype, y = b.u.dtype;
@@ -160,9 +158,8 @@ class Hasher {
   uint64_t hash_inside(const View &v) {
     static const AttributeColumn *const hooks = attribute_column("__ffi_hash__");
     if (auto *hook = try_as<Function>(attribute_of(v.type, hooks))) {
-      const Value inner(checked_function("the hash of a part", 1, [this](Args args) {
-        return Value(static_cast<int64_t>(hash(args[0])));
-      }));
+      const Value inner(checked_function("the hash of a part", 1,
+                                         [this](Args args) { return Value(static_cast<int64_t>(hash(args[0]))); }));
       const View args[] = {v, inner};
       return static_cast<uint64_t>(as_int(call(*hook, args), "the result of __ffi_hash__"));
     }
@@ -181,10 +178,12 @@ class Hasher {
       for (const char *name : {"__ffi_eq__", "__ffi_compare__"})
         if (attribute_of(v.type, attribute_column(name)).type != OPD_NONE)
           fail(OPD_INVALID_ARGUMENT, "RecursiveHash: type '", text_of(type.key),
-               "' defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. Add a __ffi_hash__ hook: what is equal must "
+               "' defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. Add a __ffi_hash__ hook: what is equal "
+               "must "
                "have equal hashes");
       for_each_field(type, [&](const FieldInfo &field) {
-        if (!(field.flags & (kFieldHashOff | kFieldCompareOff))) result = mix(result, hash(get_field(*object_of(v), field)));
+        if (!(field.flags & (kFieldHashOff | kFieldCompareOff)))
+          result = mix(result, hash(get_field(*object_of(v), field)));
       });
     }
     return result;

@@ -36,18 +36,19 @@ Value make_map(Args pairs) {
 
 // 0: the key, 1: the value, else: on to the next; whether there is one.
 Value iterate(const View &v) {
-  return checked_function("the iterator of a map", 1, [map = Ref<Map>::share(&map_at(v)),
-                                                       place = map_at(v).begin()](Args args) mutable -> Value {
-    const int64_t command = as_int(args[0], "the command");
-    if (place == map->end()) {
-      if (command == 0 || command == 1) fail(OPD_OUT_OF_RANGE, "the iterator of a map is at its end");
-      return false;
-    }
-    if (command == 0) return map->at(place).key;
-    if (command == 1) return map->at(place).value;
-    place = map->next(place);
-    return place != map->end();
-  });
+  return checked_function("the iterator of a map", 1,
+                          [map = Ref<Map>::share(&map_at(v)), place = map_at(v).begin()](Args args) mutable -> Value {
+                            const int64_t command = as_int(args[0], "the command");
+                            if (place == map->end()) {
+                              if (command == 0 || command == 1)
+                                fail(OPD_OUT_OF_RANGE, "the iterator of a map is at its end");
+                              return false;
+                            }
+                            if (command == 0) return map->at(place).key;
+                            if (command == 1) return map->at(place).value;
+                            place = map->next(place);
+                            return place != map->end();
+                          });
 }
 
 const DLTensor *first_off_cpu(const View &v, int depth) {

@@ -27,7 +27,8 @@ Value convert(const View &v, int32_t type) {
   }
   if ((type == OPD_MAP || type == kDict) && map) {
     const Ref<Map> made = type == kDict ? Ref<Map>(make_object<Dict>()) : make_object<Map>();
-    for (uint64_t at = map->begin(); at != map->end(); at = map->next(at)) made->insert(map->at(at).key, map->at(at).value);
+    for (uint64_t at = map->begin(); at != map->end(); at = map->next(at))
+      made->insert(map->at(at).key, map->at(at).value);
     return made;
   }
   return {};
@@ -36,9 +37,9 @@ Value convert(const View &v, int32_t type) {
 }  // namespace
 
 void define_conversions() {
-  for (const int32_t type : {int32_t{OPD_OBJECT}, int32_t{OPD_STRING}, int32_t{OPD_BYTES}, int32_t{OPD_ERROR},
-                             int32_t{OPD_FUNCTION}, int32_t{OPD_SHAPE}, int32_t{OPD_TENSOR}, int32_t{OPD_ARRAY},
-                             int32_t{OPD_MAP}, kList, kDict})
+  for (const int32_t type :
+       {int32_t{OPD_OBJECT}, int32_t{OPD_STRING}, int32_t{OPD_BYTES}, int32_t{OPD_ERROR}, int32_t{OPD_FUNCTION},
+        int32_t{OPD_SHAPE}, int32_t{OPD_TENSOR}, int32_t{OPD_ARRAY}, int32_t{OPD_MAP}, kList, kDict})
     set_attribute(type, "__ffi_convert__", Value(checked_function("__ffi_convert__", 1, [type](Args args) {
                     if (fits(args[0], type)) return Value(args[0]);
                     if (Value made = convert(args[0], type); made.type() != OPD_NONE) return made;

@@ -12,7 +12,8 @@ class Copier {
   Value copy(const View &v) {
     if (!is_object(v) || !object_of(v) || is_leaf(v)) return Value(v);
     if (const auto found = done_.find(object_of(v)); found != done_.end()) return found->second;
-    if (++depth_ > kMaxNesting) fail(OPD_INVALID_ARGUMENT, "DeepCopy: objects are nested more than ", kMaxNesting, " deep");
+    if (++depth_ > kMaxNesting)
+      fail(OPD_INVALID_ARGUMENT, "DeepCopy: objects are nested more than ", kMaxNesting, " deep");
     Value made = copy_inside(v);
     --depth_;
     return made;

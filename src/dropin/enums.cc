@@ -52,7 +52,8 @@ void define_enums() {
   state.field<&EnumState::entries>("entries", R"({"type":"ffi.List","args":[{"type":"ffi.Object"}]})", kFieldInitOff)
       .template field<&EnumState::indexes>("indexes", kDictSchema, kFieldInitOff)
       .template field<&EnumState::attributes>("attrs", kDictSchema, kFieldInitOff);
-  state.method("__ffi_init__", {"ffi.Object"}, [](Args) { return Value(make_object<EnumState>()); }, kFieldStaticMethod);
+  state.method(
+      "__ffi_init__", {"ffi.Object"}, [](Args) { return Value(make_object<EnumState>()); }, kFieldStaticMethod);
   state.attribute("__ffi_init__", 0, [](Args) { return Value(make_object<EnumState>()); });
   static const TypeDescription<Enum> base(kUnique, create<Enum>);
   base.field<&Enum::number>("_int_index").template field<&Enum::name>("_str_index", kStringSchema);

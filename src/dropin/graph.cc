@@ -116,8 +116,7 @@ class Encoder {
       }
       return array_of(numbers);
     }
-    if (v.type < OPD_OBJECT)
-      fail_as("RuntimeError", OPD_UNSUPPORTED, "Cannot serialize type `", type_key(v.type), "`");
+    if (v.type < OPD_OBJECT) fail_as("RuntimeError", OPD_UNSUPPORTED, "Cannot serialize type `", type_key(v.type), "`");
     return fields_of(v);
   }
 
@@ -140,9 +139,9 @@ class Encoder {
     auto data = make_object<Map>();
     for_each_field(type, [&](const FieldInfo &field) {
       const Value part = get_field(*object_of(v), field);
-      data->insert(Value(text_of(field.name)),
-                   !is_inline(field.static_type) ? node_of(part)
-                   : field.static_type == OPD_DTYPE ? Value(dtype_name(as_dtype(part, "a dtype")))
+      data->insert(Value(text_of(field.name)), !is_inline(field.static_type) ? node_of(part)
+                                               : field.static_type == OPD_DTYPE
+                                                   ? Value(dtype_name(as_dtype(part, "a dtype")))
                                                    : part);
     });
     return data;
@@ -210,7 +209,8 @@ class Decoder {
       case OPD_DEVICE: {
         const Array &parts = as_sequence(data, "a device");
         if (parts.size() != 2)
-          fail(OPD_BAD_FORMAT, "Invalid JSON Object Graph: Device data must be an array of [device_type, device_id], got ",
+          fail(OPD_BAD_FORMAT,
+               "Invalid JSON Object Graph: Device data must be an array of [device_type, device_id], got ",
                parts.size(), " element(s)");
         return DLDevice{static_cast<DLDeviceType>(as_int(parts.items()[0], "a device's type")),
                         static_cast<int32_t>(as_int(parts.items()[1], "a device's number"))};
@@ -258,8 +258,9 @@ class Decoder {
   Value fill(Ref<T> map, const View &data) {
     const auto items = all(data);
     if (items.size() % 2)
-      fail(OPD_BAD_FORMAT, "Invalid JSON Object Graph: Map/Dict data must contain an even number of [key, value] entries, "
-                           "got ",
+      fail(OPD_BAD_FORMAT,
+           "Invalid JSON Object Graph: Map/Dict data must contain an even number of [key, value] entries, "
+           "got ",
            items.size());
     for (size_t i = 0; i < items.size(); i += 2) map->insert(items[i], items[i + 1]);
     return map;
@@ -274,8 +275,7 @@ class Decoder {
     for_each_field(type, [&](const FieldInfo &field) {
       if (const Value *part = parts.find(Value(text_of(field.name))))
         set_field(*object, field, is_inline(field.static_type) ? plain(field.static_type, *part) : node(*part));
-      else if (field.flags & kFieldHasDefault)
-        set_field_to_default(*object, field);
+      else if (field.flags & kFieldHasDefault) set_field_to_default(*object, field);
       else
         fail_as("TypeError", OPD_BAD_FORMAT, "Required field `", text_of(field.name), "` not set in type `",
                 text_of(type.key), "`");

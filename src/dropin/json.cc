@@ -162,10 +162,10 @@ class Parser {
     Value value;
     if (const auto [stop, error] = std::from_chars(text.data(), last, whole); error == std::errc() && stop == last)
       value = Value(whole);
-    else if (const auto [far, problem] = std::from_chars(text.data(), last, number); problem == std::errc() && far == last)
+    else if (const auto [far, problem] = std::from_chars(text.data(), last, number);
+             problem == std::errc() && far == last)
       value = Value(number);
-    else
-      bad("has no value");
+    else bad("has no value");
     at_ = end;
     return value;
   }
@@ -213,7 +213,8 @@ class Writer {
       default:
         break;
     }
-    if (++depth_ > kMaxDepth) fail(OPD_INVALID_ARGUMENT, "JSON text cannot hold values nested more than ", kMaxDepth, " deep");
+    if (++depth_ > kMaxDepth)
+      fail(OPD_INVALID_ARGUMENT, "JSON text cannot hold values nested more than ", kMaxDepth, " deep");
     if (const Array *sequence = try_sequence(v)) {
       const auto views = sequence->views();
       write_items('[', ']', views.size(), [&](size_t i) { write(views[i]); });

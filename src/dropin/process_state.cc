@@ -39,8 +39,8 @@ const TypeInfo *find_type(int32_t index) noexcept {
 
 int32_t get_or_make_type(const NewType &type) {
   const ByteArray key = bytes_of(type.key);
-  const int32_t index = TVMFFITypeGetOrAllocIndex(&key, type.static_index, type.depth, type.child_slots,
-                                                  type.may_overflow, type.parent);
+  const int32_t index =
+      TVMFFITypeGetOrAllocIndex(&key, type.static_index, type.depth, type.child_slots, type.may_overflow, type.parent);
   if (index == -1) throw Exception(take_raised());
   return index;
 }
@@ -69,8 +69,9 @@ namespace {
 // Before the initialisers of whatever is linked against this library.
 const bool defined = [] {
   if (get_or_make_type({.key = "ffi.reflection.AccessPath", .parent = -2}) >= 0) return true;  // by another copy
-  for (const auto group : {define_values, define_creation, define_containers, define_repr, define_comparisons,
-                           define_deep_copy, define_graphs, define_conversions, define_python_classes, define_access_paths, define_enums})
+  for (const auto group :
+       {define_values, define_creation, define_containers, define_repr, define_comparisons, define_deep_copy,
+        define_graphs, define_conversions, define_python_classes, define_access_paths, define_enums})
     group();
   return true;
 }();

@@ -154,8 +154,7 @@ void set_field(Object &object, const FieldInfo &field, const View &value) {
 void set_field_to_default(Object &object, const FieldInfo &field) {
   if (field.flags & kFieldDefaultFromFactory)
     set_field(object, field, call(as<Function>(field.default_value, "a default's factory"), {}));
-  else
-    set_field(object, field, field.default_value);
+  else set_field(object, field, field.default_value);
 }
 
 Ref<Object> create_empty(const TypeInfo &type) {
@@ -176,9 +175,8 @@ void define_creation() {
   for (const char *name : {"__ffi_new__", "__ffi_init__", "__ffi_shallow_copy__", "__ffi_hash__", "__ffi_eq__",
                            "__ffi_compare__", "__ffi_convert__"})
     set_attribute(OPD_NONE, name, opd_none());  // only the columns
-  define("ffi._RegisterFFIInit", 1, [](Args args) {
-    return register_init(static_cast<int32_t>(as_int(args[0], "the type"))), Value();
-  });
+  define("ffi._RegisterFFIInit", 1,
+         [](Args args) { return register_init(static_cast<int32_t>(as_int(args[0], "the type"))), Value(); });
   define("ffi.MakeObjectFromPackedArgs", -1, make_from_named);
 }
 

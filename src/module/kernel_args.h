@@ -35,8 +35,7 @@ struct TypedFunction final : Function {
   SafeCall raw;
   Ref<Object> library;
 
-  TypedFunction(SafeCall code, Ref<Object> keep_alive)
-      : Function(&run), raw(code), library(std::move(keep_alive)) {}
+  TypedFunction(SafeCall code, Ref<Object> keep_alive) : Function(&run), raw(code), library(std::move(keep_alive)) {}
   static int run(void *self, const View *args, int32_t num_args, View *result) {
     return static_cast<TypedFunction *>(self)->raw(nullptr, args, num_args, result);
   }

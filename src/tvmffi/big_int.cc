@@ -1,4 +1,5 @@
-// Integers of more than 64 bits: words of 64 bits in two's complement, the lowest first, and no more of them than needed.
+// Integers of more than 64 bits: words of 64 bits in two's complement, the lowest first, and no more of them than
+// needed.
 #include <cstring>
 
 #include "tvmffi/groups.h"

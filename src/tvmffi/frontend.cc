@@ -1,11 +1,12 @@
 // What a language's front end brings along for the process: its opaque objects, its allocator, its signals, and for
 // each thread the streams and the maker of tensors that it wants used.
+#include "tvmffi/frontend.h"
+
 #include <atomic>
 #include <cstddef>
 #include <map>
 
 #include "module/symbol_table.h"
-#include "tvmffi/frontend.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 

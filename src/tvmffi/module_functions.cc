@@ -91,9 +91,7 @@ constexpr Named kFunctions[] = {
     {"ffi.ModuleGlobalsAdd", 1, [](Args args) { return keep(args, 1); }},
     {"ffi.ModuleGlobalsRemove", 1, [](Args args) { return keep(args, -1); }},
     {"ffi.ModuleImportModule", 2,
-     [](Args args) {
-       return module_at(args[0]).add_import(Ref<Module>::share(&module_at(args[1]))), Value();
-     }},
+     [](Args args) { return module_at(args[0]).add_import(Ref<Module>::share(&module_at(args[1]))), Value(); }},
     {"ffi.ModuleInspectSource", 2,
      [](Args args) { return Value(module_at(args[0]).source(as_text(args[1], "format"))); }},
     {"ffi.ModuleWriteToFile", 3,

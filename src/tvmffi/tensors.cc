@@ -64,7 +64,8 @@ static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
       if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "TVMFFIEnvTensorAlloc: the allocator gave no tensor");
       *out_tensor = static_cast<Object *>(from_dlpack(made).detach());
     } else {
-      *out_tensor = static_cast<Object *>(make_tensor(dims_of(*prototype), prototype->dtype, prototype->device).detach());
+      *out_tensor =
+          static_cast<Object *>(make_tensor(dims_of(*prototype), prototype->dtype, prototype->device).detach());
     }
   });
   return raised ? raised : status;

@@ -1,8 +1,7 @@
 // Kinds of objects and what is registered for them: fields, methods, attributes.
-#include "value/type_table.h"
-
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
+#include "value/type_table.h"
 
 namespace opd {
 namespace {
@@ -24,8 +23,8 @@ static int32_t TVMFFITypeGetOrAllocIndex(const ByteArray *key, int32_t static_in
                                          int32_t may_overflow, int32_t parent) {
   int32_t index = -1;
   raising([&] {
-    index = get_or_make_type({text_of(key, "TVMFFITypeGetOrAllocIndex"), static_index, depth, child_slots,
-                              may_overflow != 0, parent});
+    index = get_or_make_type(
+        {text_of(key, "TVMFFITypeGetOrAllocIndex"), static_index, depth, child_slots, may_overflow != 0, parent});
   });
   return index;
 }

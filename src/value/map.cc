@@ -1,6 +1,7 @@
 #include "value/map.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -17,26 +18,26 @@ constexpr uint8_t kBody = 0x80;                     // of a slot that is not the
 constexpr uint8_t kJump = 0x7f;                     // which distance leads to the next slot of the chain; 0: none
 constexpr int kNumDistances = 126;
 
-// Triangular numbers, the first of them with the numbers between.
-constexpr uint64_t kDistances[kNumDistances] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-    21, 28, 36, 45, 55, 66, 78, 91, 105, 120,
-    136, 153, 171, 190, 210, 231, 253, 276, 300, 325,
-    351, 378, 406, 435, 465, 496, 528, 561, 595, 630,
-    666, 703, 741, 780, 820, 861, 903, 946, 990, 1035,
-    1081, 1128, 1176, 1225, 1275, 1326, 1378, 1431, 1485, 1540,
-    1596, 1653, 1711, 1770, 1830, 1891, 1953, 2016, 2080, 2145,
-    2211, 2278, 2346, 2415, 2485, 2556, 2628,
-    8515, 19110, 42778, 96141, 216153,
-    486591, 1092981, 2458653, 5532801, 12442566,
-    27993903, 62983476, 141717030, 318844378, 717352503,
-    1614057336, 3631522476, 8170957530, 18384510628, 41364789378,
-    93070452520, 209408356380, 471168559170, 1060128894105, 2385289465695,
-    5366898840628, 12075518705635, 27169915244790, 61132312065111, 137547689707000,
-    309482283181501, 696335127828753, 1566753995631385, 3525196511162271, 7931691992677701,
-    17846306936293605, 40154190677507445, 90346928918121501, 203280589587557251,
-    457381325854679626, 1029107982097042876, 2315492959180353330, 5209859154120846435,
+// How far the next slot of a chain may lie: all numbers up to 15, triangular numbers up to 72 · 73 / 2, and a few that
+// reach through tables of any size.
+// clang-format off
+constexpr uint64_t kFarDistances[] = {
+    8515, 19110, 42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566, 27993903, 62983476, 141717030,
+    318844378, 717352503, 1614057336, 3631522476, 8170957530, 18384510628, 41364789378, 93070452520, 209408356380,
+    471168559170, 1060128894105, 2385289465695, 5366898840628, 12075518705635, 27169915244790, 61132312065111,
+    137547689707000, 309482283181501, 696335127828753, 1566753995631385, 3525196511162271, 7931691992677701,
+    17846306936293605, 40154190677507445, 90346928918121501, 203280589587557251, 457381325854679626,
+    1029107982097042876, 2315492959180353330, 5209859154120846435,
 };
+// clang-format on
+constexpr auto kDistances = [] {
+  std::array<uint64_t, kNumDistances> distances{};
+  size_t i = 0;
+  for (; i < 16; ++i) distances[i] = i;
+  for (uint64_t n = 6; n <= 72; ++n) distances[i++] = n * (n + 1) / 2;
+  for (const uint64_t far : kFarDistances) distances[i++] = far;
+  return distances;
+}();
 
 struct Item {
   Map::Entry entry;
@@ -117,7 +118,7 @@ class Table {
 
  private:
   Block &block(uint64_t slot) const { return static_cast<Block *>(map_.data)[slot / kBlockSlots]; }
-  uint64_t reach(uint64_t slot, int jump) const { return (slot + kDistances[jump]) % map_.slots; }
+  uint64_t reach(uint64_t slot, int jump) const { return (slot + kDistances[static_cast<size_t>(jump)]) % map_.slots; }
   void set_jump(uint64_t slot, int jump) const { mark(slot) = static_cast<uint8_t>((mark(slot) & kBody) | jump); }
 
   uint64_t follow(uint64_t slot) const {
@@ -274,8 +275,7 @@ void Map::become_table(uint64_t wanted_slots) {
   table.data_deleter = free_data;
   table.slots = size;
   table.shift = static_cast<uint32_t>(64 - std::countr_zero(size));
-  for (uint64_t i = 0; i < blocks; ++i)
-    std::memset(static_cast<Block *>(table.data)[i].marks, kEmpty, kBlockSlots);
+  for (uint64_t i = 0; i < blocks; ++i) std::memset(static_cast<Block *>(table.data)[i].marks, kEmpty, kBlockSlots);
   for (uint64_t place = begin(); place != kNone; place = next(place))
     while (!Table(table).put(at(place).key, at(place).value)) table.become_table(2 * table.slots);
   std::swap(data, table.data);

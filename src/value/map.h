@@ -17,7 +17,7 @@ struct Map : Object {
 
   void *data = nullptr;  // Entry[] if small, else blocks of a table
   uint64_t count = 0;
-  uint64_t slots = kSmall;                   // with kSmall if the map is small
+  uint64_t slots = kSmall;                     // with kSmall if the map is small
   void (*data_deleter)(void *data) = nullptr;  // null: the data are part of the object
   // Of a table only. Even a small map has room for them: it may become one.
   uint32_t shift = 63;

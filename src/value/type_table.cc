@@ -35,10 +35,18 @@ constexpr StaticType kPlainTypes[] = {
     {13, "ffi.Unchanged"},
 };
 constexpr StaticType kObjectTypes[] = {
-    {OPD_STRING, "ffi.String"},   {kBigInt, "ffi.BigInt"},   {OPD_BYTES, "ffi.Bytes"},
-    {OPD_ERROR, "ffi.Error"},     {OPD_FUNCTION, "ffi.Function"}, {OPD_SHAPE, "ffi.Shape"},
-    {OPD_TENSOR, "ffi.Tensor"},   {OPD_ARRAY, "ffi.Array"},  {kList, "ffi.List"},
-    {OPD_MAP, "ffi.Map"},         {kDict, "ffi.Dict"},       {OPD_MODULE, "ffi.Module"},
+    {OPD_STRING, "ffi.String"},
+    {kBigInt, "ffi.BigInt"},
+    {OPD_BYTES, "ffi.Bytes"},
+    {OPD_ERROR, "ffi.Error"},
+    {OPD_FUNCTION, "ffi.Function"},
+    {OPD_SHAPE, "ffi.Shape"},
+    {OPD_TENSOR, "ffi.Tensor"},
+    {OPD_ARRAY, "ffi.Array"},
+    {kList, "ffi.List"},
+    {OPD_MAP, "ffi.Map"},
+    {kDict, "ffi.Dict"},
+    {OPD_MODULE, "ffi.Module"},
     {kOpaqueObject, "ffi.OpaquePyObject"},
 };
 
@@ -81,9 +89,10 @@ class TypeTable {
 
   Entry &make(const NewType &type) {
     Entry *parent = type.parent < 0 ? nullptr : &at(type.parent);
-    require(type.child_slots >= 0 && type.child_slots < kChunk * kChunks && type.depth == (parent ? parent->depth + 1 : 0),
-            "type ", type.key, " of depth ", type.depth, " with ", type.child_slots,
-            " child slots does not fit below its parent ", parent ? text_of(parent->key) : "(none)");
+    require(
+        type.child_slots >= 0 && type.child_slots < kChunk * kChunks && type.depth == (parent ? parent->depth + 1 : 0),
+        "type ", type.key, " of depth ", type.depth, " with ", type.child_slots,
+        " child slots does not fit below its parent ", parent ? text_of(parent->key) : "(none)");
     auto entry = std::make_unique<Entry>();
     entry->index = index_for(type, parent);
     entry->key_text = type.key;
@@ -153,7 +162,8 @@ class TypeTable {
       return parent->index + parent->used_slots - count;
     }
     if (!parent->may_overflow)
-      fail_as("RuntimeError", OPD_OUT_OF_RANGE, "type ", parent->key_text, " has no room for a further type ", type.key);
+      fail_as("RuntimeError", OPD_OUT_OF_RANGE, "type ", parent->key_text, " has no room for a further type ",
+              type.key);
     if (next_ > kChunk * kChunks - count) fail(OPD_OUT_OF_RANGE, "there is no index left for type ", type.key);
     next_ += count;
     return next_ - count;

@@ -1,5 +1,7 @@
 // The kinds of objects of the process, with the fields, methods and attributes that foreign code registers for them.
-// Cost: find_type is two loads. What it gives lives as long as the process.
+// Cost: find_type is two loads. What it gives lives as long as the process. Threads: safe, but for who reads the
+// fields, methods or attributes of a type while others are registered for it (as in tvm-ffi, whose C++ reads them in
+// place).
 #pragma once
 #include <vector>
 

@@ -50,7 +50,8 @@ Value check_tuple_info(Args args) {
   if (!array) wrong_kind(args[2], "a tuple", args[0]);
   const int64_t size = as_int(args[1], "size");
   if (size >= 0 && static_cast<int64_t>(array->size()) != size)
-    fail(OPD_INVALID_ARGUMENT, error_context(args[2]), "expected a tuple of ", size, ", but got one of ", array->size());
+    fail(OPD_INVALID_ARGUMENT, error_context(args[2]), "expected a tuple of ", size, ", but got one of ",
+         array->size());
   return {};
 }
 

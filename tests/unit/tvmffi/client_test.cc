@@ -114,7 +114,9 @@ TEST(TvmClient, KeepsOpaqueObjectsAndEndsThem) {
   auto *create = symbol<int(void *, int32_t, void (*)(void *), void **)>("TVMFFIObjectCreateOpaque");
   int ended = 0;
   void *object = nullptr;
-  ASSERT_EQ(create(&ended, kOpaqueObject, [](void *handle) { ++*static_cast<int *>(handle); }, &object), 0);
+  ASSERT_EQ(create(
+                &ended, kOpaqueObject, [](void *handle) { ++*static_cast<int *>(handle); }, &object),
+            0);
   EXPECT_EQ(*reinterpret_cast<void **>(static_cast<char *>(object) + 24), &ended);  // tvm-ffi's cell
   symbol<int(void *)>("TVMFFIObjectDecRef")(object);
   EXPECT_EQ(ended, 1);
@@ -181,7 +183,8 @@ TEST(TvmClient, AllocatesTensorsAsItsFrontEndWants) {
   int64_t dims[] = {4};
   DLTensor prototype{nullptr, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, dims, nullptr, 0};
   void *made = nullptr;
-  use([](DLTensor *, DLManagedTensorVersioned **, void *context, void (*fail)(void *, const char *, const char *)) {
+  use(
+      [](DLTensor *, DLManagedTensorVersioned **, void *context, void (*fail)(void *, const char *, const char *)) {
         fail(context, "MemoryError", "none left");
         return -1;
       },
@@ -194,7 +197,8 @@ TEST(TvmClient, AllocatesTensorsAsItsFrontEndWants) {
   DLTensor half = tensor->dl;
   dims[0] = 2;
   half.shape = dims;
-  ASSERT_EQ(symbol<int(void *, const DLTensor *, void **)>("TVMFFITensorCreateUnsafeView")(tensor.get(), &half, &made), 0);
+  ASSERT_EQ(symbol<int(void *, const DLTensor *, void **)>("TVMFFITensorCreateUnsafeView")(tensor.get(), &half, &made),
+            0);
   const auto view = Ref<Tensor>::take(static_cast<Tensor *>(static_cast<Object *>(made)));
   EXPECT_EQ(view->dl.data, tensor->dl.data);
   EXPECT_EQ(describe(view->dl), "float32[2] on cpu:0");

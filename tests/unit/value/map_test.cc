@@ -49,7 +49,8 @@ TEST(Hash, AsksATypeThatHasOneOfItsOwn) {
   };
   const auto name_of = [](const View &v) { return as<Named>(v, "it").name; };
   EXPECT_FALSE(equal_keys(make(1), make(1)));
-  set_attribute(Named::type(), "__any_hash__", Value(make_function([=](Args args) { return Value(name_of(args[0])); })));
+  set_attribute(Named::type(), "__any_hash__",
+                Value(make_function([=](Args args) { return Value(name_of(args[0])); })));
   set_attribute(Named::type(), "__any_equal__",
                 Value(make_function([=](Args args) { return Value(name_of(args[0]) == name_of(args[1])); })));
   EXPECT_TRUE(equal_keys(make(1), make(1)));
