@@ -116,14 +116,16 @@ void Error::set_backtrace(std::string_view text, bool append) {
   backtrace_view = bytes_of(backtrace_);
 }
 
-Ref<Error> as_own(Error &error) {
+Ref<Error> as_own(Error &error) noexcept {
   auto *cause = static_cast<Error *>(error.cause);
   if (error.update_backtrace == update_backtrace) {
-    if (cause) error.set_cause(as_own(*cause));
+    if (cause)
+      if (auto own = as_own(*cause); own.get() != cause) error.set_cause(std::move(own));
     return Ref<Error>::share(&error);
   }
   auto own = make_error(OPD_CALL_FAILED, text_of(error.message_view), text_of(error.kind_view));
-  own->set_backtrace(text_of(error.backtrace_view), false);
+  if (own->code != OPD_CALL_FAILED) return own;  // there was no memory
+  opd::update_backtrace(own.get(), &error.backtrace_view, 0);
   if (cause) own->set_cause(as_own(*cause));
   own->extra_context = error.extra_context;
   if (own->extra_context) retain(own->extra_context);

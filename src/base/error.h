@@ -46,7 +46,7 @@ struct Error final : Object {
 };
 
 // The error itself, or ours with what it says: one that foreign code made has only the first fields.
-Ref<Error> as_own(Error &error);
+Ref<Error> as_own(Error &error) noexcept;
 
 const char *code_name(opd_code code);
 const char *usual_kind(opd_code code);

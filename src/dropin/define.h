@@ -57,7 +57,7 @@ void register_init(int32_t type);  // a constructor that takes the fields as arg
 
 std::string repr(const View &value);
 int compare_big_ints(const View &a, const View &b);  // or plain ones: below, at or above 0
-constexpr size_t kMaxNesting = 10000;                // of objects in one another
+constexpr size_t kMaxNesting = 2000;                 // of objects in one another
 
 // ---- each defines its functions and types, once, when the library is loaded
 void define_containers();

@@ -29,8 +29,10 @@ void List::replace(size_t begin, size_t end, Args items) {
   const size_t rest = size() - end, size_after = begin + fresh.size() + rest;
   if (size_after > static_cast<size_t>(capacity)) reserve(std::max(size_after, 2 * static_cast<size_t>(capacity)));
   std::vector<Value> gone(end - begin);  // they end when the list is whole again
-  std::memcpy(static_cast<void *>(gone.data()), Array::items() + begin, gone.size() * sizeof(Value));
-  std::memmove(static_cast<void *>(Array::items() + begin + fresh.size()), Array::items() + end, rest * sizeof(Value));
+  if (end > begin) std::memcpy(static_cast<void *>(gone.data()), Array::items() + begin, gone.size() * sizeof(Value));
+  if (rest)
+    std::memmove(static_cast<void *>(Array::items() + begin + fresh.size()), Array::items() + end,
+                 rest * sizeof(Value));
   for (size_t i = 0; i < fresh.size(); ++i) new (Array::items() + begin + i) Value(std::move(fresh[i]));
   count = static_cast<int64_t>(size_after);
 }

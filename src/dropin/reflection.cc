@@ -132,6 +132,7 @@ View attribute_of(int32_t type, const AttributeColumn *column) {
 
 Value get_field(const Object &object, const FieldInfo &field) {
   View value = opd_none();
+  if (!field.getter) fail_as("TypeError", OPD_UNSUPPORTED, "field `", text_of(field.name), "` cannot be read");
   if (field.getter(reinterpret_cast<char *>(const_cast<Object *>(&object)) + field.offset, &value))
     throw Exception(take_raised());
   return Value::take(value);
