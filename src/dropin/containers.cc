@@ -134,20 +134,19 @@ void define_list_changes() {
 
 // The same for Map and Dict, but for the names.
 void define_map(const std::string &prefix, Value (*make)(Args)) {
-  const auto name = [&](const char *end) { return (new std::string(prefix + end))->c_str(); };  // kept for ever
-  define(name(""), -1, make);
-  define(name("Size"), 1, [](Args args) { return Value(static_cast<int64_t>(map_at(args[0]).count)); });
-  define(name("GetItem"), 2, [](Args args) {
+  define(prefix, -1, make);
+  define(prefix + "Size", 1, [](Args args) { return Value(static_cast<int64_t>(map_at(args[0]).count)); });
+  define(prefix + "GetItem", 2, [](Args args) {
     const Value *found = map_at(args[0]).find(args[1]);
     if (!found) fail_as("KeyError", OPD_NOT_FOUND, "key is not in Map");
     return *found;
   });
-  define(name("GetItemOrMissing"), 2, [](Args args) {
+  define(prefix + "GetItemOrMissing", 2, [](Args args) {
     const Value *found = map_at(args[0]).find(args[1]);
     return found ? *found : Value(missing_object());
   });
-  define(name("Count"), 2, [](Args args) { return Value(int64_t{map_at(args[0]).find(args[1]) != nullptr}); });
-  define(name("ForwardIterFunctor"), 1, [](Args args) { return iterate(args[0]); });
+  define(prefix + "Count", 2, [](Args args) { return Value(int64_t{map_at(args[0]).find(args[1]) != nullptr}); });
+  define(prefix + "ForwardIterFunctor", 1, [](Args args) { return iterate(args[0]); });
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace opd {
 // Calls `body` with exactly `arity` arguments, or with any number if it is -1. An argument that is a reference to move
 // from is seen as the object.
 template <class F>
-Ref<Function> checked_function(const char *name, int arity, F body) {
-  return make_function([name, arity, body = std::move(body)](Args args) mutable -> Value {
+Ref<Function> checked_function(std::string name, int arity, F body) {
+  return make_function([name = std::move(name), arity, body = std::move(body)](Args args) mutable -> Value {
     if (arity >= 0 && args.size() != static_cast<size_t>(arity))
       fail_as("TypeError", OPD_INVALID_ARGUMENT, name, " takes ", counted(static_cast<uint64_t>(arity), "argument"),
               ", but was given ", args.size());
@@ -28,7 +28,7 @@ Ref<Function> checked_function(const char *name, int arity, F body) {
 
 // Again is no error: two copies of this library may be in one process.
 template <class F>
-void define(const char *name, int arity, F body) {
+void define(const std::string &name, int arity, F body) {
   register_function(name, checked_function(name, arity, std::move(body)), true);
 }
 

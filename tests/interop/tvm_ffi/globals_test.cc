@@ -140,7 +140,8 @@ TEST(Globals, WriteAndReadJson) {
   const char *document = R"({"a": [1, -2.5, true, null, "x\u00e9\ud83d\ude00\n"], "b": {}})";
   const Value value = call("ffi.json.Parse", {document});
   EXPECT_EQ(text(call("ffi.json.Stringify", {value})), "{\"a\":[1,-2.5,true,null,\"xé😀\\n\"],\"b\":{}}");
-  for (const char *bad : {"", "[1,", "{\"a\" 1}", "[1] 2", "\"\\ud800\"", "\"\\q\"", "01x", "tru", "[1 2]", "\"a\nb\""}) {
+  for (const char *bad :
+       {"", "[1,", "{\"a\" 1}", "[1] 2", "\"\\ud800\"", "\"\\q\"", "01x", "tru", "[1 2]", "\"a\nb\""}) {
     call("ffi.json.Parse", {bad});
     EXPECT_EQ(last_error.rfind("ValueError: JSON text", 0), 0u) << bad << ": " << last_error;
   }
@@ -150,16 +151,19 @@ TEST(Globals, WriteAndReadJson) {
 
 TEST(Globals, KeepObjectsInGraphs) {
   const Value shared = call("ffi.Array", {"twice", Value(1)});
-  const Value list = call("ffi.List", {shared, shared, call("ffi.Bytes", {"raw bytes"}), call("ffi.Shape", {Value(7)})});
+  const Value list =
+      call("ffi.List", {shared, shared, call("ffi.Bytes", {"raw bytes"}), call("ffi.Shape", {Value(7)})});
   const Value graph = call("ffi.ToJSONGraphString", {list, Value()});
   const Value back = call("ffi.FromJSONGraphString", {graph});
   EXPECT_EQ(last_error, "");
   EXPECT_TRUE(call("ffi.RecursiveEq", {list, back}).raw.u.int64);
-  EXPECT_EQ(call("ffi.ListGetItem", {back, Value(0)}).raw.u.object, call("ffi.ListGetItem", {back, Value(1)}).raw.u.object);
-  for (const char *bad : {"[]", "{}", R"({"root_index":3,"nodes":[]})", R"({"root_index":0,"nodes":[{"type":"none such"}]})",
-                          R"({"root_index":0,"nodes":[{"type":"ffi.Array","data":[0]}]})",
-                          R"({"root_index":0,"nodes":[{"type":"ffi.Map","data":[1]},{"type":"None"}]})",
-                          R"({"root_index":0,"nodes":[{"type":"Device","data":[1]}]})"}) {
+  EXPECT_EQ(call("ffi.ListGetItem", {back, Value(0)}).raw.u.object,
+            call("ffi.ListGetItem", {back, Value(1)}).raw.u.object);
+  for (const char *bad :
+       {"[]", "{}", R"({"root_index":3,"nodes":[]})", R"({"root_index":0,"nodes":[{"type":"none such"}]})",
+        R"({"root_index":0,"nodes":[{"type":"ffi.Array","data":[0]}]})",
+        R"({"root_index":0,"nodes":[{"type":"ffi.Map","data":[1]},{"type":"None"}]})",
+        R"({"root_index":0,"nodes":[{"type":"Device","data":[1]}]})"}) {
     call("ffi.FromJSONGraphString", {bad});
     EXPECT_NE(last_error, "") << bad;
   }
