@@ -45,7 +45,8 @@ def environment(cache):
         subprocess.run([python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "apache-tvm-ffi",
                         "--dest", folder, f"apache-tvm-ffi=={RELEASE}"], check=True)
         with tarfile.open(folder / f"apache_tvm_ffi-{RELEASE}.tar.gz") as sources:
-            sources.extractall(folder, filter="data")
+            safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and newer
+            sources.extractall(folder, **safely)
         shutil.copyfile(wanted, installed)
     return folder
 
