@@ -27,3 +27,8 @@ function(opd_component name)
   endif()
   set_property(GLOBAL APPEND PROPERTY OPD_COMPONENTS opd_${name})
 endfunction()
+
+# opd_small(source…): those files of a component are on no hot path.
+function(opd_small)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+endfunction()

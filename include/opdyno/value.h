@@ -176,7 +176,7 @@ OPD_API size_t opd_map_count(const opd_map *map);
 /** Finds a key. @param out_value New reference. OPD_NOT_FOUND. Threads: safe. Cost: one hash. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value);
 /** Gives the entry at a place in insertion order; both outputs are new references. OPD_OUT_OF_RANGE. Threads: safe.
- * Since: 0.1 */
+ * Cost: a step for each entry before it, if the map has more than four. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key,
                                                opd_value *out_value);
 

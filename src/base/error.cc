@@ -9,8 +9,6 @@
 #include <iterator>
 #include <new>
 
-#include "base/thread_state.h"
-
 namespace opd {
 namespace {
 
@@ -65,8 +63,12 @@ Error *out_of_memory_error() {
 }
 const bool kReserved = out_of_memory_error() != nullptr;  // made while memory is still there
 
-// tvm-ffi calls this with 0 to replace and 1 to append; ours are kept as addresses, so foreign text is not taken.
-void ignore_backtrace(void *, const ByteArray *, int32_t) {}
+// Foreign code calls this with 0 to replace and 1 to append.
+void update_backtrace(void *self, const ByteArray *text, int32_t mode) {
+  try {
+    if (self && text) static_cast<Error *>(static_cast<Object *>(self))->set_backtrace(text_of(*text), mode == 1);
+  } catch (const std::bad_alloc &) {}  // then the trace is shorter
+}
 
 }  // namespace
 
@@ -84,7 +86,7 @@ Error::Error(opd_code c, std::string k, std::string m) : code(c), kind(std::move
   kind_view = {kind.data(), kind.size()};
   message_view = {message.data(), message.size()};
   backtrace_view = {"", 0};
-  update_backtrace = ignore_backtrace;
+  update_backtrace = opd::update_backtrace;
   if (backtraces_wanted()) {
     frames_.resize(64);
     frames_.resize(static_cast<size_t>(::backtrace(frames_.data(), static_cast<int>(frames_.size()))));
@@ -97,8 +99,8 @@ Error::~Error() {
 }
 
 void Error::set_cause(Ref<Error> error) {
-  if (cause) release(cause);
-  cause = error.detach();
+  Object *before = std::exchange(cause, error.detach());
+  if (before) release(before);
 }
 
 const std::string &Error::backtrace() const {
@@ -106,6 +108,28 @@ const std::string &Error::backtrace() const {
     for (void *frame : frames_) backtrace_ += symbolise(frame) + "\n";
   });
   return backtrace_;
+}
+
+void Error::set_backtrace(std::string_view text, bool append) {
+  backtrace();  // from here on it is text
+  append ? backtrace_.append(text) : backtrace_.assign(text);
+  backtrace_view = bytes_of(backtrace_);
+}
+
+Ref<Error> as_own(Error &error) noexcept {
+  auto *cause = static_cast<Error *>(error.cause);
+  if (error.update_backtrace == update_backtrace) {
+    if (cause)
+      if (auto own = as_own(*cause); own.get() != cause) error.set_cause(std::move(own));
+    return Ref<Error>::share(&error);
+  }
+  auto own = make_error(OPD_CALL_FAILED, text_of(error.message_view), text_of(error.kind_view));
+  if (own->code != OPD_CALL_FAILED) return own;  // there was no memory
+  opd::update_backtrace(own.get(), &error.backtrace_view, 0);
+  if (cause) own->set_cause(as_own(*cause));
+  own->extra_context = error.extra_context;
+  if (own->extra_context) retain(own->extra_context);
+  return own;
 }
 
 Ref<Error> make_error(opd_code code, std::string_view message, std::string_view kind) noexcept {
@@ -123,18 +147,6 @@ Ref<Error> current_error() noexcept {
   } catch (const std::exception &e) { return make_error(OPD_INTERNAL, e.what()); } catch (...) {
     return make_error(OPD_INTERNAL, "an exception of unknown type");
   }
-}
-
-void set_raised(Ref<Error> error) noexcept {
-  clean_at_thread_exit();
-  Object *before = std::exchange(thread_state().raised, error.detach());
-  if (before) release(before);
-}
-
-Ref<Error> take_raised() noexcept {
-  auto *error = static_cast<Error *>(std::exchange(thread_state().raised, nullptr));
-  if (!error) return make_error(OPD_CALL_FAILED, "the function failed without saying why");
-  return Ref<Error>::take(error);
 }
 
 }  // namespace opd

@@ -17,6 +17,8 @@ struct ByteArray {  // TVMFFIByteArray
   const char *data = nullptr;
   size_t size = 0;
 };
+inline std::string_view text_of(const ByteArray &bytes) { return {bytes.data, bytes.size}; }
+inline ByteArray bytes_of(std::string_view text) { return {text.data(), text.size()}; }
 
 // The first six fields have the layout of tvm-ffi's error cell.
 struct Error final : Object {
@@ -35,6 +37,7 @@ struct Error final : Object {
   ~Error();
 
   const std::string &backtrace() const;  // symbolises on first use
+  void set_backtrace(std::string_view text, bool append);
   void set_cause(Ref<Error> error);
 
  private:
@@ -42,6 +45,9 @@ struct Error final : Object {
   mutable std::once_flag symbolised_;
   mutable std::string backtrace_;
 };
+
+// The error itself, or ours with what it says: one that foreign code made has only the first fields.
+Ref<Error> as_own(Error &error) noexcept;
 
 const char *code_name(opd_code code);
 const char *usual_kind(opd_code code);
@@ -80,8 +86,8 @@ void require(bool condition, const Parts &...parts) {
 Ref<Error> current_error() noexcept;
 
 // The error slot of the calling thread: what a packed function that returned -1 left for its caller.
-void set_raised(Ref<Error> error) noexcept;
-Ref<Error> take_raised() noexcept;  // never null: says so if nothing was left
+void set_raised(Ref<Error> error) noexcept;  // also one that foreign code made
+Ref<Error> take_raised() noexcept;           // ours, never null: says so if nothing was left
 
 // From C++ that throws to C that returns -1: what `body` returns, 0 if it returns nothing, or -1 with the exception as
 // the thread's raised error.

@@ -1,7 +1,5 @@
 #include "base/object.h"
 
-#include "base/thread_state.h"
-
 namespace opd {
 
 void release_shared(Object *object) {
@@ -19,24 +17,32 @@ void release_weak(Object *object) {
     object->deleter(object, kFree);
 }
 
+namespace {
+struct Releases {
+  int32_t depth = 0;
+  Object *first = nullptr;  // what waits until release_nested() is back at its start
+};
+constinit thread_local Releases releases __attribute__((tls_model("initial-exec")));
+}  // namespace
+
 void release_nested(Object *object) noexcept {
   constexpr int32_t kMaxDepth = 32;
-  ThreadState &state = thread_state();
-  if (state.release_depth >= kMaxDepth && object->has_sole_owner()) {
+  Releases &state = releases;
+  if (state.depth >= kMaxDepth && object->has_sole_owner()) {
     // Nobody else sees the object any more, so its count is free to point at the next that waits.
-    object->refs.store(reinterpret_cast<uintptr_t>(state.releases), std::memory_order_relaxed);
-    state.releases = object;
+    object->refs.store(reinterpret_cast<uintptr_t>(state.first), std::memory_order_relaxed);
+    state.first = object;
     return;
   }
-  ++state.release_depth;
+  ++state.depth;
   release(object);
-  while (state.release_depth == 1 && state.releases) {
-    Object *const next = state.releases;
-    state.releases = reinterpret_cast<Object *>(static_cast<uintptr_t>(next->refs.load(std::memory_order_relaxed)));
+  while (state.depth == 1 && state.first) {
+    Object *const next = state.first;
+    state.first = reinterpret_cast<Object *>(static_cast<uintptr_t>(next->refs.load(std::memory_order_relaxed)));
     next->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
     release(next);
   }
-  --state.release_depth;
+  --state.depth;
 }
 
 }  // namespace opd

@@ -1,5 +1,7 @@
 #include "base/thread_state.h"
 
+#include "base/error.h"
+
 namespace opd {
 
 void (*free_workspace)(void *workspace) = nullptr;
@@ -18,5 +20,16 @@ thread_local Cleaner cleaner;
 }  // namespace
 
 void clean_at_thread_exit() { cleaner.armed = true; }
+
+void set_raised(Ref<Error> error) noexcept {
+  clean_at_thread_exit();
+  Object *before = std::exchange(thread_state().raised, error.detach());
+  if (before) release(before);
+}
+
+Ref<Error> take_raised() noexcept {
+  const auto error = Ref<Error>::take(static_cast<Error *>(std::exchange(thread_state().raised, nullptr)));
+  return error ? as_own(*error) : make_error(OPD_CALL_FAILED, "the function failed without saying why");
+}
 
 }  // namespace opd

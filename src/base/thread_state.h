@@ -11,8 +11,6 @@ struct ThreadState {
   void *workspace = nullptr;       // scratch memory of kernels; owned by device/
   const StopFlag *stop = nullptr;  // of the call that this thread makes, if it can be ended from outside
   int32_t parallel_depth = 0;      // > 0 inside a parallel region: further launches run serially
-  int32_t release_depth = 0;       // of release_nested()
-  Object *releases = nullptr;      // what waits until it is back at its start
 };
 
 // Trivial and constant-initialised, so an access is one add to the thread pointer. The initial-exec model draws on

@@ -103,9 +103,9 @@ void store_tensor(const View &value, char *to, const Place &place) {
 void store_struct(const CLayout &layout, const View &value, char *to, char *&texts, const Place &place) {
   const auto *array = try_as<Array>(value);
   if (!array) fail_type(place.text(), "an array of the struct's fields", value);
-  require(array->size == layout.fields.size(), place.text(), " must have ", layout.fields.size(), " fields, but has ",
-          array->size);
-  for (size_t i = 0; i < array->size; ++i)
+  require(array->size() == layout.fields.size(), place.text(), " must have ", layout.fields.size(), " fields, but has ",
+          array->size());
+  for (size_t i = 0; i < array->size(); ++i)
     store(*layout.fields[i], array->items()[i], to + layout.offsets[i], texts, {place.function, i, &place});
 }
 

@@ -73,13 +73,13 @@ opd_error *opd_array_create(const opd_value *items, size_t count, opd_array **ou
   });
 }
 
-size_t opd_array_count(const opd_array *array) { return array ? unwrap<Array>(array)->size : 0; }
+size_t opd_array_count(const opd_array *array) { return array ? unwrap<Array>(array)->size() : 0; }
 
 opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item) {
   return guard([&] {
     require(array && out_item, "array and out_item must not be NULL");
     const auto *items = unwrap<Array>(array);
-    if (index >= items->size) fail(OPD_OUT_OF_RANGE, "index ", index, " of an array of ", items->size, " items");
+    if (index >= items->size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of an array of ", items->size(), " items");
     *out_item = Value(items->items()[index]).detach();
   });
 }
@@ -91,7 +91,7 @@ opd_error *opd_map_create(const opd_value *pairs, size_t count, opd_map **out_ma
   });
 }
 
-size_t opd_map_count(const opd_map *map) { return map ? unwrap<Map>(map)->entries.size() : 0; }
+size_t opd_map_count(const opd_map *map) { return map ? unwrap<Map>(map)->count : 0; }
 
 opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value) {
   return guard([&] {
@@ -105,10 +105,12 @@ opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_
 opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, opd_value *out_value) {
   return guard([&] {
     require(map && out_key && out_value, "map, out_key and out_value must not be NULL");
-    const auto &entries = unwrap<Map>(map)->entries;
-    if (index >= entries.size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of a map of ", entries.size(), " entries");
-    *out_key = Value(entries[index].first).detach();
-    *out_value = Value(entries[index].second).detach();
+    const auto &entries = *unwrap<Map>(map);
+    if (index >= entries.count) fail(OPD_OUT_OF_RANGE, "index ", index, " of a map of ", entries.count, " entries");
+    uint64_t place = entries.begin();
+    while (index--) place = entries.next(place);
+    *out_key = Value(entries.at(place).key).detach();
+    *out_value = Value(entries.at(place).value).detach();
   });
 }
 

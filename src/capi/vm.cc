@@ -150,7 +150,7 @@ opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *
             "vm, name, path and out_arity must not be NULL");
     const Value value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)});
     const auto *tuple = try_as<Array>(value.view());
-    *out_arity = tuple ? static_cast<int64_t>(tuple->size) : -1;
+    *out_arity = tuple ? static_cast<int64_t>(tuple->size()) : -1;
   });
 }
 

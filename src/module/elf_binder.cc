@@ -57,6 +57,11 @@ Elf64_Sym bound(Elf64_Sym symbol, void *address) {
   return symbol;
 }
 
+// tvm-ffi's library, or the one of ours that has its names.
+bool is_our_part(std::string_view library) {
+  return library.starts_with("libtvm_ffi.so") || library.starts_with("libopdyno_tvmffi.so");
+}
+
 std::vector<PrivateCopy::Edit> edits_of(const ElfFile &file) {
   std::vector<PrivateCopy::Edit> edits;
   for (const ElfSymbol &symbol : file.symbols()) {
@@ -73,6 +78,9 @@ std::vector<PrivateCopy::Edit> edits_of(const ElfFile &file) {
   // Without its soname, nobody who asks for the library by that name is given our copy.
   constexpr int64_t kNoTag = 0x6000000d;  // of the range that loaders leave to operating systems
   if (file.soname_entry()) edits.push_back({file.soname_entry(), bytes_of(kNoTag)});
+  // Nor is a library loaded whose place we take: a second tvm-ffi in the process would know none of our objects.
+  for (size_t i = 0; i < file.needed().size(); ++i)
+    if (is_our_part(file.needed()[i])) edits.push_back({file.needed_entries()[i], bytes_of(kNoTag)});
   return edits;
 }
 
@@ -162,6 +170,7 @@ void ElfLibrary::open_siblings(const ElfFile &file, const std::string &path) {
     for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
       if (const size_t at = folder.find(token); at != std::string::npos) folder.replace(at, token.size(), origin);
     for (const std::string_view name : file.needed()) {
+      if (is_our_part(name)) continue;
       const std::string sibling = concat(folder, "/", name);
       if (::access(sibling.c_str(), R_OK)) continue;
       if (void *handle = ::dlopen(sibling.c_str(), RTLD_LAZY | RTLD_LOCAL)) siblings_.push_back(handle);

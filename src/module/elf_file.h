@@ -56,6 +56,9 @@ class ElfFile {
   std::span<const ElfSymbol> symbols() const { return symbols_; }              // entry 0 is no symbol
   std::span<const ElfRelocation> relocations() const { return relocations_; }  // by address
   std::span<const std::string_view> needed() const { return needed_; }         // libraries that it is linked against
+  std::span<const uint64_t> needed_entries() const {
+    return needed_entries_;
+  }  // offsets of their DT_NEEDED in the file
   std::string_view run_path() const { return run_path_; }
   bool binds_now() const { return binds_now_; }
   AddressRange relro() const { return relro_; }            // read-only once relocated
@@ -162,6 +165,7 @@ class ElfFile {
   AddressRange dynamic_range_, relro_, span_, thread_local_, unwind_;
   std::string_view strings_, run_path_;
   std::vector<std::string_view> needed_;
+  std::vector<uint64_t> needed_entries_;
   std::vector<ElfSymbol> symbols_;
   HashedSymbols hashed_;
   std::vector<ElfRelocation> relocations_;

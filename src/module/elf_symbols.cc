@@ -32,7 +32,7 @@ void ElfFile::read_strings() {
     if (!is_name) continue;
     const std::string_view text = string_at(value, entry, "a name in the dynamic section");
     if (tag == DT_NEEDED && text.empty()) bad(entry, "the dynamic section needs a library without a name");
-    if (tag == DT_NEEDED) needed_.push_back(text);
+    if (tag == DT_NEEDED) needed_.push_back(text), needed_entries_.push_back(entry);
     if (tag == DT_RUNPATH || (tag == DT_RPATH && run_path_.empty())) run_path_ = text;
   }
 }

@@ -30,6 +30,17 @@ struct KernelFunction final : Function {
   int run_converted(const View *args, int32_t num_args, View *result) const;
 };
 
+// A function of a library whose C++ checks and converts its arguments by itself, by tvm-ffi's headers.
+struct TypedFunction final : Function {
+  SafeCall raw;
+  Ref<Object> library;
+
+  TypedFunction(SafeCall code, Ref<Object> keep_alive) : Function(&run), raw(code), library(std::move(keep_alive)) {}
+  static int run(void *self, const View *args, int32_t num_args, View *result) {
+    return static_cast<TypedFunction *>(self)->raw(nullptr, args, num_args, result);
+  }
+};
+
 inline KernelFunction *as_kernel(Function &function) {
   return function.safe_call == &KernelFunction::run ? static_cast<KernelFunction *>(&function) : nullptr;
 }

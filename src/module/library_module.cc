@@ -16,6 +16,12 @@ const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string
   return library.base() + file.address_of(offset);
 }
 
+// Kernels that TVM compiled raise errors by text.
+bool raises_error_objects(const ElfFile &file) {
+  return std::any_of(file.symbols().begin(), file.symbols().end(),
+                     [](const ElfSymbol &s) { return s.is_needed() && s.name == "TVMFFIErrorSetRaised"; });
+}
+
 }  // namespace
 
 Bytes embedded_in(const ElfFile &file, std::string_view name) {
@@ -36,7 +42,8 @@ LibraryModule::LibraryModule(const std::shared_ptr<LibraryImage> &image, const s
       file_(std::move(file)),
       release_(tvm_release(image->file())),
       library_(image, mapped, options),
-      call_hooks_(library_.slots_of_own_functions(image->file(), kFunctionPrefix)) {
+      call_hooks_(library_.slots_of_own_functions(image->file(), kFunctionPrefix)),
+      checks_arguments_(raises_error_objects(image->file())) {
   const ElfFile &elf = image->file();
   for (const ElfSymbol &symbol : elf.symbols()) {
     if (!symbol.is_defined() || !symbol.name.starts_with(kFunctionPrefix)) continue;
@@ -79,7 +86,9 @@ Ref<Function> LibraryModule::find(std::string_view name) {
   if (symbol.find('\0') != std::string::npos) return nullptr;
   void *code = library_.own_function(symbol.c_str());
   if (!code) return nullptr;
-  return make_object<KernelFunction>(reinterpret_cast<SafeCall>(code), Ref<Object>::share(this), std::string(name));
+  const auto function = reinterpret_cast<SafeCall>(code);
+  if (checks_arguments_) return make_object<TypedFunction>(function, Ref<Object>::share(this));
+  return make_object<KernelFunction>(function, Ref<Object>::share(this), std::string(name));
 }
 
 std::vector<std::string> LibraryModule::list() {

@@ -45,6 +45,7 @@ class LibraryModule : public CodeModule {
   ElfLibrary library_;
   CallHooks call_hooks_;
   Original original_;
+  bool checks_arguments_;  // its functions are C++ with tvm-ffi's headers
   struct OwnFunction {
     std::string_view name;  // without the prefix; of the mapped string table
     uint64_t bytes;

@@ -123,6 +123,12 @@ void Module::add_import(Ref<Module> module) {
   imports_.push_back(std::move(module));
 }
 
+void Module::clear_imports() {
+  std::vector<Ref<Module>> gone;  // ends outside the lock
+  std::scoped_lock lock(guard_);
+  gone.swap(imports_);
+}
+
 void save_module(Module &module, const std::string &path, std::string format) {
   const auto formats = module.save_formats();
   if (formats.empty())

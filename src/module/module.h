@@ -49,6 +49,7 @@ struct Module : Object {
   bool implements_with_imports(std::string_view name);
   std::vector<Ref<Module>> imports() const;  // a snapshot
   void add_import(Ref<Module> module);       // throws for a cycle
+  void clear_imports();
 
  private:
   mutable std::mutex guard_;

@@ -1,4 +1,4 @@
-// What a library asks of the process that loaded it: functions of other modules, once-only initialisation, streams.
+// What a library asks of the process that loaded it: functions of other modules, once-only initialisation.
 #include <mutex>
 
 #include "module/code_module.h"
@@ -64,19 +64,6 @@ static int TVMFFIHandleDeinitOnce(void **handle, int (*end)(void *handle)) {
   return raised ? raised : status;
 }
 
-static int TVMFFIEnvCheckSignals() { return 0; }
-
-// Work on the CPU is done when the call returns: it has no streams.
-static void *TVMFFIEnvGetStream(int32_t, int32_t) { return nullptr; }
-static int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id, void *stream, void **out_before) {
-  return raising([&] {
-    if (stream)
-      fail(OPD_UNSUPPORTED, "a stream was set for device ", device_type, ":", device_id,
-           ", but this build has no devices with streams");
-    if (out_before) *out_before = nullptr;
-  });
-}
-
 }  // extern "C"
 }  // namespace
 
@@ -87,9 +74,6 @@ std::span<const ProvidedSymbol> environment_symbols() {
       {"TVMFFIEnvModRegisterSystemLibSymbol", address_of(TVMFFIEnvModRegisterSystemLibSymbol)},
       {"TVMFFIHandleInitOnce", address_of(TVMFFIHandleInitOnce)},
       {"TVMFFIHandleDeinitOnce", address_of(TVMFFIHandleDeinitOnce)},
-      {"TVMFFIEnvCheckSignals", address_of(TVMFFIEnvCheckSignals)},
-      {"TVMFFIEnvGetStream", address_of(TVMFFIEnvGetStream)},
-      {"TVMFFIEnvSetStream", address_of(TVMFFIEnvSetStream)},
   };
   return symbols;
 }

@@ -11,18 +11,6 @@ Ref<Error> raised_error(const char *kind, std::string_view message) {
   return make_error(OPD_CALL_FAILED, message, kind && *kind ? kind : "RuntimeError");
 }
 
-// An error made by C++ that was compiled with tvm-ffi's headers has only the first fields of ours.
-bool is_ours(const Error &error) {
-  static const auto mark = make_error(OPD_INTERNAL, "")->update_backtrace;
-  return error.update_backtrace == mark;
-}
-
-Ref<Error> own_error(Error &error) {
-  if (is_ours(error)) return Ref<Error>::share(&error);
-  const std::string kind(error.kind_view.data, error.kind_view.size);
-  return raised_error(kind.c_str(), {error.message_view.data, error.message_view.size});
-}
-
 extern "C" {
 
 static void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message) {
@@ -39,21 +27,44 @@ static void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **par
 }
 
 static void TVMFFIErrorSetRaised(void *error) {
-  raising([&] { set_raised(own_error(object_at<Error>(error, "TVMFFIErrorSetRaised"))); });
+  raising([&] { set_raised(Ref<Error>::share(&object_at<Error>(error, "TVMFFIErrorSetRaised"))); });
 }
 
 static void TVMFFIErrorMoveFromRaised(void **out_error) {
   if (out_error) *out_error = std::exchange(thread_state().raised, nullptr);
 }
 
+static int TVMFFIErrorCreateWithCauseAndExtraContext(const ByteArray *kind, const ByteArray *message,
+                                                     const ByteArray *backtrace, void *cause, void *extra_context,
+                                                     void **out_error) {
+  return raising([&] {
+    constexpr const char *function = "TVMFFIErrorCreate";
+    require(out_error, function, " was given no place for the error");
+    const std::string name(text_of(kind, function));
+    auto error = raised_error(name.c_str(), text_of(message, function));
+    if (backtrace && backtrace->size) error->set_backtrace(text_of(backtrace, function), false);
+    if (cause) error->set_cause(Ref<Error>::share(&object_at<Error>(cause, function)));
+    error->extra_context = static_cast<Object *>(extra_context);
+    if (extra_context) retain(error->extra_context);
+    *out_error = static_cast<Object *>(error.detach());
+  });
+}
+
 static int TVMFFIErrorCreate(const ByteArray *kind, const ByteArray *message, const ByteArray *backtrace,
                              void **out_error) {
-  return raising([&] {
-    (void)backtrace;  // ours are native frames
-    require(out_error, "TVMFFIErrorCreate was given no place for the error");
-    const std::string name(text_of(kind, "TVMFFIErrorCreate"));
-    *out_error = raised_error(name.c_str(), text_of(message, "TVMFFIErrorCreate")).detach();
+  return TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, backtrace, nullptr, nullptr, out_error);
+}
+
+// A line of a backtrace for the place that foreign C++ names; valid until the thread asks again.
+static const ByteArray *TVMFFIBacktrace(const char *file, int line, const char *function, int) {
+  static thread_local std::string text;
+  static thread_local ByteArray bytes;
+  raising([&] {
+    text.clear();
+    if (file && function) text = concat("  File \"", file, "\", line ", line, ", in ", function, "\n");
   });
+  bytes = bytes_of(text);
+  return &bytes;
 }
 
 }  // extern "C"
@@ -66,6 +77,8 @@ std::span<const ProvidedSymbol> error_symbols() {
       {"TVMFFIErrorSetRaised", address_of(TVMFFIErrorSetRaised)},
       {"TVMFFIErrorMoveFromRaised", address_of(TVMFFIErrorMoveFromRaised)},
       {"TVMFFIErrorCreate", address_of(TVMFFIErrorCreate)},
+      {"TVMFFIErrorCreateWithCauseAndExtraContext", address_of(TVMFFIErrorCreateWithCauseAndExtraContext)},
+      {"TVMFFIBacktrace", address_of(TVMFFIBacktrace)},
   };
   return symbols;
 }

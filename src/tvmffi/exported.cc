@@ -2,6 +2,7 @@
 // state: each function goes to the one in libopdyno. Cost: an indirect call.
 #include <cstdint>
 
+#include "base/error.h"
 #include "tvmffi/private.h"
 
 #define FORWARD(result, name, parameters, arguments)                                                      \
@@ -18,11 +19,19 @@ FORWARD(void, TVMFFIErrorMoveFromRaised, (void **out), (out))
 FORWARD(int, TVMFFIErrorCreate, (const void *kind, const void *message, const void *backtrace, void **out),
         (kind, message, backtrace, out))
 
+FORWARD(int, TVMFFIErrorCreateWithCauseAndExtraContext,
+        (const void *kind, const void *message, const void *backtrace, void *cause, void *context, void **out),
+        (kind, message, backtrace, cause, context, out))
+FORWARD(const void *, TVMFFIBacktrace, (const char *file, int line, const char *function, int crossing),
+        (file, line, function, crossing))
+
 // Functions
 FORWARD(int, TVMFFIFunctionCall, (void *function, void *args, int32_t n, void *result), (function, args, n, result))
 FORWARD(int, TVMFFIFunctionCreate, (void *self, void *call, void (*end)(void *), void **out), (self, call, end, out))
 FORWARD(int, TVMFFIFunctionGetGlobal, (const void *name, void **out), (name, out))
 FORWARD(int, TVMFFIFunctionSetGlobal, (const void *name, void *function, int again), (name, function, again))
+
+FORWARD(int, TVMFFIFunctionSetGlobalFromMethodInfo, (const void *method, int again), (method, again))
 
 // Environment
 FORWARD(int, TVMFFIEnvModLookupFromImports, (void *context, const char *name, void **out), (context, name, out))
@@ -34,7 +43,32 @@ FORWARD(int, TVMFFIEnvCheckSignals, (), ())
 FORWARD(void *, TVMFFIEnvGetStream, (int32_t type, int32_t id), (type, id))
 FORWARD(int, TVMFFIEnvSetStream, (int32_t type, int32_t id, void *stream, void **out), (type, id, stream, out))
 
+FORWARD(int, TVMFFIEnvRegisterCAPI, (const char *name, void *function), (name, function))
+FORWARD(int, TVMFFIEnvModRegisterContextSymbol, (const char *name, void *symbol), (name, symbol))
+FORWARD(void *, TVMFFIEnvGetDLPackManagedTensorAllocator, (), ())
+FORWARD(int, TVMFFIEnvSetDLPackManagedTensorAllocator, (void *maker, int for_process, void **out),
+        (maker, for_process, out))
+FORWARD(void, TVMFFIGetVersion, (void *out), (out))
+FORWARD(void *, TVMFFIGetCustomAllocator, (), ())
+FORWARD(int, TVMFFISetCustomAllocator, (void *allocator), (allocator))
+
+// Types
+FORWARD(int, TVMFFITypeKeyToIndex, (const void *key, int32_t *out), (key, out))
+FORWARD(int32_t, TVMFFITypeGetOrAllocIndex,
+        (const void *key, int32_t index, int32_t depth, int32_t slots, int32_t overflow, int32_t parent),
+        (key, index, depth, slots, overflow, parent))
+FORWARD(const void *, TVMFFIGetTypeInfo, (int32_t index), (index))
+FORWARD(int, TVMFFITypeRegisterField, (int32_t type, const void *field), (type, field))
+FORWARD(int, TVMFFITypeRegisterMethod, (int32_t type, const void *method), (type, method))
+FORWARD(int, TVMFFITypeRegisterMetadata, (int32_t type, const void *metadata), (type, metadata))
+FORWARD(int, TVMFFITypeRegisterAttr, (int32_t type, const void *name, const void *value), (type, name, value))
+FORWARD(const void *, TVMFFIGetTypeAttrColumn, (const void *name), (name))
+
 // Objects
+FORWARD(int, TVMFFIObjectCreateOpaque, (void *handle, int32_t type, void (*end)(void *), void **out),
+        (handle, type, end, out))
+FORWARD(int, TVMFFIBigIntFromByteArray, (const void *bytes, void *out), (bytes, out))
+FORWARD(opd::ByteArray, TVMFFIBigIntGetContentByteArray, (const void *value), (value))
 FORWARD(int, TVMFFIObjectIncRef, (void *object), (object))
 FORWARD(int, TVMFFIObjectDecRef, (void *object), (object))
 FORWARD(int, TVMFFIAnyViewToOwnedAny, (const void *view, void *out), (view, out))
@@ -45,6 +79,7 @@ FORWARD(int, TVMFFIDataTypeToString, (const void *dtype, void *out), (dtype, out
 
 // Tensors
 FORWARD(int, TVMFFIEnvTensorAlloc, (void *prototype, void **out), (prototype, out))
+FORWARD(int, TVMFFITensorCreateUnsafeView, (void *source, const void *prototype, void **out), (source, prototype, out))
 FORWARD(int, TVMFFITensorFromDLPack, (void *from, int32_t align, int32_t dense, void **out), (from, align, dense, out))
 FORWARD(int, TVMFFITensorFromDLPackVersioned, (void *from, int32_t align, int32_t dense, void **out),
         (from, align, dense, out))

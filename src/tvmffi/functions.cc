@@ -3,6 +3,7 @@
 
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
+#include "value/type_info.h"
 #include "vm/compiled.h"
 
 namespace opd {
@@ -74,6 +75,15 @@ static int TVMFFIFunctionSetGlobal(const ByteArray *name, void *function, int ov
   });
 }
 
+static int TVMFFIFunctionSetGlobalFromMethodInfo(const MethodInfo *method, int override_existing) {
+  return raising([&] {
+    require(method, "TVMFFIFunctionSetGlobalFromMethodInfo was given no method");
+    const std::string name(text_of(&method->name, "TVMFFIFunctionSetGlobalFromMethodInfo"));
+    register_function(name, Ref<Function>::share(&as<Function>(method->method, name)), override_existing != 0,
+                      std::string(text_of(method->metadata)));
+  });
+}
+
 }  // extern "C"
 }  // namespace
 
@@ -83,6 +93,7 @@ std::span<const ProvidedSymbol> function_symbols() {
       {"TVMFFIFunctionCreate", address_of(TVMFFIFunctionCreate)},
       {"TVMFFIFunctionGetGlobal", address_of(TVMFFIFunctionGetGlobal)},
       {"TVMFFIFunctionSetGlobal", address_of(TVMFFIFunctionSetGlobal)},
+      {"TVMFFIFunctionSetGlobalFromMethodInfo", address_of(TVMFFIFunctionSetGlobalFromMethodInfo)},
   };
   return symbols;
 }

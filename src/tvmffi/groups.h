@@ -14,5 +14,8 @@ std::span<const ProvidedSymbol> object_symbols();
 std::span<const ProvidedSymbol> tensor_symbols();
 std::span<const ProvidedSymbol> backend_symbols();
 std::span<const ProvidedSymbol> any_list_symbols();
+std::span<const ProvidedSymbol> type_symbols();
+std::span<const ProvidedSymbol> frontend_symbols();
+std::span<const ProvidedSymbol> big_int_symbols();
 
 }  // namespace opd

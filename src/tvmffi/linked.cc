@@ -2,8 +2,10 @@
 #include "module/symbol_table.h"
 #include "module/system_library.h"
 #include "tvmffi/private.h"
+#include "tvmffi/process_functions.h"
 #include "tvmffi/raising.h"
 #include "tvmffi/tvmffi.h"
+#include "value/type_table.h"
 
 namespace opd {
 namespace {
@@ -22,7 +24,10 @@ int register_linked_symbol(const char *name, void *address) {
 
 void *opd_private_tvmffi_symbol(const char *name) {
   opd::register_tvmffi_symbols();  // this may be the first call into the library
+  opd::define_process_functions();
   if (std::string_view(name) == "TVMFFIEnvModRegisterSystemLibSymbol")
     return opd::address_of(opd::register_linked_symbol);
+  if (std::string_view(name) == "find_type")
+    return opd::address_of(static_cast<const opd::TypeInfo *(*)(int32_t) noexcept>(opd::find_type));
   return opd::provided_symbol(name);
 }

@@ -39,7 +39,7 @@ static int TVMFFIStringFromByteArray(const ByteArray *bytes, View *out) {
 static int TVMFFIBytesFromByteArray(const ByteArray *bytes, View *out) {
   return raising([&] {
     require(out, "TVMFFIBytesFromByteArray was given no place for the bytes");
-    *out = Value(BytesObject::make(text_of(bytes, "TVMFFIBytesFromByteArray"))).detach();
+    *out = make_bytes(text_of(bytes, "TVMFFIBytesFromByteArray")).detach();
   });
 }
 

@@ -1,5 +1,8 @@
 // Tensors: made, and in and out of DLPack.
+#include <algorithm>
+
 #include "device/device.h"
+#include "tvmffi/frontend.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 #include "value/tensor.h"
@@ -48,10 +51,37 @@ static int TVMFFITensorToDLPackVersioned(void *tensor, DLManagedTensorVersioned 
 
 // Memory for a tensor like the prototype, whose data is not looked at.
 static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
-  return raising([&] {
+  int status = 0;
+  const int raised = raising([&] {
     require(prototype && out_tensor && prototype->ndim >= 0 && (prototype->shape || prototype->ndim == 0),
             "TVMFFIEnvTensorAlloc was given no prototype, or no place for the tensor");
-    *out_tensor = make_tensor(dims_of(*prototype), prototype->dtype, prototype->device).detach();
+    if (const TensorMaker maker = tensor_maker()) {
+      DLManagedTensorVersioned *made = nullptr;
+      status = maker(prototype, &made, nullptr, [](void *, const char *kind, const char *message) {
+        set_raised(make_error(OPD_CALL_FAILED, message ? message : "", kind ? kind : "RuntimeError"));
+      });
+      if (status) return;
+      if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "TVMFFIEnvTensorAlloc: the allocator gave no tensor");
+      *out_tensor = static_cast<Object *>(from_dlpack(made).detach());
+    } else {
+      *out_tensor =
+          static_cast<Object *>(make_tensor(dims_of(*prototype), prototype->dtype, prototype->device).detach());
+    }
+  });
+  return raised ? raised : status;
+}
+
+// Another view of the source's data, described by the prototype as it is.
+static int TVMFFITensorCreateUnsafeView(void *source, const DLTensor *prototype, void **out_tensor) {
+  return raising([&] {
+    auto &tensor = object_at<Tensor>(source, "TVMFFITensorCreateUnsafeView");
+    require(prototype && out_tensor && prototype->ndim >= 0 && (prototype->shape || prototype->ndim == 0),
+            "TVMFFITensorCreateUnsafeView was given no prototype, or no place for the tensor");
+    auto view = Tensor::make(dims_of(*prototype), prototype->dtype, prototype->device, prototype->data,
+                             Ref<Object>::share(&tensor));
+    view->dl.byte_offset = prototype->byte_offset;
+    if (prototype->strides) std::copy_n(prototype->strides, prototype->ndim, view->dl.strides);
+    *out_tensor = static_cast<Object *>(view.detach());
   });
 }
 
@@ -61,6 +91,7 @@ static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
 std::span<const ProvidedSymbol> tensor_symbols() {
   static const ProvidedSymbol symbols[] = {
       {"TVMFFIEnvTensorAlloc", address_of(TVMFFIEnvTensorAlloc)},
+      {"TVMFFITensorCreateUnsafeView", address_of(TVMFFITensorCreateUnsafeView)},
       {"TVMFFITensorFromDLPack", address_of(TVMFFITensorFromDLPack)},
       {"TVMFFITensorFromDLPackVersioned", address_of(TVMFFITensorFromDLPackVersioned)},
       {"TVMFFITensorToDLPack", address_of(TVMFFITensorToDLPack)},

@@ -87,6 +87,13 @@ bool take_lanes(std::string_view text, uint16_t &lanes) {
 
 bool parse(std::string_view text, DLDataType &out) {
   if (text.empty() || text == "void") return out = {kDLOpaqueHandle, 0, 0}, true;
+  std::string plain;  // f8_… and fp8_… are float8_…
+  for (const std::string_view start : {"fp", "f"})
+    if (text.starts_with(start) && text.size() > start.size() + 1 && text[start.size() + 1] == '_') {
+      plain = concat("float", text.substr(start.size()));
+      text = plain;
+      break;
+    }
   const FixedType *fixed = nullptr;  // the longest name that fits: float8_e4m3fn starts with float8_e4m3
   for (const auto &candidate : kFixed) {
     const std::string_view name = candidate.name;
@@ -94,7 +101,9 @@ bool parse(std::string_view text, DLDataType &out) {
   }
   if (fixed) {
     out = {fixed->code, fixed->bits, 1};
-    return take_lanes(text.substr(std::string_view(fixed->name).size()), out.lanes);
+    text.remove_prefix(std::string_view(fixed->name).size());
+    if (text.starts_with("_x")) text.remove_prefix(1);  // as in torch's float4_e2m1fn_x2
+    return take_lanes(text, out.lanes);
   }
   for (const auto &sized : kSized)
     for (const std::string_view name : {std::string_view(sized.name), std::string_view(sized.shorthand)}) {

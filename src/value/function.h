@@ -62,10 +62,11 @@ void check_arity(Args args, std::initializer_list<const char *> names, std::stri
 
 // ---- registry
 
-void register_function(std::string name, Ref<Function> function, bool override_existing);
+void register_function(std::string name, Ref<Function> function, bool override_existing, std::string metadata = {});
 Ref<Function> find_function(std::string_view name);    // null if absent
 Ref<Function> global_function(std::string_view name);  // throws OPD_NOT_FOUND with close names
 void remove_function(std::string_view name);
-std::vector<std::string> function_names();  // sorted
+std::string function_metadata(std::string_view name);  // JSON that its maker gave, or ""; throws OPD_NOT_FOUND
+std::vector<std::string> function_names();             // sorted
 
 }  // namespace opd

@@ -1,8 +1,8 @@
-// An immutable map in insertion order.
+// Maps in insertion order: of up to four entries side by side, of more in a hash table. The layout and its rules are
+// those of tvm-ffi's Map (immutable) and Dict, since C++ that was compiled with its headers reads and changes them in
+// place. Cost: find is one hash and mostly one comparison; insert keeps a table at most 99 % full.
 #pragma once
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "value/value.h"
 
@@ -11,18 +11,51 @@ namespace opd {
 struct Map : Object {
   static int32_t type() { return OPD_MAP; }
 
-  struct Hash {
-    size_t operator()(const View &v) const { return hash_content(v); }
-  };
-  struct Equal {
-    bool operator()(const View &a, const View &b) const { return same_content(a, b); }
+  struct Entry {
+    Value key, value;
   };
 
-  std::vector<std::pair<Value, Value>> entries;
-  std::unordered_map<View, size_t, Hash, Equal> places;  // keys are views of those in `entries`
+  void *data = nullptr;  // Entry[] if small, else blocks of a table
+  uint64_t count = 0;
+  uint64_t slots = kSmall;                     // with kSmall if the map is small
+  void (*data_deleter)(void *data) = nullptr;  // null: the data are part of the object
+  // Of a table only. Even a small map has room for them: it may become one.
+  uint32_t shift = 63;
+  uint64_t first = kNone, last = kNone;
+
+  static constexpr uint64_t kSmall = uint64_t{1} << 63;
+  static constexpr uint64_t kNone = UINT64_MAX;
+
+  Map() = default;
+  Map(const Map &) = delete;
+  ~Map();
 
   static Ref<Map> make(Args pairs);  // key, value, key, value …
   const Value *find(const View &key) const;
+  void insert(const View &key, const View &value);  // or replaces the value
+  bool erase(const View &key);
+  void clear();
+
+  // A place is of an entry until the map changes: for (auto at = m.begin(); at != m.end(); at = m.next(at)) m.at(at)
+  uint64_t begin() const { return is_small() ? (count ? 0 : kNone) : (count ? first : kNone); }
+  uint64_t end() const { return kNone; }
+  uint64_t next(uint64_t place) const;
+  Entry &at(uint64_t place) const;
+
+ private:
+  bool is_small() const { return slots & kSmall; }
+  uint64_t place_of(const View &key) const;
+  void become_table(uint64_t wanted_slots);
 };
+static_assert(sizeof(Map) == 80);
+
+struct Dict : Map {
+  static int32_t type() { return kDict; }
+};
+
+// The map of a Map or a Dict; null for other kinds.
+inline Map *try_map(const View &v) {
+  return v.type == OPD_MAP || v.type == kDict ? static_cast<Map *>(object_of(v)) : nullptr;
+}
 
 }  // namespace opd

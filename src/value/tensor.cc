@@ -39,7 +39,6 @@ Ref<Tensor> adopt(Managed *managed) {
   auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner);
   tensor->dl.byte_offset = from.byte_offset;
   if (from.strides) std::copy_n(from.strides, from.ndim, tensor->dl.strides);
-  tensor->compact = is_contiguous(tensor->dl);
   owner->managed = managed;  // from here on it is ours: nothing below can fail
   return tensor;
 }

@@ -7,12 +7,11 @@
 
 namespace opd {
 
-struct Tensor : Object {
+struct Tensor : Object {  // of one that foreign code made, only what comes before `owner` is there
   static int32_t type() { return OPD_TENSOR; }
 
   DLTensor dl{};            // at offset 24, as compiled kernels require; strides are always given
   Object *owner = nullptr;  // keeps dl.data alive; one reference
-  bool compact = true;      // elements lie in row-major order without gaps
 
   Tensor() = default;
   ~Tensor() {
@@ -29,6 +28,13 @@ inline std::span<const int64_t> dims_of(const DLTensor &t) { return {t.shape, st
 inline char *data_of(const DLTensor &t) { return static_cast<char *>(t.data) + t.byte_offset; }
 std::string describe(const DLTensor &tensor);  // "float32[2, 3] on cpu:0"
 bool is_contiguous(const DLTensor &tensor);
+// Faster, and false also for some contiguous tensors: those with sizes 0 or 1 and unusual strides.
+inline bool is_surely_contiguous(const DLTensor &tensor) {
+  uint64_t expected = 1;
+  for (int32_t i = tensor.ndim; tensor.strides && i-- > 0; expected *= static_cast<uint64_t>(tensor.shape[i]))
+    if (tensor.strides[i] != static_cast<int64_t>(expected)) return false;
+  return true;
+}
 uint64_t bytes_of(const DLTensor &tensor);  // compact size of its elements; throws if it leaves 64 bits
 
 // The DLTensor of a tensor or a DLTensor view; null for other kinds.

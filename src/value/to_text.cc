@@ -17,7 +17,7 @@ void append_value(std::string &out, const View &v, int depth);
 
 void append_items(std::string &out, const Array &array, int depth) {
   out += '[';
-  for (size_t i = 0; i < array.size; ++i) {
+  for (size_t i = 0; i < array.size(); ++i) {
     if (i) out += ", ";
     if (i == kMaxItems) {
       out += "...";
@@ -30,15 +30,16 @@ void append_items(std::string &out, const Array &array, int depth) {
 
 void append_entries(std::string &out, const Map &map, int depth) {
   out += '{';
-  for (size_t i = 0; i < map.entries.size(); ++i) {
+  size_t i = 0;
+  for (uint64_t at = map.begin(); at != map.end(); at = map.next(at), ++i) {
     if (i) out += ", ";
     if (i == kMaxItems) {
       out += "...";
       break;
     }
-    append_value(out, map.entries[i].first, depth + 1);
+    append_value(out, map.at(at).key, depth + 1);
     out += ": ";
-    append_value(out, map.entries[i].second, depth + 1);
+    append_value(out, map.at(at).value, depth + 1);
   }
   out += '}';
 }
@@ -71,12 +72,14 @@ void append_value(std::string &out, const View &v, int depth) {
     case OPD_TENSOR:
       return append_tensor(out, static_cast<Tensor *>(object_of(v))->dl);
     case OPD_ARRAY:
+    case kList:
       return append_items(out, *static_cast<Array *>(object_of(v)), depth);
     case OPD_MAP:
+    case kDict:
       return append_entries(out, *static_cast<Map *>(object_of(v)), depth);
     case OPD_ERROR: {
       const auto *error = static_cast<Error *>(object_of(v));
-      return append(out, concat(error->kind, ": ", error->message));
+      return append(out, concat(text_of(error->kind_view), ": ", text_of(error->message_view)));
     }
     default:
       if (is_text(v)) return append_json_string(out, as_text(v, ""));

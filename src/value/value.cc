@@ -1,57 +1,12 @@
 #include "value/value.h"
 
 #include <cstring>
-#include <deque>
-#include <functional>
-#include <iterator>
-#include <mutex>
 
 #include "value/dtype.h"
-#include "value/map.h"
 #include "value/tensor.h"
 
 namespace opd {
 namespace {
-
-struct StaticType {
-  int32_t index;
-  const char *key;
-};
-constexpr StaticType kStaticTypes[] = {
-    {OPD_NONE, "None"},
-    {OPD_INT, "int"},
-    {OPD_BOOL, "bool"},
-    {OPD_FLOAT, "float"},
-    {OPD_POINTER, "void*"},
-    {OPD_DTYPE, "DataType"},
-    {OPD_DEVICE, "Device"},
-    {OPD_DLTENSOR, "DLTensor*"},
-    {OPD_CSTRING, "const char*"},
-    {OPD_BYTES_VIEW, "TVMFFIByteArray*"},
-    {10, "ObjectRValueRef"},
-    {OPD_SMALL_STRING, "ffi.SmallStr"},
-    {OPD_SMALL_BYTES, "ffi.SmallBytes"},
-    {OPD_OBJECT, "ffi.Object"},
-    {OPD_STRING, "ffi.String"},
-    {OPD_BYTES, "ffi.Bytes"},
-    {OPD_ERROR, "ffi.Error"},
-    {OPD_FUNCTION, "ffi.Function"},
-    {OPD_SHAPE, "ffi.Shape"},
-    {OPD_TENSOR, "ffi.Tensor"},
-    {OPD_ARRAY, "ffi.Array"},
-    {OPD_MAP, "ffi.Map"},
-    {OPD_MODULE, "ffi.Module"},
-};
-constexpr int32_t kFirstDynamicType = 128;
-
-struct DynamicTypes {
-  std::mutex guard;
-  std::deque<std::string> keys;  // elements stay in place as it grows
-};
-DynamicTypes &dynamic_types() {
-  static auto *types = new DynamicTypes;
-  return *types;
-}
 
 template <class T>
 Ref<T> make_string(std::string_view text) {
@@ -78,12 +33,12 @@ View own(const View &view) {
       return Value(std::string_view(view.u.cstring)).detach();
     case OPD_BYTES_VIEW: {
       const auto *bytes = static_cast<const ByteArray *>(view.u.pointer);
-      return Value(BytesObject::make({bytes->data, bytes->size})).detach();
+      return make_bytes({bytes->data, bytes->size}).detach();
     }
     case OPD_DLTENSOR:
       fail(OPD_INVALID_ARGUMENT, "a DLTensor pointer is borrowed and cannot be kept: pass a tensor");
-    case 10:
-      fail(OPD_UNSUPPORTED, "an rvalue reference cannot be kept");
+    case kRvalueReference:  // the address of the caller's reference, which becomes ours
+      return view_of(std::exchange(*static_cast<Object **>(view.u.pointer), nullptr));
     default:
       if (is_object(view)) retain(object_of(view));
       return view;
@@ -98,22 +53,8 @@ Value::Value(std::string_view text) : raw_(opd_none()) {
   raw_ = text.size() <= 7 ? small(OPD_SMALL_STRING, text) : Value(String::make(text)).detach();
 }
 
-int32_t register_type(std::string_view key) {
-  auto &types = dynamic_types();
-  std::scoped_lock lock(types.guard);
-  for (size_t i = 0; i < types.keys.size(); ++i)
-    if (types.keys[i] == key) return kFirstDynamicType + static_cast<int32_t>(i);
-  types.keys.emplace_back(key);
-  return kFirstDynamicType + static_cast<int32_t>(types.keys.size()) - 1;
-}
-
-const char *type_key(int32_t type_index) {
-  for (const auto &type : kStaticTypes)
-    if (type.index == type_index) return type.key;
-  auto &types = dynamic_types();
-  std::scoped_lock lock(types.guard);
-  const auto place = static_cast<size_t>(static_cast<int64_t>(type_index) - kFirstDynamicType);
-  return place < types.keys.size() ? types.keys[place].c_str() : "unknown";
+Value make_bytes(std::string_view bytes) {
+  return bytes.size() <= 7 ? Value::take(small(OPD_SMALL_BYTES, bytes)) : Value(BytesObject::make(bytes));
 }
 
 void fail_type(std::string_view what, std::string_view expected, const View &given) {
@@ -180,16 +121,19 @@ Ref<Shape> Shape::make(std::span<const int64_t> dims) {
 
 Ref<Array> Array::make(Args items) {
   auto array = make_object_sized<Array>(items.size() * sizeof(Value));
+  array->data = array.get() + 1;
+  array->capacity = static_cast<int64_t>(items.size());
   for (const View &item : items) {
-    new (array->items() + array->size) Value(item);  // may throw; what was made before is destroyed with the array
-    ++array->size;
+    new (array->items() + array->count) Value(item);  // may throw; what was made before is destroyed with the array
+    ++array->count;
   }
   return array;
 }
 
 Array::~Array() {
-  for (size_t i = size; i-- > 0;)
-    if (const View item = items()[i].detach(); is_object(item)) release_nested(object_of(item));
+  while (count > 0)
+    if (const View item = items()[--count].detach(); is_object(item)) release_nested(object_of(item));
+  if (data_deleter) data_deleter(data);
 }
 
 void append_dims(std::string &out, std::span<const int64_t> dims) {
@@ -199,21 +143,6 @@ void append_dims(std::string &out, std::span<const int64_t> dims) {
     append(out, dims[i]);
   }
   out += ']';
-}
-
-bool same_content(const View &a, const View &b) {
-  const bool text = is_text(a) && is_text(b);
-  const auto bytes = [](const View &v) {
-    return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW;
-  };
-  if (text || (bytes(a) && bytes(b))) return as_text(a, "") == as_text(b, "");
-  return a.type == b.type && a.u.int64 == b.u.int64;
-}
-
-size_t hash_content(const View &v) {
-  if (is_text(v) || v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW)
-    return std::hash<std::string_view>()(as_text(v, ""));
-  return std::hash<int64_t>()(v.u.int64 ^ int64_t{v.type} << 48);
 }
 
 }  // namespace opd

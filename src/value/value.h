@@ -20,6 +20,9 @@ using Args = std::span<const View>;
 static_assert(sizeof(View) == 16 && alignof(View) == 8);
 static_assert(offsetof(View, type) == 0 && offsetof(View, length) == 4 && offsetof(View, u) == 8);
 
+// Kinds that tvm-ffi has and opdyno's own interface does not name.
+constexpr int32_t kRvalueReference = 10, kOpaqueObject = 74, kList = 75, kDict = 76, kBigInt = 78;
+
 inline bool is_object(const View &v) { return v.type >= OPD_OBJECT; }
 inline Object *object_of(const View &v) { return reinterpret_cast<Object *>(v.u.object); }
 inline View view_of(const Object *object) {
@@ -86,7 +89,7 @@ static_assert(sizeof(Value) == 16);  // arrays of Value are read as arrays of Vi
 
 // ---- kinds made at run time
 
-int32_t register_type(std::string_view key);  // the index of a key, made on first use; from 128 on
+int32_t register_type(std::string_view key);  // the index of a key, made on first use; value/type_table.h has more
 const char *type_key(int32_t type_index);     // "unknown" if there is none
 
 // ---- the object of a given kind, or null
@@ -110,8 +113,6 @@ DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its t
 bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
 std::string to_text(const View &v);                              // for people
-bool same_content(const View &a, const View &b);                 // numbers and text by content, objects by identity
-size_t hash_content(const View &v);
 
 // ---- objects
 
@@ -126,6 +127,8 @@ struct BytesObject : String {
   static Ref<BytesObject> make(std::string_view bytes);
 };
 
+Value make_bytes(std::string_view bytes);  // inline, if they are few
+
 struct Shape : Object {  // the layout of tvm-ffi's shape cell
   static int32_t type() { return OPD_SHAPE; }
   const int64_t *data = nullptr;
@@ -136,12 +139,15 @@ struct Shape : Object {  // the layout of tvm-ffi's shape cell
 };
 void append_dims(std::string &out, std::span<const int64_t> dims);  // "[1, 64]"
 
-struct Array : Object {  // items follow inline
+struct Array : Object {  // the layout of tvm-ffi's sequence cell
   static int32_t type() { return OPD_ARRAY; }
-  size_t size = 0;
-  Value *items() { return reinterpret_cast<Value *>(this + 1); }
-  const Value *items() const { return reinterpret_cast<const Value *>(this + 1); }
-  Args views() const { return {&items()->view(), size}; }
+  void *data = nullptr;
+  int64_t count = 0, capacity = 0;
+  void (*data_deleter)(void *data) = nullptr;  // null: the items lie inline
+  size_t size() const { return static_cast<size_t>(count); }
+  Value *items() { return static_cast<Value *>(data); }
+  const Value *items() const { return static_cast<const Value *>(data); }
+  Args views() const { return {static_cast<const View *>(data), size()}; }
   static Ref<Array> make(Args items);
   ~Array();
 };

@@ -26,7 +26,7 @@ bool on_device(const Vm &vm, DLDevice device) {
 // Whether kernels may read the tensor as it is.
 bool fits(const Vm &vm, const Tensor &tensor) {
   const DLTensor &t = tensor.dl;
-  return tensor.compact && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 &&
+  return is_surely_contiguous(t) && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 &&
          on_device(vm, t.device);
 }
 
@@ -91,7 +91,7 @@ void collect(const View &value, std::span<opd_tensor *const> outputs, std::vecto
   if (const auto *array = try_as<Array>(value)) {
     require(depth < kMaxDepth, function, " gives tuples nested more than ", kMaxDepth,
             " deep, which cannot be stored in outputs");
-    for (size_t i = 0; i < array->size; ++i) collect(array->items()[i], outputs, results, function, depth + 1);
+    for (size_t i = 0; i < array->size(); ++i) collect(array->items()[i], outputs, results, function, depth + 1);
     return;
   }
   const size_t next = results.size();

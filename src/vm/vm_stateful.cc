@@ -104,8 +104,8 @@ Value Vm::output(std::string_view name, std::span<const int64_t> path) const {
     if (!tuple)
       fail_as("ValueError", OPD_INVALID_ARGUMENT, "output of ", name, ": index ", i, " is for a tuple, but there is ",
               type_key(result.view().type));
-    if (path[i] < 0 || static_cast<uint64_t>(path[i]) >= tuple->size)
-      fail_as("IndexError", OPD_OUT_OF_RANGE, "output of ", name, ": item ", path[i], " of a tuple of ", tuple->size);
+    if (path[i] < 0 || static_cast<uint64_t>(path[i]) >= tuple->size())
+      fail_as("IndexError", OPD_OUT_OF_RANGE, "output of ", name, ": item ", path[i], " of a tuple of ", tuple->size());
     result = Value(tuple->items()[path[i]]);
   }
   return result;

@@ -26,6 +26,7 @@ BELOW["vm"] = BELOW["module"] | {"module"}
 BELOW["profile"] = BELOW["device"] | {"device"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
 BELOW["capi"] = BELOW["vm"] | {"vm", "profile", "tvmffi"}
+BELOW["dropin"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 
 LOCAL = re.compile(r'^\s*#include "([^"]+)"', re.M)

@@ -226,3 +226,13 @@ TEST(Objects, ManyThreadsMayCountOne) {
   for (auto &thread : threads) thread.join();
   EXPECT_EQ(get_string(text.view()), "shared by all threads");
 }
+
+TEST(Map, NestDeeperThanTheStack) {
+  Handle<opd_map> outer;
+  for (int i = 0; i < 300000; ++i) {
+    const opd_value pair[] = {opd_int(0), opd_object_value(outer.get())};
+    Handle<opd_map> next;
+    check(opd_map_create(pair, 1, next.out()));
+    outer = std::move(next);
+  }
+}

@@ -49,8 +49,9 @@ Value check_tuple_info(Args args) {
   const auto *array = try_as<Array>(args[0]);
   if (!array) wrong_kind(args[2], "a tuple", args[0]);
   const int64_t size = as_int(args[1], "size");
-  if (size >= 0 && static_cast<int64_t>(array->size) != size)
-    fail(OPD_INVALID_ARGUMENT, error_context(args[2]), "expected a tuple of ", size, ", but got one of ", array->size);
+  if (size >= 0 && static_cast<int64_t>(array->size()) != size)
+    fail(OPD_INVALID_ARGUMENT, error_context(args[2]), "expected a tuple of ", size, ", but got one of ",
+         array->size());
   return {};
 }
 

@@ -30,8 +30,8 @@ Value make_tuple(Args args) { return Array::make(args); }
 Value &item_of(const View &tuple, const View &index) {
   auto &array = as<Array>(tuple, "tuple");
   const int64_t i = as_int(index, "index");
-  if (i < 0 || static_cast<uint64_t>(i) >= array.size)
-    fail(OPD_OUT_OF_RANGE, "item ", i, " of a tuple of ", array.size);
+  if (i < 0 || static_cast<uint64_t>(i) >= array.size())
+    fail(OPD_OUT_OF_RANGE, "item ", i, " of a tuple of ", array.size());
   return array.items()[i];
 }
 

@@ -47,7 +47,7 @@ Value get_py_func(Args args) {
 Value call_py_func(Args args) {  // as the compiler emits it: one tuple of a name and a tuple of arguments
   check_count(args, 1, 1, "((name, (arguments …)))");
   const auto &pair = as<Array>(args[0], "the argument");
-  require(pair.size == 2, "the argument must be a tuple of a name and a tuple, but has ", pair.size, " items");
+  require(pair.size() == 2, "the argument must be a tuple of a name and a tuple, but has ", pair.size(), " items");
   const auto function = host_function(as_text(pair.items()[0], "name"));
   return call(*function, as<Array>(pair.items()[1], "the function's arguments").views());
 }

@@ -116,7 +116,7 @@ void append_value(std::string &out, const View &v, int depth) {
   if (!array) return append(out, to_text(v));
   if (depth == kMaxDepth || out.size() > kMaxSize) return append(out, "(...)");
   out += '(';
-  for (size_t i = 0; i < array->size; ++i) {
+  for (size_t i = 0; i < array->size(); ++i) {
     if (i) out += ", ";
     append_value(out, array->items()[i], depth + 1);
   }

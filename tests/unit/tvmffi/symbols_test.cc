@@ -29,7 +29,7 @@ std::string raised() {
   symbol<void(void **)>("TVMFFIErrorMoveFromRaised")(&error);
   if (!error) return "";
   const auto owned = Ref<Error>::take(static_cast<Error *>(static_cast<Object *>(error)));
-  return concat(owned->kind, ": ", owned->message);
+  return concat(text_of(owned->kind_view), ": ", text_of(owned->message_view));
 }
 
 TEST(TvmSymbols, CoverEverySlotAndDirectReferenceOfTvmsCode) {
@@ -83,9 +83,21 @@ TEST(TvmSymbols, TakeOverErrorsThatOthersMade) {
   auto foreign = make_object<Foreign>();
   foreign->kind = text("IndexError");
   foreign->message = text("theirs");
-  symbol<void(void *)>("TVMFFIErrorSetRaised")(static_cast<Object *>(foreign.get()));
-  foreign = nullptr;
-  EXPECT_EQ(raised(), "IndexError: theirs");
+  auto *raise = symbol<void(void *)>("TVMFFIErrorSetRaised");
+  raise(static_cast<Object *>(foreign.get()));
+  void *moved = nullptr;
+  symbol<void(void **)>("TVMFFIErrorMoveFromRaised")(&moved);
+  EXPECT_EQ(moved, foreign.get());  // between foreign code it stays the same object
+  foreign->cause = static_cast<Object *>(make_object<Foreign>().detach());
+  foreign->backtrace = text("a line\n");
+  raise(moved);
+  symbol<int(void *)>("TVMFFIObjectDecRef")(moved);
+  const auto own = take_raised();  // for us it becomes one of ours
+  EXPECT_EQ(own->kind + ": " + own->message, "IndexError: theirs");
+  EXPECT_EQ(own->backtrace(), "a line\n");
+  ASSERT_NE(own->cause, nullptr);
+  EXPECT_EQ(static_cast<Error *>(own->cause)->kind, "RuntimeError");
+  release(static_cast<Object *>(std::exchange(foreign->cause, nullptr)));
 }
 
 TEST(TvmSymbols, CallFunctionsAndRefuseWhatIsNone) {

@@ -1,0 +1,185 @@
+// The global functions that libopdyno_tvmffi defines when it is loaded, called through opdyno's own interface.
+#include <gtest/gtest.h>
+#include <opdyno/opdyno.h>
+
+#include <concepts>
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern "C" void TVMFFIGetVersion(uint32_t *out_version);  // so that the library is linked
+
+namespace {
+
+struct Value {
+  opd_value raw = opd_none();
+  Value() = default;
+  template <std::integral T>
+  Value(T number) : raw(opd_int(number)) {}
+  Value(double number) : raw(opd_float(number)) {}
+  Value(const char *text) { EXPECT_EQ(opd_string_create(text, std::strlen(text), &raw), nullptr); }
+  Value(const Value &other) { EXPECT_EQ(opd_value_retain(&other.raw, &raw), nullptr); }
+  Value &operator=(Value other) {
+    std::swap(raw, other.raw);
+    return *this;
+  }
+  ~Value() { opd_value_release(&raw); }
+};
+
+std::string last_error;
+
+// None, with last_error set, if the call fails.
+Value call(const char *name, const std::vector<Value> &args) {
+  std::vector<opd_value> views;
+  for (const Value &arg : args) views.push_back(arg.raw);
+  opd_function *function = nullptr;
+  EXPECT_EQ(opd_function_get_global(name, &function), nullptr) << name;
+  Value result;
+  opd_error *error = opd_function_call(function, views.data(), static_cast<int32_t>(views.size()), &result.raw);
+  last_error = error ? std::string(opd_error_kind(error)) + ": " + opd_error_message(error) : "";
+  opd_error_release(error);
+  opd_function_release(function);
+  return result;
+}
+
+std::string text(const Value &value) {
+  const char *data = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(opd_string_get(&value.raw, &data, &size), nullptr);
+  return {data, size};
+}
+std::string repr(const Value &value) { return text(call("ffi.ReprPrint", {value})); }
+
+TEST(Globals, AreThoseOfTheReleaseThatTheyStandFor) {
+  uint32_t version[3] = {};
+  TVMFFIGetVersion(version);
+  EXPECT_EQ(version[0] * 10000 + version[1] * 100 + version[2], 115u);
+}
+
+TEST(Globals, ShowValuesAsPythonDoes) {
+  EXPECT_EQ(repr(Value()), "None");
+  EXPECT_EQ(repr(1.5), "1.5");
+  EXPECT_EQ(repr("a\n\"\x01é"), R"("a\n\"\x01\u00e9")");
+  EXPECT_EQ(repr(call("ffi.Array", {Value(1)})), "(1,)");
+  EXPECT_EQ(repr(call("ffi.Map", {"key", call("ffi.List", {Value(1), "x"})})), R"({"key": [1, "x"]})");
+  EXPECT_EQ(repr(call("ffi.Shape", {Value(2), Value(3)})), "Shape(2, 3)");
+  const Value list = call("ffi.List", {});
+  call("ffi.ListAppend", {list, list});
+  EXPECT_EQ(repr(list), "[...]");
+  call("ffi.ListClear", {list});
+}
+
+TEST(Globals, ChangeLists) {
+  const Value list = call("ffi.List", {Value(0), Value(1), Value(2)});
+  for (int64_t i = 3; i < 20; ++i) call("ffi.ListAppend", {list, i});
+  EXPECT_EQ(call("ffi.ListSize", {list}).raw.u.int64, 20);
+  EXPECT_EQ(call("ffi.ListPop", {list, Value(19)}).raw.u.int64, 19);
+  call("ffi.ListEraseRange", {list, Value(3), Value(19)});
+  call("ffi.ListInsert", {list, Value(1), "between"});
+  call("ffi.ListReplaceSlice", {list, Value(0), Value(1), list});  // by itself
+  EXPECT_EQ(repr(list), R"([0, "between", 1, 2, "between", 1, 2])");
+  call("ffi.ListReverse", {list});
+  call("ffi.ListSetItem", {list, Value(0), Value()});
+  EXPECT_EQ(repr(list), R"([None, 1, "between", 2, 1, "between", 0])");
+  call("ffi.ListGetItem", {list, Value(7)});
+  EXPECT_EQ(last_error, "IndexError: Index 7 out of bounds 7");
+  call("ffi.ListSetItem", {list, Value(-1), Value()});
+  EXPECT_EQ(last_error, "IndexError: Index -1 out of bounds 7");
+  call("ffi.ListEraseRange", {list, Value(3), Value(2)});
+  EXPECT_NE(last_error, "");
+  call("ffi.ListAppend", {Value(1), Value(1)});
+  EXPECT_EQ(last_error, "TypeError: the list must be ffi.List, but is int");
+  call("ffi.ListAppend", {list});
+  EXPECT_EQ(last_error, "TypeError: ffi.ListAppend takes 2 arguments, but was given 1");
+}
+
+TEST(Globals, ChangeAndWalkDicts) {
+  const Value dict = call("ffi.Dict", {});
+  for (int64_t i = 0; i < 30; ++i) call("ffi.DictSetItem", {dict, i, 2 * i});
+  for (int64_t i = 0; i < 30; i += 2) call("ffi.DictErase", {dict, i});
+  const Value walk = call("ffi.DictForwardIterFunctor", {dict});
+  int64_t expected = 1;
+  for (bool more = true; more; expected += 2) {
+    Value key, value, next;
+    const opd_value commands[] = {opd_int(0), opd_int(1), opd_int(2)};
+    auto *step = reinterpret_cast<opd_function *>(walk.raw.u.object);
+    EXPECT_EQ(opd_function_call(step, &commands[0], 1, &key.raw), nullptr);
+    EXPECT_EQ(opd_function_call(step, &commands[1], 1, &value.raw), nullptr);
+    EXPECT_EQ(opd_function_call(step, &commands[2], 1, &next.raw), nullptr);
+    EXPECT_EQ(key.raw.u.int64, expected);
+    EXPECT_EQ(value.raw.u.int64, 2 * expected);
+    more = next.raw.u.int64;
+  }
+  EXPECT_EQ(expected, 31);
+  call("ffi.DictGetItem", {dict, Value(0)});
+  EXPECT_EQ(last_error, "KeyError: key is not in Map");
+  EXPECT_EQ(repr(call("ffi.DictGetItemOrMissing", {dict, Value(0)})), "<MISSING>");
+  call("ffi.DictClear", {dict});
+  EXPECT_EQ(call("ffi.DictSize", {dict}).raw.u.int64, 0);
+}
+
+TEST(Globals, CompareHashAndCopyByContent) {
+  const auto make = [](int64_t last) {
+    return call("ffi.List", {call("ffi.Map", {"a", Value(1), "b", 2.5}), call("ffi.Array", {last})});
+  };
+  const Value one = make(3), same = call("ffi.DeepCopy", {one}), more = make(4);
+  EXPECT_NE(one.raw.u.object, same.raw.u.object);
+  EXPECT_TRUE(call("ffi.RecursiveEq", {one, same}).raw.u.int64);
+  EXPECT_FALSE(call("ffi.RecursiveEq", {one, more}).raw.u.int64);
+  EXPECT_EQ(call("ffi.RecursiveHash", {one}).raw.u.int64, call("ffi.RecursiveHash", {same}).raw.u.int64);
+  EXPECT_TRUE(call("ffi.RecursiveLt", {one, more}).raw.u.int64);
+  call("ffi.RecursiveLt", {Value(1), "1"});
+  EXPECT_EQ(last_error, "TypeError: Cannot compare values of different types: int vs ffi.SmallStr");
+  call("ffi.ListAppend", {one, one});  // a copy holds itself, too
+  const Value circle = call("ffi.DeepCopy", {one});
+  EXPECT_EQ(call("ffi.ListGetItem", {circle, Value(2)}).raw.u.object, circle.raw.u.object);
+  for (const Value &list : {one, circle}) call("ffi.ListClear", {list});
+}
+
+TEST(Globals, WriteAndReadJson) {
+  const char *document = R"({"a": [1, -2.5, true, null, "x\u00e9\ud83d\ude00\n"], "b": {}})";
+  const Value value = call("ffi.json.Parse", {document});
+  EXPECT_EQ(text(call("ffi.json.Stringify", {value})), "{\"a\":[1,-2.5,true,null,\"xé😀\\n\"],\"b\":{}}");
+  for (const char *bad :
+       {"", "[1,", "{\"a\" 1}", "[1] 2", "\"\\ud800\"", "\"\\q\"", "01x", "tru", "[1 2]", "\"a\nb\""}) {
+    call("ffi.json.Parse", {bad});
+    EXPECT_EQ(last_error.rfind("ValueError: JSON text", 0), 0u) << bad << ": " << last_error;
+  }
+  call("ffi.json.Parse", {std::string(5000, '[').c_str()});
+  EXPECT_NE(last_error.find("nested more than"), std::string::npos);
+}
+
+TEST(Globals, KeepObjectsInGraphs) {
+  const Value shared = call("ffi.Array", {"twice", Value(1)});
+  const Value list =
+      call("ffi.List", {shared, shared, call("ffi.Bytes", {"raw bytes"}), call("ffi.Shape", {Value(7)})});
+  const Value graph = call("ffi.ToJSONGraphString", {list, Value()});
+  const Value back = call("ffi.FromJSONGraphString", {graph});
+  EXPECT_EQ(last_error, "");
+  EXPECT_TRUE(call("ffi.RecursiveEq", {list, back}).raw.u.int64);
+  EXPECT_EQ(call("ffi.ListGetItem", {back, Value(0)}).raw.u.object,
+            call("ffi.ListGetItem", {back, Value(1)}).raw.u.object);
+  for (const char *bad :
+       {"[]", "{}", R"({"root_index":3,"nodes":[]})", R"({"root_index":0,"nodes":[{"type":"none such"}]})",
+        R"({"root_index":0,"nodes":[{"type":"ffi.Array","data":[0]}]})",
+        R"({"root_index":0,"nodes":[{"type":"ffi.Map","data":[1]},{"type":"None"}]})",
+        R"({"root_index":0,"nodes":[{"type":"Device","data":[1]}]})"}) {
+    call("ffi.FromJSONGraphString", {bad});
+    EXPECT_NE(last_error, "") << bad;
+  }
+}
+
+TEST(Globals, TellWhatIsRegistered) {
+  const Value list = call("ffi.FunctionListGlobalNamesFunctor", {});
+  opd_value count = opd_none(), all = opd_int(-1);
+  EXPECT_EQ(opd_function_call(reinterpret_cast<opd_function *>(list.raw.u.object), &all, 1, &count), nullptr);
+  EXPECT_GT(count.u.int64, 60);
+  EXPECT_EQ(call("ffi.FunctionRemoveGlobal", {"no such function"}).raw.u.int64, 0);
+  call("ffi.GetGlobalFuncMetadata", {"no such function"});
+  EXPECT_EQ(last_error.rfind("RuntimeError", 0), 0u);
+  EXPECT_GT(opd_array_count(reinterpret_cast<opd_array *>(call("ffi.GetRegisteredTypeKeys", {}).raw.u.object)), 20u);
+  call("ffi.ModuleLoadFromFile", {"no/such/file.so"});
+  EXPECT_NE(last_error.find("no/such/file.so"), std::string::npos);
+}
+
+}  // namespace

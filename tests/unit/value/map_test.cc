@@ -1,0 +1,153 @@
+// Maps as foreign code that was compiled with tvm-ffi's headers sees them.
+#include "value/map.h"
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <random>
+
+#include "value/function.h"
+#include "value/hash.h"
+#include "value/type_table.h"
+
+namespace opd {
+namespace {
+
+std::vector<int64_t> keys_of(const Map &map) {
+  std::vector<int64_t> keys;
+  for (uint64_t at = map.begin(); at != map.end(); at = map.next(at)) keys.push_back(map.at(at).key.view().u.int64);
+  return keys;
+}
+
+TEST(Hash, IsTheOneThatForeignCodeComputes) {
+  // Words of 8 bytes, little-endian: hash = (hash · 1099511628211 + word) mod 2⁶⁴ mod (2³¹ - 1).
+  EXPECT_EQ(stable_hash(""), 0u);
+  EXPECT_EQ(stable_hash("abc"), 0x636261u);
+  const uint64_t first = 0x3837363534333231u % 2147483647u;
+  EXPECT_EQ(stable_hash("123456789"), (first * 1099511628211u + 0x39) % 2147483647u);
+  // combine(kind, x) = kind ^ (x + 9e3779b9h + 64 · kind + kind / 4); text hashes as ffi.String, wherever it lies.
+  const uint64_t kind = OPD_STRING;
+  EXPECT_EQ(hash_key(opd_cstring("abc")), kind ^ (0x636261 + 0x9e3779b9 + 64 * kind + kind / 4));
+  EXPECT_EQ(hash_key(Value("abc")), hash_key(Value(String::make("abc"))));
+  EXPECT_TRUE(equal_keys(Value("abc"), Value(String::make("abc"))));
+  EXPECT_FALSE(equal_keys(Value("abc"), make_bytes("abc")));
+  EXPECT_FALSE(equal_keys(Value(1), Value(true)));
+}
+
+TEST(Hash, AsksATypeThatHasOneOfItsOwn) {
+  struct Named final : Object {
+    static int32_t type() {
+      static const int32_t index = register_type("test.Named");
+      return index;
+    }
+    int64_t name = 0;
+  };
+  const auto make = [](int64_t name) {
+    auto named = make_object<Named>();
+    named->name = name;
+    return Value(named);
+  };
+  const auto name_of = [](const View &v) { return as<Named>(v, "it").name; };
+  EXPECT_FALSE(equal_keys(make(1), make(1)));
+  set_attribute(Named::type(), "__any_hash__",
+                Value(make_function([=](Args args) { return Value(name_of(args[0])); })));
+  set_attribute(Named::type(), "__any_equal__",
+                Value(make_function([=](Args args) { return Value(name_of(args[0]) == name_of(args[1])); })));
+  EXPECT_TRUE(equal_keys(make(1), make(1)));
+  EXPECT_FALSE(equal_keys(make(1), make(2)));
+  auto map = make_object<Map>();
+  for (int64_t i = 0; i < 100; ++i) map->insert(make(i % 50), Value(i));
+  EXPECT_EQ(map->count, 50u);
+  EXPECT_EQ(map->find(make(7))->view().u.int64, 57);
+}
+
+TEST(Map, IsATableFromFiveEntriesOn) {
+  auto map = make_object<Map>();
+  for (int64_t i = 0; i < 4; ++i) map->insert(Value(i), Value(i));
+  EXPECT_EQ(map->slots, Map::kSmall | 4);
+  map->insert(Value(4), Value(4));
+  EXPECT_EQ(map->slots, 16u);
+  EXPECT_EQ(keys_of(*map), (std::vector<int64_t>{0, 1, 2, 3, 4}));
+}
+
+// The same steps on a list of pairs.
+TEST(Map, DoesWhatAListOfPairsDoes) {
+  std::mt19937 random(1);
+  for (const int64_t span : {3, 12, 300, 5000}) {
+    auto map = make_object<Dict>();
+    std::list<std::pair<int64_t, int64_t>> expected;
+    const auto find = [&](int64_t key) {
+      return std::find_if(expected.begin(), expected.end(), [&](const auto &e) { return e.first == key; });
+    };
+    for (int step = 0; step < 4000; ++step) {
+      const int64_t key = static_cast<int64_t>(random() % static_cast<uint32_t>(span)) * 65536;  // many collide
+      const auto found = find(key);
+      if (random() % 3) {
+        map->insert(Value(key), Value(step));
+        if (found != expected.end()) found->second = step;
+        else expected.emplace_back(key, step);
+      } else {
+        EXPECT_EQ(map->erase(Value(key)), found != expected.end());
+        if (found != expected.end()) expected.erase(found);
+      }
+      ASSERT_EQ(map->count, expected.size());
+    }
+    auto at = map->begin();
+    for (const auto &[key, value] : expected) {
+      ASSERT_NE(at, map->end());
+      EXPECT_EQ(map->at(at).key.view().u.int64, key);
+      EXPECT_EQ(map->at(at).value.view().u.int64, value);
+      ASSERT_NE(map->find(Value(key)), nullptr);
+      at = map->next(at);
+    }
+    EXPECT_EQ(at, map->end());
+    map->clear();
+    EXPECT_EQ(map->count, 0u);
+    EXPECT_EQ(map->find(Value(0)), nullptr);
+    map->insert(Value(9), Value(9));
+    EXPECT_EQ(keys_of(*map), std::vector<int64_t>{9});
+  }
+}
+
+TEST(Map, LetsGoOfWhatItHeld) {
+  const auto shape = Shape::make({});
+  const auto held = [&] { return static_cast<uint32_t>(shape->refs.load()) - 1; };
+  for (const int64_t count : {2, 40}) {
+    auto map = make_object<Dict>();
+    for (int64_t i = 0; i < count; ++i) map->insert(Value(i), Value(shape));
+    EXPECT_EQ(held(), count);
+    map->insert(Value(0), Value());
+    map->erase(Value(1));
+    EXPECT_EQ(held(), count - 2);
+    map = nullptr;
+    EXPECT_EQ(held(), 0u);
+  }
+}
+
+TEST(Map, StaysAsItWasWhenAKeyCannotBeHashed) {
+  static bool refuses = false;
+  struct Odd final : Object {
+    static int32_t type() {
+      static const int32_t index = register_type("test.Odd");
+      return index;
+    }
+  };
+  set_attribute(Odd::type(), "__any_hash__", Value(make_function([](Args) -> Value {
+                  if (refuses) fail(OPD_INVALID_ARGUMENT, "no hash");
+                  return 1;
+                })));
+  auto map = make_object<Map>();
+  const Value odd(make_object<Odd>());
+  map->insert(odd, Value(1));
+  for (int64_t i = 0; i < 3; ++i) map->insert(Value(i), Value(i));
+  refuses = true;
+  EXPECT_THROW(map->insert(Value(3), Value(3)), Exception);  // it would become a table now
+  EXPECT_EQ(map->count, 4u);
+  refuses = false;
+  map->insert(Value(3), Value(3));
+  EXPECT_EQ(map->count, 5u);
+  EXPECT_EQ(map->find(odd)->view().u.int64, 1);
+}
+
+}  // namespace
+}  // namespace opd
