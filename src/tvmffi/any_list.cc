@@ -18,12 +18,14 @@ namespace {
 }
 
 // Outside a run nobody knows how long a list is.
-[[gnu::noinline]] bool is_unknown_list(const Run *run, const void *list, int32_t index) {
-  return list && index >= 0 && !(run && run->compiled);
+bool is_unknown_list(const Run *run, const void *list, int32_t index, const void *args, int32_t place) {
+  return list && index >= 0 && args && place >= 0 && !(run && run->compiled);
 }
 
-inline bool is_good(const Run *run, const void *list, int32_t index, const void *args, int32_t place) {
-  return args && place >= 0 && ((run && has_item(*run, list, index)) || is_unknown_list(run, list, index));
+[[gnu::noinline]] int set_unknown(Run *run, void *list, int32_t index, View *args, int32_t place) noexcept {
+  const bool good = is_unknown_list(run, list, index, args, place);
+  if (args && place >= 0) args[place] = good ? static_cast<const View *>(list)[index] : opd_none();  // the call is made all the same
+  return good ? 0 : refuse(run, index, args, place, "TVMBackendAnyListSetPackedArg");
 }
 
 [[gnu::noinline]] int stop(const Run &run) noexcept {
@@ -34,17 +36,15 @@ extern "C" {
 
 static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, int32_t place) {
   Run *run = Run::of_thread();
-  if (!is_good(run, list, index, args, place)) [[unlikely]] {
-    if (args && place >= 0) args[place] = opd_none();  // the call is made all the same
-    return refuse(run, index, args, place, "TVMBackendAnyListSetPackedArg");
-  }
+  if (!run || !args || place < 0 || !run->lists.has(list, index)) [[unlikely]]
+    return set_unknown(run, list, index, args, place);
   args[place] = static_cast<const View *>(list)[index];  // borrowed from the list
   return 0;
 }
 
 static int TVMBackendAnyListResetItem(void *list, int32_t index) {
   Run *run = Run::of_thread();
-  if (!is_good(run, list, index, list, 0)) [[unlikely]]
+  if (!(run && run->lists.has_register(list, index)) && !is_unknown_list(run, list, index, list, 0)) [[unlikely]]
     return refuse(run, index, list, 0, "TVMBackendAnyListResetItem");
   drop_from_list(run, std::exchange(static_cast<View *>(list)[index], opd_none()));
   return 0;
@@ -52,7 +52,8 @@ static int TVMBackendAnyListResetItem(void *list, int32_t index) {
 
 static int TVMBackendAnyListMoveFromPackedReturn(void *list, int32_t index, View *args, int32_t place) {
   Run *run = Run::of_thread();
-  if (!is_good(run, list, index, args, place)) [[unlikely]]
+  const bool known = run && args && place >= 0 && run->lists.has_register(list, index);
+  if (!known && !is_unknown_list(run, list, index, args, place)) [[unlikely]]
     return refuse(run, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
   const View old = std::exchange(static_cast<View *>(list)[index], args[place]);
   args[place] = opd_none();

@@ -5,26 +5,42 @@
 namespace opd {
 namespace {
 
-// The registers of a call. TVM's code keeps its parameters in the first ones, and its result in the one after them.
-class Registers {
+// The lists of a call. TVM's code keeps its parameters in the first registers, and its result in the one after them.
+class Lists {
  public:
-  Registers(Run &run, const Program::Func &function, Args args) : run_(run), values_(run.registers) {
-    values_.assign(std::max(function.num_registers, function.num_args + 1), opd_none());
-    for (size_t i = 0; i < args.size(); ++i) values_[i] = Value(args[i]).detach();
+  Lists(Run &run, const Program::Func &function, Args args) : run_(run), lists_(run.lists) {
+    auto &items = lists_.items;
+    if (items.empty()) {
+      const auto &constants = run.program->constants, &functions = run.vm->function_values();
+      items.insert(items.end(), constants.begin(), constants.end());
+      items.insert(items.end(), functions.begin(), functions.end());
+      lists_.num_constants = constants.size();
+      lists_.first_register = items.size();
+    }
+    lists_.num_registers = std::max(function.num_registers, function.num_args + 1);
+    items.resize(lists_.first_register + lists_.num_registers, opd_none());
+    lists_.registers = items.data() + lists_.first_register;
+    lists_.begin = reinterpret_cast<uintptr_t>(items.data());
+    lists_.bytes = items.size() * sizeof(View);
+    for (size_t i = 0; i < args.size(); ++i) lists_.registers[i] = Value(args[i]).detach();
   }
-  ~Registers() {
-    for (View &value : values_)
+  ~Lists() {
+    for (View &value : std::span(lists_.registers, lists_.num_registers))
       if (const View old = std::exchange(value, opd_none()); is_object(old)) run_.pool.drop(object_of(old));
+    lists_.bytes = 0;
+    lists_.registers = nullptr;
+    lists_.num_registers = 0;
     run_.compiled = nullptr;
-    std::fill(std::begin(run_.lists), std::end(run_.lists), Run::List{});
     run_.observing = false;
     run_.operator_name.store(nullptr, std::memory_order_relaxed);
   }
-  View *data() { return values_.data(); }
+  View *registers() { return lists_.registers; }
+  View *constants() { return lists_.items.data(); }
+  View *functions() { return lists_.items.data() + lists_.num_constants; }
 
  private:
   Run &run_;
-  std::vector<View> &values_;
+  CompiledLists &lists_;
 };
 
 [[noreturn]] void rethrow(const Program::Func &function, Ref<Error> error) {
@@ -53,23 +69,17 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   const Program::Func &function = program.functions[index];
   run.compiled = &function;
   run.observing = run.records || run.token || run.deadline_ns || run.instrument;
-  Registers registers(run, function, args);
-  const auto list_of = [](const std::vector<View> &items) {
-    return Run::List{items.data(), static_cast<uint32_t>(items.size())};
-  };
-  run.lists[0] = list_of(run.registers);
-  run.lists[1] = list_of(program.constants);
-  run.lists[2] = list_of(run.vm->function_values());
-  View lists[4] = {opd_pointer(&run)};
-  for (size_t i = 0; i < 3; ++i) lists[i + 1] = opd_pointer(const_cast<View *>(run.lists[i].items));
+  Lists lists(run, function, args);
+  const View given[] = {opd_pointer(&run), opd_pointer(lists.registers()), opd_pointer(lists.constants()),
+                        opd_pointer(lists.functions())};
   View ignored = opd_none();
-  const int failed = program.bodies[index]->raw(nullptr, lists, static_cast<int32_t>(std::size(lists)), &ignored);
+  const int failed = program.bodies[index]->raw(nullptr, given, static_cast<int32_t>(std::size(given)), &ignored);
   if (is_object(ignored)) release(object_of(ignored));
   if (failed || run.list_error) [[unlikely]] {
     Ref<Error> error = failed ? take_raised() : nullptr;
     rethrow(function, run.list_error ? std::exchange(run.list_error, nullptr) : std::move(error));
   }
-  return Value(registers.data()[function.num_args]).detach();
+  return Value(lists.registers()[function.num_args]).detach();
 }
 
 }  // namespace opd

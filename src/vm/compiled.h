@@ -16,14 +16,6 @@ inline int call_packed(Function &function, const View *args, int32_t num_args, V
   return function.safe_call(&function, args, num_args, result);
 }
 
-// Whether the running machine code was given such a list, with such an item. The code was made for lists of other
-// lengths if the executable is damaged.
-inline bool has_item(const Run &run, const void *list, int32_t index) {
-  for (const auto &known : run.lists)
-    if (list == known.items) return static_cast<uint32_t>(index) < known.count;
-  return false;
-}
-
 // Ends the reference of a list that `run` uses, or nobody, to what it held.
 inline void drop_from_list(Run *run, const View &old) {
   if (!is_object(old)) return;

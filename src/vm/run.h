@@ -26,6 +26,25 @@ struct Frame {
   uint64_t begin = 0;                // ticks, if recorded
 };
 
+// The lists that machine code gets, in one block: constants, functions, registers. The code was made for other lengths
+// if the executable is damaged; so what it reads must lie in the block, what it writes among the registers.
+struct CompiledLists {
+  std::vector<View> items;
+  size_t num_constants = 0, first_register = 0;
+  // Of the code that runs; of nothing in between.
+  uintptr_t begin = 0, bytes = 0;
+  View *registers = nullptr;
+  uint32_t num_registers = 0;
+
+  bool has(const void *list, int32_t index) const {
+    const auto place = reinterpret_cast<uintptr_t>(list) + static_cast<uintptr_t>(int64_t{index} * 16);
+    return place - begin < bytes;
+  }
+  bool has_register(const void *list, int32_t index) const {
+    return list == registers && static_cast<uint32_t>(index) < num_registers;
+  }
+};
+
 struct Run : RunSignals {
   Run(Vm &vm, const Program &program);
   ~Run();
@@ -37,11 +56,7 @@ struct Run : RunSignals {
   size_t depth = 0;
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
-  std::vector<View> registers;              // of that
-  struct List {
-    const View *items = nullptr;
-    uint32_t count = 0;
-  } lists[3];              // what it was given: registers, constants, functions
+  CompiledLists lists;                      // what that was given
   Ref<Error> list_error;   // it asked for an item that none of them has
   bool observing = false;  // the machine code's own calls are to be seen
   struct KnownCallee {
