@@ -15,27 +15,11 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// An array as compiled code reads it: tvm-ffi's sequence cell.
-struct CompiledArray : Object {
-  static int32_t type() { return OPD_ARRAY; }
-  const Value *data;
-  int64_t size, capacity;
-  void (*data_deleter)(void *) = nullptr;
-  std::vector<Value> items;
-
-  explicit CompiledArray(std::vector<Value> values)
-      : data(values.data()), size(static_cast<int64_t>(values.size())), capacity(size), items(std::move(values)) {}
-};
-static_assert(offsetof(CompiledArray, data) == sizeof(Object));
-
 // Compiled functions are given no arrays elsewhere, since most would take one for a tensor; an initialiser expects one.
-Value call_initializer(Function &init, std::vector<Value> constants) {
+Value call_initializer(Function &init, const std::vector<Value> &constants) {
+  const Value array{Array::make({reinterpret_cast<const View *>(constants.data()), constants.size()})};
   const KernelFunction *kernel = as_kernel(init);
-  if (!kernel) {
-    const Value array{Array::make({reinterpret_cast<const View *>(constants.data()), constants.size()})};
-    return call(init, Args(&array.view(), 1));
-  }
-  const Value array{make_object<CompiledArray>(std::move(constants))};
+  if (!kernel) return call(init, Args(&array.view(), 1));
   View result = opd_none();
   if (kernel->raw(nullptr, &array.view(), 1, &result)) throw Exception(take_raised());
   return Value::take(result);
@@ -115,7 +99,7 @@ class ConstLoaderModule final : public Module {
     if (init) {
       std::vector<Value> tensors;
       for (const auto &constant : needed) tensors.push_back(constants_.at(constant));
-      const Value status = call_initializer(*init, std::move(tensors));
+      const Value status = call_initializer(*init, tensors);
       if (status.view().type == OPD_INT && status.view().u.int64 != 0)
         fail(OPD_CALL_FAILED, "__init_", symbol, ", which takes the constants of ", symbol, ", gave ",
              status.view().u.int64);

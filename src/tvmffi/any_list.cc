@@ -24,7 +24,8 @@ bool is_unknown_list(const Run *run, const void *list, int32_t index, const void
 
 [[gnu::noinline]] int set_unknown(Run *run, void *list, int32_t index, View *args, int32_t place) noexcept {
   const bool good = is_unknown_list(run, list, index, args, place);
-  if (args && place >= 0) args[place] = good ? static_cast<const View *>(list)[index] : opd_none();  // the call is made all the same
+  if (args && place >= 0)
+    args[place] = good ? static_cast<const View *>(list)[index] : opd_none();  // the call is made all the same
   return good ? 0 : refuse(run, index, args, place, "TVMBackendAnyListSetPackedArg");
 }
 

@@ -57,8 +57,8 @@ struct Run : RunSignals {
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
   CompiledLists lists;                      // what that was given
-  Ref<Error> list_error;   // it asked for an item that none of them has
-  bool observing = false;  // the machine code's own calls are to be seen
+  Ref<Error> list_error;                    // it asked for an item that none of them has
+  bool observing = false;                   // the machine code's own calls are to be seen
   struct KnownCallee {
     const void *callee = nullptr;
     uint32_t name = 0;
