@@ -57,8 +57,7 @@ std::string RecordBuffer::shapes_text(const Record &record) const {
   size_t at = record.shapes;
   for (uint32_t i = 0; i < record.num_tensors; ++i) {
     const auto word = static_cast<uint64_t>(words_[at++]);
-    const DLDataType dtype{static_cast<uint8_t>(word), static_cast<uint8_t>(word >> 8),
-                           static_cast<uint16_t>(word >> 16)};
+    const auto dtype = std::bit_cast<DLDataType>(static_cast<uint32_t>(word));
     const auto ndim = static_cast<size_t>(word >> 32);
     if (i) out += ", ";
     out += dtype_name(dtype);

@@ -1,6 +1,7 @@
 // What instrumented code writes: one fixed-size record per call, into a buffer that only one thread touches.
 // Cost: the stores, and the tensors' dimensions; memory comes in blocks, outside the measured interval.
 #pragma once
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -55,24 +56,30 @@ class RecordBuffer {
   static constexpr size_t kBlock = 4096;     // records
   static constexpr size_t kMostWords = 256;  // of one call that needs no look at the room
   static int64_t pack(DLDataType dtype, int32_t ndim) {
-    return int64_t{ndim} << 32 | int64_t{dtype.lanes} << 16 | int64_t{dtype.bits} << 8 | dtype.code;
+    return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype);
   }
   Record *fill(Args args) {
-    Record *record = &current_[used_];
+    // In locals, since the words that are written might be any of what the loop reads.
+    Record *const record = &current_[used_];
     int64_t *const words = words_.get();
+    const size_t room = word_room_;
     size_t at = words_used_;
     uint32_t tensors = 0;
+    DLDevice device{};
     for (const View &arg : args) {
       const DLTensor *tensor = try_dltensor(arg);
       if (!tensor) continue;
-      if (word_room_ - at < static_cast<size_t>(tensor->ndim) + 1) [[unlikely]]
+      const int32_t ndim = tensor->ndim;
+      const int64_t *const shape = tensor->shape;
+      if (room - at < static_cast<size_t>(ndim) + 1) [[unlikely]]
         return describe_slowly(args);
       ++tensors;
-      record->device = tensor->device;
-      words[at++] = pack(tensor->dtype, tensor->ndim);
-      for (int32_t i = 0; i < tensor->ndim; ++i) words[at++] = tensor->shape[i];
+      device = tensor->device;
+      words[at++] = pack(tensor->dtype, ndim);
+      for (int32_t i = 0; i < ndim; ++i) words[at++] = shape[i];
     }
     if (!tensors) return nullptr;
+    record->device = device;
     record->shapes = words_used_;
     record->num_tensors = tensors;
     record->sequence = count_ + dropped_;

@@ -1,7 +1,5 @@
 #include "vm/observe.h"
 
-#include <algorithm>
-
 #include "module/library_module.h"
 #include "vm/compiled.h"
 #include "vm/instrument.h"
@@ -19,9 +17,10 @@ uint32_t name_of(Run &run, const void *callee, const Name &name) {
   return known.name;
 }
 
-bool has_tensor(Args args) {
-  return std::any_of(args.begin(), args.end(),
-                     [](const View &arg) { return arg.type == OPD_TENSOR || arg.type == OPD_DLTENSOR; });
+inline bool has_tensor(Args args) {
+  for (const View &arg : args)
+    if (arg.type == OPD_TENSOR || arg.type == OPD_DLTENSOR) return true;
+  return false;
 }
 
 void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
@@ -69,15 +68,32 @@ int show(Run &run, uint32_t name, const View &callee, Args args, View *result, C
   return failed;
 }
 
-// `name_of_callee` is asked only where a name is needed. As in bytecode, calls without a tensor are not recorded;
-// kernels hardly ever are such, so that is not asked before their call.
-template <bool kKernel, class Name, class Call>
+// A profile's calls: there is nobody to show them to, and nothing to stop for.
+bool is_only_recorded(const Run &run) {
+  return run.records && !run.instrument && run.stop.load(std::memory_order_relaxed) == StopReason::kNone;
+}
+
+template <class Name, class Call>
+int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
+  int failed;
+  uint64_t begin, end;
+  {
+    const Observed observed(run);
+    begin = run.records->now();
+    failed = call();
+    end = run.records->now();
+  }
+  if (!failed) record(run, name_of_callee(), begin, end, args);
+  return failed;
+}
+
+// As in bytecode, calls without a tensor are not recorded.
+template <class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);
   const Observed observed(run);
   const bool shown = run.instrument || !run.records;
-  const bool recorded = run.records && (kKernel || has_tensor(args));
-  if (!recorded && !shown) return call();
+  const bool recorded = run.records && has_tensor(args);
   const uint32_t name = name_of_callee();
   uint64_t begin = 0, end = 0;
   const auto timed = [&] {
@@ -97,9 +113,12 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
   if (!run || !run->observing) return call.code(self, args, num_args, result);
   return raising([&] {
     const auto name = [&] { return name_of(*run, &call, [&] { return call.name; }); };
+    const auto make = [&] { return call.code(self, args, num_args, result); };
+    const Args views(args, static_cast<size_t>(num_args));
+    if (is_only_recorded(*run)) [[likely]]
+      return record_call(*run, name, views, make);
     // Code that calls a kernel straight away leaves the place of the result undefined.
-    return observe<true>(*run, name, opd_none(), {args, static_cast<size_t>(num_args)}, nullptr,
-                         [&] { return call.code(self, args, num_args, result); });
+    return observe(*run, name, opd_none(), views, nullptr, make);
   });
 }
 
@@ -123,10 +142,16 @@ std::vector<std::string> OperatorNames::all() {
 }
 
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
+  const Args views(args, static_cast<size_t>(num_args));
+  const auto make = [&] { return function.safe_call(&function, args, num_args, result); };
+  if (is_only_recorded(run) && !has_tensor(views)) [[likely]] {
+    const Observed observed(run);
+    return make();
+  }
   return raising([&] {
     const auto name = [&] { return name_of(run, &function, [&] { return run.vm->looked_up_name(function); }); };
-    return observe<false>(run, name, view_of(&function), {args, static_cast<size_t>(num_args)}, result,
-                          [&] { return function.safe_call(&function, args, num_args, result); });
+    if (is_only_recorded(run)) return record_call(run, name, views, make);
+    return observe(run, name, view_of(&function), views, result, make);
   });
 }
 
