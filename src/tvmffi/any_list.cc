@@ -54,8 +54,10 @@ static int TVMBackendAnyListResetItem(void *list, int32_t index) {
 static int TVMBackendAnyListMoveFromPackedReturn(void *list, int32_t index, View *args, int32_t place) {
   Run *run = Run::of_thread();
   const bool known = run && args && place >= 0 && run->lists.has_register(list, index);
-  if (!known && !is_unknown_list(run, list, index, args, place)) [[unlikely]]
+  if (!known && !is_unknown_list(run, list, index, args, place)) [[unlikely]] {
+    if (args && place >= 0) drop_from_list(run, std::exchange(args[place], opd_none()));
     return refuse(run, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
+  }
   const View old = std::exchange(static_cast<View *>(list)[index], args[place]);
   args[place] = opd_none();
   drop_from_list(run, old);
