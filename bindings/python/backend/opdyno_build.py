@@ -1,0 +1,36 @@
+"""scikit-build-core, with the repository's sources laid beside an sdist's own files, so that it builds anywhere."""
+
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+from scikit_build_core.build import *  # noqa: F403
+from scikit_build_core.build import build_sdist as _build_sdist
+
+HERE = Path(__file__).parents[1]
+REPOSITORY = HERE.parents[1]
+STAGED = HERE / "opdyno-source"
+NEEDED = ["CMakeLists.txt", "LICENSE", "cmake", "examples", "include", "pkgconfig", "src", "third_party", "bindings/swig"]
+
+
+@contextmanager
+def staged_sources():
+    if STAGED.exists() or not (REPOSITORY / "include" / "opdyno").exists():  # it is such an sdist
+        yield
+        return
+    try:
+        for name in NEEDED:
+            source, target = REPOSITORY / name, STAGED / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target)
+            else:
+                shutil.copy(source, target)
+        yield
+    finally:
+        shutil.rmtree(STAGED, ignore_errors=True)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    with staged_sources():
+        return _build_sdist(sdist_directory, config_settings)

@@ -1,0 +1,188 @@
+// The part of the binding that SWIG's typemaps call: handles as Python objects, values there and back, errors as
+// exceptions. Limited API of Python 3.11.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <opdyno/opdyno.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace opdpy {
+
+// ---- handles: native/handle.cc
+
+struct Kind {        // of a handle
+  const char *name;  // of the Python class
+  void (*release)(void *handle);
+  PyObject *python_class = nullptr;  // set by register_class()
+};
+struct Handle {
+  PyObject_HEAD void *pointer;  // null: of no use yet
+  Kind *kind;
+};
+
+extern PyTypeObject *handle_type;
+Kind *kind_of(const char *name);  // one for each name, made when it is first asked for
+template <class T>
+Kind *add_kind(const char *name, void (*release)(T *)) {
+  Kind *kind = kind_of(name);
+  kind->release = reinterpret_cast<void (*)(void *)>(release);
+  return kind;
+}
+
+inline Handle *as_handle(PyObject *object) {
+  return PyObject_TypeCheck(object, handle_type) ? reinterpret_cast<Handle *>(object) : nullptr;
+}
+PyObject *new_handle(Kind *kind, void *pointer);  // takes the reference over, also when it fails
+// None gives null. -1 with a TypeError.
+int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_pointer);
+
+// ---- values: native/values.cc
+
+struct BufferView {  // a tensor argument that lies in a buffer of Python
+  Py_buffer buffer;
+  DLTensor tensor;
+  int64_t strides[8];
+  std::unique_ptr<int64_t[]> more_strides;
+  explicit BufferView(Py_buffer taken);
+  BufferView(const BufferView &) = delete;
+  ~BufferView() { PyBuffer_Release(&buffer); }
+};
+
+// Views of Python objects as arguments, and what must live as long.
+class Arguments {
+ public:
+  Arguments() = default;
+  Arguments(const Arguments &) = delete;
+  ~Arguments() {
+    for (auto &value : owned_) opd_value_release(&value);
+    for (PyObject *object : held_) Py_DECREF(object);
+  }
+  // False with an exception. `what` says in it which argument it is, from 0 (negative: none).
+  bool add(PyObject *object, int what = -1);
+  bool add_all(PyObject *sequence);
+  const opd_value *data() const { return count_ ? (more_.empty() ? few_ : more_.data()) : nullptr; }
+  int32_t size() const { return static_cast<int32_t>(count_); }
+  bool view(PyObject *object, opd_value *out, int what = -1);
+
+ private:
+  bool view_container(PyObject *object, opd_value *out);
+  bool view_other(PyObject *object, opd_value *out, int what);
+  bool view_buffer(PyObject *object, opd_value *out);
+  bool keep(opd_error *error, opd_value made, opd_value *out);
+
+  static constexpr size_t kFew = 8;
+  opd_value few_[kFew];
+  std::vector<opd_value> more_;
+  size_t count_ = 0;
+  std::vector<opd_value> owned_;
+  std::vector<PyObject *> held_;
+  std::vector<std::unique_ptr<BufferView>> buffers_;
+  struct ByteView {
+    const char *data;
+    size_t size;
+  };
+  std::vector<std::unique_ptr<ByteView>> bytes_;
+};
+
+PyObject *from_value(opd_value value);        // takes it over, also when it fails
+PyObject *from_view(const opd_value &value);  // borrows it
+PyObject *text_of(opd_buffer *buffer);        // these take the buffer over
+PyObject *bytes_of(opd_buffer *buffer);
+bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out);  // false: no exception, no such buffer
+bool from_dlpack(PyObject *object, opd_tensor **out_tensor);                  // false with an exception
+
+// Plain types of the package: native/types.cc. What `is_` says is of the package's own class; `to_` takes what can be
+// made one, or sets an exception.
+bool is_dtype(PyObject *object);
+bool is_device(PyObject *object);
+bool is_shape(PyObject *object);
+bool to_dtype(PyObject *object, DLDataType *out);
+bool to_device(PyObject *object, DLDevice *out);
+PyObject *from_dtype(DLDataType dtype);
+PyObject *from_device(DLDevice device);
+PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
+bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
+bool to_dims(PyObject *sequence, std::vector<int64_t> &out);
+
+bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures);
+bool to_pointer(PyObject *object, void **out);  // an int, c_void_p, Handle or None
+DLTensor *dltensor_of(const opd_value &view);   // or null
+PyObject *dict_of(const opd_memory_stats &stats);
+PyObject *dict_of(const opd_params_stats &stats);
+
+class Bytes {  // text, or anything that is a buffer of bytes
+ public:
+  Bytes() = default;
+  Bytes(const Bytes &) = delete;
+  ~Bytes() {
+    if (taken_) PyBuffer_Release(&buffer_);
+  }
+  bool read(PyObject *object);
+  const char *data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  const char *data_ = nullptr;
+  size_t size_ = 0;
+  bool taken_ = false;
+  Py_buffer buffer_;
+};
+
+// ---- errors: native/errors.cc
+
+void raise(opd_error *error);     // sets the exception; takes the error over
+opd_error *error_of_exception();  // takes the exception that is set; out it comes again when the error is raised
+
+// ---- callbacks: native/callbacks.cc
+
+bool to_callback(PyObject *callable, opd_packed_fn *fn, void **user_data, opd_deleter *deleter);
+bool to_log_callback(PyObject *callable, opd_log_fn *fn, void **user_data, opd_deleter *deleter);
+bool function_of(PyObject *callable, opd_function **out_function);
+
+// ---- options: native/options.cc
+
+struct Field {
+  const char *name;
+  char kind;  // i: int32, l: int64, L: uint64, s: text, d: device, h: handle; S, D, H, I: texts, devices, handles,
+              // int32s
+  size_t place;
+  const char *handle = nullptr;  // class of h and H
+  int count_place = -1;          // of S, D, H: where their number goes
+};
+using Fields = std::vector<Field>;
+const Fields &fields_of(const opd_module_options *);
+const Fields &fields_of(const opd_export_options *);
+const Fields &fields_of(const opd_params_options *);
+const Fields &fields_of(const opd_vm_options *);
+const Fields &fields_of(const opd_call_options *);
+const Fields &fields_of(const opd_profile_options *);
+const Fields &fields_of(const opd_table_options *);
+const Fields &fields_of(const opd_evaluator_options *);
+
+// Reads a dict into options whose defaults are set. What it points to lives as long as this.
+class Options {
+ public:
+  bool read(PyObject *dict, const Fields &fields, const char *what, void *options);
+
+ private:
+  bool read_field(PyObject *value, const Field &field, char *options);
+  std::vector<std::unique_ptr<std::vector<const char *>>> texts_;
+  std::vector<std::unique_ptr<std::vector<DLDevice>>> devices_;
+  std::vector<std::unique_ptr<std::vector<void *>>> handles_;
+  std::vector<std::unique_ptr<std::vector<int32_t>>> numbers_;
+};
+
+// The references of exceptions and threads that calls into the library hold.
+struct ReleasedGil {
+  PyThreadState *state = PyEval_SaveThread();
+  ~ReleasedGil() { PyEval_RestoreThread(state); }
+};
+
+// Handle, FunctionBase, TensorBase, DeviceBase and what the package's Python code registers itself by.
+bool add_types(PyObject *module);
+
+}  // namespace opdpy

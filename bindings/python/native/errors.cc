@@ -1,0 +1,100 @@
+// Errors as exceptions, and exceptions of callbacks as errors. The exception of a Python callback crosses native code
+// as an error; where that comes out again, the exception itself is raised, with its traceback.
+#include <mutex>
+
+#include "core.h"
+
+namespace opdpy {
+namespace {
+
+// Exceptions on their way through native code, by the error that stands for each. The reference to the error keeps its
+// address from being used again. Few are ever under way; those that native code swallowed are the oldest.
+struct Crossing {
+  opd_error *error;
+  PyObject *exception;
+};
+constexpr size_t kMostCrossing = 64;
+std::vector<Crossing> &crossings() {  // guarded by the GIL
+  static auto *all = new std::vector<Crossing>;
+  return *all;
+}
+
+PyObject *take_crossing(const opd_error *error) {
+  auto &all = crossings();
+  for (const opd_error *e = error; e; e = opd_error_cause(e))
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].error == e) {
+        PyObject *exception = all[i].exception;
+        opd_error *kept = all[i].error;
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+        opd_object_release(kept);
+        return exception;
+      }
+  return nullptr;
+}
+
+void set_exception(PyObject *exception) {
+  PyObject *trace = PyException_GetTraceback(exception);
+  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject *>(Py_TYPE(exception))), exception, trace);
+}
+
+PyObject *error_factory() {  // opdyno._errors.make
+  static PyObject *factory = nullptr;
+  if (!factory) {
+    PyObject *module = PyImport_ImportModule("opdyno._errors");
+    factory = module ? PyObject_GetAttrString(module, "make") : nullptr;
+    Py_XDECREF(module);
+  }
+  return factory;
+}
+
+const char *cause_text(const opd_error *error) {
+  const opd_error *cause = opd_error_cause(error);
+  return cause ? opd_error_message(cause) : nullptr;
+}
+
+}  // namespace
+
+void raise(opd_error *error) {
+  PyObject *exception = take_crossing(error);
+  if (exception) {
+    // Where it happened in the program is told as a note.
+    PyObject *note = PyUnicode_FromFormat("native: %s", opd_error_message(error));
+    PyObject *done = note ? PyObject_CallMethod(exception, "add_note", "O", note) : nullptr;
+    Py_XDECREF(note);
+    if (done) Py_DECREF(done);
+    else PyErr_Clear();
+    set_exception(exception);
+  } else if (PyObject *factory = error_factory()) {
+    exception = PyObject_CallFunction(factory, "isszz", static_cast<int>(opd_error_code(error)), opd_error_kind(error),
+                                      opd_error_message(error), cause_text(error), opd_error_backtrace(error));
+    if (exception) set_exception(exception);
+  }
+  opd_object_release(error);
+}
+
+opd_error *error_of_exception() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace) PyException_SetTraceback(value, trace);
+  PyObject *name = PyType_GetName(reinterpret_cast<PyTypeObject *>(type)), *text = PyObject_Str(value);
+  const char *kind = name ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
+  const char *message = text ? PyUnicode_AsUTF8AndSize(text, nullptr) : nullptr;
+  PyErr_Clear();
+  opd_error *error = opd_error_create(OPD_CALL_FAILED, kind ? kind : "RuntimeError", message ? message : "");
+  Py_XDECREF(name);
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  auto &all = crossings();
+  if (all.size() == kMostCrossing) {
+    Py_DECREF(all.front().exception);
+    opd_object_release(all.front().error);
+    all.erase(all.begin());
+  }
+  all.push_back({static_cast<opd_error *>(opd_object_retain(error)), value});
+  return error;
+}
+
+}  // namespace opdpy

@@ -1,0 +1,394 @@
+// What Python's side of the package builds on: callable functions, tensors that are buffers, devices; and the classes
+// that it registers.
+#include <map>
+
+#include "core.h"
+
+namespace opdpy {
+
+bool add_handle_type(PyObject *module);
+bool add_vm_function_type(PyObject *module);
+
+namespace {
+
+PyObject *dtype_class = nullptr, *device_class = nullptr, *shape_class = nullptr;
+
+// ---- functions
+
+PyObject *call(PyObject *self, PyObject *args, PyObject *names) {
+  if (names && PyDict_Size(names)) {
+    PyErr_SetString(PyExc_TypeError, "a packed function has no names for its arguments");
+    return nullptr;
+  }
+  auto *function = static_cast<opd_function *>(reinterpret_cast<Handle *>(self)->pointer);
+  Arguments views;
+  const Py_ssize_t count = PyTuple_Size(args);
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!views.add(PyTuple_GetItem(args, i), static_cast<int>(i))) return nullptr;
+  opd_value result = opd_none();
+  opd_error *error;
+  {
+    const ReleasedGil released;
+    error = opd_function_call(function, views.data(), views.size(), &result);
+  }
+  if (error) {
+    raise(error);
+    return nullptr;
+  }
+  return from_value(result);
+}
+
+PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void *>(call)},
+                                {Py_tp_doc, const_cast<char *>("What a packed function can do.")},
+                                {0, nullptr}};
+PyType_Spec function_spec = {"opdyno._native.FunctionBase", sizeof(Handle), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             function_slots};
+
+// ---- tensors
+
+opd_tensor *tensor_of(PyObject *self) { return static_cast<opd_tensor *>(reinterpret_cast<Handle *>(self)->pointer); }
+DLTensor &view_of(PyObject *self) { return *opd_tensor_view(tensor_of(self)); }
+
+PyObject *get_shape(PyObject *self, void *) {
+  const DLTensor &t = view_of(self);
+  return shape_of(t.shape, t.ndim);
+}
+PyObject *get_strides(PyObject *self, void *) {
+  const DLTensor &t = view_of(self);
+  return shape_of(t.strides, t.ndim);
+}
+PyObject *get_dtype(PyObject *self, void *) { return from_dtype(view_of(self).dtype); }
+PyObject *get_device(PyObject *self, void *) { return from_device(view_of(self).device); }
+PyObject *get_ndim(PyObject *self, void *) { return PyLong_FromLong(view_of(self).ndim); }
+PyObject *get_bytes(PyObject *self, void *) { return PyLong_FromUnsignedLongLong(opd_tensor_bytes(tensor_of(self))); }
+
+PyGetSetDef tensor_properties[] = {{"shape", get_shape, nullptr, "Sizes of the axes, as a Shape.", nullptr},
+                                   {"strides", get_strides, nullptr, "Distances along the axes, in elements.", nullptr},
+                                   {"dtype", get_dtype, nullptr, "The elements' DataType.", nullptr},
+                                   {"device", get_device, nullptr, "The Device that holds the elements.", nullptr},
+                                   {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
+                                   {"nbytes", get_bytes, nullptr, "Size of the elements in bytes.", nullptr},
+                                   {}};
+
+// The format of an item in Python's struct module; null for dtypes that it does not know.
+const char *format_of(DLDataType dtype) {
+  if (dtype.lanes != 1) return nullptr;
+  const int bits = dtype.bits;
+  const auto of = [&](const char *b8, const char *b16, const char *b32, const char *b64) {
+    return bits == 8 ? b8 : bits == 16 ? b16 : bits == 32 ? b32 : bits == 64 ? b64 : nullptr;
+  };
+  switch (dtype.code) {
+    case kDLInt:
+      return of("b", "h", "i", "q");
+    case kDLUInt:
+      return bits == 1 ? "?" : of("B", "H", "I", "Q");
+    case kDLFloat:
+      return of(nullptr, "e", "f", "d");
+    case kDLBool:
+      return bits == 8 ? "?" : nullptr;
+    case kDLComplex:
+      return bits == 64 ? "Zf" : bits == 128 ? "Zd" : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+struct Exported {  // what a buffer's user reads
+  std::vector<Py_ssize_t> shape, strides;
+};
+
+int get_buffer(PyObject *self, Py_buffer *out, int flags) {
+  const DLTensor &t = view_of(self);
+  const char *format = format_of(t.dtype);
+  const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+  out->obj = nullptr;
+  if (t.device.device_type != kDLCPU || !format || (!strided && !opd_tensor_is_contiguous(tensor_of(self)))) {
+    PyErr_SetString(PyExc_BufferError, t.device.device_type != kDLCPU ? "the tensor does not lie in the CPU's memory"
+                                       : !format                      ? "Python's buffers have no such dtype"
+                                                                      : "the tensor is not contiguous");
+    return -1;
+  }
+  auto exported = std::make_unique<Exported>();
+  const Py_ssize_t item = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
+  exported->shape.assign(t.shape, t.shape + t.ndim);
+  for (int i = 0; i < t.ndim; ++i) exported->strides.push_back(t.strides[i] * item);
+  out->buf = static_cast<char *>(t.data) + t.byte_offset;
+  out->obj = Py_NewRef(self);
+  out->len = static_cast<Py_ssize_t>(opd_tensor_bytes(tensor_of(self)));
+  out->itemsize = item;
+  out->readonly = 0;
+  out->ndim = t.ndim;
+  out->format = flags & PyBUF_FORMAT ? const_cast<char *>(format) : nullptr;
+  out->shape = flags & PyBUF_ND ? exported->shape.data() : nullptr;
+  out->strides = strided ? exported->strides.data() : nullptr;
+  out->suboffsets = nullptr;
+  out->internal = exported.release();
+  return 0;
+}
+
+void release_buffer(PyObject *, Py_buffer *buffer) { delete static_cast<Exported *>(buffer->internal); }
+
+template <class T>
+void end_capsule(PyObject *capsule, const char *name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;  // used: its consumer ends it
+  auto *managed = static_cast<T *>(PyCapsule_GetPointer(capsule, name));
+  if (managed->deleter) managed->deleter(managed);
+}
+constexpr const char *kOld = "dltensor", *kVersioned = "dltensor_versioned";
+
+// __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)
+PyObject *to_dlpack(PyObject *self, PyObject *args, PyObject *names) {
+  static const char *keys[] = {"stream", "max_version", "dl_device", "copy", nullptr};
+  PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, names, "|$OOOO", const_cast<char **>(keys), &stream, &version, &device, &copy))
+    return nullptr;
+  if (copy == Py_True) {
+    PyErr_SetString(PyExc_BufferError, "the tensor is given as it is; copy it first");
+    return nullptr;
+  }
+  long major = 0;
+  if (version != Py_None) {
+    PyObject *first = PySequence_GetItem(version, 0);
+    major = first ? PyLong_AsLong(first) : 0;
+    Py_XDECREF(first);
+    if (PyErr_Occurred()) return nullptr;
+  }
+  if (major >= 1) {
+    DLManagedTensorVersioned *managed = nullptr;
+    if (opd_error *error = opd_tensor_to_dlpack_versioned(tensor_of(self), &managed)) return raise(error), nullptr;
+    return PyCapsule_New(managed, kVersioned,
+                         [](PyObject *c) { end_capsule<DLManagedTensorVersioned>(c, kVersioned); });
+  }
+  DLManagedTensor *managed = nullptr;
+  if (opd_error *error = opd_tensor_to_dlpack(tensor_of(self), &managed)) return raise(error), nullptr;
+  return PyCapsule_New(managed, kOld, [](PyObject *c) { end_capsule<DLManagedTensor>(c, kOld); });
+}
+
+PyObject *dlpack_device(PyObject *self, PyObject *) {
+  const DLDevice device = view_of(self).device;
+  return Py_BuildValue("(ii)", static_cast<int>(device.device_type), static_cast<int>(device.device_id));
+}
+
+PyMethodDef tensor_methods[] = {
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(to_dlpack)), METH_VARARGS | METH_KEYWORDS,
+     "Gives the tensor to another library without a copy. Source: DLPack 1.3."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS, "The device's kind and number, as DLPack counts them."},
+    {}};
+
+PyType_Slot tensor_slots[] = {{Py_tp_getset, tensor_properties},
+                              {Py_tp_methods, tensor_methods},
+                              {Py_bf_getbuffer, reinterpret_cast<void *>(get_buffer)},
+                              {Py_bf_releasebuffer, reinterpret_cast<void *>(release_buffer)},
+                              {Py_tp_doc, const_cast<char *>("What a tensor can do.")},
+                              {0, nullptr}};
+PyType_Spec tensor_spec = {"opdyno._native.TensorBase", sizeof(Handle), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, tensor_slots};
+
+bool add_type(PyObject *module, PyType_Spec *spec, const char *name) {
+  PyObject *bases = PyTuple_Pack(1, handle_type);
+  PyObject *type = bases ? PyType_FromSpecWithBases(spec, bases) : nullptr;
+  const bool good = type && PyModule_AddObjectRef(module, name, type) == 0;
+  Py_XDECREF(bases);
+  Py_XDECREF(type);
+  return good;
+}
+
+// ---- what Python's side registers
+
+PyObject *register_class(PyObject *, PyObject *args) {
+  const char *name;
+  PyObject *type;
+  if (!PyArg_ParseTuple(args, "sO", &name, &type)) return nullptr;
+  PyObject **place = std::strcmp(name, "DataType") == 0 ? &dtype_class
+                     : std::strcmp(name, "Device") == 0 ? &device_class
+                     : std::strcmp(name, "Shape") == 0  ? &shape_class
+                                                        : &kind_of(name)->python_class;
+  PyObject *old = *place;
+  *place = Py_NewRef(type);
+  Py_XDECREF(old);
+  Py_RETURN_NONE;
+}
+
+// tensor_from(array, device or None): a tensor of its own with the array's elements.
+PyObject *tensor_from(PyObject *, PyObject *args) {
+  PyObject *array, *where;
+  if (!PyArg_ParseTuple(args, "OO", &array, &where)) return nullptr;
+  DLDevice device{kDLCPU, 0};
+  if (where != Py_None && !to_device(where, &device)) return nullptr;
+  std::unique_ptr<BufferView> buffer;
+  opd_tensor *lent = nullptr, *made = nullptr;
+  if (!buffer_to_dltensor(array, buffer) && !from_dlpack(array, &lent)) return nullptr;
+  const DLTensor &from = buffer ? buffer->tensor : *opd_tensor_view(lent);
+  opd_error *error = opd_tensor_create(from.shape, from.ndim, from.dtype, device, &made);
+  if (!error) error = opd_tensor_copy(&from, opd_tensor_view(made));
+  opd_object_release(lent);
+  if (!error) return new_handle(kind_of("Tensor"), made);
+  opd_object_release(made);
+  raise(error);
+  return nullptr;
+}
+
+PyObject *tensor_from_dlpack(PyObject *, PyObject *object) {
+  opd_tensor *made = nullptr;
+  return from_dlpack(object, &made) ? new_handle(kind_of("Tensor"), made) : nullptr;
+}
+
+PyObject *function_from(PyObject *, PyObject *callable) {
+  opd_function *function = nullptr;
+  return function_of(callable, &function) ? new_handle(kind_of("Function"), function) : nullptr;
+}
+
+// convert(value): the value as an object or a plain value, as a callee would get it.
+PyObject *convert(PyObject *, PyObject *object) {
+  Arguments views;
+  opd_value view, owned;
+  if (!views.view(object, &view)) return nullptr;
+  if (view.type == OPD_DLTENSOR) return tensor_from_dlpack(nullptr, object);
+  if (opd_error *error = opd_value_retain(&view, &owned)) return raise(error), nullptr;
+  return from_value(owned);
+}
+
+PyObject *seconds_of(PyObject *, PyObject *object) {
+  void *benchmark = nullptr;
+  if (to_handle(object, kind_of("Benchmark"), "benchmark", &benchmark)) return nullptr;
+  auto *results = static_cast<opd_benchmark *>(benchmark);
+  const auto count = static_cast<Py_ssize_t>(results ? opd_benchmark_count(results) : 0);
+  PyObject *list = PyTuple_New(count);
+  for (Py_ssize_t i = 0; list && i < count; ++i)
+    PyTuple_SetItem(list, i, PyFloat_FromDouble(opd_benchmark_seconds(results)[i]));
+  return list;
+}
+
+PyObject *params_shape(PyObject *, PyObject *args) {
+  PyObject *object;
+  Py_ssize_t index;
+  void *params = nullptr;
+  if (!PyArg_ParseTuple(args, "On", &object, &index) || to_handle(object, kind_of("Params"), "params", &params))
+    return nullptr;
+  int32_t ndim = 0;
+  const int64_t *dims =
+      params ? opd_params_shape(static_cast<opd_params *>(params), static_cast<size_t>(index), &ndim) : nullptr;
+  if (dims) return shape_of(dims, ndim);
+  PyErr_SetString(PyExc_IndexError, "there is no such tensor");
+  return nullptr;
+}
+
+PyObject *dtype_parts(PyObject *, PyObject *object) {
+  DLDataType dtype;
+  opd_buffer *name = nullptr;
+  if (!to_dtype(object, &dtype)) return nullptr;
+  if (opd_error *error = opd_dtype_to_string(dtype, &name)) return raise(error), nullptr;
+  return Py_BuildValue("(Niii)", text_of(name), dtype.code, dtype.bits, dtype.lanes);
+}
+
+PyObject *tensor_bytes(PyObject *, PyObject *object) {
+  void *tensor = nullptr;
+  if (to_handle(object, kind_of("Tensor"), "tensor", &tensor) || !tensor) return nullptr;
+  auto *from = static_cast<opd_tensor *>(tensor);
+  PyObject *bytes = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(opd_tensor_bytes(from)));
+  if (!bytes) return nullptr;
+  if (opd_error *error = opd_tensor_copy_to_bytes(from, PyBytes_AsString(bytes), opd_tensor_bytes(from))) {
+    Py_DECREF(bytes);
+    return raise(error), nullptr;
+  }
+  return bytes;
+}
+
+PyMethodDef functions[] = {
+    {"dtype_parts", dtype_parts, METH_O, "Name, code, bits and lanes of a dtype."},
+    {"tensor_bytes", tensor_bytes, METH_O, "A copy of a contiguous tensor's bytes."},
+    {"register_class", register_class, METH_VARARGS, "Makes a Python class the one for a kind of native object."},
+    {"tensor_from", tensor_from, METH_VARARGS, "Makes a tensor with a copy of an array's elements."},
+    {"tensor_from_dlpack", tensor_from_dlpack, METH_O, "Makes a tensor of a DLPack object, without a copy."},
+    {"function_from", function_from, METH_O, "Makes a packed function of a callable."},
+    {"convert", convert, METH_O, "Converts a value as a call would."},
+    {"seconds_of", seconds_of, METH_O, "The samples of a benchmark."},
+    {"params_shape", params_shape, METH_VARARGS, "The shape of a parameter by its place."},
+    {}};
+
+}  // namespace
+
+bool is_dtype(PyObject *object) { return dtype_class && PyObject_IsInstance(object, dtype_class) == 1; }
+bool is_device(PyObject *object) { return device_class && PyObject_IsInstance(object, device_class) == 1; }
+bool is_shape(PyObject *object) { return shape_class && PyObject_IsInstance(object, shape_class) == 1; }
+
+bool to_dtype(PyObject *object, DLDataType *out) {
+  PyObject *name = nullptr;  // text is its own; NumPy's dtypes have a name, its scalar types one of Python's
+  if (PyUnicode_Check(object)) name = Py_NewRef(object);
+  else if (PyType_Check(object)) name = PyType_GetName(reinterpret_cast<PyTypeObject *>(object));
+  else name = PyObject_GetAttrString(object, "name");
+  const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
+  if (!text) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%R is not a dtype", object);
+  } else if (opd_error *error = opd_dtype_from_string(text, out)) {
+    raise(error);
+    text = nullptr;
+  }
+  Py_XDECREF(name);
+  return text;
+}
+
+bool to_device(PyObject *object, DLDevice *out) {
+  if (is_device(object)) {
+    PyObject *type = PyObject_GetAttrString(object, "device_type"), *id = PyObject_GetAttrString(object, "device_id");
+    if (type && id) *out = {static_cast<DLDeviceType>(PyLong_AsLong(type)), static_cast<int32_t>(PyLong_AsLong(id))};
+    Py_XDECREF(type);
+    Py_XDECREF(id);
+    return !PyErr_Occurred();
+  }
+  const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, nullptr) : nullptr;
+  if (!text) {
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "%R is not a device", object);
+    return false;
+  }
+  if (opd_error *error = opd_device_from_string(text, out)) {
+    raise(error);
+    return false;
+  }
+  return true;
+}
+
+PyObject *from_dtype(DLDataType dtype) {
+  static auto *known = new std::map<uint32_t, PyObject *>;  // guarded by the GIL
+  uint32_t key;
+  std::memcpy(&key, &dtype, sizeof key);
+  PyObject *&made = (*known)[key];
+  if (!made) {
+    opd_buffer *name = nullptr;
+    if (opd_error *error = opd_dtype_to_string(dtype, &name)) return raise(error), nullptr;
+    PyObject *text = text_of(name);
+    if (!text || !dtype_class) return text;
+    made = PyObject_CallFunctionObjArgs(dtype_class, text, nullptr);
+    Py_DECREF(text);
+    if (!made) return nullptr;
+  }
+  return Py_NewRef(made);
+}
+
+PyObject *from_device(DLDevice device) {
+  static auto *known = new std::map<std::pair<int, int>, PyObject *>;
+  PyObject *&made = (*known)[{device.device_type, device.device_id}];
+  if (!made && device_class)
+    made = PyObject_CallFunction(device_class, "ii", static_cast<int>(device.device_type),
+                                 static_cast<int>(device.device_id));
+  return Py_XNewRef(made);
+}
+
+PyObject *shape_of(const int64_t *dims, Py_ssize_t count) {
+  PyObject *sizes = PyTuple_New(count);
+  for (Py_ssize_t i = 0; sizes && i < count; ++i) PyTuple_SetItem(sizes, i, PyLong_FromLongLong(dims[i]));
+  if (!sizes || !shape_class) return sizes;
+  PyObject *shape = PyObject_CallFunctionObjArgs(shape_class, sizes, nullptr);
+  Py_DECREF(sizes);
+  return shape;
+}
+
+bool add_types(PyObject *module) {
+  return add_handle_type(module) && add_type(module, &function_spec, "FunctionBase") &&
+         add_type(module, &tensor_spec, "TensorBase") && add_vm_function_type(module) &&
+         PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace opdpy

@@ -1,0 +1,528 @@
+// Python objects as values and back. Numbers, text and buffers are viewed where they lie; nothing is copied but
+// containers.
+#include "core.h"
+
+namespace opdpy {
+namespace {
+
+bool is_buffer_scalar(const Py_buffer &buffer, PyObject *object) {
+  // NumPy's scalars export a buffer, too; unlike arrays they cannot be written.
+  return buffer.ndim == 0 && !PyObject_HasAttrString(object, "__setitem__");
+}
+
+// The dtype of a buffer's items; false for what DLPack cannot say.
+bool dtype_of_format(const char *format, Py_ssize_t item_bytes, DLDataType *out) {
+  const char *f = format ? format : "B";
+  if (*f == '@' || *f == '=' || *f == '<' || *f == '|') ++f;
+  uint8_t code;
+  if (*f == 'Z') {
+    code = kDLComplex;
+    ++f;
+    if (*f != 'f' && *f != 'd') return false;
+  } else if (std::strchr("bhilqn", *f)) {
+    code = kDLInt;
+  } else if (std::strchr("BHILQN", *f)) {
+    code = kDLUInt;
+  } else if (std::strchr("efd", *f)) {
+    code = kDLFloat;
+  } else if (*f == '?') {
+    code = kDLBool;
+  } else {
+    return false;
+  }
+  if (!*f || f[1]) return false;
+  *out = {code, static_cast<uint8_t>(item_bytes * 8), 1};
+  return true;
+}
+
+bool get_buffer(PyObject *object, Py_buffer *out) {
+  if (!PyObject_CheckBuffer(object)) return false;
+  if (PyObject_GetBuffer(object, out, PyBUF_FORMAT | PyBUF_STRIDES) == 0) return true;
+  PyErr_Clear();
+  return false;
+}
+
+bool fits_dltensor(const Py_buffer &buffer) {
+  DLDataType dtype;
+  if (!dtype_of_format(buffer.format, buffer.itemsize, &dtype)) return false;
+  for (int i = 0; i < buffer.ndim; ++i)
+    if (buffer.strides[i] % buffer.itemsize) return false;
+  return true;
+}
+
+PyObject *call_method(PyObject *object, const char *name) {
+  PyObject *method = PyObject_GetAttrString(object, name);
+  if (!method) return nullptr;
+  PyObject *result = PyObject_CallNoArgs(method);
+  Py_DECREF(method);
+  return result;
+}
+
+PyObject *call_dlpack(PyObject *object) {
+  PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+  if (!method) return nullptr;
+  PyObject *none = PyTuple_New(0), *version = Py_BuildValue("{s(ii)}", "max_version", 1, 3);
+  PyObject *capsule = none && version ? PyObject_Call(method, none, version) : nullptr;
+  if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // of an older standard
+    PyErr_Clear();
+    capsule = PyObject_CallNoArgs(method);
+  }
+  Py_XDECREF(none);
+  Py_XDECREF(version);
+  Py_DECREF(method);
+  return capsule;
+}
+
+}  // namespace
+
+BufferView::BufferView(Py_buffer taken) : buffer(taken) {
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+  int64_t *place = strides;
+  if (buffer.ndim > 8) {
+    more_strides = std::make_unique<int64_t[]>(static_cast<size_t>(buffer.ndim));
+    place = more_strides.get();
+  }
+  for (int i = 0; i < buffer.ndim; ++i) place[i] = buffer.strides[i] / buffer.itemsize;
+  tensor = {buffer.buf, {kDLCPU, 0}, buffer.ndim, {}, reinterpret_cast<int64_t *>(buffer.shape), place, 0};
+  dtype_of_format(buffer.format, buffer.itemsize, &tensor.dtype);
+}
+
+bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
+  Py_buffer buffer;
+  if (!get_buffer(object, &buffer)) return false;
+  if (!fits_dltensor(buffer) || is_buffer_scalar(buffer, object)) {
+    PyBuffer_Release(&buffer);
+    return false;
+  }
+  out = std::make_unique<BufferView>(buffer);
+  return true;
+}
+
+bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
+  PyObject *capsule = PyCapsule_CheckExact(object) ? Py_NewRef(object) : call_dlpack(object);
+  if (!capsule) return false;
+  opd_error *error = nullptr;
+  bool taken = false;
+  if (auto *versioned = static_cast<DLManagedTensorVersioned *>(
+          PyCapsule_IsValid(capsule, "dltensor_versioned") ? PyCapsule_GetPointer(capsule, "dltensor_versioned")
+                                                           : nullptr)) {
+    error = opd_tensor_from_dlpack_versioned(versioned, out_tensor);
+    taken = !error && PyCapsule_SetName(capsule, "used_dltensor_versioned") == 0;
+  } else if (auto *managed = static_cast<DLManagedTensor *>(
+                 PyCapsule_IsValid(capsule, "dltensor") ? PyCapsule_GetPointer(capsule, "dltensor") : nullptr)) {
+    error = opd_tensor_from_dlpack(managed, out_tensor);
+    taken = !error && PyCapsule_SetName(capsule, "used_dltensor") == 0;
+  } else {
+    PyErr_SetString(PyExc_ValueError, "__dlpack__ gave no capsule of a tensor, or one that was used already");
+  }
+  Py_DECREF(capsule);
+  if (error) raise(error);
+  return taken;
+}
+
+bool Arguments::add(PyObject *object, int what) {
+  opd_value value;
+  if (!view(object, &value, what)) return false;
+  if (count_ < kFew && more_.empty()) {
+    few_[count_++] = value;
+    return true;
+  }
+  if (more_.empty()) more_.assign(few_, few_ + count_);
+  more_.push_back(value);
+  ++count_;
+  return true;
+}
+
+bool Arguments::add_all(PyObject *sequence) {
+  PyObject *items = PySequence_Tuple(sequence);
+  if (!items) return false;
+  held_.push_back(items);  // which may have been made just now
+  for (Py_ssize_t i = 0; i < PyTuple_Size(items); ++i)
+    if (!add(PyTuple_GetItem(items, i), static_cast<int>(i))) return false;
+  return true;
+}
+
+bool Arguments::keep(opd_error *error, opd_value made, opd_value *out) {
+  if (error) {
+    raise(error);
+    return false;
+  }
+  owned_.push_back(made);
+  *out = made;
+  return true;
+}
+
+bool Arguments::view(PyObject *object, opd_value *out, int what) {
+  if (object == Py_None) {
+    *out = opd_none();
+  } else if (PyBool_Check(object)) {
+    *out = opd_bool(object == Py_True);
+  } else if (PyLong_Check(object)) {
+    const long long number = PyLong_AsLongLong(object);
+    if (number == -1 && PyErr_Occurred()) return false;
+    *out = opd_int(number);
+  } else if (PyFloat_Check(object)) {
+    *out = opd_float(PyFloat_AsDouble(object));
+  } else if (const Handle *handle = as_handle(object); handle && handle->pointer) {
+    if (handle->kind->release != opd_object_release && opd_object_type(handle->pointer) < OPD_OBJECT) {
+      PyErr_Format(PyExc_TypeError, "%s is not a value that a function takes", handle->kind->name);
+      return false;
+    }
+    *out = opd_object_value(handle->pointer);
+  } else if (PyUnicode_Check(object)) {
+    if (is_dtype(object)) {
+      DLDataType dtype;
+      if (!to_dtype(object, &dtype)) return false;
+      *out = opd_dtype_value(dtype);
+      return true;
+    }
+    Py_ssize_t size = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (!text) return false;
+    if (static_cast<size_t>(size) == std::strlen(text)) {
+      *out = opd_cstring(text);
+    } else {
+      opd_value made;
+      return keep(opd_string_create(text, static_cast<size_t>(size), &made), made, out);
+    }
+  } else {
+    return view_other(object, out, what);
+  }
+  return true;
+}
+
+bool Arguments::view_buffer(PyObject *object, opd_value *out) {
+  if (PyBytes_Check(object)) {
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(object, &data, &size)) return false;
+    bytes_.push_back(std::make_unique<ByteView>(ByteView{data, static_cast<size_t>(size)}));
+    *out = opd_pointer(bytes_.back().get());
+    out->type = OPD_BYTES_VIEW;
+    return true;
+  }
+  std::unique_ptr<BufferView> buffer;
+  if (!buffer_to_dltensor(object, buffer)) return false;
+  *out = opd_dltensor(&buffer->tensor);
+  buffers_.push_back(std::move(buffer));
+  return true;
+}
+
+bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
+  if (is_device(object)) {
+    DLDevice device;
+    to_device(object, &device);
+    *out = opd_device_value(device);
+    return true;
+  }
+  if (view_buffer(object, out)) return true;
+  if (PyErr_Occurred()) return false;
+  if (PyByteArray_Check(object)) {
+    bytes_.push_back(std::make_unique<ByteView>(
+        ByteView{PyByteArray_AsString(object), static_cast<size_t>(PyByteArray_Size(object))}));
+    *out = opd_pointer(bytes_.back().get());
+    out->type = OPD_BYTES_VIEW;
+    return true;
+  }
+  if (PyObject_HasAttrString(object, "__dlpack__")) {
+    opd_tensor *tensor = nullptr;
+    if (!from_dlpack(object, &tensor)) return false;
+    return keep(nullptr, opd_object_value(tensor), out);
+  }
+  if (PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object)) return view_container(object, out);
+  if (PyIndex_Check(object)) {
+    PyObject *number = PyNumber_Index(object);
+    if (!number) return false;
+    const long long whole = PyLong_AsLongLong(number);
+    Py_DECREF(number);
+    if (whole == -1 && PyErr_Occurred()) return false;
+    *out = opd_int(whole);
+    return true;
+  }
+  if (PyObject_HasAttrString(object, "asobject")) {  // ObjectGeneric
+    PyObject *converted = call_method(object, "asobject");
+    if (!converted) return false;
+    held_.push_back(converted);
+    return view(converted, out, what);
+  }
+  if (PyCallable_Check(object)) {
+    opd_function *function = nullptr;
+    if (!function_of(object, &function)) return false;
+    return keep(nullptr, opd_object_value(function), out);
+  }
+  if (PyObject_HasAttrString(object, "_as_parameter_") || PyObject_HasAttrString(object, "value")) {  // ctypes.c_void_p
+    PyObject *value = PyObject_GetAttrString(object, "value");
+    if (value && (value == Py_None || PyLong_Check(value))) {
+      *out = opd_pointer(value == Py_None ? nullptr : PyLong_AsVoidPtr(value));
+      Py_DECREF(value);
+      return !PyErr_Occurred();
+    }
+    Py_XDECREF(value);
+    PyErr_Clear();
+  }
+  if (PyObject *number = PyNumber_Float(object)) {  // NumPy's float16 and float32 scalars
+    *out = opd_float(PyFloat_AsDouble(number));
+    Py_DECREF(number);
+    return true;
+  }
+  PyErr_Clear();
+  PyObject *type = PyType_GetName(Py_TYPE(object));
+  if (type && what >= 0) PyErr_Format(PyExc_TypeError, "argument %d is %U, which no function takes", what, type);
+  else if (type) PyErr_Format(PyExc_TypeError, "%U is not a value that a function takes", type);
+  Py_XDECREF(type);
+  return false;
+}
+
+bool Arguments::view_container(PyObject *object, opd_value *out) {
+  if (is_shape(object)) {
+    std::vector<int64_t> dims;
+    opd_shape *shape = nullptr;
+    if (!to_dims(object, dims)) return false;
+    opd_error *error = opd_shape_create(dims.data(), dims.size(), &shape);
+    return keep(error, error ? opd_none() : opd_object_value(shape), out);
+  }
+  std::vector<opd_value> items;
+  const auto add_item = [&](PyObject *item) {
+    opd_value value;
+    if (!view(item, &value)) return false;
+    if (value.type == OPD_DLTENSOR) {  // containers keep their items: an array becomes a tensor that shares its memory
+      opd_tensor *tensor = nullptr;
+      if (!from_dlpack(item, &tensor)) return false;
+      keep(nullptr, opd_object_value(tensor), &value);
+    }
+    items.push_back(value);
+    return true;
+  };
+  if (PyDict_Check(object)) {
+    PyObject *key, *item;
+    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &item);)
+      if (!add_item(key) || !add_item(item)) return false;
+    opd_map *map = nullptr;
+    opd_error *error = opd_map_create(items.data(), items.size() / 2, &map);
+    return keep(error, error ? opd_none() : opd_object_value(map), out);
+  }
+  const Py_ssize_t count = PySequence_Size(object);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject *item = PyList_Check(object) ? PyList_GetItem(object, i) : PyTuple_GetItem(object, i);
+    if (!item || !add_item(item)) return false;
+  }
+  opd_array *array = nullptr;
+  opd_error *error = opd_array_create(items.data(), items.size(), &array);
+  return keep(error, error ? opd_none() : opd_object_value(array), out);
+}
+
+// ---- from values
+
+PyObject *text_of(opd_buffer *buffer) {
+  PyObject *text =
+      PyUnicode_DecodeUTF8(opd_buffer_data(buffer), static_cast<Py_ssize_t>(opd_buffer_size(buffer)), "replace");
+  opd_buffer_release(buffer);
+  return text;
+}
+
+PyObject *bytes_of(opd_buffer *buffer) {
+  PyObject *bytes =
+      PyBytes_FromStringAndSize(opd_buffer_data(buffer), static_cast<Py_ssize_t>(opd_buffer_size(buffer)));
+  opd_buffer_release(buffer);
+  return bytes;
+}
+
+namespace {
+
+PyObject *from_string(const opd_value &value) {
+  const char *data = nullptr;
+  size_t size = 0;
+  if (opd_error *error = opd_string_get(&value, &data, &size)) {
+    raise(error);
+    return nullptr;
+  }
+  const auto length = static_cast<Py_ssize_t>(size);
+  const bool is_text = value.type == OPD_CSTRING || value.type == OPD_SMALL_STRING || value.type == OPD_STRING;
+  return is_text ? PyUnicode_DecodeUTF8(data, length, "replace") : PyBytes_FromStringAndSize(data, length);
+}
+
+// The class for a kind of object.
+Kind *kind_of_type(int32_t type) {
+  static Kind *const function = kind_of("Function"), *const tensor = kind_of("Tensor"),
+                     *const module = kind_of("Module"), *const array = kind_of("Array"), *const map = kind_of("Map"),
+                     *const object = kind_of("Object"), *const vm = kind_of("VirtualMachine");
+  switch (type) {
+    case OPD_FUNCTION:
+      return function;
+    case OPD_TENSOR:
+      return tensor;
+    case OPD_MODULE:
+      return module;
+    case OPD_ARRAY:
+      return array;
+    case OPD_MAP:
+      return map;
+    default:
+      return std::strcmp(opd_type_key(type), "opdyno.Vm") == 0 ? vm : object;
+  }
+}
+
+PyObject *from_shape(const opd_shape *shape) {
+  return shape_of(opd_shape_dims(shape), static_cast<Py_ssize_t>(opd_shape_ndim(shape)));
+}
+
+PyObject *pointer_of(void *address) {
+  static PyObject *c_void_p = nullptr;
+  if (!c_void_p) {
+    PyObject *ctypes = PyImport_ImportModule("ctypes");
+    c_void_p = ctypes ? PyObject_GetAttrString(ctypes, "c_void_p") : nullptr;
+    Py_XDECREF(ctypes);
+    if (!c_void_p) return nullptr;
+  }
+  return PyObject_CallFunction(c_void_p, "K", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address)));
+}
+
+// A tensor that a caller lends for the call. Its memory is the caller's.
+PyObject *lent_tensor(const DLTensor &tensor) {
+  auto *managed = new DLManagedTensor{};
+  managed->dl_tensor = tensor;
+  managed->deleter = [](DLManagedTensor *self) { delete self; };
+  opd_tensor *made = nullptr;
+  if (opd_error *error = opd_tensor_from_dlpack(managed, &made)) {
+    delete managed;
+    raise(error);
+    return nullptr;
+  }
+  return new_handle(kind_of("Tensor"), made);
+}
+
+}  // namespace
+
+PyObject *from_value(opd_value value) {
+  switch (value.type) {
+    case OPD_NONE:
+      Py_RETURN_NONE;
+    case OPD_INT:
+      return PyLong_FromLongLong(value.u.int64);
+    case OPD_BOOL:
+      return PyBool_FromLong(value.u.int64 != 0);
+    case OPD_FLOAT:
+      return PyFloat_FromDouble(value.u.float64);
+    case OPD_POINTER:
+      return pointer_of(value.u.pointer);
+    case OPD_DTYPE:
+      return from_dtype(value.u.dtype);
+    case OPD_DEVICE:
+      return from_device(value.u.device);
+    case OPD_DLTENSOR:
+      return lent_tensor(*value.u.dltensor);
+    case OPD_CSTRING:
+    case OPD_BYTES_VIEW:
+    case OPD_SMALL_STRING:
+    case OPD_SMALL_BYTES:
+    case OPD_STRING:
+    case OPD_BYTES: {
+      PyObject *text = from_string(value);
+      opd_value_release(&value);
+      return text;
+    }
+    case OPD_SHAPE: {
+      PyObject *shape = from_shape(reinterpret_cast<const opd_shape *>(value.u.object));
+      opd_value_release(&value);
+      return shape;
+    }
+    default:
+      return new_handle(kind_of_type(value.type), value.u.object);
+  }
+}
+
+PyObject *from_view(const opd_value &value) {
+  if (value.type == OPD_SHAPE) return from_shape(reinterpret_cast<const opd_shape *>(value.u.object));
+  if (value.type >= OPD_OBJECT && value.type != OPD_STRING && value.type != OPD_BYTES)
+    return new_handle(kind_of_type(value.type), opd_object_retain(value.u.object));
+  if (value.type == OPD_STRING || value.type == OPD_BYTES) return from_string(value);
+  return from_value(value);
+}
+
+// ---- sequences
+
+bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what) {
+  const Py_ssize_t count = PyList_Check(sequence) || PyTuple_Check(sequence) ? PySequence_Size(sequence) : -1;
+  if (count < 0) {
+    PyErr_Format(PyExc_TypeError, "%s must be a list or tuple of str", what);
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject *item = PySequence_GetItem(sequence, i);
+    const char *text = item == Py_None ? nullptr : item ? PyUnicode_AsUTF8AndSize(item, nullptr) : nullptr;
+    const bool good = item && (text || item == Py_None);
+    Py_XDECREF(item);  // the sequence holds it
+    if (!good) return false;
+    out.push_back(text);
+  }
+  return true;
+}
+
+bool to_dims(PyObject *sequence, std::vector<int64_t> &out) {
+  PyObject *items = PyIndex_Check(sequence) ? PyTuple_Pack(1, sequence) : PySequence_Tuple(sequence);
+  if (!items) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(items) && !PyErr_Occurred(); ++i) {
+    PyObject *number = PyNumber_Index(PyTuple_GetItem(items, i));
+    if (number) out.push_back(PyLong_AsLongLong(number));
+    Py_XDECREF(number);
+  }
+  Py_DECREF(items);
+  return !PyErr_Occurred();
+}
+
+bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures) {
+  if (!PyDict_Check(dict)) {
+    PyErr_SetString(PyExc_TypeError, "functions must be a dict of name to signature");
+    return false;
+  }
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
+    names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
+    signatures.push_back(names.back() ? PyUnicode_AsUTF8AndSize(value, nullptr) : nullptr);
+    if (!signatures.back()) return false;
+  }
+  return true;
+}
+
+bool to_pointer(PyObject *object, void **out) {
+  *out = nullptr;
+  if (object == Py_None) return true;
+  if (const Handle *handle = as_handle(object)) return *out = handle->pointer, true;
+  PyObject *number = PyLong_Check(object) ? Py_NewRef(object) : PyObject_GetAttrString(object, "value");
+  if (number && number != Py_None) *out = PyLong_AsVoidPtr(number);
+  Py_XDECREF(number);
+  if (!PyErr_Occurred()) return true;
+  PyErr_SetString(PyExc_TypeError, "an address must be an int or a ctypes.c_void_p");
+  return false;
+}
+
+DLTensor *dltensor_of(const opd_value &view) {
+  if (view.type == OPD_DLTENSOR) return view.u.dltensor;
+  return view.type == OPD_TENSOR ? opd_tensor_view(reinterpret_cast<opd_tensor *>(view.u.object)) : nullptr;
+}
+
+bool Bytes::read(PyObject *object) {
+  Py_ssize_t size = 0;
+  if (PyUnicode_Check(object)) {
+    data_ = PyUnicode_AsUTF8AndSize(object, &size);
+    size_ = static_cast<size_t>(size);
+    return data_;
+  }
+  if (PyObject_GetBuffer(object, &buffer_, PyBUF_SIMPLE)) return false;
+  taken_ = true;
+  data_ = static_cast<const char *>(buffer_.buf);
+  size_ = static_cast<size_t>(buffer_.len);
+  return true;
+}
+
+PyObject *dict_of(const opd_memory_stats &stats) {
+  return Py_BuildValue("{sKsKsKsKsKsK}", "live_bytes", stats.live_bytes, "peak_bytes", stats.peak_bytes,
+                       "reserved_bytes", stats.reserved_bytes, "alloc_count", stats.alloc_count, "pool_hit_count",
+                       stats.pool_hit_count, "idle_bytes", stats.idle_bytes);
+}
+PyObject *dict_of(const opd_params_stats &stats) {
+  return Py_BuildValue("{sKsKsK}", "total_bytes", stats.total_bytes, "viewed_bytes", stats.viewed_bytes, "copied_bytes",
+                       stats.copied_bytes);
+}
+
+}  // namespace opdpy

@@ -1,0 +1,129 @@
+"""Objects: what native values are in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from typing import Any
+
+from . import _native
+from ._errors import Code, Error
+
+
+class Object(_native.Handle):
+    """A native object without a class of its own. Equal to another if both are the same native object."""
+
+    __slots__ = ("__weakref__",)
+
+    def same_as(self, other: object) -> bool:
+        """Whether both are the same native object."""
+        return isinstance(other, _native.Handle) and self._address == other._address
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self._address:#x}>"
+
+
+class ObjectGeneric:
+    """Base of classes whose instances can be made an object: they define `asobject()`."""
+
+    def asobject(self) -> Any:
+        """Gives the object."""
+        raise NotImplementedError
+
+
+class Array(Object, Sequence[Any]):
+    """An immutable sequence of values; tuples of a program are such."""
+
+    __slots__ = ()
+
+    def __new__(cls, items: Any = ()) -> Array:
+        made: Array = _native.opd_array_create(tuple(items))
+        return made
+
+    def __len__(self) -> int:
+        return int(_native.opd_array_count(self))
+
+    def __getitem__(self, index: Any) -> Any:
+        count = len(self)
+        if isinstance(index, slice):
+            return [_native.opd_array_get(self, i) for i in range(*index.indices(count))]
+        at = index + count if index < 0 else index
+        if not 0 <= at < count:
+            raise IndexError(f"item {index} of an array of {count}")
+        return _native.opd_array_get(self, at)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (_native.opd_array_get(self, i) for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (Array, list, tuple)):
+            return len(self) == len(other) and all(a is b or a == b for a, b in zip(self, other))
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Map(Object, Mapping[Any, Any]):
+    """An immutable mapping in the order of its making. Keys compare by content for numbers and text."""
+
+    __slots__ = ()
+
+    def __new__(cls, items: Any = ()) -> Map:
+        pairs: list[Any] = []
+        for key, value in dict(items).items():
+            pairs += [key, value]
+        made: Map = _native.opd_map_create(pairs)
+        return made
+
+    def __len__(self) -> int:
+        return int(_native.opd_map_count(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return _native.opd_map_get(self, key)
+        except Error as error:
+            if error.code == Code.NOT_FOUND:
+                raise KeyError(key) from None
+            raise
+
+    def __iter__(self) -> Iterator[Any]:
+        return (_native.opd_map_entry(self, i)[0] for i in range(len(self)))
+
+    def items(self) -> ItemsView[Any, Any]:
+        return dict(_native.opd_map_entry(self, i) for i in range(len(self))).items()
+
+    def keys(self) -> KeysView[Any]:
+        return dict.fromkeys(self).keys()
+
+    def values(self) -> ValuesView[Any]:
+        return dict(self.items()).values()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (Map, dict)):
+            return dict(self.items()) == dict(other.items())
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._address)
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+
+def convert_to_object(value: Any, span: Any = None) -> Any:
+    """Converts a Python value to what a native function would get: lists to `Array`, dicts to `Map`, arrays to `Tensor`."""
+    return _native.convert(value)
+
+
+def convert(value: Any, span: Any = None) -> Any:
+    """As `convert_to_object`; a callable becomes a `Function`."""
+    return _native.convert(value)
+
+
+for _name, _class in (("Object", Object), ("Array", Array), ("Map", Map)):
+    _native.register_class(_name, _class)
+
+__all__ = ["Array", "Callable", "Map", "Object", "ObjectGeneric", "convert", "convert_to_object"]

@@ -1,0 +1,5 @@
+/* Callbacks: a function of the language, kept until the deleter says that nobody needs it. */
+%opd_packed_callback(opd_packed_fn callback, void *user_data, opd_deleter deleter)
+%opd_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
+%opd_pointer(void *pointer)
+%opd_pointer(void *keep_alive)

@@ -1,0 +1,14 @@
+/* Errors: a function that returns `opd_error *` throws it, or gives its out_ parameters. */
+%opd_throws(opd_error *)
+
+/* An error that is a result, not a failure. */
+%opd_error_as_result(opd_closure_take_error)
+
+/* Bindings make errors of their language's exceptions and take them apart by themselves. */
+%ignore opd_error_create;
+%ignore opd_error_release;
+%ignore opd_error_code;
+%ignore opd_error_kind;
+%ignore opd_error_message;
+%ignore opd_error_cause;
+%ignore opd_error_backtrace;

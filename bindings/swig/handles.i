@@ -1,0 +1,42 @@
+/* Handles: %opd_handle(C type, class, function that ends a reference).
+ *
+ * An argument `T *` borrows the handle; none (null) is passed on as NULL. `T **out_x` gives a new reference, which the
+ * language's object owns. Functions that end references are not offered: objects end theirs by themselves. */
+%opd_handle(opd_tensor, Tensor, opd_tensor_release)
+%opd_handle(opd_function, Function, opd_function_release)
+%opd_handle(opd_module, Module, opd_module_release)
+%opd_handle(opd_array, Array, opd_object_release)
+%opd_handle(opd_map, Map, opd_object_release)
+%opd_handle(opd_shape, Shape, opd_object_release)
+%opd_handle(opd_executable, Executable, opd_executable_release)
+%opd_handle(opd_builder, Builder, opd_builder_release)
+%opd_handle(opd_vm, VirtualMachine, opd_vm_release)
+%opd_handle(opd_cancel, Cancel, opd_cancel_release)
+%opd_handle(opd_params, Params, opd_params_release)
+%opd_handle(opd_report, Report, opd_report_release)
+%opd_handle(opd_trace, Trace, opd_trace_release)
+%opd_handle(opd_evaluator, Evaluator, opd_evaluator_release)
+%opd_handle(opd_benchmark, Benchmark, opd_benchmark_release)
+%opd_handle(opd_closure, Closure, opd_closure_release)
+
+/* Reference counts are the objects' own affair. */
+%ignore opd_object_retain;
+%ignore opd_object_release;
+%ignore opd_object_type;
+%ignore opd_object_value;
+%ignore opd_value_retain;
+%ignore opd_value_release;
+
+/* Options: structs that begin with struct_size, filled by an _init function. %opd_options(struct). */
+%opd_options(opd_module_options)
+%opd_options(opd_export_options)
+%opd_options(opd_params_options)
+%opd_options(opd_vm_options)
+%opd_options(opd_call_options)
+%opd_options(opd_profile_options)
+%opd_options(opd_table_options)
+%opd_options(opd_evaluator_options)
+
+/* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
+%opd_stats(opd_memory_stats)
+%opd_stats(opd_params_stats)

@@ -1,0 +1,25 @@
+/* The one interface from which every language's binding is made. It reads the public headers as they are; the rules say
+ * once, for all languages, what their C idioms mean. How a language expresses an idiom stands in its own language.i,
+ * which names the module and defines the macros that the rules use: see rules.md. */
+%include "language.i"
+%include <stdint.i>
+
+%include "handles.i"
+%include "errors.i"
+%include "values.i"
+%include "callbacks.i"
+%include "blocking.i"
+
+%ignore opd_value;
+
+%include <opdyno/base.h>
+%include <opdyno/value.h>
+%include <opdyno/function.h>
+%include <opdyno/device.h>
+%include <opdyno/tensor.h>
+%include <opdyno/params.h>
+%include <opdyno/module.h>
+%include <opdyno/executable.h>
+%include <opdyno/report.h>
+%include <opdyno/vm.h>
+%include <opdyno/benchmark.h>

@@ -1,0 +1,72 @@
+/* Values. `const opd_value *` views a value of the language for the call; `opd_value *out_x` gives one.
+ * %opd_value_in(parameter), %opd_value_out(parameter), %opd_values_in(pointer, count), and so for the other kinds. */
+%opd_value_in(const opd_value *value)
+%opd_value_in(const opd_value *key)
+%opd_value_out(opd_value *out_value)
+%opd_value_out(opd_value *out_result)
+%opd_value_out(opd_value *out_item)
+%opd_value_out(opd_value *out_key)
+%opd_values_in(const opd_value *args, int32_t num_args)
+%opd_values_in(const opd_value *items, size_t count)
+%opd_pairs_in(const opd_value *pairs, size_t count)
+
+/* Bytes and text. A buffer is text or bytes by its name. */
+%opd_bytes_in(const void *data, size_t size)
+%opd_bytes_in(const char *data, size_t size)
+%opd_bytes_in(const char *json, size_t size)
+%opd_bytes_in(const char *text, size_t size)
+%opd_text_out(opd_buffer **out_text)
+%opd_text_out(opd_buffer **out_json)
+%opd_text_out(opd_buffer **out_csv)
+%opd_bytes_out(opd_buffer **out_bytes)
+%opd_optional_text(const char *format)
+%opd_optional_text(const char *name)
+
+/* Sequences. */
+%opd_dims_in(const int64_t *dims, size_t ndim)
+%opd_dims_in(const int64_t *dims, int32_t ndim)
+%opd_dims_in(const int64_t *path, int32_t path_size)
+%opd_texts_in(const char *const *func_names, int32_t num_func_names)
+%opd_signatures_in(const char *const *names, const char *const *signatures, int32_t num_functions)
+
+/* Plain outputs, and the structs of DLPack. */
+%opd_number_out(int64_t *out_arity)
+%opd_dtype(DLDataType)
+%opd_device(DLDevice)
+%opd_dtype_out(DLDataType *out_dtype)
+%opd_device_out(DLDevice *out_device)
+%opd_dltensor_in(const DLTensor *from)
+%opd_dltensor_in(DLTensor *to)
+
+/* Makers of values, memory that lies behind bare pointers, and what the languages have themselves. */
+%ignore opd_none;
+%ignore opd_int;
+%ignore opd_bool;
+%ignore opd_float;
+%ignore opd_pointer;
+%ignore opd_cstring;
+%ignore opd_dltensor;
+%ignore opd_dtype_value;
+%ignore opd_device_value;
+%ignore opd_string_create;
+%ignore opd_bytes_create;
+%ignore opd_string_get;
+%ignore opd_shape_dims;
+%ignore opd_buffer_data;
+%ignore opd_buffer_size;
+%ignore opd_buffer_release;
+%ignore opd_tensor_view;
+%ignore opd_tensor_copy_to_bytes;
+%ignore opd_tensor_from_dlpack;
+%ignore opd_tensor_from_dlpack_versioned;
+%ignore opd_tensor_to_dlpack;
+%ignore opd_tensor_to_dlpack_versioned;
+%ignore opd_params_open_bytes;
+%ignore opd_params_shape;
+%ignore opd_benchmark_seconds;
+%ignore opd_memory_set_hooks;
+%ignore opd_memory_hooks;
+%ignore opd_builder_begin_function;
+%ignore opd_builder_add_constant;
+%ignore opd_builder_add_function;
+%ignore opd_builder_emit_call;

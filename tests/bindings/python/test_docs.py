@@ -1,0 +1,61 @@
+"""The examples of docs/python.md run, in their order, as one program."""
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import DATA
+
+PAGE = Path(__file__).parents[3] / "docs" / "python.md"
+
+
+def blocks(with_tvm):
+    text = PAGE.read_text()
+    for match in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S):
+        if ("tvm." in match[1]) == with_tvm:
+            yield match[1]
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs blocks as a module, as TVMScript reads its own source; gives its names."""
+    shutil.copy(DATA / "0.27" / "chain_100.so", tmp_path / "model.so")
+    monkeypatch.chdir(tmp_path)
+
+    def run(name, codes):
+        program = tmp_path / f"{name}.py"
+        program.write_text("\n".join(codes))
+        spec = importlib.util.spec_from_file_location(name, program)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return run
+
+
+def test_the_examples_run(run, capsys):
+    import opdyno
+
+    program = run("python_page", blocks(with_tvm=False))
+    assert program.y.numpy().tolist() == [100, 101, 102, 103]  # 100 kernels, each of which adds 1
+    assert "Duration (us)" in capsys.readouterr().out and os.path.exists("trace.json") and os.path.exists("weights.npz")
+    opdyno.remove_global_func("my.scale")
+
+
+def test_the_examples_with_tvm_run(run, capsys):
+    if "OPDYNO_TEST_TVM" not in os.environ:
+        pytest.importorskip("tvm", reason="TVM is not installed; run_tvm.py brings it")
+    import opdyno.tvm
+
+    try:
+        program = run("python_page_tvm", blocks(with_tvm=True))
+    finally:
+        opdyno.tvm.uninstall()
+    assert program.y.numpy().tolist() == [[3, 3], [3, 3]]  # 1 · 1 + 1 · 1 + 1
+    assert "matmul" in capsys.readouterr().out

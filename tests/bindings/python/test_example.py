@@ -1,0 +1,40 @@
+"""The example runs, and is typed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import opdyno
+from conftest import DATA
+
+EXAMPLE = Path(__file__).parent / "example.py"
+
+
+def test_the_example_runs():
+    import example
+
+    assert example.main(str(DATA / "0.27" / "chain_100.so")) == 200.0
+
+
+def test_the_example_is_typed():
+    pytest.importorskip("mypy")
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", str(EXAMPLE)], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout
+
+
+def test_the_program_comes_with_the_package():
+    if not (Path(opdyno.__file__).parent / "bin" / "opdyno").exists():
+        pytest.skip("built without it")
+    run = subprocess.run([sys.executable, "-m", "opdyno", "--version"], capture_output=True, text=True)
+    assert run.returncode == 0 and opdyno.__version__ in run.stdout
+
+
+def test_the_readmes_program_runs(capsys):
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    block = next(b.split("```")[0] for b in readme.split("```python\n")[1:] if "import opdyno" in b)
+    exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out == "[0.5, 7]\n"

@@ -1,0 +1,139 @@
+"""Functions: compiled, of Python, registered; errors through them."""
+
+import sys
+import threading
+import traceback
+
+import numpy as np
+import pytest
+
+import opdyno
+
+
+def test_numpy_arrays_go_straight_into_kernels(kernels):
+    array = np.arange(6.0).reshape(2, 3)
+    assert kernels["sum"](array) == 15 and kernels["sum"](opdyno.tensor(array)) == 15
+    kernels["double"](array)
+    assert array.sum() == 30
+
+
+def test_the_registry_gives_what_was_registered():
+    @opdyno.register_func("test.py.registered", override=True)
+    def triple(x):
+        return 3 * x
+
+    assert triple(2) == 6  # the decorator leaves the function as it is
+    assert opdyno.get_global_func("test.py.registered")(5) == 15
+    assert "test.py.registered" in opdyno.list_global_func_names()
+    with pytest.raises(ValueError, match="test.py.registered"):
+        opdyno.register_func("test.py.registered", triple)
+    opdyno.remove_global_func("test.py.registered")
+    assert opdyno.get_global_func("test.py.registered", allow_missing=True) is None
+    with pytest.raises(opdyno.Error, match="test.py.registered") as caught:
+        opdyno.get_global_func("test.py.registered")
+    assert caught.value.code == opdyno.Code.NOT_FOUND
+
+
+def test_a_registered_function_without_a_name_has_its_own():
+    @opdyno.register_func
+    def test_py_named():
+        return 1
+
+    assert opdyno.get_global_func("test_py_named")() == 1
+    opdyno.remove_global_func("test_py_named")
+
+
+def test_native_errors_are_exceptions_of_their_kind(kernels):
+    with pytest.raises(IndexError, match="out of paper") as caught:
+        kernels["fail"]()
+    assert isinstance(caught.value, opdyno.Error) and caught.value.code == opdyno.Code.CALL_FAILED
+    assert caught.value.kind == "IndexError"
+
+
+class Unusual(Exception):
+    def __init__(self, number):
+        super().__init__(f"number {number}")
+        self.number = number
+
+
+def test_a_python_exception_comes_out_as_itself():
+    def fail(number):
+        raise Unusual(number)
+
+    for _ in range(3):
+        with pytest.raises(Unusual) as caught:
+            opdyno.Function(fail)(5)
+        assert caught.value.number == 5
+        text = "".join(traceback.format_exception(caught.value))
+        assert "in fail" in text and "raise Unusual(number)" in text
+
+
+def test_an_exception_passes_several_native_frames(host_vm):
+    def fail(x):
+        raise Unusual(x)
+
+    with pytest.raises(Unusual, match="number 3") as caught:
+        host_vm["call"](fail, 3)
+    assert any("test.py.call" in note for note in caught.value.__notes__)
+
+
+def test_an_exception_that_python_catches_on_its_way_is_gone(host_vm):
+    def careful(x):
+        try:
+            opdyno.Function(lambda: 1 / 0)()
+        except ZeroDivisionError:
+            return x
+
+    assert host_vm["call"](careful, 8) == 8
+
+
+def test_keyboard_interrupts_and_exits_come_out_too():
+    for kind in (KeyboardInterrupt, SystemExit):
+
+        def leave():
+            raise kind
+
+        with pytest.raises(kind):
+            opdyno.Function(leave)()
+
+
+def test_callbacks_run_on_any_thread():
+    function, results = opdyno.Function(lambda x: (x, threading.get_ident())), []
+    threads = [threading.Thread(target=lambda i=i: results.append((i, function(i)))) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(i for i, _ in results) == list(range(8))
+    assert all(back[0] == i for i, back in results) and len({back[1] for _, back in results}) >= 1
+
+
+def test_other_threads_run_while_a_kernel_does():
+    source = """
+#include <stdint.h>
+#include <unistd.h>
+int __tvm_ffi_wait(void *self, const void *args, int32_t n, void *result) {
+  volatile int *flag = *(volatile int **)((char *)*(void **)((char *)args + 8) + 24);
+  for (int i = 0; i < 2000 && !*flag; ++i) usleep(5000);
+  return *flag ? 0 : -1;
+}
+"""
+    flag = opdyno.tensor(np.zeros(1, "int32"))
+    thread = threading.Timer(0.05, lambda: flag.view().__setitem__(0, 1))
+    thread.start()
+    opdyno.load_source(source)["wait"](flag)  # ends only if the timer's thread gets to run
+    thread.join()
+
+
+def test_functions_of_c_libraries_by_their_signature(kernels):
+    assert kernels.native_function("area", "f64(f64, f64)")(3.0, 4.0) == 12.0
+    with open("/proc/self/maps") as maps:  # the interpreter uses it, too
+        path = next(line.split()[-1] for line in maps if "/libm.so" in line)
+    libm = opdyno.load_native(path, {"hypot": "f64(f64, f64)"})
+    assert libm["hypot"](3.0, 4.0) == 5.0
+
+
+def test_function_objects_compare_by_identity(kernels):
+    function = kernels["sum"]
+    assert function == opdyno.Function(function) and "Function" in repr(function)
+    assert sys.getrefcount(function) < 10

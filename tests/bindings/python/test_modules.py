@@ -1,0 +1,105 @@
+"""Modules: loading, looking up, trees, exporting."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import opdyno
+from conftest import DATA, KERNELS
+
+
+def test_a_module_gives_functions_by_name(kernels):
+    assert kernels.kind == kernels.type_key == "c" and kernels.format == "c"
+    assert {"main", "sum", "double", "fail"} <= set(kernels.function_names())
+    assert kernels(1, 2, 3) == 3 and kernels.entry_func(1) == 1
+    assert kernels.implements_function("sum") and not kernels.implements_function("nothing")
+    with pytest.raises(AttributeError, match="nothing") as caught:
+        kernels["nothing"]
+    assert caught.value.code == opdyno.Code.NOT_FOUND
+    with pytest.raises(TypeError):
+        kernels[1]
+    assert "sum" in repr(kernels) and kernels.get_source() == KERNELS
+    assert kernels.is_dso_exportable and kernels.is_compilation_exportable()
+
+
+def test_imports_are_looked_up_and_cycles_refused(kernels):
+    program = opdyno.Executable.assemble(".func f(x) {\n  %s = call sum(%x)\n  ret %s\n}").jit()
+    assert program.kind == "relax.VMExecutable" and program.imports == []
+    program.import_module(kernels)
+    assert program.imports == [kernels] and program.imported_modules[0].kind == "c"
+    assert program.get_function("sum", query_imports=True)(np.ones(3)) == 3
+    assert opdyno.VirtualMachine(program)["f"](np.ones(3)) == 3
+    with pytest.raises(ValueError):
+        kernels.import_module(program)
+
+
+def test_a_tree_is_exported_and_loaded_again(kernels, tmp_path):
+    program = opdyno.Executable.assemble(".func f(x) {\n  %s = call sum(%x)\n  ret %s\n}").jit()
+    program.import_module(kernels)
+    program.export_library(tmp_path / "tree.so")
+    assert opdyno.VirtualMachine(tmp_path / "tree.so")["f"](np.ones(3)) == 3
+    with pytest.raises(ValueError):
+        program.export_library(tmp_path / "tree.zip")
+
+
+def test_the_user_may_link(kernels, tmp_path):
+    program = opdyno.Executable.assemble(".func f(x) {\n  %s = call sum(%x)\n  ret %s\n}").jit()
+    program.import_module(kernels)
+
+    def link(target, files, **kwargs):
+        subprocess.run(["cc", "-shared", "-o", target, *files], check=True)
+        return len(files)
+
+    assert program.export_library(str(tmp_path / "tree.so"), fcompile=link) >= 1
+    assert opdyno.VirtualMachine(tmp_path / "tree.so")["f"](np.ones(3)) == 3
+
+
+def test_loading_from_bytes_and_saving():
+    program = opdyno.Executable.assemble(".func f() {\n  ret %void\n}")
+    module = opdyno.load_module(program.save_bytes())
+    assert opdyno.VirtualMachine(module)["f"]() is None
+    assert opdyno.Executable(module).as_text() == program.as_text()
+    assert opdyno.VirtualMachine(opdyno.Executable.load_bytes(program.save_bytes()))["f"]() is None
+    library = (DATA / "0.27" / "chain_100.so").read_bytes()
+    assert opdyno.VirtualMachine(opdyno.load_module(library))["main"](np.zeros(4, "float32")).numpy()[0] == 100
+
+
+def test_a_module_is_saved_alone(kernels, tmp_path):
+    kernels.save(tmp_path / "kernels.c")
+    assert (tmp_path / "kernels.c").read_text() == KERNELS
+    assert opdyno.load_module(tmp_path / "kernels.c")["sum"](np.ones(2)) == 2
+
+
+def test_what_cannot_be_loaded_is_an_error_that_says_why(tmp_path):
+    with pytest.raises(opdyno.Error, match="nothing.so"):
+        opdyno.load_module(tmp_path / "nothing.so")
+    with pytest.raises(opdyno.Error):
+        opdyno.load_module(b"no artefact")
+    with pytest.raises(opdyno.Error, match="error"):
+        opdyno.load_source("this is not C", cache_dir=str(tmp_path))
+    with pytest.raises(TypeError, match="colour"):
+        opdyno.load_module(tmp_path / "x.so", colour="red")
+
+
+def test_functions_keep_their_module_loaded(tmp_path):
+    function = opdyno.load_source(KERNELS, cache_dir=str(tmp_path))["sum"]
+    assert function(np.ones(4)) == 4
+
+
+def test_module_functions_are_timed(kernels):
+    result = kernels.time_evaluator("sum", opdyno.cpu(), number=3, repeat=5)(np.ones(3))
+    assert len(result.results) == 5 and result.min <= result.median <= result.max and result.mean > 0
+    assert result.percentile(100) == result.max and "mean (ms)" in str(result)
+    calls = []
+    count = opdyno.Function(lambda: calls.append(1))
+    opdyno.register_func("test.py.before", lambda *args: calls.append("before"), override=True)
+    opdyno._benchmark.evaluator(count, number=3, repeat=2, f_preproc="test.py.before")()
+    assert calls.count(1) == 1 + 3 * 2 and calls.count("before") == 2
+
+
+def test_what_this_build_can_run():
+    assert opdyno.enabled("llvm") and opdyno.enabled("cpu") and not opdyno.enabled("toaster")
+    assert opdyno.num_threads() >= 1
+    with pytest.raises(opdyno.Error):
+        opdyno.system_lib("no_such_prefix_")["f"]

@@ -1,0 +1,121 @@
+"""Tensors: there and back to NumPy, DLPack, buffers, pickles."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import opdyno
+
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3), (2, 0, 3), (1, 2, 3, 4, 5, 1, 1, 1, 2)])
+def test_numpy_arrays_come_back_as_they_went(dtype, shape):
+    array = np.arange(int(np.prod(shape)), dtype="int64").reshape(shape).astype(dtype)
+    tensor = opdyno.tensor(array)
+    assert tensor.shape == shape and tensor.dtype == dtype and tensor.device == opdyno.cpu()
+    assert tensor.nbytes == array.nbytes and tensor.size == array.size and tensor.ndim == array.ndim
+    back = tensor.numpy()
+    assert back.dtype == array.dtype and back.shape == shape
+    np.testing.assert_array_equal(back, array)
+    again = pickle.loads(pickle.dumps(tensor))
+    assert again.dtype == dtype and again.shape == shape
+    np.testing.assert_array_equal(again.numpy(), array)
+
+
+def test_a_tensor_is_a_copy_and_numpy_gives_one():
+    array = np.zeros(4, "float32")
+    tensor = opdyno.tensor(array)
+    array[0] = 1
+    copied = tensor.numpy()
+    copied[1] = 2
+    assert tensor.numpy().tolist() == [0, 0, 0, 0]
+
+
+def test_views_share_the_elements():
+    tensor = opdyno.tensor(np.zeros(4, "float32"))
+    for i, view in enumerate([tensor.view(), np.asarray(memoryview(tensor)), np.from_dlpack(tensor)]):
+        if view.flags.writeable:
+            view[i] = i + 1
+    assert tensor.numpy()[:2].tolist() == [1, 2]
+    array = np.zeros(4, "int32")
+    shared = opdyno.from_dlpack(array)
+    array[3] = 9
+    assert shared.numpy().tolist() == [0, 0, 0, 9]
+
+
+def test_a_view_keeps_the_memory_alive():
+    view = opdyno.tensor(np.arange(1000, dtype="int64")).view()
+    opdyno.tensor(np.zeros(1000, "int64"))
+    np.testing.assert_array_equal(view, np.arange(1000))
+
+
+def test_strided_arrays_are_taken_as_they_lie():
+    array = np.arange(24, dtype="int32").reshape(4, 6)
+    for strided in (array[::2, ::3], array.T, array[:, 1], np.flip(array, 0)[1:]):
+        np.testing.assert_array_equal(opdyno.tensor(strided).numpy(), strided)
+
+
+def test_anything_that_numpy_understands_can_be_a_tensor():
+    assert opdyno.tensor([[1.0, 2.0]]).numpy().tolist() == [[1.0, 2.0]]
+    assert opdyno.tensor(b"abc").numpy().tolist() == [97, 98, 99]
+    with pytest.raises((TypeError, ValueError, BufferError)):
+        opdyno.tensor(np.array([object()]))
+
+
+def test_copies_between_tensors_and_arrays():
+    source, target = opdyno.tensor(np.arange(4.0)), opdyno.empty((4,), "float64")
+    assert source.copyto(target) is target and target.numpy().tolist() == [0, 1, 2, 3]
+    assert target.copyfrom(np.full(4, 7.0)).numpy().tolist() == [7, 7, 7, 7]
+    assert target.copyfrom([1, 2, 3, 4]).numpy().tolist() == [1, 2, 3, 4]
+    assert not source.copyto(opdyno.cpu()).same_as(source)
+    assert copy.deepcopy(source).numpy().tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match=r"\[4\].*\[5\]|\[5\].*\[4\]"):
+        source.copyto(opdyno.empty((5,), "float64"))
+
+
+def test_reshaping_shares_the_elements():
+    tensor = opdyno.tensor(np.arange(6.0))
+    shaped = tensor.reshape(2, 3)
+    assert shaped.shape == (2, 3)
+    tensor.view()[5] = 50
+    assert shaped.numpy()[1, 2] == 50
+    with pytest.raises(ValueError):
+        tensor.reshape(4)
+
+
+def test_dtypes_that_numpy_lacks_need_ml_dtypes():
+    tensor = opdyno.empty((2,), "bfloat16")
+    with pytest.raises(BufferError):
+        memoryview(tensor)
+    try:
+        import ml_dtypes
+    except ImportError:
+        with pytest.raises(TypeError, match="ml_dtypes"):
+            tensor.numpy()
+    else:
+        array = np.array([1.5, -2], ml_dtypes.bfloat16)
+        assert opdyno.tensor(array).dtype == "bfloat16"
+        np.testing.assert_array_equal(opdyno.tensor(array).numpy(), array)
+
+
+def test_a_tensor_tells_what_it_is():
+    tensor = opdyno.tensor(np.array([[1, 2]], "int8"))
+    assert repr(tensor) == "Tensor(shape=[1, 2], dtype=int8, device=cpu:0)\n[[1 2]]" and len(tensor) == 1
+    assert repr(opdyno.empty((2000,), "int8")) == "Tensor(shape=[2000], dtype=int8, device=cpu:0)"
+
+
+def test_wrong_arguments_are_errors():
+    with pytest.raises(ValueError):
+        opdyno.empty((-1,), "int8")
+    with pytest.raises(ValueError):
+        opdyno.empty((2,), "nothing")
+    capsule = opdyno.empty((2,), "int8").__dlpack__()
+    assert opdyno.from_dlpack(capsule).shape == (2,)
+    with pytest.raises(ValueError, match="used already"):
+        opdyno.from_dlpack(capsule)
+    with pytest.raises(BufferError):
+        opdyno.empty((2,), "int8").__dlpack__(copy=True)

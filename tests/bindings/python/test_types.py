@@ -1,0 +1,65 @@
+"""Dtypes, devices, shapes."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import opdyno
+
+
+def test_a_dtype_is_text_that_knows_its_parts():
+    dtype = opdyno.DataType("float32x4")
+    assert dtype == "float32x4" and (dtype.type_code, dtype.bits, dtype.lanes) == (opdyno.DataTypeCode.FLOAT, 32, 4)
+    assert dtype.itemsize == 16 and repr(dtype) == "dtype('float32x4')"
+    assert opdyno.DataType("f16") == "float16" and opdyno.DataType(np.dtype("uint8")) == "uint8"
+    assert opdyno.DataType(np.float64) == "float64" and opdyno.DataType("bfloat16").type_code == opdyno.DataTypeCode.BFLOAT
+    assert pickle.loads(pickle.dumps(dtype)) == dtype
+    with pytest.raises(ValueError, match="float33z"):
+        opdyno.DataType("float33z")
+    with pytest.raises(TypeError):
+        opdyno.DataType(3.5)
+
+
+def test_devices_are_equal_and_hashed_by_kind_and_number():
+    assert opdyno.device("cpu", 1) == opdyno.cpu(1) == opdyno.device("cpu:1") == opdyno.Device("cpu", 1)
+    assert hash(opdyno.cuda(3)) == hash(opdyno.device("cuda:3")) and opdyno.cuda() != opdyno.cpu()
+    assert opdyno.cpu() != "cpu:0" and {opdyno.cpu(): 1}[opdyno.device("cpu")] == 1
+    assert str(opdyno.vulkan(2)) == "vulkan:2" and repr(opdyno.cpu()) == "device(type='cpu', index=0)"
+    assert copy.deepcopy(opdyno.cpu(1)) == pickle.loads(pickle.dumps(opdyno.cpu(1))) == opdyno.cpu(1)
+    with pytest.raises(AttributeError):
+        opdyno.cpu().device_id = 3
+    with pytest.raises(ValueError):
+        opdyno.device("toaster")
+
+
+@pytest.mark.parametrize(
+    "name, number",
+    [("cpu", 1), ("cuda", 2), ("opencl", 4), ("cl", 4), ("vulkan", 7), ("metal", 8), ("mtl", 8), ("vpi", 9), ("rocm", 10), ("ext_dev", 12)],
+)
+def test_every_kind_has_its_helper_and_dlpacks_number(name, number):
+    assert getattr(opdyno, name)(1) == opdyno.Device(number, 1)
+
+
+def test_gpu_is_an_old_name_that_warns():
+    with pytest.warns(DeprecationWarning, match="cuda"):
+        assert opdyno.gpu() == opdyno.cuda()
+
+
+def test_a_device_tells_its_properties_or_none():
+    cpu = opdyno.cpu()
+    assert cpu.exist is True and cpu.total_global_memory > 1 << 20 and cpu.multi_processor_count >= 1
+    assert isinstance(cpu.device_name, str)
+    assert cpu.max_threads_per_block is None or isinstance(cpu.max_threads_per_block, int)
+    assert opdyno.Device(9, 0).exist is False
+    cpu.sync()
+
+
+def test_a_shape_is_a_tuple_of_ints():
+    shape = opdyno.ShapeTuple([1, 2, 3])
+    assert shape == (1, 2, 3) and shape[1] == 2 and repr(shape) == "Shape([1, 2, 3])"
+
+
+def test_a_string_is_a_str():
+    assert opdyno.String("abc") == "abc" and opdyno.String("abc").upper() == "ABC"

@@ -1,0 +1,259 @@
+"""The VM, as TVM's users know it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import opdyno
+from conftest import DATA
+
+
+def test_it_runs_what_tvm_compiled(chain):
+    x = np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(chain["main"](x).numpy(), x + 100)
+    np.testing.assert_array_equal(chain.call("main", opdyno.tensor(x)).numpy(), x + 100)
+    assert chain["main"](x=x).numpy()[0] == 100 and chain.parameter_names("main") == ["x"]
+    assert "main(x)" in repr(chain["main"]) and "main" in repr(chain)
+
+
+def test_the_executed_modes_agree():
+    x = np.arange(4, dtype="float32")
+    for folder in (DATA / "0.25", DATA / "0.26", DATA / "0.27"):
+        if (folder / "chain_100.so").exists():
+            np.testing.assert_array_equal(opdyno.VirtualMachine(folder / "chain_100.so")["main"](x).numpy(), x + 100)
+
+
+def test_wrong_arguments_say_what_was_expected(chain):
+    with pytest.raises(opdyno.Error, match="expected size 0 to be 4, but it is 5"):
+        chain["main"](np.zeros(5, "float32"))
+    with pytest.raises(TypeError, match="main"):
+        chain["main"]()
+    with pytest.raises(opdyno.Error, match="y"):
+        chain["main"](y=np.zeros(4, "float32"))
+    with pytest.raises(opdyno.Error, match="main"):
+        chain["mian"]
+
+
+def test_python_values_and_functions_go_through_a_program(host_vm):
+    assert host_vm["add"](2, 3) == 5 and host_vm["add"](x=2, y=3) == 5 and host_vm["add"](2, y=3) == 5
+    assert host_vm["add"]("a", "b") == "ab"
+    assert host_vm["call"](lambda x: x + 1, 41) == 42
+
+
+def test_closures_and_saved_functions(host_vm):
+    closure = host_vm["closure"](40)
+    assert closure(2) == 42 and host_vm.invoke_closure(closure, 2) == 42
+    host_vm.save_function("add", "add_saved", 20, 22)
+    assert host_vm["add_saved"]() == 42
+    host_vm.save_function("add", "add_saved", 1, y=2)
+    assert host_vm["add_saved"]() == 3
+    host_vm.save_function("add", "quiet", 1, 2, include_return=False)
+    assert host_vm["quiet"]() is None
+    with pytest.raises(opdyno.Error):
+        host_vm.save_function("add", "pair", 1, 2)
+
+
+def test_stateful_calls(host_vm):
+    with pytest.raises(opdyno.Error):
+        host_vm.invoke_stateful("pair")
+    host_vm.set_input("pair", 5)
+    with pytest.raises(opdyno.Error):
+        host_vm.get_outputs("pair")
+    host_vm.invoke_stateful("pair")
+    assert host_vm.get_outputs("pair") == ((5, 7), 5)
+    assert host_vm.get_output_arity("pair") == 2 and host_vm.get_output_arity("pair", 1) == -1
+    with pytest.raises(opdyno.Error):
+        host_vm["pair"](5)
+
+
+def test_instruments_see_every_call(host_vm):
+    seen = []
+
+    def watch(func, name, before, result, *args):
+        seen.append((name, before, result, args))
+        return opdyno.VMInstrumentReturnKind.NO_OP
+
+    host_vm.set_instrument(watch)
+    assert host_vm["add"](1, 2) == 3
+    host_vm.set_instrument(lambda *args: int(opdyno.VMInstrumentReturnKind.SKIP_RUN))
+    assert host_vm["add"](1, 2) is None
+    host_vm.set_instrument(None)
+    assert seen == [("test.py.add", True, None, (1, 2)), ("test.py.add", False, 3, (1, 2))]
+
+
+def test_the_three_uses_of_its_time_evaluator(host_vm, chain):
+    assert chain.time_evaluator("main", opdyno.cpu(), number=2)(np.zeros(4, "float32")).mean > 0
+    host_vm.set_input("pair", 1)
+    assert host_vm.time_evaluator("invoke_stateful", opdyno.cpu())("pair").mean > 0
+    host_vm.save_function("add", "saved", 1, 2)
+    assert host_vm.time_evaluator("saved", opdyno.cpu(), repeat=3)().mean > 0
+
+
+def test_a_program_is_profiled(chain):
+    report = chain.profile("main", np.zeros(4, "float32"))
+    adds = [call for call in report.calls if call["Name"] == "add"]
+    assert len(adds) == 100 and adds[0]["Argument Shapes"] == "float32[4], float32[4]"
+    assert isinstance(adds[0]["Duration (us)"], opdyno.profiling.Duration)
+    assert isinstance(adds[0]["Percent"], opdyno.profiling.Percent) and adds[0]["Count"].value == 1
+    assert report.device_metrics["cpu0"]["Duration (us)"].microseconds > 0
+    assert "add" in str(report) and "<table>" in report._repr_html_() and report.csv().count("\n") >= 100
+    again = opdyno.Report.from_json(report.json())
+    assert again.calls == report.calls and len(again) == len(report)
+    report, trace = chain.profile_with_trace("main", np.zeros(4, "float32"), repeat=2)
+    assert len(trace) > 200 and '"traceEvents"' in trace.chrome() and trace.dropped == 0
+    with pytest.raises(ValueError):
+        opdyno.Report.from_json('{"calls": [')
+
+
+@pytest.mark.parametrize("memory", ["naive", "pooled", {opdyno.cpu(): "naive"}, None])
+def test_allocators_by_name_or_by_device(memory):
+    vm = opdyno.VirtualMachine(DATA / "0.27" / "chain_100.so", opdyno.cpu(), memory_cfg=memory, profile=True)
+    assert vm["main"](np.zeros(4, "float32")).numpy()[0] == 100
+    vm.trim()
+
+
+def test_options_that_make_no_sense_are_errors():
+    with pytest.raises(ValueError, match="gigantic"):
+        opdyno.VirtualMachine(DATA / "0.27" / "chain_100.so", memory_cfg="gigantic")
+    with pytest.raises(opdyno.Error, match="cuda"):
+        opdyno.VirtualMachine(DATA / "0.27" / "chain_100.so", opdyno.cuda())
+
+
+def test_deadlines_and_tokens_end_calls(host_vm):
+    with pytest.raises(opdyno.Error) as caught:
+        host_vm.call("spin", 1, timeout=0.02)
+    assert caught.value.code == opdyno.Code.DEADLINE_EXCEEDED
+    token = opdyno.Cancel()
+    threading.Timer(0.02, token.cancel).start()
+    with pytest.raises(opdyno.Error) as caught:
+        host_vm.call("spin", 1, cancel=token)
+    assert caught.value.code == opdyno.Code.CANCELLED and host_vm["add"](1, 1) == 2
+    token.reset()
+    assert host_vm.call("spin", 0, cancel=token) == 0 and token.current_operator is None
+
+
+def test_an_executable_shows_itself(host_vm):
+    executable = opdyno.Executable.assemble(".func f(x) {\n  ret %x\n}")
+    assert "ret %x" in executable.as_text() and executable.describe()["functions"][0]["name"] == "f"
+    assert "f" in executable.as_python() and executable.stats()
+
+
+def test_memory_is_counted(chain):
+    chain["main"](np.zeros(4, "float32"))
+    stats = opdyno.memory_stats()
+    assert stats["live_bytes"] >= stats["idle_bytes"] > 0 and stats["peak_bytes"] >= stats["live_bytes"]
+    chain.trim()
+
+
+INTERRUPTED = """
+import sys, threading, time, os, signal
+sys.path.insert(0, sys.argv[1])
+from conftest import host_program
+vm = host_program()
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+began = time.monotonic()
+try:
+    {call}
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - began < 30)
+print(vm["add"](1, 2))
+"""
+
+
+@pytest.mark.parametrize("call", ['vm["spin"](1)', 'vm["call"](lambda x: vm["spin"](x), 1)'])
+def test_ctrl_c_ends_a_call(call):
+    script = INTERRUPTED.format(call=call)
+    run = subprocess.run([sys.executable, "-c", script, str(Path(__file__).parent)], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "interrupted True\n3\n", run.stderr
+
+
+def test_other_signals_do_not_end_a_call():
+    seen = []
+    before = signal.signal(signal.SIGUSR1, lambda *args: seen.append(1))
+    try:
+        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+        calls = iter([1] * 20 + [0])
+
+        def step(x):
+            time.sleep(0.01)
+            return next(calls)
+
+        assert host_program_again(step)["spin"](1) == 0
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == [1]
+
+
+def host_program_again(step):
+    """The program with its own addition."""
+    opdyno.register_func("test.py.step", lambda x, y: step(x), override=True)
+    return opdyno.VirtualMachine(
+        opdyno.Executable.assemble(
+            ".func spin(n) {\nagain:\n  %n = call test.py.step(%n, 0)\n  if %n else done\n  goto again\ndone:\n  ret %n\n}"
+        )
+    )
+
+
+def test_outputs_can_be_supplied(chain):
+    out = opdyno.empty((4,), "float32")
+    chain.call("main", np.zeros(4, "float32"), outputs=[out])
+    assert out.numpy().tolist() == [100] * 4
+
+
+def test_one_vm_serves_many_threads(chain):
+    wrong = []
+
+    def work(start):
+        for i in range(50):
+            x = np.full(4, start + i, "float32")
+            if not (chain["main"](x).numpy() == x + 100).all():
+                wrong.append((start, i))
+
+    threads = [threading.Thread(target=work, args=(100 * t,)) for t in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_results_outlive_their_vm():
+    result = opdyno.VirtualMachine(DATA / "0.27" / "chain_100.so")["main"](np.zeros(4, "float32"))
+    assert result.numpy().tolist() == [100] * 4
+
+
+def test_it_works_after_a_fork(chain):
+    x = np.zeros(4, "float32")
+    chain["main"](x)
+    child = os.fork()
+    if child == 0:
+        try:
+            ok = chain["main"](x).numpy()[0] == 100
+        finally:
+            os._exit(0 if ok else 1)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.01)
+    assert done == child and os.waitstatus_to_exitcode(status) == 0
+
+
+def _in_a_process(path):
+    return float(opdyno.VirtualMachine(path)["main"](np.zeros(4, "float32")).numpy()[0])
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_multiprocessing(method):
+    import multiprocessing
+
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(_in_a_process, [str(DATA / "0.27" / "chain_100.so")] * 4) == [100.0] * 4
