@@ -1,0 +1,116 @@
+"""TVM's values as opdyno's and back."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from .. import _native
+from .._errors import Code, Error, make
+from .._function import Function
+from .._objects import Array, Map
+from .._tensor import Tensor, from_dlpack
+from .._types import DataType, Device, Shape
+
+_RELEASES = ((0, 25), (0, 27))
+_REMOTE = 128  # TVM's numbers for kinds of devices of remote sessions begin here
+
+
+def error(code: Code, kind: str, text: str) -> Error:
+    return make(code, kind, text, None, None)
+
+
+def find_tvm() -> Any:
+    """The package tvm, if it is of a release that is known."""
+    try:
+        tvm = importlib.import_module("tvm")
+    except ModuleNotFoundError as missing:
+        if missing.name != "tvm":
+            raise
+        text = "opdyno.tvm needs Apache TVM, which is not installed: pip install 'apache-tvm>=0.25,<0.28'"
+        raise error(Code.NOT_FOUND, "ImportError", text) from None
+    version = str(getattr(tvm, "__version__", "unknown"))
+    release = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    if not _RELEASES[0] <= release <= _RELEASES[1]:
+        text = f"opdyno.tvm works with TVM 0.25 to 0.27; installed is {version}"
+        raise error(Code.UNSUPPORTED, "ImportError", text)
+    return tvm
+
+
+def to_tvm(value: Any) -> Any:
+    """Converts a value of opdyno to TVM's: tensors by DLPack without a copy, functions, shapes, dtypes, devices.
+
+    Tuples, arrays and lists become tuples, maps dicts; in them, too. What is no value of opdyno's is given back as it is.
+    A TypeError for objects that TVM has no counterpart for, as a VM.
+    """
+    return value_to_tvm(find_tvm(), value)
+
+
+def value_to_tvm(tvm: Any, value: Any) -> Any:
+    ffi = sys.modules["tvm_ffi"]
+    if isinstance(value, Tensor):
+        return tvm.runtime.from_dlpack(value)
+    if isinstance(value, Shape):
+        return ffi.Shape(tuple(value))
+    if isinstance(value, DataType):
+        return ffi.dtype(str(value))
+    if isinstance(value, Device):
+        return tvm.runtime.device(value.type, value.index)
+    if isinstance(value, Array) or type(value) in (tuple, list):
+        return tuple(value_to_tvm(tvm, item) for item in value)
+    if isinstance(value, Map) or type(value) is dict:
+        return {value_to_tvm(tvm, key): value_to_tvm(tvm, item) for key, item in value.items()}
+    if isinstance(value, Function):
+        return ffi.convert(lambda *args: value_to_tvm(tvm, value(*values_from_tvm(tvm, args))))
+    if isinstance(value, _native.Handle):
+        raise error(Code.INVALID_ARGUMENT, "TypeError", f"TVM has no counterpart for a {type(value).__name__} of opdyno")
+    return value
+
+
+def from_tvm(value: Any) -> Any:
+    """Converts a value of TVM to opdyno's: the way back of `to_tvm`.
+
+    Arguments of opdyno's functions need it only for TVM's arrays, maps, shapes and dtypes: they take TVM's tensors as they
+    are. A TypeError for objects that opdyno has no counterpart for, as a module.
+    """
+    return value_from_tvm(find_tvm(), value)
+
+
+def value_from_tvm(tvm: Any, value: Any) -> Any:
+    ffi = sys.modules["tvm_ffi"]
+    if isinstance(value, tvm.runtime.Tensor):
+        return from_dlpack(value)
+    if isinstance(value, ffi.Shape):
+        return Shape(value)
+    if isinstance(value, ffi.dtype):
+        return DataType(str(value))
+    if isinstance(value, ffi.Device):
+        return device_of(value)
+    if isinstance(value, ffi.Array) or type(value) in (tuple, list):
+        return tuple(value_from_tvm(tvm, item) for item in value)
+    if isinstance(value, ffi.Map) or type(value) is dict:
+        return {value_from_tvm(tvm, key): value_from_tvm(tvm, item) for key, item in value.items()}
+    if isinstance(value, ffi.Function):
+        return function_of(tvm, value)
+    if isinstance(value, ffi.core.CObject) and not isinstance(value, (str, bytes)):
+        raise error(Code.INVALID_ARGUMENT, "TypeError", f"opdyno has no counterpart for TVM's {type(value).__name__}")
+    return value
+
+
+def values_from_tvm(tvm: Any, values: Iterable[Any]) -> list[Any]:
+    return [value_from_tvm(tvm, value) for value in values]
+
+
+def function_of(tvm: Any, function: Any) -> Function:
+    """A function of TVM as one of opdyno. What it raises comes out as it is."""
+    return Function(lambda *args: value_from_tvm(tvm, function(*[value_to_tvm(tvm, arg) for arg in args])))
+
+
+def device_of(device: Any) -> Device:
+    kind = device.dlpack_device_type()
+    if kind >= _REMOTE:
+        raise error(Code.UNSUPPORTED, "ValueError", f"{device} is a device of a remote session; opdyno runs programs here")
+    return Device(kind, device.index)
