@@ -1,0 +1,167 @@
+// Java's functions as packed functions, and exceptions there and back. They are called on whatever thread native code
+// calls them from.
+#include <mutex>
+
+#include "core.h"
+
+namespace opdjava {
+
+Java java;
+
+namespace {
+
+// The calling thread's environment; a thread of native code belongs to Java until it ends.
+JNIEnv *environment() {
+  void *env = nullptr;
+  if (java.vm->GetEnv(&env, JNI_VERSION_10) == JNI_OK) return static_cast<JNIEnv *>(env);
+  if (java.vm->AttachCurrentThreadAsDaemon(&env, nullptr) != JNI_OK) return nullptr;
+  struct Detach {
+    ~Detach() { java.vm->DetachCurrentThread(); }
+  };
+  static thread_local const Detach at_thread_end;
+  static_cast<void>(at_thread_end);
+  return static_cast<JNIEnv *>(env);
+}
+
+struct LocalFrame {
+  JNIEnv *env;
+  const bool good;
+  explicit LocalFrame(JNIEnv *entered) : env(entered), good(entered->PushLocalFrame(16) == 0) {}
+  LocalFrame(const LocalFrame &) = delete;
+  ~LocalFrame() {
+    if (good) env->PopLocalFrame(nullptr);
+  }
+};
+
+opd_error *take_exception(JNIEnv *env) {
+  jthrowable thrown = env->ExceptionOccurred();
+  env->ExceptionClear();
+  return thrown ? error_of(env, thrown)
+                : opd_error_create(OPD_OUT_OF_MEMORY, nullptr, "Java has no memory for a callback");
+}
+
+// Exceptions on their way through native code, by the error that stands for each. The reference to the error keeps its
+// address from being used again. Few are ever under way; those that native code swallowed are the oldest.
+struct Crossing {
+  opd_error *error;
+  jobject thrown;
+};
+constexpr size_t kMostCrossing = 64;
+struct Crossings {
+  std::mutex mutex;
+  std::vector<Crossing> all;
+};
+Crossings &crossings() {
+  static auto *made = new Crossings;
+  return *made;
+}
+
+// A global reference, or null.
+jobject take_crossing(const opd_error *error) {
+  auto &under_way = crossings();
+  const std::lock_guard lock(under_way.mutex);
+  for (const opd_error *e = error; e; e = opd_error_cause(e))
+    for (size_t i = 0; i < under_way.all.size(); ++i)
+      if (const Crossing found = under_way.all[i]; found.error == e) {
+        under_way.all.erase(under_way.all.begin() + static_cast<std::ptrdiff_t>(i));
+        opd_error_release(found.error);
+        return found.thrown;
+      }
+  return nullptr;
+}
+
+void add_crossing(JNIEnv *env, opd_error *error, jthrowable thrown) {
+  auto &under_way = crossings();
+  const std::lock_guard lock(under_way.mutex);
+  if (under_way.all.size() == kMostCrossing) {
+    env->DeleteGlobalRef(under_way.all.front().thrown);
+    opd_error_release(under_way.all.front().error);
+    under_way.all.erase(under_way.all.begin());
+  }
+  under_way.all.push_back({static_cast<opd_error *>(opd_object_retain(error)), env->NewGlobalRef(thrown)});
+}
+
+jbyteArray text_of(JNIEnv *env, const char *text) { return bytes_of(env, text, text ? strlen(text) : 0); }
+
+}  // namespace
+
+void raise(JNIEnv *env, opd_error *error) {
+  if (env->ExceptionCheck()) {  // Java had no memory for the arguments
+    opd_error_release(error);
+    return;
+  }
+  jobject crossed = take_crossing(error);
+  const opd_error *cause = opd_error_cause(error);
+  jobject thrown = env->CallStaticObjectMethod(
+      java.exception, java.make, crossed, static_cast<jint>(opd_error_code(error)), text_of(env, opd_error_kind(error)),
+      text_of(env, opd_error_message(error)), text_of(env, cause ? opd_error_message(cause) : nullptr),
+      text_of(env, opd_error_backtrace(error)));
+  if (!env->ExceptionCheck()) env->Throw(static_cast<jthrowable>(thrown));
+  if (crossed) env->DeleteGlobalRef(crossed);
+  opd_error_release(error);
+}
+
+opd_error *error_of(JNIEnv *env, jthrowable thrown) {
+  auto parts = static_cast<jobjectArray>(env->CallStaticObjectMethod(java.exception, java.describe, thrown));
+  Texts texts;
+  if (env->ExceptionCheck()) env->ExceptionClear();
+  else texts.read(env, parts);
+  const bool told = texts.size() == 2;
+  opd_error *error =
+      opd_error_create(OPD_CALL_FAILED, told ? texts.data()[0] : "RuntimeError", told ? texts.data()[1] : "");
+  add_crossing(env, error, thrown);
+  return error;
+}
+
+opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
+  JNIEnv *env = environment();
+  if (!env) return opd_error_create(OPD_FAILED_PRECONDITION, "RuntimeError", "Java has ended");
+  const LocalFrame frame(env);
+  jlongArray words = frame.good ? env->NewLongArray(2 * num_args + 2) : nullptr;
+  if (!words) return take_exception(env);
+  env->SetLongArrayRegion(words, 2, 2 * num_args, reinterpret_cast<const jlong *>(args));
+  env->CallStaticVoidMethod(java.callbacks, java.call, static_cast<jobject>(function), words);
+  if (env->ExceptionCheck()) return take_exception(env);
+  env->GetLongArrayRegion(words, 0, 2, reinterpret_cast<jlong *>(out_result));  // an owned value
+  return nullptr;
+}
+
+void call_log(void *logger, opd_log_level level, const char *message) {
+  JNIEnv *env = environment();
+  if (!env) return;
+  const LocalFrame frame(env);
+  jthrowable pending = env->ExceptionOccurred();
+  env->ExceptionClear();
+  if (jbyteArray text = text_of(env, message))
+    env->CallStaticVoidMethod(java.callbacks, java.log, static_cast<jobject>(logger), static_cast<jint>(level), text);
+  env->ExceptionClear();
+  if (pending) env->Throw(pending);
+}
+
+void end_callback(void *object) {
+  JNIEnv *env = object ? environment() : nullptr;
+  if (env) env->DeleteGlobalRef(static_cast<jobject>(object));
+}
+
+}  // namespace opdjava
+
+extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
+  using opdjava::java;
+  JNIEnv *env = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return JNI_ERR;
+  const auto find = [&](const char *name) {
+    jclass found = env->FindClass(name);
+    return found ? static_cast<jclass>(env->NewGlobalRef(found)) : nullptr;
+  };
+  const auto method = [&](jclass owner, const char *name, const char *type) {
+    return owner ? env->GetStaticMethodID(owner, name, type) : nullptr;
+  };
+  java.vm = vm;
+  java.callbacks = find("opdyno/Callbacks");
+  java.exception = find("opdyno/OpdynoException");
+  java.call = method(java.callbacks, "call", "(Lopdyno/PackedFunction;[J)V");
+  java.log = method(java.callbacks, "log", "(Lopdyno/LogCallback;I[B)V");
+  java.describe = method(java.exception, "describe", "(Ljava/lang/Throwable;)[[B");
+  java.make = method(java.exception, "make", "(Ljava/lang/Throwable;I[B[B[B[B)Ljava/lang/Throwable;");
+  return java.call && java.log && java.describe && java.make ? JNI_VERSION_10 : JNI_ERR;
+}

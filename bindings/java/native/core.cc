@@ -1,0 +1,142 @@
+// Values between Java's arrays and the library, and the natives of Values.java and Tensors.java.
+#include "core.h"
+
+#define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...) \
+  extern "C" JNIEXPORT RESULT JNICALL Java_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
+
+namespace opdjava {
+
+void Texts::read(JNIEnv *env, jobjectArray array) {
+  const jsize count = array ? env->GetArrayLength(array) : 0;
+  for (jsize i = 0; i < count; ++i) {
+    auto text = static_cast<jbyteArray>(env->GetObjectArrayElement(array, i));
+    Bytes bytes;
+    bytes.read(env, text);
+    texts_.emplace_back(bytes.data(), bytes.data() + bytes.size());
+  }
+  for (const auto &text : texts_) pointers_.push_back(text.empty() ? nullptr : text.data());
+}
+
+jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size) {
+  jbyteArray bytes = data ? env->NewByteArray(static_cast<jsize>(size)) : nullptr;
+  if (bytes) env->SetByteArrayRegion(bytes, 0, static_cast<jsize>(size), reinterpret_cast<const jbyte *>(data));
+  return bytes;
+}
+
+DLTensor *dltensor_of(jlong tensor) {
+  return tensor ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(tensor)) : nullptr;
+}
+
+void give_words(JNIEnv *env, jlongArray out, const jlong *words, size_t count) {
+  if (!env->ExceptionCheck()) env->SetLongArrayRegion(out, 0, static_cast<jsize>(count), words);
+}
+
+void give_value(JNIEnv *env, jlongArray out, opd_value value) {
+  if (env->ExceptionCheck()) opd_value_release(&value);
+  else give_words(env, out, reinterpret_cast<const jlong *>(&value), 2);
+}
+
+void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer) {
+  if (!buffer) return;
+  if (!env->ExceptionCheck()) {
+    jbyteArray bytes = bytes_of(env, opd_buffer_data(buffer), opd_buffer_size(buffer));
+    if (bytes) env->SetObjectArrayElement(out, 0, bytes);
+  }
+  opd_buffer_release(buffer);
+}
+
+namespace {
+
+// A tensor that a caller lends for the call. Its memory is the caller's.
+opd_error *lend(const DLTensor &lent, opd_value *out) {
+  auto *managed = new DLManagedTensor{};
+  managed->dl_tensor = lent;
+  managed->deleter = [](DLManagedTensor *self) { delete self; };
+  opd_tensor *made = nullptr;
+  opd_error *error = opd_tensor_from_dlpack(managed, &made);
+  if (error) delete managed;
+  else *out = opd_object_value(made);
+  return error;
+}
+
+}  // namespace
+}  // namespace opdjava
+
+using namespace opdjava;
+
+// A string or byte string as an owned value.
+OPDJAVA_NATIVE(void, Values, makeText, jbyteArray data, jboolean is_text, jlongArray out) {
+  Bytes bytes;
+  bytes.read(env, data);
+  opd_value made = opd_none();
+  opd_error *error = is_text ? opd_string_create(bytes.data(), bytes.size(), &made)
+                             : opd_bytes_create(bytes.data(), bytes.size(), &made);
+  if (error) raise(env, error);
+  else give_value(env, out, made);
+}
+
+// The bytes of a string or byte string; null for other values.
+OPDJAVA_NATIVE(jbyteArray, Values, bytesOf, jlongArray value) {
+  Words words;
+  words.read(env, value);
+  const char *data = nullptr;
+  size_t size = 0;
+  opd_error *error = opd_string_get(words.values(), &data, &size);
+  if (!error) return bytes_of(env, data, size);
+  raise(env, error);
+  return nullptr;
+}
+
+// Makes a view owned, in place.
+OPDJAVA_NATIVE(void, Values, retain, jlongArray value) {
+  Words words;
+  words.read(env, value);
+  opd_value made = opd_none();
+  const opd_value &view = *words.values();
+  opd_error *error = view.type == OPD_DLTENSOR ? lend(*view.u.dltensor, &made) : opd_value_retain(&view, &made);
+  if (error) raise(env, error);
+  else give_value(env, value, made);
+}
+
+OPDJAVA_NATIVE(void, Values, release, jlongArray value) {
+  Words words;
+  words.read(env, value);
+  opd_value copy = *words.values();
+  opd_value_release(&copy);
+}
+
+OPDJAVA_NATIVE(void, Values, releaseObject, jlong pointer) { opd_object_release(reinterpret_cast<void *>(pointer)); }
+
+OPDJAVA_NATIVE(jlongArray, Values, dimsOf, jlong pointer) {
+  const auto *shape = reinterpret_cast<const opd_shape *>(pointer);
+  const auto count = static_cast<jsize>(opd_shape_ndim(shape));
+  jlongArray dims = env->NewLongArray(count);
+  if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(opd_shape_dims(shape)), static_cast<size_t>(count));
+  return dims;
+}
+
+OPDJAVA_NATIVE(jlongArray, Tensors, dimsOf, jlong pointer) {
+  const DLTensor *view = dltensor_of(pointer);
+  jlongArray dims = env->NewLongArray(view->ndim);
+  if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(view->shape), static_cast<size_t>(view->ndim));
+  return dims;
+}
+
+OPDJAVA_NATIVE(jlong, Tensors, dtypeOf, jlong pointer) {
+  static_cast<void>(env);
+  return pack(dltensor_of(pointer)->dtype);
+}
+
+OPDJAVA_NATIVE(jbyteArray, Tensors, bytesOf, jlong pointer) {
+  const auto *tensor = reinterpret_cast<const opd_tensor *>(pointer);
+  std::vector<char> copy(opd_tensor_bytes(tensor));
+  opd_error *error = opd_tensor_copy_to_bytes(tensor, copy.data(), copy.size());
+  if (!error) return bytes_of(env, copy.data() ? copy.data() : "", copy.size());
+  raise(env, error);
+  return nullptr;
+}
+
+OPDJAVA_NATIVE(jint, Values, typeOf, jlong pointer) {
+  static_cast<void>(env);
+  return opd_object_type(reinterpret_cast<const void *>(pointer));
+}

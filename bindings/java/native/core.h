@@ -1,0 +1,114 @@
+// The part of the Java binding that SWIG's typemaps call: arrays of Java viewed for a call, results written into them,
+// errors as exceptions. Java's side of each stands in opdyno/*.java.
+#pragma once
+#include <jni.h>
+#include <opdyno/opdyno.h>
+
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+
+namespace opdjava {
+
+// The numbers of a long[], or none of null.
+class Words {
+ public:
+  Words() = default;
+  Words(const Words &) = delete;
+  ~Words() {
+    if (words_) env_->ReleaseLongArrayElements(array_, words_, JNI_ABORT);
+  }
+  void read(JNIEnv *env, jlongArray array) {
+    if (!array) return;
+    env_ = env, array_ = array, words_ = env->GetLongArrayElements(array, nullptr);
+    size_ = words_ ? env->GetArrayLength(array) : 0;
+  }
+  const int64_t *data() const { return reinterpret_cast<const int64_t *>(words_); }
+  jsize size() const { return size_; }
+  const opd_value *values() const { return reinterpret_cast<const opd_value *>(words_); }  // two words each
+  jsize count() const { return size_ / 2; }
+
+ private:
+  JNIEnv *env_ = nullptr;
+  jlongArray array_ = nullptr;
+  jlong *words_ = nullptr;
+  jsize size_ = 0;
+};
+static_assert(sizeof(opd_value) == 2 * sizeof(jlong) && sizeof(int64_t) == sizeof(jlong));
+
+// The bytes of a byte[]; null where there is none.
+class Bytes {
+ public:
+  Bytes() = default;
+  Bytes(const Bytes &) = delete;
+  ~Bytes() {
+    if (bytes_) env_->ReleaseByteArrayElements(array_, bytes_, JNI_ABORT);
+  }
+  void read(JNIEnv *env, jbyteArray array) {
+    if (!array) return;
+    env_ = env, array_ = array, bytes_ = env->GetByteArrayElements(array, nullptr);
+    size_ = bytes_ ? static_cast<size_t>(env->GetArrayLength(array)) : 0;
+  }
+  const char *data() const { return reinterpret_cast<const char *>(bytes_); }
+  size_t size() const { return size_; }
+
+ private:
+  JNIEnv *env_ = nullptr;
+  jbyteArray array_ = nullptr;
+  jbyte *bytes_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The C strings of a byte[][].
+class Texts {
+ public:
+  void read(JNIEnv *env, jobjectArray array);
+  const char **data() { return pointers_.data(); }
+  size_t size() const { return pointers_.size(); }
+
+ private:
+  std::vector<std::vector<char>> texts_;
+  std::vector<const char *> pointers_;
+};
+
+// What fits a long: dtypes and devices.
+template <class T>
+jlong pack(const T &plain) {
+  jlong word = 0;
+  static_assert(sizeof plain <= sizeof word);
+  std::memcpy(&word, &plain, sizeof plain);
+  return word;
+}
+template <class T>
+void unpack(jlong word, T *out) {
+  std::memcpy(out, &word, sizeof *out);
+}
+
+jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size);  // null of null
+DLTensor *dltensor_of(jlong tensor);
+
+// Outputs, written into an array of Java; nothing where an exception is on its way.
+void give_words(JNIEnv *env, jlongArray out, const jlong *words, size_t count);
+inline void give(JNIEnv *env, jlongArray out, std::initializer_list<jlong> words) {
+  give_words(env, out, words.begin(), words.size());
+}
+void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes the value over
+void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes the buffer over
+
+void raise(JNIEnv *env, opd_error *error);            // as an exception; takes the error over
+opd_error *error_of(JNIEnv *env, jthrowable thrown);  // out it comes again when the error is raised
+
+// An object of Java as the user_data of a callback: a global reference.
+opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result);
+void call_log(void *logger, opd_log_level level, const char *message);
+void end_callback(void *object);
+
+// What native code calls in Java; found when the library is loaded.
+struct Java {
+  JavaVM *vm;
+  jclass callbacks, exception;
+  jmethodID call, log, describe, make;
+};
+extern Java java;
+
+}  // namespace opdjava

@@ -1,0 +1,58 @@
+package opdyno;
+
+/** An error of the library, or one that a called function raised. */
+public final class OpdynoException extends RuntimeException {
+  private static final long serialVersionUID = 1;
+  private final int code;
+  private final String kind;
+  private final String backtrace;
+
+  private OpdynoException(int code, String kind, String message, String backtrace) {
+    super(message);
+    this.code = code;
+    this.kind = kind;
+    this.backtrace = backtrace;
+  }
+
+  /** What went wrong; OPD_INTERNAL for a code that this version does not know. */
+  public opd_code code() {
+    try {
+      return opd_code.swigToEnum(code);
+    } catch (IllegalArgumentException unknown) {
+      return opd_code.OPD_INTERNAL;
+    }
+  }
+
+  /** The name that says what kind of error it is: "TypeError", "ValueError" … */
+  public String kind() {
+    return kind;
+  }
+
+  /** Native frames, where the library was asked to keep them. */
+  public String backtrace() {
+    return backtrace;
+  }
+
+  @Override
+  public String toString() {
+    return getClass().getName() + ": " + kind + ": " + getMessage();
+  }
+
+  /** What to throw for an error: what a callback threw, if it was that, with the error added as suppressed. */
+  static Throwable make(Throwable crossed, int code, byte[] kind, byte[] message, byte[] cause, byte[] backtrace) {
+    OpdynoException made =
+        new OpdynoException(code, Values.text(kind), Values.text(message), Values.text(backtrace));
+    if (cause != null) made.initCause(new OpdynoException(code, made.kind, Values.text(cause), ""));
+    if (crossed == null) return made;
+    crossed.addSuppressed(made);
+    return crossed;
+  }
+
+  /** Kind and message for the error that stands for an exception. */
+  static byte[][] describe(Throwable thrown) {
+    boolean ours = thrown instanceof OpdynoException;
+    String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
+    String message = thrown.getMessage();
+    return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message == null ? "" : message});
+  }
+}

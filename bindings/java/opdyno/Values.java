@@ -1,0 +1,240 @@
+package opdyno;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Objects of Java as values of the library, two words each: kind (and length) and content, as an opd_value lies in the
+ * memory of a little-endian machine. They are views, which close() ends.
+ *
+ * <p>null, Boolean, Byte to Long, Float and Double, String, byte[], long[] (a shape), DType, Device, Tensor, Function,
+ * Module, Array, Map and other handles, Object[] and List (an array), java.util.Map, PackedFunction. Back come Long,
+ * Double, String, byte[], long[] and handles.
+ */
+final class Values implements AutoCloseable {
+  private static final int NONE = 0, INT = 1, BOOL = 2, FLOAT = 3, POINTER = 4, DTYPE = 5, DEVICE = 6;
+  private static final int CSTRING = 8, BYTES_VIEW = 9, SMALL_STRING = 11, SMALL_BYTES = 12, OBJECT = 64, STRING = 65;
+  private static final int BYTES = 66, FUNCTION = 68, SHAPE = 69, TENSOR = 70, ARRAY = 71, MAP = 72, MODULE = 73;
+
+  private final long[] words;
+  private final List<Handle> begun = new ArrayList<>();
+  private final List<Handle> made = new ArrayList<>();
+  private final List<long[]> texts = new ArrayList<>();
+
+  private Values(int count) {
+    words = new long[2 * count];
+  }
+
+  static Values of(Object object) {
+    return ofAll(new Object[] {object});
+  }
+
+  static Values ofAll(Object[] objects) {
+    Values values = new Values(objects == null ? 0 : objects.length);
+    try {
+      for (int i = 0; i < values.words.length / 2; ++i) {
+        values.view(objects[i], 2 * i);
+      }
+      return values;
+    } catch (Throwable failed) {
+      values.close();
+      throw failed;
+    }
+  }
+
+  long[] words() {
+    return words;
+  }
+
+  /** The first value, as one that outlives this. */
+  long[] owned() {
+    long[] value = Arrays.copyOf(words, 2);
+    retain(value);
+    return value;
+  }
+
+  @Override
+  public void close() {
+    begun.forEach(Handle::end);
+    made.forEach(Handle::close);
+    texts.forEach(Values::release);
+    begun.clear();
+    made.clear();
+    texts.clear();
+  }
+
+  private void view(Object object, int at) {
+    if (object == null) put(at, NONE, 0);
+    else if (object instanceof Boolean) put(at, BOOL, (Boolean) object ? 1 : 0);
+    else if (object instanceof Double || object instanceof Float)
+      put(at, FLOAT, Double.doubleToRawLongBits(((Number) object).doubleValue()));
+    else if (object instanceof Long || object instanceof Integer || object instanceof Short || object instanceof Byte)
+      put(at, INT, ((Number) object).longValue());
+    else if (object instanceof String) viewText(((String) object).getBytes(StandardCharsets.UTF_8), true, at);
+    else if (object instanceof byte[]) viewText((byte[]) object, false, at);
+    else if (object instanceof DType) put(at, DTYPE, ((DType) object).word());
+    else if (object instanceof Device) put(at, DEVICE, ((Device) object).word());
+    else if (object instanceof Handle) viewHandle((Handle) object, at);
+    else viewHandle(keep(convert(object)), at);
+  }
+
+  /** What becomes an object of the library. */
+  private static Handle convert(Object object) {
+    if (object instanceof long[]) {
+      return Out.<Shape>take(out -> Native.opd_shape_create((long[]) object, out));
+    }
+    if (object instanceof PackedFunction) {
+      return Out.<Function>take(out -> Native.opd_function_create((PackedFunction) object, out));
+    }
+    if (object instanceof List || object instanceof Object[]) {
+      Object[] items = object instanceof List ? ((List<?>) object).toArray() : (Object[]) object;
+      return Out.<Array>take(out -> Native.opd_array_create(items, out));
+    }
+    if (object instanceof java.util.Map) {
+      List<Object> pairs = new ArrayList<>();
+      ((java.util.Map<?, ?>) object).forEach((key, value) -> pairs.addAll(Arrays.asList(key, value)));
+      return Out.<Map>take(out -> Native.opd_map_create(pairs.toArray(), out));
+    }
+    throw new IllegalArgumentException(object.getClass().getName() + " is not a value that a function takes");
+  }
+
+  private Handle keep(Handle handle) {
+    made.add(handle);
+    return handle;
+  }
+
+  private void viewHandle(Handle handle, int at) {
+    long pointer = Handle.begin(handle);
+    begun.add(handle);
+    put(at, kindOf(handle, pointer), pointer);
+  }
+
+  private static int kindOf(Handle handle, long pointer) {
+    if (handle instanceof Tensor) return TENSOR;
+    if (handle instanceof Function) return FUNCTION;
+    if (handle instanceof Module) return MODULE;
+    if (handle instanceof Array) return ARRAY;
+    if (handle instanceof Map) return MAP;
+    if (handle instanceof Shape) return SHAPE;
+    return typeOf(pointer);
+  }
+
+  private void viewText(byte[] bytes, boolean isText, int at) {
+    long[] value = new long[2];
+    makeText(bytes, isText, value);
+    texts.add(value);
+    System.arraycopy(value, 0, words, at, 2);
+  }
+
+  private void put(int at, int kind, long content) {
+    words[at] = kind;
+    words[at + 1] = content;
+  }
+
+  /** The object of a value at a place, which is borrowed there. */
+  static Object copy(long[] words, int at) {
+    long[] value = Arrays.copyOfRange(words, at, at + 2);
+    if ((int) value[0] == CSTRING || (int) value[0] == BYTES_VIEW) return textOf(value);
+    retain(value);
+    return take(value);
+  }
+
+  /** The object of an owned value, which it takes over. */
+  static Object take(long[] value) {
+    long content = value[1];
+    switch ((int) value[0]) {
+      case NONE:
+        return null;
+      case INT:
+      case POINTER:
+        return content;
+      case BOOL:
+        return content != 0;
+      case FLOAT:
+        return Double.longBitsToDouble(content);
+      case DTYPE:
+        return DType.of(content);
+      case DEVICE:
+        return Device.of(content);
+      case SMALL_STRING:
+      case SMALL_BYTES:
+      case STRING:
+      case BYTES:
+        try {
+          return textOf(value);
+        } finally {
+          release(value);
+        }
+      case SHAPE:
+        try {
+          return dimsOf(content);
+        } finally {
+          release(value);
+        }
+      default:
+        return handleOf((int) value[0], content);
+    }
+  }
+
+  private static Handle handleOf(int kind, long pointer) {
+    switch (kind) {
+      case FUNCTION:
+        return new Function(pointer);
+      case TENSOR:
+        return new Tensor(pointer);
+      case ARRAY:
+        return new Array(pointer);
+      case MAP:
+        return new Map(pointer);
+      case MODULE:
+        return new Module(pointer);
+      default:
+        return new Handle(pointer, Values::releaseObject);
+    }
+  }
+
+  private static Object textOf(long[] value) {
+    byte[] bytes = bytesOf(value);
+    int kind = (int) value[0];
+    return kind == CSTRING || kind == SMALL_STRING || kind == STRING ? text(bytes) : bytes;
+  }
+
+  static String text(byte[] utf8) {
+    return utf8 == null ? null : new String(utf8, StandardCharsets.UTF_8);
+  }
+
+  /** With the 0 byte that C expects. */
+  static byte[] utf8(String text) {
+    if (text == null) return null;
+    if (text.indexOf('\0') >= 0) throw new IllegalArgumentException("text with a NUL character: " + text);
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    return Arrays.copyOf(bytes, bytes.length + 1);
+  }
+
+  static byte[][] utf8(String[] texts) {
+    return Arrays.stream(texts).map(Values::utf8).toArray(byte[][]::new);
+  }
+
+  /** All keys, then all values. */
+  static byte[][] utf8(java.util.Map<String, String> texts) {
+    List<String> all = new ArrayList<>(texts.keySet());
+    all.addAll(texts.values());
+    return utf8(all.toArray(String[]::new));
+  }
+
+  private static native void makeText(byte[] bytes, boolean isText, long[] out);
+
+  private static native byte[] bytesOf(long[] value);
+
+  private static native void retain(long[] value);
+
+  private static native void release(long[] value);
+
+  private static native void releaseObject(long pointer);
+
+  private static native long[] dimsOf(long shape);
+
+  private static native int typeOf(long object);
+}

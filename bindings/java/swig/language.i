@@ -1,0 +1,250 @@
+/* What the shared rules mean in Java; native/core.h and the classes in opdyno/ do the work. See bindings/swig/rules.md.
+ *
+ * Native code sees numbers, long[] and byte[] only: a handle is a long, an opd_value two of them, text is UTF-8. Outputs
+ * are Out<T> parameters, for a function that throws has no result in C. */
+%module Native
+%define %opd_blocking(FUNCTION)  /* threads of Java do not wait for native calls */
+%enddef
+%{
+#include "core.h"
+%}
+%include "enums.swg"
+%pragma(java) jniclassclassmodifiers="final class"
+%pragma(java) moduleclassmodifiers="public final class"
+%pragma(java) jniclasscode=%{
+  static {
+    System.loadLibrary("opdyno_java");
+  }
+%}
+
+/* Text. */
+%typemap(jni) const char * "jbyteArray"
+%typemap(jtype) const char * "byte[]"
+%typemap(jstype) const char * "String"
+%typemap(javain) const char * "Values.utf8($javainput)"
+%typemap(javaout) const char * { return Values.text($jnicall); }
+%typemap(in) const char * (opdjava::Bytes text) {
+  text.read(jenv, $input);
+  $1 = const_cast<char *>(text.data());
+}
+%typemap(freearg) const char * ""
+%typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
+
+/* Outputs: native code writes into an array of one element, NATIVE; what arrives there becomes the Out's content. */
+%define %opdjava_out(PARAMETER, JNI, NATIVE, MAKE, JAVA, CONTENT)
+%typemap(jni) PARAMETER "JNI"
+%typemap(jtype) PARAMETER "NATIVE"
+%typemap(jstype) PARAMETER "Out<JAVA>"
+%typemap(javain, pre="    NATIVE p$javainput = new MAKE;", post="      Out.set($javainput, CONTENT);") PARAMETER "p$javainput"
+%typemap(freearg) PARAMETER ""
+%enddef
+/* Inputs that a Java expression makes for the call. */
+%define %opdjava_in(PARAMETER, JNI, NATIVE, JAVA, EXPRESSION)
+%typemap(jni) PARAMETER "JNI"
+%typemap(jtype) PARAMETER "NATIVE"
+%typemap(jstype) PARAMETER "JAVA"
+%typemap(javain) PARAMETER "EXPRESSION"
+%typemap(freearg) PARAMETER ""
+%enddef
+/* A handle of the class CLASS, which lasts until the call is over. */
+%define %opdjava_handle(PARAMETER, CLASS)
+%typemap(jni) PARAMETER "jlong"
+%typemap(jtype, nopgcpp="1") PARAMETER "long"
+%typemap(jstype) PARAMETER "CLASS"
+%typemap(javain, pre="    long p$javainput = Handle.begin($javainput);", post="      Handle.end($javainput);") PARAMETER "p$javainput"
+%enddef
+
+%define %opd_handle(TYPE, CLASS, RELEASE)
+%ignore RELEASE;
+%javamethodmodifiers release_##TYPE "private"
+%inline {
+static void release_##TYPE(long long pointer) { RELEASE(reinterpret_cast<TYPE *>(pointer)); }
+}
+%rename(CLASS) TYPE;
+%nodefaultctor TYPE;
+%nodefaultdtor TYPE;
+%typemap(javabase) TYPE "Handle"
+%typemap(javaclassmodifiers) TYPE "public final class"
+%typemap(javafinalize) TYPE ""
+%typemap(javadestruct, methodname="delete", methodmodifiers="private", parameters="") TYPE ""
+%typemap(javabody) TYPE %{
+  CLASS(long pointer) {
+    super(pointer, $imclassname::release_ ## TYPE);
+  }
+%}
+struct TYPE {};
+%opdjava_handle(TYPE *, CLASS)
+%opdjava_handle(const TYPE *, CLASS)
+%typemap(in) TYPE *, const TYPE * { $1 = reinterpret_cast<TYPE *>($input); }
+%opdjava_out(TYPE **, jlongArray, long[], long[1], CLASS, p$javainput[0] == 0 ? null : new CLASS(p$javainput[0]))
+%typemap(in) TYPE ** (TYPE *made) { made = nullptr; $1 = &made; }
+%typemap(argout) TYPE ** { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
+%enddef
+
+/* Options: not offered yet, every call has the defaults. */
+%define %opd_options(STRUCT)
+%ignore STRUCT;
+%ignore STRUCT##_init;
+%typemap(in, numinputs=0) const STRUCT * { $1 = nullptr; }
+%enddef
+
+/* Statistics: the numbers after struct_size and reserved, in the header's order. */
+%define %opd_stats(STRUCT)
+%ignore STRUCT;
+%opdjava_out(STRUCT *, jlongArray, long[], long[16], long[], p$javainput)
+%typemap(in) STRUCT * (STRUCT stats) {
+  memset(&stats, 0, sizeof stats);
+  stats.struct_size = sizeof stats;
+  $1 = &stats;
+}
+%typemap(argout) STRUCT * { opdjava::give_words(jenv, $input, reinterpret_cast<const jlong *>($1) + 1, sizeof(STRUCT) / 8 - 1); }
+%enddef
+
+%define %opd_throws(TYPE)
+%typemap(jni) TYPE "void"
+%typemap(jtype) TYPE "void"
+%typemap(jstype) TYPE "void"
+%typemap(javaout) TYPE { $jnicall; }
+%typemap(out) TYPE { if ($1) opdjava::raise(jenv, $1); }
+%enddef
+%define %opd_error_as_result(FUNCTION)
+%ignore FUNCTION;
+%enddef
+
+/* Values: Values.java writes and reads them as words. */
+%define %opdjava_values(PARAMETER, JAVA, EXPRESSION)
+%typemap(jni) PARAMETER "jlongArray"
+%typemap(jtype) PARAMETER "long[]"
+%typemap(jstype) PARAMETER "JAVA"
+%typemap(javain, pre="    Values p$javainput = EXPRESSION;", post="      p$javainput.close();") PARAMETER "p$javainput.words()"
+%enddef
+%define %opd_value_in(PARAMETER)
+%opdjava_values(PARAMETER, Object, Values.of($javainput))
+%typemap(in) PARAMETER (opdjava::Words words) { words.read(jenv, $input); $1 = const_cast<opd_value *>(words.values()); }
+%enddef
+%define %opd_value_out(PARAMETER)
+%opdjava_out(PARAMETER, jlongArray, long[], long[2], Object, Values.take(p$javainput))
+%typemap(in) PARAMETER (opd_value made) { made = opd_none(); $1 = &made; }
+%typemap(argout) PARAMETER { opdjava::give_value(jenv, $input, *$1); }
+%enddef
+%define %opd_values_in(POINTER, COUNT)
+%opdjava_values((POINTER, COUNT), Object[], Values.ofAll($javainput))
+%typemap(in) (POINTER, COUNT) (opdjava::Words words) {
+  words.read(jenv, $input);
+  $1 = const_cast<opd_value *>(words.values());
+  $2 = static_cast<$2_ltype>(words.count());
+}
+%enddef
+%define %opd_pairs_in(POINTER, COUNT)
+%opdjava_values((POINTER, COUNT), Object[], Values.ofAll($javainput))
+%typemap(in) (POINTER, COUNT) (opdjava::Words words) {
+  words.read(jenv, $input);
+  $1 = const_cast<opd_value *>(words.values());
+  $2 = words.count() / 2;
+}
+%enddef
+
+%define %opd_bytes_in(POINTER, COUNT)
+%opdjava_in((POINTER, COUNT), jbyteArray, byte[], byte[], $javainput)
+%typemap(in) (POINTER, COUNT) (opdjava::Bytes bytes) {
+  bytes.read(jenv, $input);
+  $1 = ($1_ltype)bytes.data();
+  $2 = bytes.size();
+}
+%enddef
+%define %opd_text_out(PARAMETER)
+%opdjava_out(PARAMETER, jobjectArray, byte[][], byte[1][], String, Values.text(p$javainput[0]))
+%typemap(in) PARAMETER (opd_buffer *made) { made = nullptr; $1 = &made; }
+%typemap(argout) PARAMETER { opdjava::give_buffer(jenv, $input, *$1); }
+%enddef
+%define %opd_bytes_out(PARAMETER)
+%opdjava_out(PARAMETER, jobjectArray, byte[][], byte[1][], byte[], p$javainput[0])
+%typemap(in) PARAMETER (opd_buffer *made) { made = nullptr; $1 = &made; }
+%typemap(argout) PARAMETER { opdjava::give_buffer(jenv, $input, *$1); }
+%enddef
+%define %opd_optional_text(PARAMETER)  /* null is NULL already */
+%enddef
+%define %opd_dims_in(POINTER, COUNT)
+%opdjava_in((POINTER, COUNT), jlongArray, long[], long[], $javainput)
+%typemap(in) (POINTER, COUNT) (opdjava::Words words) {
+  words.read(jenv, $input);
+  $1 = const_cast<int64_t *>(words.data());
+  $2 = static_cast<$2_ltype>(words.size());
+}
+%enddef
+%define %opd_texts_in(POINTER, COUNT)
+%opdjava_in((POINTER, COUNT), jobjectArray, byte[][], String[], Values.utf8($javainput))
+%typemap(in) (POINTER, COUNT) (opdjava::Texts texts) {
+  texts.read(jenv, $input);
+  $1 = ($1_ltype)texts.data();
+  $2 = static_cast<$2_ltype>(texts.size());
+}
+%enddef
+/* Names, then their signatures. */
+%define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
+%opdjava_in((NAMES, SIGNATURES, COUNT), jobjectArray, byte[][], Object, Values.utf8($javainput))
+%typemap(jstype) (NAMES, SIGNATURES, COUNT) "java.util.Map<String, String>"
+%typemap(in) (NAMES, SIGNATURES, COUNT) (opdjava::Texts texts) {
+  texts.read(jenv, $input);
+  $1 = ($1_ltype)texts.data();
+  $2 = ($2_ltype)(texts.data() + texts.size() / 2);
+  $3 = static_cast<int32_t>(texts.size() / 2);
+}
+%enddef
+
+%define %opd_number_out(PARAMETER)
+%opdjava_out(PARAMETER, jlongArray, long[], long[1], Long, p$javainput[0])
+%typemap(in) PARAMETER (int64_t number) { number = 0; $1 = &number; }
+%typemap(argout) PARAMETER { opdjava::give(jenv, $input, {static_cast<jlong>(*$1)}); }
+%enddef
+%define %opd_dtype(TYPE)
+%opdjava_in(TYPE, jlong, long, DType, $javainput.word())
+%typemap(javaout) TYPE { return DType.of($jnicall); }
+%typemap(in) TYPE { opdjava::unpack($input, &$1); }
+%typemap(out) TYPE { $result = opdjava::pack($1); }
+%enddef
+%define %opd_device(TYPE)
+%opdjava_in(TYPE, jlong, long, Device, $javainput.word())
+%typemap(in) TYPE { opdjava::unpack($input, &$1); }
+%enddef
+%define %opd_dtype_out(PARAMETER)
+%opdjava_out(PARAMETER, jlongArray, long[], long[1], DType, DType.of(p$javainput[0]))
+%typemap(in) PARAMETER (DLDataType made) { $1 = &made; }
+%typemap(argout) PARAMETER { opdjava::give(jenv, $input, {opdjava::pack(*$1)}); }
+%enddef
+%define %opd_device_out(PARAMETER)
+%opdjava_out(PARAMETER, jlongArray, long[], long[1], Device, Device.of(p$javainput[0]))
+%typemap(in) PARAMETER (DLDevice made) { $1 = &made; }
+%typemap(argout) PARAMETER { opdjava::give(jenv, $input, {opdjava::pack(*$1)}); }
+%enddef
+%define %opd_dltensor_in(PARAMETER)
+%opdjava_handle(PARAMETER, Tensor)
+%typemap(in) PARAMETER { $1 = opdjava::dltensor_of($input); }
+%enddef
+%define %opdjava_callback(CALLBACK, DATA, DELETER, INTERFACE, FUNCTION, CLEANUP)
+%opdjava_in((CALLBACK, DATA, DELETER), jobject, INTERFACE, INTERFACE, $javainput)
+%typemap(in) (CALLBACK, DATA, DELETER) {
+  $1 = $input ? FUNCTION : nullptr;
+  $2 = $input ? jenv->NewGlobalRef($input) : nullptr;
+  $3 = opdjava::end_callback;
+}
+%typemap(freearg) (CALLBACK, DATA, DELETER) CLEANUP
+%enddef
+%define %opd_packed_callback(CALLBACK, DATA, DELETER)
+%opdjava_callback(CALLBACK, DATA, DELETER, PackedFunction, opdjava::call_packed, { if (result) opdjava::end_callback($2); })
+%enddef
+%define %opd_log_callback(CALLBACK, DATA, DELETER)
+%opdjava_callback(CALLBACK, DATA, DELETER, LogCallback, opdjava::call_log, "")
+%enddef
+%define %opd_pointer(PARAMETER)
+%opdjava_in(PARAMETER, jlong, long, long, $javainput)
+%typemap(in) PARAMETER { $1 = reinterpret_cast<void *>($input); }
+%enddef
+%typemap(jni) void * "jlong"
+%typemap(jtype) void * "long"
+%typemap(jstype) void * "long"
+%typemap(javaout) void * { return $jnicall; }
+%typemap(out) void * { $result = reinterpret_cast<jlong>($1); }
+
+/* Sizes and counts: none comes near 2^63. */
+%apply long long { uint64_t };

@@ -1,0 +1,99 @@
+"""What SWIG's XML says: types, functions, constants, and the rules of language.i, which stand there as typemaps."""
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+
+
+def attributes(element):
+    found = element.find("attributelist")
+    return {} if found is None else {a.get("name"): a.get("value") for a in found.findall("attribute")}
+
+
+@dataclass
+class Parameter:
+    type: str
+    name: str | None
+
+
+def parameters(element):
+    found = element.find("attributelist/parmlist")
+    parts = [] if found is None else [attributes(p) for p in found.findall("parm")]
+    return [Parameter(p["type"], p.get("name")) for p in parts if p["type"] != "void"]
+
+
+@dataclass
+class Function:
+    name: str
+    type: str  # of its result
+    parameters: list
+    offered: bool  # not ignored
+
+
+@dataclass
+class Rule:
+    pattern: list  # of Parameter; a name of None fits all
+    role: str
+    details: list
+
+    def fits(self, given):
+        return len(given) >= len(self.pattern) and all(
+            p.type == g.type and p.name in (None, g.name) for p, g in zip(self.pattern, given))
+
+    def weight(self):  # the most specific rule counts
+        return len(self.pattern), sum(p.name is not None for p in self.pattern)
+
+
+def split(text, separator):
+    """Splits outside parentheses."""
+    parts, depth, part = [], 0, ""
+    for c in text:
+        depth += (c == "(") - (c == ")")
+        if c == separator and not depth:
+            parts.append(part)
+            part = ""
+        else:
+            part += c
+    return parts + [part]
+
+
+class Tree:
+    def __init__(self, path):
+        self.root = ElementTree.parse(path).getroot()
+        self.functions, self.typedefs, self.structs, self.enums, self.constants = [], {}, {}, {}, {}
+        self.rules = []
+        for element in self.root.iter():
+            read = getattr(self, "read_" + element.tag, None)
+            if read:
+                read(element, attributes(element))
+
+    def read_cdecl(self, element, a):
+        name, declared = a.get("name", ""), a.get("decl", "")
+        if a.get("storage") == "typedef":
+            self.typedefs.setdefault(name, declared + a["type"])
+        elif declared.startswith("f(") and a.get("storage") != "static" and not a.get("ismember"):
+            result = ".".join(split(declared, ".")[1:]) + a["type"]
+            self.functions.append(Function(name, result, parameters(element), "feature_ignore" not in a))
+
+    def read_class(self, element, a):
+        members = [attributes(c) for c in element if c.tag == "cdecl"]
+        if any("bitfield" in m for m in members):
+            raise ValueError(f"{a['name']} has bit-fields")
+        self.structs[a["name"]] = (a["kind"], [(m["name"], m.get("decl", "") + m["type"]) for m in members])
+
+    def read_enum(self, element, a):
+        items = [attributes(i) for i in element.iter("enumitem")]
+        self.enums[a.get("tdname") or a["name"]] = [(i["name"], i.get("enumvalue")) for i in items]
+
+    def read_constant(self, element, a):
+        self.constants[a["name"]] = a
+
+    def read_typemap(self, element, a):
+        if a.get("method") != "opd":
+            return
+        role, *details = a["code"].split()
+        for item in element.findall("typemapitem"):
+            self.rules.append(Rule(parameters(item), role, details))
+
+    def rule_of(self, given):
+        """The rule for what `given` begins with, or None."""
+        return max((r for r in self.rules if r.fits(given)), key=Rule.weight, default=None)

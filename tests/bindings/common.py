@@ -1,0 +1,61 @@
+"""What the bindings' tests share: SWIG in a virtual environment of the cache folder, and where opdyno lies."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SWIG = "4.5.1"
+
+
+def default_cache():
+    folder = os.environ.get("OPDYNO_CACHE_DIR")
+    return (Path(folder) if folder else Path.home() / ".cache" / "opdyno") / "bindings"
+
+
+def parse_arguments(description, language):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "release", help="opdyno's build folder")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of SWIG's environment")
+    parser.add_argument("--out", type=Path, help="what is made; its content is replaced; default: build/bindings/" + language)
+    arguments = parser.parse_args()
+    arguments.build_dir = arguments.build_dir.resolve()
+    arguments.out = (arguments.out or ROOT / "build" / "bindings" / language).resolve()
+    return arguments
+
+
+def swig_program(cache):
+    """SWIG's path; installs it from PyPI once."""
+    program = cache / f"venv-swig-{SWIG}" / "bin" / "swig"
+    complete = program.parents[1] / "complete"
+    if not complete.exists():
+        print(f"SWIG {SWIG}: installing into {program.parents[1]}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", program.parents[1]], check=True)
+        subprocess.run([program.with_name("python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                        f"swig=={SWIG}"], check=True)
+        complete.touch()
+    return program
+
+
+def include_flags(arguments):
+    return [f"-I{ROOT / 'include'}", f"-I{arguments.build_dir / 'include'}"]
+
+
+def library_folder(arguments):
+    folder = arguments.build_dir / "lib"
+    if not (folder / "libopdyno.so").exists():
+        sys.exit(f"{folder} has no libopdyno.so: build it first, or give --build-dir")
+    return folder
+
+
+def swig(arguments, *options):
+    """Runs SWIG on the shared interface; its warnings are failures."""
+    subprocess.run([swig_program(arguments.cache), "-Werror", "-DSWIGWORDSIZE64", *options,
+                    f"-I{ROOT / 'bindings' / 'swig'}", *include_flags(arguments), ROOT / "bindings" / "swig" / "opdyno.i"],
+                   check=True)
+
+
+def artefact():
+    return ROOT / "tests" / "interop" / "data" / "0.27" / "chain_100.so"

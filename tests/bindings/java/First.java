@@ -1,0 +1,114 @@
+// Loads an artefact of TVM, calls it, calls back into Java, meets errors, and closes everything: args[0] is the artefact.
+import static opdyno.Native.*;
+import static opdyno.Out.take;
+
+import java.util.Arrays;
+import java.util.List;
+import opdyno.*;
+import opdyno.Function;
+import opdyno.Module;
+
+public final class First {
+  static final class Refused extends Exception {
+    private static final long serialVersionUID = 1;
+
+    Refused(String message) {
+      super(message);
+    }
+  }
+
+  public static void main(String[] args) throws Exception {
+    long live = liveBytes();
+    try (Module module = take(out -> opd_module_load(args[0], out));
+        VirtualMachine vm = take(out -> opd_vm_create(module, out));
+        Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
+      Object[] input = {x};
+      try (Tensor y = (Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, out))) {
+        check(Arrays.equals(Tensors.floats(y), new float[] {101, 102, 103, 95.5f}), "main adds 100");
+        check(Arrays.equals(Tensors.shape(y), new long[] {4}), "its result has the input's shape");
+      }
+      error(() -> opd_vm_call(vm, "mian", input, new Out<>()), opd_code.OPD_NOT_FOUND, "main");
+      error(() -> opd_vm_call(vm, "main", new Object[0], new Out<>()), opd_code.OPD_INVALID_ARGUMENT, "main");
+    }
+    check(liveBytes() == live, "close() ends all tensors and the constants of the program");
+    callbacks();
+    closedWhileUsed();
+    Module gone = take(out -> opd_module_load(args[0], out));
+    gone.close();
+    gone.close();
+    check(thrown(() -> opd_vm_create(gone, new Out<>())) instanceof IllegalStateException, "closed handles are refused");
+    System.out.println("ok");
+  }
+
+  static long liveBytes() {
+    return Out.<long[]>take(out -> opd_memory_get_stats(Device.CPU, out))[0];
+  }
+
+  static void callbacks() {
+    try (Function join = take(out -> opd_function_create(First::join, out));
+        Function refuse = take(out -> opd_function_create(a -> { throw new Refused("not " + a[0]); }, out))) {
+      Object[] values = {"größer 😀", 7, 2.5, true, null, new byte[] {0, 1}, new long[] {2, 3}, List.of("a", 1L)};
+      Object joined = take(out -> opd_function_call(join, values, out));
+      check(joined.equals("größer 😀 7 2.5 true null [0, 1] [2, 3] [a, 1]"), "values cross: " + joined);
+      PackedFunction twice = a -> 2 * (Long) a[0];
+      try (Function inner = (Function) Out.<Object>take(out -> opd_function_call(join, new Object[] {twice}, out))) {
+        check(take((Out<Object> out) -> opd_function_call(inner, new Object[] {21}, out)).equals(42L), "a lambda is a value");
+      }
+      Throwable crossed = thrown(() -> opd_function_call(refuse, new Object[] {"now"}, new Out<>()));
+      check(crossed instanceof Refused && crossed.getMessage().equals("not now"), "an exception comes out as itself");
+      OpdynoException native_ = (OpdynoException) crossed.getSuppressed()[0];
+      check(native_.kind().equals("Refused") && native_.code() == opd_code.OPD_CALL_FAILED, "with its error: " + native_);
+    }
+  }
+
+  static void closedWhileUsed() {
+    Function[] self = new Function[1];
+    self[0] = take(out -> opd_function_create(a -> {
+      self[0].close();
+      return "still here";
+    }, out));
+    Object result = take(out -> opd_function_call(self[0], null, out));
+    check(result.equals("still here"), "a call keeps the handle that is closed meanwhile");
+    check(thrown(() -> opd_function_call(self[0], null, new Out<>())) instanceof IllegalStateException, "once only");
+  }
+
+  /** Everything as text; a function alone as itself. */
+  static Object join(Object... values) {
+    if (values.length == 1 && values[0] instanceof Function) return values[0];
+    StringBuilder text = new StringBuilder();
+    for (Object value : values) {
+      if (value instanceof Array list) {
+        long count = opd_array_count(list);
+        Object[] items = new Object[(int) count];
+        for (int i = 0; i < count; ++i) {
+          long index = i;
+          items[i] = take(out -> opd_array_get(list, index, out));
+        }
+        list.close();
+        value = Arrays.asList(items);
+      }
+      text.append(value instanceof byte[] b ? Arrays.toString(b) : value instanceof long[] l ? Arrays.toString(l) : value);
+      text.append(' ');
+    }
+    return text.toString().strip();
+  }
+
+  static void error(Runnable call, opd_code code, String part) {
+    Throwable thrown = thrown(call);
+    check(thrown instanceof OpdynoException e && e.code() == code && e.getMessage().contains(part), code + ": " + thrown);
+    System.out.println(thrown);
+  }
+
+  static Throwable thrown(Runnable call) {
+    try {
+      call.run();
+      return null;
+    } catch (Throwable thrown) {
+      return thrown;
+    }
+  }
+
+  static void check(boolean good, String what) {
+    if (!good) throw new AssertionError(what);
+  }
+}

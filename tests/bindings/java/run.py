@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Makes the Java binding from bindings/swig and bindings/java, and runs First.java on a library that TVM compiled."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common import ROOT, artefact, include_flags, library_folder, parse_arguments, swig
+
+
+def java_home():
+    javac = shutil.which("javac")
+    if not javac:
+        sys.exit("javac is missing: it comes with the package openjdk-17-jdk-headless")
+    return Path(javac).resolve().parents[1]
+
+
+def main():
+    arguments = parse_arguments(__doc__, "java")
+    out, source = arguments.out, ROOT / "bindings" / "java"
+    shutil.rmtree(out, ignore_errors=True)
+    (out / "opdyno").mkdir(parents=True)
+    wrapper = out / "native_wrap.cc"
+    swig(arguments, "-java", "-c++", "-package", "opdyno", f"-I{source / 'swig'}", "-outdir", out / "opdyno", "-o", wrapper)
+
+    home, libraries = java_home(), library_folder(arguments)
+    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{source / 'native'}",
+                    f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}", *include_flags(arguments),
+                    "-o", out / "libopdyno_java.so", wrapper, *sorted((source / "native").glob("*.cc")),
+                    f"-L{libraries}", "-lopdyno", f"-Wl,-rpath,{libraries}"], check=True)
+    subprocess.run([home / "bin" / "javac", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", out / "classes",
+                    *(out / "opdyno").glob("*.java"), *(source / "opdyno").glob("*.java"),
+                    Path(__file__).with_name("First.java")], check=True)
+    done = subprocess.run([home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", f"-Djava.library.path={out}",
+                           "-cp", out / "classes", "First", artefact()], stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="")
+    if done.returncode or "WARNING" in done.stdout or not done.stdout.endswith("ok\n"):
+        sys.exit("the Java program failed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Makes the Rust binding from bindings/swig and bindings/rust, and runs src/main.rs on a library that TVM compiled."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common import ROOT, artefact, library_folder, parse_arguments, swig
+
+
+def check_functions(ffi):
+    """All that the library exports is there, and no more."""
+    there = set(re.findall(r"pub fn (opd_\w+)", ffi.read_text()))
+    exported = set(re.findall(r"^opd_\w+$", (ROOT / "tests" / "abi" / "symbols.txt").read_text(), re.MULTILINE))
+    if there != exported:
+        sys.exit(f"{ffi} and tests/abi/symbols.txt differ by {', '.join(sorted(there ^ exported))}")
+
+
+def main():
+    arguments = parse_arguments(__doc__, "rust")
+    if not shutil.which("cargo"):
+        sys.exit("cargo is missing: rustup or the distribution has it; 1.85 or newer is needed")
+    source, generated = ROOT / "bindings" / "rust", arguments.out / "generated"
+    shutil.rmtree(generated, ignore_errors=True)
+    generated.mkdir(parents=True)
+    xml = generated / "opdyno.xml"
+    swig(arguments, "-xml", "-xmllite", f"-I{source / 'swig'}", "-o", xml)
+    subprocess.run([sys.executable, "-B", source / "generator" / "generate.py", xml, "--headers", ROOT / "include" / "opdyno",
+                    "--out", generated], check=True)
+    check_functions(generated / "ffi.rs")
+
+    libraries = library_folder(arguments)
+    settings = os.environ | {"OPDYNO_RUST_GENERATED": str(generated), "OPDYNO_LIB_DIR": str(libraries),
+                             "CARGO_TARGET_DIR": str(arguments.out / "target"), "RUSTFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
+                             "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    done = subprocess.run(["cargo", "run", "--quiet", "--offline", "--locked", "--", artefact()],
+                          cwd=Path(__file__).parent, env=settings, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="")
+    if done.returncode or not done.stdout.endswith("ok\n"):
+        sys.exit("the Rust program failed")
+
+
+if __name__ == "__main__":
+    main()
