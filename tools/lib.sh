@@ -11,6 +11,7 @@ build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-
 test_packages=(libgtest-dev python3)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 venv_packages=(python3-venv)
+java_packages=(openjdk-17-jdk-headless)
 
 say() { printf '== %s\n' "$*"; }
 

@@ -86,7 +86,7 @@ class Tvm:
         return [self.host, "--serve", "--artefacts", self.artefacts, "--programs", programs]
 
     def python_command(self, programs):
-        return [self.venv / "bin/python", HERE / "tvm/vm_function.py", programs, self.nop]
+        return [self.venv / "bin/python", HERE / "python_calls.py", "tvm", programs, self.nop, self.artefacts]
 
     def versions(self):
         return (INTEROP / f"requirements-{RELEASE}.txt").read_text().split()

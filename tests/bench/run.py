@@ -38,6 +38,17 @@ GOALS = {
     "report_table": "<= 2 ms",
     "executable_read": "<= 150 us, both",
     "vm_create": "<= 150 us, both",
+    "python_nop": "<= 0.9x",
+    "python_echo_int": "<= 0.9x",
+    "python_echo_tensor": "<= 0.9x",
+    "python_array": "<= 0.9x",
+    "python_tensor": "<= 1 us",
+    "python_numpy": "<= 1 us",
+    "python_view": "<= 0.5 us",
+    "python_callback": "<= 0.9x",
+    "python_error": "<= 4 us",
+    "python_vm": "<= 0.7x",
+    "python_import": "<= 25 ms",
     "threads_16": "<= 10 %",
     "idle_vm": "<= 64 KiB",
     "load_first": "<= 0.9x",
@@ -192,11 +203,20 @@ def start_peers(tvm, programs):
     return sides, problems
 
 
+def python_side(arguments, tvm, programs):
+    """opdyno's Python package, where `tools/test --full` or a user installed it; else its rows are left out."""
+    python = arguments.cache.parent / "bindings/python/bin/python"
+    if not python.exists():
+        return None
+    return Side("opdyno", [python, Path(__file__).parent / "python_calls.py", "opdyno", programs, "-", tvm.artefacts])
+
+
 def run(arguments, programs):
     tvm = peers.Tvm(arguments.cache)
     sides, problems = ([], []) if arguments.no_peer else start_peers(tvm, programs)
     program = arguments.build_dir / "bin/opdyno_bench"
     own = Side("opdyno", [program, "--serve", "--artefacts", tvm.artefacts, "--programs", programs])
+    package = python_side(arguments, tvm, programs)
     known = [*GOALS, *(row for row in own.units if row not in GOALS)]
     rows = [row for row in known if not arguments.names or row.startswith(tuple(arguments.names))]
     if not rows:
@@ -212,7 +232,7 @@ def run(arguments, programs):
             continue
         for peer in [side for side in sides if row in side.units] or [None]:
             try:
-                lines.append(measure(row, own, peer, arguments.rounds))
+                lines.append(measure(row, package if package and row in package.units else own, peer, arguments.rounds))
                 print_line(lines[-1])
             except peers.Missing as error:
                 skipped.append(row)

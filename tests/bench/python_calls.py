@@ -1,0 +1,153 @@
+"""What calls cost from Python: opdyno's package and TVM's, the same rows. Speaks as harness.cc --serve does.
+
+python_calls.py opdyno|tvm PROGRAMS LIBRARY: a folder through which the sides hand VM programs to each other, and the C
+library with TVM's no-op.
+"""
+
+import ctypes
+import subprocess
+import sys
+import timeit
+from pathlib import Path
+
+import numpy as np
+
+BATCH_SECONDS = 1e-3
+PROGRAM = "nop_1x4.vmexec"  # as VmProgram in vm_program.h names it
+NOP = "opdyno.bench.nop"
+CHAIN = "chain_1000.so"
+
+
+class Opdyno:
+    KERNELS = """
+#include <stdint.h>
+typedef struct { int32_t type; uint32_t length; union { int64_t i; void *p; } u; } Any;
+extern int TVMFFIObjectIncRef(void *object);
+int __tvm_ffi_nop(void *self, const Any *args, int32_t n, Any *result) { return 0; }
+int __tvm_ffi_echo(void *self, const Any *args, int32_t n, Any *result) {
+  if (args->type >= 64) TVMFFIObjectIncRef(args->u.p);
+  *result = *args;
+  return 0;
+}
+"""
+
+    def __init__(self, programs, library):
+        import opdyno
+
+        self.runtime, self.programs = opdyno, programs
+        module = opdyno.load_source(self.KERNELS)
+        self.nop, self.echo = module["nop"], module["echo"]
+        self.tensor, self.function = opdyno.tensor, opdyno.Function
+        self.error = opdyno.Error
+
+    def view(self, tensor):
+        return tensor.view()
+
+    def vm(self):
+        self.runtime.register_func(NOP, self.nop, override=True)
+        text = f".func main(a, b, c, d) {{\n  call {NOP}(%a, %b, %c, %d)\n  ret %void\n}}\n"
+        program = self.runtime.Executable.assemble(text)
+        (self.programs / PROGRAM).write_bytes(program.save_bytes())
+        return self.runtime.VirtualMachine(program)["main"]
+
+    def chain(self, artefacts):
+        return self.runtime.VirtualMachine(artefacts / CHAIN)["main"]
+
+
+class Tvm:
+    def __init__(self, programs, library):
+        import tvm
+        import tvm_ffi
+        import tvm_ffi.testing
+
+        self.tvm, self.ffi, self.programs = tvm, tvm_ffi, programs
+        ctypes.CDLL(library).opdyno_bench_register_nop()
+        self.nop, self.echo = tvm_ffi.get_global_func(NOP), tvm_ffi.get_global_func("testing.echo")
+        self.tensor, self.function = tvm.runtime.tensor, tvm_ffi.convert
+        self.error = Exception
+
+    def view(self, tensor):
+        return np.from_dlpack(tensor)
+
+    def vm(self):
+        load = self.ffi.get_global_func("ffi.Module.load_from_bytes.relax.VMExecutable")
+        program = load((self.programs / PROGRAM).read_bytes())
+        return self.tvm.relax.VirtualMachine(program, self.tvm.cpu())["main"]
+
+    def chain(self, artefacts):
+        return self.tvm.relax.VirtualMachine(self.tvm.runtime.load_module(str(artefacts / CHAIN)), self.tvm.cpu())["main"]
+
+
+def failing(function, argument, error):
+    def call():
+        try:
+            function(argument)
+        except error:
+            return
+        raise RuntimeError("the wrong shape was accepted")
+
+    return call
+
+
+def rows(side, artefacts):
+    """For each row its unit, how often it goes into that, and what makes statement and names."""
+    array = np.ones(16, "float32")
+    made = {"tensor": side.tensor, "view": side.view, "nop": side.nop, "echo": side.echo, "array": array, "x": side.tensor(array)}
+    small = {name: side.tensor(np.zeros(4, "float32")) for name in "abcd"}
+    return {
+        "python_nop": ("ns", lambda: ("nop()", made)),
+        "python_echo_int": ("ns", lambda: ("echo(1)", made)),
+        "python_echo_tensor": ("ns", lambda: ("echo(x)", made)),
+        "python_array": ("ns", lambda: ("nop(array)", made)),
+        "python_tensor": ("us", lambda: ("tensor(array)", made)),
+        "python_numpy": ("us", lambda: ("x.numpy()", made)),
+        "python_view": ("us", lambda: ("view(x)", made)),
+        "python_callback": ("ns", lambda: ("function(1)", {"function": side.function(lambda x: x)})),
+        "python_error": ("us", lambda: ("call()", {"call": failing(side.chain(artefacts), side.tensor(np.zeros(5, "float32")), side.error)})),
+        "python_vm": ("ns", lambda: ("function(a, b, c, d)", {"function": side.vm(), **small})),
+    }
+
+
+def import_time(module):
+    """Milliseconds that a fresh interpreter takes longer with the module than without."""
+    def once(statement):
+        return min(timeit.repeat(lambda: subprocess.run([sys.executable, "-c", statement], check=True), number=1, repeat=5))
+
+    return (once(f"import {module}") - once("")) * 1e3
+
+
+class Timer:
+    def __init__(self, unit, make):
+        statement, names = make()
+        self.timer, self.count, self.unit = timeit.Timer(statement, globals=names), 1, {"ns": 1e9, "us": 1e6}[unit]
+        while self.timer.timeit(self.count) < BATCH_SECONDS:
+            self.count *= 2
+
+    def sample(self):
+        return sorted(self.timer.timeit(self.count) / self.count for _ in range(5))[2] * self.unit
+
+
+def main():
+    name, programs, library, artefacts = sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    known = rows({"opdyno": Opdyno, "tvm": Tvm}[name](programs, library), artefacts)
+    units = {row: unit for row, (unit, _) in known.items()} | {"python_import": "ms"}
+    if name == "tvm":
+        units["vm_function_call"] = "ns"  # beside that row of C++: the way that most people call TVM
+        known["vm_function_call"] = known["python_vm"]
+    print("".join(f"{row} {unit}\n" for row, unit in units.items()), flush=True)
+    timers = {}
+    for line in sys.stdin:
+        row = line.strip()
+        try:
+            if row == "python_import":
+                print(import_time("opdyno" if name == "opdyno" else "tvm_ffi"), flush=True)
+                continue
+            if row not in timers:
+                timers[row] = Timer(*known[row])
+            print(timers[row].sample(), flush=True)
+        except Exception as error:  # whatever it is, the driver shows it
+            print("!", f"{type(error).__name__}: {error}".replace("\n", " "), flush=True)
+
+
+if __name__ == "__main__":
+    main()
