@@ -55,9 +55,7 @@ class RecordBuffer {
  private:
   static constexpr size_t kBlock = 4096;     // records
   static constexpr size_t kMostWords = 256;  // of one call that needs no look at the room
-  static int64_t pack(DLDataType dtype, int32_t ndim) {
-    return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype);
-  }
+  static int64_t pack(DLDataType dtype, int32_t ndim) { return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype); }
   Record *fill(Args args) {
     // In locals, since the words that are written might be any of what the loop reads.
     Record *const record = &current_[used_];

@@ -5,8 +5,14 @@
 #include "base/error.h"
 #include "tvmffi/private.h"
 
+// Pointers to objects are void * here, which to the functions behind is no difference, but one to clang's sanitizer.
+#ifdef __clang__
+#define OPD_UNTYPED __attribute__((no_sanitize("function")))
+#else
+#define OPD_UNTYPED
+#endif
 #define FORWARD(result, name, parameters, arguments)                                                      \
-  extern "C" __attribute__((visibility("default"))) result name parameters {                              \
+  extern "C" __attribute__((visibility("default"))) OPD_UNTYPED result name parameters {                  \
     static const auto forward = reinterpret_cast<result(*) parameters>(opd_private_tvmffi_symbol(#name)); \
     return forward arguments;                                                                             \
   }

@@ -1,5 +1,5 @@
-// The JSON that libopdyno_tvmffi reads: values, which must come back the same from the text that is written of them, and
-// graphs of objects.
+// The JSON that libopdyno_tvmffi reads: values, which must come back the same from the text that is written of them,
+// and graphs of objects.
 #include <opdyno/opdyno.h>
 
 #include <cstdlib>
@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             object = opd_none();
   if (opd_string_create(reinterpret_cast<const char *>(data), size, &text)) std::abort();
   if (call(parse, text, &value) && call(write, value, &written)) {
-    if (!call(parse, written, &again) || !call(write, again, &twice) || text_of(written) != text_of(twice)) std::abort();
+    if (!call(parse, written, &again) || !call(write, again, &twice) || text_of(written) != text_of(twice))
+      std::abort();
   }
   call(decode, text, &object);
   for (opd_value *made : {&text, &value, &written, &again, &twice, &object}) opd_value_release(made);
