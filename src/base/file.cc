@@ -94,6 +94,11 @@ bool may_write_file(size_t size) {
   return ::getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
 }
 
+void unmap(const void *data, size_t size) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  ::munmap(const_cast<void *>(data), (size + page - 1) / page * page);
+}
+
 MappedFile::MappedFile(int fd, size_t size, const std::string &name) : size_(size) {
   if (size_ == 0) return;
   void *mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -107,7 +112,7 @@ MappedFile::MappedFile(const InputFile &file)
 MappedFile::MappedFile(const std::string &path) : MappedFile(InputFile(path)) {}
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<uint8_t *>(data_), size_);
+  if (data_) unmap(data_, size_);
 }
 
 }  // namespace opd

@@ -31,6 +31,10 @@ std::string read_file(const std::string &path);
 // Writes beside and renames, so that a reader sees the old file or the new one, never a part.
 void replace_file(const std::string &path, std::string_view content);
 
+// Ends a mapping of `size` bytes: all of its pages, as the system does anyway. ThreadSanitizer takes the size as it is
+// given, and would go on to guard the rest of the last page.
+void unmap(const void *data, size_t size);
+
 class MappedFile {
  public:
   explicit MappedFile(const std::string &path);

@@ -23,7 +23,7 @@ namespace {
 bool may_execute(int fd) {
   void *page = ::mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
   if (page == MAP_FAILED) return false;
-  ::munmap(page, 1);
+  unmap(page, 1);
   return true;
 }
 

@@ -44,7 +44,7 @@ void ByteSource::set_deleter(void *user_data, void (*deleter)(void *)) noexcept 
 }
 
 ByteSource::~ByteSource() {
-  if (is_mapped_) ::munmap(const_cast<uint8_t *>(bytes_.data()), bytes_.size());
+  if (is_mapped_) unmap(bytes_.data(), bytes_.size());
   close_file();
   if (deleter_) deleter_(user_data_);
 }

@@ -35,7 +35,7 @@ struct Mapping final : Object {
   }
   ~Mapping() {
     DeviceMemory::of(kHost).count_unmapping(size);
-    ::munmap(data, size);
+    unmap(data, size);
   }
 };
 
