@@ -87,12 +87,12 @@ int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
   return failed;
 }
 
-// As in bytecode, calls without a tensor are not recorded.
+// Every other call: an instrument or a name that may be asked for. As in bytecode, only calls with a tensor are
+// recorded.
 template <class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);
   const Observed observed(run);
-  const bool shown = run.instrument || !run.records;
   const bool recorded = run.records && has_tensor(args);
   const uint32_t name = name_of_callee();
   uint64_t begin = 0, end = 0;
@@ -103,7 +103,7 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
     end = run.records->now();
     return failed;
   };
-  const int failed = shown ? show(run, name, callee, args, result, timed) : timed();
+  const int failed = show(run, name, callee, args, result, timed);
   if (!failed && end) record(run, name, begin, end, args);  // an instrument may have skipped it
   return failed;
 }

@@ -176,13 +176,13 @@ class Options {
   std::vector<std::unique_ptr<std::vector<int32_t>>> numbers_;
 };
 
-// The references of exceptions and threads that calls into the library hold.
+// Other Python threads run while it lives.
 struct ReleasedGil {
   PyThreadState *state = PyEval_SaveThread();
   ~ReleasedGil() { PyEval_RestoreThread(state); }
 };
 
-// Handle, FunctionBase, TensorBase, DeviceBase and what the package's Python code registers itself by.
+// Handle, FunctionBase, TensorBase, VMFunctionBase and what the package's Python code registers itself by.
 bool add_types(PyObject *module);
 
 }  // namespace opdpy

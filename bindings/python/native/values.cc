@@ -50,6 +50,16 @@ bool fits_dltensor(const Py_buffer &buffer) {
   return true;
 }
 
+// NumPy's bool, which is no bool of Python's.
+bool view_bool_scalar(PyObject *object, opd_value *out) {
+  Py_buffer buffer;
+  if (!get_buffer(object, &buffer)) return false;
+  const bool is_bool = buffer.ndim == 0 && buffer.format && std::strcmp(buffer.format, "?") == 0;
+  if (is_bool) *out = opd_bool(*static_cast<const char *>(buffer.buf) != 0);
+  PyBuffer_Release(&buffer);
+  return is_bool;
+}
+
 PyObject *call_method(PyObject *object, const char *name) {
   PyObject *method = PyObject_GetAttrString(object, name);
   if (!method) return nullptr;
@@ -260,6 +270,7 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
     Py_XDECREF(value);
     PyErr_Clear();
   }
+  if (view_bool_scalar(object, out)) return true;
   if (PyObject *number = PyNumber_Float(object)) {  // NumPy's float16 and float32 scalars
     *out = opd_float(PyFloat_AsDouble(number));
     Py_DECREF(number);

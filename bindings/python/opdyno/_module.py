@@ -63,7 +63,9 @@ class Module(Object):
         """Bits of `ModulePropertyMask`."""
         return int(_native.opd_module_properties(self))
 
-    get_property_mask = property(lambda self: lambda: self.property_mask)
+    def get_property_mask(self) -> int:
+        """The same; newer TVM's name."""
+        return self.property_mask
 
     @property
     def is_dso_exportable(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import Any
 
 from . import _native
@@ -126,4 +126,4 @@ def convert(value: Any, span: Any = None) -> Any:
 for _name, _class in (("Object", Object), ("Array", Array), ("Map", Map)):
     _native.register_class(_name, _class)
 
-__all__ = ["Array", "Callable", "Map", "Object", "ObjectGeneric", "convert", "convert_to_object"]
+__all__ = ["Array", "Map", "Object", "ObjectGeneric", "convert", "convert_to_object"]

@@ -53,7 +53,7 @@ def test_opaque_pointers_are_c_void_p(echo):
 def test_numpy_scalars_are_numbers(echo):
     assert echo(np.int64(3)) == 3 and isinstance(echo(np.int64(3)), int)
     assert echo(np.float32(0.5)) == 0.5 and isinstance(echo(np.float32(0.5)), float)
-    assert echo(np.bool_(True)) is True or echo(np.bool_(True)) == 1
+    assert echo(np.bool_(True)) is True and echo(np.bool_(False)) is False
 
 
 def test_callables_become_functions(echo):
