@@ -45,6 +45,9 @@ DeviceMemory &DeviceMemory::of(DLDevice device) {
   return look_up(device);
 }
 
+// From the start: a child that is forked while another thread makes it would wait for that thread, which it lacks.
+[[maybe_unused]] const DeviceMemory &host_at_load = DeviceMemory::of(kHost);
+
 DeviceMemory::DeviceMemory(DLDevice device, DeviceBackend &backend)
     : device_(device), backend_(backend), naive_(make_naive_allocator(*this)), pooled_(make_pooled_allocator(*this)) {}
 

@@ -39,7 +39,7 @@ struct Sources {
 bool is_absurd(size_t size) {
   if (size <= size_t{64} << 20) [[likely]]
     return false;  // not worth reading the limits
-  static std::atomic<uint64_t> usable{usable_memory_bytes()};
+  static std::atomic<uint64_t> usable{0};
   if (size <= usable.load(std::memory_order_relaxed)) return false;
   usable.store(usable_memory_bytes(), std::memory_order_relaxed);  // limits may be raised while we run
   return size > usable.load(std::memory_order_relaxed);

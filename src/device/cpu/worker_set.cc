@@ -80,7 +80,16 @@ WorkerSet &WorkerSet::get() {
   return *set;
 }
 
-WorkerSet::WorkerSet() : processors_(usable_processors()) {}
+// From the start: a child that is forked while another thread makes it would wait for that thread, which it lacks.
+[[maybe_unused]] const WorkerSet &made_at_load = WorkerSet::get();
+
+int32_t WorkerSet::processors() {
+  if (const int32_t known = processors_.load(std::memory_order_relaxed)) [[likely]]
+    return known;
+  const int32_t count = usable_processors();  // reads files; as good from several threads at once
+  processors_.store(count, std::memory_order_relaxed);
+  return count;
+}
 
 void WorkerSet::forget() noexcept {
   for (auto &word : idle_) word.store(0, std::memory_order_relaxed);

@@ -61,19 +61,19 @@ class WorkerSet {
   void give_back(std::span<Worker *const> workers, const Launch &launch) noexcept;
 
   uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
-  int32_t processors() const { return processors_; }
+  int32_t processors();
 
  private:
   static constexpr int32_t kMaxWorkers = 4 * kMaxTasks;  // the first quarter is the pool, the rest serves gangs only
   static constexpr int32_t kWords = kMaxWorkers / 64;
 
-  WorkerSet();
+  WorkerSet() = default;
   size_t take_idle(int32_t end, std::span<Worker *> out) noexcept;
   void grow_pool(int32_t count);
   Worker *start(int32_t place);  // null if the system gives no thread
   void forget() noexcept;        // in a forked child
 
-  const int32_t processors_;
+  std::atomic<int32_t> processors_{0};  // 0: not known yet
   std::atomic<uint64_t> idle_[kWords] = {};
   Worker *workers_[kMaxWorkers] = {};
   std::atomic<int32_t> pool_size_{0};
