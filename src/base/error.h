@@ -96,10 +96,10 @@ int raising(F &&body) noexcept {
   try {
     if constexpr (std::is_void_v<decltype(body())>) return body(), 0;
     else return body();
-  } catch (...) {
+  } catch (const Exception &e) { set_raised(e.error()); } catch (...) {
     set_raised(current_error());
-    return -1;
   }
+  return -1;
 }
 
 }  // namespace opd

@@ -32,9 +32,11 @@ inline opd_error *wrap_error(Ref<Error> error) noexcept {
 template <class F>
 opd_error *guard(F &&body) noexcept {
   try {
-    body();
-    return nullptr;
-  } catch (...) { return wrap_error(current_error()); }
+    if constexpr (std::is_void_v<decltype(body())>) return body(), nullptr;
+    else return wrap_error(body());  // an error that is met often, without a throw
+  } catch (const Exception &e) { return wrap_error(e.error()); } catch (...) {
+    return wrap_error(current_error());
+  }
 }
 
 // The object behind opd_buffer.

@@ -77,10 +77,12 @@ void opd_vm_release(opd_vm *vm) { release_handle(vm); }
 
 opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                        const opd_call_options *options, opd_value *out_value) {
-  return guard([&] {
+  return guard([&]() -> Ref<Error> {
     require(vm && name, "vm and name must not be NULL");
-    Value result = vm_of(vm).call_named(name, args_of(args, num_args), settings_of(options, num_args));
-    if (out_value) *out_value = result.detach();
+    Value result;
+    Ref<Error> error = vm_of(vm).run_named(name, args_of(args, num_args), settings_of(options, num_args), result);
+    if (!error && out_value) *out_value = result.detach();
+    return error;
   });
 }
 

@@ -43,14 +43,14 @@ class Lists {
   CompiledLists &lists_;
 };
 
-[[noreturn]] void rethrow(const Program::Func &function, Ref<Error> error) {
-  if (error->located) throw Exception(std::move(error));
+Ref<Error> located(const Program::Func &function, Ref<Error> error) {
+  if (error->located) return error;
   auto named = make_error(error->code, concat(error->message, " (in ", function.info->name, ")"), error->kind);
   if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be the shared one
     named->located = true;
     named->set_cause(std::move(error));
   }
-  throw Exception(std::move(named));
+  return named;
 }
 
 }  // namespace
@@ -77,7 +77,8 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   if (is_object(ignored)) release(object_of(ignored));
   if (failed || run.list_error) [[unlikely]] {
     Ref<Error> error = failed ? take_raised() : nullptr;
-    rethrow(function, run.list_error ? std::exchange(run.list_error, nullptr) : std::move(error));
+    run.failure = located(function, run.list_error ? std::exchange(run.list_error, nullptr) : std::move(error));
+    return opd_none();
   }
   return Value(lists.registers()[function.num_args]).detach();
 }

@@ -26,8 +26,8 @@ struct Site {  // where in the program something happened
 
 // The error that a callee raised, with its name in front (builtins have said theirs) and the place; errors that have
 // one already pass as they are.
-[[noreturn, gnu::noinline]] void rethrow(const Site &site, Ref<Error> error) {
-  if (error->located) throw Exception(std::move(error));
+[[gnu::noinline]] Ref<Error> located(const Site &site, Ref<Error> error) {
+  if (error->located) return error;
   const std::string callee = concat(site.callee(), ": ");
   const bool says_callee = error->message.starts_with(callee);
   auto named = make_error(error->code,
@@ -37,7 +37,7 @@ struct Site {  // where in the program something happened
     named->located = true;
     named->set_cause(std::move(error));
   }
-  throw Exception(std::move(named));
+  return named;
 }
 
 [[noreturn, gnu::noinline]] void stopped(const Site &site, StopReason reason) {
@@ -180,8 +180,9 @@ class Interpreter {
     buffer.commit();
   }
 
+  // The three give false when the callee raised an error; it is in run.failure then.
   template <bool kListen, bool kKernel>
-  void call(const Instr &instr) {
+  bool call(const Instr &instr) {
     check_stop(instr);
     const uint32_t *from = instr.arg_cells();
     const uint32_t count = instr.num_args;
@@ -191,21 +192,21 @@ class Interpreter {
       scratch_[i] = v;
       if (kKernel) plain &= v.type < OPD_SMALL_STRING || v.type == OPD_TENSOR;
     }
-    if (kListen && run_.instrument && !show_before(instr, count)) return skip(instr);
+    if (kListen && run_.instrument && !show_before(instr, count)) return skip(instr), true;
     if (kKernel && !plain) [[unlikely]]
       return call_converted<kListen>(instr);
-    finish_call<kListen, kKernel>(instr);
+    return finish_call<kListen, kKernel>(instr);
   }
 
   template <bool kListen>
-  [[gnu::noinline]] void call_converted(const Instr &instr) {
+  [[gnu::noinline]] bool call_converted(const Instr &instr) {
     std::vector<std::string> storage;
     convert_kernel_args(site(instr), scratch_, instr.num_args, storage);
-    finish_call<kListen, true>(instr);
+    return finish_call<kListen, true>(instr);
   }
 
   template <bool kListen, bool kKernel>
-  void finish_call(const Instr &instr) {
+  bool finish_call(const Instr &instr) {
     const uint32_t count = instr.num_args;
     run_.current.store(&instr, std::memory_order_relaxed);
     View result = opd_none();
@@ -213,8 +214,10 @@ class Interpreter {
     uint64_t begin = 0;
     if (recorded) begin = run_.records->now();
     const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
-    if (failed) [[unlikely]]
-      rethrow(site(instr), take_raised());
+    if (failed) [[unlikely]] {
+      run_.failure = located(site(instr), take_raised());
+      return false;
+    }
     if (recorded) {
       const uint64_t end = run_.records->now();
       record(instr, begin, end, {scratch_, count});
@@ -222,6 +225,7 @@ class Interpreter {
     if (kListen && run_.instrument) show_owned_result(count, result);
     if (instr.cell != program_.void_cell()) assign(instr.cell, result);
     else if (is_object(result)) run_.pool.drop(object_of(result));
+    return true;
   }
 
   // The arguments of a folded call as the program has them, into the scratch; gives their number.
@@ -306,11 +310,13 @@ View Interpreter::execute(uint32_t index, Args args) {
     }
     switch (instr.op) {
       case Op::kKernel:
-        call<kListen, true>(instr);
+        if (!call<kListen, true>(instr)) [[unlikely]]
+          return opd_none();
         ++pc;
         continue;
       case Op::kPacked:
-        call<kListen, false>(instr);
+        if (!call<kListen, false>(instr)) [[unlikely]]
+          return opd_none();
         ++pc;
         continue;
       case Op::kTensor:

@@ -67,6 +67,7 @@ struct Run : RunSignals {
   uint64_t record_run = 0;         // what Record::run gets
   Function *instrument = nullptr;  // is shown every call; kept by the call
   bool showing = false;            // the instrument runs: what it calls itself is not shown to it
+  Ref<Error> failure;              // that ended the call; who made it takes it and throws, once all of it is cleaned up
   Run *next_idle = nullptr;
 
   Frame &push();
@@ -80,7 +81,7 @@ inline Run *Run::of_thread() {
   return pool ? reinterpret_cast<Run *>(reinterpret_cast<char *>(pool) - offsetof(Run, pool)) : nullptr;
 }
 
-// Runs a function of the program to its end. Throws what an operator raised, with the operator's name.
+// Runs a function of the program to its end. What an operator raised is left in run.failure, with the operator's name.
 // `args` are checked already; they stay alive during the call. The result is owned.
 View interpret(Run &run, uint32_t function, Args args);
 

@@ -187,19 +187,27 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
   return sum;
 }
 
-Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
+Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result, RecordBuffer *records,
+                   uint64_t record_run) {
   const FunctionInfo &info = *program_->functions[index].info;
-  const CallArguments checked(*this, info, args, settings.names);
-  Value result;
   {
+    const CallArguments checked(*this, info, args, settings.names);
     CallScope scope(*this, settings, records, record_run);
     Run &run = scope.run();
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
                                                  : interpret(run, index, checked.views()));
+    if (run.failure) [[unlikely]]
+      return std::move(run.failure);
   }
   if (result.type() == OPD_FUNCTION) [[unlikely]]
     result = lasting_function(*try_as<Function>(result));
   if (!settings.outputs.empty()) store_outputs(result, settings.outputs, info.name);
+  return nullptr;
+}
+
+Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
+  Value result;
+  if (Ref<Error> error = run(index, args, settings, result, records, record_run)) throw Exception(std::move(error));
   return result;
 }
 

@@ -5,6 +5,13 @@ namespace {
 
 const CallSettings kDefaults;
 
+int run(Vm &vm, uint32_t index, Args args, View *result) {
+  Value made;
+  if (Ref<Error> error = vm.run(index, args, kDefaults, made)) return set_raised(std::move(error)), -1;
+  *result = made.detach();
+  return 0;
+}
+
 struct BoundFunction final : Function {
   Ref<Vm> vm;
   uint32_t index;
@@ -14,7 +21,7 @@ struct BoundFunction final : Function {
     auto *function = static_cast<BoundFunction *>(static_cast<Object *>(self));
     return raising([&] {
       function->vm->require_plain(function->index);
-      *result = function->vm->call(function->index, {args, static_cast<size_t>(num_args)}, kDefaults).detach();
+      return run(*function->vm, function->index, {args, static_cast<size_t>(num_args)}, result);
     });
   }
 };
@@ -32,14 +39,12 @@ struct InnerFunction final : Function {
     auto *function = static_cast<InnerFunction *>(static_cast<Object *>(self));
     return raising([&] {
       const Args views(args, static_cast<size_t>(num_args));
-      Run *run = Run::of_thread();
-      if (function->keep || (run && run->vm == function->address)) {  // the common cases, and the VM lives
-        *result = function->address->call(function->index, views, kDefaults).detach();
-        return;
-      }
+      const Run *caller = Run::of_thread();
+      if (function->keep || (caller && caller->vm == function->address))  // the common cases, and the VM lives
+        return run(*function->address, function->index, views, result);
       const Ref<Vm> vm = function->vm.lock();
       if (!vm) fail(OPD_FAILED_PRECONDITION, "the VM of function ", function->name, " was released");
-      *result = vm->call(function->index, views, kDefaults).detach();
+      return run(*vm, function->index, views, result);
     });
   }
 };

@@ -27,12 +27,12 @@ uint32_t Vm::function_index(std::string_view name) const {
 
 bool Vm::has_function(std::string_view name) const { return executable().find(name) || state_.saved(name); }
 
-Value Vm::call_named(std::string_view name, Args args, const CallSettings &settings) {
+Ref<Error> Vm::run_named(std::string_view name, Args args, const CallSettings &settings, Value &result) {
   if (!executable().find(name))
-    if (const auto saved = state_.saved(name)) return call_saved(*saved, args, settings);
+    if (const auto saved = state_.saved(name)) return result = call_saved(*saved, args, settings), nullptr;
   const uint32_t index = function_index(name);
   require_plain(index);
-  return call(index, args, settings);
+  return run(index, args, settings, result);
 }
 
 Ref<Function> Vm::function(std::string_view name) {

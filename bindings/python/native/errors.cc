@@ -38,19 +38,32 @@ void set_exception(PyObject *exception) {
   PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject *>(Py_TYPE(exception))), exception, trace);
 }
 
-PyObject *error_factory() {  // opdyno._errors.make
-  static PyObject *factory = nullptr;
-  if (!factory) {
-    PyObject *module = PyImport_ImportModule("opdyno._errors");
-    factory = module ? PyObject_GetAttrString(module, "make") : nullptr;
-    Py_XDECREF(module);
-  }
-  return factory;
+PyObject *class_of(const char *kind) {  // borrowed from the classes that were asked for before
+  static PyObject *const classes = PyDict_New();
+  if (PyObject *known = classes ? PyDict_GetItemString(classes, kind) : nullptr) return known;
+  PyObject *module = PyImport_ImportModule("opdyno._errors");
+  PyObject *made = module ? PyObject_CallMethod(module, "class_of", "s", kind) : nullptr;
+  Py_XDECREF(module);
+  if (!made || !classes || PyDict_SetItemString(classes, kind, made)) return nullptr;
+  Py_DECREF(made);  // the dict has it
+  return made;
 }
 
 const char *cause_text(const opd_error *error) {
   const opd_error *cause = opd_error_cause(error);
   return cause ? opd_error_message(cause) : nullptr;
+}
+
+PyObject *make_exception(const opd_error *error) {
+  static PyObject *const facts_name = PyUnicode_InternFromString("_facts");
+  PyObject *type = class_of(opd_error_kind(error));
+  PyObject *exception = type ? PyObject_CallFunction(type, "s", opd_error_message(error)) : nullptr;
+  const char *backtrace = opd_error_backtrace(error);
+  PyObject *facts = Py_BuildValue("iszz", static_cast<int>(opd_error_code(error)), opd_error_kind(error),
+                                  cause_text(error), *backtrace ? backtrace : nullptr);
+  if (exception && (!facts || PyObject_SetAttr(exception, facts_name, facts))) Py_CLEAR(exception);
+  Py_XDECREF(facts);
+  return exception;
 }
 
 }  // namespace
@@ -65,10 +78,8 @@ void raise(opd_error *error) {
     if (done) Py_DECREF(done);
     else PyErr_Clear();
     set_exception(exception);
-  } else if (PyObject *factory = error_factory()) {
-    exception = PyObject_CallFunction(factory, "isszz", static_cast<int>(opd_error_code(error)), opd_error_kind(error),
-                                      opd_error_message(error), cause_text(error), opd_error_backtrace(error));
-    if (exception) set_exception(exception);
+  } else if ((exception = make_exception(error))) {
+    set_exception(exception);
   }
   opd_object_release(error);
 }

@@ -2,6 +2,7 @@
 
 import builtins
 import enum
+from typing import Any
 
 
 class Code(enum.IntEnum):
@@ -23,23 +24,39 @@ class Code(enum.IntEnum):
 
 
 class Error(Exception):
-    """Base of all errors of opdyno.
+    """Base of all errors of opdyno. Can be pickled."""
 
-    `code` is a `Code`; `kind` the name that the error was raised with; `native_cause` the message of the error behind it,
-    or None; `native_backtrace` the native frames at the place where it was made, if OPDYNO_BACKTRACE asks for them.
-    """
+    _facts: "tuple[int, str, str | None, str | None]" = (Code.INTERNAL, "RuntimeError", None, None)  # as made natively
 
-    code: Code = Code.INTERNAL
-    kind: str = "RuntimeError"
-    native_cause: "str | None" = None
-    native_backtrace: str = ""
+    @property
+    def code(self) -> Code:
+        """What went wrong, for programs."""
+        return Code(self._facts[0]) if self._facts[0] in Code._value2member_map_ else Code.INTERNAL
+
+    @property
+    def kind(self) -> str:
+        """The name that the error was raised with, as "ValueError"."""
+        return self._facts[1]
+
+    @property
+    def native_cause(self) -> "str | None":
+        """The message of the error behind this one."""
+        return self._facts[2]
+
+    @property
+    def native_backtrace(self) -> str:
+        """The native frames at the place where it was made, if OPDYNO_BACKTRACE asks for them."""
+        return self._facts[3] or ""
+
+    def __reduce__(self) -> "tuple[Any, ...]":
+        return _remake, (self._facts[1], self.args), self.__dict__
 
 
 _classes: dict[str, type[Error]] = {}
 
 
-def _class_of(kind: str) -> type[Error]:
-    """The class for a kind: derived from `Error` and from Python's exception of that name."""
+def class_of(kind: str) -> type[Error]:
+    """The class for a kind: derived from `Error` and from Python's exception of that name. Called by the native part."""
     found = _classes.get(kind)
     if found is None:
         base = getattr(builtins, kind, RuntimeError)
@@ -53,11 +70,12 @@ def _class_of(kind: str) -> type[Error]:
     return found
 
 
-def make(code: int, kind: str, message: str, cause: "str | None", backtrace: "str | None") -> Error:
-    """Makes the exception for a native error; called by the native part."""
-    error = _class_of(kind)(message)
-    error.code = Code(code) if code in Code._value2member_map_ else Code.INTERNAL
-    error.kind = kind
-    error.native_cause = cause
-    error.native_backtrace = backtrace or ""
+def make(code: Code, kind: str, message: str) -> Error:
+    """An error of the package's own making."""
+    error = class_of(kind)(message)
+    error._facts = (code, kind, None, None)
     return error
+
+
+def _remake(kind: str, args: "tuple[Any, ...]") -> Error:
+    return class_of(kind)(*args)

@@ -197,9 +197,11 @@ class Module(Object):
 
 
 def _attribute_error(error: Error) -> Error:
-    from ._errors import make
+    from ._errors import class_of
 
-    return make(error.code, "AttributeError", str(error), error.native_cause, error.native_backtrace)
+    made = class_of("AttributeError")(*error.args)
+    made._facts = (error.code, "AttributeError", error.native_cause, error.native_backtrace)
+    return made
 
 
 def _export_with(module: Module, path: str, fcompile: Callable[..., Any], arguments: dict[str, Any]) -> Any:

@@ -2,12 +2,11 @@
 
 namespace opd {
 
-Ref<Error> error_of_builtin(const char *name) noexcept {
-  auto error = current_error();
+Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept {
   // What an operator of a program raised further in has its place already; without memory the error is the shared one.
   if (error->located || error->code == OPD_OUT_OF_MEMORY) return error;
   try {
-    auto named = make_error(error->code, concat(name, ": ", error->message), error->kind);
+    auto named = make_error(error->code, concat(builtin, ": ", error->message), error->kind);
     if (named->code == error->code) named->set_cause(std::move(error));
     return named;
   } catch (...) { return error; }

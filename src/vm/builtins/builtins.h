@@ -21,22 +21,25 @@ struct BuiltinName {
   consteval BuiltinName(const char (&name)[kSize]) { std::copy_n(name, kSize, text); }
 };
 
-// The error being handled, with the builtin's name in front.
-Ref<Error> error_of_builtin(const char *name) noexcept;
+// The error with the builtin's name in front.
+Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept;
 
-// A builtin's body as a safe call.
-template <BuiltinName kName, Value (*kBody)(Args)>
+// A builtin's body as a safe call. The body gives a Value, or, if all it does is to check, a Ref<Error>: what it found
+// wrong, or null.
+template <BuiltinName kName, auto kBody>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
+  Ref<Error> error;
   try {
-    write_whole(result, kBody({args, static_cast<size_t>(num_args)}).detach());
-    return 0;
-  } catch (...) {
-    set_raised(error_of_builtin(kName.text));
-    return -1;
-  }
+    auto made = kBody({args, static_cast<size_t>(num_args)});
+    if constexpr (std::is_same_v<decltype(made), Value>) write_whole(result, made.detach());
+    else error = std::move(made);
+    if (!error) return 0;
+  } catch (...) { error = current_error(); }
+  set_raised(named_error(kName.text, std::move(error)));
+  return -1;
 }
 
-template <BuiltinName kName, Value (*kBody)(Args)>
+template <BuiltinName kName, auto kBody>
 constexpr Builtin builtin() {
   return {kName.text, builtin_call<kName, kBody>};
 }
@@ -60,6 +63,12 @@ void register_builtins();
 Run &run_of(const View &vm);
 // The program's own words for the place, to stand in front of what is wrong.
 std::string error_context(const View &error);
+// What a check gives for an argument that is not as it should be. Users meet this error most, and a throw would take
+// several times as long.
+template <class... Parts>
+Ref<Error> mismatch(const char *kind, const View &error, const Parts &...parts) {
+  return make_error(OPD_INVALID_ARGUMENT, concat(error_context(error), parts...), kind);
+}
 [[noreturn]] void wrong_count(Args args, const char *usage);
 inline void check_count(Args args, size_t least, size_t most, const char *usage) {
   if (args.size() < least || args.size() > most) [[unlikely]]

@@ -40,7 +40,8 @@ Value alloc_shape_heap(Args args) {
   return heap;
 }
 
-void match(const Heap &heap, int64_t code, int64_t operand, int64_t value, const View &error, std::string_view what) {
+// `index`: of the size; negative: the value is no size.
+Ref<Error> match(const Heap &heap, int64_t code, int64_t operand, int64_t value, const View &error, int64_t index) {
   int64_t expected;
   switch (code) {
     case kAssertEqualToImmediate:
@@ -48,21 +49,22 @@ void match(const Heap &heap, int64_t code, int64_t operand, int64_t value, const
       break;
     case kStoreToHeap:
       heap[operand] = value;
-      return;
+      return nullptr;
     case kNoCheck:
-      return;
+      return nullptr;
     case kAssertEqualToHeap:
       expected = heap[operand];
       break;
     default:
       fail(OPD_INVALID_ARGUMENT, "match code ", code, " is not known");
   }
-  if (value != expected) [[unlikely]]
-    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected ", what, " to be ", expected,
-            ", but it is ", value);
+  if (value == expected) [[likely]]
+    return nullptr;
+  const std::string what = index < 0 ? "the value" : concat("size ", index);
+  return mismatch("RuntimeError", error, "expected ", what, " to be ", expected, ", but it is ", value);
 }
 
-Value match_shape(Args args) {
+Ref<Error> match_shape(Args args) {
   check_count(args, 4, SIZE_MAX, "(x, heap, n, (code, operand) × n, error)");
   const View &error = args.back();
   std::span<const int64_t> dims;
@@ -76,8 +78,7 @@ Value match_shape(Args args) {
   if (static_cast<int64_t>(dims.size()) != n) {
     std::string given;
     append_dims(given, dims);
-    fail_as("RuntimeError", OPD_INVALID_ARGUMENT, error_context(error), "expected a shape of rank ", n, ", but got ",
-            given);
+    return mismatch("RuntimeError", error, "expected a shape of rank ", n, ", but got ", given);
   }
   for (int64_t i = 0; i < n; ++i) {
     const auto at = static_cast<size_t>(3 + 2 * i);
@@ -85,16 +86,15 @@ Value match_shape(Args args) {
     const int64_t value = dims[static_cast<size_t>(i)];
     if (code == kAssertEqualToImmediate && operand == value) [[likely]]
       continue;
-    match(heap, code, operand, value, error, concat("size ", i));
+    if (auto wrong = match(heap, code, operand, value, error, i)) return wrong;
   }
-  return {};
+  return nullptr;
 }
 
-Value match_prim_value(Args args) {
+Ref<Error> match_prim_value(Args args) {
   check_count(args, 5, 5, "(x, heap, code, operand, error)");
-  match(Heap(args[1]), as_int(args[2], "code"), as_int(args[3], "operand"), as_int(args[0], "the value to match"),
-        args[4], "the value");
-  return {};
+  return match(Heap(args[1]), as_int(args[2], "code"), as_int(args[3], "operand"),
+               as_int(args[0], "the value to match"), args[4], -1);
 }
 
 int64_t load(const Heap &heap, int64_t code, int64_t operand) {

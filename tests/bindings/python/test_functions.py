@@ -1,5 +1,6 @@
 """Functions: compiled, of Python, registered; errors through them."""
 
+import pickle
 import sys
 import threading
 import traceback
@@ -137,3 +138,13 @@ def test_function_objects_compare_by_identity(kernels):
     function = kernels["sum"]
     assert function == opdyno.Function(function) and "Function" in repr(function)
     assert sys.getrefcount(function) < 10
+
+
+def test_errors_can_be_pickled():
+    with pytest.raises(opdyno.Error) as caught:
+        opdyno.get_global_func("there is none")
+    caught.value.add_note("seen")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value) and str(again) == str(caught.value)
+    assert (again.code, again.kind, again.native_cause) == (caught.value.code, caught.value.kind, caught.value.native_cause)
+    assert again.__notes__ == ["seen"]

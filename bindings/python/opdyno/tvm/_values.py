@@ -20,7 +20,7 @@ _REMOTE = 128  # TVM's numbers for kinds of devices of remote sessions begin her
 
 
 def error(code: Code, kind: str, text: str) -> Error:
-    return make(code, kind, text, None, None)
+    return make(code, kind, text)
 
 
 def find_tvm() -> Any:
