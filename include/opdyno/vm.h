@@ -172,6 +172,11 @@ OPD_API OPD_NODISCARD opd_error *opd_cancel_create(opd_cancel **out_cancel);
 OPD_API void opd_cancel_cancel(opd_cancel *cancel);
 /** Makes the token usable again. Threads: safe. Since: 0.1 */
 OPD_API void opd_cancel_reset(opd_cancel *cancel);
+/** Gives the calling thread a token for all calls of VMs that it makes from now on and that name no other: how a host
+ * language ends what its signals interrupt. @param cancel Borrowed; retained until the next one is set or the thread
+ * ends; NULL: none.
+ * @return NULL, or OPD_FAILED_PRECONDITION inside of a call. Threads: of the calling one only. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_cancel_set_default(opd_cancel *cancel);
 /** Returns the operator that a call with this token runs at the moment, or NULL; for messages about calls that hang.
  * Borrowed from the VM of that call. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_cancel_current_operator(const opd_cancel *cancel);

@@ -13,6 +13,7 @@ struct Cleaner {
   ~Cleaner() {
     ThreadState &state = thread_state();
     if (state.raised) release(std::exchange(state.raised, nullptr));
+    if (state.cancel) release(std::exchange(state.cancel, nullptr));
     if (state.workspace && free_workspace) free_workspace(std::exchange(state.workspace, nullptr));
   }
 };

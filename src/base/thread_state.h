@@ -10,6 +10,7 @@ struct ThreadState {
   void *run_pool = nullptr;        // the VM frame pool whose objects this thread may reuse without atomics
   void *workspace = nullptr;       // scratch memory of kernels; owned by device/
   const StopFlag *stop = nullptr;  // of the call that this thread makes, if it can be ended from outside
+  Object *cancel = nullptr;        // the token of the calls that this thread makes, should they have no other; owned
   int32_t parallel_depth = 0;      // > 0 inside a parallel region: further launches run serially
 };
 

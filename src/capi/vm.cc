@@ -229,6 +229,9 @@ void opd_cancel_cancel(opd_cancel *cancel) {
 void opd_cancel_reset(opd_cancel *cancel) {
   if (cancel) unwrap<CancelToken>(cancel)->reset();
 }
+opd_error *opd_cancel_set_default(opd_cancel *cancel) {
+  return guard([&] { CancelToken::set_default(Ref<CancelToken>::share(unwrap<CancelToken>(cancel))); });
+}
 const char *opd_cancel_current_operator(const opd_cancel *cancel) {
   return cancel ? unwrap<CancelToken>(cancel)->current_operator() : nullptr;
 }

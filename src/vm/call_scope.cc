@@ -15,8 +15,8 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   if (settings.timeout_ns > 0 &&
       __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
     run.deadline_ns = 0;  // later than the clock can tell
+  if (!run.token) run.token = outer ? outer->token : static_cast<CancelToken *>(thread_state().cancel);
   if (!outer) return;
-  if (!run.token) run.token = outer->token;
   if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns))
     run.deadline_ns = outer->deadline_ns;
   if (outer->vm != run.vm) return;

@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "base/thread_state.h"
 #include "value/value.h"
 #include "vm/program.h"
 
@@ -112,6 +113,14 @@ const char *CancelToken::current_operator() {
     else if (const Instr *instr = run->current.load(std::memory_order_relaxed))
       return run->program->callee_name(run->program->pc_of(instr)).c_str();
   return nullptr;
+}
+
+void CancelToken::set_default(Ref<CancelToken> token) {
+  ThreadState &state = thread_state();
+  if (state.run_pool)
+    fail(OPD_FAILED_PRECONDITION, "the thread's cancel token cannot be changed inside of a call, which uses it");
+  clean_at_thread_exit();
+  if (Object *before = std::exchange(state.cancel, token.detach())) release(before);
 }
 
 DeadlineGuard::DeadlineGuard(RunSignals *run) {

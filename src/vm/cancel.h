@@ -32,6 +32,7 @@ struct CancelToken : Object {
   void add(RunSignals *run);  // stops it at once if the token is cancelled already
   void remove(RunSignals *run);
   const char *current_operator();
+  static void set_default(Ref<CancelToken> token);  // of the calling thread; throws inside a call
 
  private:
   std::mutex guard_;

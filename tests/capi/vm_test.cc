@@ -132,6 +132,35 @@ TEST(Vm, ALoopStopsAtTheDeadlineAndByTheToken) {
   expect_error(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr), OPD_CANCELLED);
 }
 
+TEST(Vm, CallsThatNameNoTokenEndByThatOfTheirThread) {
+  Handle<opd_cancel> cancel, own;
+  check(opd_cancel_create(cancel.out()));
+  check(opd_cancel_create(own.out()));
+  check(opd_cancel_set_default(cancel.get()));
+  define("test.refused", [&](const opd_value *, int32_t, opd_value *) {
+    expect_error(opd_cancel_set_default(nullptr), OPD_FAILED_PRECONDITION, "inside of a call");
+  });
+  const Vm vm =
+      make_vm(".func main() {\n  call test.refused()\n  ret %void\n}\n.func loop() {\nagain:\n  goto again\n}");
+  vm.call("main");
+  std::thread other([&] {
+    vm.call("main");
+    opd_cancel_cancel(cancel.get());
+    vm.call("main");  // this thread has no token
+  });
+  Handle<opd_function> bound;
+  check(opd_vm_function(vm.get(), "loop", bound.out()));
+  expect_error(opd_function_call(bound.get(), nullptr, 0, nullptr), OPD_CANCELLED);
+  other.join();
+  expect_error(opd_vm_call(vm.get(), "loop", nullptr, 0, nullptr, nullptr), OPD_CANCELLED);
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.cancel = own.get();
+  check(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr));
+  check(opd_cancel_set_default(nullptr));
+  vm.call("main");
+}
+
 TEST(Vm, ACallFromWithinARunEndsWithTheOuterDeadline) {
   static Vm inner;
   define("test.nothing", [](const opd_value *, int32_t, opd_value *) {});

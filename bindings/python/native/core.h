@@ -5,9 +5,11 @@
 #include <Python.h>
 #include <opdyno/opdyno.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace opdpy {
@@ -176,10 +178,37 @@ class Options {
   std::vector<std::unique_ptr<std::vector<int32_t>>> numbers_;
 };
 
-// Other Python threads run while it lives.
-struct ReleasedGil {
-  PyThreadState *state = PyEval_SaveThread();
-  ~ReleasedGil() { PyEval_RestoreThread(state); }
+// ---- Ctrl-C: native/interrupts.cc
+
+struct Interrupts {
+  opd_cancel *token = nullptr;  // of all calls of the main thread; null until watch_signals()
+  unsigned long main_thread = 0;
+  std::atomic<int> calls{0};  // of the main thread that are under way, one inside the other
+  std::atomic<bool> cancelled{false};
+
+  void read_signals(int fd);
+  void make_usable();
+};
+extern Interrupts interrupts;
+PyObject *watch_signals(PyObject *, PyObject *);
+
+// While it lives, other Python threads run, and Ctrl-C ends what the main thread calls.
+class ReleasedGil {
+ public:
+  ReleasedGil() : is_main_(interrupts.token && PyThread_get_thread_ident() == interrupts.main_thread) {
+    if (is_main_ && ++interrupts.calls == 1 && interrupts.cancelled) interrupts.make_usable();
+    state_ = PyEval_SaveThread();
+  }
+  ~ReleasedGil() { end(); }
+  void end() {
+    if (!state_) return;
+    PyEval_RestoreThread(std::exchange(state_, nullptr));
+    if (is_main_ && --interrupts.calls == 0 && interrupts.cancelled) interrupts.make_usable();
+  }
+
+ private:
+  const bool is_main_;
+  PyThreadState *state_;
 };
 
 // Handle, FunctionBase, TensorBase, VMFunctionBase and what the package's Python code registers itself by.

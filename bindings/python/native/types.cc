@@ -305,6 +305,7 @@ PyMethodDef functions[] = {
     {"convert", convert, METH_O, "Converts a value as a call would."},
     {"seconds_of", seconds_of, METH_O, "The samples of a benchmark."},
     {"params_shape", params_shape, METH_VARARGS, "The shape of a parameter by its place."},
+    {"watch_signals", watch_signals, METH_NOARGS, "Starts to read a file for signals, and gives where to write them."},
     {}};
 
 }  // namespace

@@ -305,7 +305,7 @@ class VirtualMachine(_native.Handle):
 
 
 class VMFunction(_native.VMFunctionBase):
-    """A function of a VM: `vm["main"]`. Called by position and by parameters' names; Ctrl-C ends the call."""
+    """A function of a VM: `vm["main"]`. Called by position and by parameters' names."""
 
     __slots__ = ()
 

@@ -7,6 +7,10 @@
 
 %{
 #include "core.h"
+#undef SWIG_PYTHON_THREAD_BEGIN_ALLOW
+#define SWIG_PYTHON_THREAD_BEGIN_ALLOW opdpy::ReleasedGil released
+#undef SWIG_PYTHON_THREAD_END_ALLOW
+#define SWIG_PYTHON_THREAD_END_ALLOW released.end()
 #define OPDPY_APPEND(result, object) SWIG_Python_AppendOutput(result, object, 1)
 %}
 %init %{

@@ -156,6 +156,7 @@ INTERRUPTED = """
 import sys, threading, time, os, signal
 sys.path.insert(0, sys.argv[1])
 from conftest import host_program
+import opdyno
 vm = host_program()
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 began = time.monotonic()
@@ -167,7 +168,17 @@ print(vm["add"](1, 2))
 """
 
 
-@pytest.mark.parametrize("call", ['vm["spin"](1)', 'vm["call"](lambda x: vm["spin"](x), 1)'])
+@pytest.mark.parametrize(
+    "call",
+    [
+        'vm["spin"](1)',
+        'vm["call"](lambda x: vm["spin"](x), 1)',
+        'vm.function("spin")(1)',
+        'vm.profile("spin", 1)',
+        'vm.set_input("spin", 1), vm.invoke_stateful("spin")',
+        'vm.time_evaluator("spin", opdyno.cpu())(1)',
+    ],
+)
 def test_ctrl_c_ends_a_call(call):
     script = INTERRUPTED.format(call=call)
     run = subprocess.run([sys.executable, "-c", script, str(Path(__file__).parent)], capture_output=True, text=True, timeout=120)
