@@ -19,6 +19,10 @@ CHAIN = "chain_1000.so"
 
 
 class Opdyno:
+    RUN = """
+import opdyno
+result = opdyno.VirtualMachine(path)["main"](*inputs)
+"""
     KERNELS = """
 #include <stdint.h>
 typedef struct { int32_t type; uint32_t length; union { int64_t i; void *p; } u; } Any;
@@ -55,6 +59,17 @@ int __tvm_ffi_echo(void *self, const Any *args, int32_t n, Any *result) {
 
 
 class Tvm:
+    # The leanest way: its runtime without the package of the compiler.
+    RUN = """
+import ctypes, importlib.util, pathlib
+import tvm_ffi
+runtime = pathlib.Path(importlib.util.find_spec("tvm").origin).parent / "lib/libtvm_runtime.so"
+ctypes.CDLL(str(runtime), ctypes.RTLD_GLOBAL)
+vm = tvm_ffi.load_module(path)["vm_load_executable"]()
+vm["vm_initialization"](1, 0, 2)
+result = vm["main"](*(tvm_ffi.from_dlpack(array) for array in inputs))
+"""
+
     def __init__(self, programs, library):
         import tvm
         import tvm_ffi
@@ -116,6 +131,24 @@ def import_time(module):
     return (once(f"import {module}") - once("")) * 1e3
 
 
+RUN_AND_TELL = """
+import sys
+import numpy as np
+path = sys.argv[1]
+with np.load(path.replace(".so", ".npz")) as arrays:
+    *inputs, expected = [arrays[key] for key in arrays]
+{run}
+np.testing.assert_allclose(np.from_dlpack(result), expected, rtol=1e-4, atol=1e-4)
+print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1024)
+"""
+
+
+def peak_memory(side, artefacts):
+    """Mebibytes that a fresh interpreter needs at most to import NumPy and the package, load the MLP and run it."""
+    command = [sys.executable, "-c", RUN_AND_TELL.format(run=side.RUN), str(artefacts / "mlp_784.so")]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 class Timer:
     def __init__(self, unit, make):
         statement, names = make()
@@ -129,8 +162,13 @@ class Timer:
 
 def main():
     name, programs, library, artefacts = sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
-    known = rows({"opdyno": Opdyno, "tvm": Tvm}[name](programs, library), artefacts)
-    units = {row: unit for row, (unit, _) in known.items()} | {"python_import": "ms"}
+    side = {"opdyno": Opdyno, "tvm": Tvm}[name]
+    known = rows(side(programs, library), artefacts)
+    whole = {
+        "python_import": ("ms", lambda: import_time("opdyno" if name == "opdyno" else "tvm_ffi")),
+        "python_peak": ("MiB", lambda: peak_memory(side, artefacts)),
+    }
+    units = {row: unit for row, (unit, _) in (known | whole).items()}
     if name == "tvm":
         units["vm_function_call"] = "ns"  # beside that row of C++: the way that most people call TVM
         known["vm_function_call"] = known["python_vm"]
@@ -139,8 +177,8 @@ def main():
     for line in sys.stdin:
         row = line.strip()
         try:
-            if row == "python_import":
-                print(import_time("opdyno" if name == "opdyno" else "tvm_ffi"), flush=True)
+            if row in whole:
+                print(whole[row][1](), flush=True)
                 continue
             if row not in timers:
                 timers[row] = Timer(*known[row])

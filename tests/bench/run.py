@@ -49,6 +49,7 @@ GOALS = {
     "python_error": "<= 4 us",
     "python_vm": "<= 0.7x",
     "python_import": "<= 25 ms",
+    "python_peak": "<= 32 MiB",
     "threads_16": "<= 10 %",
     "idle_vm": "<= 64 KiB",
     "load_first": "<= 0.9x",

@@ -183,10 +183,15 @@ class Options {
 struct Interrupts {
   opd_cancel *token = nullptr;  // of all calls of the main thread; null until watch_signals()
   unsigned long main_thread = 0;
-  std::atomic<int> calls{0};  // of the main thread that are under way, one inside the other
+  std::atomic<int> calls{0};  // of the main thread that are under way, one inside the other; only it writes here
   std::atomic<bool> cancelled{false};
 
   void read_signals(int fd);
+  void count(int more) {
+    const int now = calls.load(std::memory_order_relaxed) + more;
+    calls.store(now, std::memory_order_relaxed);
+    if (now == (more > 0) && cancelled.load(std::memory_order_relaxed)) make_usable();  // the first, or none is left
+  }
   void make_usable();
 };
 extern Interrupts interrupts;
@@ -196,14 +201,14 @@ PyObject *watch_signals(PyObject *, PyObject *);
 class ReleasedGil {
  public:
   ReleasedGil() : is_main_(interrupts.token && PyThread_get_thread_ident() == interrupts.main_thread) {
-    if (is_main_ && ++interrupts.calls == 1 && interrupts.cancelled) interrupts.make_usable();
+    if (is_main_) interrupts.count(1);
     state_ = PyEval_SaveThread();
   }
   ~ReleasedGil() { end(); }
   void end() {
     if (!state_) return;
     PyEval_RestoreThread(std::exchange(state_, nullptr));
-    if (is_main_ && --interrupts.calls == 0 && interrupts.cancelled) interrupts.make_usable();
+    if (is_main_) interrupts.count(-1);
   }
 
  private:

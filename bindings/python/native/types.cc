@@ -94,10 +94,6 @@ const char *format_of(DLDataType dtype) {
   }
 }
 
-struct Exported {  // what a buffer's user reads
-  std::vector<Py_ssize_t> shape, strides;
-};
-
 int get_buffer(PyObject *self, Py_buffer *out, int flags) {
   const DLTensor &t = view_of(self);
   const char *format = format_of(t.dtype);
@@ -109,10 +105,10 @@ int get_buffer(PyObject *self, Py_buffer *out, int flags) {
                                                                       : "the tensor is not contiguous");
     return -1;
   }
-  auto exported = std::make_unique<Exported>();
   const Py_ssize_t item = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
-  exported->shape.assign(t.shape, t.shape + t.ndim);
-  for (int i = 0; i < t.ndim; ++i) exported->strides.push_back(t.strides[i] * item);
+  auto *shape = new Py_ssize_t[2 * static_cast<size_t>(t.ndim)],
+       *strides = shape + t.ndim;  // the buffer's user reads it
+  for (int i = 0; i < t.ndim; ++i) shape[i] = t.shape[i], strides[i] = t.strides[i] * item;
   out->buf = static_cast<char *>(t.data) + t.byte_offset;
   out->obj = Py_NewRef(self);
   out->len = static_cast<Py_ssize_t>(opd_tensor_bytes(tensor_of(self)));
@@ -120,14 +116,14 @@ int get_buffer(PyObject *self, Py_buffer *out, int flags) {
   out->readonly = 0;
   out->ndim = t.ndim;
   out->format = flags & PyBUF_FORMAT ? const_cast<char *>(format) : nullptr;
-  out->shape = flags & PyBUF_ND ? exported->shape.data() : nullptr;
-  out->strides = strided ? exported->strides.data() : nullptr;
+  out->shape = flags & PyBUF_ND ? shape : nullptr;
+  out->strides = strided ? strides : nullptr;
   out->suboffsets = nullptr;
-  out->internal = exported.release();
+  out->internal = shape;
   return 0;
 }
 
-void release_buffer(PyObject *, Py_buffer *buffer) { delete static_cast<Exported *>(buffer->internal); }
+void release_buffer(PyObject *, Py_buffer *buffer) { delete[] static_cast<Py_ssize_t *>(buffer->internal); }
 
 template <class T>
 void end_capsule(PyObject *capsule, const char *name) {
@@ -138,11 +134,16 @@ void end_capsule(PyObject *capsule, const char *name) {
 constexpr const char *kOld = "dltensor", *kVersioned = "dltensor_versioned";
 
 // __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)
-PyObject *to_dlpack(PyObject *self, PyObject *args, PyObject *names) {
-  static const char *keys[] = {"stream", "max_version", "dl_device", "copy", nullptr};
-  PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, names, "|$OOOO", const_cast<char **>(keys), &stream, &version, &device, &copy))
-    return nullptr;
+PyObject *to_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+  PyObject *version = Py_None, *copy = Py_None;
+  if (count) return PyErr_SetString(PyExc_TypeError, "__dlpack__ takes no positional arguments"), nullptr;
+  for (Py_ssize_t i = 0; names && i < PyTuple_Size(names); ++i) {
+    PyObject *const name = PyTuple_GetItem(names, i);
+    if (PyUnicode_CompareWithASCIIString(name, "max_version") == 0) version = args[i];
+    else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) copy = args[i];
+    else if (PyUnicode_CompareWithASCIIString(name, "stream") && PyUnicode_CompareWithASCIIString(name, "dl_device"))
+      return PyErr_Format(PyExc_TypeError, "__dlpack__ has no argument %R", name);
+  }
   if (copy == Py_True) {
     PyErr_SetString(PyExc_BufferError, "the tensor is given as it is; copy it first");
     return nullptr;
@@ -167,11 +168,15 @@ PyObject *to_dlpack(PyObject *self, PyObject *args, PyObject *names) {
 
 PyObject *dlpack_device(PyObject *self, PyObject *) {
   const DLDevice device = view_of(self).device;
-  return Py_BuildValue("(ii)", static_cast<int>(device.device_type), static_cast<int>(device.device_id));
+  PyObject *type = PyLong_FromLong(device.device_type), *id = PyLong_FromLong(device.device_id);
+  PyObject *pair = type && id ? PyTuple_Pack(2, type, id) : nullptr;
+  Py_XDECREF(type);
+  Py_XDECREF(id);
+  return pair;
 }
 
 PyMethodDef tensor_methods[] = {
-    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(to_dlpack)), METH_VARARGS | METH_KEYWORDS,
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(to_dlpack)), METH_FASTCALL | METH_KEYWORDS,
      "Gives the tensor to another library without a copy. Source: DLPack 1.3."},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, "The device's kind and number, as DLPack counts them."},
     {}};

@@ -6,41 +6,43 @@ namespace {
 
 struct VmFunction {
   PyObject_HEAD PyObject *vm, *name;
-  const char *text;  // of name
+  const char *text;        // of name
+  opd_function *function;  // bound, for calls by position
 };
 
-// vm_call(vm, name, positional, named): named may be null.
-PyObject *call_vm(PyObject *vm, const char *name, PyObject *positional, PyObject *named) {
-  Arguments views;
-  std::vector<const char *> names;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(positional); ++i)
-    if (!views.add(PyTuple_GetItem(positional, i), static_cast<int>(i))) return nullptr;
+opd_error *call_named(const VmFunction &self, Arguments &views, std::vector<const char *> &names, opd_value *out) {
   opd_call_options options;
   opd_call_options_init(&options);
+  options.names = names.data();
+  auto *vm = static_cast<opd_vm *>(reinterpret_cast<Handle *>(self.vm)->pointer);
+  return opd_vm_call(vm, self.text, views.data(), views.size(), &options, out);
+}
+
+PyObject *call(PyObject *object, PyObject *positional, PyObject *named) {
+  const auto &self = *reinterpret_cast<VmFunction *>(object);
+  Arguments views;
+  const Py_ssize_t count = PyTuple_Size(positional);
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!views.add(PyTuple_GetItem(positional, i), static_cast<int>(i))) return nullptr;
+  std::vector<const char *> names;
   if (named && PyDict_Size(named)) {
-    names.assign(static_cast<size_t>(views.size()), nullptr);
+    names.assign(static_cast<size_t>(count), nullptr);
     PyObject *key, *value;
     for (Py_ssize_t at = 0; PyDict_Next(named, &at, &key, &value);) {
       names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
       if (!names.back() || !views.add(value, views.size())) return nullptr;
     }
-    options.names = names.data();
   }
   opd_value result = opd_none();
   opd_error *error;
   {
     const ReleasedGil released;
-    error = opd_vm_call(static_cast<opd_vm *>(reinterpret_cast<Handle *>(vm)->pointer), name, views.data(),
-                        views.size(), &options, &result);
+    error = names.empty() ? opd_function_call(self.function, views.data(), views.size(), &result)
+                          : call_named(self, views, names, &result);
   }
   if (!error) return from_value(result);
   raise(error);
   return nullptr;
-}
-
-PyObject *call(PyObject *self, PyObject *positional, PyObject *named) {
-  auto *function = reinterpret_cast<VmFunction *>(self);
-  return call_vm(function->vm, function->text, positional, named);
 }
 
 void deallocate(PyObject *self) {
@@ -48,6 +50,7 @@ void deallocate(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   Py_XDECREF(function->vm);
   Py_XDECREF(function->name);
+  opd_function_release(function->function);
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
 }
@@ -58,12 +61,16 @@ PyObject *make(PyTypeObject *type, PyObject *args, PyObject *) {
   void *pointer = nullptr;
   if (to_handle(vm, kind_of("VirtualMachine"), "vm", &pointer)) return nullptr;
   const char *text = PyUnicode_AsUTF8AndSize(name, nullptr);
-  PyObject *self = text && pointer ? PyType_GenericAlloc(type, 0) : nullptr;
-  if (!self) return nullptr;
+  opd_function *bound = nullptr;
+  if (!text) return nullptr;
+  if (opd_error *error = opd_vm_function(static_cast<opd_vm *>(pointer), text, &bound)) return raise(error), nullptr;
+  PyObject *self = PyType_GenericAlloc(type, 0);
+  if (!self) return opd_function_release(bound), nullptr;
   auto *function = reinterpret_cast<VmFunction *>(self);
   function->vm = Py_NewRef(vm);
   function->name = Py_NewRef(name);
   function->text = text;
+  function->function = bound;
   return self;
 }
 

@@ -57,7 +57,8 @@ class Tensor(_native.TensorBase):
         """A NumPy array of the same elements."""
         import numpy
 
-        return numpy.asarray(memoryview(self))
+        array = numpy.asarray(self)
+        return numpy.asarray(memoryview(self)) if array.dtype.hasobject else array  # the former says why it cannot be
 
     def copyto(self, target: Any, mem_scope: Any = None) -> Tensor:
         """Copies the elements into a tensor of the same shape and dtype, or to a device."""

@@ -162,8 +162,6 @@ class VirtualMachine(_native.Handle):
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function of the program, or a saved one; takes keyword arguments, too."""
-        if not _native.opd_vm_has_function(self, name):
-            _native.opd_vm_function(self, name)  # raises what lists close names
         return VMFunction(self, name)
 
     def function(self, name: str) -> Function:
