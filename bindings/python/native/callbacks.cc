@@ -4,9 +4,20 @@
 namespace opdpy {
 namespace {
 
-struct Gil {
-  PyGILState_STATE state = PyGILState_Ensure();
-  ~Gil() { PyGILState_Release(state); }
+class Gil {
+ public:
+  Gil() : own_(std::exchange(waiting_state, nullptr)) {
+    if (own_) PyEval_RestoreThread(own_);  // the thread came from Python
+    else state_ = PyGILState_Ensure();
+  }
+  ~Gil() {
+    if (own_) waiting_state = PyEval_SaveThread();
+    else PyGILState_Release(state_);
+  }
+
+ private:
+  PyThreadState *const own_;
+  PyGILState_STATE state_;
 };
 
 // A callback's result is owned; what only views Python's memory is copied.

@@ -197,23 +197,28 @@ struct Interrupts {
 extern Interrupts interrupts;
 PyObject *watch_signals(PyObject *, PyObject *);
 
+// Of a thread that has let go of the GIL to call native code: what a callback takes it again with.
+extern thread_local PyThreadState *waiting_state __attribute__((tls_model("initial-exec")));
+
 // While it lives, other Python threads run, and Ctrl-C ends what the main thread calls.
 class ReleasedGil {
  public:
   ReleasedGil() : is_main_(interrupts.token && PyThread_get_thread_ident() == interrupts.main_thread) {
     if (is_main_) interrupts.count(1);
-    state_ = PyEval_SaveThread();
+    outer_ = std::exchange(waiting_state, PyEval_SaveThread());
+    released_ = true;
   }
   ~ReleasedGil() { end(); }
   void end() {
-    if (!state_) return;
-    PyEval_RestoreThread(std::exchange(state_, nullptr));
+    if (!std::exchange(released_, false)) return;
+    PyEval_RestoreThread(std::exchange(waiting_state, outer_));
     if (is_main_) interrupts.count(-1);
   }
 
  private:
   const bool is_main_;
-  PyThreadState *state_;
+  bool released_;
+  PyThreadState *outer_;
 };
 
 // Handle, FunctionBase, TensorBase, VMFunctionBase and what the package's Python code registers itself by.

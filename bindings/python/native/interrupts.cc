@@ -14,6 +14,7 @@
 namespace opdpy {
 
 constinit Interrupts interrupts;
+constinit thread_local PyThreadState *waiting_state = nullptr;
 
 void Interrupts::read_signals(int fd) {
   unsigned char number;
