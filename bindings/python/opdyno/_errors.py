@@ -5,7 +5,7 @@ import enum
 
 
 class Code(enum.IntEnum):
-    """What went wrong, for programs. Source: opd_code."""
+    """What went wrong, for programs. An unknown number becomes INTERNAL. Source: opd_code in opdyno/base.h."""
 
     INVALID_ARGUMENT = 1
     NOT_FOUND = 2
@@ -23,10 +23,13 @@ class Code(enum.IntEnum):
 
 
 class Error(Exception):
-    """Base of all errors of opdyno.
+    """Base of all errors that native code raises. Each is at once the Python exception of its kind.
 
-    `code` is a `Code`; `kind` the name that the error was raised with; `native_cause` the message of the error behind it,
-    or None; `native_backtrace` the native frames at the place where it was made, if OPDYNO_BACKTRACE asks for them.
+    So `except ValueError` catches one of that kind, and `except opdyno.Error` all. Kinds that Python does not have are
+    RuntimeErrors. Exceptions of Python callables that pass native code are not changed.
+
+    `code`: a `Code`; `kind`: the name of the exception; `native_cause`: the message of the error behind it, or None;
+    `native_backtrace`: the native frames where it was made, if the environment variable OPDYNO_BACKTRACE asks for them.
     """
 
     code: Code = Code.INTERNAL

@@ -1,4 +1,10 @@
-"""Reports of where time went, in the form of TVM's runtime.profiling."""
+"""Reports of where time went, with the names and the form of TVM's runtime.profiling.
+
+    report = vm.profile("main", x)
+    print(report)                                   # a table; in a notebook the report shows itself
+    report.calls[0]["Duration (us)"].microseconds   # metrics are Duration, Percent, Count, Ratio or text
+    again = Report.from_json(report.json())         # as TVM writes and reads it
+"""
 
 from __future__ import annotations
 
@@ -13,28 +19,28 @@ from . import _native
 
 @dataclass(frozen=True)
 class Count:
-    """A number of things."""
+    """A number of things: `value`."""
 
     value: int
 
 
 @dataclass(frozen=True)
 class Duration:
-    """A time."""
+    """A time: `microseconds`."""
 
     microseconds: float
 
 
 @dataclass(frozen=True)
 class Percent:
-    """A share, from 0 to 100."""
+    """A share: `percent`, from 0 to 100."""
 
     percent: float
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A quotient."""
+    """A quotient: `ratio`."""
 
     ratio: float
 
@@ -58,40 +64,49 @@ def _metric(encoded: Any) -> Any:
 
 
 class Report(_native.Handle):
-    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows its table."""
+    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows its table.
+
+    Immutable; any thread may read it; may be pickled. Notebooks show it as a table. Source: TVM's profiling.Report.
+    """
 
     __slots__ = ("__weakref__",)
 
     @classmethod
     def from_json(cls, s: str | bytes) -> Report:
-        """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the place."""
-        made: Report = _native.opd_report_from_json(s)
-        return made
+        """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the offset."""
+        return _native.opd_report_from_json(s)
 
     def json(self) -> str:
-        """One line of JSON in TVM's form."""
-        return str(_native.opd_report_to_json(self))
+        """One line of JSON: calls, device_metrics and configuration, in TVM's form."""
+        return _native.opd_report_to_json(self)
 
     def csv(self) -> str:
-        """The calls as CSV."""
-        return str(_native.opd_report_to_csv(self))
+        """The calls as CSV: a line of names, then a line for each call."""
+        return _native.opd_report_to_csv(self)
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """A text table: by descending duration, calls of one operator in one row, with sums."""
+        """A text table of the calls.
+
+        `sort`: by descending duration, else in the program's order. `aggregate`: calls of one operator with equal shapes on
+        one device make one row. `col_sums`: adds lines of sums.
+        """
         options = {"sort": int(sort), "aggregate": int(aggregate), "col_sums": int(col_sums)}
-        return str(_native.opd_report_to_table(self, options))
+        return _native.opd_report_to_table(self, options)
 
     def _part(self, name: str) -> Any:
         return json.loads(self.json())[name]
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """For each call its metrics by name."""
+        """For each call, in the program's order, its metrics by name: `Duration`, `Percent`, `Count`, `Ratio` or text.
+
+        Those of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument Shapes".
+        """
         return [{name: _metric(value) for name, value in call.items()} for call in self._part("calls")]
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
-        """For each device its metrics by name."""
+        """For each device, as "cpu0", its metrics by name."""
         return {
             device: {name: _metric(value) for name, value in metrics.items()}
             for device, metrics in self._part("device_metrics").items()
@@ -99,20 +114,25 @@ class Report(_native.Handle):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What the run was like."""
+        """What the run was like, by name."""
         return {name: _metric(value) for name, value in self._part("configuration").items()}
 
     def __len__(self) -> int:
-        return int(_native.opd_report_call_count(self))
+        return _native.opd_report_call_count(self)
 
     def __str__(self) -> str:
         return self.table()
 
     def __repr__(self) -> str:
-        return f"<Report of {len(self)} calls>"
+        times = [
+            f", {device}: {metrics['Duration (us)'].microseconds:,.2f} us"
+            for device, metrics in self.device_metrics.items()
+            if isinstance(metrics.get("Duration (us)"), Duration)
+        ]
+        return f"<Report of {len(self)} calls{''.join(times)}>"
 
     def _repr_html_(self) -> str:
-        """The calls as a table for notebooks."""
+        """The calls as an HTML table, which notebooks show. What is not a number is escaped."""
         columns = list(_native.opd_report_list_columns(self))
         rows = self.calls
 
@@ -137,21 +157,24 @@ class Report(_native.Handle):
 
 
 class Trace(_native.Handle):
-    """Calls on a time line."""
+    """Calls on a time line, from `VirtualMachine.profile_with_trace`. Immutable; any thread may read it."""
 
     __slots__ = ("__weakref__",)
 
     def __len__(self) -> int:
-        return int(_native.opd_trace_call_count(self))
+        return _native.opd_trace_call_count(self)
 
     @property
     def dropped(self) -> int:
-        """Calls that found no room."""
-        return int(_native.opd_trace_dropped_count(self))
+        """Number of calls that found no room; see `max_records` of `VirtualMachine.profile`."""
+        return _native.opd_trace_dropped_count(self)
 
     def chrome(self) -> str:
         """JSON of Chrome's trace event format, which Perfetto opens."""
-        return str(_native.opd_trace_to_chrome(self))
+        return _native.opd_trace_to_chrome(self)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self)} calls, {self.dropped} dropped>"
 
 
 _native.register_class("Report", Report)

@@ -58,7 +58,7 @@ def _set(owner: Any, name: str, value: Any) -> None:
     _undo.append(lambda: delattr(owner, name) if before is _MISSING else setattr(owner, name, before))
 
 
-_ALLOCATORS = {VirtualMachine.NAIVE_ALLOCATOR: "naive", VirtualMachine.POOLED_ALLOCATOR: "pooled"}
+_ALLOCATORS: dict[Any, str] = {VirtualMachine.NAIVE_ALLOCATOR: "naive", VirtualMachine.POOLED_ALLOCATOR: "pooled"}
 
 
 class _Twin:
