@@ -44,10 +44,11 @@ class DataType(str):
     bits: int
     lanes: int
 
-    def __new__(cls, content: Any) -> DataType:
-        if isinstance(content, DataType):
-            return content
-        name, code, bits, lanes = _native.dtype_parts(content)
+    def __new__(cls, type_str: Any) -> DataType:
+        """Makes a dtype of text, or of what has a dtype's name."""
+        if isinstance(type_str, DataType):
+            return type_str
+        name, code, bits, lanes = _native.dtype_parts(type_str)
         self = super().__new__(cls, name)
         self.type_code = DataTypeCode(code)
         self.bits = bits

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _native
+from ._device import Device
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,11 @@ class Ratio:
     ratio: float
 
 
-_METRICS: dict[str, Callable[[Any], Any]] = {
-    "count": lambda v: Count(int(v)),
-    "microseconds": lambda v: Duration(float(v)),
-    "percent": lambda v: Percent(float(v)),
-    "ratio": lambda v: Ratio(float(v)),
-    "string": str,
+_KINDS: dict[str, tuple[type, str]] = {  # TVM's names of them, and the attribute that has the value
+    "count": (Count, "value"),
+    "microseconds": (Duration, "microseconds"),
+    "percent": (Percent, "percent"),
+    "ratio": (Ratio, "ratio"),
 }
 
 
@@ -58,9 +58,21 @@ def _metric(encoded: Any) -> Any:
     """A metric of TVM's JSON: {"kind": value}."""
     if isinstance(encoded, dict) and len(encoded) == 1:
         ((kind, value),) = encoded.items()
-        if kind in _METRICS:
-            return _METRICS[kind](value)
+        if kind in _KINDS:
+            return _KINDS[kind][0](int(value) if kind == "count" else float(value))
+        if kind == "string":
+            return str(value)
     return encoded
+
+
+def _encoded(name: str, metric: Any) -> dict[str, Any]:
+    """The way back."""
+    if isinstance(metric, str):
+        return {"string": metric}
+    for encoded, (kind, attribute) in _KINDS.items():
+        if isinstance(metric, kind):
+            return {encoded: getattr(metric, attribute)}
+    raise TypeError(f"{name} is of type {type(metric).__name__}; a metric is a Count, Duration, Percent, Ratio or text")
 
 
 class Report(_native.Handle):
@@ -70,6 +82,30 @@ class Report(_native.Handle):
     """
 
     __slots__ = ("__weakref__",)
+
+    def __new__(
+        cls,
+        calls: Sequence[Mapping[str, Any]],
+        device_metrics: Mapping[str | Device, Mapping[str, Any]],
+        configuration: Mapping[str, Any],
+    ) -> Report:
+        """Makes a report of what its attributes of these names give: `Duration`, `Percent`, `Count`, `Ratio` or text by name.
+
+        Devices may be named as "cpu0". A TypeError for another kind of metric.
+        """
+
+        def encoded(metrics: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: _encoded(name, metric) for name, metric in metrics.items()}
+
+        parts = {
+            "calls": [encoded(call) for call in calls],
+            "device_metrics": {
+                f"{where.type}{where.index}" if isinstance(where, Device) else where: encoded(metrics)
+                for where, metrics in device_metrics.items()
+            },
+            "configuration": encoded(configuration),
+        }
+        return cls.from_json(json.dumps(parts))
 
     @classmethod
     def from_json(cls, s: str | bytes) -> Report:

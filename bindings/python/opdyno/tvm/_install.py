@@ -75,7 +75,7 @@ class _Twin:
                 program, device, memory = self._made_of
                 devices = [device_of(one) for one in (device if isinstance(device, (list, tuple)) else [device])]
                 if isinstance(memory, dict):  # whose values TVM takes as numbers only, whatever its documentation says
-                    memory = {device_of(one): _ALLOCATORS.get(kind, kind) for one, kind in memory.items()}
+                    memory = {device_of(one): _ALLOCATORS.get(kind, str(kind)) for one, kind in memory.items()}
                 self._vm = VirtualMachine(load(program), devices, memory)
             return self._vm
 
