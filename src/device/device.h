@@ -42,7 +42,8 @@ DeviceBackend *find_device(DLDevice device);               // null: no such kind
 DeviceBackend &device_backend(DLDevice device);            // throws OPD_UNSUPPORTED that lists what there is
 Value device_attr(DLDevice device, opd_device_attr attr);  // an absent device answers OPD_ATTR_EXIST; throws for others
 
-// Streams as the device's own interface knows them; null is the default one. Throw OPD_UNSUPPORTED where there are none.
+// Streams as the device's own interface knows them; null is the default one. Throw OPD_UNSUPPORTED where there are
+// none.
 void *create_stream(DLDevice device);
 void release_stream(DLDevice device, void *stream);
 void sync_stream(DLDevice device, void *stream);

@@ -138,8 +138,10 @@ def _allocators(devices: list[Device], memory_cfg: str | Mapping[Device, str] | 
 class VirtualMachine(_native.Handle):
     """A program bound to devices: `VirtualMachine(module, opdyno.cpu())["main"](x)`.
 
-    Arguments are tensors on the VM's devices, or anything else that a `Function` takes; of arrays that are not aligned to
-    64 bytes or not contiguous, it works on a copy. Results are new: tensors, numbers, and tuples as `Array`.
+    Arguments are those that a `Function` takes. A `Tensor` on one of the VM's devices is taken as it is; an array of NumPy,
+    or another buffer, is copied at each call, and what the program writes to it is lost. `opdyno.from_dlpack` makes a tensor
+    that shares the elements of an array, which must begin at a multiple of 64. Results are new: tensors, numbers, and tuples
+    as `Array`.
 
     Any number of threads may call it, and other Python threads run meanwhile. Only `set_input`, `invoke_stateful` and
     `get_outputs` of one function are for one thread at a time. It works after a fork. Arguments that do not fit raise an
@@ -248,7 +250,8 @@ class VirtualMachine(_native.Handle):
         _native.opd_vm_save_function(self, func_name, saved_name, all_args, options, include_return)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keeps the arguments of a function for `invoke_stateful`; tensors on the VM's device are taken as they are.
+        """Keeps the arguments of a function for `invoke_stateful`; tensors are taken as they are, and arrays copied, as in a
+        call.
 
         From then on a plain call of the function is an `Error` (code FAILED_PRECONDITION). Source: TVM's set_input.
         """
