@@ -1,6 +1,5 @@
-# The native module: what the package's classes build on. Of the functions opd_…, which are those of the C API with their
-# inputs as arguments and their outputs as result, those that the package uses; a test compares them with the module. Where
-# an array or a buffer is said to be taken, so is whatever else Arguments (native/values.cc) takes for a tensor.
+# The native module: what the package's classes build on. The functions opd_… are those of the C API, with their inputs as
+# arguments and their outputs as result; here are the ones that the package uses. A test compares all with the module.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 

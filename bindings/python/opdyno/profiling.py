@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -169,6 +168,8 @@ class Report(_native.Handle):
 
     def _repr_html_(self) -> str:
         """The calls as an HTML table, which notebooks show. What is not a number is escaped."""
+        import html
+
         columns = list(_native.opd_report_list_columns(self))
         rows = self.calls
 
