@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _native
+from ._frozen import Frozen
 
 if TYPE_CHECKING:
     import ctypes
 
 
-class Device:
+class Device(Frozen):
     """A place that owns memory and runs kernels, as `cpu:0`: `Device("cuda", 1)`, `Device(2, 1)`, or by `device()`.
 
     Immutable; equal and hashed by kind and number; may be pickled. It need not exist: see `exist`. The other properties
@@ -27,22 +28,7 @@ class Device:
         if isinstance(device_type, str):
             parsed = device(device_type, device_id)
             device_type, device_id = parsed.device_type, parsed.device_id
-        object.__setattr__(self, "device_type", int(device_type))
-        object.__setattr__(self, "device_id", int(device_id))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("a Device cannot be changed")
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Device):
-            return NotImplemented
-        return (self.device_type, self.device_id) == (other.device_type, other.device_id)
-
-    def __hash__(self) -> int:
-        return hash((self.device_type, self.device_id))
-
-    def __reduce__(self) -> Any:
-        return Device, (self.device_type, self.device_id)
+        super().__init__(int(device_type), int(device_id))
 
     def __str__(self) -> str:
         return _native.opd_device_to_string(self)

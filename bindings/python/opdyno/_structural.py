@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _native
 from ._device import Device
+from ._frozen import Frozen
 from ._objects import Array, Map, ObjectGeneric
 from ._tensor import Tensor
 from ._types import DataType, Shape
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class ObjectPath:
+class ObjectPath(Frozen):
     """A path from a root object to a part of it: `ObjectPath.root().attr("shape").array_index(0)`.
 
     Immutable; equal and hashed by its steps. `str(path)` is as `<root>.shape[0]`. Source: TVM's ObjectPath.
@@ -23,9 +22,13 @@ class ObjectPath:
     "map_value" or "missing_map_entry"; `key` is its name, index or key; `parent` the path without it.
     """
 
+    __slots__ = ("kind", "key", "parent")
     kind: str
-    key: Any = None
-    parent: ObjectPath | None = None
+    key: Any
+    parent: ObjectPath | None
+
+    def __init__(self, kind: str, key: Any = None, parent: ObjectPath | None = None) -> None:
+        super().__init__(kind, key, parent)
 
     @classmethod
     def root(cls, name: str | None = None) -> ObjectPath:
@@ -93,12 +96,15 @@ _STEPS: dict[str, Callable[[Any], str]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class ObjectPathPair:
+class ObjectPathPair(Frozen):
     """Where two objects differ: a path in each. Source: TVM's ObjectPathPair."""
 
+    __slots__ = ("lhs_path", "rhs_path")
     lhs_path: ObjectPath
     rhs_path: ObjectPath
+
+    def __init__(self, lhs_path: ObjectPath, rhs_path: ObjectPath) -> None:
+        super().__init__(lhs_path, rhs_path)
 
     def __str__(self) -> str:
         return f"{self.lhs_path} and {self.rhs_path}"

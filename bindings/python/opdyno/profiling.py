@@ -10,55 +10,62 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from . import _native
 from ._device import Device
+from ._frozen import Frozen
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(Frozen):
     """A number of things: `value`."""
 
+    __slots__ = ("value",)
     value: int
 
+    def __init__(self, value: int) -> None:
+        super().__init__(value)
 
-@dataclass(frozen=True)
-class Duration:
+
+class Duration(Frozen):
     """A time: `microseconds`."""
 
+    __slots__ = ("microseconds",)
     microseconds: float
 
+    def __init__(self, microseconds: float) -> None:
+        super().__init__(microseconds)
 
-@dataclass(frozen=True)
-class Percent:
+
+class Percent(Frozen):
     """A share: `percent`, from 0 to 100."""
 
+    __slots__ = ("percent",)
     percent: float
 
+    def __init__(self, percent: float) -> None:
+        super().__init__(percent)
 
-@dataclass(frozen=True)
-class Ratio:
+
+class Ratio(Frozen):
     """A quotient: `ratio`."""
 
+    __slots__ = ("ratio",)
     ratio: float
 
+    def __init__(self, ratio: float) -> None:
+        super().__init__(ratio)
 
-_KINDS: dict[str, tuple[type, str]] = {  # TVM's names of them, and the attribute that has the value
-    "count": (Count, "value"),
-    "microseconds": (Duration, "microseconds"),
-    "percent": (Percent, "percent"),
-    "ratio": (Ratio, "ratio"),
-}
+
+_KINDS: dict[str, type[Any]] = {"count": Count, "microseconds": Duration, "percent": Percent, "ratio": Ratio}
 
 
 def _metric(encoded: Any) -> Any:
     """A metric of TVM's JSON: {"kind": value}."""
     if isinstance(encoded, dict) and len(encoded) == 1:
         ((kind, value),) = encoded.items()
-        if kind in _KINDS:
-            return _KINDS[kind][0](int(value) if kind == "count" else float(value))
+        if kind in _KINDS:  # TVM's names of them
+            return _KINDS[kind](int(value) if kind == "count" else float(value))
         if kind == "string":
             return str(value)
     return encoded
@@ -68,9 +75,9 @@ def _encoded(name: str, metric: Any) -> dict[str, Any]:
     """The way back."""
     if isinstance(metric, str):
         return {"string": metric}
-    for encoded, (kind, attribute) in _KINDS.items():
+    for encoded, kind in _KINDS.items():
         if isinstance(metric, kind):
-            return {encoded: getattr(metric, attribute)}
+            return {encoded: getattr(metric, kind.__slots__[0])}
     raise TypeError(f"{name} is of type {type(metric).__name__}; a metric is a Count, Duration, Percent, Ratio or text")
 
 

@@ -86,3 +86,17 @@ def test_a_shape_is_a_tuple_of_ints():
 
 def test_a_string_is_a_str():
     assert opdyno.String("abc") == "abc" and opdyno.String("abc").upper() == "ABC"
+
+
+def test_metrics_are_plain_values():
+    from opdyno.profiling import Count, Duration, Percent, Ratio
+
+    assert (Count(3).value, Duration(1.5).microseconds, Percent(20.0).percent, Ratio(0.5).ratio) == (3, 1.5, 20.0, 0.5)
+    assert repr(Duration(1.5)) == "Duration(microseconds=1.5)" and len({Count(1), Count(1), Ratio(1)}) == 2
+    assert Count(1) != Ratio(1) and Count(1) != 1 and pickle.loads(pickle.dumps(Percent(20.0))) == Percent(20.0)
+    with pytest.raises(AttributeError):
+        Count(1).value = 2
+    with pytest.raises(AttributeError):
+        del Count(1).value
+    with pytest.raises(TypeError):
+        Count()
