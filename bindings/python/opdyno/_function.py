@@ -81,7 +81,7 @@ register_global_func = register_func
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
     """Gives a registered function.
 
-    Without one of that name it raises a ValueError (code NOT_FOUND) that names close ones, or gives None if
+    Without one of that name it raises a LookupError (code NOT_FOUND) that names close ones, or gives None if
     `allow_missing`. Source: TVM's get_global_func.
     """
     try:
@@ -98,7 +98,7 @@ def list_global_func_names() -> list[str]:
 
 
 def remove_global_func(name: str) -> None:
-    """Removes a registered function; what holds it keeps it. A ValueError (code NOT_FOUND) if there is none."""
+    """Removes a registered function; what holds it keeps it. A LookupError (code NOT_FOUND) if there is none."""
     _native.opd_function_remove_global(name)
 
 

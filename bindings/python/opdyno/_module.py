@@ -13,7 +13,7 @@ from ._benchmark import BenchmarkResult, evaluator
 from ._device import Device
 from ._errors import Code, Error
 from ._function import Function, named
-from ._objects import Object
+from ._objects import Object, brief
 
 _Path = str | os.PathLike[str]
 
@@ -233,9 +233,7 @@ class Module(Object):
         return json.loads(_native.opd_module_to_json(self))
 
     def __repr__(self) -> str:
-        names = self.function_names()
-        more = f", … {len(names) - 8} more" if len(names) > 8 else ""
-        return f'<Module "{self.kind}" at {self._address:#x}, functions: [{", ".join(names[:8])}{more}]>'
+        return f'<Module "{self.kind}" at {self._address:#x}, functions: {brief(self.function_names())}>'
 
 
 def _attribute_error(error: Error) -> Error:

@@ -124,6 +124,12 @@ class Map(Object, Mapping[Any, Any]):
         return repr(dict(self.items()))
 
 
+def brief(names: Sequence[str]) -> str:
+    """Names for a repr: the first eight, and how many there are more."""
+    more = [f"… {len(names) - 8} more"] if len(names) > 8 else []
+    return f"[{', '.join([*names[:8], *more])}]"
+
+
 def convert_to_object(value: Any, span: Any = None) -> Any:
     """Converts a value to what a native function would get, as it comes back from one.
 

@@ -21,6 +21,7 @@ from ._benchmark import BenchmarkResult, evaluator
 from ._device import Device
 from ._function import Function, named
 from ._module import Module, load_module
+from ._objects import Array, brief
 from .profiling import Report, Trace
 
 
@@ -83,7 +84,7 @@ class Executable(_native.Handle):
     def __repr__(self) -> str:
         parts = self.describe()
         functions = [f"{one['name']}({', '.join(p['name'] for p in one['params'])})" for one in parts["functions"]]
-        return f"<Executable at {self._address:#x}, functions: [{', '.join(functions)}], {len(parts['constants'])} constants>"
+        return f"<Executable at {self._address:#x}, functions: {brief(functions)}, {len(parts['constants'])} constants>"
 
 
 class Cancel(_native.Handle):
@@ -95,7 +96,7 @@ class Cancel(_native.Handle):
         return _native.opd_cancel_create()
 
     def cancel(self) -> None:
-        """Ends every call with this token before its next operator, and later ones at once, with code CANCELLED.
+        """Ends every call with this token before its next operator, and later ones at once: an InterruptedError there.
 
         A kernel that runs is not interrupted, but for parallel tasks that it has not begun. The VM stays usable.
         """
@@ -220,9 +221,9 @@ class VirtualMachine(_native.Handle):
     ) -> Any:
         """Calls a function, as `vm[func_name](…)`, with further wishes.
 
-        `timeout`: in seconds, after which the call ends before its next operator with code DEADLINE_EXCEEDED. `cancel`: a
-        token that ends it. `outputs`: tensors that the results are copied into, in the order of the tuple's leaves. Ctrl-C
-        does not end it.
+        `timeout`: in seconds, after which the call ends before its next operator with a TimeoutError (code DEADLINE_EXCEEDED).
+        `cancel`: a token that ends it, with an InterruptedError (code CANCELLED). `outputs`: tensors that the results are
+        copied into, in the order of the tuple's leaves. Ctrl-C does not end it.
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:
@@ -342,7 +343,7 @@ class VirtualMachine(_native.Handle):
         _native.opd_vm_trim(self)
 
     def __repr__(self) -> str:
-        return f"<VirtualMachine at {self._address:#x}, functions: [{', '.join(self.function_names())}]>"
+        return f"<VirtualMachine at {self._address:#x}, functions: {brief(self.function_names())}>"
 
 
 class VMFunction(_native.VMFunctionBase):
@@ -388,8 +389,6 @@ def _call_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tup
 
 
 def _nested(value: Any) -> Any:
-    from ._objects import Array
-
     return tuple(_nested(item) for item in value) if isinstance(value, Array) else value
 
 

@@ -29,7 +29,7 @@ def test_the_registry_gives_what_was_registered():
         opdyno.register_func("test.py.registered", triple)
     opdyno.remove_global_func("test.py.registered")
     assert opdyno.get_global_func("test.py.registered", allow_missing=True) is None
-    with pytest.raises(opdyno.Error, match="test.py.registered") as caught:
+    with pytest.raises(LookupError, match="test.py.registered") as caught:
         opdyno.get_global_func("test.py.registered")
     assert caught.value.code == opdyno.Code.NOT_FOUND
 

@@ -134,12 +134,12 @@ def test_options_that_make_no_sense_are_errors():
 
 
 def test_deadlines_and_tokens_end_calls(host_vm):
-    with pytest.raises(opdyno.Error) as caught:
+    with pytest.raises(TimeoutError) as caught:
         host_vm.call("spin", 1, timeout=0.02)
     assert caught.value.code == opdyno.Code.DEADLINE_EXCEEDED
     token = opdyno.Cancel()
     threading.Timer(0.02, token.cancel).start()
-    with pytest.raises(opdyno.Error) as caught:
+    with pytest.raises(InterruptedError) as caught:
         host_vm.call("spin", 1, cancel=token)
     assert caught.value.code == opdyno.Code.CANCELLED and host_vm["add"](1, 1) == 2
     token.reset()
@@ -172,6 +172,8 @@ def test_what_a_report_shows_in_a_notebook_is_escaped():
 def test_an_executable_shows_itself(host_vm):
     executable = opdyno.Executable.assemble(".func f(x) {\n  ret %x\n}")
     assert repr(executable).endswith("functions: [f(x)], 0 constants>")
+    many = opdyno.Executable.assemble("\n".join(f".func f{i}() {{\n  ret %void\n}}" for i in range(10)))
+    assert repr(many).endswith("functions: [f0(), f1(), f2(), f3(), f4(), f5(), f6(), f7(), … 2 more], 0 constants>")
     assert "ret %x" in executable.as_text() and executable.describe()["functions"][0]["name"] == "f"
     assert "f" in executable.as_python() and executable.stats()
 
