@@ -23,6 +23,8 @@
 %opd_blocking(opd_tensor_copy)
 %opd_blocking(opd_tensor_create)
 %opd_blocking(opd_device_sync)
+%opd_blocking(opd_raw_stream_sync)
+%opd_blocking(opd_raw_stream_release)
 %opd_blocking(opd_memory_trim)
 %opd_blocking(opd_vm_trim)
 %opd_blocking(opd_executable_load_bytes)

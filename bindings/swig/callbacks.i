@@ -2,4 +2,6 @@
 %opd_packed_callback(opd_packed_fn callback, void *user_data, opd_deleter deleter)
 %opd_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
 %opd_pointer(void *pointer)
+%opd_pointer(void *stream)
+%opd_pointer_out(void **out_stream)
 %opd_pointer(void *keep_alive)

@@ -33,6 +33,7 @@ typedef enum opd_device_attr {
   OPD_ATTR_L2_CACHE_SIZE_BYTES = 13,        /**< int, bytes */
   OPD_ATTR_TOTAL_GLOBAL_MEMORY = 14,        /**< int, bytes */
   OPD_ATTR_AVAILABLE_GLOBAL_MEMORY = 15,    /**< int, bytes */
+  OPD_ATTR_TEXTURE_SPATIAL_LIMIT = 1000,    /**< int, elements along an axis of an image; TVM has no number for it */
   OPD_DEVICE_ATTR_MAX_ENUM = 0x7FFFFFFF     /**< Not a value: makes the type 32 bits wide. */
 } opd_device_attr;
 
@@ -43,6 +44,30 @@ OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device
 /** Waits until all work given to the device has ended; the CPU has none left behind. OPD_UNSUPPORTED device. Threads:
  * safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
+
+/* ---- streams --------------------------------------------------------------------------------------------------- */
+
+/* A raw stream is a queue of work in the device's own interface, as a cudaStream_t. Each device has a default one,
+ * which is NULL. The CPU has no other: what is given to it has ended when the call returns. */
+
+/** Makes a raw stream.
+ * @param out_stream Written: new, to be ended by opd_raw_stream_release(). OPD_UNSUPPORTED device, or one that has only
+ * its default stream. Threads: safe. Since: 0.1. Source: TVM Device.create_raw_stream. */
+OPD_API OPD_NODISCARD opd_error *opd_raw_stream_create(DLDevice device, void **out_stream);
+/** Ends a raw stream that opd_raw_stream_create() made of the same device; work in it is finished first or goes on, as
+ * the device's interface says.
+ * @param stream Taken over on success; NULL does nothing. OPD_UNSUPPORTED as there. Threads: safe. Since: 0.1. Source:
+ * TVM Device.free_raw_stream. */
+OPD_API OPD_NODISCARD opd_error *opd_raw_stream_release(DLDevice device, void *stream);
+/** Sets the stream that work of the calling thread goes to: compiled code asks for it by TVMFFIEnvGetStream.
+ * @param stream Borrowed until another is set; of opdyno or of another library. NULL means the default one.
+ * OPD_UNSUPPORTED as there. Threads: safe; each has its own. Since: 0.1. Source: TVM Device.set_raw_stream. */
+OPD_API OPD_NODISCARD opd_error *opd_raw_stream_set(DLDevice device, void *stream);
+/** Returns the stream that is set for the calling thread, or NULL; borrowed. Threads: safe. Since: 0.1 */
+OPD_API void *opd_raw_stream_get(DLDevice device);
+/** Waits until the work in a stream has ended; NULL: as opd_device_sync(). OPD_UNSUPPORTED as there. Threads: safe.
+ * Since: 0.1. Source: TVM Device.sync. */
+OPD_API OPD_NODISCARD opd_error *opd_raw_stream_sync(DLDevice device, void *stream);
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 

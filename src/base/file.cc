@@ -29,7 +29,10 @@ std::string error_text(int error_number) {
 }
 
 void fail_errno(const std::string &action, const std::string &path, int error_number) {
-  fail(error_number == ENOENT ? OPD_NOT_FOUND : OPD_IO, action, " ", path, ": ", error_text(error_number));
+  if (error_number == ENOENT)
+    fail_as("FileNotFoundError", OPD_NOT_FOUND, action, " ", path, ": ", error_text(error_number));
+  fail_as(error_number == EACCES ? "PermissionError" : "OSError", OPD_IO, action, " ", path, ": ",
+          error_text(error_number));
 }
 
 InputFile::InputFile(const std::string &path)

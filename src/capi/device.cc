@@ -35,6 +35,30 @@ opd_error *opd_device_sync(DLDevice device) {
   return guard([&] { device_backend(device).sync(device.device_id); });
 }
 
+opd_error *opd_raw_stream_create(DLDevice device, void **out_stream) {
+  return guard([&] {
+    require(out_stream, "out_stream must not be NULL");
+    *out_stream = create_stream(device);
+  });
+}
+
+opd_error *opd_raw_stream_release(DLDevice device, void *stream) {
+  return guard([&] { release_stream(device, stream); });
+}
+
+opd_error *opd_raw_stream_set(DLDevice device, void *stream) {
+  return guard([&] {
+    check_stream(device, stream);
+    set_current_stream(device, stream);
+  });
+}
+
+void *opd_raw_stream_get(DLDevice device) { return current_stream(device); }
+
+opd_error *opd_raw_stream_sync(DLDevice device, void *stream) {
+  return guard([&] { sync_stream(device, stream); });
+}
+
 opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats) {
   return guard([&] {
     require(out_stats, "out_stats must not be NULL");

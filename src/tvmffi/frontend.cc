@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <cstddef>
-#include <map>
 
+#include "device/device.h"
 #include "module/symbol_table.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
@@ -49,7 +49,6 @@ struct Signals {  // of Python; all null without it
 
 std::atomic<TensorMaker> process_tensor_maker{nullptr};
 thread_local TensorMaker thread_tensor_maker = nullptr;
-thread_local std::map<std::pair<int32_t, int32_t>, void *> streams;
 
 extern "C" {
 
@@ -95,14 +94,12 @@ static int TVMFFIEnvCheckSignals() {
 }
 
 static void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id) {
-  const auto found = streams.find({device_type, device_id});
-  return found == streams.end() ? nullptr : found->second;
+  return current_stream({static_cast<DLDeviceType>(device_type), device_id});
 }
 static int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id, void *stream, void **out_before) {
   return raising([&] {
     require(device_type >= 0 && device_id >= 0, "a stream was set for device ", device_type, ":", device_id);
-    void *before = TVMFFIEnvGetStream(device_type, device_id);
-    if (before != stream) streams[{device_type, device_id}] = stream;
+    void *before = set_current_stream({static_cast<DLDeviceType>(device_type), device_id}, stream);
     if (out_before) *out_before = before;
   });
 }

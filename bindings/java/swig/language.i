@@ -240,6 +240,11 @@ struct TYPE {};
 %opdjava_in(PARAMETER, jlong, long, long, $javainput)
 %typemap(in) PARAMETER { $1 = reinterpret_cast<void *>($input); }
 %enddef
+%define %opd_pointer_out(PARAMETER)
+%opdjava_out(PARAMETER, jlongArray, long[], long[1], Long, p$javainput[0])
+%typemap(in) PARAMETER (void *pointer) { pointer = nullptr; $1 = &pointer; }
+%typemap(argout) PARAMETER { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
+%enddef
 %typemap(jni) void * "jlong"
 %typemap(jtype) void * "long"
 %typemap(jstype) void * "long"

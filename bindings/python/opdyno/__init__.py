@@ -3,17 +3,44 @@
     import numpy, opdyno
 
     vm = opdyno.VirtualMachine("model.so", opdyno.cpu())
-    y = vm["main"](numpy.ones((1, 784), "float32"))
-    print(vm.profile("main", numpy.ones((1, 784), "float32")))
+    x = numpy.ones((1, 784), "float32")
+    y = vm["main"](x)                                   # an opdyno.Tensor
+    print(vm.profile("main", x))                        # a table of the operators' times
 
-The names are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.vm`) and `tvm.runtime.profiling`
-(`opdyno.profiling`).
+Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.vm`) and `tvm.runtime.profiling`
+(`opdyno.profiling`); `opdyno.tvm` works with an installed TVM. Where to begin:
+
+    programs      VirtualMachine, Executable, load_module, Module
+    tensors       tensor, empty, from_dlpack, Tensor; load_params, Params
+    functions     Function, register_func, get_global_func, load_source, load_native
+    devices       device, cpu, cuda …, Device
+    errors        Error and its code; every error is also the Python exception of its kind
+
+Shapes are sequences of ints, times are in seconds unless a name says otherwise, sizes of memory in bytes. What native code
+gives is owned by its Python object, and keeps alive what it needs. Any thread may use anything here unless its description
+says otherwise. NumPy is only imported where its arrays are asked for.
 """
 
 import typing as _typing
+from collections.abc import Callable as _Callable
 
 from . import _native, profiling, vm
 from ._benchmark import BenchmarkResult
+from ._device import (
+    Device,
+    cl,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    metal,
+    mtl,
+    opencl,
+    rocm,
+    vpi,
+    vulkan,
+)
 from ._errors import Code, Error
 from ._function import (
     Function,
@@ -26,6 +53,7 @@ from ._function import (
 )
 from ._module import (
     Module,
+    ModulePropertyMask,
     enabled,
     load_module,
     load_native,
@@ -42,31 +70,18 @@ from ._params import (
     save_param_dict,
     save_param_dict_to_file,
 )
-from ._tensor import NDArray, Tensor, array, const, empty, from_dlpack, tensor
-from ._types import (
-    DataType,
-    DataTypeCode,
-    Device,
-    Shape,
-    ShapeTuple,
-    String,
-    cl,
-    cpu,
-    cuda,
-    device,
-    ext_dev,
-    gpu,
-    metal,
-    mtl,
-    opencl,
-    rocm,
-    vpi,
-    vulkan,
+from ._structural import (
+    ObjectPath,
+    ObjectPathPair,
+    get_first_structural_mismatch,
+    structural_equal,
 )
+from ._tensor import NDArray, Tensor, array, const, empty, from_dlpack, tensor
+from ._types import DataType, DataTypeCode, Shape, ShapeTuple, String
 from .profiling import Report
 from .vm import Cancel, Executable, VirtualMachine, VMInstrumentReturnKind
 
-__version__: str = _native.opd_version()
+__version__ = _native.opd_version()
 
 if _typing.TYPE_CHECKING:
     from . import tvm as tvm
@@ -82,23 +97,37 @@ else:
 
 
 def num_threads() -> int:
-    """Number of threads that a parallel kernel may use, its caller included."""
-    return int(_native.opd_threads_count())
+    """Number of threads that a parallel kernel may use, its caller included.
+
+    What `set_num_threads` set, else the environment variable OPDYNO_NUM_THREADS, TVM_NUM_THREADS or OMP_NUM_THREADS, else
+    the processors that the process may use. Source: TVM's num_threads.
+    """
+    return _native.opd_threads_count()
 
 
 def set_num_threads(count: int) -> None:
-    """Sets that number."""
+    """Sets the number that `num_threads` gives: 1 to 1024, or 0 for the default; else an IndexError.
+
+    Kernels that run finish as they began.
+    """
     _native.opd_threads_set_count(count)
 
 
-def memory_stats(device: "Device | None" = None) -> "dict[str, int]":
-    """Memory in use on a device, in bytes: live, peak, reserved; and the number of requests and of hits in pools."""
-    found: "dict[str, int]" = _native.opd_memory_get_stats(device if device is not None else cpu())
-    return found
+def memory_stats(device: "Device | None" = None) -> dict[str, int]:
+    """Memory in use on a device, over all of the process; on cpu:0 without one.
+
+    In bytes: `live_bytes` held by tensors and programs, `peak_bytes` their most so far, `reserved_bytes` taken from the
+    system, `idle_bytes` kept by VMs for their next call. `alloc_count`: requests; `pool_hit_count`: those served from a pool.
+    """
+    return _native.opd_memory_get_stats(device if device is not None else cpu())
 
 
-def set_log_callback(callback: "object | None") -> None:
-    """Sets who gets warnings: `callback(level, message)`; None drops them."""
+def set_log_callback(callback: "_Callable[[int, str], object] | None") -> None:
+    """Sets who gets warnings; None drops them, as at the start: the library itself never prints.
+
+    `callback(level, message)`: level 0 debug, 1 information, 2 warning, 3 error. It may come on any thread; what it raises
+    goes to `sys.unraisablehook`.
+    """
     _native.opd_log_set_callback(callback)
 
 
@@ -115,9 +144,12 @@ __all__ = [
     "Function",
     "Map",
     "Module",
+    "ModulePropertyMask",
     "NDArray",
     "Object",
     "ObjectGeneric",
+    "ObjectPath",
+    "ObjectPathPair",
     "PackedFunc",
     "Params",
     "Report",
@@ -139,6 +171,7 @@ __all__ = [
     "enabled",
     "ext_dev",
     "from_dlpack",
+    "get_first_structural_mismatch",
     "get_global_func",
     "gpu",
     "list_global_func_names",
@@ -163,9 +196,15 @@ __all__ = [
     "save_param_dict_to_file",
     "set_log_callback",
     "set_num_threads",
+    "structural_equal",
     "system_lib",
     "tensor",
     "vm",
     "vpi",
     "vulkan",
 ]
+
+for _name in __all__:  # help() and tracebacks name things as users do, not by the file that they happen to be in
+    _object = globals()[_name]
+    if getattr(_object, "__module__", "").startswith("opdyno._"):
+        _object.__module__ = "opdyno"

@@ -6,91 +6,75 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
+from ._device import Device
 from ._function import Function, get_global_func
-from ._types import Device, cpu
 
 
 class BenchmarkResult(_native.Handle):
-    """Times of a function, in seconds per call: one result for each repeat."""
+    """Times of a function, in seconds per call: one result for each repeat. Immutable. `print(result)` shows them in ms.
+
+    Source: TVM's BenchmarkResult.
+    """
 
     __slots__ = ("__weakref__",)
 
     @property
     def results(self) -> tuple[float, ...]:
         """Every sample, in the order of the repeats."""
-        return tuple(_native.seconds_of(self))
+        return _native.seconds_of(self)
 
     @property
     def mean(self) -> float:
-        return float(_native.opd_benchmark_mean(self))
+        """Their mean, in seconds."""
+        return _native.opd_benchmark_mean(self)
 
     @property
     def median(self) -> float:
-        return float(_native.opd_benchmark_median(self))
+        """Their median, in seconds."""
+        return _native.opd_benchmark_median(self)
 
     @property
     def std(self) -> float:
-        """Standard deviation of the population."""
-        return float(_native.opd_benchmark_std(self))
+        """Their standard deviation, that of the population, in seconds."""
+        return _native.opd_benchmark_std(self)
 
     @property
     def min(self) -> float:
-        return float(_native.opd_benchmark_min(self))
+        """The shortest of them, in seconds."""
+        return _native.opd_benchmark_min(self)
 
     @property
     def max(self) -> float:
-        return float(_native.opd_benchmark_max(self))
+        """The longest of them, in seconds."""
+        return _native.opd_benchmark_max(self)
 
     def percentile(self, percent: float) -> float:
-        """The value that `percent` of the samples do not exceed; between two samples it is interpolated."""
-        return float(_native.opd_benchmark_percentile(self, percent))
+        """The seconds that `percent` (0 to 100) of the samples do not exceed; between two samples it is interpolated."""
+        return _native.opd_benchmark_percentile(self, percent)
 
     def __str__(self) -> str:
-        return str(_native.opd_benchmark_to_text(self))
+        return _native.opd_benchmark_to_text(self)
 
     def __repr__(self) -> str:
-        return f"BenchmarkResult(mean={self.mean:g}, median={self.median:g}, min={self.min:g}, max={self.max:g}, count={len(self.results)})"
+        figures = ", ".join(f"{name}={getattr(self, name):g}" for name in ("mean", "median", "min", "max", "std"))
+        return f"BenchmarkResult({figures}, count={len(self.results)})"
 
 
 class _Evaluator(_native.Handle):
     __slots__ = ("__weakref__",)
 
     def __call__(self, *args: Any) -> BenchmarkResult:
-        made: BenchmarkResult = _native.opd_evaluator_call(self, args)
-        return made
+        return _native.opd_evaluator_call(self, args)
 
 
 def evaluator(
-    function: Function,
-    dev: Device | None = None,
-    number: int = 10,
-    repeat: int = 1,
-    min_repeat_ms: int = 0,
-    limit_zero_time_iterations: int = 100,
-    cooldown_interval_ms: int = 0,
-    repeats_to_cooldown: int = 1,
-    cache_flush_bytes: int = 0,
-    f_preproc: str | Callable[..., Any] = "",
+    function: Function, dev: Device | None, f_preproc: str | Callable[..., Any], **options: int
 ) -> Callable[..., BenchmarkResult]:
-    """Makes a function that calls `function` with its arguments 1 + number × repeat times and gives the times.
-
-    The first call is not measured. `min_repeat_ms` raises `number` until a repeat lasts that long. Source: TVM's
-    time_evaluator.
-    """
-    options: dict[str, Any] = {
-        "device": dev if dev is not None else cpu(),
-        "number": number,
-        "repeat": repeat,
-        "min_repeat_ms": min_repeat_ms,
-        "limit_zero_time_iterations": limit_zero_time_iterations,
-        "cooldown_interval_ms": cooldown_interval_ms,
-        "repeats_to_cooldown": repeats_to_cooldown,
-        "cache_flush_bytes": cache_flush_bytes,
-    }
-    if f_preproc:
-        options["preprocess"] = get_global_func(f_preproc) if isinstance(f_preproc, str) else Function(f_preproc)
-    made: Callable[..., BenchmarkResult] = _native.opd_evaluator_create(function, options)
-    return made
+    """Makes the function that `Module.time_evaluator` gives; `options` are its further parameters."""
+    before = get_global_func(f_preproc) if isinstance(f_preproc, str) and f_preproc else f_preproc
+    return _native.opd_evaluator_create(
+        function, {**options, "device": dev, "preprocess": Function(before) if before else None}
+    )
 
 
 _native.register_class("Benchmark", BenchmarkResult)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Code(enum.IntEnum):
-    """What went wrong, for programs. Source: opd_code."""
+    """What went wrong, for programs. An unknown number becomes INTERNAL. Source: opd_code in opdyno/base.h."""
 
     INVALID_ARGUMENT = 1
     NOT_FOUND = 2
@@ -24,7 +24,11 @@ class Code(enum.IntEnum):
 
 
 class Error(Exception):
-    """Base of all errors of opdyno. Can be pickled."""
+    """Base of all errors that native code raises. Each is at once the Python exception of its kind.
+
+    So `except ValueError` catches one of that kind, and `except opdyno.Error` all. Kinds that Python does not have are
+    RuntimeErrors. Exceptions of Python callables that pass native code are not changed. Can be pickled.
+    """
 
     _facts: "tuple[int, str, str | None, str | None]" = (Code.INTERNAL, "RuntimeError", None, None)  # as made natively
 

@@ -11,24 +11,40 @@ from ._objects import Object
 
 
 class Function(_native.FunctionBase):
-    """A packed function.
+    """A packed function: any number of values in, one out. `Function(callable)` makes one of a Python callable.
 
-    It takes numbers, text, bytes, tensors, arrays of other libraries (without a copy), lists, dicts, callables and
-    objects. Other Python threads run meanwhile. `Function(callable)` makes one of a Python callable.
+    Called as `function(x, 2, "text")`, by position only. It takes None, numbers, text, bytes, dtypes, devices, shapes,
+    tensors, arrays of other libraries and buffers (without a copy: what it writes, it writes there), lists, tuples, dicts,
+    callables and objects; anything else is a TypeError that says which argument. It gives numbers as int, float or bool,
+    text as str, tuples as `Array`, and objects of their classes.
+
+    Many threads may call it at once if what it wraps allows that; other Python threads run while native code does. A native
+    error is raised as an `Error` that is also the Python exception of its kind; an exception of a Python callable comes
+    out as itself, with its traceback, through any native frames between. It keeps alive what it came from. Source: TVM's
+    PackedFunc, tvm-ffi's Function.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__name__", "__weakref__")
+    __name__: str  # where it is known
     same_as = Object.same_as
 
     def __new__(cls, callable: Callable[..., Any]) -> Function:
-        made: Function = _native.function_from(callable)
-        return made
+        """Makes a function of a callable, which lives as long as it does; a Function is given back as it is."""
+        made = _native.function_from(callable)
+        return named(made, callable.__name__) if hasattr(callable, "__name__") else made
 
     def __repr__(self) -> str:
-        return f"<Function at {self._address:#x}>"
+        name = f" {self.__name__}" if hasattr(self, "__name__") else ""
+        return f"<Function{name} at {self._address:#x}>"
 
 
 PackedFunc = Function
+
+
+def named(function: Function, name: str) -> Function:
+    """Notes what a function was asked for by, for its repr."""
+    function.__name__ = name
+    return function
 
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
@@ -43,9 +59,11 @@ def register_func(name: str, f: None = None, override: bool = False) -> Callable
 def register_func(
     name: str | Callable[..., Any], f: Callable[..., Any] | None = None, override: bool = False
 ) -> Any:
-    """Registers a function under a name that compiled code can call it by; also as a decorator.
+    """Registers a function under a name that programs and native code can call it by, in the whole process.
 
-    Raises an error if the name is taken, unless `override`.
+    `register_func("my.add", add)`, or a decorator: `@register_func("my.add")`; `@register_func` alone takes the function's
+    own name. Gives `f` back. It is kept until it is replaced or removed, and is called on whatever thread calls it.
+    Raises a ValueError (code ALREADY_EXISTS) if the name is taken, unless `override`. Source: TVM's register_func.
     """
     if callable(name):
         f, name = name, name.__name__
@@ -61,10 +79,13 @@ register_global_func = register_func
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
-    """Gives a registered function; without one an error that names close ones, or None if `allow_missing`."""
+    """Gives a registered function.
+
+    Without one of that name it raises a LookupError (code NOT_FOUND) that names close ones, or gives None if
+    `allow_missing`. Source: TVM's get_global_func.
+    """
     try:
-        found: Function = _native.opd_function_get_global(name)
-        return found
+        return named(_native.opd_function_get_global(name), name)
     except Error as error:
         if allow_missing and error.code == Code.NOT_FOUND:
             return None
@@ -72,12 +93,12 @@ def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
 
 
 def list_global_func_names() -> list[str]:
-    """The names of all registered functions, sorted."""
+    """The names of all registered functions, sorted: opdyno's own, and the program's."""
     return list(_native.opd_function_list_global())
 
 
 def remove_global_func(name: str) -> None:
-    """Removes a registered function; programs that hold it keep it."""
+    """Removes a registered function; what holds it keeps it. A LookupError (code NOT_FOUND) if there is none."""
     _native.opd_function_remove_global(name)
 
 

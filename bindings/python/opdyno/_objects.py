@@ -10,7 +10,11 @@ from ._errors import Code, Error
 
 
 class Object(_native.Handle):
-    """A native object without a class of its own. Equal to another if both are the same native object."""
+    """A native object; those without a class of their own are just this. Source: TVM's runtime.Object.
+
+    Counted: it lives as long as something holds it, here or in native code, and may end on any thread. Equal to another, and
+    hashed, by identity: the same native object may come as several objects of Python.
+    """
 
     __slots__ = ("__weakref__",)
 
@@ -23,24 +27,26 @@ class Object(_native.Handle):
 
 
 class ObjectGeneric:
-    """Base of classes whose instances can be made an object: they define `asobject()`."""
+    """Base of classes whose instances can be arguments of functions: they define `asobject()`. Source: TVM's."""
 
     def asobject(self) -> Any:
-        """Gives the object."""
+        """Gives what is passed in its place: an object, or any value that can be converted to one."""
         raise NotImplementedError
 
 
 class Array(Object, Sequence[Any]):
-    """An immutable sequence of values; tuples of a program are such."""
+    """An immutable sequence of values, as tuples of a program are. `Array([1, "two", tensor])`; a slice gives a list.
+
+    Equal to lists, tuples and arrays with equal items. Items are made anew for Python each time they are asked for.
+    """
 
     __slots__ = ()
 
     def __new__(cls, items: Any = ()) -> Array:
-        made: Array = _native.opd_array_create(tuple(items))
-        return made
+        return _native.opd_array_create(tuple(items))
 
     def __len__(self) -> int:
-        return int(_native.opd_array_count(self))
+        return _native.opd_array_count(self)
 
     def __getitem__(self, index: Any) -> Any:
         count = len(self)
@@ -67,7 +73,10 @@ class Array(Object, Sequence[Any]):
 
 
 class Map(Object, Mapping[Any, Any]):
-    """An immutable mapping in the order of its making. Keys compare by content for numbers and text."""
+    """An immutable mapping in the order of its making: `Map({"a": 1})`. Equal to dicts and maps with equal items.
+
+    Keys compare by content for numbers and text, by identity for objects.
+    """
 
     __slots__ = ()
 
@@ -75,11 +84,10 @@ class Map(Object, Mapping[Any, Any]):
         pairs: list[Any] = []
         for key, value in dict(items).items():
             pairs += [key, value]
-        made: Map = _native.opd_map_create(pairs)
-        return made
+        return _native.opd_map_create(pairs)
 
     def __len__(self) -> int:
-        return int(_native.opd_map_count(self))
+        return _native.opd_map_count(self)
 
     def __getitem__(self, key: Any) -> Any:
         try:
@@ -93,12 +101,15 @@ class Map(Object, Mapping[Any, Any]):
         return (_native.opd_map_entry(self, i)[0] for i in range(len(self)))
 
     def items(self) -> ItemsView[Any, Any]:
+        """The keys with their values."""
         return dict(_native.opd_map_entry(self, i) for i in range(len(self))).items()
 
     def keys(self) -> KeysView[Any]:
+        """The keys."""
         return dict.fromkeys(self).keys()
 
     def values(self) -> ValuesView[Any]:
+        """The values, in the order of the keys."""
         return dict(self.items()).values()
 
     def __eq__(self, other: object) -> bool:
@@ -113,13 +124,26 @@ class Map(Object, Mapping[Any, Any]):
         return repr(dict(self.items()))
 
 
+def brief(names: Sequence[str]) -> str:
+    """Names for a repr: the first eight, and how many there are more."""
+    more = [f"… {len(names) - 8} more"] if len(names) > 8 else []
+    return f"[{', '.join([*names[:8], *more])}]"
+
+
 def convert_to_object(value: Any, span: Any = None) -> Any:
-    """Converts a Python value to what a native function would get: lists to `Array`, dicts to `Map`, arrays to `Tensor`."""
+    """Converts a value to what a native function would get, as it comes back from one.
+
+    Lists and tuples become an `Array`, dicts a `Map`, arrays of other libraries a `Tensor` that shares their elements;
+    numbers, text, bytes, None and objects stay as they are. A TypeError for anything else, a callable included. `span` is
+    not used. Source: TVM's convert_to_object.
+    """
+    if callable(value) and not isinstance(value, (_native.Handle, ObjectGeneric)):
+        raise TypeError(f"a {type(value).__name__} is no object; convert() makes a function of a callable")
     return _native.convert(value)
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """As `convert_to_object`; a callable becomes a `Function`."""
+    """As `convert_to_object`, but a callable becomes a `Function`. Source: TVM's convert."""
     return _native.convert(value)
 
 

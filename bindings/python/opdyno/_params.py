@@ -13,26 +13,30 @@ from ._types import DataType, Shape
 
 
 class Params(_native.Handle, Mapping[str, Tensor]):
-    """Tensors by name, in the order of their file. A tensor is made when it is first asked for."""
+    """Tensors by name, in the order of their file: a mapping. `Params({"w": array})`, or `load_params(path)`.
+
+    A file is mapped, and a tensor of it made when it is first asked for: a view of the file where that is possible, whose
+    changes stay in this process; else a copy. Until it and its tensors are gone, the file may be replaced, but not be cut
+    short in place. Threads that ask for a tensor at once get the same one; adding is for one thread at a time.
+    """
 
     __slots__ = ("__weakref__",)
 
     def __new__(cls, tensors: Mapping[str, Any] | None = None) -> Params:
-        made: Params = _native.opd_params_create()
+        made = _native.opd_params_create()
         for name, value in (tensors or {}).items():
             made[name] = value
         return made
 
     def __len__(self) -> int:
-        return int(_native.opd_params_count(self))
+        return _native.opd_params_count(self)
 
     def __iter__(self) -> Iterator[str]:
         return (str(_native.opd_params_name(self, i)) for i in range(len(self)))
 
     def __getitem__(self, name: str) -> Tensor:
         try:
-            made: Tensor = _native.opd_params_get(self, name)
-            return made
+            return _native.opd_params_get(self, name)
         except Error as error:
             if error.code == Code.NOT_FOUND:
                 raise KeyError(str(error)) from None
@@ -42,19 +46,22 @@ class Params(_native.Handle, Mapping[str, Tensor]):
         _native.opd_params_set(self, name, value if isinstance(value, Tensor) else tensor(value))
 
     def info(self) -> dict[str, tuple[Shape, DataType]]:
-        """Shape and dtype of each tensor, without making any."""
+        """Shape and dtype of each tensor by name, without making any."""
         return {
             name: (_native.params_shape(self, i), _native.opd_params_dtype(self, i)) for i, name in enumerate(self)
         }
 
     @property
     def stats(self) -> dict[str, int]:
-        """Bytes in all, given as views of the file, and copied."""
-        found: dict[str, int] = _native.opd_params_get_stats(self)
-        return found
+        """Bytes in all (`total_bytes`), given as views of the file (`viewed_bytes`), and copied (`copied_bytes`)."""
+        return _native.opd_params_get_stats(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file; its suffix tells the format: .params, .npz, .safetensors, .npy, tensor-cache.json."""
+        """Writes a file; readers see the old one or the new one, never a part.
+
+        Its suffix tells the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with files beside
+        it), else TVM's param dict. An `Error` for a dtype or a name that the format cannot hold.
+        """
         _native.opd_params_save(self, os.fspath(path))
 
     def __repr__(self) -> str:
@@ -64,29 +71,36 @@ class Params(_native.Handle, Mapping[str, Tensor]):
 def load_params(
     path: str | os.PathLike[str], *, copy: bool = False, prefetch: bool = False, verify_checksums: bool = False
 ) -> Params:
-    """Opens a parameter file: a TVM param dict, .npz, .npy, .safetensors, or a tensor cache by its folder."""
+    """Opens a parameter file: a TVM param dict, .npz, .npy, .safetensors, or a tensor cache by its folder.
+
+    Its content tells the format. `copy`: copies all tensors at once and lets go of the file. `prefetch`: has the system
+    read it ahead. `verify_checksums`: compares those that the file has. An `Error` without such a file, for damage (with
+    the offset), or for what no tensor can hold.
+    """
     options = {"copy": copy, "prefetch": prefetch, "verify_checksums": verify_checksums}
-    made: Params = _native.opd_params_open(os.fspath(path), options)
-    return made
+    return _native.opd_params_open(os.fspath(path), options)
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytes:
-    """Writes tensors by name to bytes in TVM's format."""
-    return bytes(_native.opd_params_save_bytes(params if isinstance(params, Params) else Params(params)))
+    """Writes tensors by name to bytes in TVM's format. Values are tensors or arrays. Source: TVM's save_param_dict."""
+    return _native.opd_params_save_bytes(params if isinstance(params, Params) else Params(params))
 
 
 def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, Tensor]:
-    """Reads what `save_param_dict` wrote, here or in TVM."""
+    """Reads what `save_param_dict` wrote, here or in TVM: bytes, or anything like them. Tensors are copies, on the CPU.
+
+    An `Error` that gives the offset of damage. Source: TVM's load_param_dict.
+    """
     return dict(_native.opd_params_load_bytes(param_bytes))
 
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Writes a parameter file; see `Params.save`."""
+    """Writes a parameter file, as `Params.save` does."""
     (params if isinstance(params, Params) else Params(params)).save(path)
 
 
 def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Reads a parameter file."""
+    """Reads a parameter file of any format that `load_params` opens: all of its tensors."""
     return dict(load_params(path))
 
 

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import importlib
+from typing import Any
 
 from . import _native
+from ._device import Device, cpu
 from ._objects import Object
-from ._types import DataType, Device, Shape, cpu
+from ._types import DataType
 
 
 class Tensor(_native.TensorBase):
-    """A tensor. Its shape, dtype and device do not change; its elements are the user's to guard.
+    """Elements of one dtype in memory of a device. Made by `tensor`, `empty`, `from_dlpack`, and by what gives results.
 
-    It is a buffer (`memoryview(t)`, `numpy.asarray(t)`) and speaks DLPack, both without a copy.
+    Its shape, dtype and device do not change; its elements do, and are the user's to guard against other threads. On the
+    CPU it is a buffer (`memoryview(t)`, `numpy.asarray(t)`), and everywhere it speaks DLPack (`numpy.from_dlpack(t)`,
+    `torch.from_dlpack(t)`): both share the elements and keep them alive. Pickling copies them. Equal to another if both
+    are the same native tensor; elements are compared by `structural_equal` or by NumPy. Source: TVM's runtime.Tensor.
     """
 
     __slots__ = ("__weakref__",)
     same_as = Object.same_as
-
-    if TYPE_CHECKING:  # what the native part has
-
-        @property
-        def shape(self) -> Shape: ...
-        @property
-        def strides(self) -> Shape: ...
-        @property
-        def dtype(self) -> DataType: ...
-        @property
-        def device(self) -> Device: ...
-        @property
-        def ndim(self) -> int: ...
-        @property
-        def nbytes(self) -> int: ...
 
     @property
     def size(self) -> int:
@@ -42,7 +32,10 @@ class Tensor(_native.TensorBase):
         return count
 
     def numpy(self) -> Any:
-        """A NumPy array with a copy of the elements."""
+        """A NumPy array with a copy of the elements, from any device.
+
+        A TypeError for a dtype that NumPy lacks, as bfloat16, unless the package ml_dtypes is there and has it.
+        """
         import numpy
 
         source = self if self.device.device_type == 1 else self.copyto(cpu())
@@ -54,20 +47,31 @@ class Tensor(_native.TensorBase):
     asnumpy = numpy
 
     def view(self) -> Any:
-        """A NumPy array of the same elements."""
+        """A NumPy array of the same elements, which it keeps alive.
+
+        A BufferError if they do not lie in the CPU's memory, or if Python's buffers have no such dtype.
+        """
         import numpy
 
         array = numpy.asarray(self)
         return numpy.asarray(memoryview(self)) if array.dtype.hasobject else array  # the former says why it cannot be
 
     def copyto(self, target: Any, mem_scope: Any = None) -> Tensor:
-        """Copies the elements into a tensor of the same shape and dtype, or to a device."""
+        """Copies the elements, and gives the copy.
+
+        `target`: a tensor of the same shape and dtype (else a ValueError that names both), or a device on which a new one
+        is made. `mem_scope` is not used. Source: TVM's Tensor.copyto.
+        """
         to = target if isinstance(target, Tensor) else empty(self.shape, self.dtype, target)
         _native.opd_tensor_copy(self, to)
         return to
 
     def copyfrom(self, source: Any) -> Tensor:
-        """Copies the elements of an array of the same shape and dtype into this tensor."""
+        """Copies the elements of an array into this tensor, and gives the tensor.
+
+        `source`: a tensor, an array of another library, or what NumPy makes an array of. A ValueError if shape or dtype
+        differ.
+        """
         if not isinstance(source, _native.TensorBase) and not hasattr(source, "__dlpack__"):
             import numpy
 
@@ -76,19 +80,21 @@ class Tensor(_native.TensorBase):
         return self
 
     def reshape(self, *shape: Any) -> Tensor:
-        """The same elements in another shape; shares them if they lie contiguously."""
+        """A tensor of the same elements in another shape: `t.reshape(2, 3)` or `t.reshape((2, 3))`.
+
+        Shares them if they lie contiguously, else copies them. A ValueError if the numbers of elements differ.
+        """
         sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        made: Tensor = _native.opd_tensor_reshape(self, sizes)
-        return made
+        return _native.opd_tensor_reshape(self, sizes)
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         return bool(_native.opd_tensor_is_contiguous(self))
 
     def tobytes(self) -> bytes:
-        """A copy of the elements' bytes, in row-major order."""
+        """A copy of the elements' bytes, in row-major order, from any device."""
         source = self if self.is_contiguous() and self.device.device_type == 1 else self.copyto(cpu())
-        return bytes(_native.tensor_bytes(source))
+        return _native.tensor_bytes(source)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -127,9 +133,7 @@ def _with_ml_dtypes(source: Tensor) -> Any:
     import numpy
 
     try:
-        import ml_dtypes
-
-        dtype = numpy.dtype(getattr(ml_dtypes, str(source.dtype)))
+        dtype = numpy.dtype(getattr(importlib.import_module("ml_dtypes"), str(source.dtype)))
     except (ImportError, AttributeError):
         raise TypeError(f"NumPy has no {source.dtype}; the package ml_dtypes may know it") from None
     return numpy.frombuffer(source.tobytes(), dtype=dtype).reshape(source.shape)
@@ -138,11 +142,12 @@ def _with_ml_dtypes(source: Tensor) -> Any:
 def tensor(array: Any, device: Device | str | None = None, mem_scope: Any = None) -> Tensor:
     """Makes a tensor with a copy of an array's elements.
 
-    `array` is anything that is a buffer, speaks DLPack, or that NumPy makes an array of.
+    `array`: a buffer, what speaks DLPack, or what NumPy makes an array of, as nested lists. `device`: where it is made, a
+    Device or its name; the CPU without one. `mem_scope` is not used. Errors are those of NumPy, or an `Error` for a device
+    that is not there. Source: TVM's runtime.tensor. `from_dlpack` shares the elements instead.
     """
     try:
-        made: Tensor = _native.tensor_from(array, device)
-        return made
+        return _native.tensor_from(array, device)
     except (AttributeError, BufferError, TypeError):  # no buffer that DLPack can say, no __dlpack__
         return _tensor_by_numpy(array, device if device is not None else cpu())
 
@@ -155,27 +160,35 @@ def _tensor_by_numpy(array: Any, where: Device | str) -> Tensor:
         made = empty(array.shape, array.dtype.name, cpu())
         _native.opd_tensor_copy_from_bytes(made, array.tobytes())
         return made.copyto(where)
-    made_by_numpy: Tensor = _native.tensor_from(array, where)
-    return made_by_numpy
+    return _native.tensor_from(array, where)
 
 
 array = tensor
 
 
 def empty(shape: Any, dtype: Any = "float32", device: Device | str | None = None, mem_scope: Any = None) -> Tensor:
-    """Makes a tensor whose elements are not set."""
-    made: Tensor = _native.opd_tensor_create(shape, DataType(dtype), device if device is not None else cpu())
-    return made
+    """Makes a tensor whose elements are not set: compact, and aligned to 64 bytes.
+
+    `shape`: ints; `dtype`: see `DataType`; `device`: a Device or its name, the CPU without one. `mem_scope` is not used. A
+    ValueError for a negative size; an `Error` without memory or device. Source: TVM's runtime.empty.
+    """
+    return _native.opd_tensor_create(shape, DataType(dtype), device if device is not None else cpu())
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """Makes a tensor of an object that speaks DLPack, or of its capsule, without a copy."""
-    made: Tensor = _native.tensor_from_dlpack(ext_tensor)
-    return made
+    """Makes a tensor that shares the elements of an object that speaks DLPack, or of its capsule, and keeps them alive.
+
+    A ValueError for a capsule that was used already. Source: DLPack 1.3, TVM's from_dlpack.
+    """
+    return _native.tensor_from_dlpack(ext_tensor)
 
 
 def const(value: Any, dtype: Any = None, span: Any = None) -> Tensor:
-    """Makes a tensor without axes. Without `dtype`: bool, int32 and float32 for Python's bool, int and float."""
+    """Makes a tensor without axes, on the CPU.
+
+    Without `dtype` it is that of a NumPy scalar, and bool, int32 and float32 for Python's bool, int and float. An
+    OverflowError for an int that does not fit. `span` is not used. Source: TVM's const.
+    """
     import numpy
 
     if dtype is None:

@@ -1,97 +1,154 @@
-"""Reports of where time went, in the form of TVM's runtime.profiling."""
+"""Reports of where time went, with the names and the form of TVM's runtime.profiling.
+
+    report = vm.profile("main", x)
+    print(report)                                   # a table; in a notebook the report shows itself
+    report.calls[0]["Duration (us)"].microseconds   # metrics are Duration, Percent, Count, Ratio or text
+    again = Report.from_json(report.json())         # as TVM writes and reads it
+"""
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _native
+from ._device import Device
+from ._frozen import Frozen
 
 
-@dataclass(frozen=True)
-class Count:
-    """A number of things."""
+class Count(Frozen):
+    """A number of things: `value`."""
 
+    __slots__ = ("value",)
     value: int
 
+    def __init__(self, value: int) -> None:
+        super().__init__(value)
 
-@dataclass(frozen=True)
-class Duration:
-    """A time."""
 
+class Duration(Frozen):
+    """A time: `microseconds`."""
+
+    __slots__ = ("microseconds",)
     microseconds: float
 
+    def __init__(self, microseconds: float) -> None:
+        super().__init__(microseconds)
 
-@dataclass(frozen=True)
-class Percent:
-    """A share, from 0 to 100."""
 
+class Percent(Frozen):
+    """A share: `percent`, from 0 to 100."""
+
+    __slots__ = ("percent",)
     percent: float
 
+    def __init__(self, percent: float) -> None:
+        super().__init__(percent)
 
-@dataclass(frozen=True)
-class Ratio:
-    """A quotient."""
 
+class Ratio(Frozen):
+    """A quotient: `ratio`."""
+
+    __slots__ = ("ratio",)
     ratio: float
 
+    def __init__(self, ratio: float) -> None:
+        super().__init__(ratio)
 
-_METRICS: dict[str, Callable[[Any], Any]] = {
-    "count": lambda v: Count(int(v)),
-    "microseconds": lambda v: Duration(float(v)),
-    "percent": lambda v: Percent(float(v)),
-    "ratio": lambda v: Ratio(float(v)),
-    "string": str,
-}
+
+_KINDS: dict[str, type[Any]] = {"count": Count, "microseconds": Duration, "percent": Percent, "ratio": Ratio}
 
 
 def _metric(encoded: Any) -> Any:
     """A metric of TVM's JSON: {"kind": value}."""
     if isinstance(encoded, dict) and len(encoded) == 1:
         ((kind, value),) = encoded.items()
-        if kind in _METRICS:
-            return _METRICS[kind](value)
+        if kind in _KINDS:  # TVM's names of them
+            return _KINDS[kind](int(value) if kind == "count" else float(value))
+        if kind == "string":
+            return str(value)
     return encoded
 
 
+def _encoded(name: str, metric: Any) -> dict[str, Any]:
+    """The way back."""
+    if isinstance(metric, str):
+        return {"string": metric}
+    for encoded, kind in _KINDS.items():
+        if isinstance(metric, kind):
+            return {encoded: getattr(metric, kind.__slots__[0])}
+    raise TypeError(f"{name} is of type {type(metric).__name__}; a metric is a Count, Duration, Percent, Ratio or text")
+
+
 class Report(_native.Handle):
-    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows its table."""
+    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows its table.
+
+    Immutable; any thread may read it; may be pickled. Notebooks show it as a table. Source: TVM's profiling.Report.
+    """
 
     __slots__ = ("__weakref__",)
 
+    def __new__(
+        cls,
+        calls: Sequence[Mapping[str, Any]],
+        device_metrics: Mapping[str | Device, Mapping[str, Any]],
+        configuration: Mapping[str, Any],
+    ) -> Report:
+        """Makes a report of what its attributes of these names give: `Duration`, `Percent`, `Count`, `Ratio` or text by name.
+
+        Devices may be named as "cpu0". A TypeError for another kind of metric.
+        """
+
+        def encoded(metrics: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: _encoded(name, metric) for name, metric in metrics.items()}
+
+        parts = {
+            "calls": [encoded(call) for call in calls],
+            "device_metrics": {
+                f"{where.type}{where.index}" if isinstance(where, Device) else where: encoded(metrics)
+                for where, metrics in device_metrics.items()
+            },
+            "configuration": encoded(configuration),
+        }
+        return cls.from_json(json.dumps(parts))
+
     @classmethod
     def from_json(cls, s: str | bytes) -> Report:
-        """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the place."""
-        made: Report = _native.opd_report_from_json(s)
-        return made
+        """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the offset."""
+        return _native.opd_report_from_json(s)
 
     def json(self) -> str:
-        """One line of JSON in TVM's form."""
-        return str(_native.opd_report_to_json(self))
+        """One line of JSON: calls, device_metrics and configuration, in TVM's form."""
+        return _native.opd_report_to_json(self)
 
     def csv(self) -> str:
-        """The calls as CSV."""
-        return str(_native.opd_report_to_csv(self))
+        """The calls as CSV: a line of names, then a line for each call."""
+        return _native.opd_report_to_csv(self)
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """A text table: by descending duration, calls of one operator in one row, with sums."""
+        """A text table of the calls.
+
+        `sort`: by descending duration, else in the program's order. `aggregate`: calls of one operator with equal shapes on
+        one device make one row. `col_sums`: adds lines of sums.
+        """
         options = {"sort": int(sort), "aggregate": int(aggregate), "col_sums": int(col_sums)}
-        return str(_native.opd_report_to_table(self, options))
+        return _native.opd_report_to_table(self, options)
 
     def _part(self, name: str) -> Any:
         return json.loads(self.json())[name]
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """For each call its metrics by name."""
+        """For each call, in the program's order, its metrics by name: `Duration`, `Percent`, `Count`, `Ratio` or text.
+
+        Those of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument Shapes".
+        """
         return [{name: _metric(value) for name, value in call.items()} for call in self._part("calls")]
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
-        """For each device its metrics by name."""
+        """For each device, as "cpu0", its metrics by name."""
         return {
             device: {name: _metric(value) for name, value in metrics.items()}
             for device, metrics in self._part("device_metrics").items()
@@ -99,20 +156,27 @@ class Report(_native.Handle):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What the run was like."""
+        """What the run was like, by name."""
         return {name: _metric(value) for name, value in self._part("configuration").items()}
 
     def __len__(self) -> int:
-        return int(_native.opd_report_call_count(self))
+        return _native.opd_report_call_count(self)
 
     def __str__(self) -> str:
         return self.table()
 
     def __repr__(self) -> str:
-        return f"<Report of {len(self)} calls>"
+        times = [
+            f", {device}: {metrics['Duration (us)'].microseconds:,.2f} us"
+            for device, metrics in self.device_metrics.items()
+            if isinstance(metrics.get("Duration (us)"), Duration)
+        ]
+        return f"<Report of {len(self)} calls{''.join(times)}>"
 
     def _repr_html_(self) -> str:
-        """The calls as a table for notebooks."""
+        """The calls as an HTML table, which notebooks show. What is not a number is escaped."""
+        import html
+
         columns = list(_native.opd_report_list_columns(self))
         rows = self.calls
 
@@ -137,21 +201,24 @@ class Report(_native.Handle):
 
 
 class Trace(_native.Handle):
-    """Calls on a time line."""
+    """Calls on a time line, from `VirtualMachine.profile_with_trace`. Immutable; any thread may read it."""
 
     __slots__ = ("__weakref__",)
 
     def __len__(self) -> int:
-        return int(_native.opd_trace_call_count(self))
+        return _native.opd_trace_call_count(self)
 
     @property
     def dropped(self) -> int:
-        """Calls that found no room."""
-        return int(_native.opd_trace_dropped_count(self))
+        """Number of calls that found no room; see `max_records` of `VirtualMachine.profile`."""
+        return _native.opd_trace_dropped_count(self)
 
     def chrome(self) -> str:
         """JSON of Chrome's trace event format, which Perfetto opens."""
-        return str(_native.opd_trace_to_chrome(self))
+        return _native.opd_trace_to_chrome(self)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self)} calls, {self.dropped} dropped>"
 
 
 _native.register_class("Report", Report)

@@ -1,4 +1,10 @@
-"""The VM: programs bound to devices."""
+"""The VM: programs that TVM compiled, bound to devices and called from Python. The names are those of tvm.runtime.vm.
+
+    vm = VirtualMachine("model.so", opdyno.cpu())
+    y = vm["main"](x)                                    # tensors, arrays of NumPy, whatever speaks DLPack
+    print(vm.profile("main", x))                         # where the time went
+    print(vm.time_evaluator("main", opdyno.cpu())(x))    # how long it takes
+"""
 
 from __future__ import annotations
 
@@ -12,61 +18,62 @@ from typing import Any
 
 from . import _native
 from ._benchmark import BenchmarkResult, evaluator
-from ._errors import Code, Error
-from ._function import Function
+from ._device import Device
+from ._function import Function, named
 from ._module import Module, load_module
-from ._types import Device
+from ._objects import Array, brief
 from .profiling import Report, Trace
 
 
 class VMInstrumentReturnKind(enum.IntEnum):
-    """What an instrument may answer before a call."""
+    """What an instrument may answer before a call; see `VirtualMachine.set_instrument`. Source: TVM's."""
 
     NO_OP = 0
+    """The call runs, as it does for any other answer."""
     SKIP_RUN = 1
+    """The call is skipped; its result is None."""
 
 
 class Executable(_native.Handle):
-    """A verified VM program. `Executable(module)` takes that of a module."""
+    """A verified VM program: `Executable(module)` takes that of a module, `Executable.assemble(text)` makes one.
+
+    Immutable; any thread may use it. Source: TVM's VMExecutable.
+    """
 
     __slots__ = ("__weakref__",)
 
     def __new__(cls, mod: Module) -> Executable:
-        made: Executable = _native.opd_executable_from_module(_program_of(mod))
-        return made
+        return _native.opd_executable_from_module(_program_of(mod))
 
     @classmethod
     def load_bytes(cls, data: bytes) -> Executable:
-        """Reads an executable's bytes and verifies it."""
-        made: Executable = _native.opd_executable_load_bytes(data)
-        return made
+        """Reads an executable's bytes and verifies it. A ValueError names what is wrong, and the offset."""
+        return _native.opd_executable_load_bytes(data)
 
     @classmethod
     def assemble(cls, text: str) -> Executable:
-        """Assembles text, as `as_text()` writes it."""
-        made: Executable = _native.opd_executable_assemble(text)
-        return made
+        """Assembles text, as `as_text()` writes it (docs/assembly.md). A ValueError gives line and column."""
+        return _native.opd_executable_assemble(text)
 
     def save_bytes(self) -> bytes:
-        """The bytes that TVM reads."""
-        return bytes(_native.opd_executable_save_bytes(self))
+        """The bytes that TVM 0.23 and newer read."""
+        return _native.opd_executable_save_bytes(self)
 
     def as_text(self) -> str:
-        """The program as assembly."""
-        return str(_native.opd_executable_disassemble(self))
+        """The program as text that assembles to the same program."""
+        return _native.opd_executable_disassemble(self)
 
     def as_python(self) -> str:
-        """A script that builds the program with TVM."""
-        return str(_native.opd_executable_to_python(self))
+        """A Python script that builds the program with TVM's relax.ExecBuilder, constants included."""
+        return _native.opd_executable_to_python(self)
 
     def stats(self) -> str:
         """Figures of the program, as TVM prints them."""
-        return str(_native.opd_executable_stats(self))
+        return _native.opd_executable_stats(self)
 
     def jit(self) -> Module:
-        """A module of the program, ready for a VM."""
-        made: Module = _native.opd_executable_to_module(self)
-        return made
+        """A module of the program, ready for a VM. It has no kernels but those of the modules that it imports."""
+        return _native.opd_executable_to_module(self)
 
     to_module = jit
 
@@ -74,18 +81,25 @@ class Executable(_native.Handle):
         """Functions, parameters and constants, as dicts and lists."""
         return json.loads(_native.opd_executable_to_json(self))
 
+    def __repr__(self) -> str:
+        parts = self.describe()
+        functions = [f"{one['name']}({', '.join(p['name'] for p in one['params'])})" for one in parts["functions"]]
+        return f"<Executable at {self._address:#x}, functions: {brief(functions)}, {len(parts['constants'])} constants>"
+
 
 class Cancel(_native.Handle):
-    """Ends calls from outside: pass it as `cancel=`, and call `cancel()` on any thread."""
+    """Ends calls from outside: pass it as `vm.call(…, cancel=token)`, and call `token.cancel()` on any thread."""
 
     __slots__ = ("__weakref__",)
 
     def __new__(cls) -> Cancel:
-        made: Cancel = _native.opd_cancel_create()
-        return made
+        return _native.opd_cancel_create()
 
     def cancel(self) -> None:
-        """Ends every call with this token before its next operator, and later ones at once."""
+        """Ends every call with this token before its next operator, and later ones at once: an InterruptedError there.
+
+        A kernel that runs is not interrupted, but for parallel tasks that it has not begun. The VM stays usable.
+        """
         _native.opd_cancel_cancel(self)
 
     def reset(self) -> None:
@@ -94,7 +108,7 @@ class Cancel(_native.Handle):
 
     @property
     def current_operator(self) -> str | None:
-        """The operator that a call with this token runs at the moment."""
+        """The operator that a call with this token runs at the moment, for messages about calls that hang; or None."""
         name = _native.opd_cancel_current_operator(self)
         return None if name is None else str(name)
 
@@ -123,9 +137,16 @@ def _allocators(devices: list[Device], memory_cfg: str | Mapping[Device, str] | 
 
 
 class VirtualMachine(_native.Handle):
-    """A program bound to devices: `vm["main"](x)`. Any number of threads may call it.
+    """A program bound to devices: `VirtualMachine(module, opdyno.cpu())["main"](x)`.
 
-    Only `set_input`, `invoke_stateful` and `get_outputs` of one function are for one thread at a time.
+    Arguments are those that a `Function` takes. A `Tensor` on one of the VM's devices is taken as it is; an array of NumPy,
+    or another buffer, is copied at each call, and what the program writes to it is lost. `opdyno.from_dlpack` makes a tensor
+    that shares the elements of an array, which must begin at a multiple of 64. Results are new: tensors, numbers, and tuples
+    as `Array`.
+
+    Any number of threads may call it, and other Python threads run meanwhile. Only `set_input`, `invoke_stateful` and
+    `get_outputs` of one function are for one thread at a time. It works after a fork. Arguments that do not fit raise an
+    `Error` that names the parameter, what was expected and what was given. Source: TVM's relax.VirtualMachine.
     """
 
     NAIVE_ALLOCATOR = 1
@@ -142,9 +163,13 @@ class VirtualMachine(_native.Handle):
         memory_limit_bytes: int = 0,
         max_depth: int = 1000,
     ) -> VirtualMachine:
-        """`rt_mod`: a module, an executable, or the file of one. `memory_cfg`: "naive" or "pooled", or one per device.
+        """Binds a program to devices.
 
-        `profile` is accepted for TVM's sake: every VM can profile.
+        `rt_mod`: a module, an executable, or the file of one. `device`: one or several, which the program names by their
+        place; its constants lie on the first. cpu:0 without any; the CPU is added at the end if it is not among them.
+        `memory_cfg`: "pooled" (blocks are kept for the next request) or "naive", for all or by device. `profile` is accepted
+        for TVM's sake: every VM can profile. `memory_limit_bytes`: of all that is alive at once; 0: the machine's memory.
+        `max_depth`: of nested calls in the program. An `Error` names functions that nobody offers, or an absent device.
         """
         if isinstance(rt_mod, (str, os.PathLike)):
             rt_mod = load_module(rt_mod)
@@ -156,29 +181,31 @@ class VirtualMachine(_native.Handle):
             "memory_limit_bytes": memory_limit_bytes,
             "max_depth": max_depth,
         }
-        made: VirtualMachine = _native.opd_vm_create(_program_of(module), options)
+        made = _native.opd_vm_create(_program_of(module), options)
         _watch_signals()
         return made
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        """A function of the program, or a saved one; takes keyword arguments, too."""
+    def __getitem__(self, name: str) -> VMFunction:
+        """A function of the program, or a saved one, called as `vm["main"](x)` or by names as `vm["main"](x=x)`.
+
+        An `Error` (code NOT_FOUND) that names close ones if there is none.
+        """
         return VMFunction(self, name)
 
     def function(self, name: str) -> Function:
-        """The function bound once, for the shortest call: positional arguments only."""
-        made: Function = _native.opd_vm_function(self, name)
-        return made
+        """The function bound once, for the shortest call: by position only, and Ctrl-C does not end it."""
+        return named(_native.opd_vm_function(self, name), name)
 
     def has_function(self, name: str) -> bool:
         """Whether the program has such a function, or one was saved under the name."""
         return bool(_native.opd_vm_has_function(self, name))
 
     def function_names(self) -> list[str]:
-        """The program's functions."""
+        """The names of the program's functions."""
         return list(_native.opd_vm_list_functions(self))
 
     def parameter_names(self, func_name: str) -> list[str]:
-        """A function's parameters."""
+        """The names of a function's parameters. An `Error` (code NOT_FOUND) if there is no such function."""
         return list(_native.opd_vm_list_params(self, func_name))
 
     def call(
@@ -190,9 +217,11 @@ class VirtualMachine(_native.Handle):
         outputs: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Calls a function. `timeout` in seconds; `outputs`: tensors that get the results, in the order of the leaves.
+        """Calls a function, as `vm[func_name](…)`, with further wishes.
 
-        Without further wishes `vm[func_name](…)` is the shorter way, and the one that Ctrl-C ends.
+        `timeout`: in seconds, after which the call ends before its next operator with a TimeoutError (code DEADLINE_EXCEEDED).
+        `cancel`: a token that ends it, with an InterruptedError (code CANCELLED). `outputs`: tensors that the results are
+        copied into, in the order of the tuple's leaves. Ctrl-C does not end it.
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:
@@ -202,44 +231,55 @@ class VirtualMachine(_native.Handle):
         return _native.opd_vm_call(self, func_name, all_args, options)
 
     def invoke_closure(self, closure: Function, *args: Any) -> Any:
-        """Calls a closure that a function of the program returned."""
+        """Calls a closure that a function of the program returned, or any function; gives its result.
+
+        It is seen by profiles and by the instrument, as a plain call `closure(…)` is not. Source: TVM's invoke_closure.
+        """
         return _native.opd_vm_invoke_closure(self, closure, args, None)
 
     def save_function(
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
     ) -> None:
-        """Saves a function with its arguments: `vm[saved_name]()` calls it without any.
+        """Saves a function with its arguments, which are kept: `vm[saved_name]()` calls it without any.
 
-        A saved name is overwritten, a function of the program never.
+        A saved name is overwritten; that of a function of the program is an `Error` (code ALREADY_EXISTS). With
+        `include_return=False` the calls give None. Source: TVM's save_function.
         """
         all_args, options = _call_arguments(args, kwargs)
         _native.opd_vm_save_function(self, func_name, saved_name, all_args, options, include_return)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keeps the arguments of a function for `invoke_stateful`."""
+        """Keeps the arguments of a function for `invoke_stateful`; tensors are taken as they are, and arrays copied, as in a
+        call.
+
+        From then on a plain call of the function is an `Error` (code FAILED_PRECONDITION). Source: TVM's set_input.
+        """
         all_args, options = _call_arguments(args, kwargs)
         _native.opd_vm_set_input(self, func_name, all_args, options)
 
     def set_input_with_param_module(self, func_name: str, *args: Any) -> None:
-        """The same; the last argument is a module whose `get_params()` gives the further ones."""
+        """As `set_input`; the last argument is a module whose function `get_params` gives the further ones."""
         _native.opd_vm_set_input_with_param_module(self, func_name, args[:-1], args[-1])
 
     def invoke_stateful(self, func_name: str) -> None:
-        """Runs a function on the inputs that were set."""
+        """Runs a function on the inputs that were set, and keeps the result. An `Error` without any, even for none."""
         _native.opd_vm_invoke_stateful(self, func_name, None)
 
     def get_outputs(self, func_name: str) -> Any:
-        """The result of the last `invoke_stateful`; a tuple as nested tuples."""
+        """The result of the last `invoke_stateful`; a tuple as nested tuples. An `Error` before it ran."""
         return _nested(_native.opd_vm_get_outputs(self, func_name, ()))
 
     def get_output_arity(self, func_name: str, *path: int) -> int:
-        """Number of items of a tuple in the result, or -1 where there is none."""
-        return int(_native.opd_vm_get_output_arity(self, func_name, path))
+        """Number of items of a tuple in the result, or -1 where there is no tuple; `path`: indices into nested tuples."""
+        return _native.opd_vm_get_output_arity(self, func_name, path)
 
     def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
-        """Shows every call of the program: `instrument(func, func_symbol, before_run, ret_value, *args)`.
+        """Shows every call of the program to a function, before it and after it; None ends that.
 
-        Before a call it may answer `VMInstrumentReturnKind.SKIP_RUN`. None ends it.
+        `instrument(func, func_symbol, before_run, ret_value, *args)`: the function and its name, whether it is before the
+        call, the result (None before it), and the arguments. Before a call it may answer a `VMInstrumentReturnKind`. It
+        runs on the thread of the call; what it raises ends the call. Calls that it makes itself are not shown. Source:
+        TVM's set_instrument.
         """
         _native.opd_vm_set_instrument(self, None if instrument is None else Function(instrument))
 
@@ -257,30 +297,33 @@ class VirtualMachine(_native.Handle):
         limit_zero_time_iterations: int = 100,
         cache_flush_bytes: int = 0,
     ) -> Callable[..., BenchmarkResult]:
-        """Makes a function that times a function of the VM.
+        """Makes a function that times a function of the VM; parameters and result are those of `Module.time_evaluator`.
 
-        On a function with its arguments; on "invoke_stateful" with a function's name, after `set_input`; on a saved
-        function without arguments.
+        Three uses: on a function, with its arguments; on "invoke_stateful", with a function's name, after `set_input`; on
+        a function that `save_function` made, without arguments.
         """
         stateful = func_name == "invoke_stateful" and not self.has_function(func_name)
-        function = Function(self.invoke_stateful) if stateful else self.function(func_name)
         return evaluator(
-            function,
+            Function(self.invoke_stateful) if stateful else self.function(func_name),
             dev,
-            number,
-            repeat,
-            min_repeat_ms,
-            limit_zero_time_iterations,
-            cooldown_interval_ms,
-            repeats_to_cooldown,
-            cache_flush_bytes,
             f_preproc,
+            number=number,
+            repeat=repeat,
+            min_repeat_ms=min_repeat_ms,
+            limit_zero_time_iterations=limit_zero_time_iterations,
+            cooldown_interval_ms=cooldown_interval_ms,
+            repeats_to_cooldown=repeats_to_cooldown,
+            cache_flush_bytes=cache_flush_bytes,
         )
 
     def profile(
         self, func_name: str, *args: Any, warmup: int = 1, repeat: int = 1, max_records: int = 1 << 20, **kwargs: Any
     ) -> Report:
-        """Calls a function and measures every operator; after `set_input` without arguments."""
+        """Calls a function and measures every operator; after `set_input` without arguments.
+
+        `warmup`: calls before the measured ones, of which there are `repeat`. `max_records`: of operator calls; later ones are
+        counted and dropped. Calls of operators with a tensor argument are rows of the report. Source: TVM 0.23's profile.
+        """
         return self.profile_with_trace(
             func_name, *args, warmup=warmup, repeat=repeat, max_records=max_records, **kwargs
         )[0]
@@ -288,22 +331,24 @@ class VirtualMachine(_native.Handle):
     def profile_with_trace(
         self, func_name: str, *args: Any, warmup: int = 1, repeat: int = 1, max_records: int = 1 << 20, **kwargs: Any
     ) -> tuple[Report, Trace]:
-        """As `profile`; also the calls on a time line."""
+        """As `profile`; gives also the calls on a time line."""
         all_args, call_options = _call_arguments(args, kwargs)
         options = {"warmup": warmup, "repeat": repeat, "max_records": max_records}
-        report, trace = _native.opd_vm_profile(self, func_name, all_args, call_options, options)
-        return report, trace
+        return _native.opd_vm_profile(self, func_name, all_args, call_options, options)
 
     def trim(self) -> None:
-        """Gives memory that idle frames keep back."""
+        """Gives back memory that the VM keeps for its next call."""
         _native.opd_vm_trim(self)
 
     def __repr__(self) -> str:
-        return f"<VirtualMachine, functions: {self.function_names()}>"
+        return f"<VirtualMachine at {self._address:#x}, functions: {brief(self.function_names())}>"
 
 
 class VMFunction(_native.VMFunctionBase):
-    """A function of a VM: `vm["main"]`. Called by position and by parameters' names."""
+    """A function of a VM: `vm["main"]`. Called by position and by parameters' names.
+
+    Keeps the VM alive; any thread may call it.
+    """
 
     __slots__ = ()
 
@@ -342,12 +387,10 @@ def _call_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tup
 
 
 def _nested(value: Any) -> Any:
-    from ._objects import Array
-
     return tuple(_nested(item) for item in value) if isinstance(value, Array) else value
 
 
 for _name, _class in (("Executable", Executable), ("Cancel", Cancel), ("VirtualMachine", VirtualMachine)):
     _native.register_class(_name, _class)
 
-__all__ = ["BenchmarkResult", "Cancel", "Code", "Error", "Executable", "VMInstrumentReturnKind", "VirtualMachine"]
+__all__ = ["BenchmarkResult", "Cancel", "Executable", "VMFunction", "VMInstrumentReturnKind", "VirtualMachine"]

@@ -178,5 +178,9 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
   if (!opdpy::to_pointer($input, &$1)) SWIG_fail;
 }
 %enddef
+%define %opd_pointer_out(PARAMETER)
+%typemap(in, numinputs=0) PARAMETER (void *made) { made = nullptr; $1 = &made; }
+%typemap(argout) PARAMETER { $result = OPDPY_APPEND($result, PyLong_FromVoidPtr(*$1)); }
+%enddef
 %typemap(out) void * { $result = PyLong_FromVoidPtr($1); }
 %typemap(out) size_t { $result = PyLong_FromSize_t($1); }

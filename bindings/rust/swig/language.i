@@ -81,6 +81,9 @@
 %define %opd_log_callback(CALLBACK, DATA, DELETER)
 %typemap(opd) (CALLBACK, DATA, DELETER) "log_callback"
 %enddef
+%define %opd_pointer_out(PARAMETER)
+%typemap(opd) PARAMETER "plain_out"
+%enddef
 %define %opd_pointer(PARAMETER)
 %typemap(opd) PARAMETER "pointer"
 %enddef

@@ -1,4 +1,4 @@
-"""A program as users write it: it runs, and type checkers know every name. See test_example.py."""
+"""A program as users write it: it runs, and type checkers know every name. See test_example.py and test_typing.py."""
 
 import sys
 

@@ -36,11 +36,9 @@ def test_every_function_of_the_headers_is_offered_or_left_out_by_a_rule():
 def listing():
     lines = []
     for module in (opdyno, opdyno.vm, opdyno.profiling, opdyno.tvm):
-        for name in sorted(vars(module)):
+        for name in sorted(module.__all__):
             value = getattr(module, name)
-            if name.startswith("_") or inspect.ismodule(value) or not getattr(value, "__module__", "opdyno").startswith("opdyno"):
-                continue
-            if module is opdyno.tvm and name not in module.__all__:
+            if inspect.ismodule(value):
                 continue
             lines.append(f"{module.__name__}.{name}{signature(value)}")
             if inspect.isclass(value):

@@ -30,9 +30,18 @@ def test_the_registry_gives_what_was_registered():
         opdyno.register_func("test.py.registered", triple)
     opdyno.remove_global_func("test.py.registered")
     assert opdyno.get_global_func("test.py.registered", allow_missing=True) is None
-    with pytest.raises(opdyno.Error, match="test.py.registered") as caught:
+    with pytest.raises(LookupError, match="test.py.registered") as caught:
         opdyno.get_global_func("test.py.registered")
     assert caught.value.code == opdyno.Code.NOT_FOUND
+
+
+def test_a_function_tells_its_name_where_it_is_known(kernels, host_vm):
+    opdyno.register_func("test.py.known", len, override=True)
+    for function, name in [(opdyno.get_global_func("test.py.known"), "test.py.known"), (kernels["sum"], "sum"),
+                           (opdyno.Function(len), "len"), (host_vm.function("add"), "add")]:
+        assert function.__name__ == name and repr(function).startswith(f"<Function {name} at 0x")
+    opdyno.remove_global_func("test.py.known")
+    assert repr(host_vm["closure"](1)).startswith("<Function at 0x")
 
 
 def test_a_registered_function_without_a_name_has_its_own():

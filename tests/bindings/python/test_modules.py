@@ -19,7 +19,8 @@ def test_a_module_gives_functions_by_name(kernels):
     assert caught.value.code == opdyno.Code.NOT_FOUND
     with pytest.raises(TypeError):
         kernels[1]
-    assert "sum" in repr(kernels) and kernels.get_source() == KERNELS
+    assert repr(kernels).startswith('<Module "c" at 0x') and repr(kernels).endswith("functions: [double, fail, main, sum]>")
+    assert kernels.get_source() == KERNELS
     assert kernels.is_dso_exportable and kernels.is_compilation_exportable()
 
 
@@ -47,12 +48,31 @@ def test_the_user_may_link(kernels, tmp_path):
     program = opdyno.Executable.assemble(".func f(x) {\n  %s = call sum(%x)\n  ret %s\n}").jit()
     program.import_module(kernels)
 
-    def link(target, files, **kwargs):
-        subprocess.run(["cc", "-shared", "-o", target, *files], check=True)
+    def link(target, files, flags=()):
+        subprocess.run(["cc", "-shared", "-o", target, *files, *flags], check=True)
         return len(files)
 
+    link.object_format = "o"
     assert program.export_library(str(tmp_path / "tree.so"), fcompile=link) >= 1
     assert opdyno.VirtualMachine(tmp_path / "tree.so")["f"](np.ones(3)) == 3
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    assert program.export_library(tmp_path / "kept.so", link, workspace_dir=workspace, flags=["-lm"]) >= 1
+    assert opdyno.VirtualMachine(tmp_path / "kept.so")["f"](np.ones(3)) == 3 and list(workspace.glob("*.o"))
+    link.object_format = "tar"
+    with pytest.raises(ValueError, match="object_format"):
+        program.export_library(tmp_path / "tree.so", fcompile=link)
+
+
+def test_the_compiler_and_its_flags_can_be_chosen(kernels, tmp_path):
+    program = opdyno.Executable.assemble(".func f(x) {\n  %s = call sum(%x)\n  ret %s\n}").jit()
+    program.import_module(kernels)
+    program.export_library(tmp_path / "tree.so", cc="cc", options=["-O1", "-g"])
+    assert opdyno.VirtualMachine(tmp_path / "tree.so")["f"](np.ones(3)) == 3
+    with pytest.raises(opdyno.Error, match="no-such-compiler"):
+        program.export_library(tmp_path / "tree.so", cc="no-such-compiler")
+    with pytest.raises(TypeError, match="colour"):
+        program.export_library(tmp_path / "tree.so", colour="red")
 
 
 def test_loading_from_bytes_and_saving():
@@ -72,8 +92,9 @@ def test_a_module_is_saved_alone(kernels, tmp_path):
 
 
 def test_what_cannot_be_loaded_is_an_error_that_says_why(tmp_path):
-    with pytest.raises(opdyno.Error, match="nothing.so"):
+    with pytest.raises(FileNotFoundError, match="nothing.so") as caught:
         opdyno.load_module(tmp_path / "nothing.so")
+    assert isinstance(caught.value, opdyno.Error) and caught.value.code == opdyno.Code.NOT_FOUND
     with pytest.raises(opdyno.Error):
         opdyno.load_module(b"no artefact")
     with pytest.raises(opdyno.Error, match="error"):
@@ -94,7 +115,7 @@ def test_module_functions_are_timed(kernels):
     calls = []
     count = opdyno.Function(lambda: calls.append(1))
     opdyno.register_func("test.py.before", lambda *args: calls.append("before"), override=True)
-    opdyno._benchmark.evaluator(count, number=3, repeat=2, f_preproc="test.py.before")()
+    opdyno._benchmark.evaluator(count, None, "test.py.before", number=3, repeat=2)()
     assert calls.count(1) == 1 + 3 * 2 and calls.count("before") == 2
 
 

@@ -1,6 +1,7 @@
 """Dtypes, devices, shapes."""
 
 import copy
+import ctypes
 import pickle
 
 import numpy as np
@@ -30,8 +31,9 @@ def test_devices_are_equal_and_hashed_by_kind_and_number():
     assert copy.deepcopy(opdyno.cpu(1)) == pickle.loads(pickle.dumps(opdyno.cpu(1))) == opdyno.cpu(1)
     with pytest.raises(AttributeError):
         opdyno.cpu().device_id = 3
-    with pytest.raises(ValueError):
-        opdyno.device("toaster")
+    for wrong in ("toaster", "", "cpu:x"):
+        with pytest.raises(ValueError):
+            opdyno.device(wrong)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +54,29 @@ def test_a_device_tells_its_properties_or_none():
     assert cpu.exist is True and cpu.total_global_memory > 1 << 20 and cpu.multi_processor_count >= 1
     assert isinstance(cpu.device_name, str)
     assert cpu.max_threads_per_block is None or isinstance(cpu.max_threads_per_block, int)
-    assert opdyno.Device(9, 0).exist is False
+    assert cpu.texture_spatial_limit() is None and cpu.warp_size is None
+    absent = opdyno.Device(9, 0)
+    assert absent.exist is False
+    for ask in (lambda: absent.warp_size, lambda: absent.device_name, absent.texture_spatial_limit, absent.sync):
+        with pytest.raises(opdyno.Error, match="vpi:0") as caught:
+            ask()
+        assert caught.value.code == opdyno.Code.UNSUPPORTED
+
+
+def test_a_device_without_streams_has_its_default_one():
+    cpu = opdyno.cpu()
+    for default in (None, 0, ctypes.c_void_p()):
+        cpu.sync(default)
+        cpu.set_raw_stream(default)
+        cpu.free_raw_stream(default)
     cpu.sync()
+    stream = ctypes.c_void_p(0x1000)
+    for use in (cpu.create_raw_stream, lambda: cpu.set_raw_stream(stream), lambda: cpu.free_raw_stream(0x1000), lambda: cpu.sync(stream)):
+        with pytest.raises(NotImplementedError, match="cpu:0 has no streams") as caught:
+            use()
+        assert caught.value.code == opdyno.Code.UNSUPPORTED
+    with pytest.raises(TypeError):
+        cpu.set_raw_stream("stream")
 
 
 def test_a_shape_is_a_tuple_of_ints():
@@ -63,3 +86,17 @@ def test_a_shape_is_a_tuple_of_ints():
 
 def test_a_string_is_a_str():
     assert opdyno.String("abc") == "abc" and opdyno.String("abc").upper() == "ABC"
+
+
+def test_metrics_are_plain_values():
+    from opdyno.profiling import Count, Duration, Percent, Ratio
+
+    assert (Count(3).value, Duration(1.5).microseconds, Percent(20.0).percent, Ratio(0.5).ratio) == (3, 1.5, 20.0, 0.5)
+    assert repr(Duration(1.5)) == "Duration(microseconds=1.5)" and len({Count(1), Count(1), Ratio(1)}) == 2
+    assert Count(1) != Ratio(1) and Count(1) != 1 and pickle.loads(pickle.dumps(Percent(20.0))) == Percent(20.0)
+    with pytest.raises(AttributeError):
+        Count(1).value = 2
+    with pytest.raises(AttributeError):
+        del Count(1).value
+    with pytest.raises(TypeError):
+        Count()

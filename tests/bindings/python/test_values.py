@@ -86,6 +86,11 @@ def test_convert_gives_what_a_callee_gets():
     assert isinstance(opdyno.convert([1]), opdyno.Array) and isinstance(opdyno.convert({}), opdyno.Map)
     assert isinstance(opdyno.convert(len), opdyno.Function) and opdyno.convert("a") == "a"
     assert isinstance(opdyno.convert(np.zeros(2)), opdyno.Tensor)
+    function = opdyno.Function(len)
+    assert isinstance(opdyno.convert_to_object((1,)), opdyno.Array) and opdyno.convert_to_object(function).same_as(function)
+    for no_object in (len, object()):
+        with pytest.raises(TypeError):
+            opdyno.convert_to_object(no_object)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """The VM, as TVM's users know it."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+import xml.etree.ElementTree
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import opdyno
 from conftest import DATA
+from opdyno.profiling import Count, Duration, Percent, Ratio
 
 
 def test_it_runs_what_tvm_compiled(chain):
@@ -20,7 +23,8 @@ def test_it_runs_what_tvm_compiled(chain):
     np.testing.assert_array_equal(chain["main"](x).numpy(), x + 100)
     np.testing.assert_array_equal(chain.call("main", opdyno.tensor(x)).numpy(), x + 100)
     assert chain["main"](x=x).numpy()[0] == 100 and chain.parameter_names("main") == ["x"]
-    assert "main(x)" in repr(chain["main"]) and "main" in repr(chain)
+    assert repr(chain["main"]) == "<VMFunction main(x)>"
+    assert repr(chain).startswith("<VirtualMachine at 0x") and repr(chain).endswith("functions: [main]>")
 
 
 def test_the_executed_modes_agree():
@@ -104,10 +108,13 @@ def test_a_program_is_profiled(chain):
     assert isinstance(adds[0]["Percent"], opdyno.profiling.Percent) and adds[0]["Count"].value == 1
     assert report.device_metrics["cpu0"]["Duration (us)"].microseconds > 0
     assert "add" in str(report) and "<table>" in report._repr_html_() and report.csv().count("\n") >= 100
+    time = report.device_metrics["cpu0"]["Duration (us)"].microseconds
+    assert repr(report) == f"<Report of {len(report)} calls, cpu0: {time:,.2f} us>"
     again = opdyno.Report.from_json(report.json())
     assert again.calls == report.calls and len(again) == len(report)
     report, trace = chain.profile_with_trace("main", np.zeros(4, "float32"), repeat=2)
     assert len(trace) > 200 and '"traceEvents"' in trace.chrome() and trace.dropped == 0
+    assert repr(trace) == f"<Trace of {len(trace)} calls, 0 dropped>"
     with pytest.raises(ValueError):
         opdyno.Report.from_json('{"calls": [')
 
@@ -127,20 +134,46 @@ def test_options_that_make_no_sense_are_errors():
 
 
 def test_deadlines_and_tokens_end_calls(host_vm):
-    with pytest.raises(opdyno.Error) as caught:
+    with pytest.raises(TimeoutError) as caught:
         host_vm.call("spin", 1, timeout=0.02)
     assert caught.value.code == opdyno.Code.DEADLINE_EXCEEDED
     token = opdyno.Cancel()
     threading.Timer(0.02, token.cancel).start()
-    with pytest.raises(opdyno.Error) as caught:
+    with pytest.raises(InterruptedError) as caught:
         host_vm.call("spin", 1, cancel=token)
     assert caught.value.code == opdyno.Code.CANCELLED and host_vm["add"](1, 1) == 2
     token.reset()
     assert host_vm.call("spin", 0, cancel=token) == 0 and token.current_operator is None
 
 
+def test_a_report_is_made_of_metrics():
+    calls = [{"Name": "add", "Duration (us)": Duration(12.5), "Count": Count(2)}, {"Name": "mul", "Percent": Percent(40.0)}]
+    report = opdyno.Report(calls, {opdyno.cpu(1): {"Cache misses": Ratio(0.25)}}, {"Executor": "VM"})
+    assert report.calls == calls and report.configuration == {"Executor": "VM"} and len(report) == 2
+    assert report.device_metrics == {"cpu1": {"Cache misses": Ratio(0.25)}}
+    again = opdyno.Report(report.calls, report.device_metrics, report.configuration)
+    assert again.json() == report.json() and pickle.loads(pickle.dumps(report)).json() == report.json()
+    with pytest.raises(TypeError, match="Name is of type int"):
+        opdyno.Report([{"Name": 3}], {}, {})
+
+
+def test_what_a_report_shows_in_a_notebook_is_escaped():
+    name = "<script>alert('1')</script> & \"x\""
+    call = {"Name": name, "<b>": "<i>", "Ratio": Ratio(0.5), "Count": Count(3), "Duration (us)": Duration(1234.5),
+            "Percent": Percent(25.0)}
+    report = opdyno.Report([call], {}, {})
+    page = xml.etree.ElementTree.fromstring(report._repr_html_())
+    titles = [cell.text for cell in page.iter("th")]
+    cells = dict(zip(titles, (cell.text for cell in page.iter("td"))))
+    assert cells == {"Name": name, "<b>": "<i>", "Ratio": "0.5", "Count": "3", "Duration (us)": "1,234.50", "Percent": "25.00"}
+    assert {tag.tag for tag in page.iter()} == {"table", "thead", "tbody", "tr", "th", "td"}
+
+
 def test_an_executable_shows_itself(host_vm):
     executable = opdyno.Executable.assemble(".func f(x) {\n  ret %x\n}")
+    assert repr(executable).endswith("functions: [f(x)], 0 constants>")
+    many = opdyno.Executable.assemble("\n".join(f".func f{i}() {{\n  ret %void\n}}" for i in range(10)))
+    assert repr(many).endswith("functions: [f0(), f1(), f2(), f3(), f4(), f5(), f6(), f7(), … 2 more], 0 constants>")
     assert "ret %x" in executable.as_text() and executable.describe()["functions"][0]["name"] == "f"
     assert "f" in executable.as_python() and executable.stats()
 

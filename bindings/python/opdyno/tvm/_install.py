@@ -58,7 +58,7 @@ def _set(owner: Any, name: str, value: Any) -> None:
     _undo.append(lambda: delattr(owner, name) if before is _MISSING else setattr(owner, name, before))
 
 
-_ALLOCATORS = {VirtualMachine.NAIVE_ALLOCATOR: "naive", VirtualMachine.POOLED_ALLOCATOR: "pooled"}
+_ALLOCATORS: dict[Any, str] = {VirtualMachine.NAIVE_ALLOCATOR: "naive", VirtualMachine.POOLED_ALLOCATOR: "pooled"}
 
 
 class _Twin:
@@ -75,7 +75,7 @@ class _Twin:
                 program, device, memory = self._made_of
                 devices = [device_of(one) for one in (device if isinstance(device, (list, tuple)) else [device])]
                 if isinstance(memory, dict):  # whose values TVM takes as numbers only, whatever its documentation says
-                    memory = {device_of(one): _ALLOCATORS.get(kind, kind) for one, kind in memory.items()}
+                    memory = {device_of(one): _ALLOCATORS.get(kind, str(kind)) for one, kind in memory.items()}
                 self._vm = VirtualMachine(load(program), devices, memory)
             return self._vm
 

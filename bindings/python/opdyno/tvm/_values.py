@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _native
+from .._device import Device
 from .._errors import Code, Error, make
 from .._function import Function
 from .._objects import Array, Map
 from .._tensor import Tensor, from_dlpack
-from .._types import DataType, Device, Shape
+from .._types import DataType, Shape
 
 _RELEASES = ((0, 25), (0, 27))
 _REMOTE = 128  # TVM's numbers for kinds of devices of remote sessions begin here

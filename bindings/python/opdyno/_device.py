@@ -1,0 +1,230 @@
+"""Devices: places that own memory and run kernels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from . import _native
+from ._frozen import Frozen
+
+if TYPE_CHECKING:
+    import ctypes
+
+
+class Device(Frozen):
+    """A place that owns memory and runs kernels, as `cpu:0`: `Device("cuda", 1)`, `Device(2, 1)`, or by `device()`.
+
+    Immutable; equal and hashed by kind and number; may be pickled. It need not exist: see `exist`. The other properties
+    are None where the device does not say, and raise an `Error` for a device that does not exist. Source: TVM's
+    tvm.runtime.Device; kinds and their numbers are DLPack's.
+    """
+
+    __slots__ = ("device_type", "device_id")
+    device_type: int
+    device_id: int
+
+    def __init__(self, device_type: int | str, device_id: int = 0) -> None:
+        if isinstance(device_type, str):
+            parsed = device(device_type, device_id)
+            device_type, device_id = parsed.device_type, parsed.device_id
+        super().__init__(int(device_type), int(device_id))
+
+    def __str__(self) -> str:
+        return _native.opd_device_to_string(self)
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}', index={self.device_id})"
+
+    @property
+    def type(self) -> str:
+        """The kind's name, as "cpu"."""
+        return str(self).split(":")[0]
+
+    @property
+    def index(self) -> int:
+        """The number among the devices of the kind."""
+        return self.device_id
+
+    def _number(self, attribute: int) -> int | None:
+        found: int | None = _native.opd_device_get_attr(self, attribute)
+        return found
+
+    def _text(self, attribute: int) -> str | None:
+        found: str | None = _native.opd_device_get_attr(self, attribute)
+        return found
+
+    @property
+    def exist(self) -> bool:
+        """Whether support is compiled in, the hardware is there and its driver usable."""
+        return bool(self._number(_native.OPD_ATTR_EXIST))
+
+    @property
+    def max_threads_per_block(self) -> int | None:
+        """The most threads of a block."""
+        return self._number(_native.OPD_ATTR_MAX_THREADS_PER_BLOCK)
+
+    @property
+    def warp_size(self) -> int | None:
+        """Threads that run in step; 1 for Metal and OpenCL."""
+        return self._number(_native.OPD_ATTR_WARP_SIZE)
+
+    @property
+    def max_shared_memory_per_block(self) -> int | None:
+        """Memory that the threads of a block share at most, in bytes."""
+        return self._number(_native.OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK)
+
+    @property
+    def compute_version(self) -> str | None:
+        """What the hardware can do, as "8.6"."""
+        return self._text(_native.OPD_ATTR_COMPUTE_VERSION)
+
+    @property
+    def device_name(self) -> str | None:
+        """The name that its maker gave it."""
+        return self._text(_native.OPD_ATTR_DEVICE_NAME)
+
+    @property
+    def max_clock_rate(self) -> int | None:
+        """The highest clock rate, in kHz."""
+        return self._number(_native.OPD_ATTR_MAX_CLOCK_RATE)
+
+    @property
+    def multi_processor_count(self) -> int | None:
+        """Number of multiprocessors; of a CPU, the processors that the process may use."""
+        return self._number(_native.OPD_ATTR_MULTI_PROCESSOR_COUNT)
+
+    @property
+    def max_thread_dimensions(self) -> list[int] | None:
+        """The largest block along each of three axes, in threads."""
+        sizes = _native.opd_device_get_attr(self, _native.OPD_ATTR_MAX_THREAD_DIMENSIONS)
+        return None if sizes is None else list(sizes)
+
+    @property
+    def api_version(self) -> int | None:
+        """The version of the interface that support was compiled with, as CUDA_VERSION or VK_HEADER_VERSION count it."""
+        return self._number(_native.OPD_ATTR_API_VERSION)
+
+    @property
+    def driver_version(self) -> str | None:
+        """The driver's version."""
+        return self._text(_native.OPD_ATTR_DRIVER_VERSION)
+
+    @property
+    def l2_cache_size_bytes(self) -> int | None:
+        """Size of the second-level cache, in bytes."""
+        return self._number(_native.OPD_ATTR_L2_CACHE_SIZE_BYTES)
+
+    @property
+    def total_global_memory(self) -> int | None:
+        """The device's memory, in bytes; of a CPU, what the process may use."""
+        return self._number(_native.OPD_ATTR_TOTAL_GLOBAL_MEMORY)
+
+    @property
+    def available_global_memory(self) -> int | None:
+        """What of it is free now, in bytes."""
+        return self._number(_native.OPD_ATTR_AVAILABLE_GLOBAL_MEMORY)
+
+    def texture_spatial_limit(self) -> int | None:
+        """The largest size of an image along an axis, in elements."""
+        return self._number(_native.OPD_ATTR_TEXTURE_SPATIAL_LIMIT)
+
+    def create_raw_stream(self) -> ctypes.c_void_p:
+        """Makes a stream: a queue of work in the device's own interface, as a cudaStream_t.
+
+        The caller ends it by `free_raw_stream`. An `Error` with code UNSUPPORTED on a device without streams, as the CPU:
+        what is given to it has ended when the call returns.
+        """
+        import ctypes
+
+        return ctypes.c_void_p(_native.opd_raw_stream_create(self))
+
+    def free_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
+        """Ends a stream that `create_raw_stream` made of the same device. None and 0 are the default one: nothing is done."""
+        _native.opd_raw_stream_release(self, stream)
+
+    def set_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
+        """Sets the stream that work of the calling thread goes to; None is the device's default one.
+
+        It may be another library's. It is not kept alive: set another one before it ends.
+        """
+        _native.opd_raw_stream_set(self, stream)
+
+    def sync(self, stream: ctypes.c_void_p | int | None = None) -> None:
+        """Waits until all work in a stream has ended; without one, all work that was given to the device.
+
+        Other Python threads run meanwhile.
+        """
+        _native.opd_raw_stream_sync(self, stream)
+
+
+def device(dev_type: str | int | Device, dev_id: int | None = None) -> Device:
+    """Makes a device by kind and number: `device("cuda", 1)`, `device("cuda:1")`, `device(2, 1)`.
+
+    Kinds are named as in the functions `cpu`, `cuda`, `opencl` …; targets as "llvm -mcpu=…" mean the device they are for,
+    numbers are DLPack's. A ValueError for an unknown name. The device need not exist.
+    """
+    if isinstance(dev_type, Device):
+        return dev_type
+    if isinstance(dev_type, int):
+        return Device(dev_type, dev_id or 0)
+    text = (dev_type.split() or [""])[0]  # a target, as "llvm -mcpu=…"
+    text = {"llvm": "cpu", "c": "cpu", "test": "cpu"}.get(text, text)
+    if dev_id is not None and ":" in text and dev_id != 0:
+        raise ValueError(f"{dev_type!r} has a number already, so dev_id must not be given")
+    return _native.opd_device_from_string(text if ":" in text else f"{text}:{dev_id or 0}")
+
+
+def cpu(dev_id: int = 0) -> Device:
+    """The CPU."""
+    return Device(1, dev_id)
+
+
+def cuda(dev_id: int = 0) -> Device:
+    """An NVIDIA GPU."""
+    return Device(2, dev_id)
+
+
+def gpu(dev_id: int = 0) -> Device:
+    """An old name of `cuda`."""
+    warnings.warn("gpu() is an old name of cuda()", DeprecationWarning, stacklevel=2)
+    return Device(2, dev_id)
+
+
+def opencl(dev_id: int = 0) -> Device:
+    """An OpenCL device."""
+    return Device(4, dev_id)
+
+
+cl = opencl
+
+
+def vulkan(dev_id: int = 0) -> Device:
+    """A Vulkan device."""
+    return Device(7, dev_id)
+
+
+def metal(dev_id: int = 0) -> Device:
+    """A Metal device."""
+    return Device(8, dev_id)
+
+
+mtl = metal
+
+
+def vpi(dev_id: int = 0) -> Device:
+    """A simulated accelerator."""
+    return Device(9, dev_id)
+
+
+def rocm(dev_id: int = 0) -> Device:
+    """An AMD GPU."""
+    return Device(10, dev_id)
+
+
+def ext_dev(dev_id: int = 0) -> Device:
+    """A device of another library."""
+    return Device(12, dev_id)
+
+
+_native.register_class("Device", Device)

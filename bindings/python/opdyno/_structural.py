@@ -1,0 +1,208 @@
+"""Structural equality, and paths that say where two values differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _native
+from ._device import Device
+from ._frozen import Frozen
+from ._objects import Array, Map, ObjectGeneric
+from ._tensor import Tensor
+from ._types import DataType, Shape
+
+
+class ObjectPath(Frozen):
+    """A path from a root object to a part of it: `ObjectPath.root().attr("shape").array_index(0)`.
+
+    Immutable; equal and hashed by its steps. `str(path)` is as `<root>.shape[0]`. Source: TVM's ObjectPath.
+
+    `kind` is that of the last step: "root", "attribute", "unknown_attribute", "array_index", "missing_array_element",
+    "map_value" or "missing_map_entry"; `key` is its name, index or key; `parent` the path without it.
+    """
+
+    __slots__ = ("kind", "key", "parent")
+    kind: str
+    key: Any
+    parent: ObjectPath | None
+
+    def __init__(self, kind: str, key: Any = None, parent: ObjectPath | None = None) -> None:
+        super().__init__(kind, key, parent)
+
+    @classmethod
+    def root(cls, name: str | None = None) -> ObjectPath:
+        """The path to the root itself; `name` is how it is written, in place of `<root>`."""
+        return cls("root", name)
+
+    def attr(self, name: str | None) -> ObjectPath:
+        """The path to an attribute; None is one whose name is not known."""
+        return ObjectPath("unknown_attribute" if name is None else "attribute", name, self)
+
+    def array_index(self, index: int) -> ObjectPath:
+        """The path to an item of an array."""
+        return ObjectPath("array_index", index, self)
+
+    def missing_array_element(self, index: int) -> ObjectPath:
+        """The path to an item that this array lacks, and the one it is compared with has."""
+        return ObjectPath("missing_array_element", index, self)
+
+    def map_value(self, key: Any) -> ObjectPath:
+        """The path to the value of a key of a map."""
+        return ObjectPath("map_value", key, self)
+
+    def missing_map_entry(self) -> ObjectPath:
+        """The path to an entry that this map lacks, and the one it is compared with has."""
+        return ObjectPath("missing_map_entry", None, self)
+
+    def steps(self) -> list[ObjectPath]:
+        """The paths from the root to this one, both included."""
+        found: list[ObjectPath] = []
+        at: ObjectPath | None = self
+        while at is not None:
+            found.append(at)
+            at = at.parent
+        return found[::-1]
+
+    def get_prefix(self, length: int) -> ObjectPath:
+        """The path's first `length` steps, of which the root is one. An IndexError unless 1 <= length <= len(path)."""
+        steps = self.steps()
+        if not 1 <= length <= len(steps):
+            raise IndexError(f"a path of {len(steps)} steps has no prefix of {length}")
+        return steps[length - 1]
+
+    def is_prefix_of(self, other: ObjectPath) -> bool:
+        """Whether `other` begins with the steps of this path, or is equal to it."""
+        return len(self) <= len(other) and other.get_prefix(len(self)) == self
+
+    def __len__(self) -> int:
+        return len(self.steps())
+
+    def __str__(self) -> str:
+        return "".join(_STEPS[step.kind](step.key) for step in self.steps())
+
+    def __repr__(self) -> str:
+        return f"ObjectPath({str(self)!r})"
+
+
+_STEPS: dict[str, Callable[[Any], str]] = {
+    "root": lambda key: "<root>" if key is None else str(key),
+    "attribute": lambda key: f".{key}",
+    "unknown_attribute": lambda key: ".<unknown attribute>",
+    "array_index": lambda key: f"[{key}]",
+    "missing_array_element": lambda key: f"[<missing element #{key}>]",
+    "map_value": lambda key: f"[{key!r}]",
+    "missing_map_entry": lambda key: "[<missing entry>]",
+}
+
+
+class ObjectPathPair(Frozen):
+    """Where two objects differ: a path in each. Source: TVM's ObjectPathPair."""
+
+    __slots__ = ("lhs_path", "rhs_path")
+    lhs_path: ObjectPath
+    rhs_path: ObjectPath
+
+    def __init__(self, lhs_path: ObjectPath, rhs_path: ObjectPath) -> None:
+        super().__init__(lhs_path, rhs_path)
+
+    def __str__(self) -> str:
+        return f"{self.lhs_path} and {self.rhs_path}"
+
+
+def structural_equal(lhs: Any, rhs: Any) -> bool:
+    """Whether two values have the same structure and content.
+
+    Values are compared as a native function would get them (see `convert_to_object`): lists, tuples and arrays by items;
+    dicts and maps by keys, in any order; tensors and arrays of other libraries by dtype, shape and the bits of their
+    elements, on whatever device; text, bytes, None, shapes, dtypes and devices by content. Numbers are equal if kind and
+    value are: 1, 1.0 and True all differ; a NaN is equal to another. Any other object is only equal to itself. A
+    TypeError names what no native function takes. Source: TVM's structural_equal.
+    """
+    return get_first_structural_mismatch(lhs, rhs) is None
+
+
+def get_first_structural_mismatch(lhs: Any, rhs: Any) -> ObjectPathPair | None:
+    """Where two values first differ, in the order of the items; None if they are structurally equal.
+
+    Where one has an item or a key that the other lacks, the path in the other ends in a missing element or entry.
+    """
+    return next(_mismatches(lhs, rhs, ObjectPath.root(), ObjectPath.root()), None)
+
+
+_KINDS: tuple[tuple[str, Any], ...] = (  # classes before those that they derive from
+    ("shape", Shape),
+    ("dtype", DataType),
+    ("string", str),
+    ("bool", bool),
+    ("int", int),
+    ("float", float),
+    ("bytes", bytes),
+    ("device", Device),
+    ("array", (Array, list, tuple)),
+    ("map", (Map, dict)),
+    ("tensor", Tensor),
+    ("object", _native.Handle),
+)
+
+
+def _kind_and_content(value: Any) -> tuple[str, Any]:
+    """What a value is for a native function, and what of it is compared."""
+    if isinstance(value, ObjectGeneric):
+        value = value.asobject()
+    if _kind_of(value) is None and value is not None and not callable(value):
+        value = _native.convert(value)  # scalars and arrays of other libraries
+        if type(value).__name__ == "c_void_p":
+            return "pointer", value.value
+    return _kind_of(value) or "object", value
+
+
+def _kind_of(value: Any) -> str | None:
+    return next((kind for kind, classes in _KINDS if isinstance(value, classes)), None)
+
+
+def _mismatches(lhs: Any, rhs: Any, left: ObjectPath, right: ObjectPath) -> Iterator[ObjectPathPair]:
+    (kind, a), (other, b) = _kind_and_content(lhs), _kind_and_content(rhs)
+    if kind != other:
+        yield ObjectPathPair(left, right)
+    elif kind in ("array", "shape"):
+        yield from _array_mismatches(a, b, left, right)
+    elif kind == "map":
+        yield from _map_mismatches(a, b, left, right)
+    elif kind == "tensor":
+        yield from _tensor_mismatches(a, b, left, right)
+    elif not (a == b or (kind == "float" and a != a and b != b)):
+        yield ObjectPathPair(left, right)
+
+
+def _array_mismatches(lhs: Any, rhs: Any, left: ObjectPath, right: ObjectPath) -> Iterator[ObjectPathPair]:
+    for i, (a, b) in enumerate(zip(lhs, rhs)):
+        yield from _mismatches(a, b, left.array_index(i), right.array_index(i))
+    common = min(len(lhs), len(rhs))
+    if len(lhs) > common:
+        yield ObjectPathPair(left.array_index(common), right.missing_array_element(common))
+    if len(rhs) > common:
+        yield ObjectPathPair(left.missing_array_element(common), right.array_index(common))
+
+
+def _map_mismatches(lhs: Any, rhs: Any, left: ObjectPath, right: ObjectPath) -> Iterator[ObjectPathPair]:
+    # Python takes 1, 1.0 and True for one key.
+    ours, theirs = ({(_kind_of(key), key): value for key, value in one.items()} for one in (lhs, rhs))
+    for key, value in ours.items():
+        at = left.map_value(key[1])
+        if key in theirs:
+            yield from _mismatches(value, theirs[key], at, right.map_value(key[1]))
+        else:
+            yield ObjectPathPair(at, right.missing_map_entry())
+    for key in theirs:
+        if key not in ours:
+            yield ObjectPathPair(left.missing_map_entry(), right.map_value(key[1]))
+
+
+def _tensor_mismatches(lhs: Tensor, rhs: Tensor, left: ObjectPath, right: ObjectPath) -> Iterator[ObjectPathPair]:
+    if lhs.dtype != rhs.dtype:
+        yield ObjectPathPair(left.attr("dtype"), right.attr("dtype"))
+    elif lhs.shape != rhs.shape:
+        yield from _array_mismatches(lhs.shape, rhs.shape, left.attr("shape"), right.attr("shape"))
+    elif lhs.tobytes() != rhs.tobytes():
+        yield ObjectPathPair(left, right)
