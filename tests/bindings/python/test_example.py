@@ -9,7 +9,8 @@ import pytest
 import opdyno
 from conftest import DATA
 
-EXAMPLE = Path(__file__).parent / "example.py"
+REPOSITORY = Path(__file__).parents[3]
+EXAMPLES = [Path(__file__).parent / "example.py", REPOSITORY / "examples" / "digits" / "digits.py"]
 
 
 def test_the_example_runs():
@@ -18,10 +19,13 @@ def test_the_example_runs():
     assert example.main(str(DATA / "0.27" / "chain_100.so")) == 200.0
 
 
-def test_the_example_is_typed():
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_are_typed(example):
     pytest.importorskip("mypy")
+    if example.stem == "digits":
+        pytest.importorskip("matplotlib")
     run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", str(EXAMPLE)], capture_output=True, text=True
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", str(example)], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stdout
 
@@ -34,7 +38,7 @@ def test_the_program_comes_with_the_package():
 
 
 def test_the_readmes_program_runs(capsys):
-    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    readme = (REPOSITORY / "README.md").read_text()
     block = next(b.split("```")[0] for b in readme.split("```python\n")[1:] if "import opdyno" in b)
     exec(compile(block, "README.md", "exec"), {})
     assert capsys.readouterr().out == "[0.5, 7]\n"
