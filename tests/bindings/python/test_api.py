@@ -1,5 +1,6 @@
 """The binding offers what the headers do, and its listing says what it offers."""
 
+import enum
 import inspect
 import re
 from pathlib import Path
@@ -104,6 +105,8 @@ def listing():
 def signature(value):
     if isinstance(value, (classmethod, staticmethod)):
         value = value.__func__
+    if isinstance(value, enum.EnumMeta):
+        return "(value)"  # each release of Python has its own idea
     if not callable(value):
         return ""
     try:
