@@ -1,6 +1,6 @@
 /* Handles: %opd_handle(C type, class, function that ends a reference).
  *
- * An argument `T *` borrows the handle; none (null) is passed on as NULL. `T **out_x` gives a new reference, which the
+ * An argument `T *` borrows the handle; see optional.i for none (null). `T **out_x` gives a new reference, which the
  * language's object owns. Functions that end references are not offered: objects end theirs by themselves. */
 %opd_handle(opd_tensor, Tensor, opd_tensor_release)
 %opd_handle(opd_function, Function, opd_function_release)

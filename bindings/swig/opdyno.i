@@ -4,6 +4,7 @@
 %include "language.i"
 %include <stdint.i>
 
+%include "optional.i"
 %include "handles.i"
 %include "errors.i"
 %include "values.i"

@@ -19,8 +19,6 @@
 %opd_text_out(opd_buffer **out_json)
 %opd_text_out(opd_buffer **out_csv)
 %opd_bytes_out(opd_buffer **out_bytes)
-%opd_optional_text(const char *format)
-%opd_optional_text(const char *name)
 
 /* Sequences. */
 %opd_dims_in(const int64_t *dims, size_t ndim)

@@ -1,6 +1,8 @@
 // Values between Java's arrays and the library, and the natives of Values.java and Tensors.java.
 #include "core.h"
 
+#include <string>
+
 #define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...) \
   extern "C" JNIEXPORT RESULT JNICALL Java_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
 
@@ -25,6 +27,11 @@ jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size) {
 
 DLTensor *dltensor_of(jlong tensor) {
   return tensor ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(tensor)) : nullptr;
+}
+
+void refuse_null(JNIEnv *env, const char *what) {
+  const jclass kind = env->FindClass("java/lang/NullPointerException");
+  if (kind) env->ThrowNew(kind, (std::string(what) + " must not be null").c_str());
 }
 
 void give_words(JNIEnv *env, jlongArray out, const jlong *words, size_t count) {

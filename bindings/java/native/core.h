@@ -95,6 +95,7 @@ inline void give(JNIEnv *env, jlongArray out, std::initializer_list<jlong> words
 void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes the value over
 void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes the buffer over
 
+void refuse_null(JNIEnv *env, const char *what);      // as a NullPointerException
 void raise(JNIEnv *env, opd_error *error);            // as an exception; takes the error over
 opd_error *error_of(JNIEnv *env, jthrowable thrown);  // out it comes again when the error is raised
 

@@ -17,15 +17,23 @@
   }
 %}
 
+%define %opdjava_refuse_null
+  if (!$input && !OPD_IS_OPTIONAL($symname, $1_name)) {
+    opdjava::refuse_null(jenv, "$1_name");
+    return $null;
+  }
+%enddef
+
 /* Text. */
 %typemap(jni) const char * "jbyteArray"
 %typemap(jtype) const char * "byte[]"
 %typemap(jstype) const char * "String"
 %typemap(javain) const char * "Values.utf8($javainput)"
 %typemap(javaout) const char * { return Values.text($jnicall); }
-%typemap(in) const char * (opdjava::Bytes text) {
-  text.read(jenv, $input);
-  $1 = const_cast<char *>(text.data());
+%typemap(in) const char * (opdjava::Bytes viewed) {
+  %opdjava_refuse_null
+  viewed.read(jenv, $input);
+  $1 = const_cast<char *>(viewed.data());
 }
 %typemap(freearg) const char * ""
 %typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
@@ -75,7 +83,10 @@ static void release_##TYPE(long long pointer) { RELEASE(reinterpret_cast<TYPE *>
 struct TYPE {};
 %opdjava_handle(TYPE *, CLASS)
 %opdjava_handle(const TYPE *, CLASS)
-%typemap(in) TYPE *, const TYPE * { $1 = reinterpret_cast<TYPE *>($input); }
+%typemap(in) TYPE *, const TYPE * {
+  %opdjava_refuse_null
+  $1 = reinterpret_cast<TYPE *>($input);
+}
 %opdjava_out(TYPE **, jlongArray, long[], long[1], CLASS, p$javainput[0] == 0 ? null : new CLASS(p$javainput[0]))
 %typemap(in) TYPE ** (TYPE *made) { made = nullptr; $1 = &made; }
 %typemap(argout) TYPE ** { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
@@ -162,8 +173,6 @@ struct TYPE {};
 %typemap(in) PARAMETER (opd_buffer *made) { made = nullptr; $1 = &made; }
 %typemap(argout) PARAMETER { opdjava::give_buffer(jenv, $input, *$1); }
 %enddef
-%define %opd_optional_text(PARAMETER)  /* null is NULL already */
-%enddef
 %define %opd_dims_in(POINTER, COUNT)
 %opdjava_in((POINTER, COUNT), jlongArray, long[], long[], $javainput)
 %typemap(in) (POINTER, COUNT) (opdjava::Words words) {
@@ -219,7 +228,10 @@ struct TYPE {};
 %enddef
 %define %opd_dltensor_in(PARAMETER)
 %opdjava_handle(PARAMETER, Tensor)
-%typemap(in) PARAMETER { $1 = opdjava::dltensor_of($input); }
+%typemap(in) PARAMETER {
+  %opdjava_refuse_null
+  $1 = opdjava::dltensor_of($input);
+}
 %enddef
 %define %opdjava_callback(CALLBACK, DATA, DELETER, INTERFACE, FUNCTION, CLEANUP)
 %opdjava_in((CALLBACK, DATA, DELETER), jobject, INTERFACE, INTERFACE, $javainput)

@@ -107,6 +107,7 @@ bool to_device(PyObject *object, DLDevice *out);
 PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
+bool to_text(PyObject *object, const char *what, const char **out);  // None gives null; borrowed from the object
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
 bool to_dims(PyObject *sequence, std::vector<int64_t> &out);
 

@@ -450,6 +450,28 @@ PyObject *from_view(const opd_value &value) {
   return from_value(value);
 }
 
+// ---- text
+
+bool to_text(PyObject *object, const char *what, const char **out) {
+  *out = nullptr;
+  if (object == Py_None) return true;
+  if (!PyUnicode_Check(object)) {
+    PyObject *type = PyType_GetName(Py_TYPE(object));
+    if (type) PyErr_Format(PyExc_TypeError, "%s must be str, not %U", what, type);
+    Py_XDECREF(type);
+    return false;
+  }
+  Py_ssize_t size;
+  const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+  if (!text) return false;
+  if (std::strlen(text) != static_cast<size_t>(size)) {
+    PyErr_Format(PyExc_ValueError, "%s has a NUL character: %R", what, object);
+    return false;
+  }
+  *out = text;
+  return true;
+}
+
 // ---- sequences
 
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what) {

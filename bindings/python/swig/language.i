@@ -18,12 +18,25 @@
 %}
 %feature("autodoc", "0");
 
+%define %opdpy_refuse_none(CLASS)
+  if ($input == Py_None && !OPD_IS_OPTIONAL($symname, $1_name))
+    SWIG_exception_fail(SWIG_TypeError, "$1_name must be " CLASS ", not None");
+%enddef
+%typemap(in) const char * {
+  %opdpy_refuse_none("str")
+  const char *text;
+  if (!opdpy::to_text($input, "$1_name", &text)) SWIG_fail;
+  $1 = const_cast<char *>(text);
+}
+%typemap(freearg) const char * ""
+
 %define %opd_handle(TYPE, CLASS, RELEASE)
 %ignore RELEASE;
 %{
 static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
 %}
 %typemap(in) TYPE * {
+  %opdpy_refuse_none(#CLASS)
   void *pointer;
   if (opdpy::to_handle($input, kind_of_##TYPE, "$1_name", &pointer)) SWIG_fail;
   $1 = static_cast<TYPE *>(pointer);
@@ -108,8 +121,6 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
 %define %opd_bytes_out(PARAMETER)
 %typemap(in, numinputs=0) PARAMETER (opd_buffer *made) { made = nullptr; $1 = &made; }
 %typemap(argout) PARAMETER { $result = OPDPY_APPEND($result, opdpy::bytes_of(*$1)); }
-%enddef
-%define %opd_optional_text(PARAMETER)  /* None is NULL already */
 %enddef
 
 %define %opd_dims_in(POINTER, COUNT)

@@ -14,8 +14,9 @@ def type_of(encoded):
 class Wrapper:
     """One function on its way."""
 
-    def __init__(self, function):
+    def __init__(self, function, optional):
         self.function = function
+        self.optional = {parameter for name, parameter in optional if name == function.name}
         self.generics, self.parameters, self.before, self.arguments = [], [], [], []
         self.results, self.on_error = [], []  # results: (type, expression)
         self.fallible = self.unsafe = False
@@ -43,8 +44,11 @@ class Wrapper:
 
     def role_handle(self, parameter, kind, _release):
         name = ident(parameter.name)
-        self.borrow()
-        self.take(name, f"impl Into<Option<&'a {kind}>>", f"{name}.into().map_or(null_mut(), {kind}::as_ptr)")
+        if parameter.name in self.optional:
+            self.borrow()
+            self.take(name, f"impl Into<Option<&'a {kind}>>", f"{name}.into().map_or(null_mut(), {kind}::as_ptr)")
+        else:
+            self.take(name, f"&{kind}", f"{name}.as_ptr()")
 
     def role_handle_out(self, parameter, kind, _release):
         name = parameter.name
@@ -91,13 +95,12 @@ class Wrapper:
 
     def role_text(self, parameter):
         name = ident(parameter.name)
-        self.take(name, "&str", f"{name}.as_ptr()", before=f"let {name} = text::c_text({name})?;", fallible=True)
-
-    def role_optional_text(self, parameter):
-        name = ident(parameter.name)
-        self.borrow()
-        self.take(name, "impl Into<Option<&'a str>>", f"{name}.as_ref().map_or(null(), |text| text.as_ptr())",
-                  before=f"let {name} = {name}.into().map(text::c_text).transpose()?;", fallible=True)
+        if parameter.name in self.optional:
+            self.borrow()
+            self.take(name, "impl Into<Option<&'a str>>", f"{name}.as_ref().map_or(null(), |text| text.as_ptr())",
+                      before=f"let {name} = {name}.into().map(text::c_text).transpose()?;", fallible=True)
+        else:
+            self.take(name, "&str", f"{name}.as_ptr()", before=f"let {name} = text::c_text({name})?;", fallible=True)
 
     def role_texts_in(self, pointer, _count):
         name = pointer.name
@@ -160,7 +163,7 @@ def result_of(wrapper, role):
 
 
 def wrapper_of(tree, function, own_type, name):
-    wrapper, given = Wrapper(function), list(function.parameters)
+    wrapper, given = Wrapper(function, tree.optional), list(function.parameters)
     if own_type and given and given[0].type in (f"p.{own_type}", f"p.q(const).{own_type}"):
         wrapper.take("&self", "", "self.as_ptr()")
         wrapper.parameters = ["&self"]

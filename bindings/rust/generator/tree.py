@@ -60,7 +60,7 @@ class Tree:
     def __init__(self, path):
         self.root = ElementTree.parse(path).getroot()
         self.functions, self.typedefs, self.structs, self.enums, self.constants = [], {}, {}, {}, {}
-        self.rules = []
+        self.rules, self.optional = [], set()  # optional: (function, parameter)
         for element in self.root.iter():
             read = getattr(self, "read_" + element.tag, None)
             if read:
@@ -88,6 +88,8 @@ class Tree:
         self.constants[a["name"]] = a
 
     def read_typemap(self, element, a):
+        if a.get("method") == "opd_optional":
+            self.optional |= {tuple(p.name for p in parameters(item)) for item in element.findall("typemapitem")}
         if a.get("method") != "opd":
             return
         role, *details = a["code"].split()

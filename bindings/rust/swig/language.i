@@ -45,9 +45,6 @@
 %define %opd_bytes_out(PARAMETER)
 %typemap(opd) PARAMETER "bytes_out"
 %enddef
-%define %opd_optional_text(PARAMETER)
-%typemap(opd) PARAMETER "optional_text"
-%enddef
 
 %define %opd_dims_in(POINTER, COUNT)
 %typemap(opd) (POINTER, COUNT) "dims_in"

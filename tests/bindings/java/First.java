@@ -2,6 +2,8 @@
 import static opdyno.Native.*;
 import static opdyno.Out.take;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import opdyno.*;
@@ -33,6 +35,7 @@ public final class First {
     check(liveBytes() == live, "close() ends all tensors and the constants of the program");
     callbacks();
     closedWhileUsed();
+    nulls(args[0]);
     Module gone = take(out -> opd_module_load(args[0], out));
     gone.close();
     gone.close();
@@ -70,6 +73,23 @@ public final class First {
     Object result = take(out -> opd_function_call(self[0], null, out));
     check(result.equals("still here"), "a call keeps the handle that is closed meanwhile");
     check(thrown(() -> opd_function_call(self[0], null, new Out<>())) instanceof IllegalStateException, "once only");
+  }
+
+  /** None is for the arguments that the headers say it of. */
+  static void nulls(String path) throws Exception {
+    byte[] library = Files.readAllBytes(Path.of(path));
+    try (Module module = take(out -> opd_module_load_bytes(library, null, out));
+        VirtualMachine vm = take(out -> opd_vm_create(module, out))) {
+      opd_vm_set_instrument(vm, null);
+      refused("module", () -> opd_vm_create(null, new Out<>()));
+      refused("name", () -> opd_vm_call(vm, null, null, new Out<>()));
+      refused("vm", () -> opd_vm_has_function(null, "main"));
+    }
+  }
+
+  static void refused(String what, Runnable call) {
+    Throwable thrown = thrown(call);
+    check(thrown instanceof NullPointerException && thrown.getMessage().equals(what + " must not be null"), "null: " + thrown);
   }
 
   /** Everything as text; a function alone as itself. */

@@ -1,8 +1,11 @@
 """The binding offers what the headers do, and its listing says what it offers."""
 
+import enum
 import inspect
 import re
 from pathlib import Path
+
+import pytest
 
 import opdyno
 import opdyno.tvm
@@ -33,6 +36,56 @@ def test_every_function_of_the_headers_is_offered_or_left_out_by_a_rule():
     assert header_functions() - offered - left_out() == set()
 
 
+def documented():
+    """(function, its parameters with types, comment) of the headers."""
+    for header in (REPOSITORY / "include" / "opdyno").glob("*.h"):
+        text = header.read_text()
+        for comment, name, given in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*OPD_API[^;(]*?(\w+)\(([^;]*)\);", text, re.S):
+            parameters = {p.split()[-1].lstrip("*"): p for p in (" ".join(p.split()) for p in given.split(","))}
+            yield name, parameters, re.sub(r"\s*\n \* ?", " ", comment)
+
+
+def is_borrowed(declared):
+    """Whether it is text or a handle that is borrowed."""
+    handles = re.findall(r"%opd_handle\((\w+),", (RULES / "handles.i").read_text())
+    return re.fullmatch(rf"(const )?(char|{'|'.join(handles)}) \*\w+", declared) is not None
+
+
+def optional():
+    """What may be none by the shared rules: (function, parameter)."""
+    return set(re.findall(r"^%opd_optional\((\w+), (\w+)\)", (RULES / "optional.i").read_text(), re.M))
+
+
+def test_none_is_for_the_arguments_that_the_headers_say_it_of():
+    said = {
+        (function, name)
+        for function, parameters, comment in documented() if function not in left_out()
+        for name, about in re.findall(r"@param (\w+)\s+((?:(?!@param|@return).)*)", comment)
+        if "NULL" in about and is_borrowed(parameters[name])
+    }
+    assert optional() == said and len(said) > 4
+
+
+def test_none_for_any_other_argument_is_refused():
+    def of_none(function, count):
+        with pytest.raises(TypeError) as caught:
+            function(*[None] * count)
+        return str(caught.value)
+
+    refused = 0
+    for name, parameters, _ in documented():
+        function, first = getattr(_native, name, None), next(iter(parameters))
+        is_bytes = list(parameters)[1:2] == ["size"]
+        if function is None or is_bytes or not is_borrowed(parameters[first]) or (name, first) in optional():
+            continue
+        message = of_none(function, 1)
+        if count := re.search(r"expected (\d+) arguments", message):
+            message = of_none(function, int(count[1]))
+        assert re.fullmatch(rf"{first} must be \w+, not None", message), name
+        refused += 1
+    assert refused > 100
+
+
 def listing():
     lines = []
     for module in (opdyno, opdyno.vm, opdyno.profiling, opdyno.tvm):
@@ -50,6 +103,8 @@ def listing():
 def signature(value):
     if isinstance(value, (classmethod, staticmethod)):
         value = value.__func__
+    if isinstance(value, enum.EnumMeta):
+        return "(value)"  # each release of Python has its own idea
     if not callable(value):
         return ""
     try:

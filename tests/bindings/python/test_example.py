@@ -9,7 +9,8 @@ import pytest
 import opdyno
 from conftest import DATA
 
-EXAMPLE = Path(__file__).parent / "example.py"
+REPOSITORY = Path(__file__).parents[3]
+
 
 
 def test_the_example_runs():
@@ -26,7 +27,7 @@ def test_the_program_comes_with_the_package():
 
 
 def test_the_readmes_program_runs(capsys):
-    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    readme = (REPOSITORY / "README.md").read_text()
     block = next(b.split("```")[0] for b in readme.split("```python\n")[1:] if "import opdyno" in b)
     exec(compile(block, "README.md", "exec"), {})
     assert capsys.readouterr().out == "[0.5, 7]\n"

@@ -118,23 +118,6 @@ def test_callbacks_run_on_any_thread():
     assert all(back[0] == i for i, back in results)
 
 
-def test_other_threads_run_while_a_kernel_does():
-    source = """
-#include <stdint.h>
-#include <unistd.h>
-int __tvm_ffi_wait(void *self, const void *args, int32_t n, void *result) {
-  volatile int *flag = *(volatile int **)((char *)*(void **)((char *)args + 8) + 24);
-  for (int i = 0; i < 2000 && !*flag; ++i) usleep(5000);
-  return *flag ? 0 : -1;
-}
-"""
-    flag = opdyno.tensor(np.zeros(1, "int32"))
-    thread = threading.Timer(0.05, lambda: flag.view().__setitem__(0, 1))
-    thread.start()
-    opdyno.load_source(source)["wait"](flag)  # ends only if the timer's thread gets to run
-    thread.join()
-
-
 def test_functions_of_c_libraries_by_their_signature(kernels):
     assert kernels.native_function("area", "f64(f64, f64)")(3.0, 4.0) == 12.0
     with open("/proc/self/maps") as maps:  # the interpreter uses it, too

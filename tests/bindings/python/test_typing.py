@@ -70,7 +70,9 @@ def folder(tmp_path_factory):
     """Programs (the example, and those of docs/python.md but TVM's) that import the package, and a copy of the package."""
     folder = tmp_path_factory.mktemp("typing")
     (folder / "programs").mkdir()
+    (folder / "digits").mkdir()
     shutil.copy(Path(__file__).parent / "example.py", folder / "programs")
+    shutil.copy(Path(__file__).parents[3] / "examples" / "digits" / "digits.py", folder / "digits")
     (folder / "programs" / "page.py").write_text("\n".join(blocks(with_tvm=False)))
     shutil.copytree(PACKAGE, folder / "package" / "opdyno", ignore=shutil.ignore_patterns("*.so", "bin", "__pycache__"))
     (folder / "programs" / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
@@ -84,9 +86,11 @@ def run(program, *arguments, cwd):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("what", ["programs", "package"])
+@pytest.mark.parametrize("what", ["programs", "package", "digits"])
 def test_mypy_accepts(what, folder):
     pytest.importorskip("mypy")
+    if what == "digits":
+        pytest.importorskip("matplotlib")
     run("mypy", "--strict", f"--cache-dir={folder / 'cache'}", ".", cwd=folder / what)
 
 

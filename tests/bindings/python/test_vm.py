@@ -289,15 +289,3 @@ def test_it_works_after_a_fork(chain):
             break
         time.sleep(0.01)
     assert done == child and os.waitstatus_to_exitcode(status) == 0
-
-
-def _in_a_process(path):
-    return float(opdyno.VirtualMachine(path)["main"](np.zeros(4, "float32")).numpy()[0])
-
-
-@pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_multiprocessing(method):
-    import multiprocessing
-
-    with multiprocessing.get_context(method).Pool(2) as pool:
-        assert pool.map(_in_a_process, [str(DATA / "0.27" / "chain_100.so")] * 4) == [100.0] * 4
