@@ -140,13 +140,22 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_list_params(opd_vm *vm, const char *name
 /** Gives memory that idle frames keep back to the allocators. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
 
+/** Which calls a profile shows beside those of kernels and of the program's own functions. */
+typedef enum opd_profile_builtins {
+  OPD_BUILTINS_WITH_TENSORS = 0, /**< calls with a tensor among their arguments, as TVM's profiler */
+  OPD_BUILTINS_ALL = 1,          /**< every call */
+  OPD_BUILTINS_FOLDED = 2        /**< every call; those of vm.builtin.* in one row, "(builtins)" */
+} opd_profile_builtins;
 /** How to profile. */
 typedef struct opd_profile_options {
   uint32_t struct_size; /**< set by opd_profile_options_init() */
   int32_t warmup;       /**< calls before the measured ones; 1, as TVM */
   int32_t repeat;       /**< measured calls; 1 */
   uint32_t reserved;    /**< 0 */
-  uint64_t max_records; /**< records kept; later ones are counted and dropped; 1 << 20 */
+  uint64_t max_records; /**< records kept of a thread; later ones are counted and dropped; 1 << 20 */
+  int32_t builtins;     /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
+  int32_t details;      /**< 1: columns Start (us), Self (us), Run, Thread, Bytes (of the tensors), Call Path; 0 */
+  uint64_t sample_interval; /**< opd_vm_profile_start(): one of so many calls is recorded; 1 */
 } opd_profile_options;
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_profile_options_init(opd_profile_options *options);
@@ -154,13 +163,28 @@ OPD_API void opd_profile_options_init(opd_profile_options *options);
 /** Calls a function as opd_vm_call() does and measures every operator call with a tensor argument.
  *
  * @param options    Borrowed; NULL means all defaults. @param call_options As in opd_vm_call().
- * @param out_report New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program order.
+ * @param out_report New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program order,
+ * and "(dispatch)" and "(profiler)", which are what the VM and the recording took: with them the outermost rows add up
+ * to the total.
  * @param out_trace  New reference: the same calls on a time line; NULL if not wanted.
  * Threads: safe.  Since: 0.1.  Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                                 const opd_call_options *call_options,
                                                 const opd_profile_options *options, opd_report **out_report,
                                                 opd_trace **out_trace);
+
+/** Records every call of @p vm from now on, by whoever and on whatever thread, until opd_vm_profile_stop(): an
+ * application is profiled without touching its calls. Calls that opd_vm_profile() makes are not part of it.
+ * @param options Borrowed; NULL means all defaults; warmup and repeat do not matter.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already. Threads: safe. Cost: what a profile
+ * costs, for the calls that are sampled; nothing to speak of for others. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
+/** Ends it, once the calls that are being recorded have ended.
+ * @param out_report New reference: as opd_vm_profile()'s, thread by thread; Run counts the calls. @param out_trace New
+ * reference; NULL if not wanted.
+ * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or from inside of a call of the VM. Threads: safe.
+ * Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace);
 
 /* ---- cancelling ------------------------------------------------------------------------------------------------ */
 

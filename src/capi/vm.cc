@@ -27,6 +27,7 @@ void opd_profile_options_init(opd_profile_options *options) {
   options->warmup = 1;
   options->repeat = 1;
   options->max_records = uint64_t{1} << 20;
+  options->sample_interval = 1;
 }
 
 namespace {
@@ -186,6 +187,33 @@ opd_error *opd_vm_trim(opd_vm *vm) {
   });
 }
 
+namespace {
+
+RecordingOptions recording_options_of(const opd_profile_options &how) {
+  require(how.builtins >= OPD_BUILTINS_WITH_TENSORS && how.builtins <= OPD_BUILTINS_FOLDED,
+          "builtins must be one of opd_profile_builtins, but is ", how.builtins);
+  require(how.sample_interval >= 1, "sample_interval must be at least 1");
+  RecordingOptions options;
+  options.max_records = how.max_records;
+  options.sample_interval = how.sample_interval;
+  options.all_calls = how.builtins != OPD_BUILTINS_WITH_TENSORS;
+  options.folds_builtins = how.builtins == OPD_BUILTINS_FOLDED;
+  options.details = how.details != 0;
+  return options;
+}
+
+RecordingPlan plan_of(Vm &machine, const RecordingOptions &options) {
+  RecordingPlan plan;
+  plan.options = options;
+  plan.names = [&machine] { return machine.record_names(); };
+  for (const VmDevice &each : machine.devices()) plan.devices.push_back(each.device);
+  plan.num_threads = thread_count();
+  plan.note = machine.recording_note();
+  return plan;
+}
+
+}  // namespace
+
 opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                           const opd_call_options *call_options, const opd_profile_options *options,
                           opd_report **out_report, opd_trace **out_trace) {
@@ -200,15 +228,39 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     const bool stateful = num_args == 0 && machine.has_input(name);
     if (!stateful) machine.require_plain(function);
     const CallSettings settings = settings_of(call_options, num_args);
-    RecordingPlan plan{how.warmup,     how.repeat, how.max_records, [&] { return machine.record_names(); }, {},
-                       thread_count(), {}};
-    for (const VmDevice &each : machine.devices()) plan.devices.push_back(each.device);
+    RecordingPlan plan = plan_of(machine, recording_options_of(how));
+    plan.warmup = how.warmup;
+    plan.repeat = how.repeat;
+    plan.function = function;
     const ListenScope listen(machine.libraries());
-    plan.note = machine.recording_note();
-    Recording recording = record_calls(std::move(plan), [&](RecordBuffer *records, uint64_t run) {
+    Recording recording = record_calls(plan, [&](RecordBuffer *records, uint64_t run) {
       if (stateful) machine.invoke_stateful(name, settings, records, run);
       else machine.call(function, views, settings, records, run);
     });
+    *out_report = wrap<opd_report>(std::move(recording.report));
+    if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
+  });
+}
+
+opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) {
+  return guard([&] {
+    require(vm, "vm must not be NULL");
+    const opd_profile_options how = read_sized(options, opd_profile_options_init);
+    if (!vm_of(vm).state().start_session(make_object<Session>(recording_options_of(how))))
+      fail(OPD_FAILED_PRECONDITION, "the VM is being profiled already; opd_vm_profile_stop() ends that");
+  });
+}
+
+opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace) {
+  return guard([&] {
+    require(vm && out_report, "vm and out_report must not be NULL");
+    Vm &machine = vm_of(vm);
+    if (const Run *run = Run::of_thread(); run && run->vm == &machine)
+      fail(OPD_FAILED_PRECONDITION, "profiling cannot be stopped from inside of a call, whose end it waits for");
+    const Ref<Session> session = machine.state().stop_session();
+    if (!session) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; opd_vm_profile_start() begins that");
+    std::vector<Lane> lanes = session->close();
+    Recording recording = recording_of(std::move(lanes), plan_of(machine, session->options));
     *out_report = wrap<opd_report>(std::move(recording.report));
     if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
   });

@@ -1,6 +1,5 @@
 #include "profile/chrome_trace.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -38,7 +37,7 @@ class Writer {
     int64_t first = INT64_MAX;
     for (const auto &thread : trace_.threads)  // records lie in the order in which calls ended
       for (uint64_t i = 0; i < thread.buffer.size(); ++i)
-        first = std::min(first, unix_ns(thread, thread.buffer.at(i).begin));
+        first = std::min(first, unix_ns(thread.buffer.at(i).begin));
     first_ns_ = first == INT64_MAX ? trace_.unix_offset_ns : first;
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
   }
@@ -59,12 +58,7 @@ class Writer {
   }
 
  private:
-  static int64_t monotonic(const ThreadRecords &thread, uint64_t ticks) {
-    return std::llround(thread.line.ns_of(ticks));
-  }
-  int64_t unix_ns(const ThreadRecords &thread, uint64_t ticks) const {
-    return monotonic(thread, ticks) + trace_.unix_offset_ns;
-  }
+  int64_t unix_ns(uint64_t ticks) const { return std::llround(trace_.line.ns_of(ticks)) + trace_.unix_offset_ns; }
 
   // µs with exactly three decimals.
   void append_us(int64_t ns) {
@@ -98,7 +92,7 @@ class Writer {
     }
   }
 
-  void write_calls(const ThreadRecords &thread) {
+  void write_calls(const Lane &thread) {
     for (uint64_t i = 0; i < thread.buffer.size(); ++i) {
       write_call(thread, thread.buffer.at(i));
       if (out_.size() < kPieceBytes) continue;
@@ -108,8 +102,8 @@ class Writer {
   }
 
   // Both ends are rounded, not the length: spans that nest in ticks then nest in nanoseconds.
-  void write_call(const ThreadRecords &thread, const Record &record) {
-    const int64_t begin = unix_ns(thread, record.begin), end = unix_ns(thread, std::max(record.begin, record.end));
+  void write_call(const Lane &thread, const Record &record) {
+    const int64_t begin = unix_ns(record.begin), end = unix_ns(std::max(record.begin, record.end));
     if (written_++) out_ += ",\n";
     append(out_ += "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":",
            record.name < quoted_.size() ? quoted_[record.name] : "\"?\"");
@@ -189,9 +183,10 @@ uint64_t Trace::num_dropped() const {
   return dropped;
 }
 
-Ref<Trace> Trace::of_thread(RecordBuffer buffer, ClockLine line, std::vector<std::string> names) {
+Ref<Trace> Trace::of_lanes(std::vector<Lane> lanes, ClockLine line, std::vector<std::string> names) {
   TraceParts parts;
-  parts.threads.push_back({std::move(buffer), line, ::syscall(SYS_gettid), trimmed_file("/proc/thread-self/comm")});
+  parts.threads = std::move(lanes);
+  parts.line = line;
   parts.names = std::move(names);
   parts.process_id = ::getpid();
   parts.process_name = trimmed_file("/proc/self/comm");

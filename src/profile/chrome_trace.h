@@ -5,20 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/record_buffer.h"
+#include "trace/session.h"
 
 namespace opd {
 
-// What one thread recorded.
-struct ThreadRecords {
-  RecordBuffer buffer;
-  ClockLine line;  // of the buffer, taken when recording ended
-  int64_t thread_id;
-  std::string thread_name;
-};
-
 struct TraceParts {
-  std::vector<ThreadRecords> threads;
+  std::vector<Lane> threads;
+  ClockLine line;                  // of their buffers, taken when recording ended
   std::vector<std::string> names;  // what Record::name counts in
   int64_t process_id = 0;
   std::string process_name;
@@ -35,8 +28,7 @@ struct Trace : Object {
   size_t num_calls() const;
   uint64_t num_dropped() const;
 
-  // Of the calling thread: its process, names and identifiers filled in.
-  static Ref<Trace> of_thread(RecordBuffer buffer, ClockLine line, std::vector<std::string> names);
+  static Ref<Trace> of_lanes(std::vector<Lane> lanes, ClockLine line, std::vector<std::string> names);  // of here
 };
 
 int64_t realtime_offset_ns();

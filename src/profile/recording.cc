@@ -1,28 +1,34 @@
 #include "profile/recording.h"
 
-#include "profile/run_report.h"
-
 namespace opd {
 
-Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer *, uint64_t)> &call) {
-  RecordBuffer buffer(plan.max_records);
+Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan) {
+  const ClockLine line = ClockLine::measure(tick_clock());
+  std::vector<std::string> names = plan.names();
+  Recording recording;
+  recording.report = report_of_run({lanes, line, names, plan.devices, plan.num_threads, plan.note,
+                                    plan.options});
+  recording.trace = Trace::of_lanes(std::move(lanes), line, std::move(names));
+  return recording;
+}
+
+Recording record_calls(const RecordingPlan &plan, const std::function<void(RecordBuffer *, uint64_t)> &call) {
+  Lane lane = Lane::of_this_thread(RecordBuffer(plan.options.max_records, plan.options.all_calls));
+  RecordBuffer &buffer = lane.buffer;
   for (int32_t i = 0; i < plan.warmup; ++i) {
     buffer.restart(0);
     call(&buffer, 0);
   }
-  buffer.restart(static_cast<uint64_t>(plan.repeat));
-  std::vector<uint64_t> totals;
-  for (int32_t i = 0; i < plan.repeat; ++i) {
+  const auto repeat = static_cast<uint64_t>(plan.repeat);
+  buffer.restart(repeat);
+  for (uint64_t i = 0; i < repeat; ++i) {
     const uint64_t begin = buffer.now();
-    call(&buffer, static_cast<uint64_t>(i));
-    totals.push_back(buffer.now() - begin);
+    call(&buffer, i);
+    lane.runs.push_back({i, begin, buffer.now(), plan.function});
   }
-  const ClockLine line = buffer.line();
-  std::vector<std::string> names = plan.names();
-  Recording recording;
-  recording.report = report_of_run({buffer, line, names, totals, plan.devices, plan.num_threads, plan.note});
-  recording.trace = Trace::of_thread(std::move(buffer), line, std::move(names));
-  return recording;
+  std::vector<Lane> lanes;
+  lanes.push_back(std::move(lane));
+  return recording_of(std::move(lanes), plan);
 }
 
 }  // namespace opd

@@ -1,15 +1,16 @@
-// Runs something that records its calls, and makes the report and the trace of it.
+// Runs something that records its calls, and makes the report and the trace of what was recorded.
 #pragma once
 #include <functional>
 
 #include "profile/chrome_trace.h"
-#include "profile/report.h"
+#include "profile/run_report.h"
 
 namespace opd {
 
 struct RecordingPlan {
   int32_t warmup = 1, repeat = 1;
-  uint64_t max_records = 0;
+  RecordingOptions options;
+  uint32_t function = UINT32_MAX;                   // that is run, as Record::name counts
   std::function<std::vector<std::string>()> names;  // what Record::name counts in; asked for after the runs
   std::vector<DLDevice> devices;                    // get a row of totals each
   int32_t num_threads = 0;
@@ -23,6 +24,9 @@ struct Recording {
 
 // `call` runs once; it writes into the buffer, or records nothing if that is null. The second argument counts the
 // measured runs.
-Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer *, uint64_t)> &call);
+Recording record_calls(const RecordingPlan &plan, const std::function<void(RecordBuffer *, uint64_t)> &call);
+
+// Of what threads recorded already.
+Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan);
 
 }  // namespace opd

@@ -1,48 +1,210 @@
 #include "profile/run_report.h"
 
+#include <algorithm>
+
 namespace opd {
+namespace {
+
+constexpr size_t kNone = SIZE_MAX;
+
+// What recording a call takes from before its begin to after its end.
+uint64_t ticks_of_a_record() {
+  constexpr int kBatches = 8, kCalls = 128;
+  RecordBuffer buffer(kCalls);
+  int64_t shape[] = {1, 1};
+  DLTensor tensor{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  const View args[] = {opd_dltensor(&tensor), opd_dltensor(&tensor), opd_dltensor(&tensor)};
+  uint64_t least = UINT64_MAX;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    buffer.restart(1);
+    const uint64_t start = buffer.now();
+    for (int i = 0; i < kCalls; ++i) {
+      const uint64_t begin = buffer.now(), end = buffer.now();
+      Record *record = buffer.describe(args);
+      record->begin = begin, record->end = end;
+      buffer.commit();
+    }
+    least = std::min(least, buffer.now() - start);
+  }
+  return least / kCalls;
+}
+
+// For each record the one that it ran within. Records lie in the order in which they ended.
+std::vector<size_t> parents_of(const RecordBuffer &buffer) {
+  std::vector<size_t> parents(buffer.size(), kNone), open;
+  for (size_t i = buffer.size(); i-- > 0;) {
+    const Record &record = buffer.at(i);
+    while (!open.empty() && (buffer.at(open.back()).begin > record.begin || buffer.at(open.back()).end < record.end))
+      open.pop_back();
+    if (!open.empty()) parents[i] = open.back();
+    open.push_back(i);
+  }
+  return parents;
+}
+
+class Rows {
+ public:
+  explicit Rows(const RunRecord &run) : run_(run), names_(run.names.size() + 1) {
+    if (!run.lanes.empty()) empty_ = empty_interval_ticks(run.lanes[0].buffer.clock());
+    first_ = UINT64_MAX;
+    for (const Lane &lane : run.lanes)
+      for (const RunSpan &span : lane.runs) {
+        total_us_ += ticks_us(span.end - span.begin);
+        first_ = std::min(first_, span.begin);
+        ++num_runs_;
+      }
+  }
+
+  Ref<Report> make() {
+    for (const char *name : {"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"})
+      builder_.column(name);
+    for (const Lane &lane : run_.lanes) add_lane(lane);
+    add_computed();
+    add_devices();
+    configure();
+    return builder_.finish();
+  }
+
+ private:
+  enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes };
+
+  double ticks_us(uint64_t ticks) const { return run_.line.duration_ns(ticks) / 1000; }
+  double duration_us(const Record &record) const {
+    const uint64_t ticks = record.end > record.begin ? record.end - record.begin : 0;
+    return ticks_us(ticks > empty_ ? ticks - empty_ : 0);
+  }
+  std::string_view name_of(uint32_t index) const {
+    return index < run_.names.size() ? std::string_view(run_.names[index]) : "?";
+  }
+
+  // Texts that many rows share are looked up by what they are made of.
+  Metric name_text(uint32_t index) {
+    Metric &known = names_[std::min<size_t>(index, run_.names.size())];
+    if (!known) known = builder_.text(name_of(index));
+    return known;
+  }
+  Metric shapes_text(const RecordBuffer &buffer, const Record &record) {
+    const std::span<const int64_t> words = buffer.shape_words(record);
+    const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());
+    Metric &known = shapes_[key];
+    if (!known) known = builder_.text(buffer.shapes_text(record));
+    return known;
+  }
+  Metric device_text(DLDevice device) {
+    if (!device_ || !same(device, last_device_)) {
+      device_ = builder_.text(report_device_name(device));
+      last_device_ = device;
+    }
+    return device_;
+  }
+
+  void add_row(Metric name, double us, Metric device, int64_t count, Metric shapes) {
+    builder_.begin_row();
+    builder_.set(kName, name);
+    builder_.set(kDuration, Metric::of_number(MetricKind::kDuration, us));
+    builder_.set(kPercent, Metric::of_number(MetricKind::kPercent, total_us_ > 0 ? us / total_us_ * 100 : 0));
+    builder_.set(kDevice, device);
+    builder_.set(kCount, Metric::of_count(count));
+    builder_.set(kShapes, shapes);
+  }
+
+  void add_lane(const Lane &lane) {
+    const RecordBuffer &buffer = lane.buffer;
+    const std::vector<size_t> parents = parents_of(buffer);
+    std::vector<double> inner_us;  // of what ran within each
+    if (run_.options.details) {
+      inner_us.resize(buffer.size());
+      for (size_t i = 0; i < buffer.size(); ++i)
+        if (parents[i] != kNone) inner_us[parents[i]] += duration_us(buffer.at(i));
+    }
+    for (size_t i = 0; i < buffer.size(); ++i) {
+      const Record &record = buffer.at(i);
+      const double us = duration_us(record);
+      ++num_records_;
+      if (parents[i] == kNone) outermost_us_ += us;
+      if (run_.options.folds_builtins && name_of(record.name).starts_with("vm.builtin.")) {
+        builtin_us_ += us;
+        ++num_builtins_;
+        continue;
+      }
+      add_row(name_text(record.name), us, device_text(record.device), 1, shapes_text(buffer, record));
+      if (run_.options.details) add_details(lane, parents, i, us - inner_us[i]);
+    }
+    dropped_ += buffer.dropped();
+  }
+
+  void add_details(const Lane &lane, const std::vector<size_t> &parents, size_t i, double self_us) {
+    const Record &record = lane.buffer.at(i);
+    const auto duration = [](double us) { return Metric::of_number(MetricKind::kDuration, us); };
+    const double start = record.begin > first_ ? ticks_us(record.begin - first_) : 0;
+    builder_.set(builder_.column("Start (us)"), duration(start));
+    builder_.set(builder_.column("Self (us)"), duration(std::max(0.0, self_us)));
+    builder_.set(builder_.column("Run"), Metric::of_count(static_cast<int64_t>(record.run)));
+    builder_.set(builder_.column("Thread"), builder_.text(concat(lane.thread_name, " ", lane.thread_id)));
+    builder_.set(builder_.column("Bytes"), Metric::of_count(static_cast<int64_t>(lane.buffer.tensor_bytes(record))));
+    std::string path;
+    for (size_t at = parents[i]; at != kNone; at = parents[at])
+      path = path.empty() ? std::string(name_of(lane.buffer.at(at).name))
+                          : concat(name_of(lane.buffer.at(at).name), "/", path);
+    if (const std::string root = function_of(lane, record); !root.empty())
+      path = path.empty() ? root : concat(root, "/", path);
+    builder_.set(builder_.column("Call Path"), builder_.text(path));
+  }
+
+  std::string function_of(const Lane &lane, const Record &record) const {
+    const auto found = std::lower_bound(lane.runs.begin(), lane.runs.end(), record.begin,
+                                        [](const RunSpan &span, uint64_t tick) { return span.end < tick; });
+    return found == lane.runs.end() || found->function >= run_.names.size() ? "" : run_.names[found->function];
+  }
+
+  void add_computed() {
+    const Metric host = builder_.text(report_device_name({kDLCPU, 0})), none = builder_.text("");
+    if (num_builtins_)
+      add_row(builder_.text("(builtins)"), builtin_us_, host, static_cast<int64_t>(num_builtins_), none);
+    if (num_runs_ == 0) return;
+    const double rest = std::max(0.0, total_us_ - outermost_us_);
+    const double recording = std::min(rest, ticks_us(num_records_ * ticks_of_a_record()));
+    add_row(builder_.text("(dispatch)"), rest - recording, host, num_runs_, none);
+    add_row(builder_.text("(profiler)"), recording, host, num_runs_, none);
+  }
+
+  void add_devices() {
+    for (const DLDevice place : run_.devices) {
+      const std::string text = report_device_name(place);
+      if (!builder_.begin_device(text)) continue;  // a device may be listed twice
+      builder_.set_device("Name", builder_.text("Total"));
+      builder_.set_device("Duration (us)", Metric::of_number(MetricKind::kDuration, total_us_));
+      builder_.set_device("Device", builder_.text(text));
+      builder_.set_device("Count", Metric::of_count(num_runs_));
+    }
+  }
+
+  void configure() {
+    builder_.configure("Number of threads", Metric::of_count(run_.num_threads));
+    builder_.configure("Executor", builder_.text("VM"));
+    if (const uint64_t interval = run_.options.sample_interval; interval > 1)
+      builder_.configure("Sample interval", Metric::of_count(static_cast<int64_t>(interval)));
+    if (!run_.note.empty()) builder_.configure("Note", builder_.text(run_.note));
+    if (dropped_) builder_.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(dropped_)));
+  }
+
+  const RunRecord &run_;
+  ReportBuilder builder_;
+  uint64_t empty_ = 0, first_ = 0, num_records_ = 0, num_builtins_ = 0, dropped_ = 0;
+  int64_t num_runs_ = 0;
+  double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
+  std::vector<Metric> names_;
+  std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the buffers
+  Metric device_;
+  DLDevice last_device_{};
+};
+
+}  // namespace
 
 std::string report_device_name(DLDevice device) {
   return concat(device_kind_name(device.device_type), device.device_id);
 }
 
-Ref<Report> report_of_run(const RunRecord &run) {
-  const uint64_t empty = empty_interval_ticks(run.buffer.clock());
-  const auto microseconds = [&](uint64_t ticks) {
-    return run.line.duration_ns(ticks > empty ? ticks - empty : 0) / 1000;
-  };
-  double total = 0;
-  for (const uint64_t ticks : run.total_ticks) total += microseconds(ticks);
-
-  ReportBuilder builder;
-  const size_t name = builder.column("Name"), duration = builder.column("Duration (us)"),
-               percent = builder.column("Percent"), device = builder.column("Device"), count = builder.column("Count"),
-               shapes = builder.column("Argument Shapes");
-  for (uint64_t i = 0; i < run.buffer.size(); ++i) {
-    const Record &record = run.buffer.at(i);
-    const double us = microseconds(record.end > record.begin ? record.end - record.begin : 0);
-    builder.begin_row();
-    builder.set(name, builder.text(record.name < run.names.size() ? std::string_view(run.names[record.name]) : "?"));
-    builder.set(duration, Metric::of_number(MetricKind::kDuration, us));
-    builder.set(percent, Metric::of_number(MetricKind::kPercent, total > 0 ? us / total * 100 : 0));
-    builder.set(device, builder.text(report_device_name(record.device)));
-    builder.set(count, Metric::of_count(1));
-    builder.set(shapes, builder.text(run.buffer.shapes_text(record)));
-  }
-  for (const DLDevice place : run.devices) {
-    const std::string text = report_device_name(place);
-    if (!builder.begin_device(text)) continue;  // a device may be listed twice
-    builder.set_device("Name", builder.text("Total"));
-    builder.set_device("Duration (us)", Metric::of_number(MetricKind::kDuration, total));
-    builder.set_device("Device", builder.text(text));
-    builder.set_device("Count", Metric::of_count(static_cast<int64_t>(run.total_ticks.size())));
-  }
-  builder.configure("Number of threads", Metric::of_count(run.num_threads));
-  builder.configure("Executor", builder.text("VM"));
-  if (!run.note.empty()) builder.configure("Note", builder.text(run.note));
-  if (run.buffer.dropped())
-    builder.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(run.buffer.dropped())));
-  return builder.finish();
-}
+Ref<Report> report_of_run(const RunRecord &run) { return Rows(run).make(); }
 
 }  // namespace opd

@@ -1,25 +1,26 @@
-// From what a run recorded to its report.
+// From what was recorded to its report.
 #pragma once
 #include <span>
 #include <string>
 
 #include "profile/report.h"
-#include "trace/record_buffer.h"
+#include "trace/session.h"
 
 namespace opd {
 
 struct RunRecord {
-  const RecordBuffer &buffer;
-  const ClockLine &line;                  // of the buffer, taken when recording ended
-  std::span<const std::string> names;     // what Record::name counts in
-  std::span<const uint64_t> total_ticks;  // per measured run
-  std::span<const DLDevice> devices;      // each gets a row of totals, in this order
+  std::span<const Lane> lanes;         // of one clock
+  const ClockLine &line;               // of it, taken when recording ended
+  std::span<const std::string> names;  // what Record::name counts in
+  std::span<const DLDevice> devices;   // each gets a row of totals, in this order
   int32_t num_threads = 0;
   std::string_view note = {};  // what the records cannot show
+  RecordingOptions options = {};
 };
 
-// A row per record, in the order recorded: run 0, then run 1 … Durations are less what an empty interval
-// reads; percentages are of all runs together.
+// A row per record, in the order recorded: run 0, then run 1 …, thread by thread. Durations are less what an empty
+// interval reads; percentages are of all runs together. Two rows more make the outermost ones add up to the total: what
+// recording took, "(profiler)", and the rest, "(dispatch)".
 Ref<Report> report_of_run(const RunRecord &run);
 
 std::string report_device_name(DLDevice device);  // "cpu0"

@@ -5,7 +5,8 @@
 namespace opd {
 
 // Memory is touched before it is used: a page fault costs as much as thirty records.
-RecordBuffer::RecordBuffer(uint64_t max_records) : clock_(tick_clock()), max_records_(max_records) {
+RecordBuffer::RecordBuffer(uint64_t max_records, bool all_calls)
+    : clock_(tick_clock()), all_calls_(all_calls), max_records_(max_records) {
   next_block();
   grow_words(8 * kBlock);
 }
@@ -46,25 +47,47 @@ Record *RecordBuffer::describe_slowly(Args args) {
   size_t needed = 0;
   for (const View &arg : args)
     if (const DLTensor *tensor = try_dltensor(arg)) needed += 1 + static_cast<size_t>(tensor->ndim);
-  if (needed == 0) return nullptr;
+  if (needed == 0 && !all_calls_) return nullptr;
   if (used_ == room_ && !next_block()) return ++dropped_, nullptr;
   if (word_room_ - words_used_ < needed) grow_words(std::max(2 * word_room_, words_used_ + needed));
   return fill(args);
 }
 
-std::string RecordBuffer::shapes_text(const Record &record) const {
-  std::string out;
+template <class Visit>
+size_t RecordBuffer::each_tensor(const Record &record, const Visit &visit) const {
   size_t at = record.shapes;
   for (uint32_t i = 0; i < record.num_tensors; ++i) {
     const auto word = static_cast<uint64_t>(words_[at++]);
-    const auto dtype = std::bit_cast<DLDataType>(static_cast<uint32_t>(word));
     const auto ndim = static_cast<size_t>(word >> 32);
-    if (i) out += ", ";
-    out += dtype_name(dtype);
-    append_dims(out, {&words_[at], ndim});
+    visit(std::bit_cast<DLDataType>(static_cast<uint32_t>(word)), std::span(&words_[at], ndim));
     at += ndim;
   }
+  return at;
+}
+
+std::span<const int64_t> RecordBuffer::shape_words(const Record &record) const {
+  const size_t end = each_tensor(record, [](DLDataType, std::span<const int64_t>) {});
+  return {words_.get() + record.shapes, end - record.shapes};
+}
+
+std::string RecordBuffer::shapes_text(const Record &record) const {
+  std::string out;
+  each_tensor(record, [&](DLDataType dtype, std::span<const int64_t> dims) {
+    if (!out.empty()) out += ", ";
+    out += dtype_name(dtype);
+    append_dims(out, dims);
+  });
   return out;
+}
+
+uint64_t RecordBuffer::tensor_bytes(const Record &record) const {
+  uint64_t sum = 0;
+  each_tensor(record, [&](DLDataType dtype, std::span<const int64_t> dims) {
+    uint64_t elements = 1;
+    for (const int64_t dim : dims) elements *= static_cast<uint64_t>(dim);
+    sum += (elements * dtype.bits * dtype.lanes + 7) / 8;
+  });
+  return sum;
 }
 
 }  // namespace opd

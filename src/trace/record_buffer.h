@@ -3,6 +3,7 @@
 #pragma once
 #include <bit>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/clock.h"
@@ -26,13 +27,22 @@ static_assert(sizeof(Record) == 64);
 
 class RecordBuffer {
  public:
-  explicit RecordBuffer(uint64_t max_records);
+  // `all_calls`: also those without a tensor, which TVM's profiler leaves out.
+  explicit RecordBuffer(uint64_t max_records, bool all_calls = false);
 
   ClockId clock() const { return clock_; }
   uint64_t now() const { return ticks_of(clock_); }
 
-  // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if there is no
-  // tensor, or no room: then the call is counted and dropped.
+  // Whether a call with these arguments is to be recorded.
+  bool wants(Args args) const {
+    if (all_calls_) return true;
+    for (const View &arg : args)
+      if (arg.type == OPD_TENSOR || arg.type == OPD_DLTENSOR) return true;
+    return false;
+  }
+
+  // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if the call is
+  // not wanted, or there is no room: then it is counted and dropped.
   Record *describe(Args args) {
     if (used_ == room_ || word_room_ - words_used_ < kMostWords) [[unlikely]]
       return describe_slowly(args);
@@ -49,7 +59,9 @@ class RecordBuffer {
   uint64_t size() const { return count_; }
   uint64_t dropped() const { return dropped_; }
   const Record &at(uint64_t i) const { return blocks_[i / kBlock][i % kBlock]; }
-  std::string shapes_text(const Record &record) const;           // "float32[1, 64], int64[]"
+  std::span<const int64_t> shape_words(const Record &record) const;  // equal ones have equal texts
+  std::string shapes_text(const Record &record) const;               // "float32[1, 64], int64[]"
+  uint64_t tensor_bytes(const Record &record) const;                 // of all its tensors
   ClockLine line() const { return ClockLine::measure(clock_); }  // to be taken when recording ended
 
  private:
@@ -63,7 +75,7 @@ class RecordBuffer {
     const size_t room = word_room_;
     size_t at = words_used_;
     uint32_t tensors = 0;
-    DLDevice device{};
+    DLDevice device{kDLCPU, 0};
     for (const View &arg : args) {
       const DLTensor *tensor = try_dltensor(arg);
       if (!tensor) continue;
@@ -76,7 +88,7 @@ class RecordBuffer {
       words[at++] = pack(tensor->dtype, ndim);
       for (int32_t i = 0; i < ndim; ++i) words[at++] = shape[i];
     }
-    if (!tensors) return nullptr;
+    if (!tensors && !all_calls_) return nullptr;
     record->device = device;
     record->shapes = words_used_;
     record->num_tensors = tensors;
@@ -85,10 +97,13 @@ class RecordBuffer {
     return record;
   }
   Record *describe_slowly(Args args);  // makes room first
+  template <class Visit>
+  size_t each_tensor(const Record &record, const Visit &visit) const;  // gives where its words end
   bool next_block();
   void grow_words(size_t room);
 
   ClockId clock_;
+  bool all_calls_;
   Record *current_ = nullptr;  // a block of blocks_; those behind it are empty
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;

@@ -6,8 +6,11 @@ namespace opd {
 
 class CallScope {
  public:
-  CallScope(Vm &vm, const CallSettings &settings, RecordBuffer *records = nullptr, uint64_t record_run = 0);
+  static constexpr uint32_t kNoFunction = UINT32_MAX;  // of the program
+  CallScope(Vm &vm, uint32_t function, const CallSettings &settings, RecordBuffer *records = nullptr,
+            uint64_t record_run = 0);
   ~CallScope() {
+    recorded_.end();
     thread_state().run_pool = outer_;
     thread_state().stop = outer_stop_;
   }
@@ -21,12 +24,13 @@ class CallScope {
     Run *run;
     ~Borrowed() { vm.give_back(run); }
   };
-  Run *prepare(const CallSettings &settings, RecordBuffer *records, uint64_t record_run);
+  Run *prepare(uint32_t function, const CallSettings &settings, RecordBuffer *records, uint64_t record_run);
 
   Borrowed borrowed_;
   void *const outer_;
   const StopFlag *const outer_stop_;
   const Ref<Function> instrument_;
+  SessionCall recorded_;
   CancelGuard cancel_;
   DeadlineGuard deadline_;
 };

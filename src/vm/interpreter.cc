@@ -165,7 +165,6 @@ class Interpreter {
       stopped(site(instr), reason);
   }
 
-  // Calls without a tensor are not recorded, as in TVM's profiler.
   void record(const Instr &instr, uint64_t begin, uint64_t end, Args args) {
     RecordBuffer &buffer = *run_.records;
     Record *r = buffer.describe(args);

@@ -17,12 +17,6 @@ uint32_t name_of(Run &run, const void *callee, const Name &name) {
   return known.name;
 }
 
-inline bool has_tensor(Args args) {
-  for (const View &arg : args)
-    if (arg.type == OPD_TENSOR || arg.type == OPD_DLTENSOR) return true;
-  return false;
-}
-
 void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
   Record *record = run.records->describe(args);
   if (!record) return;
@@ -87,13 +81,12 @@ int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
   return failed;
 }
 
-// Every other call: an instrument or a name that may be asked for. As in bytecode, only calls with a tensor are
-// recorded.
+// Every other call: an instrument or a name that may be asked for.
 template <class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);
   const Observed observed(run);
-  const bool recorded = run.records && has_tensor(args);
+  const bool recorded = run.records && run.records->wants(args);
   const uint32_t name = name_of_callee();
   uint64_t begin = 0, end = 0;
   const auto timed = [&] {
@@ -144,7 +137,7 @@ std::vector<std::string> OperatorNames::all() {
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
   const Args views(args, static_cast<size_t>(num_args));
   const auto make = [&] { return function.safe_call(&function, args, num_args, result); };
-  if (is_only_recorded(run) && !has_tensor(views)) [[likely]] {
+  if (is_only_recorded(run) && !run.records->wants(views)) [[likely]] {
     const Observed observed(run);
     return make();
   }

@@ -192,7 +192,7 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
   const FunctionInfo &info = *program_->functions[index].info;
   {
     const CallArguments checked(*this, info, args, settings.names);
-    CallScope scope(*this, settings, records, record_run);
+    CallScope scope(*this, index, settings, records, record_run);
     Run &run = scope.run();
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
                                                  : interpret(run, index, checked.views()));

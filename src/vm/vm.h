@@ -82,6 +82,7 @@ class Vm final : public Object {
     return function_values_;
   }  // of all functions; empty unless some are compiled
   const VmState &state() const { return state_; }
+  VmState &state() { return state_; }
   // From now on kernel calls of compiled functions are seen: they may have to be stopped, or shown to an instrument.
   void watch_kernels() {
     std::call_once(watches_, [this] { watch_.emplace(libraries_); });

@@ -60,4 +60,25 @@ Ref<Function> VmState::instrument() const {
   return instrument_;
 }
 
+bool VmState::start_session(Ref<Session> session) {
+  std::scoped_lock lock(guard_);
+  if (session_) return false;
+  session_ = std::move(session);
+  any_session_.store(true, std::memory_order_release);
+  return true;
+}
+
+Ref<Session> VmState::stop_session() {
+  std::scoped_lock lock(guard_);
+  any_session_.store(false, std::memory_order_release);
+  return std::exchange(session_, nullptr);
+}
+
+Ref<Session> VmState::session() const {
+  if (!any_session_.load(std::memory_order_acquire)) [[likely]]
+    return nullptr;
+  std::scoped_lock lock(guard_);
+  return session_;
+}
+
 }  // namespace opd

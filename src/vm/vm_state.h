@@ -1,5 +1,5 @@
-// What users leave with a VM between calls: saved functions, inputs and outputs of stateful functions, the instrument.
-// Readers get snapshots. Cost for a VM without any: one relaxed load a call.
+// What users leave with a VM between calls: saved functions, inputs and outputs of stateful functions, the instrument,
+// the recording that was started. Readers get snapshots. Cost for a VM without any: two loads a call.
 #pragma once
 #include <map>
 #include <mutex>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/session.h"
 #include "value/function.h"
 
 namespace opd {
@@ -33,6 +34,10 @@ class VmState {
   void set_instrument(Ref<Function> instrument);
   Ref<Function> instrument() const;
 
+  bool start_session(Ref<Session> session);  // false: there is one already
+  Ref<Session> stop_session();               // null if there is none
+  Ref<Session> session() const;              // likewise
+
  private:
   struct Stateful {
     std::vector<Value> args;
@@ -43,7 +48,8 @@ class VmState {
   std::map<std::string, Ref<SavedFunction>, std::less<>> saved_;
   std::map<uint32_t, Stateful> stateful_;
   Ref<Function> instrument_;
-  std::atomic<bool> any_stateful_{false}, any_instrument_{false};
+  Ref<Session> session_;
+  std::atomic<bool> any_stateful_{false}, any_instrument_{false}, any_session_{false};
 };
 
 }  // namespace opd

@@ -22,14 +22,27 @@ RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records =
   DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0},
       device{nullptr, kCuda, 1, {kDLFloat, 16, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&host), opd_dltensor(&device)};
+  uint64_t at = 1000;
   for (const auto &call : calls) {
     Record *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2));
     if (!record) continue;
-    record->begin = 1000, record->end = 1000 + call.us * kTicksPerUs;
+    record->begin = at, record->end = at += call.us * kTicksPerUs;
     record->name = call.name, record->run = call.run;
     buffer.commit();
   }
   return buffer;
+}
+
+// Runs follow each other from the first record's begin on.
+Ref<Report> report_of(RecordBuffer buffer, std::initializer_list<uint64_t> totals, std::span<const DLDevice> devices,
+                      int32_t num_threads, RecordingOptions options = {}) {
+  Lane lane{std::move(buffer), {}, 77, "worker"};
+  uint64_t at = 1000, run = 0;
+  for (const uint64_t total : totals) {
+    lane.runs.push_back({run++, at, at + total, 1});
+    at += total;
+  }
+  return report_of_run({{&lane, 1}, kLine, kNames, devices, num_threads, {}, options});
 }
 
 double number(const Ref<Report> &report, size_t row, const char *column) {
@@ -40,11 +53,9 @@ std::string text(const Ref<Report> &report, size_t row, const char *column) {
 }
 
 TEST(RunReport, HasARowPerCallInProgramOrder) {
-  const RecordBuffer buffer = buffer_of({{1, 10, 0}, {0, 30, 0}});
-  const uint64_t totals[] = {50 * kTicksPerUs};
   const DLDevice devices[] = {kCpu, kCuda, kCpu};
-  const auto report = report_of_run({buffer, kLine, kNames, totals, devices, 4});
-  ASSERT_EQ(report->num_rows(), 2u);
+  const auto report = report_of(buffer_of({{1, 10, 0}, {0, 30, 0}}), {50 * kTicksPerUs}, devices, 4);
+  ASSERT_EQ(report->num_rows(), 4u);
   std::string columns;
   for (const auto &column : report->columns()) columns += column.name() + "|";
   EXPECT_EQ(columns, "Name|Duration (us)|Percent|Device|Count|Argument Shapes|");
@@ -58,6 +69,10 @@ TEST(RunReport, HasARowPerCallInProgramOrder) {
   EXPECT_NEAR(number(report, 0, "Percent"), 20, 1e-2);  // 10 of 50
   EXPECT_NEAR(number(report, 1, "Percent"), 60, 1e-2);
   EXPECT_EQ(report->get_call(0, "Count").u.int64, 1);
+  EXPECT_EQ(text(report, 2, "Name"), "\"(dispatch)\"");
+  EXPECT_EQ(text(report, 3, "Name"), "\"(profiler)\"");
+  EXPECT_NEAR(number(report, 2, "Duration (us)") + number(report, 3, "Duration (us)"), 10, 1e-3) << "the rest of 50";
+  EXPECT_EQ(text(report, 2, "Argument Shapes"), "\"\"");
   ASSERT_EQ(report->devices().size(), 2u);  // cpu0 was listed twice
   for (const char *device : {"cpu0", "cuda1"}) {
     EXPECT_NEAR(as_float(report->get_device(device, "Duration (us)"), "total"), 50, 1e-3);
@@ -71,10 +86,10 @@ TEST(RunReport, HasARowPerCallInProgramOrder) {
 }
 
 TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
-  const RecordBuffer buffer = buffer_of({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}});
-  const uint64_t totals[] = {40 * kTicksPerUs, 60 * kTicksPerUs};
-  const auto report = report_of_run({buffer, kLine, kNames, totals, {&kCpu, 1}, 1});
-  ASSERT_EQ(report->num_rows(), 4u);
+  const auto report = report_of(buffer_of({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}}),
+                                {40 * kTicksPerUs, 60 * kTicksPerUs}, {&kCpu, 1}, 1);
+  ASSERT_EQ(report->num_rows(), 6u);
+  EXPECT_EQ(report->get_call(4, "Count").u.int64, 2);
   EXPECT_NEAR(number(report, 2, "Duration (us)"), 20, 1e-3);
   EXPECT_NEAR(number(report, 2, "Percent"), 20, 1e-2);  // 20 of 40 + 60
   EXPECT_EQ(report->get_device("cpu0", "Count").u.int64, 2);
@@ -93,21 +108,50 @@ TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   record->begin = 100, record->end = 101;  // less than any clock reads
   record->name = 0, record->run = 0;
   buffer.commit();
-  const auto report = report_of_run({buffer, {{0, 0}, 1}, kNames, {}, {}, 1});
+  const Lane lane{std::move(buffer), {}, 1, ""};
+  const auto report = report_of_run({{&lane, 1}, {{0, 0}, 1}, kNames, {}, 1});
   EXPECT_EQ(number(report, 0, "Duration (us)"), 0);
   EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";
 }
 
+TEST(RunReport, CountsWhatRanWithinACallOnce) {
+  RecordBuffer buffer(10);
+  int64_t shape[] = {4, 8};
+  DLTensor tensor{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  const View args[] = {opd_dltensor(&tensor)};
+  const auto add = [&](uint32_t name, uint64_t begin_us, uint64_t end_us) {
+    Record *record = buffer.describe(args);
+    record->begin = 1000 + begin_us * kTicksPerUs, record->end = 1000 + end_us * kTicksPerUs;
+    record->name = name, record->run = 0;
+    buffer.commit();
+  };
+  add(0, 10, 30);  // as they end: two in the one that ends last
+  add(0, 40, 50);
+  add(1, 5, 60);
+  RecordingOptions options;
+  options.details = true;
+  const auto report = report_of(std::move(buffer), {100 * kTicksPerUs}, {&kCpu, 1}, 1, options);
+  ASSERT_EQ(report->num_rows(), 5u);
+  EXPECT_NEAR(number(report, 2, "Duration (us)"), 55, 1e-3);
+  EXPECT_NEAR(number(report, 2, "Self (us)"), 25, 1e-3);
+  EXPECT_NEAR(number(report, 0, "Self (us)"), 20, 1e-3);
+  EXPECT_NEAR(number(report, 1, "Start (us)"), 40, 1e-3);
+  EXPECT_EQ(text(report, 1, "Call Path"), "\"add/add\"") << "of the run's function and the call";
+  EXPECT_EQ(text(report, 2, "Call Path"), "\"add\"");
+  EXPECT_EQ(text(report, 0, "Thread"), "\"worker 77\"");
+  EXPECT_EQ(report->get_call(0, "Bytes").u.int64, 4 * 8 * 4);
+  EXPECT_EQ(report->get_call(0, "Run").u.int64, 0);
+  EXPECT_NEAR(number(report, 3, "Duration (us)") + number(report, 4, "Duration (us)"), 45, 1e-3);
+}
+
 TEST(RunReport, TellsDroppedCalls) {
-  const RecordBuffer buffer = buffer_of({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1);
-  const auto report = report_of_run({buffer, kLine, kNames, {}, {}, 1});
+  const auto report = report_of(buffer_of({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
   EXPECT_EQ(report->num_rows(), 1u);
   EXPECT_EQ(report->get_configuration("Dropped calls").u.int64, 2);
 }
 
 TEST(RunReport, OfNothingIsAReport) {
-  const RecordBuffer buffer(1);
-  const auto report = report_of_run({buffer, kLine, {}, {}, {&kCpu, 1}, 1});
+  const auto report = report_of_run({{}, kLine, {}, {&kCpu, 1}, 1});
   EXPECT_EQ(report->num_rows(), 0u);
   EXPECT_EQ(Report::from_json(report->to_json())->to_json(), report->to_json());
 }

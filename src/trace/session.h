@@ -1,0 +1,85 @@
+// A recording of all calls of a VM, from its start to its end, on whatever threads they come.
+// Cost: a call that is recorded takes a lock twice; one that is not sampled, an atomic addition.
+#pragma once
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "trace/record_buffer.h"
+
+namespace opd {
+
+struct RunSpan {  // one call of a VM, in ticks of the buffer's clock
+  uint64_t run, begin, end;
+  uint32_t function;  // as Record::name counts
+};
+
+// What one thread recorded.
+struct Lane {
+  RecordBuffer buffer;
+  std::vector<RunSpan> runs;
+  int64_t thread_id;
+  std::string thread_name;
+
+  static Lane of_this_thread(RecordBuffer buffer);
+};
+
+struct RecordingOptions {
+  uint64_t max_records = 0;      // of a thread
+  uint64_t sample_interval = 1;  // one of so many calls
+  bool all_calls = false;        // those without a tensor, too
+  // Of the report:
+  bool folds_builtins = false;  // all calls of vm.builtin.* in one row
+  bool details = false;         // columns for when, where and within what a call ran
+};
+
+class Session final : public Object {
+ public:
+  static int32_t type() { return OPD_OBJECT; }
+  explicit Session(RecordingOptions o) : options(o) {}
+
+  const RecordingOptions options;
+
+  // Where the calling thread's call is to be recorded, or null: it is not sampled, or the session has ended.
+  Lane *begin(uint64_t &run);
+  void end(Lane &lane, const RunSpan &span);
+  std::vector<Lane> close();  // waits for the calls under way; to be called once
+
+ private:
+  std::atomic<uint64_t> calls_{0};
+  std::mutex guard_;
+  std::condition_variable idle_;
+  std::map<int64_t, Lane> lanes_;
+  uint64_t runs_ = 0, under_way_ = 0;
+  bool closed_ = false;
+};
+
+// One call's part in a session.
+class SessionCall {
+ public:
+  SessionCall() = default;
+  SessionCall(const SessionCall &) = delete;
+  ~SessionCall() { end(); }
+
+  void begin(Ref<Session> session, uint32_t function) {
+    session_ = std::move(session);
+    lane_ = session_->begin(span_.run);
+    span_.function = function;
+    if (lane_) span_.begin = lane_->buffer.now();
+  }
+  void end() {
+    if (!lane_) return;
+    span_.end = lane_->buffer.now();
+    session_->end(*std::exchange(lane_, nullptr), span_);
+  }
+  RecordBuffer *records() const { return lane_ ? &lane_->buffer : nullptr; }
+  uint64_t run() const { return span_.run; }
+
+ private:
+  Ref<Session> session_;
+  Lane *lane_ = nullptr;
+  RunSpan span_{};
+};
+
+}  // namespace opd
