@@ -148,13 +148,13 @@ typedef enum opd_profile_builtins {
 } opd_profile_builtins;
 /** How to profile. */
 typedef struct opd_profile_options {
-  uint32_t struct_size; /**< set by opd_profile_options_init() */
-  int32_t warmup;       /**< calls before the measured ones; 1, as TVM */
-  int32_t repeat;       /**< measured calls; 1 */
-  uint32_t reserved;    /**< 0 */
-  uint64_t max_records; /**< records kept of a thread; later ones are counted and dropped; 1 << 20 */
-  int32_t builtins;     /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
-  int32_t details;      /**< 1: columns Start (us), Self (us), Run, Thread, Bytes (of the tensors), Call Path; 0 */
+  uint32_t struct_size;     /**< set by opd_profile_options_init() */
+  int32_t warmup;           /**< calls before the measured ones; 1, as TVM */
+  int32_t repeat;           /**< measured calls; 1 */
+  uint32_t reserved;        /**< 0 */
+  uint64_t max_records;     /**< records kept of a thread; later ones are counted and dropped; 1 << 20 */
+  int32_t builtins;         /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
+  int32_t details;          /**< 1: columns Start (us), Self (us), Run, Thread, Bytes (of the tensors), Call Path; 0 */
   uint64_t sample_interval; /**< opd_vm_profile_start(): one of so many calls is recorded; 1 */
 } opd_profile_options;
 /** Writes the defaults. Since: 0.1 */

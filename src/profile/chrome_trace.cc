@@ -36,8 +36,7 @@ class Writer {
     for (const auto &name : trace_.names) append_json_string(quoted_.emplace_back(), name);
     int64_t first = INT64_MAX;
     for (const auto &thread : trace_.threads)  // records lie in the order in which calls ended
-      for (uint64_t i = 0; i < thread.buffer.size(); ++i)
-        first = std::min(first, unix_ns(thread.buffer.at(i).begin));
+      for (uint64_t i = 0; i < thread.buffer.size(); ++i) first = std::min(first, unix_ns(thread.buffer.at(i).begin));
     first_ns_ = first == INT64_MAX ? trace_.unix_offset_ns : first;
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
   }

@@ -62,7 +62,7 @@ class RecordBuffer {
   std::span<const int64_t> shape_words(const Record &record) const;  // equal ones have equal texts
   std::string shapes_text(const Record &record) const;               // "float32[1, 64], int64[]"
   uint64_t tensor_bytes(const Record &record) const;                 // of all its tensors
-  ClockLine line() const { return ClockLine::measure(clock_); }  // to be taken when recording ended
+  ClockLine line() const { return ClockLine::measure(clock_); }      // to be taken when recording ended
 
  private:
   static constexpr size_t kBlock = 4096;     // records

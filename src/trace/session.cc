@@ -19,8 +19,7 @@ Lane *Session::begin(uint64_t &run) {
   if (closed_) return nullptr;
   auto place = lanes_.find(thread);
   if (place == lanes_.end())
-    place =
-        lanes_.emplace(thread, Lane::of_this_thread(RecordBuffer(options.max_records, options.all_calls))).first;
+    place = lanes_.emplace(thread, Lane::of_this_thread(RecordBuffer(options.max_records, options.all_calls))).first;
   ++under_way_;
   run = runs_++;
   return &place->second;

@@ -567,28 +567,3 @@ TEST(Vm, AllocatorsGiveTheSameAnswersAndTrimFreesIdleMemory) {
     EXPECT_EQ(after.live_bytes, before.live_bytes);
   }
 }
-
-// ---- profiling
-
-TEST(VmProfile, HasARowPerOperatorCallWithATensor) {
-  const Vm vm = make_vm(chain(3));
-  const Tensor x = floats({0, 0, 0, 0});
-  const opd_value args[] = {arg(x)};
-  Report report;
-  Handle<opd_trace> trace;
-  check(opd_vm_profile(vm.get(), "main", args, 1, nullptr, nullptr, report.out(), trace.out()));
-  ASSERT_EQ(opd_report_call_count(report.get()), 3u);
-  EXPECT_EQ(opd_trace_call_count(trace.get()), 3u);
-  for (size_t i = 0; i < 3; ++i) {
-    Value name, shapes, duration;
-    check(opd_report_get_call(report.get(), i, "Name", name.out()));
-    check(opd_report_get_call(report.get(), i, "Argument Shapes", shapes.out()));
-    check(opd_report_get_call(report.get(), i, "Duration (us)", duration.out()));
-    EXPECT_EQ(name.to_string(), "\"test.add_one\"");
-    EXPECT_EQ(shapes.to_string(), "\"float32[4], float32[4]\"");
-    EXPECT_GE(duration.view().u.float64, 0.0);
-  }
-  Value executor;
-  check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
-  EXPECT_EQ(executor.to_string(), "\"VM\"");
-}

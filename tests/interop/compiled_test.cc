@@ -43,7 +43,8 @@ std::map<std::string, int> kernels(const Report &report) {
     check(opd_report_get_call(report.get(), i, "Name", name.out()));
     check(opd_report_get_call(report.get(), i, "Argument Shapes", shapes.out()));
     const std::string text = name.to_string();
-    if (text.find("vm.builtin.") == std::string::npos) ++counts[text + " " + shapes.to_string()];
+    const bool is_kernel = !text.starts_with("\"vm.builtin.") && !text.starts_with("\"(");
+    if (is_kernel) ++counts[text + " " + shapes.to_string()];
   }
   return counts;
 }

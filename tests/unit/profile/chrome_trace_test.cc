@@ -61,7 +61,8 @@ RecordBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> span
 
 TraceParts parts_of(RecordBuffer buffer, ClockLine line) {
   TraceParts parts;
-  parts.threads.push_back({std::move(buffer), line, 42, "main"});
+  parts.threads.push_back({std::move(buffer), {}, 42, "main"});
+  parts.line = line;
   parts.names = {"matmul", "quote\"\\ \n \xFF"};
   parts.process_id = 41;
   parts.process_name = "pro\"gram";
@@ -177,7 +178,9 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
 }
 
 TEST(ChromeTrace, KnowsTheThreadThatItIsTakenOn) {
-  const auto trace = Trace::of_thread(buffer_of({{1, 2}}), {{0, monotonic_ns()}, 1}, {"f", "g"});
+  std::vector<Lane> lanes;
+  lanes.push_back(Lane::of_this_thread(buffer_of({{1, 2}})));
+  const auto trace = Trace::of_lanes(std::move(lanes), {{0, monotonic_ns()}, 1}, {"f", "g"});
   EXPECT_EQ(trace->parts.process_id, ::getpid());
   EXPECT_FALSE(trace->parts.process_name.empty());
   EXPECT_FALSE(trace->parts.threads[0].thread_name.empty());

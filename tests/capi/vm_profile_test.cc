@@ -1,0 +1,214 @@
+// Profiles: of one call, and of everything that an application calls.
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "support/opdyno_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+// Two kernels with a tensor, calls without any, and a function that calls another.
+const char *const kProgram = R"(
+.func main(x) {
+  %heap = call vm.builtin.make_shape(%void, 1, 0, 4)
+  call test.profile.kernel(%x)
+  call test.profile.plain(1)
+  %r = call inner(%x)
+  ret %r
+}
+.func inner(x) {
+  call test.profile.kernel(%x)
+  ret %x
+})";
+
+Vm program() {
+  define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) {});
+  define("test.profile.plain", [](const opd_value *, int32_t, opd_value *) {});
+  return Vm(Executable::assemble(kProgram).to_module());
+}
+
+std::string text(const Report &report, size_t row, const char *column) {
+  Value value;
+  check(opd_report_get_call(report.get(), row, column, value.out()));
+  return value.to_string();
+}
+double number(const Report &report, size_t row, const char *column) {
+  Value value;
+  check(opd_report_get_call(report.get(), row, column, value.out()));
+  return value.view().type == OPD_FLOAT ? value.view().u.float64 : static_cast<double>(value.view().u.int64);
+}
+std::string names(const Report &report) {
+  std::string all;
+  for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) all += text(report, i, "Name") + " ";
+  return all;
+}
+
+opd_profile_options defaults() {
+  opd_profile_options options;
+  opd_profile_options_init(&options);
+  return options;
+}
+
+Report profile(const Vm &vm, const opd_profile_options &options) {
+  const Tensor x = floats({0, 0, 0, 0});
+  const opd_value args[] = {arg(x)};
+  Report report;
+  check(opd_vm_profile(vm.get(), "main", args, 1, nullptr, &options, report.out(), nullptr));
+  return report;
+}
+
+Report stop(const Vm &vm) {
+  Report report;
+  check(opd_vm_profile_stop(vm.get(), report.out(), nullptr));
+  return report;
+}
+
+double total(const Report &report) {
+  Value value;
+  check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", value.out()));
+  return value.view().u.float64;
+}
+int64_t runs(const Report &report) {
+  Value value;
+  check(opd_report_get_device(report.get(), "cpu0", "Count", value.out()));
+  return value.view().u.int64;
+}
+
+TEST(VmProfile, HasARowPerCallWithATensorAndRowsForTheRest) {
+  const Vm vm = program();
+  const Tensor x = floats({0, 0, 0, 0});
+  const opd_value args[] = {arg(x)};
+  Report report;
+  Handle<opd_trace> trace;
+  check(opd_vm_profile(vm.get(), "main", args, 1, nullptr, nullptr, report.out(), trace.out()));
+  EXPECT_EQ(names(report), "\"test.profile.kernel\" \"test.profile.kernel\" \"inner\" \"(dispatch)\" \"(profiler)\" ");
+  EXPECT_EQ(opd_trace_call_count(trace.get()), 3u);
+  EXPECT_EQ(text(report, 0, "Argument Shapes"), "\"float32[4]\"");
+  EXPECT_GE(number(report, 0, "Duration (us)"), 0.0);
+  Value executor;
+  check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
+  EXPECT_EQ(executor.to_string(), "\"VM\"");
+  // The outermost rows add up to the total: the kernel that main calls, inner, and the two that are computed.
+  const double sum = number(report, 0, "Duration (us)") + number(report, 2, "Duration (us)") +
+                     number(report, 3, "Duration (us)") + number(report, 4, "Duration (us)");
+  EXPECT_NEAR(sum, total(report), 1e-6 * total(report) + 1e-9);
+}
+
+TEST(VmProfile, ShowsBuiltinsOnRequestAndFoldsThem) {
+  const Vm vm = program();
+  opd_profile_options options = defaults();
+  options.builtins = OPD_BUILTINS_ALL;
+  EXPECT_EQ(
+      names(profile(vm, options)),
+      "\"vm.builtin.make_shape\" \"test.profile.kernel\" \"test.profile.plain\" \"test.profile.kernel\" \"inner\" "
+      "\"(dispatch)\" \"(profiler)\" ");
+  options.builtins = OPD_BUILTINS_FOLDED;
+  options.repeat = 3;
+  const Report folded = profile(vm, options);
+  EXPECT_EQ(opd_report_call_count(folded.get()), 3u * 4 + 3);
+  EXPECT_EQ(text(folded, 12, "Name"), "\"(builtins)\"");
+  EXPECT_EQ(number(folded, 12, "Count"), 3);
+  options.builtins = 3;
+  Report none;
+  expect_error(opd_vm_profile(vm.get(), "main", nullptr, 0, nullptr, &options, none.out(), nullptr),
+               OPD_INVALID_ARGUMENT, "builtins must be one of");
+}
+
+TEST(VmProfile, TellsWhenWhereAndWithinWhatOnRequest) {
+  const Vm vm = program();
+  opd_profile_options options = defaults();
+  options.details = 1;
+  options.repeat = 2;
+  const Report report = profile(vm, options);
+  EXPECT_EQ(text(report, 0, "Call Path"), "\"main\"");
+  EXPECT_EQ(text(report, 1, "Call Path"), "\"main/inner\"");
+  EXPECT_EQ(text(report, 2, "Call Path"), "\"main\"");
+  EXPECT_EQ(number(report, 0, "Bytes"), 16);
+  EXPECT_EQ(number(report, 2, "Run"), 0);
+  EXPECT_EQ(number(report, 3, "Run"), 1);
+  for (size_t i = 1; i < 3; ++i) EXPECT_LE(number(report, 0, "Start (us)"), number(report, i, "Start (us)"));
+  EXPECT_LE(number(report, 2, "Self (us)"), number(report, 2, "Duration (us)"));
+  EXPECT_EQ(text(report, 0, "Thread"), text(report, 3, "Thread"));
+}
+
+TEST(VmProfile, OfAnApplicationSeesEveryCallOnEveryThread) {
+  const Vm vm = program();
+  opd_profile_options options = defaults();
+  options.details = 1;
+  check(opd_vm_profile_start(vm.get(), &options));
+  expect_error(opd_vm_profile_start(vm.get(), nullptr), OPD_FAILED_PRECONDITION, "profiled already");
+  const Handle<opd_function> bound = [&] {
+    Handle<opd_function> made;
+    check(opd_vm_function(vm.get(), "main", made.out()));
+    return made;
+  }();
+  const Tensor x = floats({1, 2, 3, 4});
+  const auto call_often = [&] {
+    for (int i = 0; i < 5; ++i) vm.call("main", x);
+  };
+  std::thread other(call_often), third(call_often);
+  other.join();
+  third.join();
+  const opd_value argument = arg(x);
+  Value result;
+  check(opd_function_call(bound.get(), &argument, 1, result.out()));
+  Report report;
+  Handle<opd_trace> trace;
+  check(opd_vm_profile_stop(vm.get(), report.out(), trace.out()));
+  EXPECT_EQ(runs(report), 11);
+  ASSERT_EQ(opd_report_call_count(report.get()), 11u * 3 + 2);
+  EXPECT_EQ(opd_trace_call_count(trace.get()), 11u * 3);
+  std::map<std::string, int> threads, seen;
+  for (size_t i = 0; i < 33; ++i) ++threads[text(report, i, "Thread")], ++seen[text(report, i, "Run")];
+  EXPECT_EQ(threads.size(), 3u);
+  EXPECT_EQ(seen.size(), 11u) << "each call is a run";
+  expect_error(opd_vm_profile_stop(vm.get(), report.out(), nullptr), OPD_FAILED_PRECONDITION, "not being profiled");
+  vm.call("main", x);
+  check(opd_vm_profile_start(vm.get(), nullptr));
+  EXPECT_EQ(runs(stop(vm)), 0) << "what ran between is not part of it";
+}
+
+TEST(VmProfile, OfAnApplicationCanSample) {
+  const Vm vm = program();
+  opd_profile_options options = defaults();
+  options.sample_interval = 10;
+  check(opd_vm_profile_start(vm.get(), &options));
+  for (int i = 0; i < 95; ++i) vm.call("main", floats({1}));
+  const Report report = stop(vm);
+  EXPECT_EQ(runs(report), 10) << "the first of each ten";
+  Value interval;
+  check(opd_report_get_configuration(report.get(), "Sample interval", interval.out()));
+  EXPECT_EQ(interval.view().u.int64, 10);
+  options.sample_interval = 0;
+  expect_error(opd_vm_profile_start(vm.get(), &options), OPD_INVALID_ARGUMENT, "sample_interval");
+}
+
+TEST(VmProfile, StopWaitsForTheCallsThatAreBeingRecorded) {
+  static std::atomic<int> stage{0};
+  stage = 0;
+  static const opd_vm *self = nullptr;
+  define("test.profile.wait", [](const opd_value *, int32_t, opd_value *) {
+    Report none;
+    expect_error(opd_vm_profile_stop(const_cast<opd_vm *>(self), none.out(), nullptr), OPD_FAILED_PRECONDITION,
+                 "from inside of a call");
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+  });
+  const Vm vm(Executable::assemble(".func main(x) {\n  call test.profile.wait(%x)\n  ret %x\n}").to_module());
+  self = vm.get();
+  check(opd_vm_profile_start(vm.get(), nullptr));
+  std::thread caller([&] { vm.call("main", floats({1})); });
+  while (stage != 1) std::this_thread::yield();
+  std::thread stopper([&] {
+    const Report report = stop(vm);
+    EXPECT_EQ(runs(report), 1);
+    EXPECT_EQ(opd_report_call_count(report.get()), 1u + 2);
+  });
+  stage = 2;
+  caller.join();
+  stopper.join();
+}
+
+}  // namespace
