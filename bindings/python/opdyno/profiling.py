@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._device import Device
 from ._frozen import Frozen
+
+if TYPE_CHECKING:
+    from .vm import VirtualMachine
 
 
 class Count(Frozen):
@@ -221,7 +224,56 @@ class Trace(_native.Handle):
         return f"<Trace of {len(self)} calls, {self.dropped} dropped>"
 
 
+_BUILTINS = {"with_tensors": 0, "all": 1, "folded": 2}
+
+
+def profile_options(max_records: int, builtins: str, details: bool) -> dict[str, int]:
+    """Options of opd_profile_options that all ways of profiling have."""
+    if builtins not in _BUILTINS:
+        raise ValueError(f'builtins must be one of {", ".join(_BUILTINS)}, not "{builtins}"')
+    return {"max_records": max_records, "builtins": _BUILTINS[builtins], "details": int(details)}
+
+
+class Profiling:
+    """A recording of all calls of a VM, as `VirtualMachine.profiling()` makes it: a context manager, or `start` and `stop`."""
+
+    def __init__(self, vm: VirtualMachine, options: Mapping[str, int]) -> None:
+        self._vm, self._options = vm, dict(options)
+        self._result: tuple[Report, Trace] | None = None
+
+    def start(self) -> None:
+        """Starts to record; an `Error` (code FAILED_PRECONDITION) if the VM is being recorded already."""
+        _native.opd_vm_profile_start(self._vm, self._options)
+
+    def stop(self) -> Report:
+        """Ends it, once the calls that are being recorded have ended. Not from within a call of the VM."""
+        self._result = _native.opd_vm_profile_stop(self._vm)
+        return self.report
+
+    def _stopped(self) -> tuple[Report, Trace]:
+        if self._result is None:
+            raise RuntimeError("the recording has not been stopped")
+        return self._result
+
+    @property
+    def report(self) -> Report:
+        """The report, once it was stopped."""
+        return self._stopped()[0]
+
+    @property
+    def trace(self) -> Trace:
+        """The calls on a time line, once it was stopped."""
+        return self._stopped()[1]
+
+    def __enter__(self) -> Profiling:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+
 _native.register_class("Report", Report)
 _native.register_class("Trace", Trace)
 
-__all__ = ["Count", "Duration", "Percent", "Ratio", "Report", "Trace"]
+__all__ = ["Count", "Duration", "Percent", "Profiling", "Ratio", "Report", "Trace"]

@@ -22,7 +22,7 @@ from ._device import Device
 from ._function import Function, named
 from ._module import Module, load_module
 from ._objects import Array, brief
-from .profiling import Report, Trace
+from .profiling import Profiling, Report, Trace, profile_options
 
 
 class VMInstrumentReturnKind(enum.IntEnum):
@@ -316,25 +316,48 @@ class VirtualMachine(_native.Handle):
             cache_flush_bytes=cache_flush_bytes,
         )
 
-    def profile(
-        self, func_name: str, *args: Any, warmup: int = 1, repeat: int = 1, max_records: int = 1 << 20, **kwargs: Any
-    ) -> Report:
+    def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
         """Calls a function and measures every operator; after `set_input` without arguments.
 
-        `warmup`: calls before the measured ones, of which there are `repeat`. `max_records`: of operator calls; later ones are
-        counted and dropped. Calls of operators with a tensor argument are rows of the report. Source: TVM 0.23's profile.
+        Keywords that are options: `warmup` (1), calls before the measured ones, of which there are `repeat` (1);
+        `max_records` (2**20), operator calls of a thread, of which later ones are counted and dropped; `builtins`, the calls
+        that are rows beside those of kernels and of the program's functions: "with_tensors" (TVM's choice), "all" or "folded"
+        into one row; `details` (False), whether there are columns for when, where and within what a call ran. All others are
+        the function's parameters. The rows "(dispatch)" and "(profiler)" make the outermost ones add up to the total.
+        Source: TVM 0.23's profile.
         """
-        return self.profile_with_trace(
-            func_name, *args, warmup=warmup, repeat=repeat, max_records=max_records, **kwargs
-        )[0]
+        return self.profile_with_trace(func_name, *args, **options)[0]
 
     def profile_with_trace(
-        self, func_name: str, *args: Any, warmup: int = 1, repeat: int = 1, max_records: int = 1 << 20, **kwargs: Any
+        self,
+        func_name: str,
+        *args: Any,
+        warmup: int = 1,
+        repeat: int = 1,
+        max_records: int = 1 << 20,
+        builtins: str = "with_tensors",
+        details: bool = False,
+        **kwargs: Any,
     ) -> tuple[Report, Trace]:
         """As `profile`; gives also the calls on a time line."""
         all_args, call_options = _call_arguments(args, kwargs)
-        options = {"warmup": warmup, "repeat": repeat, "max_records": max_records}
+        options = profile_options(max_records, builtins, details) | {"warmup": warmup, "repeat": repeat}
         return _native.opd_vm_profile(self, func_name, all_args, call_options, options)
+
+    def profiling(
+        self,
+        *,
+        max_records: int = 1 << 20,
+        builtins: str = "with_tensors",
+        details: bool = False,
+        sample_interval: int = 1,
+    ) -> Profiling:
+        """Measures what others call: `with vm.profiling() as run: …`, then `run.report`.
+
+        Every call of the VM between the two ends is a run of the report, on whatever thread; with `sample_interval` one of so
+        many. At its end it waits for the calls that are being recorded. Options as `profile` has them.
+        """
+        return Profiling(self, profile_options(max_records, builtins, details) | {"sample_interval": sample_interval})
 
     def trim(self) -> None:
         """Gives back memory that the VM keeps for its next call."""

@@ -25,7 +25,7 @@ NAMES = {
         v:vm v:profiling v:__version__
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
-    "opdyno.profiling": "c:Report c:Trace c:Count c:Duration c:Percent c:Ratio",
+    "opdyno.profiling": "c:Report c:Trace c:Profiling c:Count c:Duration c:Percent c:Ratio",
     "opdyno.Function": "m:__call__ m:same_as",
     "opdyno.Object": "m:same_as",
     "opdyno.ObjectGeneric": "m:asobject",
@@ -59,7 +59,7 @@ NAMES = {
     "opdyno.vm.VirtualMachine": """
         v:NAIVE_ALLOCATOR v:POOLED_ALLOCATOR m:__getitem__ m:invoke_closure m:save_function m:set_input
         m:set_input_with_param_module m:invoke_stateful m:get_outputs m:get_output_arity m:set_instrument m:time_evaluator
-        m:profile m:profile_with_trace m:call m:function m:has_function m:function_names m:parameter_names m:trim
+        m:profile m:profile_with_trace m:profiling m:call m:function m:has_function m:function_names m:parameter_names m:trim
     """,
     "opdyno.vm.Executable": "s:load_bytes s:assemble m:save_bytes m:as_text m:as_python m:stats m:jit m:to_module m:describe",
     "opdyno.vm.VMFunction": "p:name p:vm m:__call__",
@@ -67,6 +67,7 @@ NAMES = {
     "opdyno.vm.Cancel": "m:cancel m:reset p:current_operator",
     "opdyno.profiling.Report": "p:calls p:device_metrics p:configuration m:csv m:table m:json s:from_json m:_repr_html_",
     "opdyno.profiling.Trace": "m:chrome p:dropped",
+    "opdyno.profiling.Profiling": "m:start m:stop p:report p:trace",
     "opdyno.profiling.Count": "i:value",
     "opdyno.profiling.Duration": "i:microseconds",
     "opdyno.profiling.Percent": "i:percent",

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,30 @@ def test_memory_is_counted(chain):
     stats = opdyno.memory_stats()
     assert stats["live_bytes"] >= stats["idle_bytes"] > 0 and stats["peak_bytes"] >= stats["live_bytes"]
     chain.trim()
+
+
+def test_an_application_is_profiled_without_touching_its_calls(chain):
+    x = np.zeros(4, "float32")
+    with chain.profiling(details=True) as run:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda _: chain["main"](x), range(6)))
+    assert run.report.device_metrics["cpu0"]["Count"].value == 6
+    calls = [call for call in run.report.calls if call["Name"] == "add"]
+    assert len(calls) == 600 and {call["Run"].value for call in calls} == set(range(6))
+    assert all(call["Call Path"] == "main" and call["Bytes"].value == 32 for call in calls)
+    assert run.report.calls[-1]["Name"] == "(profiler)" and len(run.trace) >= 600
+    with chain.profiling(sample_interval=4) as sampled:
+        for _ in range(8):
+            chain["main"](x)
+    assert sampled.report.device_metrics["cpu0"]["Count"].value == 2
+    with pytest.raises(opdyno.Error, match="not being profiled"):
+        sampled.stop()
+    with pytest.raises(RuntimeError, match="not been stopped"):
+        chain.profiling().report
+    everything = chain.profile("main", x, builtins="folded")
+    assert "(builtins)" in {call["Name"] for call in everything.calls}
+    with pytest.raises(ValueError, match="builtins must be"):
+        chain.profile("main", x, builtins="none")
 
 
 INTERRUPTED = """
