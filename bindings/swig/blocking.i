@@ -28,5 +28,6 @@
 %opd_blocking(opd_raw_stream_release)
 %opd_blocking(opd_memory_trim)
 %opd_blocking(opd_vm_trim)
+%opd_blocking(opd_machine_measure_peak)
 %opd_blocking(opd_executable_load_bytes)
 %opd_blocking(opd_executable_assemble)

@@ -24,3 +24,4 @@
 %include <opdyno/report.h>
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
+%include <opdyno/roofline.h>

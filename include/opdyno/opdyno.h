@@ -10,6 +10,7 @@
 #include <opdyno/module.h>
 #include <opdyno/params.h>
 #include <opdyno/report.h>
+#include <opdyno/roofline.h>
 #include <opdyno/tensor.h>
 #include <opdyno/value.h>
 #include <opdyno/vm.h>

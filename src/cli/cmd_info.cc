@@ -62,6 +62,13 @@ void write_value(JsonWriter &json, const opd_value &value) {
   else json.string(string_of(value));
 }
 
+opd_machine_peak measured_peak() {
+  opd_machine_peak peak{};
+  peak.struct_size = sizeof peak;
+  check(opd_machine_measure_peak(&peak), Exit::failed);
+  return peak;
+}
+
 std::string info_json(std::string_view build, const Args &args) {
   JsonWriter json;
   json.begin_object().key("build").raw(build).key("threads").number(opd_threads_count()).key("devices").begin_array();
@@ -74,6 +81,11 @@ std::string info_json(std::string_view build, const Args &args) {
     json.end_object();
   }
   json.end_array();
+  if (args.has("measure")) {
+    const opd_machine_peak peak = measured_peak();
+    json.key("peak").begin_object().key("threads").number(peak.num_threads).key("gflops").number(peak.gflops);
+    json.key("bandwidth_gbps").number(peak.bandwidth_gbps).end_object();
+  }
   if (args.has("functions")) {
     json.key("functions").begin_array();
     for (const std::string &name : global_functions()) json.string(name);
@@ -105,7 +117,8 @@ std::string device_text(DLDevice device) {
 
 Exit run_info(const Args &args) {
   if (!args.words().empty()) {
-    if (args.has("functions")) fail_usage("option '--functions' takes no file");
+    for (const char *option : {"functions", "measure"})
+      if (args.has(option)) fail_usage(cat("option '--", option, "' takes no file"));
     const Params params = load_params(args.words()[0]);
     print(args.has("json") ? params_json(params) : params_text(params));
     return Exit::ok;
@@ -121,6 +134,11 @@ Exit run_info(const Args &args) {
   text += cat("loads artefacts of TVM ", releases(json.get(), "tvm_artefacts"), "; tested with those of ",
               releases(json.get(), "tvm_tested"), "\nthreads: ", opd_threads_count(), "\ndevices:\n");
   for (const DLDevice device : devices()) text += device_text(device);
+  if (args.has("measure")) {
+    const opd_machine_peak peak = measured_peak();
+    text += cat("measured with ", peak.num_threads, " threads:\n  ", fixed(peak.gflops, 1), " GFLOP/s (float32)\n  ",
+                fixed(peak.bandwidth_gbps, 1), " GB/s\n");
+  }
   if (args.has("functions")) text += cat("global functions:\n  ", join(global_functions(), "\n  "), "\n");
   print(text);
   return Exit::ok;

@@ -29,6 +29,15 @@ Recording record(Runner &runner, const Args &args) {
   return recording;
 }
 
+Report with_roofline(const Report &report) {
+  opd_machine_peak peak{};
+  peak.struct_size = sizeof peak;
+  check(opd_machine_measure_peak(&peak), Exit::failed);
+  Report made;
+  check(opd_report_add_roofline(report.get(), peak.gflops, peak.bandwidth_gbps, made.out()), Exit::failed);
+  return made;
+}
+
 std::string to_text(opd_error *(*write)(const opd_report *, opd_buffer **), const Report &report) {
   Buffer text;
   check(write(report.get(), text.out()), Exit::failed);
@@ -54,7 +63,8 @@ Exit run_profile(const Args &args) {
   if (!runner.target().is_program())
     fail_usage(cat(runner.target().name(),
                    " is a plain function; profile measures the operators of a VM program, bench a single function"));
-  const Recording recording = record(runner, args);
+  Recording recording = record(runner, args);
+  if (args.has("roofline")) recording.report = with_roofline(recording.report);
   runner.progress().clear();
   if (const auto path = args.value("output")) write_file(*path, to_text(opd_report_to_json, recording.report) + "\n");
   if (const auto path = args.value("csv"); path && *path != "-")

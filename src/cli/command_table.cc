@@ -54,6 +54,9 @@ constexpr Option no_sort = {"no-sort", 0, "", "operators in the order of the pro
 constexpr Option no_aggregate = {"no-aggregate", 0, "", "one row per call"};
 constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 
+constexpr Option roofline = {"roofline", 0, "",
+                             "measure what the machine can do, and how near each operator comes to it"};
+constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
 constexpr Option object = {"object", 0, "FILE",
                            "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
@@ -123,7 +126,7 @@ const std::vector<Command> &commands() {
        1,
        "show what this build and this machine offer, or what a parameter file holds",
        info_text,
-       {&functions, &json, &help},
+       {&functions, &measure, &json, &help},
        run_info},
       {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants",
        inspect_text,
@@ -134,8 +137,8 @@ const std::vector<Command> &commands() {
       {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", input_text,
        with_call_options({&bench_repeat, &number, &min_repeat_ms, &json, &csv}), run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
-       with_call_options({&profile_repeat, &warmup, &sort, &no_sort, &no_aggregate, &no_sums, &report_json, &report_csv,
-                          &chrome, &json}),
+       with_call_options({&profile_repeat, &warmup, &sort, &no_sort, &no_aggregate, &no_sums, &roofline, &report_json,
+                          &report_csv, &chrome, &json}),
        run_profile},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},

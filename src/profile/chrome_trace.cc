@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "profile/shape_text.h"
 
 namespace opd {
 namespace {
@@ -15,20 +16,6 @@ namespace {
 // traces of one job share their origin. The number is torch.profiler's.
 constexpr int64_t kBaseStepNs = int64_t{7'889'238} * 1'000'000'000;
 constexpr size_t kPieceBytes = size_t{1} << 16;
-
-// Shapes as in "float32[1, 64], int64[]", taken apart.
-struct ShapeText {
-  std::string_view dtype, dims;
-};
-ShapeText take_shape(std::string_view &rest) {
-  size_t end = 0;  // the bracket that ends a tensor: "custom[12]8[2]" has another
-  do end = rest.find(']', end) + 1;
-  while (end && end < rest.size() && rest[end] != ',');
-  const std::string_view shape = rest.substr(0, end ? end : rest.size());
-  rest.remove_prefix(std::min(rest.size(), shape.size() + 2));
-  const size_t bracket = std::min(shape.rfind('['), shape.size());
-  return {shape.substr(0, bracket), shape.substr(bracket)};
-}
 
 class Writer {
  public:

@@ -557,5 +557,9 @@ PyObject *dict_of(const opd_params_stats &stats) {
   return Py_BuildValue("{sKsKsK}", "total_bytes", stats.total_bytes, "viewed_bytes", stats.viewed_bytes, "copied_bytes",
                        stats.copied_bytes);
 }
+PyObject *dict_of(const opd_machine_peak &peak) {
+  return Py_BuildValue("{sisdsd}", "num_threads", peak.num_threads, "gflops", peak.gflops, "bandwidth_gbps",
+                       peak.bandwidth_gbps);
+}
 
 }  // namespace opdpy

@@ -176,6 +176,16 @@ class Report(_native.Handle):
         ]
         return f"<Report of {len(self)} calls{''.join(times)}>"
 
+    def with_roofline(self, peak: MachinePeak | None = None) -> Report:
+        """The report with columns for what its operators compute and move, as far as their names and shapes tell.
+
+        They are FLOP, Tensor Bytes, GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks, Percent of Peak.
+        A global function "opdyno.flop.<name>" tells the operations of an operator of your own: it gets the text of
+        "Argument Shapes". Source: Williams, Waterman, Patterson: Roofline, 2009.
+        """
+        gflops, bandwidth = (peak.gflops, peak.bandwidth_gbps) if peak else (0.0, 0.0)
+        return _native.opd_report_add_roofline(self, gflops, bandwidth)
+
     def _repr_html_(self) -> str:
         """The calls as an HTML table, which notebooks show. What is not a number is escaped."""
         import html
@@ -201,6 +211,23 @@ class Report(_native.Handle):
 
     def __reduce__(self) -> Any:
         return Report.from_json, (self.json(),)
+
+
+class MachinePeak(Frozen):
+    """What the processors reach at most: `gflops` (GFLOP/s, float32) and `bandwidth_gbps` (GB/s), with `num_threads`."""
+
+    __slots__ = ("gflops", "bandwidth_gbps", "num_threads")
+    gflops: float
+    bandwidth_gbps: float
+    num_threads: int
+
+    def __init__(self, gflops: float, bandwidth_gbps: float, num_threads: int = 0) -> None:
+        super().__init__(gflops, bandwidth_gbps, num_threads)
+
+
+def measure_peak() -> MachinePeak:
+    """Measures this machine's peaks with all threads, for about half a second. Source: STREAM's triad for the bandwidth."""
+    return MachinePeak(**_native.opd_machine_measure_peak())
 
 
 class Trace(_native.Handle):
@@ -276,4 +303,4 @@ class Profiling:
 _native.register_class("Report", Report)
 _native.register_class("Trace", Trace)
 
-__all__ = ["Count", "Duration", "Percent", "Profiling", "Ratio", "Report", "Trace"]
+__all__ = ["Count", "Duration", "MachinePeak", "Percent", "Profiling", "Ratio", "Report", "Trace", "measure_peak"]

@@ -25,7 +25,7 @@ NAMES = {
         v:vm v:profiling v:__version__
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
-    "opdyno.profiling": "c:Report c:Trace c:Profiling c:Count c:Duration c:Percent c:Ratio",
+    "opdyno.profiling": "c:Report c:Trace c:Profiling c:MachinePeak f:measure_peak c:Count c:Duration c:Percent c:Ratio",
     "opdyno.Function": "m:__call__ m:same_as",
     "opdyno.Object": "m:same_as",
     "opdyno.ObjectGeneric": "m:asobject",
@@ -65,7 +65,7 @@ NAMES = {
     "opdyno.vm.VMFunction": "p:name p:vm m:__call__",
     "opdyno.vm.VMInstrumentReturnKind": "v:NO_OP v:SKIP_RUN",
     "opdyno.vm.Cancel": "m:cancel m:reset p:current_operator",
-    "opdyno.profiling.Report": "p:calls p:device_metrics p:configuration m:csv m:table m:json s:from_json m:_repr_html_",
+    "opdyno.profiling.Report": "p:calls p:device_metrics p:configuration m:csv m:table m:json s:from_json m:_repr_html_ m:with_roofline",
     "opdyno.profiling.Trace": "m:chrome p:dropped",
     "opdyno.profiling.Profiling": "m:start m:stop p:report p:trace",
     "opdyno.profiling.Count": "i:value",

@@ -210,6 +210,17 @@ def test_an_application_is_profiled_without_touching_its_calls(chain):
         chain.profile("main", x, builtins="none")
 
 
+def test_a_report_tells_how_near_operators_come_to_the_machine(chain):
+    peak = opdyno.profiling.measure_peak()
+    assert peak.gflops > 0 and peak.bandwidth_gbps > 0 and peak.num_threads >= 1
+    report = chain.profile("main", np.zeros(4, "float32")).with_roofline(peak)
+    add = next(call for call in report.calls if call["Name"] == "add")
+    assert add["FLOP"].value == 4 and add["Tensor Bytes"].value == 32
+    assert add["Arithmetic Intensity (FLOP/byte)"].ratio == 0.125
+    assert report.configuration["Peak GFLOP/s"].ratio == peak.gflops
+    assert "Percent of Peak" not in chain.profile("main", np.zeros(4, "float32")).with_roofline().calls[0]
+
+
 INTERRUPTED = """
 import sys, threading, time, os, signal
 sys.path.insert(0, sys.argv[1])

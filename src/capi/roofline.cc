@@ -1,0 +1,26 @@
+// include/opdyno/roofline.h
+#include "profile/roofline.h"
+
+#include "capi/handles.h"
+#include "profile/machine_peak.h"
+
+using namespace opd;
+
+opd_error *opd_machine_measure_peak(opd_machine_peak *out_peak) {
+  return guard([&] {
+    require(out_peak, "out_peak must not be NULL");
+    const MeasuredPeak measured = measure_machine_peak();
+    give_sized(opd_machine_peak{0, measured.num_threads, measured.peak.gflops, measured.peak.bandwidth_gbps}, out_peak);
+  });
+}
+
+opd_error *opd_report_add_roofline(const opd_report *report, double peak_gflops, double peak_bandwidth_gbps,
+                                   opd_report **out_report) {
+  return guard([&] {
+    require(report && out_report, "report and out_report must not be NULL");
+    const bool unknown = peak_gflops == 0 && peak_bandwidth_gbps == 0;
+    require(unknown || (peak_gflops > 0 && peak_bandwidth_gbps > 0),
+            "the machine's peaks must both be positive, or both be 0");
+    *out_report = wrap<opd_report>(with_roofline(*unwrap<Report>(report), {peak_gflops, peak_bandwidth_gbps}));
+  });
+}

@@ -1,0 +1,23 @@
+// Shapes of tensors as reports have them: "float32[1, 64], int64[]".
+#pragma once
+#include <algorithm>
+#include <string_view>
+
+namespace opd {
+
+struct ShapeText {
+  std::string_view dtype, dims;  // "float32" and "[1, 64]"
+};
+
+// The first of `rest`, which it is taken from.
+inline ShapeText take_shape(std::string_view &rest) {
+  size_t end = 0;  // the bracket that ends a tensor: "custom[12]8[2]" has another
+  do end = rest.find(']', end) + 1;
+  while (end && end < rest.size() && rest[end] != ',');
+  const std::string_view shape = rest.substr(0, end ? end : rest.size());
+  rest.remove_prefix(std::min(rest.size(), shape.size() + 2));
+  const size_t bracket = std::min(shape.rfind('['), shape.size());
+  return {shape.substr(0, bracket), shape.substr(bracket)};
+}
+
+}  // namespace opd

@@ -1,0 +1,111 @@
+// What operators compute and move, through include/opdyno/roofline.h. The numbers of operations are written out beside
+// each shape.
+#include <opdyno/roofline.h>
+
+#include "support/opdyno_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+std::string row(const std::string &name, const std::string &shapes, double us = 1) {
+  return R"({"Name":{"string":")" + name + R"("},"Argument Shapes":{"string":")" + shapes +
+         R"x("},"Device":{"string":"cpu0"},"Duration (us)":{"microseconds":)x" + std::to_string(us) + "}}";
+}
+Report report_of(const std::string &rows) {
+  const std::string json =
+      "{\"calls\":[" + rows + R"(],"device_metrics":{},"configuration":{"Executor":{"string":"VM"}}})";
+  Report report;
+  check(opd_report_from_json(json.data(), json.size(), report.out()));
+  return report;
+}
+Report roofline(const Report &report, double gflops = 0, double bandwidth = 0) {
+  Report made;
+  check(opd_report_add_roofline(report.get(), gflops, bandwidth, made.out()));
+  return made;
+}
+double number(const Report &report, const char *column, size_t at = 0) {
+  Value value;
+  if (opd_error *error = opd_report_get_call(report.get(), at, column, value.out())) {
+    opd_error_release(error);
+    return -1;  // no such column
+  }
+  if (value.view().type == OPD_NONE) return -1;
+  return value.view().type == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+}
+double flop(const std::string &name, const std::string &shapes) {
+  return number(roofline(report_of(row(name, shapes))), "FLOP");
+}
+
+TEST(Roofline, KnowsTheUsualOperatorsByNameAndShapes) {
+  EXPECT_EQ(flop("matmul", "float32[4, 784], float32[784, 256], float32[4, 256]"), 2.0 * 4 * 784 * 256);
+  EXPECT_EQ(flop("matmul12", "float32[4, 784], float32[784, 256], float32[4, 256]"), 2.0 * 4 * 784 * 256);
+  EXPECT_EQ(flop("NT_matmul", "float32[4, 784], float32[256, 784], float32[4, 256]"), 2.0 * 4 * 784 * 256);
+  EXPECT_EQ(flop("batch_matmul", "float32[8, 4, 6], float32[8, 6, 5], float32[8, 4, 5]"), 2.0 * 8 * 4 * 6 * 5);
+  EXPECT_EQ(flop("fused_matmul_add_relu1", "float32[4, 16], float32[16, 8], float32[8], float32[4, 8]"),
+            2.0 * 4 * 16 * 8 + 4 * 8 + 4 * 8);
+  // Each of 1*16*14*14 results: 8 channels of 3 by 3.
+  EXPECT_EQ(flop("conv2d", "float32[1, 8, 16, 16], float32[16, 8, 3, 3], float32[1, 16, 14, 14]"),
+            2.0 * 16 * 14 * 14 * 8 * 3 * 3);
+  // The same with channels last (NHWC, HWIO).
+  EXPECT_EQ(flop("conv2d", "float32[1, 16, 16, 8], float32[3, 3, 8, 16], float32[1, 14, 14, 16]"),
+            2.0 * 16 * 14 * 14 * 8 * 3 * 3);
+  // Each of 1*8*4*4 elements meets 6 channels of 3 by 3.
+  EXPECT_EQ(flop("conv2d_transpose", "float32[1, 8, 4, 4], float32[8, 6, 3, 3], float32[1, 6, 6, 6]"),
+            2.0 * 8 * 4 * 4 * 6 * 3 * 3);
+  EXPECT_EQ(flop("add", "float32[4, 8], float32[8], float32[4, 8]"), 32);
+  EXPECT_EQ(flop("relu6", "float32[10], float32[10]"), 10);
+  EXPECT_EQ(flop("mean", "float32[4, 8], float32[4]"), 32);
+  EXPECT_EQ(flop("transpose", "float32[4, 8], float32[8, 4]"), 0);
+  EXPECT_EQ(flop("mystery", "float32[4, 8], float32[8, 4]"), -1);
+  EXPECT_EQ(flop("vm.builtin.add", "float32[4, 8]"), -1);
+  EXPECT_EQ(flop("add", "no shape at all"), 1) << "text that is no shape counts as a number";
+  EXPECT_EQ(flop("matmul", ""), -1);
+}
+
+TEST(Roofline, AsksFunctionsOfTheUserFirst) {
+  define("opdyno.flop.mystery", [](const opd_value *args, int32_t num_args, opd_value *result) {
+    EXPECT_EQ(num_args, 1);
+    EXPECT_STREQ(args[0].u.cstring, "float32[4]");
+    *result = opd_float(77);
+  });
+  EXPECT_EQ(flop("mystery3", "float32[4]"), 77);
+  define("opdyno.flop.mystery", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no idea"); });
+  Report none;
+  expect_error(opd_report_add_roofline(report_of(row("mystery", "float32[4]")).get(), 0, 0, none.out()),
+               OPD_CALL_FAILED, "no idea");
+  check(opd_function_remove_global("opdyno.flop.mystery"));
+}
+
+TEST(Roofline, RelatesSpeedToTheLowerOfTheTwoRoofs) {
+  // 2*4*16*8 = 1024 operations in 2 us are 0.512 GFLOP/s; 64+128+32 floats are 896 bytes.
+  const std::string matmul = row("matmul", "float32[4, 16], float32[16, 8], float32[4, 8]", 2);
+  const Report report = roofline(report_of(matmul + "," + row("mystery", "float32[2]")), 100, 7);
+  EXPECT_EQ(number(report, "Tensor Bytes"), 896);
+  EXPECT_NEAR(number(report, "GFLOP/s"), 0.512, 1e-12);
+  EXPECT_NEAR(number(report, "Arithmetic Intensity (FLOP/byte)"), 1024.0 / 896, 1e-12);
+  EXPECT_NEAR(number(report, "Percent of Peak"), 0.512 / (7 * 1024.0 / 896) * 100, 1e-9) << "memory is the lower roof";
+  EXPECT_NEAR(number(roofline(report_of(matmul), 1, 7), "Percent of Peak"), 51.2, 1e-9);
+  EXPECT_EQ(number(report, "FLOP", 1), -1);
+  Value value;
+  check(opd_report_get_configuration(report.get(), "Peak GFLOP/s", value.out()));
+  EXPECT_EQ(value.view().u.float64, 100);
+  check(opd_report_get_configuration(report.get(), "Executor", value.out()));
+  EXPECT_EQ(value.to_string(), "\"VM\"");
+  EXPECT_EQ(number(report, "Duration (us)"), 2) << "what the report had is still there";
+  Report none;
+  expect_error(opd_report_add_roofline(report.get(), 0, 0, none.out()), OPD_ALREADY_EXISTS, "\"FLOP\" already");
+  expect_error(opd_report_add_roofline(report.get(), 0, 7, none.out()), OPD_INVALID_ARGUMENT, "both be positive");
+}
+
+TEST(Roofline, MeasuresWhatTheMachineCanDo) {
+  opd_machine_peak peak = {};
+  expect_error(opd_machine_measure_peak(&peak), OPD_INVALID_ARGUMENT, "struct_size");
+  peak.struct_size = sizeof peak;
+  check(opd_machine_measure_peak(&peak));
+  EXPECT_EQ(peak.num_threads, opd_threads_count());
+  EXPECT_GT(peak.gflops, 0);
+  EXPECT_GT(peak.bandwidth_gbps, 0);
+}
+
+}  // namespace
