@@ -10,7 +10,7 @@ namespace opd {
 class ReportRows {
  public:
   enum class Order { kProgram, kByDuration };
-  static constexpr size_t kName = 0, kDuration = 1, kPercent = 2, kDevice = 3;  // columns that there always are
+  static constexpr size_t kName = 0, kDuration = 1, kDevice = 3, kShapes = 5;  // there always are
 
   ReportRows(const Report &report, Order order, bool aggregate, bool sums);
 

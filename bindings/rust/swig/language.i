@@ -81,6 +81,9 @@
 %define %opd_log_callback(CALLBACK, DATA, DELETER)
 %typemap(opd) (CALLBACK, DATA, DELETER) "log_callback"
 %enddef
+%define %opd_arrow_stream_out(PARAMETER)  /* its address */
+%typemap(opd) PARAMETER "pointer"
+%enddef
 %define %opd_pointer(PARAMETER)
 %typemap(opd) PARAMETER "pointer"
 %enddef
