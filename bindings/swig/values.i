@@ -39,7 +39,7 @@
 %opd_dltensor_in(DLTensor *to)
 
 /* The struct of an Arrow stream. */
-%opd_arrow_stream_out(struct ArrowArrayStream *out_stream)
+%opd_arrow_stream_out(ArrowArrayStream *out_stream)
 
 /* Makers of values, memory that lies behind bare pointers, and what the languages have themselves. */
 %ignore opd_none;

@@ -58,8 +58,9 @@ OPD_API OPD_NODISCARD opd_error *opd_report_builder_finish(opd_report_builder *b
 /** Ends a reference. Threads: safe. Since: 0.1 */
 OPD_API void opd_report_builder_release(opd_report_builder *builder);
 
-/** Reads a report from its JSON. OPD_BAD_FORMAT gives the offset. @param json Borrowed, @p size bytes. @param
- * out_report New reference. Threads: safe. Since: 0.1. Source: TVM Report.from_json. */
+/** Reads a report from its JSON. OPD_BAD_FORMAT gives the offset.
+ * @param json Borrowed, @p size bytes. @param out_report New reference.
+ * Threads: safe. Since: 0.1. Source: TVM Report.from_json. */
 OPD_API OPD_NODISCARD opd_error *opd_report_from_json(const char *json, size_t size, opd_report **out_report);
 /** Reads a report from a text table, as opd_report_to_table() and TVM's Report.table() write it.
  *

@@ -52,14 +52,16 @@ std::vector<size_t> by_duration(const ReportRows &rows) {
   return order;
 }
 
-std::string shortened(std::string_view text, size_t most) {  // in code points
+// At most so many code points; the middle goes, as names of operators differ at their ends.
+std::string shortened(std::string_view text, size_t most) {
+  std::vector<std::string_view> points;
+  for (size_t i = 0; i < text.size(); i += points.back().size())
+    points.push_back(text.substr(i, std::max<size_t>(1, utf8_length(text.substr(i)))));
   std::string out;
-  size_t i = 0;
-  for (size_t points = 0; i < text.size(); ++points) {
-    if (points + 1 == most) return out += "…";
-    const size_t length = std::max<size_t>(1, utf8_length(text.substr(i)));
-    out += text.substr(i, length);
-    i += length;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const bool cut = points.size() > most && i == most / 2;
+    if (cut) i = points.size() - (most - 1 - most / 2);
+    append(out += cut ? "…" : "", points[i]);
   }
   return out;
 }
@@ -78,27 +80,39 @@ void append_label(std::string &out, const ReportRows &rows, size_t row) {
   if (rows.num_totals() > 1) append_html(out += " on ", rows.text(row, ReportRows::kDevice));
 }
 
+void append_share(std::string &out, double us, double total) {
+  append_time(out, us);
+  if (total > 0) append_fixed(out += " · ", us / total * 100, 1), out += " %";
+}
+
 constexpr double kWidth = 1000;
 
 // ---- bars
 
-constexpr double kBarHeight = 26, kBarLeft = 300, kBarRight = 800;
+constexpr double kBarHeight = 26, kBarLeft = 310, kBarRight = 840;
 
 struct Bar {
   std::string name, title;
   double us;
-  const char *style;
 };
 
 void append_bar(std::string &out, const Bar &bar, double y, double longest, double total) {
-  const double width = longest > 0 ? (kBarRight - kBarLeft) * bar.us / longest : 0;
-  put(out, "<g><title>", bar.title, "</title><text x=\"", kBarLeft - 10, "\" y=\"", y + 18,
-      "\" text-anchor=\"end\">", bar.name, "</text><rect class=\"", bar.style, "\" x=\"", kBarLeft, "\" y=\"", y + 3,
-      "\" width=\"", std::max(width, 1.0), "\" height=\"", kBarHeight - 6, "\" rx=\"2\"/><text class=\"soft\" x=\"",
-      kBarLeft + std::max(width, 1.0) + 8, "\" y=\"", y + 18, "\">");
-  append_time(out, bar.us);
-  if (total > 0) append_fixed(out += " · ", bar.us / total * 100, 1), out += " %";
+  const double width = std::max(1.0, longest > 0 ? (kBarRight - kBarLeft) * bar.us / longest : 0);
+  put(out, "<g><title>", bar.title, "</title><text x=\"", kBarLeft - 10, "\" y=\"", y + 18, "\" text-anchor=\"end\">",
+      bar.name, "</text><rect class=\"bar\" x=\"", kBarLeft, "\" y=\"", y + 3, "\" width=\"", width, "\" height=\"",
+      kBarHeight - 6, "\" rx=\"2\"/><text class=\"soft\" x=\"", kBarLeft + width + 8, "\" y=\"", y + 18, "\">");
+  append_share(out, bar.us, total);
   out += "</text></g>\n";
+}
+
+// What percentages are of: the longest of the devices' totals, as in the table.
+double total_of(const ReportRows &rows) {
+  double longest = 0, sum = 0;
+  for (const auto &[device, metrics] : rows.report().devices())
+    for (const auto &[name, metric] : metrics)
+      if (name == rows.headers()[ReportRows::kDuration]) longest = std::max(longest, number_of(metric).value_or(0));
+  for (size_t row = 0; row < rows.num_calls(); ++row) sum += duration_of(rows, row);
+  return longest > 0 ? longest : sum;
 }
 
 }  // namespace
@@ -106,31 +120,23 @@ void append_bar(std::string &out, const Bar &bar, double y, double longest, doub
 void append_bars(std::string &out, const ReportRows &rows) {
   constexpr size_t kMost = 20;
   const auto order = by_duration(rows);
-  std::vector<Bar> bars;
-  double total = 0, rest = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const double us = duration_of(rows, order[i]);
-    total += us;
-    if (i >= kMost && order.size() > kMost + 1) {
-      rest += us;
-      continue;
-    }
-    Bar bar{"", "", us, "bar"};
-    append_html(bar.name, shortened(rows.text(order[i], ReportRows::kName), 40));
-    append_label(bar.title, rows, order[i]);
-    bars.push_back(std::move(bar));
-  }
-  if (bars.size() < order.size()) {
-    const std::string others = concat(order.size() - bars.size(), " others");
-    bars.push_back({others, others, rest, "rest"});
-  }
-  double longest = 0;
-  for (const auto &bar : bars) longest = std::max(longest, bar.us);
-  put(out, "<svg viewBox=\"0 0 ", kWidth, " ", static_cast<double>(bars.size()) * kBarHeight,
+  const size_t shown = order.size() > kMost + 1 ? kMost : order.size();
+  const double total = total_of(rows), longest = order.empty() ? 0 : duration_of(rows, order[0]);
+  put(out, "<div class=\"chart\"><svg viewBox=\"0 0 ", kWidth, " ", static_cast<double>(shown) * kBarHeight + 2,
       "\" role=\"img\" aria-label=\"Time of each operator as bars; the table below has the numbers\">\n");
-  for (size_t i = 0; i < bars.size(); ++i)
-    append_bar(out, bars[i], static_cast<double>(i) * kBarHeight, longest, total);
-  out += "</svg>\n";
+  for (size_t i = 0; i < shown; ++i) {
+    Bar bar{"", "", duration_of(rows, order[i])};
+    append_html(bar.name, shortened(rows.text(order[i], ReportRows::kName), 38));
+    append_label(bar.title, rows, order[i]);
+    append_bar(out, bar, static_cast<double>(i) * kBarHeight, longest, total);
+  }
+  out += "</svg></div>\n";
+  if (shown == order.size()) return;
+  double rest = 0;
+  for (size_t i = shown; i < order.size(); ++i) rest += duration_of(rows, order[i]);
+  append(out += "<p class=\"soft\">and ", order.size() - shown);
+  append_share(out += " others: ", rest, total);
+  out += "</p>\n";
 }
 
 // ---- roofline
@@ -157,12 +163,12 @@ class Roofline {
   }
 
   std::string draw() {
-    put(out_, "<svg viewBox=\"0 0 ", kWidth, " ", kHeight, "\" role=\"img\" aria-label=\"Roofline: speed over arithmetic intensity; the table below has the numbers\">\n");
+    put(out_, "<div class=\"chart\"><svg viewBox=\"0 0 ", kWidth, " ", kHeight, "\" role=\"img\" aria-label=\"Roofline: speed over arithmetic intensity; the table below has the numbers\">\n");
     draw_axes();
     draw_roof();
     for (const auto &point : points_) draw_point(point);
     for (const auto &point : points_) draw_name(point);
-    out_ += "</svg>\n";
+    out_ += "</svg></div>\n";
     return std::move(out_);
   }
 
@@ -223,15 +229,15 @@ class Roofline {
   void draw_name(const Point &point) {
     constexpr double kHigh = 16, kWide = 7.2;
     const std::string name = shortened(rows_.text(point.row, ReportRows::kName), 24);
-    const double wide = kWide * static_cast<double>(name.size());
+    const double wide = kWide * static_cast<double>(name.size());  // or less, where characters have several bytes
     const bool left = x(point.intensity) + radius(point) + wide > kRight;
     const double begin = x(point.intensity) + (left ? -radius(point) - 5 - wide : radius(point) + 5);
     const std::array<double, 2> place{begin, y(point.speed) + 4};
     for (const auto &[other, width] : named_)
       if (std::abs(other[1] - place[1]) < kHigh && other[0] < begin + wide && begin < other[0] + width) return;
-    if (named_.size() == 12) return;
+    if (named_.size() == 8) return;
     named_.emplace_back(place, wide);
-    put(out_, "<text x=\"", left ? begin + wide : begin, "\" y=\"", place[1], left ? "\" text-anchor=\"end\">" : "\">");
+    put(out_, "<text class=\"name\" x=\"", left ? begin + wide : begin, "\" y=\"", place[1], left ? "\" text-anchor=\"end\">" : "\">");
     append_html(out_, name);
     out_ += "</text>\n";
   }

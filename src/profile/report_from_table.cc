@@ -29,6 +29,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // decimals; what is not a number gives "".
 std::string plain_number(std::string_view text, bool has_decimals) {
   if (text == "nan" || text == "inf" || text == "-inf") return std::string(text);
+  const size_t last = text.find_last_of(".,' ");
+  if (!has_decimals && last != std::string_view::npos && text.size() - last != 4) return "";  // the last group has three
   std::string out;
   size_t point = std::string::npos;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -8,7 +8,7 @@ namespace {
 
 class Page {
  public:
-  explicit Page(const ReportRows &rows) : rows_(rows) {
+  Page(const ReportRows &rows, bool sorted) : rows_(rows), sorted_(sorted) {
     for (size_t i = 0; i < rows.headers().size(); ++i) is_text_.push_back(i == 0 || rows.is_text_column(i));
   }
 
@@ -50,7 +50,9 @@ class Page {
   void write_table() {
     out_ += "<table><thead><tr>";
     for (size_t i = 0; i < is_text_.size(); ++i) {
-      append_html(out_ += is_text_[i] ? "<th scope=\"col\" class=\"text\">" : "<th scope=\"col\">", rows_.headers()[i]);
+      out_ += is_text_[i] ? "<th scope=\"col\" class=\"text\"" : "<th scope=\"col\"";
+      if (sorted_ && i == ReportRows::kDuration) out_ += " aria-sort=\"descending\"";
+      append_html(out_ += '>', rows_.headers()[i]);
       out_ += "</th>";
     }
     out_ += "</tr></thead>\n<tbody>\n";
@@ -84,6 +86,7 @@ class Page {
   }
 
   const ReportRows &rows_;
+  bool sorted_;
   std::vector<bool> is_text_;
   std::string out_;
 };
@@ -91,8 +94,8 @@ class Page {
 }  // namespace
 
 std::string Report::to_html(bool sort, bool aggregate, bool col_sums) const {
-  return Page(ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums))
-      .write();
+  const auto order = sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram;
+  return Page(ReportRows(*this, order, aggregate, col_sums), sort).write();
 }
 
 }  // namespace opd

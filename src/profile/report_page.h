@@ -12,15 +12,17 @@ inline constexpr std::string_view kPageStyle = R"(
 body{margin:0 auto;padding:24px;max-width:1120px;background:var(--page);color:var(--text);font:15px/1.5 system-ui,sans-serif}
 h1{font-size:24px;margin:0}h2{font-size:18px;margin:32px 0 8px}
 .soft{color:var(--soft);margin:4px 0}
-svg{display:block;width:100%;height:auto}
+.chart{overflow-x:auto}svg{display:block;width:100%;min-width:760px;height:auto}
 svg text{fill:var(--text);font:13px system-ui,sans-serif}svg .soft{fill:var(--soft)}
-.bar,.dot{fill:var(--mark)}.rest{fill:var(--other)}.dot{fill-opacity:.65;stroke:var(--page)}
+.name{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
+.bar,.dot{fill:var(--mark)}.dot{fill-opacity:.65;stroke:var(--page)}
 .axis{stroke:var(--line)}.roof{stroke:var(--roof);stroke-width:2;fill:none}
-.scroll{overflow-x:auto}
+.scroll{overflow:auto;max-height:90vh}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}
-th,td{padding:4px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
-th.text,td.text{text-align:left;white-space:normal;overflow-wrap:anywhere}
-td.text:first-child{min-width:180px}
+th,td{padding:4px 10px;vertical-align:top;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
+th.text,td.text{text-align:left}
+td.text{white-space:normal;overflow-wrap:anywhere}
+td:first-child,td:nth-child(6){min-width:240px}
 thead th{position:sticky;top:0;background:var(--page)}
 tbody tr:nth-child(even){background:var(--row)}
 tfoot td{font-weight:600}
@@ -31,7 +33,7 @@ th[aria-sort=ascending] button::after{content:"\2191";opacity:1}
 th[aria-sort=descending] button::after{content:"\2193";opacity:1}
 input{font:inherit;color:inherit;background:var(--page);border:1px solid var(--other);border-radius:6px;padding:4px 10px;margin:0 0 8px;width:280px;max-width:100%}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 24px;margin:0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-@media print{input{display:none}th button::after{content:""}}
+@media print{input{display:none}.scroll{max-height:none}th button::after{content:""}}
 )";
 
 // Missing numbers stay last in both directions.
