@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from . import _native
@@ -160,10 +161,8 @@ class Report(_native.Handle):
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the calls as a Parquet file, with the devices and the configuration as its metadata. Needs pyarrow."""
-        import pyarrow
-        from pyarrow import parquet
-
-        parquet.write_table(pyarrow.table(self), path)
+        table = import_module("pyarrow").table(self)
+        import_module("pyarrow.parquet").write_table(table, path)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The calls for pyarrow, Polars, DuckDB and others, without a copy of columns that have no gaps."""
