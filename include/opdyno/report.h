@@ -20,9 +20,9 @@ typedef enum opd_metric_kind {
   OPD_METRIC_PERCENT = 3,  /**< a float, 100 for all */
   OPD_METRIC_RATIO = 4,    /**< a float */
   OPD_METRIC_STRING = 5,
-  OPD_METRIC_BYTES = 6, /**< an int */
-  OPD_METRIC_HERTZ = 7, /**< a float */
-  OPD_METRIC_JSON = 8,  /**< a string: the JSON of a metric that a newer writer knows, kept as it is */
+  OPD_METRIC_BYTES = 6,                 /**< an int */
+  OPD_METRIC_HERTZ = 7,                 /**< a float */
+  OPD_METRIC_JSON = 8,                  /**< a string: the JSON of a metric that a newer writer knows, kept as it is */
   OPD_METRIC_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_metric_kind;
 

@@ -105,7 +105,8 @@ opd_metric_kind opd_report_call_kind(const opd_report *report, size_t row, const
 }
 
 opd_metric_kind opd_report_device_kind(const opd_report *report, const char *device, const char *metric) {
-  return kind_or_none(report, [&](const Report &r) { return r.device_metric(device ? device : "", metric ? metric : ""); });
+  return kind_or_none(report,
+                      [&](const Report &r) { return r.device_metric(device ? device : "", metric ? metric : ""); });
 }
 
 opd_metric_kind opd_report_configuration_kind(const opd_report *report, const char *key) {

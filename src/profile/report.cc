@@ -27,7 +27,7 @@ MetricKind kind_with_unit(std::string_view name, MetricKind kind) {
 }
 
 std::string_view kind_name(MetricKind kind) {
-  static constexpr std::string_view kNames[] = {"",       "count",  "microseconds", "percent", "ratio",
+  static constexpr std::string_view kNames[] = {"",       "count", "microseconds", "percent", "ratio",
                                                 "string", "bytes", "hertz",        ""};
   return kNames[static_cast<size_t>(kind)];
 }

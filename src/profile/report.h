@@ -42,7 +42,9 @@ struct Metric {
   bool is_integer() const { return kind == MetricKind::kCount || kind == MetricKind::kBytes; }
   bool is_number() const { return kind != MetricKind::kNone && !is_text() && !is_integer(); }
   bool is_text() const { return kind == MetricKind::kString || kind == MetricKind::kRaw; }
-  bool is_rate() const { return kind == MetricKind::kRatio || kind == MetricKind::kHertz; }  // adding them means nothing
+  bool is_rate() const {
+    return kind == MetricKind::kRatio || kind == MetricKind::kHertz;
+  }  // adding them means nothing
   int64_t count() const { return std::bit_cast<int64_t>(bits); }
   double number() const { return std::bit_cast<double>(bits); }
   size_t text() const { return bits; }
@@ -109,7 +111,8 @@ struct Report : Object {
   std::string devices_json() const;
   std::string configuration_json() const;
   std::string to_csv() const;
-  static Ref<Report> from_table(std::string_view text);  // of to_table(), or of TVM; throws OPD_BAD_FORMAT with the line
+  static Ref<Report> from_table(
+      std::string_view text);  // of to_table(), or of TVM; throws OPD_BAD_FORMAT with the line
   std::string to_table(bool sort, bool aggregate, bool col_sums) const;
   std::string to_markdown(bool sort, bool aggregate, bool col_sums) const;
   std::string to_html(bool sort, bool aggregate, bool col_sums) const;  // a page of its own

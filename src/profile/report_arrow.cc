@@ -1,5 +1,5 @@
-// A column's cells are 8 bytes each: int64, double, or the place of a text. That is Arrow's layout of int64, float64 and
-// of a dictionary's indices, so columns without gaps are handed out as they lie; the texts are copied once, as the
+// A column's cells are 8 bytes each: int64, double, or the place of a text. That is Arrow's layout of int64, float64
+// and of a dictionary's indices, so columns without gaps are handed out as they lie; the texts are copied once, as the
 // dictionary. Every array holds the batch, and the batch the report, until its consumer releases it.
 #include "profile/report_arrow.h"
 
@@ -116,8 +116,8 @@ ArrowColumn arrow_column(const Report &report, const Column &column) {
 
 SharedBatch make_batch(Ref<Report> report) {
   auto batch = std::make_shared<Batch>();
-  batch->metadata = arrow_metadata({{"device_metrics", report->devices_json()},
-                                    {"configuration", report->configuration_json()}});
+  batch->metadata =
+      arrow_metadata({{"device_metrics", report->devices_json()}, {"configuration", report->configuration_json()}});
   bool dictionary = false;
   for (const auto &column : report->columns()) {
     if (!column.size()) continue;

@@ -1,5 +1,5 @@
-// Reads a text table back. All cells of a column end in the same place, the first one's begin there; so the header tells
-// where columns lie. A line is as wide as the header: in bytes where TVM wrote it, in characters where we did.
+// Reads a text table back. All cells of a column end in the same place, the first one's begin there; so the header
+// tells where columns lie. A line is as wide as the header: in bytes where TVM wrote it, in characters where we did.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,37 +25,39 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // ---- numbers
 
-// A number as any locale groups it, as one in the C locale: the last separator is the decimal point if the kind has
-// decimals; what is not a number gives "".
+// The size of what separates groups of digits at the front of `text`, 0 if it is not one.
+size_t separator_size(std::string_view text) {
+  for (const std::string_view known : {".", ",", "'", " ", "\u00A0", "\u202F", "\u2019"})
+    if (text.starts_with(known)) return known.size();
+  return 0;
+}
+
+// A number as any locale groups it, as one in the C locale: the last dot or comma is the decimal point if the kind has
+// decimals, else it stands before three digits. What is not a number gives "".
 std::string plain_number(std::string_view text, bool has_decimals) {
   if (text == "nan" || text == "inf" || text == "-inf") return std::string(text);
-  const size_t last = text.find_last_of(".,' ");
-  if (!has_decimals && last != std::string_view::npos && text.size() - last != 4) return "";  // the last group has three
-  std::string out;
-  size_t point = std::string::npos;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (is_digit(c)) {
-      out += c;
-    } else if (i == 0 && c == '-') {
-      out += c;
-    } else if (out.empty() || !is_digit(text[i - 1])) {
-      if (static_cast<uint8_t>(c) < 0x80) return "";  // inside a separator of several bytes
-    } else if (c == 'e' && has_decimals) {
-      out += text.substr(i);
-      if (point != std::string::npos) out[point] = '.';
-      return out;
-    } else if (c == '.' || c == ',') {
-      if (has_decimals) {
-        if (point != std::string::npos) out.erase(point, 1);
-        point = out.size();
-        out += '.';
-      }
-    } else if (c != '\'' && c != ' ' && static_cast<uint8_t>(c) < 0x80) {
-      return "";
+  std::string out(text.substr(0, text.starts_with('-')));
+  size_t point = std::string::npos, last_group = 0;
+  for (size_t i = out.size(); i < text.size(); ++i) {
+    if (is_digit(text[i])) {
+      out += text[i], ++last_group;
+      continue;
     }
+    if (i == 0 || !is_digit(text[i - 1])) return "";
+    if (text[i] == 'e' && has_decimals) return out += text.substr(i);
+    const size_t size = separator_size(text.substr(i));
+    if (!size || i + size >= text.size() || !is_digit(text[i + size])) return "";
+    if (has_decimals && (text[i] == '.' || text[i] == ',')) {
+      if (point != std::string::npos) out.erase(point, 1);
+      point = out.size();
+      out += '.';
+    }
+    last_group = 0;
+    out += text[i += size];
+    ++last_group;
   }
-  return out.empty() || !is_digit(text.back()) ? "" : out;
+  const bool grouped = last_group != static_cast<size_t>(std::count_if(out.begin(), out.end(), is_digit));
+  return !has_decimals && grouped && last_group != 3 ? "" : out;
 }
 
 template <class T>
@@ -75,7 +77,7 @@ MetricKind guess(std::string_view text) {
   const bool grouped = separator != std::string_view::npos && text.size() - separator == 4;
   if (text.find_first_of("en") != std::string_view::npos) return MetricKind::kRatio;  // an exponent, or not finite
   return (separator == std::string_view::npos || grouped) && number<int64_t>(text, false) ? MetricKind::kCount
-                                                                                           : MetricKind::kRatio;
+                                                                                          : MetricKind::kRatio;
 }
 
 MetricKind kind_by_unit(std::string_view name, MetricKind kind) {
@@ -107,7 +109,7 @@ class Reader {
   }
 
  private:
-  using Cells = std::vector<std::string_view>;
+  using Cells = std::vector<std::pair<size_t, std::string_view>>;  // by column
 
   [[noreturn]] static void bad(size_t line, std::string_view problem) {
     fail(OPD_BAD_FORMAT, "report: line ", line + 1, " of the table ", problem);
@@ -124,12 +126,11 @@ class Reader {
     }
   }
 
-  // The byte at which the place `width` of a line is; its size if it is shorter.
-  size_t byte_of(std::string_view line, size_t width) const {
-    if (in_bytes_) return std::min(width, line.size());
-    size_t i = 0;
-    for (; i < line.size() && width; --width) i += utf8_length(line.substr(i));
-    return i;
+  // The byte that is `width` behind the byte `begin` of a line; its size if it is shorter.
+  size_t place_after(std::string_view line, size_t begin, size_t width) const {
+    if (in_bytes_) return std::min(begin + width, line.size());
+    for (; begin < line.size() && width; --width) begin += utf8_length(line.substr(begin));
+    return begin;
   }
   size_t width_of(std::string_view text) const {
     if (in_bytes_) return text.size();
@@ -145,46 +146,60 @@ class Reader {
       begin = line.find_first_not_of(' ', end);
     }
     if (names_.size() < kNumFixed || !std::equal(std::begin(kFixed), std::end(kFixed), names_.begin()))
-      bad(0, "is not that of a report: its columns begin with Name, Duration (us), Percent, Device, Count and Argument "
-             "Shapes");
+      bad(0,
+          "is not that of a report: its columns begin with Name, Duration (us), Percent, Device, Count and Argument "
+          "Shapes");
   }
 
+  // The cells that are not empty; so a small text cannot ask for much memory.
   Cells cells_of(size_t number) const {
-    const std::string_view line = lines_[number];
-    if (width_of(trimmed(line)) && width_of(line.substr(0, line.find_last_not_of(' ') + 1)) > ends_.back())
-      bad(number, "is wider than the columns");
+    std::string_view line = lines_[number];
+    line = line.substr(0, line.find_last_not_of(' ') + 1);
     Cells cells;
+    const auto add = [&](size_t column, std::string_view text) {
+      if (text = trimmed(text); !text.empty()) cells.emplace_back(column, text);
+    };
     // The first two share a stretch: the second one is there if something ends where it does.
-    const size_t second = byte_of(line, ends_[1]);
-    const std::string_view both = line.substr(0, second);
+    size_t end = place_after(line, 0, ends_[1]);
+    const std::string_view both = line.substr(0, end);
     size_t split = both.size();
     if (width_of(both) == ends_[1] && !both.ends_with(' ')) {
       split = both.rfind("  ");
       if (split == std::string_view::npos) split = 0;
     }
-    cells.push_back(trimmed(both.substr(0, split)));
-    cells.push_back(trimmed(both.substr(split)));
-    for (size_t i = 2; i < ends_.size(); ++i) {
-      const size_t begin = byte_of(line, ends_[i - 1]), end = byte_of(line, ends_[i]);
-      cells.push_back(trimmed(line.substr(begin, end - begin)));
-      if (end < line.size() && line[end] != ' ') bad(number, concat("has text across the end of the column ", names_[i]));
+    add(0, both.substr(0, split));
+    add(1, both.substr(split));
+    for (size_t i = 2; i < ends_.size() && end < line.size(); ++i) {
+      if (line[end] != ' ') bad(number, concat("has text across the end of the column ", names_[i - 1]));
+      const size_t begin = end;
+      end = place_after(line, begin, ends_[i] - ends_[i - 1]);
+      add(i, line.substr(begin, end - begin));
     }
+    if (end < line.size()) bad(number, "is wider than the columns");
     return cells;
+  }
+  static std::string_view cell(const Cells &row, size_t column) {
+    for (const auto &[place, text] : row)
+      if (place == column) return text;
+    return "";
   }
 
   void find_kinds() {
-    for (size_t i = 0; i < names_.size(); ++i) {
-      MetricKind kind = MetricKind::kNone;
-      for (const auto &row : rows_) {
-        if (i < kNumFixed || row[i].empty()) continue;
-        const MetricKind found = guess(row[i]);
+    kinds_.assign(names_.size(), MetricKind::kNone);
+    for (const auto &row : rows_)
+      for (const auto &[column, text] : row) {
+        MetricKind &kind = kinds_[column];
+        const MetricKind found = guess(text);
         if (kind == MetricKind::kNone || found == MetricKind::kString) kind = found;
         else if (kind != MetricKind::kString && found == MetricKind::kRatio) kind = found;
       }
-      kinds_.push_back(i < kNumFixed ? kFixedKinds[i] : kind_by_unit(names_[i], kind));
-    }
+    for (size_t i = 0; i < names_.size(); ++i)
+      kinds_[i] = i < kNumFixed ? kFixedKinds[i] : kind_by_unit(names_[i], kinds_[i]);
   }
 
+  Metric metric_of(size_t line, size_t column, std::string_view text) {
+    return metric_of(line, names_[column], kinds_[column], text);
+  }
   Metric metric_of(size_t line, std::string_view name, MetricKind kind, std::string_view text) {
     if (kind == MetricKind::kString) return builder_.text(text);
     if (kind == MetricKind::kCount) {
@@ -199,23 +214,23 @@ class Reader {
 
   // Calls; then, if there are, a rule and the sums; then the totals, which have a device but no share.
   void add_rows() {
-    const auto is_total = [](const Cells &row) { return row[0] == "Total" && row[2].empty() && !row[3].empty(); };
+    const auto is_total = [](const Cells &row) {
+      return cell(row, 0) == "Total" && cell(row, 2).empty() && !cell(row, 3).empty();
+    };
     size_t totals = rows_.size();
     while (totals > 0 && is_total(rows_[totals - 1])) --totals;
-    const bool sums = totals >= 2 && rows_[totals - 1][0] == "Sum" && rows_[totals - 2][0] == "----------";
-    const size_t calls = sums ? totals - 2 : totals;
-    for (size_t row = 0; row < calls; ++row) {
+    const bool sums = totals >= 2 && cell(rows_[totals - 1], 0) == "Sum" && cell(rows_[totals - 2], 0) == "----------";
+    for (size_t row = 0; row < (sums ? totals - 2 : totals); ++row) {
       builder_.begin_row();
-      for (size_t i = 0; i < names_.size(); ++i)
-        if (const auto text = rows_[row][i]; !text.empty())
-          if (!builder_.set(builder_.column(names_[i]), metric_of(row + 1, names_[i], kinds_[i], text)))
-            bad(0, concat("has the column ", names_[i], " twice"));
+      for (const auto &[column, text] : rows_[row])
+        if (!builder_.set(builder_.column(names_[column]), metric_of(row + 1, column, text)))
+          bad(0, concat("has the column ", names_[column], " twice"));
     }
     for (size_t row = totals; row < rows_.size(); ++row) {
-      if (!builder_.begin_device(rows_[row][3])) bad(row + 1, concat("is a second total of ", rows_[row][3]));
-      for (size_t i = 0; i < names_.size(); ++i)
-        if (const auto text = rows_[row][i]; !text.empty())
-          builder_.set_device(names_[i], metric_of(row + 1, names_[i], kinds_[i], text));
+      const std::string_view device = cell(rows_[row], 3);
+      if (!builder_.begin_device(device)) bad(row + 1, concat("is a second total of ", device));
+      for (const auto &[column, text] : rows_[row])
+        builder_.set_device(names_[column], metric_of(row + 1, column, text));
     }
   }
 

@@ -13,10 +13,11 @@ class Page {
   }
 
   std::string write() {
-    out_ = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-           "script-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>opdyno "
-           "report</title>\n<style>";
+    out_ =
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "script-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>opdyno "
+        "report</title>\n<style>";
     append(out_, kPageStyle);
     out_ += "</style></head><body>\n<h1>Where the time went</h1>\n";
     write_summary();

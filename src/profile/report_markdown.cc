@@ -15,8 +15,10 @@ void append_escaped(std::string &out, std::string_view text) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ', last = i ? text[i - 1] : ' ';
     if (c == '<') out += "&lt;";
     else if (c == '&') out += "&amp;";
-    else if (std::string_view("\\`*|~$").find(c) != std::string_view::npos || (c == ']' && std::string_view("([:").find(next) != std::string_view::npos) ||
-             (c == '_' && !(is_word(last) && is_word(next))) || (i == 0 && (c == '#' || c == '-' || c == '+' || c == '=' || c == '>')))
+    else if (std::string_view("\\`*|~$").find(c) != std::string_view::npos ||
+             (c == ']' && std::string_view("([:").find(next) != std::string_view::npos) ||
+             (c == '_' && !(is_word(last) && is_word(next))) ||
+             (i == 0 && (c == '#' || c == '-' || c == '+' || c == '=' || c == '>')))
       out += '\\', out += c;
     else out += c;
   }

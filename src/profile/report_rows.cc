@@ -66,7 +66,7 @@ size_t ReportRows::group_calls(std::vector<uint32_t> &group_of_row) const {
 
 // Counts, durations and percentages add up, ratios are averaged, text stays if all agree.
 std::vector<Metric> ReportRows::join(const Column &column, const std::vector<uint32_t> &group_of_row,
-                                size_t num_groups) const {
+                                     size_t num_groups) const {
   std::vector<Metric> joined(num_groups);
   std::vector<uint32_t> ratios;  // how many were added
   for (size_t i = 0; i < column.size(); ++i) {

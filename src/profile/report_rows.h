@@ -17,11 +17,13 @@ class ReportRows {
   const Report &report() const { return report_; }
   const std::vector<std::string_view> &headers() const { return headers_; }
   size_t num_rows() const { return num_rows_; }
-  size_t num_calls() const { return num_calls_; }  // they come first, then a rule and the sums, if any, then the devices
+  size_t num_calls() const {
+    return num_calls_;
+  }  // they come first, then a rule and the sums, if any, then the devices
   size_t num_totals() const { return report_.devices().size(); }
   Metric cell(size_t row, size_t column) const { return columns_[column][row]; }
   bool is_text_column(size_t column) const;
-  size_t find(std::string_view header) const;  // SIZE_MAX if there is none
+  size_t find(std::string_view header) const;               // SIZE_MAX if there is none
   void append_text(std::string &out, Metric metric) const;  // as people read it
   std::string text(size_t row, size_t column) const;
 

@@ -55,7 +55,8 @@ std::string print(const ReportRows &rows) {
 }  // namespace
 
 std::string Report::to_table(bool sort, bool aggregate, bool col_sums) const {
-  return print(ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums));
+  return print(
+      ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums));
 }
 
 }  // namespace opd

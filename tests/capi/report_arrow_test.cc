@@ -45,11 +45,14 @@ struct Imported {
     const auto *bits = static_cast<const uint8_t *>(array(name).buffers[0]);
     return !bits || (bits[row / 8] >> row % 8 & 1);
   }
-  int64_t integer(const char *name, size_t row) const { return static_cast<const int64_t *>(array(name).buffers[1])[row]; }
+  int64_t integer(const char *name, size_t row) const {
+    return static_cast<const int64_t *>(array(name).buffers[1])[row];
+  }
   double real(const char *name, size_t row) const { return static_cast<const double *>(array(name).buffers[1])[row]; }
   static std::string text(const ArrowArray &texts, int64_t place) {
     const auto *offsets = static_cast<const int32_t *>(texts.buffers[1]);
-    return std::string(static_cast<const char *>(texts.buffers[2]) + offsets[place], static_cast<size_t>(offsets[place + 1] - offsets[place]));
+    return std::string(static_cast<const char *>(texts.buffers[2]) + offsets[place],
+                       static_cast<size_t>(offsets[place + 1] - offsets[place]));
   }
   std::string text(const char *name, size_t row) const { return text(*array(name).dictionary, integer(name, row)); }
 };
@@ -103,8 +106,15 @@ TEST(ReportArrow, HasTheCellsOfTheReport) {
   EXPECT_EQ(arrow.schema.n_children, 9);
   EXPECT_EQ(arrow.batch.n_children, 9);
   EXPECT_EQ(arrow.batch.length, kRows);
-  for (const auto &[name, format] : {std::pair{"Name", "l"}, {"Duration (us)", "g"}, {"Count", "l"}, {"Peak (bytes)", "l"},
-                                     {"Clock (Hz)", "g"}, {"Some", "g"}, {"Note", "l"}, {"Either", "g"}, {"Any", "u"}})
+  for (const auto &[name, format] : {std::pair{"Name", "l"},
+                                     {"Duration (us)", "g"},
+                                     {"Count", "l"},
+                                     {"Peak (bytes)", "l"},
+                                     {"Clock (Hz)", "g"},
+                                     {"Some", "g"},
+                                     {"Note", "l"},
+                                     {"Either", "g"},
+                                     {"Any", "u"}})
     EXPECT_STREQ(arrow.format(name), format) << name;
   EXPECT_STREQ(arrow.schema.children[arrow.column("Name")]->dictionary->format, "u");
   EXPECT_EQ(arrow.schema.children[arrow.column("Count")]->dictionary, nullptr);
@@ -130,7 +140,9 @@ TEST(ReportArrow, HasTheCellsOfTheReport) {
 
 TEST(ReportArrow, TellsTheKindsDevicesAndConfiguration) {
   const Imported arrow(sample(4));
-  const auto kind = [&](const char *name) { return metadata(arrow.schema.children[arrow.column(name)]->metadata, "opdyno.kind"); };
+  const auto kind = [&](const char *name) {
+    return metadata(arrow.schema.children[arrow.column(name)]->metadata, "opdyno.kind");
+  };
   EXPECT_EQ(kind("Name"), "string");
   EXPECT_EQ(kind("Duration (us)"), "microseconds");
   EXPECT_EQ(kind("Count"), "count");
@@ -138,7 +150,8 @@ TEST(ReportArrow, TellsTheKindsDevicesAndConfiguration) {
   EXPECT_EQ(kind("Clock (Hz)"), "hertz");
   EXPECT_EQ(kind("Some"), "ratio");
   EXPECT_EQ(kind("Either"), "none");
-  EXPECT_EQ(metadata(arrow.schema.metadata, "device_metrics"), R"-({"cpu0":{"Duration (us)":{"microseconds":1.00000000000000000}}})-");
+  EXPECT_EQ(metadata(arrow.schema.metadata, "device_metrics"),
+            R"-({"cpu0":{"Duration (us)":{"microseconds":1.00000000000000000}}})-");
   EXPECT_EQ(metadata(arrow.schema.metadata, "configuration"), R"-({"Executor":{"string":"VM"}})-");
 }
 

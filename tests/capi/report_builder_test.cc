@@ -24,13 +24,14 @@ TEST(ReportBuilder, MakesTheJsonThatTvmReads) {
   builder.set_configuration("Executor", OPD_METRIC_STRING, arg("VM"));
   builder.set_configuration("Bus", OPD_METRIC_HERTZ, arg(0.25));
   // 17 digits after the point, as TVM writes them; bytes and hertz are a count and a ratio with a unit.
-  EXPECT_EQ(builder.finish().json(),
-            R"-({"calls":[{"Name":{"string":"add"},"Duration (us)":{"microseconds":1.50000000000000000},)-"
-            R"-("Count":{"count":2},"Percent":{"percent":75.00000000000000000},"IPC":{"ratio":0.50000000000000000},)-"
-            R"-("Peak (bytes)":{"count":1099511627776},"Clock (Hz)":{"ratio":2500000000.00000000000000000}}],)-"
-            R"-("device_metrics":{"cpu0":{"Duration (us)":{"microseconds":2.00000000000000000},"Memory (bytes)":{"count":7}},)-"
-            R"-("cuda0":{"Count":{"count":1}}},)-"
-            R"-("configuration":{"Executor":{"string":"VM"},"Bus (Hz)":{"ratio":0.25000000000000000}}})-");
+  EXPECT_EQ(
+      builder.finish().json(),
+      R"-({"calls":[{"Name":{"string":"add"},"Duration (us)":{"microseconds":1.50000000000000000},)-"
+      R"-("Count":{"count":2},"Percent":{"percent":75.00000000000000000},"IPC":{"ratio":0.50000000000000000},)-"
+      R"-("Peak (bytes)":{"count":1099511627776},"Clock (Hz)":{"ratio":2500000000.00000000000000000}}],)-"
+      R"-("device_metrics":{"cpu0":{"Duration (us)":{"microseconds":2.00000000000000000},"Memory (bytes)":{"count":7}},)-"
+      R"-("cuda0":{"Count":{"count":1}}},)-"
+      R"-("configuration":{"Executor":{"string":"VM"},"Bus (Hz)":{"ratio":0.25000000000000000}}})-");
 }
 
 TEST(ReportBuilder, KindsComeBackFromJson) {
@@ -118,7 +119,8 @@ TEST(ReportBuilder, RefusesWhatDoesNotFit) {
   expect_error(opd_report_builder_set_device(builder.get(), "cpu0", "Memory (bytes)", OPD_METRIC_COUNT, &one),
                OPD_ALREADY_EXISTS, "cpu0");
   builder.set_configuration("k", OPD_METRIC_COUNT, one);
-  expect_error(opd_report_builder_set_configuration(builder.get(), "k", OPD_METRIC_COUNT, &one), OPD_ALREADY_EXISTS, "k");
+  expect_error(opd_report_builder_set_configuration(builder.get(), "k", OPD_METRIC_COUNT, &one), OPD_ALREADY_EXISTS,
+               "k");
   EXPECT_EQ(opd_report_call_count(builder.finish().get()), 1u);
   opd_report *second = nullptr;
   expect_error(opd_report_builder_finish(builder.get(), &second), OPD_FAILED_PRECONDITION, "taken");

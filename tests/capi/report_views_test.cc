@@ -70,13 +70,24 @@ TEST(ReportTable, ReadsNumbersAsAnyLocaleGroupsThem) {
                  {"1234567.25", "12.50", "1234567"}};
   for (const auto &locale : locales) {
     char text[400];
-    snprintf(text, sizeof text, "Name  Duration (us)  Percent  Device      Count  Argument Shapes  \n"
+    snprintf(text, sizeof text,
+             "Name  Duration (us)  Percent  Device      Count  Argument Shapes  \n"
              "conv  %13s  %7s    cpu0  %9s                   \n\nConfiguration\n-------------\n",
              locale.duration, locale.percent, locale.count);
     const Report report = Report::from_table(text);
     EXPECT_EQ(number(report, 0, "Duration (us)"), 1234567.25) << text;
     EXPECT_EQ(number(report, 0, "Percent"), 12.5) << text;
     EXPECT_EQ(number(report, 0, "Count"), 1234567) << text;
+  }
+}
+
+TEST(ReportTable, WhatOnlyLooksLikeANumberIsNone) {
+  const std::string header = line("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes");
+  for (const char *count : {"1.5", "1,", ",1", "1,,000", "1-2", "1 23", "x1", "\u22125", "1\u00B5234"}) {
+    const std::string text = header + line("add", "", "", "", count, "");
+    opd_report *report = nullptr;
+    SCOPED_TRACE(count);
+    expect_error(opd_report_from_table(text.data(), text.size(), &report), OPD_BAD_FORMAT, "as its Count");
   }
 }
 
@@ -143,7 +154,9 @@ TEST(ReportTable, SaysWhichLineIsNoneOfATable) {
       {header + line("add", "1.00", "", "", "99,99", ""), "line 2 of the table has \"99,99\" as its Count"},
       {header + line("add", "1.00 ", "", "a device", "", ""), "line 2 of the table has text across"},
       {header + "a name that is as long as two columns and more than that 1 2 3 4 5 6 7\n", "line 2 of the table"},
-      {header + std::string(100, 'x') + "\n", "line 2 of the table is wider"},
+      {header + std::string(100, 'x') + "\n",
+       "line 2 of the table has text across the end of the column Duration (us)"},
+      {header + "add" + std::string(header.size() - 3, ' ') + "more\n", "line 2 of the table is wider"},
       {header + "\nConfiguration\n-------------\nno colon\n", "line 5 of the table is no entry"},
       {header + "\nConfiguration\n-------------\na: 1\na: 2\n", "line 6 of the table has the entry a a second time"},
       {header + total + total, "line 3 of the table is a second total of cpu0"},
@@ -188,7 +201,8 @@ TEST(ReportMarkdown, HasTheRowsOfTheTable) {
 
 TEST(ReportMarkdown, EscapesWhatMarkdownWouldTakeForItsOwn) {
   const ReportBuilder builder;
-  for (const char *name : {"a|b", "*bold*", "_soft_", "check_tensor_info", "`code`", "<script>", "&amp;", "[x](y)", "~s~", "two\nlines", "\\"}) {
+  for (const char *name : {"a|b", "*bold*", "_soft_", "check_tensor_info", "`code`", "<script>", "&amp;", "[x](y)",
+                           "~s~", "two\nlines", "\\"}) {
     builder.add_call();
     builder.set_call("Name", OPD_METRIC_STRING, arg(name));
   }
@@ -196,8 +210,9 @@ TEST(ReportMarkdown, EscapesWhatMarkdownWouldTakeForItsOwn) {
   builder.set_configuration("# c", OPD_METRIC_STRING, arg("d"));
   const opd_table_options options = as_it_is();
   const std::string text = builder.finish().markdown(&options);
-  for (const char *expected : {"| a\\|b |", "| \\*bold\\* |", "| \\_soft\\_ |", "| check_tensor_info |", "| \\`code\\` |", "| &lt;script> |",
-                               "| &amp;amp; |", "| [x\\](y) |", "| \\~s\\~ |", "| two lines |", "| \\\\ |", "- [a\\]: b\n", "- \\# c: d\n"})
+  for (const char *expected :
+       {"| a\\|b |", "| \\*bold\\* |", "| \\_soft\\_ |", "| check_tensor_info |", "| \\`code\\` |", "| &lt;script> |",
+        "| &amp;amp; |", "| [x\\](y) |", "| \\~s\\~ |", "| two lines |", "| \\\\ |", "- [a\\]: b\n", "- \\# c: d\n"})
     EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
 }
 
@@ -218,7 +233,8 @@ Report roofline(bool peak) {
 TEST(ReportHtml, DrawsTheRooflineWhereItsNumbersAre) {
   const std::string page = roofline(true).html();
   EXPECT_NE(page.find("<h2>Roofline</h2>"), std::string::npos);
-  // x from 10^0 (ridge 10, half a decade to its left) to 10^2, y from 10^2 to 10^4: the ridge and the point at the middle.
+  // x from 10^0 (ridge 10, half a decade to its left) to 10^2, y from 10^2 to 10^4: the ridge and the point at the
+  // middle.
   EXPECT_NE(page.find("<circle class=\"dot\" cx=\"530.0\" cy=\"400.0\" r=\"18.0\">"), std::string::npos) << page;
   EXPECT_NE(page.find("L530.0 210.0H980.0"), std::string::npos) << page;
   EXPECT_EQ(roofline(false).html().find("Roofline"), std::string::npos);
@@ -229,7 +245,8 @@ TEST(ReportHtml, EscapesAllTextAndFetchesNothing) {
   const char *const evil = "<img src=x onerror=alert(1)>&\"'</title></script>";
   const ReportBuilder builder;
   builder.add_call();
-  for (const char *column : {"Name", "Device", "Argument Shapes", evil}) builder.set_call(column, OPD_METRIC_STRING, arg(evil));
+  for (const char *column : {"Name", "Device", "Argument Shapes", evil})
+    builder.set_call(column, OPD_METRIC_STRING, arg(evil));
   builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(1));
   builder.set_call("GFLOP/s", OPD_METRIC_RATIO, arg(1));
   builder.set_call("Arithmetic Intensity (FLOP/byte)", OPD_METRIC_RATIO, arg(1));
@@ -239,10 +256,12 @@ TEST(ReportHtml, EscapesAllTextAndFetchesNothing) {
   builder.set_configuration(evil, OPD_METRIC_STRING, arg(evil));
   const std::string page = builder.finish().html();
   EXPECT_EQ(page.find("<img"), std::string::npos);
-  EXPECT_NE(page.find("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;&lt;/title&gt;&lt;/script&gt;"), std::string::npos);
+  EXPECT_NE(page.find("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;&lt;/title&gt;&lt;/script&gt;"),
+            std::string::npos);
   EXPECT_EQ(page.find("</script>"), page.rfind("</script>"));
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
-  for (const char *fetch : {"http://", "https://", "src=\"", "href=", "url(", "@import"}) EXPECT_EQ(page.find(fetch), std::string::npos) << fetch;
+  for (const char *fetch : {"http://", "https://", "src=\"", "href=", "url(", "@import"})
+    EXPECT_EQ(page.find(fetch), std::string::npos) << fetch;
 }
 
 TEST(ReportHtml, ShowsTheLongestOperatorsAndAddsUpTheOthers) {
@@ -254,7 +273,8 @@ TEST(ReportHtml, ShowsTheLongestOperatorsAndAddsUpTheOthers) {
   }
   const std::string page = builder.finish().html();
   size_t bars = 0;
-  for (size_t i = page.find("<rect class=\"bar\""); i != std::string::npos; i = page.find("<rect class=\"bar\"", i + 1)) ++bars;
+  for (size_t i = page.find("<rect class=\"bar\""); i != std::string::npos; i = page.find("<rect class=\"bar\"", i + 1))
+    ++bars;
   EXPECT_EQ(bars, 20u);
   // 10 + 20 + … + 100 = 550 of 10 + … + 300 = 4650: 11.8 %
   EXPECT_NE(page.find("and 10 others: 550.00 µs · 11.8 %"), std::string::npos) << page;
@@ -263,9 +283,11 @@ TEST(ReportHtml, ShowsTheLongestOperatorsAndAddsUpTheOthers) {
 }
 
 TEST(ReportHtml, ShowsReportsOfAnyNumbers) {
-  for (const char *numbers : {R"-({"calls":[]})-", R"-({"calls":[{}]})-",
-                              R"-({"calls":[{"Duration (us)":{"microseconds":null}},{"Duration (us)":{"microseconds":1e999}},{"Duration (us)":{"microseconds":-5}}]})-",
-                              R"-({"calls":[{"GFLOP/s":{"ratio":1e300},"Arithmetic Intensity (FLOP/byte)":{"ratio":1e-300}},{"GFLOP/s":{"ratio":1e29},"Arithmetic Intensity (FLOP/byte)":{"ratio":1e-29}}],"configuration":{"Peak GFLOP/s":{"ratio":1e-29},"Peak Bandwidth (GB/s)":{"ratio":1e29}}})-"}) {
+  for (
+      const char *numbers :
+      {R"-({"calls":[]})-", R"-({"calls":[{}]})-",
+       R"-({"calls":[{"Duration (us)":{"microseconds":null}},{"Duration (us)":{"microseconds":1e999}},{"Duration (us)":{"microseconds":-5}}]})-",
+       R"-({"calls":[{"GFLOP/s":{"ratio":1e300},"Arithmetic Intensity (FLOP/byte)":{"ratio":1e-300}},{"GFLOP/s":{"ratio":1e29},"Arithmetic Intensity (FLOP/byte)":{"ratio":1e-29}}],"configuration":{"Peak GFLOP/s":{"ratio":1e-29},"Peak Bandwidth (GB/s)":{"ratio":1e29}}})-"}) {
     const std::string page = Report::from_json(numbers).html();
     EXPECT_NE(page.find("</html>"), std::string::npos);
     EXPECT_EQ(page.find("=\"nan"), std::string::npos) << page;

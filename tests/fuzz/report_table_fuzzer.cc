@@ -14,8 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   opd_buffer *json = nullptr, *text = nullptr;
   opd_report *again = nullptr;
-  if (opd_report_to_json(report, &json) ||
-      opd_report_from_json(opd_buffer_data(json), opd_buffer_size(json), &again))
+  if (opd_report_to_json(report, &json) || opd_report_from_json(opd_buffer_data(json), opd_buffer_size(json), &again))
     std::abort();
   opd_buffer_release(json);
   opd_report_release(again);
