@@ -139,10 +139,13 @@ class Reader {
 
   void read_header() {
     const std::string_view line = lines_[0];
-    for (size_t begin = line.find_first_not_of(' '); begin < line.size();) {
+    size_t width = 0;  // of what lies before `done`
+    for (size_t begin = line.find_first_not_of(' '), done = 0; begin < line.size();) {
       const size_t end = std::min(line.find("  ", begin), line.size());
       names_.push_back(trimmed(line.substr(begin, end - begin)));
-      ends_.push_back(width_of(line.substr(0, begin)) + width_of(names_.back()));
+      const size_t name_end = begin + names_.back().size();
+      ends_.push_back(width += width_of(line.substr(done, name_end - done)));
+      done = name_end;
       begin = line.find_first_not_of(' ', end);
     }
     if (names_.size() < kNumFixed || !std::equal(std::begin(kFixed), std::end(kFixed), names_.begin()))
