@@ -14,6 +14,7 @@
 %opd_handle(opd_cancel, Cancel, opd_cancel_release)
 %opd_handle(opd_params, Params, opd_params_release)
 %opd_handle(opd_report, Report, opd_report_release)
+%opd_handle(opd_report_builder, ReportBuilder, opd_report_builder_release)
 %opd_handle(opd_trace, Trace, opd_trace_release)
 %opd_handle(opd_evaluator, Evaluator, opd_evaluator_release)
 %opd_handle(opd_benchmark, Benchmark, opd_benchmark_release)

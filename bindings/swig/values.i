@@ -36,6 +36,9 @@
 %opd_dltensor_in(const DLTensor *from)
 %opd_dltensor_in(DLTensor *to)
 
+/* The struct of an Arrow stream. */
+%opd_arrow_stream_out(ArrowArrayStream *out_stream)
+
 /* Makers of values, memory that lies behind bare pointers, and what the languages have themselves. */
 %ignore opd_none;
 %ignore opd_int;

@@ -2,6 +2,7 @@
 #ifndef OPDYNO_OPDYNO_H_
 #define OPDYNO_OPDYNO_H_
 
+#include <opdyno/arrow.h>
 #include <opdyno/base.h>
 #include <opdyno/benchmark.h>
 #include <opdyno/device.h>

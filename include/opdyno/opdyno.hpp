@@ -295,11 +295,48 @@ class Params : public Handle<opd_params> {
 class Report : public Handle<opd_report> {
  public:
   using Handle::Handle;
+  static Report from_json(std::string_view json) {
+    Report report;
+    check(opd_report_from_json(json.data(), json.size(), report.out()));
+    return report;
+  }
+  static Report from_table(std::string_view text) {
+    Report report;
+    check(opd_report_from_table(text.data(), text.size(), report.out()));
+    return report;
+  }
   std::string table(const opd_table_options *options = nullptr) const {
     return text_of(opd_report_to_table, get(), options);
   }
+  std::string markdown(const opd_table_options *options = nullptr) const {
+    return text_of(opd_report_to_markdown, get(), options);
+  }
+  std::string html(const opd_table_options *options = nullptr) const {
+    return text_of(opd_report_to_html, get(), options);
+  }
   std::string csv() const { return text_of(opd_report_to_csv, get()); }
   std::string json() const { return text_of(opd_report_to_json, get()); }
+};
+
+/** Makes a report by hand. */
+class ReportBuilder : public Handle<opd_report_builder> {
+ public:
+  ReportBuilder() { check(opd_report_builder_create(out())); }
+  void add_call() const { check(opd_report_builder_add_call(get())); }
+  void set_call(const char *column, opd_metric_kind kind, const opd_value &value) const {
+    check(opd_report_builder_set_call(get(), column, kind, &value));
+  }
+  void set_device(const char *device, const char *metric, opd_metric_kind kind, const opd_value &value) const {
+    check(opd_report_builder_set_device(get(), device, metric, kind, &value));
+  }
+  void set_configuration(const char *key, opd_metric_kind kind, const opd_value &value) const {
+    check(opd_report_builder_set_configuration(get(), key, kind, &value));
+  }
+  Report finish() const {
+    Report report;
+    check(opd_report_builder_finish(get(), report.out()));
+    return report;
+  }
 };
 
 }  // namespace opdyno

@@ -61,7 +61,8 @@ size_t place_of_failure(std::string_view text, size_t reported) {
 
 JsonDocument::JsonDocument(std::string_view text, const char *what) : text_(text), what_(what) {
   for (size_t i = 0, length; i < text.size(); i += length)  // else two keys could be one once written again
-    if (length = utf8_length(text.substr(i)); !length) bad(i, "is not UTF-8");
+    if (length = static_cast<uint8_t>(text[i]) < 0x80 ? 1 : utf8_length(text.substr(i)); !length)
+      bad(i, "is not UTF-8");
   const std::string blanked = blank();
   const char *end = nullptr;
   root_.reset(cJSON_ParseWithLengthOpts(blanked.c_str(), blanked.size() + 1, &end, true));

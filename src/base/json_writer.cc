@@ -1,5 +1,6 @@
 #include "base/json_writer.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace opd {
@@ -27,6 +28,15 @@ bool is_utf8(std::string_view text) {
   for (size_t i = 0, length; i < text.size(); i += length)
     if (length = utf8_length(text.substr(i)); !length) return false;
   return true;
+}
+
+void append_utf8_text(std::string &out, std::string_view text) {
+  if (is_utf8(text)) return append(out, text);
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = utf8_length(text.substr(i));
+    out += length ? text.substr(i, length) : "\xEF\xBF\xBD";
+    i += std::max<size_t>(length, 1);
+  }
 }
 
 void append_json_string(std::string &out, std::string_view text) {

@@ -12,6 +12,9 @@ namespace opd {
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 
+// Adds the text as it is; bytes that are not UTF-8 become U+FFFD.
+void append_utf8_text(std::string &out, std::string_view text);
+
 // Adds a quoted string: controls, quotes and backslashes escaped; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string &out, std::string_view text);
 

@@ -57,6 +57,9 @@ constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 constexpr Option roofline = {"roofline", 0, "",
                              "measure what the machine can do, and how near each operator comes to it"};
 constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
+constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown or html; table"};
+constexpr Option form_output = {"output", 'o', "FILE", "write to a file"};
+
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
 constexpr Option object = {"object", 0, "FILE",
                            "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
@@ -89,6 +92,9 @@ constexpr std::string_view export_text =
     "A "
     "library\nthat is linked already is kept in a .so where no other code comes with it; else give its objects by "
     "--object.";
+constexpr std::string_view report_text =
+    "FILE is a report as JSON or as a text table, of opdyno or of TVM's profiler; - stands for standard input. The "
+    "HTML\nis one page that needs no other file: charts, a table to sort, the configuration.";
 constexpr std::string_view dis_text =
     "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";
 
@@ -140,6 +146,8 @@ const std::vector<Command> &commands() {
        with_call_options({&profile_repeat, &warmup, &sort, &no_sort, &no_aggregate, &no_sums, &roofline, &report_json,
                           &report_csv, &chrome, &json}),
        run_profile},
+      {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
+       std::vector{&as_form, &form_output, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},
        run_dis},

@@ -13,6 +13,11 @@ inline void append_general(std::string &out, double number, int digits) {
   out.append(text, std::to_chars(text, text + sizeof text, number, std::chars_format::general, digits).ptr);
 }
 
+// Control characters would break rows and lines apart.
+inline void append_printable(std::string &out, std::string_view text) {
+  for (const char c : text) out += static_cast<uint8_t>(c) < 0x20 || c == 0x7F ? ' ' : c;
+}
+
 // Text for people has a cell for each row and column, and cells as wide as the widest; a report from outside can make
 // that far larger than itself.
 inline void check_cells(size_t rows, size_t columns) {

@@ -9,6 +9,29 @@ int32_t Report::type() {
   return index;
 }
 
+namespace {
+constexpr std::string_view kBytesUnit = " (bytes)", kHertzUnit = " (Hz)";
+}
+
+std::string name_with_unit(std::string_view name, MetricKind kind) {
+  std::string_view unit;
+  if (kind == MetricKind::kBytes) unit = kBytesUnit;
+  if (kind == MetricKind::kHertz) unit = kHertzUnit;
+  return name.ends_with(unit) ? std::string(name) : concat(name, unit);
+}
+
+MetricKind kind_with_unit(std::string_view name, MetricKind kind) {
+  if (kind == MetricKind::kCount && name.ends_with(kBytesUnit)) return MetricKind::kBytes;
+  if (kind == MetricKind::kRatio && name.ends_with(kHertzUnit)) return MetricKind::kHertz;
+  return kind;
+}
+
+std::string_view kind_name(MetricKind kind) {
+  static constexpr std::string_view kNames[] = {"",       "count", "microseconds", "percent", "ratio",
+                                                "string", "bytes", "hertz",        ""};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 // ---- columns
 
 Metric Column::at(size_t row) const {
@@ -18,6 +41,8 @@ Metric Column::at(size_t row) const {
 }
 
 void Column::append(size_t row, Metric metric) {
+  if (metric.kind == MetricKind::kCount) metric.kind = count_;
+  if (metric.kind == MetricKind::kRatio) metric.kind = ratio_;
   if (rows_.empty() && row != size()) {  // the first gap
     rows_.resize(size());
     for (size_t i = 0; i < rows_.size(); ++i) rows_[i] = static_cast<uint32_t>(i);
@@ -58,33 +83,38 @@ const Column *Report::find_column(std::string_view name) const {
   return found == columns_.end() ? nullptr : &*found;
 }
 
-View Report::view_of_metric(Metric metric) const {
+View Report::view_of(Metric metric) const {
   if (metric.is_text()) return texts_[metric.text()].view();
-  if (metric.kind == MetricKind::kCount) return opd_int(metric.count());
+  if (metric.is_integer()) return opd_int(metric.count());
   return metric ? opd_float(metric.number()) : opd_none();
 }
 
-View Report::get_call(size_t row, std::string_view name) const {
+Metric Report::call_metric(size_t row, std::string_view name) const {
   if (row >= num_rows_) fail(OPD_OUT_OF_RANGE, "row ", row, " of a report with ", num_rows_, " calls was asked for");
   const Column *column = find_column(name);
   if (!column)
     fail_unknown(
         columns_, [](auto &c) -> auto & { return c.name(); }, "column", name);
-  return view_of_metric(column->at(row));
+  return column->at(row);
 }
 
-View Report::get_device(std::string_view device, std::string_view name) const {
-  const auto *metrics = find_named(devices_, device);
-  if (!metrics) fail_unknown(devices_, kFirst, "device", device);
-  const auto *metric = find_named(metrics->second, name);
-  if (!metric) fail_unknown(metrics->second, kFirst, concat("metric of ", device, " called"), name);
-  return view_of_metric(metric->second);
+const NamedMetrics &Report::device(std::string_view name) const {
+  const auto *metrics = find_named(devices_, name);
+  if (!metrics) fail_unknown(devices_, kFirst, "device", name);
+  return metrics->second;
 }
 
-View Report::get_configuration(std::string_view key) const {
+Metric Report::device_metric(std::string_view device_name, std::string_view name) const {
+  const NamedMetrics &metrics = device(device_name);
+  const auto *metric = find_named(metrics, name);
+  if (!metric) fail_unknown(metrics, kFirst, concat("metric of ", device_name, " called"), name);
+  return metric->second;
+}
+
+Metric Report::configuration_metric(std::string_view key) const {
   const auto *metric = find_named(configuration_, key);
   if (!metric) fail_unknown(configuration_, kFirst, "configuration entry", key);
-  return view_of_metric(metric->second);
+  return metric->second;
 }
 
 // ---- building
@@ -133,12 +163,14 @@ bool ReportBuilder::begin_device(std::string_view name) {
 
 bool ReportBuilder::set_device(std::string_view name, Metric metric) {
   if (!device_metrics_.emplace(name, 0).second) return false;
+  metric.kind = kind_with_unit(name, metric.kind);
   report_->devices_.back().second.emplace_back(name, metric);
   return true;
 }
 
 bool ReportBuilder::configure(std::string_view name, Metric metric) {
   if (!configuration_.emplace(name, 0).second) return false;
+  metric.kind = kind_with_unit(name, metric.kind);
   report_->configuration_.emplace_back(name, metric);
   return true;
 }

@@ -20,8 +20,16 @@ enum class MetricKind : uint8_t {
   kPercent,   // 0 to 100
   kRatio,
   kString,
+  kBytes,  // int64
+  kHertz,
   kRaw,  // JSON text of a kind that this version does not know, kept so that it survives a round trip
 };
+
+// TVM knows neither bytes nor hertz, and aborts on what it does not know: its forms hold them as count and ratio, and
+// the end of their names tells what they are. These two add that end where it lacks, and read it.
+std::string name_with_unit(std::string_view name, MetricKind kind);
+MetricKind kind_with_unit(std::string_view name, MetricKind kind);
+std::string_view kind_name(MetricKind kind);  // as TVM's JSON calls it; "" for kinds without a name
 
 // A metric's value. Text is a place among the texts of the report it belongs to.
 struct Metric {
@@ -31,8 +39,12 @@ struct Metric {
   static Metric of_count(int64_t count) { return {MetricKind::kCount, std::bit_cast<uint64_t>(count)}; }
   static Metric of_number(MetricKind kind, double number) { return {kind, std::bit_cast<uint64_t>(number)}; }
   explicit operator bool() const { return kind != MetricKind::kNone; }
-  bool is_number() const { return kind >= MetricKind::kDuration && kind <= MetricKind::kRatio; }
-  bool is_text() const { return kind >= MetricKind::kString; }
+  bool is_integer() const { return kind == MetricKind::kCount || kind == MetricKind::kBytes; }
+  bool is_number() const { return kind != MetricKind::kNone && !is_text() && !is_integer(); }
+  bool is_text() const { return kind == MetricKind::kString || kind == MetricKind::kRaw; }
+  bool is_rate() const {
+    return kind == MetricKind::kRatio || kind == MetricKind::kHertz;
+  }  // adding them means nothing
   int64_t count() const { return std::bit_cast<int64_t>(bits); }
   double number() const { return std::bit_cast<double>(bits); }
   size_t text() const { return bits; }
@@ -42,7 +54,10 @@ struct Metric {
 // The metrics of one name, by row. Row numbers and kinds are only stored once they are not obvious.
 class Column {
  public:
-  explicit Column(std::string_view name) : name_(name) {}
+  explicit Column(std::string_view name)
+      : name_(name),
+        count_(kind_with_unit(name, MetricKind::kCount)),
+        ratio_(kind_with_unit(name, MetricKind::kRatio)) {}
 
   const std::string &name() const { return name_; }
   size_t size() const { return bits_.size(); }  // cells
@@ -51,9 +66,13 @@ class Column {
   Metric at(size_t row) const;  // kNone if the row has no such metric
   bool has_last(size_t row) const { return size() && row_of(size() - 1) == row; }
   void append(size_t row, Metric metric);  // rows only grow
+  // What all cells are, kNone if they differ; and the cells as they lie.
+  MetricKind common_kind() const { return kinds_.empty() ? kind_ : MetricKind::kNone; }
+  const std::vector<uint64_t> &bits() const { return bits_; }
 
  private:
   std::string name_;
+  MetricKind count_, ratio_;  // what counts and ratios of this name are
   MetricKind kind_ = MetricKind::kNone;
   std::vector<uint64_t> bits_;
   std::vector<uint32_t> rows_;     // empty while the cells are those of rows 0, 1, 2 …
@@ -75,18 +94,31 @@ struct Report : Object {
   const View &text_value(size_t place) const { return texts_[place]; }
   const std::vector<std::pair<std::string, std::string>> &extras() const { return extras_; }
 
-  View get_call(size_t row, std::string_view column) const;  // these three: borrowed; throw with close names
-  View get_device(std::string_view device, std::string_view metric) const;
-  View get_configuration(std::string_view key) const;
+  // These throw with the names that there are.
+  Metric call_metric(size_t row, std::string_view column) const;
+  const NamedMetrics &device(std::string_view name) const;
+  Metric device_metric(std::string_view device, std::string_view metric) const;
+  Metric configuration_metric(std::string_view key) const;
+  View view_of(Metric metric) const;  // borrowed, as these
+  View get_call(size_t row, std::string_view column) const { return view_of(call_metric(row, column)); }
+  View get_device(std::string_view device, std::string_view metric) const {
+    return view_of(device_metric(device, metric));
+  }
+  View get_configuration(std::string_view key) const { return view_of(configuration_metric(key)); }
 
   static Ref<Report> from_json(std::string_view text);  // throws OPD_BAD_FORMAT with the offset
   std::string to_json() const;
+  std::string devices_json() const;
+  std::string configuration_json() const;
   std::string to_csv() const;
+  static Ref<Report> from_table(
+      std::string_view text);  // of to_table(), or of TVM; throws OPD_BAD_FORMAT with the line
   std::string to_table(bool sort, bool aggregate, bool col_sums) const;
+  std::string to_markdown(bool sort, bool aggregate, bool col_sums) const;
+  std::string to_html(bool sort, bool aggregate, bool col_sums) const;  // a page of its own
 
  private:
   friend class ReportBuilder;
-  View view_of_metric(Metric metric) const;
 
   size_t num_rows_ = 0;
   std::vector<Column> columns_;
@@ -103,6 +135,7 @@ class ReportBuilder {
 
   Metric text(std::string_view text, MetricKind kind = MetricKind::kString);
   size_t column(std::string_view name);  // made on first use
+  size_t column(std::string_view name, MetricKind kind) { return column(name_with_unit(name, kind)); }
   void begin_row();
   bool set(size_t column, Metric metric);  // of the row begun
   bool begin_device(std::string_view name);

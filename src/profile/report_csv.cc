@@ -40,7 +40,7 @@ std::string Report::to_csv() const {
       if (next[i] == sorted[i]->size() || sorted[i]->row_of(next[i]) != row) continue;
       const Metric metric = sorted[i]->cell(next[i]++);
       if (metric.is_text()) append_quoted(out, text(metric.text()));
-      else if (metric.kind == MetricKind::kCount) append(out, metric.count());
+      else if (metric.is_integer()) append(out, metric.count());
       else append_general(out, metric.number(), 6);
     }
     out += '\n';

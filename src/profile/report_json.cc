@@ -8,14 +8,12 @@
 namespace opd {
 namespace {
 
-struct KindName {
-  MetricKind kind;
-  std::string_view name;
-};
-constexpr KindName kKinds[] = {
-    {MetricKind::kCount, "count"}, {MetricKind::kDuration, "microseconds"}, {MetricKind::kPercent, "percent"},
-    {MetricKind::kRatio, "ratio"}, {MetricKind::kString, "string"},
-};
+constexpr MetricKind kTvmKinds[] = {MetricKind::kCount, MetricKind::kDuration, MetricKind::kPercent, MetricKind::kRatio,
+                                    MetricKind::kString};
+
+MetricKind kind_without_unit(MetricKind kind) {
+  return kind == MetricKind::kBytes ? MetricKind::kCount : kind == MetricKind::kHertz ? MetricKind::kRatio : kind;
+}
 
 // ---- reading
 
@@ -82,8 +80,8 @@ class Reader {
     const cJSON *value = cJSON_IsObject(entry) ? entry->child : nullptr;
     if (!value || value->next) document_.bad(entry, "must hold one metric, as {\"count\":1}");
     const std::string name = document_.key(value);
-    for (const auto &known : kKinds)
-      if (name == known.name) return read_known(known.kind, value);
+    for (const MetricKind kind : kTvmKinds)
+      if (name == kind_name(kind)) return read_known(kind, value);
     return builder_.text(document_.compact(entry), MetricKind::kRaw);
   }
 
@@ -131,14 +129,9 @@ class Writer {
     out_.reserve(256 + num_cells() * 48);
     out_ = "{\"calls\":[";
     write_calls();
-    out_ += "],\"device_metrics\":{";
-    for (size_t i = 0; i < report_.devices().size(); ++i) {
-      const auto &[name, metrics] = report_.devices()[i];
-      out_ += i ? "," : "";
-      out_ += quoted_key(name);
-      write_named(metrics);
-    }
-    out_ += "},\"configuration\":";
+    out_ += "],\"device_metrics\":";
+    write_devices();
+    out_ += ",\"configuration\":";
     write_named(report_.configuration());
     for (const auto &[key, json] : report_.extras()) {
       out_ += ',';
@@ -146,6 +139,14 @@ class Writer {
       out_ += json;
     }
     out_ += '}';
+    return std::move(out_);
+  }
+  std::string devices() {
+    write_devices();
+    return std::move(out_);
+  }
+  std::string configuration() {
+    write_named(report_.configuration());
     return std::move(out_);
   }
 
@@ -176,6 +177,17 @@ class Writer {
     }
   }
 
+  void write_devices() {
+    out_ += '{';
+    for (size_t i = 0; i < report_.devices().size(); ++i) {
+      const auto &[name, metrics] = report_.devices()[i];
+      out_ += i ? "," : "";
+      out_ += quoted_key(name);
+      write_named(metrics);
+    }
+    out_ += '}';
+  }
+
   void write_named(const NamedMetrics &metrics) {
     out_ += '{';
     for (size_t i = 0; i < metrics.size(); ++i) {
@@ -188,10 +200,9 @@ class Writer {
 
   void write_metric(Metric metric) {
     if (metric.kind == MetricKind::kRaw) return append(out_, report_.text(metric.text()));
-    for (const auto &known : kKinds)
-      if (metric.kind == known.kind) append(out_ += "{\"", known.name);
+    append(out_ += "{\"", kind_name(kind_without_unit(metric.kind)));
     out_ += "\":";
-    if (metric.kind == MetricKind::kCount) {
+    if (metric.is_integer()) {
       append(out_, metric.count());
     } else if (metric.is_number()) {
       append_real(out_, metric.number());
@@ -224,5 +235,7 @@ class Writer {
 
 Ref<Report> Report::from_json(std::string_view text) { return Reader(text).read(); }
 std::string Report::to_json() const { return Writer(*this).write(); }
+std::string Report::devices_json() const { return Writer(*this).devices(); }
+std::string Report::configuration_json() const { return Writer(*this).configuration(); }
 
 }  // namespace opd

@@ -19,7 +19,7 @@ class Help(CliTest):
     def test_help_lists_every_command_and_the_exit_codes(self):
         for words in (["help"], ["--help"], ["-h"]):
             text = self.succeeds(*words)
-            for command in ("info", "inspect", "run", "bench", "profile", "as", "dis", "export"):
+            for command in ("info", "inspect", "run", "bench", "profile", "report", "as", "dis", "export"):
                 self.assertRegex(text, r"(?m)^  %s\b" % command)
             self.assertIn("Exit codes: 0 ok, 1", text)
 
@@ -30,6 +30,7 @@ class Help(CliTest):
             ("profile", "--chrome"),
             ("info", "--json"),
             ("inspect", "--import"),
+            ("report", "--as"),
             ("as", "--help"),
             ("dis", "--output"),
             ("export", "--object"),

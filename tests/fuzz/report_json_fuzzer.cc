@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   opd_report *report = nullptr, *again = nullptr;
@@ -28,6 +29,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     opd_error_release(opd_report_to_table(report, &options, &text));  // may be refused as too large
     opd_buffer_release(text);
   }
+  for (const auto write : {opd_report_to_markdown, opd_report_to_html}) {
+    opd_buffer *text = nullptr;
+    opd_error_release(write(report, nullptr, &text));
+    opd_buffer_release(text);
+  }
+  ArrowArrayStream stream;
+  ArrowArray batch;
+  if (opd_report_to_arrow(report, &stream) || stream.get_next(&stream, &batch)) std::abort();
+  stream.release(&stream);
+  batch.release(&batch);
   opd_buffer *csv = nullptr;
   opd_error_release(opd_report_to_csv(report, &csv));
   opd_buffer_release(csv);

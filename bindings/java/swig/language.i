@@ -257,6 +257,10 @@ struct TYPE {};
 %typemap(in) PARAMETER (void *pointer) { pointer = nullptr; $1 = &pointer; }
 %typemap(argout) PARAMETER { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
 %enddef
+%define %opd_arrow_stream_out(PARAMETER)  /* its address, as org.apache.arrow.c.ArrowArrayStream.memoryAddress() gives it */
+%opdjava_in(PARAMETER, jlong, long, long, $javainput)
+%typemap(in) PARAMETER { $1 = reinterpret_cast<ArrowArrayStream *>($input); }
+%enddef
 %typemap(jni) void * "jlong"
 %typemap(jtype) void * "long"
 %typemap(jstype) void * "long"

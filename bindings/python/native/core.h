@@ -112,8 +112,9 @@ bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *wh
 bool to_dims(PyObject *sequence, std::vector<int64_t> &out);
 
 bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures);
-bool to_pointer(PyObject *object, void **out);  // an int, c_void_p, Handle or None
-DLTensor *dltensor_of(const opd_value &view);   // or null
+bool to_pointer(PyObject *object, void **out);     // an int, c_void_p, Handle or None
+DLTensor *dltensor_of(const opd_value &view);      // or null
+PyObject *arrow_capsule(ArrowArrayStream stream);  // takes it over, also when it fails
 PyObject *dict_of(const opd_memory_stats &stats);
 PyObject *dict_of(const opd_params_stats &stats);
 PyObject *dict_of(const opd_machine_peak &peak);

@@ -397,4 +397,16 @@ bool add_types(PyObject *module) {
          PyModule_AddFunctions(module, functions) == 0;
 }
 
+PyObject *arrow_capsule(ArrowArrayStream stream) {
+  constexpr static const char *kName = "arrow_array_stream";
+  auto made = std::make_unique<ArrowArrayStream>(stream);
+  PyObject *capsule = PyCapsule_New(made.get(), kName, [](PyObject *c) {
+    const std::unique_ptr<ArrowArrayStream> last(static_cast<ArrowArrayStream *>(PyCapsule_GetPointer(c, kName)));
+    if (last->release) last->release(last.get());  // else its consumer moved it
+  });
+  if (capsule) made.release();
+  else made->release(made.get());
+  return capsule;
+}
+
 }  // namespace opdpy

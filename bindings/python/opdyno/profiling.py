@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import _native
@@ -59,29 +61,71 @@ class Ratio(Frozen):
     def __init__(self, ratio: float) -> None:
         super().__init__(ratio)
 
+class Bytes(Frozen):
+    """An amount of memory: `value`. Names of such metrics end in " (bytes)"."""
 
-_KINDS: dict[str, type[Any]] = {"count": Count, "microseconds": Duration, "percent": Percent, "ratio": Ratio}
+    __slots__ = ("value",)
+    value: int
+
+    def __init__(self, value: int) -> None:
+        super().__init__(value)
 
 
-def _metric(encoded: Any) -> Any:
-    """A metric of TVM's JSON: {"kind": value}."""
+class Hertz(Frozen):
+    """A frequency: `hertz`. Names of such metrics end in " (Hz)"."""
+
+    __slots__ = ("hertz",)
+    hertz: float
+
+    def __init__(self, hertz: float) -> None:
+        super().__init__(hertz)
+
+
+_METRICS: dict[str, Callable[[Any], Any]] = {
+    "count": lambda v: Count(int(v)),
+    "microseconds": lambda v: Duration(float(v)),
+    "percent": lambda v: Percent(float(v)),
+    "ratio": lambda v: Ratio(float(v)),
+    "string": str,
+}
+
+
+def _metric(name: str, encoded: Any) -> Any:
+    """A metric of TVM's JSON: {"kind": value}; the end of its name tells what TVM's kinds cannot."""
     if isinstance(encoded, dict) and len(encoded) == 1:
         ((kind, value),) = encoded.items()
-        if kind in _KINDS:  # TVM's names of them
-            return _KINDS[kind](int(value) if kind == "count" else float(value))
-        if kind == "string":
-            return str(value)
+        if kind == "count" and name.endswith(" (bytes)"):
+            return Bytes(int(value))
+        if kind == "ratio" and name.endswith(" (Hz)"):
+            return Hertz(float(value))
+        if kind in _METRICS:
+            return _METRICS[kind](value)
     return encoded
 
 
-def _encoded(name: str, metric: Any) -> dict[str, Any]:
-    """The way back."""
+def _metrics(encoded: dict[str, Any]) -> dict[str, Any]:
+    return {name: _metric(name, value) for name, value in encoded.items()}
+
+
+_KINDS: dict[type[Any], int] = {
+    Count: _native.OPD_METRIC_COUNT,
+    Duration: _native.OPD_METRIC_DURATION,
+    Percent: _native.OPD_METRIC_PERCENT,
+    Ratio: _native.OPD_METRIC_RATIO,
+    Bytes: _native.OPD_METRIC_BYTES,
+    Hertz: _native.OPD_METRIC_HERTZ,
+}
+
+
+def _kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
     if isinstance(metric, str):
-        return {"string": metric}
-    for encoded, kind in _KINDS.items():
+        return _native.OPD_METRIC_STRING, metric
+    for kind, number in _KINDS.items():
         if isinstance(metric, kind):
-            return {encoded: getattr(metric, kind.__slots__[0])}
-    raise TypeError(f"{name} is of type {type(metric).__name__}; a metric is a Count, Duration, Percent, Ratio or text")
+            return number, getattr(metric, kind.__slots__[0])
+    raise TypeError(
+        f"{name} is of type {type(metric).__name__}; a metric is a Count, Duration, Percent, Ratio, Bytes, Hertz or text"
+    )
 
 
 class Report(_native.Handle):
@@ -94,32 +138,37 @@ class Report(_native.Handle):
 
     def __new__(
         cls,
-        calls: Sequence[Mapping[str, Any]],
+        calls: Iterable[Mapping[str, Any]],
         device_metrics: Mapping[str | Device, Mapping[str, Any]],
         configuration: Mapping[str, Any],
     ) -> Report:
-        """Makes a report of what its attributes of these names give: `Duration`, `Percent`, `Count`, `Ratio` or text by name.
+        """Makes a report of what its attributes of these names give: metrics by name, or text.
 
-        Devices may be named as "cpu0". A TypeError for another kind of metric.
+        Metrics are `Duration`, `Percent`, `Count`, `Ratio`, `Bytes` and `Hertz`; a TypeError for another kind. Devices may be
+        named as "cpu0".
         """
-
-        def encoded(metrics: Mapping[str, Any]) -> dict[str, Any]:
-            return {name: _encoded(name, metric) for name, metric in metrics.items()}
-
-        parts = {
-            "calls": [encoded(call) for call in calls],
-            "device_metrics": {
-                f"{where.type}{where.index}" if isinstance(where, Device) else where: encoded(metrics)
-                for where, metrics in device_metrics.items()
-            },
-            "configuration": encoded(configuration),
-        }
-        return cls.from_json(json.dumps(parts))
+        builder = _native.opd_report_builder_create()
+        for call in calls:
+            _native.opd_report_builder_add_call(builder)
+            for name, metric in call.items():
+                _native.opd_report_builder_set_call(builder, name, *_kind_and_value(name, metric))
+        for where, metrics in device_metrics.items():
+            device = f"{where.type}{where.index}" if isinstance(where, Device) else where
+            for name, metric in metrics.items():
+                _native.opd_report_builder_set_device(builder, device, name, *_kind_and_value(name, metric))
+        for name, metric in configuration.items():
+            _native.opd_report_builder_set_configuration(builder, name, *_kind_and_value(name, metric))
+        return _native.opd_report_builder_finish(builder)
 
     @classmethod
     def from_json(cls, s: str | bytes) -> Report:
         """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the offset."""
         return _native.opd_report_from_json(s)
+
+    @classmethod
+    def from_table(cls, s: str | bytes) -> Report:
+        """Reads what `table()` wrote, here or in TVM. Other text is a ValueError that gives the line."""
+        return _native.opd_report_from_table(s)
 
     def json(self) -> str:
         """One line of JSON: calls, device_metrics and configuration, in TVM's form."""
@@ -135,32 +184,50 @@ class Report(_native.Handle):
         `sort`: by descending duration, else in the program's order. `aggregate`: calls of one operator with equal shapes on
         one device make one row. `col_sums`: adds lines of sums.
         """
-        options = {"sort": int(sort), "aggregate": int(aggregate), "col_sums": int(col_sums)}
-        return _native.opd_report_to_table(self, options)
+        return _native.opd_report_to_table(self, self._options(sort, aggregate, col_sums))
+
+    def to_markdown(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """The table's rows as a Markdown table."""
+        return _native.opd_report_to_markdown(self, self._options(sort, aggregate, col_sums))
+
+    def to_html(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """A page that needs no other file: the table's rows to sort, the time of each operator as bars, and a roofline
+        where the report has its numbers."""
+        return _native.opd_report_to_html(self, self._options(sort, aggregate, col_sums))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the calls as a Parquet file, with the devices and the configuration as its metadata. Needs pyarrow."""
+        table = import_module("pyarrow").table(self)
+        import_module("pyarrow.parquet").write_table(table, path)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The calls for pyarrow, Polars, DuckDB and others, without a copy of columns that have no gaps."""
+        return _native.opd_report_to_arrow(self)
+
+    @staticmethod
+    def _options(sort: bool, aggregate: bool, col_sums: bool) -> dict[str, int]:
+        return {"sort": int(sort), "aggregate": int(aggregate), "col_sums": int(col_sums)}
 
     def _part(self, name: str) -> Any:
         return json.loads(self.json())[name]
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """For each call, in the program's order, its metrics by name: `Duration`, `Percent`, `Count`, `Ratio` or text.
+        """For each call, in the program's order, its metrics by name: `Duration`, `Percent`, `Count`, `Ratio` … or text.
 
         Those of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument Shapes".
         """
-        return [{name: _metric(value) for name, value in call.items()} for call in self._part("calls")]
+        return [_metrics(call) for call in self._part("calls")]
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
         """For each device, as "cpu0", its metrics by name."""
-        return {
-            device: {name: _metric(value) for name, value in metrics.items()}
-            for device, metrics in self._part("device_metrics").items()
-        }
+        return {device: _metrics(metrics) for device, metrics in self._part("device_metrics").items()}
 
     @property
     def configuration(self) -> dict[str, Any]:
         """What the run was like, by name."""
-        return {name: _metric(value) for name, value in self._part("configuration").items()}
+        return _metrics(self._part("configuration"))
 
     def __len__(self) -> int:
         return _native.opd_report_call_count(self)
@@ -187,27 +254,9 @@ class Report(_native.Handle):
         return _native.opd_report_add_roofline(self, gflops, bandwidth)
 
     def _repr_html_(self) -> str:
-        """The calls as an HTML table, which notebooks show. What is not a number is escaped."""
-        import html
-
-        columns = list(_native.opd_report_list_columns(self))
-        rows = self.calls
-
-        def text(value: Any) -> str:
-            if isinstance(value, Duration):
-                return f"{value.microseconds:,.2f}"
-            if isinstance(value, Percent):
-                return f"{value.percent:.2f}"
-            if isinstance(value, Count):
-                return str(value.value)
-            return html.escape(str(getattr(value, "ratio", value)))
-
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{text(row[name]) if name in row else ''}</td>" for name in columns) + "</tr>"
-            for row in rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        """The table of `to_html()`, for notebooks."""
+        page = self.to_html()
+        return page[page.index("<table>") : page.index("</table>") + len("</table>")]
 
     def __reduce__(self) -> Any:
         return Report.from_json, (self.json(),)
@@ -300,7 +349,14 @@ class Profiling:
         self.stop()
 
 
+class _ReportBuilder(_native.Handle):
+    __slots__ = ()
+
+
 _native.register_class("Report", Report)
+_native.register_class("ReportBuilder", _ReportBuilder)
 _native.register_class("Trace", Trace)
 
-__all__ = ["Count", "Duration", "MachinePeak", "Percent", "Profiling", "Ratio", "Report", "Trace", "measure_peak"]
+__all__ = [
+    "Bytes", "Count", "Duration", "Hertz", "MachinePeak", "Percent", "Profiling", "Ratio", "Report", "Trace", "measure_peak",
+]  # fmt: skip

@@ -173,6 +173,11 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
 }
 %enddef
 
+%define %opd_arrow_stream_out(PARAMETER)
+%typemap(in, numinputs=0) PARAMETER (ArrowArrayStream made) { $1 = &made; }
+%typemap(argout) PARAMETER { $result = OPDPY_APPEND($result, opdpy::arrow_capsule(*$1)); }
+%enddef
+
 %define %opd_packed_callback(CALLBACK, DATA, DELETER)
 %typemap(in) (CALLBACK, DATA, DELETER) {
   if (!PyCallable_Check($input)) SWIG_exception_fail(SWIG_TypeError, "callback must be callable");

@@ -5,7 +5,7 @@ import re
 from tree import split
 
 PLAIN = {"void": "c_void", "char": "c_char", "int": "c_int", "unsigned int": "c_uint", "float": "f32", "double": "f64",
-         "size_t": "usize"} | {f"{u}int{n}_t": f"{'u' if u else 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}
+         "size_t": "usize", "ArrowArrayStream": "c_void"} | {f"{u}int{n}_t": f"{'u' if u else 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}
 KEYWORDS = {"as", "box", "const", "dyn", "fn", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
             "self", "static", "struct", "super", "trait", "type", "use", "where"}
 

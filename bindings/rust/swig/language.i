@@ -81,6 +81,9 @@
 %define %opd_pointer_out(PARAMETER)
 %typemap(opd) PARAMETER "plain_out"
 %enddef
+%define %opd_arrow_stream_out(PARAMETER)  /* its address */
+%typemap(opd) PARAMETER "pointer"
+%enddef
 %define %opd_pointer(PARAMETER)
 %typemap(opd) PARAMETER "pointer"
 %enddef

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run, in their order, as one program."""
+"""The examples of docs/python.md and docs/reports.md run, in their order, as one program each."""
 
 import importlib.util
 import os
@@ -11,11 +11,11 @@ import pytest
 
 from conftest import DATA
 
-PAGE = Path(__file__).parents[3] / "docs" / "python.md"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
-def blocks(with_tvm):
-    text = PAGE.read_text()
+def blocks(with_tvm, page="python.md"):
+    text = (DOCS / page).read_text()
     for match in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S):
         if ("tvm." in match[1]) == with_tvm:
             yield match[1]
@@ -46,6 +46,14 @@ def test_the_examples_run(run, capsys):
     assert program.y.numpy().tolist() == [100, 101, 102, 103]  # 100 kernels, each of which adds 1
     assert "Duration (us)" in capsys.readouterr().out and os.path.exists("trace.json") and os.path.exists("weights.npz")
     opdyno.remove_global_func("my.scale")
+
+
+def test_the_examples_of_reports_run(run, capsys):
+    pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    run("reports_page", blocks(with_tvm=False, page="reports.md"))
+    printed = capsys.readouterr().out
+    assert "| load | 12.50 |" in printed and "Duration (us)" in printed and os.path.exists("report.html")
 
 
 def test_the_examples_with_tvm_run(run, capsys):

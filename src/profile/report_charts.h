@@ -1,0 +1,34 @@
+// A report's charts as SVG, to be placed into its page, whose style gives their colours.
+#pragma once
+#include <optional>
+
+#include "profile/report_rows.h"
+
+namespace opd {
+
+void append_bars(std::string &out, const ReportRows &rows);      // the longest rows, and what the others add up to
+void append_roofline(std::string &out, const ReportRows &rows);  // nothing if the report has no numbers for it
+
+// ---- what they and the page share
+
+constexpr double kChartWidth = 1000;
+
+void append_html(std::string &out, std::string_view text);                // escaped; controls become spaces
+void append_time(std::string &out, double us);                            // "1.06 ms"
+void append_label(std::string &out, const ReportRows &rows, size_t row);  // all that tells an operator from others
+// At most so many code points; the middle goes, as names of operators differ at their ends.
+std::string shortened(std::string_view text, size_t most);
+
+std::optional<double> number_of(Metric metric);  // if it is a finite one
+double duration_of(const ReportRows &rows, size_t row);
+std::vector<size_t> by_duration(const ReportRows &rows);  // the rows of calls, the longest first
+
+// Adds markup; numbers are coordinates.
+inline void put_part(std::string &out, std::string_view text) { out += text; }
+inline void put_part(std::string &out, double coordinate) { append_fixed(out, coordinate, 1); }
+template <class... Parts>
+void put(std::string &out, const Parts &...parts) {
+  (put_part(out, parts), ...);
+}
+
+}  // namespace opd

@@ -1,0 +1,51 @@
+// The rows that views of a report show: calls joined by operator, sorted, summed; then a row per device.
+#pragma once
+#include <array>
+#include <map>
+
+#include "profile/report.h"
+
+namespace opd {
+
+class ReportRows {
+ public:
+  enum class Order { kProgram, kByDuration };
+  static constexpr size_t kName = 0, kDuration = 1, kDevice = 3, kShapes = 5;  // there always are
+
+  ReportRows(const Report &report, Order order, bool aggregate, bool sums);
+
+  const Report &report() const { return report_; }
+  const std::vector<std::string_view> &headers() const { return headers_; }
+  size_t num_rows() const { return num_rows_; }
+  size_t num_calls() const {
+    return num_calls_;
+  }  // they come first, then a rule and the sums, if any, then the devices
+  size_t num_totals() const { return report_.devices().size(); }
+  Metric cell(size_t row, size_t column) const { return columns_[column][row]; }
+  bool is_text_column(size_t column) const;
+  size_t find(std::string_view header) const;               // SIZE_MAX if there is none
+  void append_text(std::string &out, Metric metric) const;  // as people read it
+  std::string text(size_t row, size_t column) const;
+
+ private:
+  // Texts that the report itself may not have; places of its own texts come first.
+  enum OwnText : size_t { kEmpty, kRule, kSum, kTotal };
+
+  void add_calls(Order order, bool aggregate);
+  void sort_by_duration();
+  void add_sums();
+  void add_devices();
+  // Groups calls by operator, shapes and device; gives the number of groups. Order is that of first appearance.
+  size_t group_calls(std::vector<uint32_t> &group_of_row) const;
+  std::vector<Metric> join(const Column &column, const std::vector<uint32_t> &group_of_row, size_t num_groups) const;
+  Metric own(OwnText text) const { return {MetricKind::kString, report_.num_texts() + text}; }
+  std::string_view text_of(Metric metric) const;
+
+  const Report &report_;
+  std::vector<std::string_view> headers_;
+  std::map<std::string_view, size_t> places_;  // of the headers
+  std::vector<std::vector<Metric>> columns_;   // one per header, all of num_rows_ cells
+  size_t num_rows_ = 0, num_calls_ = 0;
+};
+
+}  // namespace opd

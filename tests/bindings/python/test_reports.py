@@ -1,0 +1,134 @@
+"""Reports made by hand, their views, and their way into pyarrow, Polars, DuckDB and Parquet."""
+
+import gc
+import json
+
+import pytest
+from opdyno.profiling import Bytes, Count, Duration, Hertz, Percent, Ratio, Report
+
+
+def sample(run=0, rows=20):
+    """Operator k of run r takes 10 k + r µs."""
+    calls = [
+        {
+            "Name": f"op{k % 10}",
+            "Duration (us)": Duration(10.0 * (k % 10) + run),
+            "Count": Count(1),
+            "Percent": Percent(5.0),
+            "Read (bytes)": Bytes(4096 * k),
+        }
+        for k in range(rows)
+    ]
+    calls[1]["IPC"] = Ratio(1.5)
+    return Report(calls, {"cpu0": {"Duration (us)": Duration(900.0)}}, {"Executor": "VM", "Run": Count(run)})
+
+
+def test_a_report_is_made_of_metrics():
+    report = sample()
+    assert len(report) == 20
+    assert report.calls[1] == {
+        "Name": "op1", "Duration (us)": Duration(10.0), "Count": Count(1), "Percent": Percent(5.0),
+        "Read (bytes)": Bytes(4096), "IPC": Ratio(1.5),
+    }
+    assert report.device_metrics == {"cpu0": {"Duration (us)": Duration(900.0)}}
+    assert report.configuration == {"Executor": "VM", "Run": Count(0)}
+    assert Report.from_json(report.json()).calls == report.calls
+
+
+def test_units_are_put_behind_names_that_lack_them():
+    report = Report([{"Peak": Bytes(7), "Clock": Hertz(2e9)}], {}, {})
+    assert report.calls == [{"Peak (bytes)": Bytes(7), "Clock (Hz)": Hertz(2e9)}]
+    assert json.loads(report.json())["calls"][0]["Peak (bytes)"] == {"count": 7}, "TVM knows no bytes"
+
+
+def test_what_is_no_metric_is_refused():
+    with pytest.raises(TypeError, match="Duration \\(us\\) must be a Count, Duration"):
+        Report([{"Duration (us)": 1.5}], {}, {})
+    with pytest.raises(TypeError):
+        Report([{"Count": Count("1")}], {}, {})
+
+
+def test_a_table_is_read_back():
+    report = sample()
+    whole = report.table(sort=False, aggregate=False, col_sums=False)
+    assert Report.from_table(whole).table(sort=False, aggregate=False, col_sums=False) == whole
+    with pytest.raises(ValueError, match="line 1 of the table"):
+        Report.from_table("no table")
+
+
+def test_markdown_and_html_show_the_rows_of_the_table():
+    report = sample()
+    assert report.to_markdown(aggregate=False).count("\n| op") == 20
+    assert report.to_markdown().count("\n| op") == 10
+    page = report.to_html()
+    assert page.startswith("<!DOCTYPE html>") and page.count("<tr><td class=\"text\">op") == 10
+    cell = report._repr_html_()
+    assert cell.startswith("<table>") and cell.endswith("</table>") and cell in page and "<script" not in cell
+
+
+def test_pyarrow_reads_a_report():
+    pyarrow = pytest.importorskip("pyarrow")
+    report = sample()
+    table = pyarrow.table(report)
+    table.validate(full=True)
+    assert table.column_names == ["Name", "Duration (us)", "Count", "Percent", "Read (bytes)", "IPC"]
+    assert table["Name"].to_pylist() == [f"op{k % 10}" for k in range(20)]
+    assert table["Duration (us)"].to_pylist() == [10.0 * (k % 10) for k in range(20)]
+    assert table["Read (bytes)"].to_pylist() == [4096 * k for k in range(20)]
+    assert table["IPC"].to_pylist() == [None, 1.5] + [None] * 18
+    assert str(table["Name"].type) == "dictionary<values=string, indices=int64, ordered=0>"
+    assert table.field("Read (bytes)").metadata == {b"opdyno.kind": b"bytes"}
+    assert json.loads(table.schema.metadata[b"configuration"]) == {"Executor": {"string": "VM"}, "Run": {"count": 0}}
+    del report
+    gc.collect()
+    assert table["Count"].to_pylist() == [1] * 20, "the table keeps the memory"
+    assert pyarrow.table(Report([], {}, {})).num_rows == 0
+
+
+def test_an_unread_stream_is_released():
+    capsule = sample().__arrow_c_stream__()
+    assert "arrow_array_stream" in repr(capsule)
+    del capsule
+    gc.collect()
+
+
+def test_polars_reads_a_report():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(sample())
+    slowest = frame.group_by("Name").agg(polars.col("Duration (us)").sum()).sort("Duration (us)", descending=True)
+    assert slowest.row(0) == ("op9", 180.0)
+    assert frame["IPC"].null_count() == 19
+
+
+def test_parquet_keeps_rows_and_metadata(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    sample().to_parquet(tmp_path / "report.parquet")
+    table = parquet.read_table(tmp_path / "report.parquet")
+    assert table["Name"].to_pylist() == [f"op{k % 10}" for k in range(20)]
+    assert b"device_metrics" in table.schema.metadata
+
+
+def test_duckdb_finds_the_slowest_operators_of_100_reports(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    for run in range(100):
+        sample(run).to_parquet(tmp_path / f"run{run}.parquet")
+    query = """
+        select Name, avg("Duration (us)") as us, count(*) as calls from read_parquet($files)
+        group by Name order by us desc limit 3
+    """
+    with duckdb.connect() as database:
+        rows = database.execute(query, {"files": str(tmp_path / "*.parquet")}).fetchall()
+        # The mean of the runs' 0 … 99 µs is 49.5; two calls in each of 100 runs.
+        assert rows == [("op9", 139.5, 200), ("op8", 129.5, 200), ("op7", 119.5, 200)]
+        report = sample(7)  # a report itself is a table, too
+        [(name, us)] = database.execute('select Name, max("Duration (us)") from report group by 1 order by 2 desc limit 1').fetchall()
+        assert (name, us) == ("op9", 97.0)
+
+
+def test_a_profile_becomes_a_page_and_a_table(chain):
+    pyarrow = pytest.importorskip("pyarrow")
+    numpy = pytest.importorskip("numpy")
+    report = chain.profile("main", numpy.arange(4, dtype="float32"))
+    assert pyarrow.table(report).num_rows == len(report)
+    assert "<h2>Time per operator</h2>" in report.to_html()

@@ -1,0 +1,299 @@
+// Tables read back, Markdown and HTML.
+#include <fstream>
+#include <sstream>
+
+#include "support/opdyno_test.h"
+
+namespace {
+
+using opdyno::arg;
+using opdyno::Report;
+using opdyno::ReportBuilder;
+using opdyno_test::expect_error;
+
+std::string data_file(const std::string &name) {
+  std::ifstream in(std::string(OPDYNO_TEST_DATA) + "/report/" + name, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  EXPECT_FALSE(content.str().empty()) << name;
+  return content.str();
+}
+
+opd_table_options as_it_is() {
+  opd_table_options options;
+  opd_table_options_init(&options);
+  options.sort = options.aggregate = options.col_sums = 0;
+  return options;
+}
+
+double number(const Report &report, size_t row, const char *column) {
+  opdyno::Value value;
+  opdyno::check(opd_report_get_call(report.get(), row, column, value.out()));
+  return value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+}
+
+std::string line(const char *name, const char *duration, const char *percent, const char *device, const char *count,
+                 const char *shapes) {
+  char text[200];
+  snprintf(text, sizeof text, "%-10s  %13s  %7s  %6s  %5s  %15s  \n", name, duration, percent, device, count, shapes);
+  return text;
+}
+
+// ---- tables read back
+
+TEST(ReportTable, ReadsTheTablesThatTvmPrinted) {
+  const opd_table_options options = as_it_is();
+  const std::string plain = data_file("table_program_order.txt");
+  EXPECT_EQ(Report::from_table(plain).table(&options), plain);
+  const Report report = Report::from_table(data_file("table.txt"));
+  EXPECT_EQ(opd_report_call_count(report.get()), 13u) << "sums and totals are no calls";
+  EXPECT_EQ(number(report, 0, "Duration (us)"), 1061.32);
+  EXPECT_EQ(number(report, 0, "Percent"), 71.71);
+  EXPECT_EQ(number(report, 12, "Count"), 1);
+  opdyno::Value total, threads, executor;
+  opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
+  opdyno::check(opd_report_get_configuration(report.get(), "Number of threads", threads.out()));
+  opdyno::check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
+  EXPECT_EQ(total.view().u.float64, 1480.08);
+  EXPECT_EQ(threads.to_string(), "1");
+  EXPECT_EQ(executor.to_string(), "\"VM\"");
+}
+
+TEST(ReportTable, ReadsNumbersAsAnyLocaleGroupsThem) {
+  const struct {
+    const char *duration, *percent, *count;
+  } locales[] = {{"1,234,567.25", "12.50", "1,234,567"},  // en_US
+                 {"1.234.567,25", "12,50", "1.234.567"},  // de_DE
+                 {"1 234 567,25", "12,50", "1 234 567"},  // fr_FR, as C++ narrows it
+                 {"1'234'567.25", "12.50", "1'234'567"},  // de_CH
+                 {"12,34,567.25", "12.50", "12,34,567"},  // hi_IN
+                 {"1234567.25", "12.50", "1234567"}};
+  for (const auto &locale : locales) {
+    char text[400];
+    snprintf(text, sizeof text,
+             "Name  Duration (us)  Percent  Device      Count  Argument Shapes  \n"
+             "conv  %13s  %7s    cpu0  %9s                   \n\nConfiguration\n-------------\n",
+             locale.duration, locale.percent, locale.count);
+    const Report report = Report::from_table(text);
+    EXPECT_EQ(number(report, 0, "Duration (us)"), 1234567.25) << text;
+    EXPECT_EQ(number(report, 0, "Percent"), 12.5) << text;
+    EXPECT_EQ(number(report, 0, "Count"), 1234567) << text;
+  }
+}
+
+TEST(ReportTable, WhatOnlyLooksLikeANumberIsNone) {
+  const std::string header = line("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes");
+  for (const char *count : {"1.5", "1,", ",1", "1,,00", "1-2", "1 23", "x1", "\u22125", "1\u00B5234"}) {
+    const std::string text = header + line("add", "", "", "", count, "");
+    opd_report *report = nullptr;
+    SCOPED_TRACE(count);
+    expect_error(opd_report_from_table(text.data(), text.size(), &report), OPD_BAD_FORMAT, "as its Count");
+  }
+}
+
+TEST(ReportTable, KeepsTheKindsOfFurtherColumns) {
+  const ReportBuilder builder;
+  for (const int i : {1, 2}) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(i == 1 ? "two  words" : "größe"));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(i * 1234567.5));
+    builder.set_call("Device", OPD_METRIC_STRING, arg("cpu0"));
+    builder.set_call("perf::CYCLES", OPD_METRIC_COUNT, arg(i * 1000000));
+    builder.set_call("IPC", OPD_METRIC_RATIO, arg(i * 0.5));
+    builder.set_call("Wait (us)", OPD_METRIC_DURATION, arg(i * 2));
+    builder.set_call("Peak", OPD_METRIC_BYTES, arg(4096));
+    builder.set_call("Clock", OPD_METRIC_HERTZ, arg(2.25e9));
+    builder.set_call("Place", OPD_METRIC_STRING, arg(i == 1 ? "12" : "node 7"));
+  }
+  builder.set_device("cpu0", "Device", OPD_METRIC_STRING, arg("cpu0"));
+  builder.set_device("cpu0", "Duration (us)", OPD_METRIC_DURATION, arg(7));
+  builder.set_configuration("Executor", OPD_METRIC_STRING, arg("VM: fast"));
+  builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(1.5));
+  builder.set_configuration("Cache (bytes)", OPD_METRIC_BYTES, arg(65536));
+  const opd_table_options options = as_it_is();
+  const std::string table = builder.finish().table(&options);
+  const Report report = Report::from_table(table);
+  EXPECT_EQ(report.table(&options), table);
+  const auto kind = [&](const char *column) { return opd_report_call_kind(report.get(), 1, column); };
+  EXPECT_EQ(kind("perf::CYCLES"), OPD_METRIC_COUNT);
+  EXPECT_EQ(kind("IPC"), OPD_METRIC_RATIO);
+  EXPECT_EQ(kind("Wait (us)"), OPD_METRIC_DURATION);
+  EXPECT_EQ(kind("Peak (bytes)"), OPD_METRIC_BYTES);
+  EXPECT_EQ(kind("Clock (Hz)"), OPD_METRIC_HERTZ);
+  EXPECT_EQ(kind("Place"), OPD_METRIC_STRING);
+  EXPECT_EQ(opd_report_configuration_kind(report.get(), "Cache (bytes)"), OPD_METRIC_BYTES);
+}
+
+TEST(ReportTable, ReadsWhatAnEditorDidToIt) {
+  std::string trimmed;  // no spaces at the ends of lines, and lines that end as on Windows
+  std::istringstream lines(data_file("table.txt"));
+  for (std::string line; std::getline(lines, line);) trimmed += line.substr(0, line.find_last_not_of(' ') + 1) + "\r\n";
+  EXPECT_EQ(Report::from_table(trimmed).json(), Report::from_table(data_file("table.txt")).json());
+}
+
+TEST(ReportTable, AnOperatorMayBeCalledTotal) {
+  const ReportBuilder builder;
+  for (const char *name : {"Sum", "Total"}) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+    builder.set_call("Percent", OPD_METRIC_PERCENT, arg(50));
+    builder.set_call("Device", OPD_METRIC_STRING, arg("cpu0"));
+  }
+  EXPECT_EQ(opd_report_call_count(Report::from_table(builder.finish().table()).get()), 2u);
+}
+
+TEST(ReportTable, SaysWhichLineIsNoneOfATable) {
+  const std::string header = line("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes");
+  const std::string total = line("Total", "1.00", "", "cpu0", "", "");
+  const std::pair<std::string, const char *> cases[] = {
+      {"", "line 1 of the table is missing"},
+      {"\n", "line 1 of the table is not that of a report"},
+      {"Name  Count  \n", "line 1 of the table is not that of a report"},
+      {header + line("add", "x.yz", "", "", "", ""), "line 2 of the table has \"x.yz\" as its Duration (us)"},
+      {header + line("add", "", "", "", "1.5", ""), "line 2 of the table has \"1.5\" as its Count, which is a count"},
+      {header + line("add", "1.00", "", "", "99,99", ""), "line 2 of the table has \"99,99\" as its Count"},
+      {header + line("add", "1.00 ", "", "a device", "", ""), "line 2 of the table has text across"},
+      {header + "a name that is as long as two columns and more than that 1 2 3 4 5 6 7\n", "line 2 of the table"},
+      {header + std::string(100, 'x') + "\n",
+       "line 2 of the table has text across the end of the column Duration (us)"},
+      {header + "add" + std::string(header.size() - 3, ' ') + "more\n", "line 2 of the table is wider"},
+      {header + "\nConfiguration\n-------------\nno colon\n", "line 5 of the table is no entry"},
+      {header + "\nConfiguration\n-------------\na: 1\na: 2\n", "line 6 of the table has the entry a a second time"},
+      {header + total + total, "line 3 of the table is a second total of cpu0"},
+      {header + "\xFF\n", "line 2 of the table is not UTF-8"},
+  };
+  for (const auto &[text, message] : cases) {
+    opd_report *report = nullptr;
+    SCOPED_TRACE(text);
+    expect_error(opd_report_from_table(text.data(), text.size(), &report), OPD_BAD_FORMAT, message);
+    EXPECT_EQ(report, nullptr);
+  }
+}
+
+TEST(ReportTable, HeadersAndKeysStayOnOneLine) {
+  const ReportBuilder builder;
+  builder.add_call();
+  builder.set_call("a\nb", OPD_METRIC_COUNT, arg(1));
+  builder.set_configuration("c\nd", OPD_METRIC_STRING, arg("e\nf"));
+  const std::string table = builder.finish().table();
+  EXPECT_NE(table.find("  a b  \n"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nc d: e f\n"), std::string::npos) << table;
+}
+
+// ---- Markdown
+
+TEST(ReportMarkdown, HasTheRowsOfTheTable) {
+  const ReportBuilder builder;
+  builder.add_call();
+  builder.set_call("Name", OPD_METRIC_STRING, arg("relu"));
+  builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(1.5));
+  builder.set_call("Argument Shapes", OPD_METRIC_STRING, arg("float32[4, 256], float32[4, 256]"));
+  builder.set_device("cpu0", "Duration (us)", OPD_METRIC_DURATION, arg(2));
+  builder.set_configuration("Executor", OPD_METRIC_STRING, arg("VM"));
+  EXPECT_EQ(builder.finish().markdown(),
+            "| Name | Duration (us) | Percent | Device | Count | Argument Shapes |\n"
+            "| :--- | ---: | ---: | ---: | ---: | :--- |\n"
+            "| relu | 1.50 |  |  |  | float32[4, 256], float32[4, 256] |\n"
+            "| Sum | 1.50 |  |  |  |  |\n"
+            "| Total | 2.00 |  |  |  |  |\n"
+            "\nConfiguration\n\n- Executor: VM\n");
+}
+
+TEST(ReportMarkdown, EscapesWhatMarkdownWouldTakeForItsOwn) {
+  const ReportBuilder builder;
+  for (const char *name : {"a|b", "*bold*", "_soft_", "check_tensor_info", "`code`", "<script>", "&amp;", "[x](y)",
+                           "~s~", "two\nlines", "\\"}) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+  }
+  builder.set_configuration("[a]", OPD_METRIC_STRING, arg("b"));
+  builder.set_configuration("# c", OPD_METRIC_STRING, arg("d"));
+  const opd_table_options options = as_it_is();
+  const std::string text = builder.finish().markdown(&options);
+  for (const char *expected :
+       {"| a\\|b |", "| \\*bold\\* |", "| \\_soft\\_ |", "| check_tensor_info |", "| \\`code\\` |", "| &lt;script> |",
+        "| &amp;amp; |", "| [x\\](y) |", "| \\~s\\~ |", "| two lines |", "| \\\\ |", "- [a\\]: b\n", "- \\# c: d\n"})
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+}
+
+// ---- HTML
+
+Report roofline(bool peak) {
+  const ReportBuilder builder;
+  builder.add_call();
+  builder.set_call("Name", OPD_METRIC_STRING, arg("matmul"));
+  builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(1500));
+  builder.set_call("GFLOP/s", OPD_METRIC_RATIO, arg(100));
+  builder.set_call("Arithmetic Intensity (FLOP/byte)", OPD_METRIC_RATIO, arg(10));
+  builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(peak ? 1000 : 0));
+  builder.set_configuration("Peak Bandwidth (GB/s)", OPD_METRIC_RATIO, arg(100));
+  return builder.finish();
+}
+
+TEST(ReportHtml, DrawsTheRooflineWhereItsNumbersAre) {
+  const std::string page = roofline(true).html();
+  EXPECT_NE(page.find("<h2>Roofline</h2>"), std::string::npos);
+  // x from 10^0 (ridge 10, half a decade to its left) to 10^2, y from 10^2 to 10^4: the ridge and the point at the
+  // middle.
+  EXPECT_NE(page.find("<circle class=\"dot\" cx=\"530.0\" cy=\"400.0\" r=\"18.0\">"), std::string::npos) << page;
+  EXPECT_NE(page.find("L530.0 210.0H980.0"), std::string::npos) << page;
+  EXPECT_EQ(roofline(false).html().find("Roofline"), std::string::npos);
+  EXPECT_EQ(Report::from_json("{\"calls\":[]}").html().find("Roofline"), std::string::npos);
+}
+
+TEST(ReportHtml, EscapesAllTextAndFetchesNothing) {
+  const char *const evil = "<img src=x onerror=alert(1)>&\"'</title></script>";
+  const ReportBuilder builder;
+  builder.add_call();
+  for (const char *column : {"Name", "Device", "Argument Shapes", evil})
+    builder.set_call(column, OPD_METRIC_STRING, arg(evil));
+  builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(1));
+  builder.set_call("GFLOP/s", OPD_METRIC_RATIO, arg(1));
+  builder.set_call("Arithmetic Intensity (FLOP/byte)", OPD_METRIC_RATIO, arg(1));
+  builder.set_device(evil, "Duration (us)", OPD_METRIC_DURATION, arg(2));
+  builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(10));
+  builder.set_configuration("Peak Bandwidth (GB/s)", OPD_METRIC_RATIO, arg(10));
+  builder.set_configuration(evil, OPD_METRIC_STRING, arg(evil));
+  const std::string page = builder.finish().html();
+  EXPECT_EQ(page.find("<img"), std::string::npos);
+  EXPECT_NE(page.find("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;&lt;/title&gt;&lt;/script&gt;"),
+            std::string::npos);
+  EXPECT_EQ(page.find("</script>"), page.rfind("</script>"));
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  for (const char *fetch : {"http://", "https://", "src=\"", "href=", "url(", "@import"})
+    EXPECT_EQ(page.find(fetch), std::string::npos) << fetch;
+}
+
+TEST(ReportHtml, ShowsTheLongestOperatorsAndAddsUpTheOthers) {
+  const ReportBuilder builder;
+  for (int i = 1; i <= 30; ++i) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg("op" + std::to_string(i)));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(i * 10));
+  }
+  const std::string page = builder.finish().html();
+  size_t bars = 0;
+  for (size_t i = page.find("<rect class=\"bar\""); i != std::string::npos; i = page.find("<rect class=\"bar\"", i + 1))
+    ++bars;
+  EXPECT_EQ(bars, 20u);
+  // 10 + 20 + … + 100 = 550 of 10 + … + 300 = 4650: 11.8 %
+  EXPECT_NE(page.find("and 10 others: 550.00 µs · 11.8 %"), std::string::npos) << page;
+  EXPECT_NE(page.find(">op30</text>"), std::string::npos);
+  EXPECT_NE(page.find("300.00 µs · 6.5 %"), std::string::npos);
+}
+
+TEST(ReportHtml, ShowsReportsOfAnyNumbers) {
+  for (
+      const char *numbers :
+      {R"-({"calls":[]})-", R"-({"calls":[{}]})-",
+       R"-({"calls":[{"Duration (us)":{"microseconds":null}},{"Duration (us)":{"microseconds":1e999}},{"Duration (us)":{"microseconds":-5}}]})-",
+       R"-({"calls":[{"GFLOP/s":{"ratio":1e300},"Arithmetic Intensity (FLOP/byte)":{"ratio":1e-300}},{"GFLOP/s":{"ratio":1e29},"Arithmetic Intensity (FLOP/byte)":{"ratio":1e-29}}],"configuration":{"Peak GFLOP/s":{"ratio":1e-29},"Peak Bandwidth (GB/s)":{"ratio":1e29}}})-"}) {
+    const std::string page = Report::from_json(numbers).html();
+    EXPECT_NE(page.find("</html>"), std::string::npos);
+    EXPECT_EQ(page.find("=\"nan"), std::string::npos) << page;
+    EXPECT_EQ(page.find("=\"inf"), std::string::npos) << page;
+    EXPECT_LT(page.size(), 20000u);
+  }
+}
+
+}  // namespace

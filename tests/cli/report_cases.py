@@ -1,0 +1,48 @@
+"""The command report: forms, what it reads, and what it says of what it cannot."""
+
+import json
+
+from case import FAILED, HERE, USAGE, WORK, CliTest
+
+DATA = HERE.parent / "data" / "report"
+JSON, TABLE, CSV = DATA / "sample.json", (DATA / "table.txt").read_text(), (DATA / "sample.csv").read_text()
+PROGRAM_ORDER = DATA / "table_program_order.txt"
+
+
+class ReportForms(CliTest):
+    def test_a_table_is_what_tvm_printed(self):
+        self.assertEqual(TABLE, self.succeeds("report", JSON))
+        self.assertEqual(TABLE, self.succeeds("report", JSON, "--as", "table"))
+        self.assertEqual(
+            PROGRAM_ORDER.read_text(), self.succeeds("report", JSON, "--no-sort", "--no-aggregate", "--no-sums")
+        )
+
+    def test_csv_and_json_are_what_tvm_wrote(self):
+        self.assertEqual(CSV, self.succeeds("report", JSON, "--as", "csv"))
+        self.assertEqual(JSON.read_text() + "\n", self.succeeds("report", JSON, "--as=json"))
+
+    def test_a_table_is_read_back(self):
+        words = ("report", PROGRAM_ORDER, "--no-sort", "--no-aggregate", "--no-sums")
+        self.assertEqual(PROGRAM_ORDER.read_text(), self.succeeds(*words))
+        calls = json.loads(self.succeeds("report", "-", "--as", "json", stdin=TABLE))["calls"]
+        self.assertEqual({"microseconds": 1061.32}, calls[0]["Duration (us)"])
+
+    def test_markdown_has_a_line_per_row(self):
+        lines = self.succeeds("report", JSON, "--as", "markdown").splitlines()
+        self.assertEqual("| Name | Duration (us) | Percent | Device | Count | Argument Shapes |", lines[0])
+        self.assertEqual(
+            "| matmul | 1061.32 | 71.71 | cpu0 | 1 | float32[4, 784], float32[784, 256], float32[4, 256] |", lines[2]
+        )
+
+    def test_html_goes_to_a_file(self):
+        self.assertEqual("", self.succeeds("report", JSON, "--as", "html", "-o", "report.html"))
+        page = (WORK / "report.html").read_text()
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        self.assertIn("<td class=\"text\">matmul</td><td>1061.32</td>", page)
+
+    def test_what_cannot_be_read_is_named(self):
+        self.assertIn("none of table, csv, json, markdown and html", self.fails(USAGE, "report", JSON, "--as", "pdf"))
+        (WORK / "broken.json").write_text('{"calls":[')
+        self.assertIn("broken.json: report: JSON at offset 10", self.fails(FAILED, "report", "broken.json"))
+        self.assertIn("line 1 of the table", self.fails(FAILED, "report", "-", stdin="hello\n"))
+        self.fails(FAILED, "report", "none.json")
