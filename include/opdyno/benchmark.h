@@ -43,6 +43,10 @@ OPD_API OPD_NODISCARD opd_error *opd_evaluator_call(opd_evaluator *evaluator, co
 /** Ends a reference. Since: 0.1 */
 OPD_API void opd_evaluator_release(opd_evaluator *evaluator);
 
+/** Makes a benchmark of times measured elsewhere. @param seconds Borrowed; per call, one value a repeat, in the order in
+ * time. @param num At least 1. @param out_benchmark New reference. @return NULL, or OPD_INVALID_ARGUMENT: no value, or one
+ * that is not a number from 0. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark **out_benchmark);
 /** Returns the number of repeats. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_benchmark_count(const opd_benchmark *benchmark);
 /** Returns seconds per call, one value a repeat, in their order; borrowed. Threads: safe. Since: 0.1 */

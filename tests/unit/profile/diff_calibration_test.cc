@@ -1,0 +1,149 @@
+// How often a diff errs, and how often it finds what is there, by simulation. Seeds are fixed: the rates are the same in
+// every run. Sizes are chosen so that a rate's standard error is about 1 %; sanitizers get a tenth.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <random>
+
+#include "profile/diff.h"
+
+namespace opd {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+constexpr int kDivisor = 10;
+#else
+constexpr int kDivisor = 1;
+#endif
+
+class Noise {  // of unit variance; standard distributions differ between standard libraries
+ public:
+  explicit Noise(uint64_t seed) : bits_(seed) {}
+  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+// Makes the noise of one operator's runs, in the order in time.
+using Series = std::function<std::vector<double>(Noise &, size_t)>;
+
+Series independent(double (*draw)(Noise &)) {
+  return [draw](Noise &noise, size_t runs) {
+    std::vector<double> values(runs);
+    for (double &value : values) value = draw(noise);
+    return values;
+  };
+}
+Series autoregressive(double phi) {
+  return [phi](Noise &noise, size_t runs) {
+    std::vector<double> values(runs);
+    double last = noise.normal();  // of the stationary process
+    for (double &value : values) value = last, last = phi * last + std::sqrt(1 - phi * phi) * noise.normal();
+    return values;
+  };
+}
+
+const Series kNormal = independent([](Noise &n) { return n.normal(); });
+const Series kLognormal = independent([](Noise &n) { return (std::exp(n.normal()) - 1.6487) / 2.1612; });
+const Series kExponential = independent([](Noise &n) { return -std::log(n.uniform()) - 1; });
+const Series kBimodal =  // two frequencies of a processor, as far apart as ten times the scatter of each
+    independent([](Noise &n) { return (n.uniform() < 0.7 ? -0.655 : 1.527) + 0.2 * n.normal(); });
+
+struct Setting {
+  const char *name;
+  Series series;
+  size_t operators = 50, runs = 30;
+  int diffs = 400;
+  double slow = 0;            // the first operator's slowdown
+  double shared = 0;          // share of the variance that all operators of a run have in common
+  std::vector<double> times;  // of the operators in µs; 100 each unless given
+};
+
+struct Rates {
+  double regression = 0;       // diffs that say so of an operator that did not change
+  double false_discovery = 0;  // mean share of the operators named that did not change
+  double found = 0;            // diffs that name the one that did
+  double open = 0;             // share of all operators of which nothing can be said
+};
+
+Ref<Report> runs_of(const Setting &setting, Noise &noise, double slow) {
+  constexpr double kScatter = 0.02;
+  std::vector<std::vector<double>> values;
+  for (size_t i = 0; i < setting.operators; ++i) values.push_back(setting.series(noise, setting.runs));
+  const auto common = setting.series(noise, setting.runs);
+  ReportBuilder builder;
+  const size_t name = builder.column("Name"), duration = builder.column("Duration (us)"), run = builder.column("Run");
+  for (size_t r = 0; r < setting.runs; ++r)
+    for (size_t i = 0; i < setting.operators; ++i) {
+      const double time = setting.times.empty() ? 100 : setting.times[i], factor = i == 0 ? 1 + slow : 1;
+      const double own = std::sqrt(1 - setting.shared) * values[i][r] + std::sqrt(setting.shared) * common[r];
+      builder.begin_row();
+      builder.set(name, builder.text(concat("operator_", i)));
+      builder.set(duration, Metric::of_number(MetricKind::kDuration, time * factor * (1 + kScatter * own)));
+      builder.set(run, Metric::of_count(static_cast<int64_t>(r)));
+    }
+  return builder.finish();
+}
+
+Rates simulate(const Setting &setting) {
+  Noise noise(20240517);
+  Rates rates;
+  const int diffs = std::max(20, setting.diffs / kDivisor);
+  for (int i = 0; i < diffs; ++i) {
+    const auto before = runs_of(setting, noise, 0), after = runs_of(setting, noise, setting.slow);
+    const Report *const sides[] = {before.get(), after.get()};
+    const auto diff = Diff::of_reports({sides, 1}, {sides + 1, 1}, {0.001, 0.05, 0.95, "Duration (us)"});
+    int named = 0, wrong = 0, regressions = 0, open = 0;
+    for (size_t k = 0; k < diff->operators.size(); ++k) {
+      const opd_verdict verdict = diff->operators[k].verdict;
+      const bool is_true = k == 0 && setting.slow > 0 && verdict == OPD_VERDICT_REGRESSION;
+      const bool is_named = verdict == OPD_VERDICT_REGRESSION || verdict == OPD_VERDICT_IMPROVEMENT;
+      named += is_named, wrong += is_named && !is_true, rates.found += is_true;
+      regressions += verdict == OPD_VERDICT_REGRESSION && !is_true;
+      open += verdict == OPD_VERDICT_UNDECIDED;
+    }
+    rates.regression += regressions > 0;
+    rates.false_discovery += named ? static_cast<double>(wrong) / named : 0;
+    rates.open += open / static_cast<double>(setting.operators);
+  }
+  for (double *rate : {&rates.regression, &rates.false_discovery, &rates.found, &rates.open}) *rate /= diffs;
+  std::printf("  %-34s %3zu operators %3zu runs: regression %.3f false %.3f found %.3f open %.3f\n", setting.name,
+              setting.operators, setting.runs, rates.regression, rates.false_discovery, rates.found, rates.open);
+  return rates;
+}
+
+// Few diffs scatter: what sanitizers run is not asked for more than 5 % plus three standard errors.
+double margin(int diffs) { return kDivisor == 1 ? 0 : 3 * std::sqrt(0.05 * 0.95 / std::max(20, diffs / kDivisor)); }
+
+void expect_calm(const Setting &setting) {
+  const Rates rates = simulate(setting);
+  EXPECT_LE(rates.regression, 0.05 + margin(setting.diffs)) << setting.name;
+  EXPECT_LE(rates.false_discovery, 0.05 + margin(setting.diffs)) << setting.name;
+}
+TEST(Sim, All) {
+  for (const auto &[name, series] : {std::pair{"normal", kNormal}, {"lognormal", kLognormal}, {"exponential", kExponential}, {"bimodal", kBimodal}, {"ar .5", autoregressive(.5)}, {"ar .2", autoregressive(.2)}, {"ar .9", autoregressive(.9)}}) {
+    expect_calm({name, series});
+    expect_calm({name, series, 50, 10});
+    expect_calm({name, series, 50, 100,100});
+    expect_calm({name, series, 1, 30, 4000});
+    expect_calm({name, series, 1, 10, 4000});
+    expect_calm({name, series, 5, 30, 2000});
+  }
+  expect_calm({"shared", kNormal, 50, 30, 400, 0, .7});
+  expect_calm({"shared ar.5", autoregressive(.5), 50, 30, 400, 0, .7});
+  std::vector<double> heavy(50, 40); heavy[0]=1000;
+  for (const auto &[name, series] : {std::pair{"normal", kNormal}, {"lognormal", kLognormal}, {"exponential", kExponential}, {"bimodal", kBimodal}, {"ar .5", autoregressive(.5)}}) {
+  simulate({name, series, 1, 30, 1000, .02});
+  simulate({name, series, 3, 30, 1000, .02});
+  simulate({name, series, 50, 30, 400, .02});
+  simulate({name, series, 50, 45, 400, .02});
+  simulate({name, series, 50, 30, 400, .02, 0, heavy});
+  }
+}
+
+}  // namespace
+}  // namespace opd
