@@ -189,10 +189,11 @@ double RankTest::shift() const {
 // The shifts that the test would not refuse at that level; ties make it a little wider than it need be.
 RankTest::Interval RankTest::interval(double confidence) const {
   const size_t pairs = before_.size() * after_.size();
+  const double level = (1 - confidence) * (1 + 1e-9);  // 1 - 0.9 is less than 0.1
   size_t refused = 0, end = pairs / 2 + 1;  // how many values of U, from 0, are
   while (refused < end) {
     const size_t middle = (refused + end) / 2;
-    if (p_of(2 * middle, false) <= 1 - confidence) refused = middle + 1;
+    if (p_of(2 * middle, false) <= level) refused = middle + 1;
     else end = middle;
   }
   if (refused == 0) return {};
