@@ -13,7 +13,8 @@ struct Recording {
   Trace trace;
 };
 
-Recording record(Runner &runner, const Args &args) {
+// The last run; `lines` gets the reports of all, one a line.
+Recording record(Runner &runner, const Args &args, std::string &lines) {
   opd_profile_options options;
   opd_profile_options_init(&options);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
@@ -22,10 +23,13 @@ Recording record(Runner &runner, const Args &args) {
   const opd_call_options call = runner.call_options();
   const std::vector<opd_value> &arguments = runner.arguments();
   Recording recording;
-  check(opd_vm_profile(runner.target().vm().get(), runner.target().name().c_str(), arguments.data(),
-                       static_cast<int32_t>(arguments.size()), &call, &options, recording.report.out(),
-                       recording.trace.out()),
-        Exit::failed);
+  for (int64_t run = args.integer("runs", 1, 1, 1'000'000); run > 0; --run) {
+    check(opd_vm_profile(runner.target().vm().get(), runner.target().name().c_str(), arguments.data(),
+                         static_cast<int32_t>(arguments.size()), &call, &options, recording.report.out(),
+                         recording.trace.out()),
+          Exit::failed);
+    if (args.has("output") || args.has("json")) lines += recording.report.json() + "\n";
+  }
   return recording;
 }
 
@@ -54,9 +58,10 @@ Exit run_profile(const Args &args) {
   if (!runner.target().is_program())
     fail_usage(cat(runner.target().name(),
                    " is a plain function; profile measures the operators of a VM program, bench a single function"));
-  const Recording recording = record(runner, args);
+  std::string lines;
+  const Recording recording = record(runner, args, lines);
   runner.progress().clear();
-  if (const auto path = args.value("output")) write_file(*path, to_text(opd_report_to_json, recording.report) + "\n");
+  if (const auto path = args.value("output")) write_file(*path, lines);
   if (const auto path = args.value("csv"); path && *path != "-")
     write_file(*path, to_text(opd_report_to_csv, recording.report));
   if (const auto path = args.value("chrome")) {
@@ -65,7 +70,7 @@ Exit run_profile(const Args &args) {
     write_file(*path, bytes_of(json));
   }
   if (args.value("csv") == "-") print(to_text(opd_report_to_csv, recording.report));
-  else if (args.has("json")) print(to_text(opd_report_to_json, recording.report) + "\n");
+  else if (args.has("json")) print(lines);
   else print(table_text(recording.report, args));
   if (const uint64_t dropped = opd_trace_dropped_count(recording.trace.get()))
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));

@@ -19,7 +19,7 @@ class Help(CliTest):
     def test_help_lists_every_command_and_the_exit_codes(self):
         for words in (["help"], ["--help"], ["-h"]):
             text = self.succeeds(*words)
-            for command in ("info", "inspect", "run", "bench", "profile", "as", "dis", "export"):
+            for command in ("info", "inspect", "run", "bench", "profile", "diff", "as", "dis", "export"):
                 self.assertRegex(text, r"(?m)^  %s\b" % command)
             self.assertIn("Exit codes: 0 ok, 1", text)
 
@@ -28,6 +28,7 @@ class Help(CliTest):
             ("run", "--expect"),
             ("bench", "--number"),
             ("profile", "--chrome"),
+            ("diff", "--fail-above"),
             ("info", "--json"),
             ("inspect", "--import"),
             ("as", "--help"),
@@ -215,6 +216,14 @@ class Profile(CliTest):
         trace = json.loads((WORK / "trace.json").read_text())
         events = trace["traceEvents"] if isinstance(trace, dict) else trace
         self.assertEqual(2, sum(event.get("name") == "add_one" for event in events))
+
+    def test_several_runs_are_a_report_a_line(self):
+        printed = self.profile("--runs", "3", "-o", "runs.jsonl", "--json")
+        self.assertEqual((WORK / "runs.jsonl").read_text(), printed)
+        reports = [json.loads(line) for line in printed.splitlines()]
+        self.assertEqual(3, len(reports))
+        for report in reports:
+            self.assertEqual(1, [call["Name"]["string"] for call in report["calls"]].count("add_one"))
 
     def test_reports_can_be_printed(self):
         self.assertEqual({"calls", "device_metrics", "configuration"}, set(json.loads(self.profile("--json"))))
