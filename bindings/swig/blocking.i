@@ -8,6 +8,8 @@
 %opd_blocking(opd_vm_save_function)
 %opd_blocking(opd_vm_profile)
 %opd_blocking(opd_evaluator_call)
+%opd_blocking(opd_report_diff)
+%opd_blocking(opd_report_merge)
 %opd_blocking(opd_module_load)
 %opd_blocking(opd_module_load_bytes)
 %opd_blocking(opd_module_load_source)

@@ -14,6 +14,7 @@
 %opd_handle(opd_cancel, Cancel, opd_cancel_release)
 %opd_handle(opd_params, Params, opd_params_release)
 %opd_handle(opd_report, Report, opd_report_release)
+%opd_handle(opd_diff, Diff, opd_diff_release)
 %opd_handle(opd_trace, Trace, opd_trace_release)
 %opd_handle(opd_evaluator, Evaluator, opd_evaluator_release)
 %opd_handle(opd_benchmark, Benchmark, opd_benchmark_release)
@@ -36,6 +37,7 @@
 %opd_options(opd_profile_options)
 %opd_options(opd_table_options)
 %opd_options(opd_evaluator_options)
+%opd_options(opd_diff_options)
 
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)

@@ -23,3 +23,4 @@
 %include <opdyno/report.h>
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
+%include <opdyno/diff.h>

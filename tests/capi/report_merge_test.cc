@@ -3,7 +3,9 @@
 
 #include "support/opdyno_test.h"
 
-using namespace opdyno_test;
+using opdyno::check;
+using opdyno::Value;
+using opdyno_test::expect_error;
 
 namespace {
 

@@ -107,6 +107,7 @@ bool to_device(PyObject *object, DLDevice *out);
 PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
+bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
 bool to_dims(PyObject *sequence, std::vector<int64_t> &out);
 
@@ -149,7 +150,7 @@ bool function_of(PyObject *callable, opd_function **out_function);
 
 struct Field {
   const char *name;
-  char kind;  // i: int32, l: int64, L: uint64, s: text, d: device, h: handle; S, D, H, I: texts, devices, handles,
+  char kind;  // i: int32, l: int64, L: uint64, f: double, s: text, d: device, h: handle; S, D, H, I: texts, devices, handles,
               // int32s
   size_t place;
   const char *handle = nullptr;  // class of h and H
@@ -164,6 +165,7 @@ const Fields &fields_of(const opd_call_options *);
 const Fields &fields_of(const opd_profile_options *);
 const Fields &fields_of(const opd_table_options *);
 const Fields &fields_of(const opd_evaluator_options *);
+const Fields &fields_of(const opd_diff_options *);
 
 // Reads a dict into options whose defaults are set. What it points to lives as long as this.
 class Options {

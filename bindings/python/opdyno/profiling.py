@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,6 +136,66 @@ class Report(_native.Handle):
         return Report.from_json, (self.json(),)
 
 
+class Diff(_native.Handle):
+    """What changed between two sets of runs, operator by operator. `print(diff)` shows its table."""
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def verdict(self) -> str:
+        """Of all operators: "regression" if one has it, else "undecided", "improvement" or "same"."""
+        return str(_native.opd_verdict_name(_native.opd_diff_verdict(self)))
+
+    @property
+    def report(self) -> Report:
+        """A row for each operator: before, after, change with its interval, verdict, runs, p-values."""
+        made: Report = _native.opd_diff_to_report(self)
+        return made
+
+    def runs_needed(self, index: int, effect: float) -> int:
+        """How many runs on each side would show such a change (0.03 is 3 %) of the operator in 9 of 10 diffs."""
+        return int(_native.opd_diff_runs_needed(self, index, effect))
+
+    def __len__(self) -> int:
+        return int(_native.opd_diff_operator_count(self))
+
+    def __str__(self) -> str:
+        return self.report.table(col_sums=False)
+
+    def __repr__(self) -> str:
+        return f"<Diff of {len(self)} operators: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """The operators as a table for notebooks."""
+        return self.report._repr_html_()
+
+
+def merge(reports: Iterable[Report]) -> Report:
+    """Joins reports of several runs, machines or ranks. What differs in their configurations becomes columns."""
+    made: Report = _native.opd_report_merge(list(reports))
+    return made
+
+
+def diff(
+    before: Report | Iterable[Report],
+    after: Report | Iterable[Report],
+    *,
+    min_effect: float = 0.01,
+    level: float = 0.05,
+    confidence: float = 0.95,
+    metric: str | None = None,
+) -> Diff:
+    """Compares two sets of runs. Each report is one run, or as many as its column "Run" counts.
+
+    `min_effect`: changes below it do not matter. `level`: most false verdicts, as a share of all that are given.
+    `metric`: the column that is compared; "Duration (us)". docs/diff.md says which test is made and why.
+    """
+    sides = [[side] if isinstance(side, Report) else list(side) for side in (before, after)]
+    options = {"min_effect": min_effect, "level": level, "confidence": confidence, "metric": metric}
+    made: Diff = _native.opd_report_diff(sides[0], sides[1], options)
+    return made
+
+
 class Trace(_native.Handle):
     """Calls on a time line."""
 
@@ -155,6 +215,7 @@ class Trace(_native.Handle):
 
 
 _native.register_class("Report", Report)
+_native.register_class("Diff", Diff)
 _native.register_class("Trace", Trace)
 
-__all__ = ["Count", "Duration", "Percent", "Ratio", "Report", "Trace"]
+__all__ = ["Count", "Diff", "Duration", "Percent", "Ratio", "Report", "Trace", "diff", "merge"]
