@@ -191,6 +191,7 @@ struct TYPE {};
   $1 = ($1_ltype)handles.data();
   $2 = static_cast<$2_ltype>(handles.size());
 }
+%typemap(argout) (POINTER, COUNT) ""  /* not that of TYPE **, which is taken for the same */
 %enddef
 /* Names, then their signatures. */
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)

@@ -104,6 +104,11 @@ class Wrapper:
         self.take(name, "&[&str]", f"{name}.as_ptr()", f"{name}.len() as _",
                   before=f"let {name} = Texts::of({name}.iter().copied())?;", fallible=True)
 
+    def role_handles_in(self, pointer, _count, class_):
+        name = pointer.name
+        self.take(name, f"&[&{class_}]", f"{name}.as_ptr()", f"{name}.len() as _",
+                  before=f"let {name}: Vec<_> = {name}.iter().map(|handle| handle.as_ptr() as *const _).collect();")
+
     def role_signatures_in(self, names, signatures, _count):
         self.take("functions", "&[(&str, &str)]", f"{names.name}.as_ptr()", f"{signatures.name}.as_ptr()",
                   f"{names.name}.len() as _", fallible=True,
