@@ -67,6 +67,14 @@ double opd_benchmark_percentile(const opd_benchmark *b, double percent) {
   return b ? unwrap<Benchmark>(b)->percentile(percent) : 0;
 }
 
+opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark, opd_benchmark_stats *out_stats) {
+  return guard([&] {
+    require(benchmark && out_stats, "benchmark and out_stats must not be NULL");
+    const Benchmark::Reliability is = unwrap<Benchmark>(benchmark)->reliability();
+    give_sized(opd_benchmark_stats{0, is.is_noisy, is.low, is.high, is.autocorrelation, is.num_outliers}, out_stats);
+  });
+}
+
 opd_error *opd_benchmark_to_text(const opd_benchmark *benchmark, opd_buffer **out_text) {
   return guard([&] {
     require(benchmark && out_text, "benchmark and out_text must not be NULL");

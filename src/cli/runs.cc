@@ -53,7 +53,7 @@ std::string time_text(double value) { return std::isnan(value) ? "-" : fixed(val
 
 std::string interval_text(const opd_diff_operator &one) {
   if (std::isnan(one.change)) return "-";
-  if (!std::isfinite(one.high)) return "too few runs";
+  if (!std::isfinite(one.high)) return std::min(one.before_runs, one.after_runs) < 4 ? "too few runs" : "unknown";
   return cat(percent_text(one.low), " to ", percent_text(one.high));
 }
 
@@ -173,7 +173,8 @@ std::string open_text(const Diff &diff, double effect) {
   for (size_t i = 0; i < opd_diff_operator_count(diff.get()); ++i) {
     const opd_diff_operator one = operator_of(diff, i);
     const bool is_tested = one.before_runs && one.after_runs;
-    if (is_tested && one.verdict != OPD_VERDICT_REGRESSION && one.high > effect)
+    const bool is_decided = one.verdict == OPD_VERDICT_REGRESSION || one.verdict == OPD_VERDICT_IMPROVEMENT;
+    if (is_tested && !is_decided && one.high > effect)
       open.emplace_back(opd_diff_runs_needed(diff.get(), i, effect),
                         cat(label(one), " (", one.before_runs, " + ", one.after_runs, " runs)"));
   }

@@ -40,10 +40,8 @@ double pooled_deviation(const std::vector<double> &a, const std::vector<double> 
 }
 
 // Operators of one machine drift together, so that each one's autocorrelation is drawn to the mean of all, by as much as
-// they differ no more than chance would have it (empirical Bayes). What is left is believed with a margin for its error,
-// unless it is small and within that.
+// they differ no more than chance would have it (empirical Bayes).
 std::vector<double> believed_autocorrelations(const std::vector<RankTest> &tests) {
-  constexpr double kSmall = 0.15, kMargin = 0.75, kMost = 0.97;  // the margin in standard errors; by simulation
   double mean = 0, expected = 0, squares = 0, count = 0;
   for (const RankTest &test : tests)
     if (const auto &own = test.autocorrelation(); own.variance > 0)
@@ -62,7 +60,7 @@ std::vector<double> believed_autocorrelations(const std::vector<RankTest> &tests
   for (size_t i = 0; i < tests.size(); ++i) {
     const auto &own = tests[i].autocorrelation();
     const double phi = own.variance > 0 ? mean + own_weight * (own.phi - mean) : mean;
-    if (phi > std::min(kSmall, error)) believed[i] = std::min(kMost, phi + kMargin * error);
+    believed[i] = believed_autocorrelation(phi, error);
   }
   return believed;
 }

@@ -66,26 +66,6 @@ double incomplete_beta(double a, double b, double x) {
   return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-// How much wider the mean of `count` values of an AR(1) process scatters than that of independent ones, as variance.
-double inflation_by(double phi, double count) {
-  return (1 + phi) / (1 - phi) - 2 * phi * (1 - std::pow(phi, count)) / (count * (1 - phi) * (1 - phi));
-}
-
-// Short samples show too little autocorrelation: the expected value is phi - (1 + 3 phi) / n.
-Autocorrelation autocorrelation_of(std::span<const double> before, std::span<const double> after) {
-  Autocorrelation both;
-  double weight = 0, squares = 0;
-  for (const auto sample : {before, after}) {
-    if (sample.size() < kLeastForAutocorrelation) continue;
-    const auto n = static_cast<double>(sample.size());
-    both.phi += n * (n * lag1_autocorrelation(sample) + 1) / (n - 3);
-    squares += n * n * n / ((n - 3) * (n - 3));
-    weight += n;
-  }
-  if (weight > 0) both.phi /= weight, both.variance = squares / (weight * weight);
-  return both;
-}
-
 }  // namespace
 
 double normal_tail(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
@@ -117,6 +97,35 @@ double lag1_autocorrelation(std::span<const double> values) {
     if (i > 0) products += here * (static_cast<double>(ranks[i - 1]) - centre);
   }
   return squares > 0 ? products / squares : 0;
+}
+
+double inflation_by(double phi, double count) {
+  return (1 + phi) / (1 - phi) - 2 * phi * (1 - std::pow(phi, count)) / (count * (1 - phi) * (1 - phi));
+}
+
+// Short samples show too little autocorrelation: the expected value is phi - (1 + 3 phi) / n.
+Autocorrelation autocorrelation_of(std::span<const double> before, std::span<const double> after) {
+  Autocorrelation both;
+  double weight = 0, squares = 0;
+  for (const auto sample : {before, after}) {
+    if (sample.size() < kLeastForAutocorrelation) continue;
+    const auto n = static_cast<double>(sample.size());
+    both.phi += n * (n * lag1_autocorrelation(sample) + 1) / (n - 3);
+    squares += n * n * n / ((n - 3) * (n - 3));
+    weight += n;
+  }
+  if (weight > 0) both.phi /= weight, both.variance = squares / (weight * weight);
+  return both;
+}
+
+double believed_autocorrelation(double phi, double error) {
+  constexpr double kSmall = 0.15, kMargin = 0.75, kMost = 0.97;  // the margin in standard errors; all by simulation
+  return phi > std::min(kSmall, error) ? std::min(kMost, phi + kMargin * error) : 0;
+}
+
+double believed_autocorrelation(const Autocorrelation &estimate) {
+  const double spread = std::max(0.05, 1 - estimate.phi * estimate.phi);
+  return believed_autocorrelation(estimate.phi, std::sqrt(estimate.variance * spread));
 }
 
 double least_p_value(size_t n, size_t m) {
@@ -151,6 +160,17 @@ double RankTest::p_of_independent(size_t doubled_u, bool with_ties) const {
   if (!(variance > 0)) return 1;
   const double distance = n * m / 2 - static_cast<double>(doubled_u) / 2 - 0.5;
   return std::min(1.0, 2 * normal_tail(std::max(0.0, distance) / std::sqrt(variance)));
+}
+
+double RankTest::p_value() const { return is_far_apart() ? p_of_independent(u_, true) : p_of(u_, true); }
+
+// Ranks see order only. Samples that keep so far from each other, compared with how far each wanders, are not two parts of
+// one slow drift.
+bool RankTest::is_far_apart() const {
+  constexpr double kRanges = 2;
+  const double gap = std::max(after_.front() - before_.back(), before_.front() - after_.back());
+  const double range = std::max(before_.back() - before_.front(), after_.back() - after_.front());
+  return gap > 0 && gap >= kRanges * range;
 }
 
 // Under autocorrelation the distance from the middle, in standard deviations, is worth less, and is uncertain itself.

@@ -16,11 +16,17 @@ double lag1_autocorrelation(std::span<const double>);  // of the ranks; 0 where 
 // The least tail that n and m values can reach in both directions: all of one sample below all of the other.
 double least_p_value(size_t n, size_t m);
 
-// How much of an autocorrelation is believed, and how sure that is. See docs/diff.md.
+// Of neighbours in time, from one sample or two.
 struct Autocorrelation {
   double phi = 0;       // corrected for the bias of short samples
-  double variance = 0;  // of that estimate; 0: there was nothing to estimate from
+  double variance = 0;  // of that estimate if there is none; 0: there was nothing to estimate from
 };
+Autocorrelation autocorrelation_of(std::span<const double> before, std::span<const double> after = {});
+// What is gone by: an estimate with a margin for its error, or 0 if it is small and within that.
+double believed_autocorrelation(double phi, double error);
+double believed_autocorrelation(const Autocorrelation &estimate);
+// How much wider the mean of `count` values of an AR(1) process scatters than that of independent ones, as variance.
+double inflation_by(double phi, double count);
 
 class RankTest {
  public:
@@ -30,7 +36,7 @@ class RankTest {
   const Autocorrelation &autocorrelation() const { return autocorrelation_; }
   void believe(double phi);  // 0 or more; 0 unless called
 
-  double p_value() const { return p_of(u_, true); }  // in both directions
+  double p_value() const;  // in both directions
   double shift() const;                              // median of the differences after - before
   struct Interval {
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
@@ -38,6 +44,7 @@ class RankTest {
   Interval interval(double confidence) const;  // infinite where the samples are too small for one
 
  private:
+  bool is_far_apart() const;
   double p_of(size_t doubled_u, bool with_ties) const;
   double p_of_independent(size_t doubled_u, bool with_ties) const;
   double difference(size_t rank) const;  // the one with so many below it

@@ -163,6 +163,35 @@ class Bench(CliTest):
         self.assertLessEqual(report["median_us"], report["max_us"])
         self.assertAlmostEqual(sum(report["results_us"]) / 4, report["mean_us"])
 
+    def test_the_machine_and_the_noise_are_told(self):
+        words = ("add_one.opdasm", "--min-repeat-ms", "0", "--repeat")
+        report = json.loads(self.kernel(*words, "8", "--json", command="bench").stdout)
+        self.assertEqual({"governor", "turbo", "quota", "steal", "load"}, set(report["quality"]))
+        self.assertTrue(all(report["quality"].values()))  # at least "unknown"
+        if "median_low_us" in report:  # repeats that drift have no interval
+            self.assertLessEqual(report["median_low_us"], report["median_us"])
+            self.assertLessEqual(report["median_us"], report["median_high_us"])
+        self.assertIn(report["noisy"], (True, False))
+        self.assertLessEqual(report["p95_us"], report["p99_us"])
+        text = self.kernel(*words, "8", command="bench").stdout
+        self.assertRegex(text, r"(?m)^  outliers: \d+, autocorrelation: [\d.]+$")
+        self.assertRegex(text, r"(?m)^  machine: governor .*, turbo .*, quota .*, steal .*, load ")
+        self.assertIn("Too few repeats to say", self.kernel(*words, "2", command="bench").stdout)
+
+    def test_a_benchmark_is_compared_with_an_earlier_one(self):
+        def compare(base, *words, expect=OK):
+            (WORK / "base.json").write_text(json.dumps(base))
+            return self.kernel("add_one.opdasm", "--min-repeat-ms", "0", "--repeat", "20", "--compare", "base.json",
+                               *words, command="bench", expect=expect)
+
+        hour, picosecond = [3.6e9 + i for i in range(20)], [1e-6 + i * 1e-9 for i in range(20)]
+        text = compare({"results_us": hour}, "--fail-above", "3%").stdout
+        self.assertRegex(text, r"(?m)^call .* improvement +20 \+ 20$")
+        answer = compare({"results_us": picosecond}, "--fail-above", "3%", expect=1)
+        self.assertIn("opdyno bench: call is slower by", answer.stderr)
+        self.assertIn("lacks results_us", compare({}, expect=FAILED).stderr)
+        self.assertIn("needs --compare", self.fails(USAGE, "bench", "m", "--fail-above", "3%"))
+
     def test_csv_has_one_row(self):
         text = self.kernel(
             "add_one.opdasm", "--repeat", "2", "--min-repeat-ms", "0", "--csv", "--timeout", "1m", command="bench"

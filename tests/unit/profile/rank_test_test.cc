@@ -91,5 +91,15 @@ TEST(RankTest, BelievesLessWhereRunsResembleTheirNeighbours) {
   EXPECT_EQ(test.p_value(), 1) << "less than three degrees of freedom are left";
 }
 
+// 2 of 184756 orders are as extreme, however much the samples drift: each keeps within 0.1, and 0.8 lies between them.
+TEST(RankTest, SeesADistanceThatNoDriftExplains) {
+  std::vector<double> low, near, far;
+  for (int i = 0; i < 10; ++i) low.push_back(1 + 0.01 * i), near.push_back(1.1 + 0.01 * i), far.push_back(1.9 + 0.01 * i);
+  RankTest apart(low, far), close(low, near);
+  apart.believe(0.9), close.believe(0.9);
+  EXPECT_DOUBLE_EQ(apart.p_value(), 2 / 184756.0);
+  EXPECT_EQ(close.p_value(), 1);
+}
+
 }  // namespace
 }  // namespace opd
