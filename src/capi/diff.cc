@@ -67,8 +67,8 @@ opd_error *opd_benchmark_diff(const opd_benchmark *before, const opd_benchmark *
                               opd_diff **out_diff) {
   return guard([&] {
     require(before && after && out_diff, "before, after and out_diff must not be NULL");
-    *out_diff = wrap<opd_diff>(
-        Diff::of_benchmarks(*unwrap<Benchmark>(before), *unwrap<Benchmark>(after), plan_of(options)));
+    *out_diff =
+        wrap<opd_diff>(Diff::of_benchmarks(*unwrap<Benchmark>(before), *unwrap<Benchmark>(after), plan_of(options)));
   });
 }
 

@@ -76,9 +76,12 @@ struct Statistic {
 };
 
 std::vector<Statistic> statistics(const Benchmark &all) {
-  return {{"min", opd_benchmark_min(all.get())},       {"median", opd_benchmark_median(all.get())},
-          {"mean", opd_benchmark_mean(all.get())},     {"p95", opd_benchmark_percentile(all.get(), 95)},
-          {"p99", opd_benchmark_percentile(all.get(), 99)}, {"max", opd_benchmark_max(all.get())},
+  return {{"min", opd_benchmark_min(all.get())},
+          {"median", opd_benchmark_median(all.get())},
+          {"mean", opd_benchmark_mean(all.get())},
+          {"p95", opd_benchmark_percentile(all.get(), 95)},
+          {"p99", opd_benchmark_percentile(all.get(), 99)},
+          {"max", opd_benchmark_max(all.get())},
           {"std", opd_benchmark_std(all.get())}};
 }
 
@@ -154,10 +157,8 @@ std::string bench_text(const Result &result) {
   }
   if (result.bench.seconds().size() < 6)
     text += "\n  Too few repeats to say how far this can be relied on: 6 are the least.";
-  else if (!std::isfinite(is.median_high))
-    text += "\n  Too noisy to say: the repeats drift; more of them would help.";
-  else if (is.is_noisy)
-    text += "\n  Too noisy to say: the interval is wider than 5 % of the median.";
+  else if (!std::isfinite(is.median_high)) text += "\n  Too noisy to say: the repeats drift; more of them would help.";
+  else if (is.is_noisy) text += "\n  Too noisy to say: the interval is wider than 5 % of the median.";
   return text + "\n";
 }
 

@@ -23,7 +23,8 @@ std::string percent_text(double share);  // "+2.1 %"
 
 enum class TableStyle { text, markdown };
 std::string diff_table(const Diff &diff, TableStyle style);
-// Of which operators the data cannot tell whether they are slower by more than `effect`, and how many runs could; "" of none.
+// Of which operators the data cannot tell whether they are slower by more than `effect`, and how many runs could; "" of
+// none.
 std::string open_text(const Diff &diff, double effect);
 // Names the operators that are slower by more than --fail-above on standard error, for Exit::mismatch.
 Exit judge(const Diff &diff, const Args &args, std::string_view command);

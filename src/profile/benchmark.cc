@@ -47,8 +47,8 @@ double Benchmark::percentile(double percent) const {
   return sorted_[below] + (sorted_[above] - sorted_[below]) * (place - static_cast<double>(below));
 }
 
-// The k-th smallest and largest value enclose the median unless fewer than k values lie on one side of it, and each value
-// is as likely to lie on either.
+// The k-th smallest and largest value enclose the median unless fewer than k values lie on one side of it, and each
+// value is as likely to lie on either.
 Benchmark::Reliability Benchmark::reliability() const {
   constexpr double kLevel = 0.05, kTooWide = 0.05;
   const size_t count = sorted_.size();

@@ -39,8 +39,8 @@ double pooled_deviation(const std::vector<double> &a, const std::vector<double> 
   return std::sqrt(squares / (static_cast<double>(a.size() + b.size()) - 2));
 }
 
-// Operators of one machine drift together, so that each one's autocorrelation is drawn to the mean of all, by as much as
-// they differ no more than chance would have it (empirical Bayes).
+// Operators of one machine drift together, so that each one's autocorrelation is drawn to the mean of all, by as much
+// as they differ no more than chance would have it (empirical Bayes).
 std::vector<double> believed_autocorrelations(const std::vector<RankTest> &tests) {
   double mean = 0, expected = 0, squares = 0, count = 0;
   for (const RankTest &test : tests)
@@ -105,6 +105,7 @@ size_t Diff::num_tested() const {
 }
 
 void Diff::compare() {
+  ExactTails tails;
   std::vector<RankTest> tests;
   std::vector<DiffOperator *> tested;
   for (DiffOperator &one : operators) {
@@ -112,7 +113,7 @@ void Diff::compare() {
     one.after_median = median(one.after.values);
     one.shift = one.low = one.high = NAN;
     if (one.is_tested()) {
-      tests.emplace_back(logarithms(one.before.values), logarithms(one.after.values));
+      tests.emplace_back(logarithms(one.before.values), logarithms(one.after.values), tails);
       tested.push_back(&one);
     } else {
       one.verdict = one.before.values.empty() ? OPD_VERDICT_NEW : OPD_VERDICT_VANISHED;
@@ -173,8 +174,8 @@ opd_verdict Diff::verdict() const {
   return is_open ? OPD_VERDICT_UNDECIDED : is_better ? OPD_VERDICT_IMPROVEMENT : OPD_VERDICT_SAME;
 }
 
-// As many as the normal approximation asks for, of a noise that is read off the interval where there is one, and no fewer
-// than make the least possible p-value small enough.
+// As many as the normal approximation asks for, of a noise that is read off the interval where there is one, and no
+// fewer than make the least possible p-value small enough.
 int64_t Diff::runs_needed(const DiffOperator &one, double effect) const {
   constexpr double kMost = 1e9, kRankEfficiency = 3 / 3.141592653589793;  // of the test, for normal noise
   if (!one.is_tested() || !(effect > 0)) return -1;
@@ -185,8 +186,8 @@ int64_t Diff::runs_needed(const DiffOperator &one, double effect) const {
     const double width = normal_quantile((1 - plan.confidence) / 2) * std::sqrt(1 / n + 1 / m);
     deviation = (one.high - one.low) / 2 / width;
   } else {
-    deviation = pooled_deviation(logarithms(one.before.values), logarithms(one.after.values)) /
-                std::sqrt(kRankEfficiency);
+    deviation =
+        pooled_deviation(logarithms(one.before.values), logarithms(one.after.values)) / std::sqrt(kRankEfficiency);
   }
   size_t least = 1;
   while (least < 1000 && least_p_value(least, least) > tail) ++least;
@@ -208,8 +209,7 @@ Ref<Report> Diff::to_report() const {
     set("Name", builder.text(one.name));
     if (!one.device.empty()) set("Device", builder.text(one.device));
     if (!one.shapes.empty()) set("Argument Shapes", builder.text(one.shapes));
-    if (is_time)
-      number("Duration (us)", kind, std::isnan(one.after_median) ? one.before_median : one.after_median);
+    if (is_time) number("Duration (us)", kind, std::isnan(one.after_median) ? one.before_median : one.after_median);
     number(is_time ? "Before (us)" : "Before", kind, one.before_median);
     number(is_time ? "After (us)" : "After", kind, one.after_median);
     number("Change", MetricKind::kRatio, std::expm1(one.shift));

@@ -43,7 +43,7 @@ void RunReader::add(const Report &report) {
   const auto text_place = [](Metric cell) { return cell.is_text() ? cell.text() : kNone; };
 
   std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
-  std::unordered_map<uint64_t, uint32_t> runs;                      // of this report
+  std::unordered_map<uint64_t, uint32_t> runs;                       // of this report
   for (size_t row = 0; row < report.num_rows(); ++row) {
     const std::array<size_t, 3> key{text_place(name.at(row)), text_place(shapes.at(row)), text_place(device.at(row))};
     const Metric which = run.at(row), measured = value.at(row);

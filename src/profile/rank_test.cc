@@ -134,7 +134,13 @@ double least_p_value(size_t n, size_t m) {
   return std::min(1.0, 2 / ways);
 }
 
-RankTest::RankTest(std::span<const double> before, std::span<const double> after)
+std::shared_ptr<const std::vector<double>> ExactTails::of(size_t n, size_t m) {
+  auto &tails = known_[{std::min(n, m), std::max(n, m)}];
+  if (!tails) tails = std::make_shared<const std::vector<double>>(exact_tails(n, m));
+  return tails;
+}
+
+RankTest::RankTest(std::span<const double> before, std::span<const double> after, ExactTails &tails)
     : before_(before.begin(), before.end()),
       after_(after.begin(), after.end()),
       autocorrelation_(autocorrelation_of(before, after)) {
@@ -144,7 +150,7 @@ RankTest::RankTest(std::span<const double> before, std::span<const double> after
   const size_t n = before_.size(), m = after_.size();
   u_ = std::accumulate(ranks.begin() + static_cast<ptrdiff_t>(n), ranks.end(), size_t{0}) - m * (m + 1);
   u_ = std::min(u_, 2 * n * m - u_);
-  if (n * m <= kMostExactPairs) exact_ = exact_tails(n, m);
+  if (n * m <= kMostExactPairs) exact_ = tails.of(n, m);
   std::sort(before_.begin(), before_.end());
   std::sort(after_.begin(), after_.end());
 }
@@ -154,7 +160,7 @@ void RankTest::believe(double phi) {
 }
 
 double RankTest::p_of_independent(size_t doubled_u, bool with_ties) const {
-  if (!exact_.empty() && (ties_ == 0 || !with_ties)) return exact_[doubled_u / 2];
+  if (exact_ && (ties_ == 0 || !with_ties)) return (*exact_)[doubled_u / 2];
   const auto n = static_cast<double>(before_.size()), m = static_cast<double>(after_.size()), all = n + m;
   const double variance = n * m / 12 * (all + 1 - (with_ties ? ties_ / (all * (all - 1)) : 0));
   if (!(variance > 0)) return 1;
@@ -164,8 +170,8 @@ double RankTest::p_of_independent(size_t doubled_u, bool with_ties) const {
 
 double RankTest::p_value() const { return is_far_apart() ? p_of_independent(u_, true) : p_of(u_, true); }
 
-// Ranks see order only. Samples that keep so far from each other, compared with how far each wanders, are not two parts of
-// one slow drift.
+// Ranks see order only. Samples that keep so far from each other, compared with how far each wanders, are not two parts
+// of one slow drift.
 bool RankTest::is_far_apart() const {
   constexpr double kRanges = 2;
   const double gap = std::max(after_.front() - before_.back(), before_.front() - after_.back());
@@ -210,7 +216,7 @@ double RankTest::shift() const {
 RankTest::Interval RankTest::interval(double confidence) const {
   const size_t pairs = before_.size() * after_.size();
   const double level = (1 - confidence) * (1 + 1e-9);  // 1 - 0.9 is less than 0.1
-  size_t refused = 0, end = pairs / 2 + 1;  // how many values of U, from 0, are
+  size_t refused = 0, end = pairs / 2 + 1;             // how many values of U, from 0, are
   while (refused < end) {
     const size_t middle = (refused + end) / 2;
     if (p_of(2 * middle, false) <= level) refused = middle + 1;

@@ -1,9 +1,13 @@
 // Two samples of positive numbers, each in the order in time, compared by ranks: by how much do they differ, and could
-// it be chance? Mann-Whitney's test and the Hodges-Lehmann shift of the logarithms with the interval that belongs to it.
+// it be chance? Mann-Whitney's test and the Hodges-Lehmann shift of the logarithms with the interval that belongs to
+// it.
 #pragma once
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace opd {
@@ -28,16 +32,27 @@ double believed_autocorrelation(const Autocorrelation &estimate);
 // How much wider the mean of `count` values of an AR(1) process scatters than that of independent ones, as variance.
 double inflation_by(double phi, double count);
 
+// Distributions of U, each made once: P(U <= u) in both directions for u up to n m / 2, without ties.
+class ExactTails {
+ public:
+  std::shared_ptr<const std::vector<double>> of(size_t n, size_t m);
+
+ private:
+  std::map<std::pair<size_t, size_t>, std::shared_ptr<const std::vector<double>>> known_;
+};
+
 class RankTest {
  public:
   // All numbers are logarithms of durations or whatever else may be shifted.
-  RankTest(std::span<const double> before, std::span<const double> after);
+  RankTest(std::span<const double> before, std::span<const double> after, ExactTails &&tails = {})
+      : RankTest(before, after, tails) {}
+  RankTest(std::span<const double> before, std::span<const double> after, ExactTails &tails);
 
   const Autocorrelation &autocorrelation() const { return autocorrelation_; }
   void believe(double phi);  // 0 or more; 0 unless called
 
   double p_value() const;  // in both directions
-  double shift() const;                              // median of the differences after - before
+  double shift() const;    // median of the differences after - before
   struct Interval {
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
   };
@@ -51,10 +66,10 @@ class RankTest {
 
   std::vector<double> before_, after_;  // sorted
   Autocorrelation autocorrelation_;
-  size_t u_ = 0;       // twice the smaller U: ties count half
-  double ties_ = 0;    // sum of t^3 - t
-  double inflation_ = 1;  // of the variance, by autocorrelation
-  std::vector<double> exact_;  // P(U <= u) in both directions, for u up to half of n m; empty for large samples
+  size_t u_ = 0;               // twice the smaller U: ties count half
+  double ties_ = 0;            // sum of t^3 - t
+  double inflation_ = 1;       // of the variance, by autocorrelation
+  std::shared_ptr<const std::vector<double>> exact_;  // NULL for large samples
 };
 
 }  // namespace opd

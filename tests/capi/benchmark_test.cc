@@ -144,7 +144,8 @@ std::vector<double> shuffled(size_t count) {
 
 }  // namespace
 
-// scipy.stats.binom.cdf(k - 1, n, 0.5) * 2 is at most 0.05 up to k = 1 for 6 values, 2 for 10, 10 for 30 and 956 for 2000.
+// scipy.stats.binom.cdf(k - 1, n, 0.5) * 2 is at most 0.05 up to k = 1 for 6 values, 2 for 10, 10 for 30 and 956 for
+// 2000.
 TEST(Benchmark, TheIntervalOfTheMedianHasTheBinomialsRanks) {
   for (const auto &[count, k] : {std::pair<size_t, size_t>{6, 1}, {10, 2}, {30, 10}, {2000, 956}}) {
     const opd_benchmark_stats stats = stats_of(shuffled(count));

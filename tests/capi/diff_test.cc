@@ -45,7 +45,8 @@ opd_error *try_diff(const std::vector<Report> &before, const std::vector<Report>
   const auto a = pointers(before), b = pointers(after);
   return opd_report_diff(a.data(), a.size(), b.data(), b.size(), options, out.out());
 }
-Diff diff(const std::vector<Report> &before, const std::vector<Report> &after, const opd_diff_options *options = nullptr) {
+Diff diff(const std::vector<Report> &before, const std::vector<Report> &after,
+          const opd_diff_options *options = nullptr) {
   Diff made;
   check(try_diff(before, after, made, options));
   return made;
@@ -101,7 +102,8 @@ TEST(Diff, TooFewRunsAreUndecidedWithTheNumberThatWouldDo) {
 }
 
 TEST(Diff, TheCallsOfARunAreSummedPerNameShapesAndDevice) {
-  const std::string on_gpu = ",\"Device\":{\"string\":\"cuda0\"}", shaped = ",\"Argument Shapes\":{\"string\":\"i8[2]\"}";
+  const std::string on_gpu = ",\"Device\":{\"string\":\"cuda0\"}",
+                    shaped = ",\"Argument Shapes\":{\"string\":\"i8[2]\"}";
   const Diff made = diff(list(report(call("f", 1) + "," + call("f", 2, on_gpu) + "," + call("f", 4) + "," +
                                      call("f", 8, shaped) + "," + call("g", 16))),
                          list(report(call("f", 5) + "," + call("h", 3))));
@@ -176,7 +178,8 @@ TEST(Diff, OtherMetricsCanBeCompared) {
 }
 
 TEST(Diff, MoreNoiseAndSmallerChangesNeedMoreRuns) {
-  const Diff quiet = diff(runs(100, 13, 0.01), runs(100, 13, 0.01)), noisy = diff(runs(100, 13, 0.1), runs(100, 13, 0.1));
+  const Diff quiet = diff(runs(100, 13, 0.01), runs(100, 13, 0.01)),
+             noisy = diff(runs(100, 13, 0.1), runs(100, 13, 0.1));
   EXPECT_GT(opd_diff_runs_needed(noisy.get(), 0, 0.03), opd_diff_runs_needed(quiet.get(), 0, 0.03));
   EXPECT_GT(opd_diff_runs_needed(noisy.get(), 0, 0.01), opd_diff_runs_needed(noisy.get(), 0, 0.03));
   EXPECT_EQ(opd_diff_runs_needed(noisy.get(), 1, 0.03), -1) << "there is one operator";

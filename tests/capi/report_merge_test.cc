@@ -37,17 +37,18 @@ std::string report(const std::string &calls, const std::string &devices, const s
 }  // namespace
 
 TEST(ReportMerge, DifferingEntriesOfTheConfigurationBecomeColumnsAndEqualOnesStay) {
-  const Report a(report("{" + text("Name", "f") + "},{" + text("Name", "g") + "}", "\"cpu0\":{" + count("Count", 1) + "}",
-                        text("Executor", "VM") + "," + count("Rank", 0)));
+  const Report a(report("{" + text("Name", "f") + "},{" + text("Name", "g") + "}",
+                        "\"cpu0\":{" + count("Count", 1) + "}", text("Executor", "VM") + "," + count("Rank", 0)));
   const Report b(report("{" + text("Name", "f") + "," + count("Extra", 7) + "}", "\"cpu0\":{" + count("Count", 2) + "}",
                         text("Executor", "VM") + "," + count("Rank", 1)));
-  EXPECT_EQ(merge({&a, &b}).json(),
-            report("{" + text("Name", "f") + "," + count("Rank", 0) + "," + count("Run", 0) + "},{" + text("Name", "g") +
-                       "," + count("Rank", 0) + "," + count("Run", 0) + "},{" + text("Name", "f") + "," +
-                       count("Extra", 7) + "," + count("Rank", 1) + "," + count("Run", 1) + "}",
-                   "\"cpu0 (run 0)\":{" + count("Count", 1) + "," + count("Rank", 0) + "," + count("Run", 0) +
-                       "},\"cpu0 (run 1)\":{" + count("Count", 2) + "," + count("Rank", 1) + "," + count("Run", 1) + "}",
-                   text("Executor", "VM")));
+  EXPECT_EQ(
+      merge({&a, &b}).json(),
+      report("{" + text("Name", "f") + "," + count("Rank", 0) + "," + count("Run", 0) + "},{" + text("Name", "g") +
+                 "," + count("Rank", 0) + "," + count("Run", 0) + "},{" + text("Name", "f") + "," + count("Extra", 7) +
+                 "," + count("Rank", 1) + "," + count("Run", 1) + "}",
+             "\"cpu0 (run 0)\":{" + count("Count", 1) + "," + count("Rank", 0) + "," + count("Run", 0) +
+                 "},\"cpu0 (run 1)\":{" + count("Count", 2) + "," + count("Rank", 1) + "," + count("Run", 1) + "}",
+             text("Executor", "VM")));
 }
 
 TEST(ReportMerge, RunsOfMergedReportsKeepApart) {
@@ -66,13 +67,13 @@ TEST(ReportMerge, RunsOfMergedReportsKeepApart) {
 }
 
 TEST(ReportMerge, LosesNothingWhereNamesCollide) {
-  const Report a(report("{" + text("Name", "f") + "," + text("Run", "first") + "}", "", text("Name", "model_a"),
-                        ",\"more\":[1]"));
+  const Report a(
+      report("{" + text("Name", "f") + "," + text("Run", "first") + "}", "", text("Name", "model_a"), ",\"more\":[1]"));
   const Report b(report("{" + text("Name", "f") + "}", "", text("Name", "model_b"), ",\"more\":[2]"));
   const Report empty(report("", "", text("Name", "model_c"), ",\"more\":[1]"));
   EXPECT_EQ(merge({&a, &b, &empty}).json(),
-            report("{" + text("Name", "f") + "," + text("Name (configuration)", "model_a") + "," + count("Run", 0) + "," +
-                       text("Run (before)", "first") + "},{" + text("Name", "f") + "," +
+            report("{" + text("Name", "f") + "," + text("Name (configuration)", "model_a") + "," + count("Run", 0) +
+                       "," + text("Run (before)", "first") + "},{" + text("Name", "f") + "," +
                        text("Name (configuration)", "model_b") + "," + count("Run", 1) + "}",
                    "", text("Name (run 2)", "model_c"), ",\"more\":[1],\"more (run 1)\":[2]"));
 }

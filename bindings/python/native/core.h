@@ -150,8 +150,8 @@ bool function_of(PyObject *callable, opd_function **out_function);
 
 struct Field {
   const char *name;
-  char kind;  // i: int32, l: int64, L: uint64, f: double, s: text, d: device, h: handle; S, D, H, I: texts, devices, handles,
-              // int32s
+  char kind;  // i: int32, l: int64, L: uint64, f: double, s: text, d: device, h: handle; S, D, H, I: texts, devices,
+              // handles, int32s
   size_t place;
   const char *handle = nullptr;  // class of h and H
   int count_place = -1;          // of S, D, H: where their number goes
