@@ -42,3 +42,4 @@
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)
 %opd_stats(opd_params_stats)
+%opd_stats(opd_benchmark_stats)

@@ -66,9 +66,9 @@ class RankTest {
 
   std::vector<double> before_, after_;  // sorted
   Autocorrelation autocorrelation_;
-  size_t u_ = 0;               // twice the smaller U: ties count half
-  double ties_ = 0;            // sum of t^3 - t
-  double inflation_ = 1;       // of the variance, by autocorrelation
+  size_t u_ = 0;                                      // twice the smaller U: ties count half
+  double ties_ = 0;                                   // sum of t^3 - t
+  double inflation_ = 1;                              // of the variance, by autocorrelation
   std::shared_ptr<const std::vector<double>> exact_;  // NULL for large samples
 };
 

@@ -116,6 +116,7 @@ bool to_pointer(PyObject *object, void **out);  // an int, c_void_p, Handle or N
 DLTensor *dltensor_of(const opd_value &view);   // or null
 PyObject *dict_of(const opd_memory_stats &stats);
 PyObject *dict_of(const opd_params_stats &stats);
+PyObject *dict_of(const opd_benchmark_stats &stats);
 
 class Bytes {  // text, or anything that is a buffer of bytes
  public:

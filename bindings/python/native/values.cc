@@ -550,5 +550,10 @@ PyObject *dict_of(const opd_params_stats &stats) {
   return Py_BuildValue("{sKsKsK}", "total_bytes", stats.total_bytes, "viewed_bytes", stats.viewed_bytes, "copied_bytes",
                        stats.copied_bytes);
 }
+PyObject *dict_of(const opd_benchmark_stats &stats) {
+  return Py_BuildValue("{sOsdsdsdsL}", "is_noisy", stats.is_noisy ? Py_True : Py_False, "median_low", stats.median_low,
+                       "median_high", stats.median_high, "autocorrelation", stats.autocorrelation, "outlier_count",
+                       static_cast<long long>(stats.outlier_count));
+}
 
 }  // namespace opdpy

@@ -45,6 +45,12 @@ class BenchmarkResult(_native.Handle):
         """The value that `percent` of the samples do not exceed; between two samples it is interpolated."""
         return float(_native.opd_benchmark_percentile(self, percent))
 
+    @property
+    def reliability(self) -> dict[str, float | int | bool]:
+        """The 95 % interval of the median (`median_low`, `median_high`), `outlier_count`, `autocorrelation` and `is_noisy`."""
+        made: dict[str, float | int | bool] = _native.opd_benchmark_get_stats(self)
+        return made
+
     def __str__(self) -> str:
         return str(_native.opd_benchmark_to_text(self))
 

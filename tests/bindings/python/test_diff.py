@@ -2,8 +2,8 @@
 
 import json
 
+import opdyno
 import pytest
-
 from opdyno import profiling
 from opdyno.profiling import Report
 
@@ -59,3 +59,9 @@ def test_diff_says_when_it_cannot_tell():
         profiling.diff(runs(1, 2), runs(1, 2), level=3)
     with pytest.raises(TypeError):
         profiling.diff(runs(1, 2), runs(1, 2), min_effect="much")
+
+
+def test_a_benchmark_tells_how_far_it_can_be_relied_on():
+    result = opdyno.vm.evaluator(opdyno.Function(lambda: None), repeat=3)()
+    assert set(result.reliability) == {"is_noisy", "median_low", "median_high", "autocorrelation", "outlier_count"}
+    assert result.reliability["is_noisy"] is True and result.reliability["median_high"] == float("inf")  # 6 are the least
