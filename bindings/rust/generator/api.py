@@ -44,7 +44,7 @@ class Wrapper:
     def role_handle(self, parameter, kind, _release):
         name = ident(parameter.name)
         self.borrow()
-        self.take(name, f"impl Into<Option<&'a {kind}>>", f"{name}.into().map_or(null_mut(), {kind}::as_ptr)")
+        self.take(name, f"impl Into<Option<&'a {kind}>>", f"{name}.into().map_or(null_mut(), |handle| {kind}::as_ptr(handle))")
 
     def role_handle_out(self, parameter, kind, _release):
         name = parameter.name
