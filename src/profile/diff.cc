@@ -108,6 +108,7 @@ void Diff::compare() {
   ExactTails tails;
   std::vector<RankTest> tests;
   std::vector<DiffOperator *> tested;
+  tests.reserve(operators.size());
   for (DiffOperator &one : operators) {
     one.before_median = median(one.before.values);
     one.after_median = median(one.after.values);
