@@ -9,6 +9,8 @@
 %opd_blocking(opd_vm_profile)
 %opd_blocking(opd_vm_profile_stop)
 %opd_blocking(opd_evaluator_call)
+%opd_blocking(opd_report_diff)
+%opd_blocking(opd_report_merge)
 %opd_blocking(opd_module_load)
 %opd_blocking(opd_module_load_bytes)
 %opd_blocking(opd_module_load_source)

@@ -15,6 +15,7 @@
 %opd_handle(opd_params, Params, opd_params_release)
 %opd_handle(opd_report, Report, opd_report_release)
 %opd_handle(opd_report_builder, ReportBuilder, opd_report_builder_release)
+%opd_handle(opd_diff, Diff, opd_diff_release)
 %opd_handle(opd_trace, Trace, opd_trace_release)
 %opd_handle(opd_evaluator, Evaluator, opd_evaluator_release)
 %opd_handle(opd_benchmark, Benchmark, opd_benchmark_release)
@@ -37,8 +38,10 @@
 %opd_options(opd_profile_options)
 %opd_options(opd_table_options)
 %opd_options(opd_evaluator_options)
+%opd_options(opd_diff_options)
 
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)
 %opd_stats(opd_params_stats)
 %opd_stats(opd_machine_peak)
+%opd_stats(opd_benchmark_stats)

@@ -25,3 +25,4 @@
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
+%include <opdyno/diff.h>

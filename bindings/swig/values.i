@@ -25,6 +25,9 @@
 %opd_dims_in(const int64_t *dims, int32_t ndim)
 %opd_dims_in(const int64_t *path, int32_t path_size)
 %opd_texts_in(const char *const *func_names, int32_t num_func_names)
+%opd_handles_in(opd_report, Report, const opd_report *const *reports, size_t num)
+%opd_handles_in(opd_report, Report, const opd_report *const *before, size_t num_before)
+%opd_handles_in(opd_report, Report, const opd_report *const *after, size_t num_after)
 %opd_signatures_in(const char *const *names, const char *const *signatures, int32_t num_functions)
 
 /* Plain outputs, and the structs of DLPack. */
@@ -65,6 +68,9 @@
 %ignore opd_params_open_bytes;
 %ignore opd_params_shape;
 %ignore opd_benchmark_seconds;
+%ignore opd_benchmark_create;
+%ignore opd_diff_operator; /* a diff is looked at as a report */
+%ignore opd_diff_get_operator;
 %ignore opd_memory_set_hooks;
 %ignore opd_memory_hooks;
 %ignore opd_builder_begin_function;

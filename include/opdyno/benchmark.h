@@ -43,6 +43,10 @@ OPD_API OPD_NODISCARD opd_error *opd_evaluator_call(opd_evaluator *evaluator, co
 /** Ends a reference. Since: 0.1 */
 OPD_API void opd_evaluator_release(opd_evaluator *evaluator);
 
+/** Makes a benchmark of times measured elsewhere. @param seconds Borrowed; per call, one value a repeat, in the order
+ * in time. @param num At least 1. @param out_benchmark New reference. @return NULL, or OPD_INVALID_ARGUMENT: no value,
+ * or one that is not a number from 0. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark **out_benchmark);
 /** Returns the number of repeats. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_benchmark_count(const opd_benchmark *benchmark);
 /** Returns seconds per call, one value a repeat, in their order; borrowed. Threads: safe. Since: 0.1 */
@@ -55,6 +59,25 @@ OPD_API double opd_benchmark_min(const opd_benchmark *benchmark);
 OPD_API double opd_benchmark_max(const opd_benchmark *benchmark);
 /** @param percent 0 to 100, cut to that; between two repeats the value is interpolated. Threads: safe. Since: 0.1 */
 OPD_API double opd_benchmark_percentile(const opd_benchmark *benchmark, double percent);
+
+/** How far the repeats can be relied on. */
+typedef struct opd_benchmark_stats {
+  uint32_t struct_size; /**< set by the caller */
+  uint32_t is_noisy;    /**< 1: too noisy to say. There are too few repeats for the interval, or it is wider than 5 % of
+                             the median */
+  double
+      median_low;     /**< lower end of the 95 % confidence interval of the median, in seconds: an order statistic by
+                           the binomial distribution, further out where repeats resemble the ones before; 0 with too few */
+  double median_high; /**< upper end; infinite with too few repeats: 6 are the least */
+  double autocorrelation; /**< of the ranks of repeats that follow each other, as far as it is taken into account; 0 to
+                             1 */
+  int64_t outlier_count;  /**< repeats further from the quartiles than 1.5 times the distance between them; none is left
+                               out of any number */
+} opd_benchmark_stats;
+/** Fills them. @param out_stats Its struct_size is set by the caller. Threads: safe. Since: 0.1. Source: the interval:
+ * Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, 3.6; the outliers: Tukey: Exploratory Data Analysis. */
+OPD_API OPD_NODISCARD opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark,
+                                                         opd_benchmark_stats *out_stats);
 /** Writes the summary that TVM's BenchmarkResult prints, in ms. @param out_text New reference. Threads: safe. Since:
  * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_benchmark_to_text(const opd_benchmark *benchmark, opd_buffer **out_text);

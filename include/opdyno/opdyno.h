@@ -6,6 +6,7 @@
 #include <opdyno/base.h>
 #include <opdyno/benchmark.h>
 #include <opdyno/device.h>
+#include <opdyno/diff.h>
 #include <opdyno/executable.h>
 #include <opdyno/function.h>
 #include <opdyno/module.h>

@@ -147,6 +147,16 @@ OPD_API OPD_NODISCARD opd_error *opd_report_list_device_metrics(const opd_report
                                                                 opd_array **out_names);
 /** Lists the keys of the configuration. @param out_names New reference: an array of strings. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_report_list_configuration(const opd_report *report, opd_array **out_names);
+/** Joins reports of several runs, machines or ranks into one.
+ *
+ * Entries of the configuration that are equal in all reports stay there; the others become columns of the rows (and
+ * metrics of the devices) of their reports, with " (configuration)" after the name where the rows have such a column.
+ * The column "Run" counts the runs from 0; runs of reports that were merged before keep apart. Devices are listed per
+ * run, as "cpu0 (run 1)". @param reports Borrowed, @p num of them, at least one. @param out_report New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT (no reports), OPD_UNSUPPORTED (more than 2^32 - 1 rows). Threads: safe.
+ * Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_report_merge(const opd_report *const *reports, size_t num,
+                                                  opd_report **out_report);
 /** Ends a reference. Threads: safe. Since: 0.1 */
 OPD_API void opd_report_release(opd_report *report);
 

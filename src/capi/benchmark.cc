@@ -1,4 +1,6 @@
 // include/opdyno/benchmark.h
+#include <cfloat>
+
 #include "capi/handles.h"
 #include "profile/time_evaluator.h"
 
@@ -43,6 +45,15 @@ opd_error *opd_evaluator_call(opd_evaluator *evaluator, const opd_value *args, i
 
 void opd_evaluator_release(opd_evaluator *evaluator) { release_handle(evaluator); }
 
+opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark **out_benchmark) {
+  return guard([&] {
+    require(seconds && num && out_benchmark, "seconds and out_benchmark must not be NULL, and num not 0");
+    for (size_t i = 0; i < num; ++i)
+      require(seconds[i] >= 0 && seconds[i] <= DBL_MAX, "second ", i, " is ", seconds[i], ", not a number from 0");
+    *out_benchmark = wrap<opd_benchmark>(make_object<Benchmark>(std::vector<double>(seconds, seconds + num)));
+  });
+}
+
 size_t opd_benchmark_count(const opd_benchmark *b) { return b ? unwrap<Benchmark>(b)->seconds.size() : 0; }
 const double *opd_benchmark_seconds(const opd_benchmark *b) {
   return b ? unwrap<Benchmark>(b)->seconds.data() : nullptr;
@@ -54,6 +65,14 @@ double opd_benchmark_min(const opd_benchmark *b) { return b ? unwrap<Benchmark>(
 double opd_benchmark_max(const opd_benchmark *b) { return b ? unwrap<Benchmark>(b)->max() : 0; }
 double opd_benchmark_percentile(const opd_benchmark *b, double percent) {
   return b ? unwrap<Benchmark>(b)->percentile(percent) : 0;
+}
+
+opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark, opd_benchmark_stats *out_stats) {
+  return guard([&] {
+    require(benchmark && out_stats, "benchmark and out_stats must not be NULL");
+    const Benchmark::Reliability is = unwrap<Benchmark>(benchmark)->reliability();
+    give_sized(opd_benchmark_stats{0, is.is_noisy, is.low, is.high, is.autocorrelation, is.num_outliers}, out_stats);
+  });
 }
 
 opd_error *opd_benchmark_to_text(const opd_benchmark *benchmark, opd_buffer **out_text) {

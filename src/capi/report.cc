@@ -4,6 +4,7 @@
 #include "capi/handles.h"
 #include "profile/chrome_trace.h"
 #include "profile/report_arrow.h"
+#include "profile/report_merge.h"
 
 using namespace opd;
 
@@ -146,6 +147,18 @@ opd_error *opd_report_list_device_metrics(const opd_report *report, const char *
 
 opd_error *opd_report_list_configuration(const opd_report *report, opd_array **out_names) {
   return list_names(report, out_names, &Report::configuration, [](const auto &entry) { return entry.first; });
+}
+
+opd_error *opd_report_merge(const opd_report *const *reports, size_t num, opd_report **out_report) {
+  return guard([&] {
+    require(reports && num && out_report, "reports and out_report must not be NULL, and num not 0");
+    std::vector<const Report *> all;
+    for (size_t i = 0; i < num; ++i) {
+      require(reports[i], "report ", i, " is NULL");
+      all.push_back(unwrap<Report>(reports[i]));
+    }
+    *out_report = wrap<opd_report>(merge_reports(all));
+  });
 }
 
 void opd_report_release(opd_report *report) { release_handle(report); }

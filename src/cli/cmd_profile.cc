@@ -13,29 +13,40 @@ struct Recording {
   Trace trace;
 };
 
-Recording record(Runner &runner, const Args &args) {
+opd_machine_peak measured_peak() {
+  opd_machine_peak peak{};
+  peak.struct_size = sizeof peak;
+  check(opd_machine_measure_peak(&peak), Exit::failed);
+  return peak;
+}
+
+Report with_roofline(const Report &report, const opd_machine_peak &peak) {
+  Report made;
+  check(opd_report_add_roofline(report.get(), peak.gflops, peak.bandwidth_gbps, made.out()), Exit::failed);
+  return made;
+}
+
+// The last run; `lines` gets the reports of all, one a line.
+Recording record(Runner &runner, const Args &args, std::string &lines) {
   opd_profile_options options;
   opd_profile_options_init(&options);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
+  const bool roofline = args.has("roofline");
+  const opd_machine_peak peak = roofline ? measured_peak() : opd_machine_peak{};
   runner.start();
   const opd_call_options call = runner.call_options();
   const std::vector<opd_value> &arguments = runner.arguments();
   Recording recording;
-  check(opd_vm_profile(runner.target().vm().get(), runner.target().name().c_str(), arguments.data(),
-                       static_cast<int32_t>(arguments.size()), &call, &options, recording.report.out(),
-                       recording.trace.out()),
-        Exit::failed);
+  for (int64_t run = args.integer("runs", 1, 1, 1'000'000); run > 0; --run) {
+    check(opd_vm_profile(runner.target().vm().get(), runner.target().name().c_str(), arguments.data(),
+                         static_cast<int32_t>(arguments.size()), &call, &options, recording.report.out(),
+                         recording.trace.out()),
+          Exit::failed);
+    if (roofline) recording.report = with_roofline(recording.report, peak);
+    if (args.has("output") || args.has("json")) lines += recording.report.json() + "\n";
+  }
   return recording;
-}
-
-Report with_roofline(const Report &report) {
-  opd_machine_peak peak{};
-  peak.struct_size = sizeof peak;
-  check(opd_machine_measure_peak(&peak), Exit::failed);
-  Report made;
-  check(opd_report_add_roofline(report.get(), peak.gflops, peak.bandwidth_gbps, made.out()), Exit::failed);
-  return made;
 }
 
 std::string to_text(opd_error *(*write)(const opd_report *, opd_buffer **), const Report &report) {
@@ -63,10 +74,10 @@ Exit run_profile(const Args &args) {
   if (!runner.target().is_program())
     fail_usage(cat(runner.target().name(),
                    " is a plain function; profile measures the operators of a VM program, bench a single function"));
-  Recording recording = record(runner, args);
-  if (args.has("roofline")) recording.report = with_roofline(recording.report);
+  std::string lines;
+  const Recording recording = record(runner, args, lines);
   runner.progress().clear();
-  if (const auto path = args.value("output")) write_file(*path, to_text(opd_report_to_json, recording.report) + "\n");
+  if (const auto path = args.value("output")) write_file(*path, lines);
   if (const auto path = args.value("csv"); path && *path != "-")
     write_file(*path, to_text(opd_report_to_csv, recording.report));
   if (const auto path = args.value("chrome")) {
@@ -75,7 +86,7 @@ Exit run_profile(const Args &args) {
     write_file(*path, bytes_of(json));
   }
   if (args.value("csv") == "-") print(to_text(opd_report_to_csv, recording.report));
-  else if (args.has("json")) print(to_text(opd_report_to_json, recording.report) + "\n");
+  else if (args.has("json")) print(lines);
   else print(table_text(recording.report, args));
   if (const uint64_t dropped = opd_trace_dropped_count(recording.trace.get()))
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));

@@ -28,6 +28,7 @@ Exit run_run(const Args &args);
 Exit run_bench(const Args &args);
 Exit run_profile(const Args &args);
 Exit run_report(const Args &args);
+Exit run_diff(const Args &args);
 Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);

@@ -59,6 +59,13 @@ constexpr Option roofline = {"roofline", 0, "",
 constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
 constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown or html; table"};
 constexpr Option form_output = {"output", 'o', "FILE", "write to a file"};
+constexpr Option profile_runs = {"runs", 0, "N",
+                                 "measure N runs, each with its warm-up; -o and --json then write a report a line, the "
+                                 "rest shows the last one; 1"};
+
+constexpr Option fail_above = {"fail-above", 0, "SHARE", "exit with 1 if something is slower by more, as 3%"};
+constexpr Option min_effect = {"min-effect", 0, "SHARE", "changes that do not matter; 1%"};
+constexpr Option bench_compare = {"compare", 0, "FILE", "compare with what --json printed before"};
 
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
 constexpr Option object = {"object", 0, "FILE",
@@ -79,6 +86,14 @@ has all of the tree, the signatures and the sizes.
 
 What --verify says of each module: ok; open, where something is needed that is not there (--import may give it); warning;
 damaged, with the section, function or offset concerned. A library is loaded for it, so its initialisers run.)";
+
+constexpr std::string_view diff_text =
+    R"(A and B are reports: JSON as `profile -o` writes it, files of one report a line (profile --runs), folders of such
+files, or several with commas between. Each report is one run, in the order in time; measure A and B in turn if you can.
+
+The runs' sums per operator are compared by a rank test, corrected for runs that resemble their neighbours and for the
+number of operators. Verdicts: same, regression, improvement, undecided (the data cannot tell), new, vanished. At least 4
+runs on each side are needed for an interval, and the more the smaller the changes are that shall be seen.)";
 
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the folder of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
@@ -141,13 +156,17 @@ const std::vector<Command> &commands() {
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
        with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &json, &csv}), run_run},
       {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", input_text,
-       with_call_options({&bench_repeat, &number, &min_repeat_ms, &json, &csv}), run_bench},
+       with_call_options(
+           {&bench_repeat, &number, &min_repeat_ms, &json, &csv, &bench_compare, &fail_above, &min_effect}),
+       run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
-       with_call_options({&profile_repeat, &warmup, &sort, &no_sort, &no_aggregate, &no_sums, &roofline, &report_json,
-                          &report_csv, &chrome, &json}),
+       with_call_options({&profile_repeat, &warmup, &profile_runs, &sort, &no_sort, &no_aggregate, &no_sums, &roofline,
+                          &report_json, &report_csv, &chrome, &json}),
        run_profile},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
+      {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,
+       std::vector{&fail_above, &min_effect, &as_form, &help}, run_diff},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},
        run_dis},

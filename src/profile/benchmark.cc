@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "profile/rank_test.h"
 #include "value/value.h"
 
 namespace opd {
@@ -44,6 +45,28 @@ double Benchmark::percentile(double percent) const {
   const auto below = static_cast<size_t>(place);
   const size_t above = std::min(below + 1, sorted_.size() - 1);
   return sorted_[below] + (sorted_[above] - sorted_[below]) * (place - static_cast<double>(below));
+}
+
+// The k-th smallest and largest value enclose the median unless fewer than k values lie on one side of it, and each
+// value is as likely to lie on either.
+Benchmark::Reliability Benchmark::reliability() const {
+  constexpr double kLevel = 0.05, kTooWide = 0.05;
+  const size_t count = sorted_.size();
+  Reliability is{0, INFINITY, believed_autocorrelation(autocorrelation_of(seconds)), 0, true};
+  const double inflation = inflation_by(is.autocorrelation, static_cast<double>(count));
+  double term = std::exp2(-static_cast<double>(count)), tail = 0;  // of the binomial distribution
+  for (size_t k = 0; k < count / 2; ++k) {
+    if (count <= 1000) tail = std::min(0.5, tail + term);
+    else tail = normal_tail((static_cast<double>(count) - 1 - 2.0 * k) / std::sqrt(static_cast<double>(count)));
+    if (tail > 0 && tail < 0.5 && normal_tail(normal_quantile(tail) / std::sqrt(inflation)) * 2 > kLevel) break;
+    is.low = sorted_[k], is.high = sorted_[count - 1 - k];
+    term *= static_cast<double>(count - k) / static_cast<double>(k + 1);
+  }
+  is.is_noisy = !(is.high - is.low <= kTooWide * percentile(50));
+  const double first = percentile(25), third = percentile(75), fence = 1.5 * (third - first);
+  is.num_outliers = std::count_if(seconds.begin(), seconds.end(),
+                                  [&](double value) { return value < first - fence || value > third + fence; });
+  return is;
 }
 
 std::string Benchmark::to_text() const {

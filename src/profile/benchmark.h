@@ -17,6 +17,13 @@ struct Benchmark : Object {
   double percentile(double percent) const;  // interpolated; cut to 0 … 100
   double min() const { return sorted_.front(); }
   double max() const { return sorted_.back(); }
+  struct Reliability {
+    double low, high;  // of the median, at 95 %
+    double autocorrelation;
+    int64_t num_outliers;
+    bool is_noisy;
+  };
+  Reliability reliability() const;
   std::string to_text() const;  // as TVM's BenchmarkResult
 
  private:

@@ -123,3 +123,59 @@ TEST(TimeEvaluator, RefusesNumbersThatMakeNoSense) {
   refused([](auto &o) { o.repeats_to_cooldown = 0; }, "repeats_to_cooldown");
   refused([](auto &o) { o.cache_flush_bytes = -4; }, "cache_flush_bytes");
 }
+
+namespace {
+
+opd_benchmark_stats stats_of(const std::vector<double> &seconds) {
+  Handle<opd_benchmark> benchmark;
+  check(opd_benchmark_create(seconds.data(), seconds.size(), benchmark.out()));
+  opd_benchmark_stats stats{};
+  stats.struct_size = sizeof stats;
+  check(opd_benchmark_get_stats(benchmark.get(), &stats));
+  return stats;
+}
+
+// 100, 101 … from both ends in turn, so that neighbours do not resemble each other.
+std::vector<double> shuffled(size_t count) {
+  std::vector<double> values;
+  for (size_t i = 0; i < count; ++i) values.push_back(100 + static_cast<double>(i % 2 ? count - 1 - i / 2 : i / 2));
+  return values;
+}
+
+}  // namespace
+
+// scipy.stats.binom.cdf(k - 1, n, 0.5) * 2 is at most 0.05 up to k = 1 for 6 values, 2 for 10, 10 for 30 and 956 for
+// 2000.
+TEST(Benchmark, TheIntervalOfTheMedianHasTheBinomialsRanks) {
+  for (const auto &[count, k] : {std::pair<size_t, size_t>{6, 1}, {10, 2}, {30, 10}, {2000, 956}}) {
+    const opd_benchmark_stats stats = stats_of(shuffled(count));
+    EXPECT_EQ(stats.autocorrelation, 0) << count;
+    EXPECT_EQ(stats.median_low, 100 + static_cast<double>(k - 1)) << count;
+    EXPECT_EQ(stats.median_high, 100 + static_cast<double>(count - k)) << count;
+  }
+  const opd_benchmark_stats few = stats_of(shuffled(5));
+  EXPECT_EQ(few.median_low, 0);
+  EXPECT_TRUE(std::isinf(few.median_high));
+  EXPECT_EQ(few.is_noisy, 1u);
+}
+
+// Quartiles 2.25 and 6.75 of 0 … 9 with 9 replaced: fences at -4.5 and 13.5.
+TEST(Benchmark, OutliersLieBeyondTheFences) {
+  EXPECT_EQ(stats_of({3, 0, 7, 4, 1, 8, 5, 2, 13.4, 6}).outlier_count, 0);
+  EXPECT_EQ(stats_of({3, 0, 7, 4, 1, 8, 5, 2, 13.6, 6}).outlier_count, 1);
+}
+
+TEST(Benchmark, DriftWidensTheInterval) {
+  std::vector<double> rising;
+  for (int i = 0; i < 30; ++i) rising.push_back(100 + i);
+  const opd_benchmark_stats drifting = stats_of(rising), steady = stats_of(shuffled(30));
+  EXPECT_GT(drifting.autocorrelation, 0.8);
+  EXPECT_GT(drifting.median_high - drifting.median_low, steady.median_high - steady.median_low);
+}
+
+TEST(Benchmark, AWideIntervalIsTooNoisyToSay) {
+  EXPECT_EQ(stats_of(shuffled(30)).is_noisy, 1u) << "119 - 109 is more than 5 % of 114.5";
+  std::vector<double> quiet = shuffled(30);
+  for (double &value : quiet) value += 900;
+  EXPECT_EQ(stats_of(quiet).is_noisy, 0u);
+}

@@ -14,6 +14,7 @@ if __name__ == "__main__":
 
     import case
     from commands_cases import *
+    from diff_cases import *
     from inspect_cases import *
     from report_cases import *
     from results_cases import *

@@ -19,7 +19,7 @@ class Help(CliTest):
     def test_help_lists_every_command_and_the_exit_codes(self):
         for words in (["help"], ["--help"], ["-h"]):
             text = self.succeeds(*words)
-            for command in ("info", "inspect", "run", "bench", "profile", "report", "as", "dis", "export"):
+            for command in ("info", "inspect", "run", "bench", "profile", "report", "diff", "as", "dis", "export"):
                 self.assertRegex(text, r"(?m)^  %s\b" % command)
             self.assertIn("Exit codes: 0 ok, 1", text)
 
@@ -28,6 +28,7 @@ class Help(CliTest):
             ("run", "--expect"),
             ("bench", "--number"),
             ("profile", "--chrome"),
+            ("diff", "--fail-above"),
             ("info", "--json"),
             ("inspect", "--import"),
             ("report", "--as"),
@@ -163,6 +164,35 @@ class Bench(CliTest):
         self.assertLessEqual(report["median_us"], report["max_us"])
         self.assertAlmostEqual(sum(report["results_us"]) / 4, report["mean_us"])
 
+    def test_the_machine_and_the_noise_are_told(self):
+        words = ("add_one.opdasm", "--min-repeat-ms", "0", "--repeat")
+        report = json.loads(self.kernel(*words, "8", "--json", command="bench").stdout)
+        self.assertEqual({"governor", "turbo", "quota", "steal", "load"}, set(report["quality"]))
+        self.assertTrue(all(report["quality"].values()))  # at least "unknown"
+        if "median_low_us" in report:  # repeats that drift have no interval
+            self.assertLessEqual(report["median_low_us"], report["median_us"])
+            self.assertLessEqual(report["median_us"], report["median_high_us"])
+        self.assertIn(report["noisy"], (True, False))
+        self.assertLessEqual(report["p95_us"], report["p99_us"])
+        text = self.kernel(*words, "8", command="bench").stdout
+        self.assertRegex(text, r"(?m)^  outliers: \d+, autocorrelation: [\d.]+$")
+        self.assertRegex(text, r"(?m)^  machine: governor .*, turbo .*, quota .*, steal .*, load ")
+        self.assertIn("Too few repeats to say", self.kernel(*words, "2", command="bench").stdout)
+
+    def test_a_benchmark_is_compared_with_an_earlier_one(self):
+        def compare(base, *words, expect=OK):
+            (WORK / "base.json").write_text(json.dumps(base))
+            return self.kernel("add_one.opdasm", "--min-repeat-ms", "0", "--repeat", "20", "--compare", "base.json",
+                               *words, command="bench", expect=expect)
+
+        hour, picosecond = [3.6e9 + i for i in range(20)], [1e-6 + i * 1e-9 for i in range(20)]
+        text = compare({"results_us": hour}, "--fail-above", "3%").stdout
+        self.assertRegex(text, r"(?m)^call .* improvement +20 \+ 20$")
+        answer = compare({"results_us": picosecond}, "--fail-above", "3%", expect=1)
+        self.assertIn("opdyno bench: call is slower by", answer.stderr)
+        self.assertIn("lacks results_us", compare({}, expect=FAILED).stderr)
+        self.assertIn("needs --compare", self.fails(USAGE, "bench", "m", "--fail-above", "3%"))
+
     def test_csv_has_one_row(self):
         text = self.kernel(
             "add_one.opdasm", "--repeat", "2", "--min-repeat-ms", "0", "--csv", "--timeout", "1m", command="bench"
@@ -216,6 +246,14 @@ class Profile(CliTest):
         trace = json.loads((WORK / "trace.json").read_text())
         events = trace["traceEvents"] if isinstance(trace, dict) else trace
         self.assertEqual(2, sum(event.get("name") == "add_one" for event in events))
+
+    def test_several_runs_are_a_report_a_line(self):
+        printed = self.profile("--runs", "3", "-o", "runs.jsonl", "--json")
+        self.assertEqual((WORK / "runs.jsonl").read_text(), printed)
+        reports = [json.loads(line) for line in printed.splitlines()]
+        self.assertEqual(3, len(reports))
+        for report in reports:
+            self.assertEqual(1, [call["Name"]["string"] for call in report["calls"]].count("add_one"))
 
     def test_reports_can_be_printed(self):
         self.assertEqual({"calls", "device_metrics", "configuration"}, set(json.loads(self.profile("--json"))))

@@ -189,6 +189,19 @@ struct TYPE {};
   $2 = static_cast<$2_ltype>(texts.size());
 }
 %enddef
+%define %opd_handles_in(TYPE, CLASS, POINTER, COUNT)
+%opdjava_values((POINTER, COUNT), CLASS[], Values.ofAll($javainput))
+%typemap(in) (POINTER, COUNT) (opdjava::Words words, std::vector<const TYPE *> handles) {
+  words.read(jenv, $input);
+  for (size_t i = 0; i < words.count(); ++i) {
+    const opd_value &value = words.values()[i];
+    handles.push_back(value.type == OPD_NONE ? nullptr : reinterpret_cast<const TYPE *>(value.u.object));
+  }
+  $1 = ($1_ltype)handles.data();
+  $2 = static_cast<$2_ltype>(handles.size());
+}
+%typemap(argout) (POINTER, COUNT) ""  /* not that of TYPE **, which is taken for the same */
+%enddef
 /* Names, then their signatures. */
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
 %opdjava_in((NAMES, SIGNATURES, COUNT), jobjectArray, byte[][], Object, Values.utf8($javainput))

@@ -108,6 +108,7 @@ PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
 bool to_text(PyObject *object, const char *what, const char **out);  // None gives null; borrowed from the object
+bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
 bool to_dims(PyObject *sequence, std::vector<int64_t> &out);
 
@@ -118,6 +119,7 @@ PyObject *arrow_capsule(ArrowArrayStream stream);  // takes it over, also when i
 PyObject *dict_of(const opd_memory_stats &stats);
 PyObject *dict_of(const opd_params_stats &stats);
 PyObject *dict_of(const opd_machine_peak &peak);
+PyObject *dict_of(const opd_benchmark_stats &stats);
 
 class Bytes {  // text, or anything that is a buffer of bytes
  public:
@@ -152,8 +154,8 @@ bool function_of(PyObject *callable, opd_function **out_function);
 
 struct Field {
   const char *name;
-  char kind;  // i: int32, l: int64, L: uint64, s: text, d: device, h: handle; S, D, H, I: texts, devices, handles,
-              // int32s
+  char kind;  // i: int32, l: int64, L: uint64, f: double, s: text, d: device, h: handle; S, D, H, I: texts, devices,
+              // handles, int32s
   size_t place;
   const char *handle = nullptr;  // class of h and H
   int count_place = -1;          // of S, D, H: where their number goes
@@ -167,6 +169,7 @@ const Fields &fields_of(const opd_call_options *);
 const Fields &fields_of(const opd_profile_options *);
 const Fields &fields_of(const opd_table_options *);
 const Fields &fields_of(const opd_evaluator_options *);
+const Fields &fields_of(const opd_diff_options *);
 
 // Reads a dict into options whose defaults are set. What it points to lives as long as this.
 class Options {

@@ -43,6 +43,8 @@ FIELDS(opd_evaluator_options, FIELD(Type, 'd', device), FIELD(Type, 'l', number)
        FIELD(Type, 'l', min_repeat_ms), FIELD(Type, 'l', limit_zero_time_iterations),
        FIELD(Type, 'l', cooldown_interval_ms), FIELD(Type, 'l', repeats_to_cooldown),
        FIELD(Type, 'l', cache_flush_bytes), FIELD(Type, 'h', preprocess, "Function"))
+FIELDS(opd_diff_options, FIELD(Type, 'f', min_effect), FIELD(Type, 'f', level), FIELD(Type, 'f', confidence),
+       FIELD(Type, 's', metric))
 
 bool Options::read(PyObject *dict, const Fields &fields, const char *what, void *options) {
   if (!PyDict_Check(dict)) {
@@ -82,6 +84,9 @@ bool Options::read_field(PyObject *value, const Field &field, char *options) {
       return !PyErr_Occurred();
     case 'L':
       store(options, field.place, static_cast<uint64_t>(PyLong_AsUnsignedLongLong(value)));
+      return !PyErr_Occurred();
+    case 'f':
+      store(options, field.place, PyFloat_AsDouble(value));
       return !PyErr_Occurred();
     case 's': {
       const char *text = PyUnicode_AsUTF8AndSize(value, nullptr);

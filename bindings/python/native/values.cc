@@ -491,6 +491,21 @@ bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *wh
   return true;
 }
 
+bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out) {
+  const Py_ssize_t count = PyList_Check(sequence) || PyTuple_Check(sequence) ? PySequence_Size(sequence) : -1;
+  if (count < 0) {
+    PyErr_Format(PyExc_TypeError, "%s must be a list or tuple of %s", what, kind->name);
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject *item = PySequence_GetItem(sequence, i);
+    const bool good = item && to_handle(item, kind, what, &out.emplace_back()) == 0;
+    Py_XDECREF(item);  // the sequence holds it
+    if (!good) return false;
+  }
+  return true;
+}
+
 bool to_dims(PyObject *sequence, std::vector<int64_t> &out) {
   PyObject *items = PyIndex_Check(sequence) ? PyTuple_Pack(1, sequence) : PySequence_Tuple(sequence);
   if (!items) return false;
@@ -560,6 +575,11 @@ PyObject *dict_of(const opd_params_stats &stats) {
 PyObject *dict_of(const opd_machine_peak &peak) {
   return Py_BuildValue("{sisdsd}", "num_threads", peak.num_threads, "gflops", peak.gflops, "bandwidth_gbps",
                        peak.bandwidth_gbps);
+}
+PyObject *dict_of(const opd_benchmark_stats &stats) {
+  return Py_BuildValue("{sOsdsdsdsL}", "is_noisy", stats.is_noisy ? Py_True : Py_False, "median_low", stats.median_low,
+                       "median_high", stats.median_high, "autocorrelation", stats.autocorrelation, "outlier_count",
+                       static_cast<long long>(stats.outlier_count));
 }
 
 }  // namespace opdpy

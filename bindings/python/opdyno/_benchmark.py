@@ -52,6 +52,12 @@ class BenchmarkResult(_native.Handle):
         """The seconds that `percent` (0 to 100) of the samples do not exceed; between two samples it is interpolated."""
         return _native.opd_benchmark_percentile(self, percent)
 
+    @property
+    def reliability(self) -> dict[str, float | int | bool]:
+        """The 95 % interval of the median (`median_low`, `median_high`), `outlier_count`, `autocorrelation` and `is_noisy`."""
+        made: dict[str, float | int | bool] = _native.opd_benchmark_get_stats(self)
+        return made
+
     def __str__(self) -> str:
         return _native.opd_benchmark_to_text(self)
 

@@ -279,6 +279,63 @@ def measure_peak() -> MachinePeak:
     return MachinePeak(**_native.opd_machine_measure_peak())
 
 
+class Diff(_native.Handle):
+    """What changed between two sets of runs, operator by operator. `print(diff)` shows its table."""
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def verdict(self) -> str:
+        """Of all operators: "regression" if one has it, else "undecided", "improvement" or "same"."""
+        return _native.opd_verdict_name(_native.opd_diff_verdict(self))
+
+    @property
+    def report(self) -> Report:
+        """A row for each operator: before, after, change with its interval, verdict, runs, p-values."""
+        return _native.opd_diff_to_report(self)
+
+    def runs_needed(self, index: int, effect: float) -> int:
+        """How many runs on each side would show such a change (0.03 is 3 %) of the operator in 9 of 10 diffs."""
+        return _native.opd_diff_runs_needed(self, index, effect)
+
+    def __len__(self) -> int:
+        return _native.opd_diff_operator_count(self)
+
+    def __str__(self) -> str:
+        return self.report.table(col_sums=False)
+
+    def __repr__(self) -> str:
+        return f"<Diff of {len(self)} operators: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """The operators as a table for notebooks."""
+        return self.report._repr_html_()
+
+
+def merge(reports: Iterable[Report]) -> Report:
+    """Joins reports of several runs, machines or ranks. What differs in their configurations becomes columns."""
+    return _native.opd_report_merge(list(reports))
+
+
+def diff(
+    before: Report | Iterable[Report],
+    after: Report | Iterable[Report],
+    *,
+    min_effect: float = 0.01,
+    level: float = 0.05,
+    confidence: float = 0.95,
+    metric: str | None = None,
+) -> Diff:
+    """Compares two sets of runs. Each report is one run, or as many as its column "Run" counts.
+
+    `min_effect`: changes below it do not matter. `level`: most false verdicts, as a share of all that are given.
+    `metric`: the column that is compared; "Duration (us)". docs/diff.md says which test is made and why.
+    """
+    sides = [[side] if isinstance(side, Report) else list(side) for side in (before, after)]
+    options = {"min_effect": min_effect, "level": level, "confidence": confidence, "metric": metric}
+    return _native.opd_report_diff(sides[0], sides[1], options)
+
+
 class Trace(_native.Handle):
     """Calls on a time line, from `VirtualMachine.profile_with_trace`. Immutable; any thread may read it."""
 
@@ -355,8 +412,10 @@ class _ReportBuilder(_native.Handle):
 
 _native.register_class("Report", Report)
 _native.register_class("ReportBuilder", _ReportBuilder)
+_native.register_class("Diff", Diff)
 _native.register_class("Trace", Trace)
 
 __all__ = [
-    "Bytes", "Count", "Duration", "Hertz", "MachinePeak", "Percent", "Profiling", "Ratio", "Report", "Trace", "measure_peak",
+    "Bytes", "Count", "Diff", "Duration", "Hertz", "MachinePeak", "Percent", "Profiling", "Ratio", "Report", "Trace", "diff",
+    "measure_peak", "merge",
 ]  # fmt: skip

@@ -137,6 +137,14 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
   $2 = static_cast<$2_ltype>(texts.size());
 }
 %enddef
+%define %opd_handles_in(TYPE, CLASS, POINTER, COUNT)
+%typemap(in) (POINTER, COUNT) (std::vector<void *> handles) {
+  if (!opdpy::to_handles($input, kind_of_##TYPE, "$1_name", handles)) SWIG_fail;
+  $1 = ($1_ltype)handles.data();
+  $2 = static_cast<$2_ltype>(handles.size());
+}
+%typemap(argout) (POINTER, COUNT) ""  /* not that of TYPE **, which is taken for the same */
+%enddef
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
 %typemap(in) (NAMES, SIGNATURES, COUNT) (std::vector<const char *> names, std::vector<const char *> signatures) {
   if (!opdpy::to_signatures($input, names, signatures)) SWIG_fail;

@@ -46,7 +46,7 @@ class Wrapper:
         name = ident(parameter.name)
         if parameter.name in self.optional:
             self.borrow()
-            self.take(name, f"impl Into<Option<&'a {kind}>>", f"{name}.into().map_or(null_mut(), {kind}::as_ptr)")
+            self.take(name, f"impl Into<Option<&'a {kind}>>", f"{name}.into().map_or(null_mut(), |handle| {kind}::as_ptr(handle))")
         else:
             self.take(name, f"&{kind}", f"{name}.as_ptr()")
 
@@ -106,6 +106,11 @@ class Wrapper:
         name = pointer.name
         self.take(name, "&[&str]", f"{name}.as_ptr()", f"{name}.len() as _",
                   before=f"let {name} = Texts::of({name}.iter().copied())?;", fallible=True)
+
+    def role_handles_in(self, pointer, _count, class_):
+        name = pointer.name
+        self.take(name, f"&[&{class_}]", f"{name}.as_ptr()", f"{name}.len() as _",
+                  before=f"let {name}: Vec<_> = {name}.iter().map(|handle| handle.as_ptr() as *const _).collect();")
 
     def role_signatures_in(self, names, signatures, _count):
         self.take("functions", "&[(&str, &str)]", f"{names.name}.as_ptr()", f"{signatures.name}.as_ptr()",

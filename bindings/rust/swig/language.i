@@ -52,6 +52,9 @@
 %define %opd_texts_in(POINTER, COUNT)
 %typemap(opd) (POINTER, COUNT) "texts_in"
 %enddef
+%define %opd_handles_in(TYPE, CLASS, POINTER, COUNT)
+%typemap(opd) (POINTER, COUNT) "handles_in CLASS"
+%enddef
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
 %typemap(opd) (NAMES, SIGNATURES, COUNT) "signatures_in"
 %enddef

@@ -1,0 +1,28 @@
+// What the machine was like while something was measured: what disturbs timings, as far as the system tells.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace opd::cli {
+
+class MachineQuality {
+ public:
+  MachineQuality();  // what happens from here on counts
+
+  struct Entry {
+    std::string name, value;  // "unknown" where the system does not tell
+    bool is_doubtful;         // it makes timings scatter or drift
+  };
+  std::vector<Entry> entries() const;
+
+ private:
+  struct Ticks {
+    double all, stolen;
+  };
+  static std::optional<Ticks> read_ticks();
+  std::optional<Ticks> begin_;
+};
+
+}  // namespace opd::cli

@@ -1,0 +1,11 @@
+// Several reports as one.
+#pragma once
+#include <span>
+
+#include "profile/report.h"
+
+namespace opd {
+
+Ref<Report> merge_reports(std::span<const Report *const> reports);
+
+}  // namespace opd

@@ -1,0 +1,67 @@
+"""Merging and comparing reports. What a verdict rests on is tested in C++; here, that all of it arrives."""
+
+import json
+
+import opdyno
+import pytest
+from opdyno import profiling
+from opdyno.profiling import Report
+
+
+def runs(middle, count, rank=0):
+    """Reports of one operator in which neighbours do not resemble each other."""
+    return [
+        Report.from_json(
+            json.dumps(
+                {
+                    "calls": [
+                        {
+                            "Name": {"string": "<f>"},
+                            "Duration (us)": {"microseconds": middle * (1 + 0.01 * ((i * 7 % count) / count - 0.5))},
+                        }
+                    ],
+                    "device_metrics": {},
+                    "configuration": {"Rank": {"count": rank}, "Executor": {"string": "VM"}},
+                }
+            )
+        )
+        for i in range(count)
+    ]
+
+
+def test_merge_makes_columns_of_what_differs():
+    merged = profiling.merge(runs(1, 2) + runs(2, 1, rank=1))
+    assert [call["Run"].value for call in merged.calls] == [0, 1, 2]
+    assert [call["Rank"].value for call in merged.calls] == [0, 0, 1]
+    assert merged.configuration == {"Executor": "VM"}
+    with pytest.raises(TypeError, match="reports"):
+        profiling.merge([1])
+    with pytest.raises(ValueError, match="not 0"):
+        profiling.merge([])
+
+
+def test_diff_gives_verdicts():
+    slower = profiling.diff(runs(100, 13), runs(110, 13))
+    assert slower.verdict == "regression" and len(slower) == 1
+    (row,) = slower.report.calls
+    assert row["Verdict"] == "regression" and row["Change"].ratio == pytest.approx(0.1)
+    assert row["Change Low"].ratio < 0.1 < row["Change High"].ratio
+    assert profiling.diff(runs(110, 13), profiling.merge(runs(100, 13))).verdict == "improvement"
+    assert profiling.diff(runs(100, 13), runs(110, 13), min_effect=0.2).verdict == "same"
+    assert "regression" in str(slower) and "regression" in repr(slower)
+    assert "<td>&lt;f&gt;</td>" in slower._repr_html_()
+
+
+def test_diff_says_when_it_cannot_tell():
+    few = profiling.diff(runs(100, 3), runs(110, 3))
+    assert few.verdict == "undecided" and few.runs_needed(0, 0.03) > 3
+    with pytest.raises(ValueError, match="level"):
+        profiling.diff(runs(1, 2), runs(1, 2), level=3)
+    with pytest.raises(TypeError):
+        profiling.diff(runs(1, 2), runs(1, 2), min_effect="much")
+
+
+def test_a_benchmark_tells_how_far_it_can_be_relied_on():
+    result = opdyno.vm.evaluator(opdyno.Function(lambda: None), repeat=3)()
+    assert set(result.reliability) == {"is_noisy", "median_low", "median_high", "autocorrelation", "outlier_count"}
+    assert result.reliability["is_noisy"] is True and result.reliability["median_high"] == float("inf")  # 6 are the least

@@ -1,0 +1,111 @@
+"""The command diff, on reports that are made up, so that no verdict depends on the machine."""
+
+import csv
+import io
+import json
+import shutil
+
+from case import *
+
+
+def spread(middle, runs, width):
+    """Times around a middle, no two of them equal, in an order in which neighbours do not resemble each other."""
+    return [middle * (1 + width * ((i * 7 % runs) / (runs - 1) - 0.5)) if runs > 1 else middle for i in range(runs)]
+
+
+def write(name, operators):
+    """A file with a report a line: for each operator its time in each run, or None."""
+    runs = max(len(times) for times in operators.values())
+    with open(WORK / name, "w") as out:
+        for run_ in range(runs):
+            calls = [
+                {
+                    "Name": {"string": operator},
+                    "Duration (us)": {"microseconds": times[run_] / 2},
+                    "Device": {"string": "cpu0"},
+                    "Argument Shapes": {"string": "float32[4]"},
+                }
+                for operator, times in operators.items()
+                for _half in range(2)  # the calls of a run are summed
+            ]
+            out.write(json.dumps({"calls": calls, "device_metrics": {}, "configuration": {}}) + "\n")
+
+
+class Diff(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        steady = {"matmul": spread(500, 13, 0.01), "softmax": spread(40, 13, 0.01)}
+        write("before.jsonl", {**steady, "gone": spread(5, 13, 0.01)})
+        write("slower.jsonl", {**steady, "matmul": spread(550, 13, 0.01), "fresh": spread(7, 13, 0.01)})
+        write("few.jsonl", {"matmul": spread(500, 3, 0.01)})
+        write("few_slower.jsonl", {"matmul": spread(600, 3, 0.01)})
+
+    def row(self, text, operator):
+        (line,) = [line for line in text.splitlines() if line.startswith(operator + " (float32[4])")]
+        return line
+
+    def test_a_slower_operator_is_a_regression_and_fails_above_the_limit(self):
+        answer = self.check(MISMATCH, "diff", "before.jsonl", "slower.jsonl", "--fail-above", "3%")
+        row = self.row(answer.stdout, "matmul")
+        self.assertRegex(row, r"500\.00 +550\.00 +\+10\.00 % .* regression +13 \+ 13$")
+        self.assertIn("opdyno diff: matmul (float32[4]) is slower by +10.00 % (", answer.stderr)
+        self.assertRegex(self.row(answer.stdout, "softmax"), r"\+0\.00 % .* same ")
+        self.assertRegex(self.row(answer.stdout, "fresh"), r"- +7\.00 .* new +0 \+ 13$")
+        self.assertRegex(self.row(answer.stdout, "gone"), r" 5\.00 .* vanished +13 \+ 0$")
+        self.succeeds("diff", "before.jsonl", "slower.jsonl", "--fail-above", "0.12")
+        self.assertIn("regression", self.succeeds("diff", "before.jsonl", "slower.jsonl"))
+
+    def test_a_faster_operator_is_an_improvement(self):
+        text = self.succeeds("diff", "slower.jsonl", "before.jsonl", "--fail-above", "0%")
+        self.assertRegex(self.row(text, "matmul"), r"-9\.09 % .* improvement")
+
+    def test_equal_runs_pass(self):
+        text = self.succeeds("diff", "before.jsonl", "before.jsonl", "--fail-above", "3%")
+        self.assertEqual(3, text.count(" same "))
+        self.assertNotIn("cannot tell", text)
+
+    def test_three_runs_against_three_tell_nothing_and_it_says_how_many_would(self):
+        text = self.succeeds("diff", "few.jsonl", "few_slower.jsonl", "--fail-above", "3%")
+        self.assertRegex(self.row(text, "matmul"), r"\+20\.00 % +too few runs +undecided")
+        self.assertIn("The data cannot tell whether these are slower by more than 3.0 %", text)
+        # 4 against 4 reach 2 / 70 = 2.9 %, 3 against 3 only 2 / 20 = 10 %
+        self.assertRegex(text, r"\n +4  matmul \(float32\[4\]\) \(3 \+ 3 runs\)\n")
+
+    def test_folders_and_lists_hold_more_runs(self):
+        folder = WORK / "runs"
+        folder.mkdir()
+        for i, line in enumerate((WORK / "few.jsonl").read_text().splitlines()):
+            (folder / f"{i}.json").write_text(json.dumps(json.loads(line), indent=1))
+        shutil.copy(WORK / "few.jsonl", folder)
+        text = self.succeeds("diff", "few.jsonl,few.jsonl", "runs")
+        self.assertRegex(self.row(text, "matmul"), r" 6 \+ 6$")
+
+    def test_the_diff_is_a_report_too(self):
+        words = ("diff", "before.jsonl", "slower.jsonl", "--as")
+        report = json.loads(self.succeeds(*words, "json"))
+        self.assertEqual({"string": "regression"}, report["configuration"]["Verdict"])
+        self.assertEqual(
+            {"matmul": "regression", "softmax": "same", "gone": "vanished", "fresh": "new"},
+            {call["Name"]["string"]: call["Verdict"]["string"] for call in report["calls"]},
+        )
+        self.assertAlmostEqual(0.1, report["calls"][0]["Change"]["ratio"])
+        rows = list(csv.DictReader(io.StringIO(self.succeeds(*words, "csv"))))
+        self.assertEqual(["matmul", "softmax", "gone", "fresh"], [row["Name"] for row in rows])
+        lines = self.succeeds(*words, "markdown").splitlines()
+        self.assertTrue(lines[0].startswith("| Operator | Before (us) |"))
+        self.assertRegex(lines[1], r"^\|(-+:?\|){7}$")
+
+    def test_two_profiles_of_one_program_can_be_compared(self):
+        for name in ("a.jsonl", "b.jsonl"):
+            self.kernel("add_one.opdasm", "--runs", "2", "-o", name, command="profile")
+        text = self.succeeds("diff", "a.jsonl", "b.jsonl", "--fail-above", "1%")  # two runs never say enough to fail
+        self.assertRegex(text, r"(?m)^add_one .* undecided +2 \+ 2$")
+
+    def test_wrong_input_is_refused(self):
+        (WORK / "broken.jsonl").write_text((WORK / "few.jsonl").read_text() + "{}\n")
+        self.assertIn("broken.jsonl, line 4", self.fails(FAILED, "diff", "few.jsonl", "broken.jsonl"))
+        (WORK / "none").mkdir()
+        self.assertIn("holds no .json", self.fails(FAILED, "diff", "none", "few.jsonl"))
+        self.assertIn("absent", self.fails(FAILED, "diff", "absent.json", "few.jsonl"))
+        self.assertIn("takes a share", self.fails(USAGE, "diff", "a", "b", "--fail-above", "much"))
+        self.assertIn("not 'picture'", self.fails(USAGE, "diff", "few.jsonl", "few.jsonl", "--as", "picture"))
