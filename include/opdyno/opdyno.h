@@ -4,6 +4,7 @@
 
 #include <opdyno/base.h>
 #include <opdyno/benchmark.h>
+#include <opdyno/collector.h>
 #include <opdyno/device.h>
 #include <opdyno/executable.h>
 #include <opdyno/function.h>

@@ -10,6 +10,19 @@ OPD_BEGIN_DECLS
 /** A report. Immutable. Layout and encodings are those of TVM 0.23's runtime.profiling.Report. */
 typedef struct opd_report opd_report;
 
+/** What a metric is. Append-only. */
+typedef enum opd_metric_kind {
+  OPD_METRIC_NONE = 0,
+  OPD_METRIC_COUNT = 1,
+  OPD_METRIC_DURATION = 2, /**< us */
+  OPD_METRIC_PERCENT = 3,  /**< 0 to 100 */
+  OPD_METRIC_RATIO = 4,
+  OPD_METRIC_STRING = 5,
+  OPD_METRIC_BYTES = 6,
+  OPD_METRIC_HERTZ = 7,
+  OPD_METRIC_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_metric_kind;
+
 /** Reads a report from its JSON. OPD_BAD_FORMAT gives the offset. @param json Borrowed, @p size bytes. @param
  * out_report New reference. Threads: safe. Since: 0.1. Source: TVM Report.from_json. */
 OPD_API OPD_NODISCARD opd_error *opd_report_from_json(const char *json, size_t size, opd_report **out_report);

@@ -3,7 +3,7 @@
 #define OPDYNO_VM_H_
 
 #include <opdyno/executable.h>
-#include <opdyno/report.h>
+#include <opdyno/collector.h>
 #include <opdyno/tensor.h>
 
 OPD_BEGIN_DECLS
@@ -147,6 +147,9 @@ typedef struct opd_profile_options {
   int32_t repeat;       /**< measured calls; 1 */
   uint32_t reserved;    /**< 0 */
   uint64_t max_records; /**< records kept; later ones are counted and dropped; 1 << 20 */
+  opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h */
+  int32_t num_collectors;           /**< 0 */
+  uint32_t reserved2;               /**< 0 */
 } opd_profile_options;
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_profile_options_init(opd_profile_options *options);
@@ -154,7 +157,8 @@ OPD_API void opd_profile_options_init(opd_profile_options *options);
 /** Calls a function as opd_vm_call() does and measures every operator call with a tensor argument.
  *
  * @param options    Borrowed; NULL means all defaults. @param call_options As in opd_vm_call().
- * @param out_report New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program order.
+ * @param out_report New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program order,
+ *                   then what collectors measured.
  * @param out_trace  New reference: the same calls on a time line; NULL if not wanted.
  * Threads: safe.  Since: 0.1.  Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,

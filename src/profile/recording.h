@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "profile/chrome_trace.h"
+#include "profile/collector.h"
 #include "profile/report.h"
 
 namespace opd {
@@ -13,6 +14,7 @@ struct RecordingPlan {
   std::function<std::vector<std::string>()> names;  // what Record::name counts in; asked for after the runs
   std::vector<DLDevice> devices;                    // get a row of totals each
   int32_t num_threads = 0;
+  std::vector<Ref<Collector>> collectors;
   std::string note;  // what the records cannot show; "" if nothing
 };
 

@@ -28,6 +28,7 @@ Ref<Report> report_of_run(const RunRecord &run) {
     builder.set(device, builder.text(report_device_name(record.device)));
     builder.set(count, Metric::of_count(1));
     builder.set(shapes, builder.text(run.buffer.shapes_text(record)));
+    if (run.collected) run.collected->set_row(builder, record.sequence);
   }
   for (const DLDevice place : run.devices) {
     const std::string text = report_device_name(place);
@@ -36,12 +37,14 @@ Ref<Report> report_of_run(const RunRecord &run) {
     builder.set_device("Duration (us)", Metric::of_number(MetricKind::kDuration, total));
     builder.set_device("Device", builder.text(text));
     builder.set_device("Count", Metric::of_count(static_cast<int64_t>(run.total_ticks.size())));
+    if (run.collected) run.collected->set_device(builder, place);
   }
   builder.configure("Number of threads", Metric::of_count(run.num_threads));
   builder.configure("Executor", builder.text("VM"));
   if (!run.note.empty()) builder.configure("Note", builder.text(run.note));
   if (run.buffer.dropped())
     builder.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(run.buffer.dropped())));
+  if (run.collected) run.collected->configure(builder, run.line);
   return builder.finish();
 }
 

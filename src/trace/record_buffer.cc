@@ -52,6 +52,22 @@ Record *RecordBuffer::describe_slowly(Args args) {
   return fill(args);
 }
 
+namespace {
+const DLTensor *last_tensor(Args args) {
+  for (size_t i = args.size(); i-- > 0;)
+    if (const DLTensor *tensor = try_dltensor(args[i])) return tensor;
+  return nullptr;
+}
+}  // namespace
+
+void RecordBuffer::observe_begin(Args args) {
+  if (const DLTensor *tensor = last_tensor(args)) observer_->begin_call(tensor->device);
+}
+
+void RecordBuffer::observe_end(uint64_t begin, Args args) {
+  if (last_tensor(args)) observer_->end_call(begin, count_ + dropped_);
+}
+
 std::string RecordBuffer::shapes_text(const Record &record) const {
   std::string out;
   size_t at = record.shapes;

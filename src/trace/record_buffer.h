@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "trace/call_observer.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -30,6 +31,20 @@ class RecordBuffer {
 
   ClockId clock() const { return clock_; }
   uint64_t now() const { return ticks_of(clock_); }
+
+  // Around a call that is to be recorded: its ticks. The observer sees the call, its time is taken inside.
+  void set_observer(CallObserver *observer) { observer_ = observer; }
+  uint64_t begin_call(Args args) {
+    if (observer_) [[unlikely]]
+      observe_begin(args);
+    return now();
+  }
+  uint64_t end_call(uint64_t begin, Args args) {
+    const uint64_t end = now();
+    if (observer_) [[unlikely]]
+      observe_end(begin, args);
+    return end;
+  }
 
   // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if there is no
   // tensor, or no room: then the call is counted and dropped.
@@ -85,10 +100,13 @@ class RecordBuffer {
     return record;
   }
   Record *describe_slowly(Args args);  // makes room first
+  void observe_begin(Args args);
+  void observe_end(uint64_t begin, Args args);
   bool next_block();
   void grow_words(size_t room);
 
   ClockId clock_;
+  CallObserver *observer_ = nullptr;
   Record *current_ = nullptr;  // a block of blocks_; those behind it are empty
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;

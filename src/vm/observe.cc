@@ -76,12 +76,12 @@ bool is_only_recorded(const Run &run) {
 template <class Name, class Call>
 int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
   int failed;
-  uint64_t begin, end;
+  uint64_t begin, end = 0;
   {
     const Observed observed(run);
-    begin = run.records->now();
+    begin = run.records->begin_call(args);
     failed = call();
-    end = run.records->now();
+    if (!failed) end = run.records->end_call(begin, args);
   }
   if (!failed) record(run, name_of_callee(), begin, end, args);
   return failed;
@@ -98,9 +98,9 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
   uint64_t begin = 0, end = 0;
   const auto timed = [&] {
     if (!recorded) return call();
-    begin = run.records->now();
+    begin = run.records->begin_call(args);
     const int failed = call();
-    end = run.records->now();
+    if (!failed) end = run.records->end_call(begin, args);
     return failed;
   };
   const int failed = show(run, name, callee, args, result, timed);
