@@ -191,7 +191,6 @@ TEST_P(Counters, OfTimeCountEveryThread) {
   EXPECT_GE(cpu, kThreads * least);
   EXPECT_LE(cpu, kThreads * most);
   EXPECT_GE(wall, profile.number(0, "Duration (us)")) << "around the call, whose time is taken inside";
-  EXPECT_EQ(profile.number(1, "CPU time (us) (least of threads)"), 0) << "workers sleep, or did not run";
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Counters, testing::Values(&bytecode, &compiled),
