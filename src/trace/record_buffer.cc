@@ -60,12 +60,20 @@ const DLTensor *last_tensor(Args args) {
 }
 }  // namespace
 
-void RecordBuffer::observe_begin(Args args) {
-  if (const DLTensor *tensor = last_tensor(args)) observer_->begin_call(tensor->device);
+void RecordBuffer::set_observer(CallObserver *observer) {
+  observer_ = observer;
+  only_ticks_ = !observer && clock_ == ClockId::kTsc;
 }
 
-void RecordBuffer::observe_end(uint64_t begin, Args args) {
-  if (last_tensor(args)) observer_->end_call(begin, count_ + dropped_);
+uint64_t RecordBuffer::begin_slowly(Args args) {
+  if (const DLTensor *tensor = observer_ ? last_tensor(args) : nullptr) observer_->begin_call(tensor->device);
+  return now();
+}
+
+uint64_t RecordBuffer::end_slowly(uint64_t begin, Args args) {
+  const uint64_t end = now();
+  if (observer_ && last_tensor(args)) observer_->end_call(begin, count_ + dropped_);
+  return end;
 }
 
 std::string RecordBuffer::shapes_text(const Record &record) const {

@@ -33,17 +33,10 @@ class RecordBuffer {
   uint64_t now() const { return ticks_of(clock_); }
 
   // Around a call that is to be recorded: its ticks. The observer sees the call, its time is taken inside.
-  void set_observer(CallObserver *observer) { observer_ = observer; }
-  uint64_t begin_call(Args args) {
-    if (observer_) [[unlikely]]
-      observe_begin(args);
-    return now();
-  }
+  void set_observer(CallObserver *observer);
+  uint64_t begin_call(Args args) { return only_ticks_ ? ticks_of(ClockId::kTsc) : begin_slowly(args); }
   uint64_t end_call(uint64_t begin, Args args) {
-    const uint64_t end = now();
-    if (observer_) [[unlikely]]
-      observe_end(begin, args);
-    return end;
+    return only_ticks_ ? ticks_of(ClockId::kTsc) : end_slowly(begin, args);
   }
 
   // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if there is no
@@ -100,13 +93,14 @@ class RecordBuffer {
     return record;
   }
   Record *describe_slowly(Args args);  // makes room first
-  void observe_begin(Args args);
-  void observe_end(uint64_t begin, Args args);
+  uint64_t begin_slowly(Args args);
+  uint64_t end_slowly(uint64_t begin, Args args);
   bool next_block();
   void grow_words(size_t room);
 
   ClockId clock_;
   CallObserver *observer_ = nullptr;
+  bool only_ticks_ = clock_ == ClockId::kTsc;  // there is no observer, and the clock is the fast one
   Record *current_ = nullptr;  // a block of blocks_; those behind it are empty
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;

@@ -76,12 +76,12 @@ bool is_only_recorded(const Run &run) {
 template <class Name, class Call>
 int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
   int failed;
-  uint64_t begin, end = 0;
+  uint64_t begin, end;
   {
     const Observed observed(run);
     begin = run.records->begin_call(args);
     failed = call();
-    if (!failed) end = run.records->end_call(begin, args);
+    end = failed ? 0 : run.records->end_call(begin, args);
   }
   if (!failed) record(run, name_of_callee(), begin, end, args);
   return failed;
