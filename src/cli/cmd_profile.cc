@@ -1,4 +1,5 @@
 // `opdyno profile`: how long each operator of a call takes, as a table, JSON, CSV or on a time line.
+#include "collectors.h"
 #include "command.h"
 #include "file.h"
 #include "runner.h"
@@ -18,6 +19,12 @@ Recording record(Runner &runner, const Args &args) {
   opd_profile_options_init(&options);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
+  std::vector<Collector> collectors;
+  std::vector<opd_collector *> handles;
+  for (const std::string &spec : args.all("collector")) collectors.push_back(make_collector(spec));
+  for (const Collector &collector : collectors) handles.push_back(collector.get());
+  options.collectors = handles.data();
+  options.num_collectors = static_cast<int32_t>(handles.size());
   runner.start();
   const opd_call_options call = runner.call_options();
   const std::vector<opd_value> &arguments = runner.arguments();

@@ -1,7 +1,5 @@
 #include "profile/collector_run.h"
 
-#include <map>
-
 #include "value/dtype.h"
 
 namespace opd {
@@ -23,18 +21,15 @@ CollectorRun::CollectorRun(std::span<const Ref<Collector>> collectors, std::span
     });
 }
 
-// False if it failed; then its starts are left out from now on.
+// What fails is not started any more.
 template <class F>
-bool CollectorRun::attempt(Member &member, F &&body) noexcept {
-  Ref<Error> error;
+void CollectorRun::attempt(Member &member, F &&body) noexcept {
   try {
     body();
-    return true;
-  } catch (const Exception &e) { error = e.error(); } catch (...) {
-    error = current_error();
+  } catch (...) {
+    Ref<Error> error = current_error();
+    if (!member.error) member.error = std::move(error);
   }
-  if (!member.error) member.error = std::move(error);
-  return false;
 }
 
 void CollectorRun::begin(DLDevice device) {
@@ -145,10 +140,11 @@ void CollectorRun::set_device(ReportBuilder &builder, DLDevice device) {
 }
 
 void CollectorRun::configure(ReportBuilder &builder, const ClockLine &line) {
-  std::map<std::string, int> seen;
   for (const Member &member : members_) {
     std::string name = member.collector->name();
-    if (const int times = ++seen[name]; times > 1) name += concat(" #", times);
+    int32_t times = 1;
+    for (const Member *other = members_.data(); other != &member; ++other) times += other->collector->name() == name;
+    if (times > 1) name += concat(" #", times);
     builder.configure(concat("Collector cost: ", name, " (us)"),
                       Metric::of_number(MetricKind::kDuration, line.duration_ns(member.cost) / 1000));
     if (member.error) builder.configure(concat("Collector error: ", name), builder.text(member.error->message));

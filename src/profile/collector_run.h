@@ -42,7 +42,7 @@ class CollectorRun final : public CallObserver {
     MetricRows rows;  // a row for each run
   };
   template <class F>
-  bool attempt(Member &member, F &&body) noexcept;
+  void attempt(Member &member, F &&body) noexcept;
   void begin(DLDevice device);
   void end(MetricRows &out, uint64_t row) noexcept;
 

@@ -10,7 +10,9 @@ void CounterCollector::add_counter(Counter counter) {
   counters_.push_back(std::move(counter));
 }
 
-void CounterCollector::add_note(std::string_view text) { notes_.emplace_back(text); }
+void CounterCollector::add_note(std::string_view text) {
+  notes_ += concat(notes_.empty() ? "" : "; ", text);
+}
 
 void CounterCollector::init(std::span<const DLDevice>) {
   estimated_.assign(counters_.size(), false);
@@ -110,10 +112,9 @@ void CounterCollector::stop(void *given, MetricRows &out) {
 }
 
 std::string CounterCollector::note() {
-  std::string text;
+  std::string text = notes_;
   const auto add = [&](std::string_view more) { text += concat(text.empty() ? "" : "; ", more); };
-  for (const auto &note : notes_) add(note);
-  const auto add_names = [&](const std::vector<bool> &marks, std::string_view what) {
+  const auto add_names = [&](const std::vector<char> &marks, std::string_view what) {
     std::string names;
     for (size_t i = 0; i < marks.size(); ++i)
       if (marks[i]) names += concat(names.empty() ? "" : ", ", counters_[i].name);

@@ -2,7 +2,6 @@
 // every worker's, while the pool goes on as it is.
 // Cost of a start and of a stop: a read of each thread's counters.
 #pragma once
-#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -61,12 +60,12 @@ class CounterCollector : public Collector, private WorkerWatch {
   std::vector<Counter> counters_;
   std::vector<std::string> least_, most_;  // names of columns
   std::mutex guard_;                       // of what workers change
-  std::deque<std::unique_ptr<ThreadCounters>> threads_;
+  std::vector<std::unique_ptr<ThreadCounters>> threads_;
   std::string failed_join_;
   std::vector<std::unique_ptr<State>> idle_;
   std::vector<uint64_t> now_;
-  std::vector<bool> estimated_, went_back_;
-  std::vector<std::string> notes_;
+  std::vector<char> estimated_, went_back_;
+  std::string notes_;
   bool watches_ = false;
 };
 

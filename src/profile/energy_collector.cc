@@ -2,9 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
-#include <filesystem>
 
 #include "profile/counter_collector.h"
 
@@ -20,10 +18,9 @@ class NumberFile {
   }
   std::string text() const {
     char bytes[64];
-    const ssize_t size = fd_ < 0 ? -1 : pread(fd_, bytes, sizeof bytes, 0);
-    std::string_view text(bytes, size > 0 ? static_cast<size_t>(size) : 0);
-    while (text.ends_with('\n')) text.remove_suffix(1);
-    return std::string(text);
+    ssize_t size = fd_ < 0 ? 0 : pread(fd_, bytes, sizeof bytes, 0);
+    while (size > 0 && bytes[size - 1] == '\n') --size;
+    return {bytes, size > 0 ? static_cast<size_t>(size) : 0};
   }
   bool read(uint64_t &number) const {
     const std::string digits = text();
@@ -72,28 +69,25 @@ class EnergyCollector final : public CounterCollector {
 
 }  // namespace
 
-// Whole packages: "intel-rapl:0", whose parts are "intel-rapl:0:1".
+// Whole packages: "intel-rapl:0", "intel-rapl:1" …, whose parts are "intel-rapl:0:1".
 Ref<Collector> make_energy_collector(const std::string &powercap_dir) {
   std::vector<Domain> domains;
   std::string forbidden;
-  std::error_code none;
-  for (const auto &entry : std::filesystem::directory_iterator(powercap_dir, none)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with("intel-rapl:") || name.find(':') != name.rfind(':')) continue;
-    Domain domain{NumberFile(entry.path() / "name").text(), entry.path()};
+  for (int package = 0;; ++package) {
+    Domain domain;
+    domain.path = concat(powercap_dir, "/intel-rapl:", package);
+    domain.name = NumberFile(domain.path + "/name").text();
+    if (domain.name.empty()) break;
     uint64_t now;
-    if (domain.name.empty()) domain.name = name;
-    if (!NumberFile(entry.path() / "energy_uj").read(now)) forbidden = entry.path() / "energy_uj";
-    else if (NumberFile(entry.path() / "max_energy_range_uj").read(domain.range)) domains.push_back(std::move(domain));
+    if (!NumberFile(domain.path + "/energy_uj").read(now)) forbidden = domain.path + "/energy_uj";
+    else if (NumberFile(domain.path + "/max_energy_range_uj").read(domain.range)) domains.push_back(std::move(domain));
   }
-  if (domains.empty() && !forbidden.empty())
-    fail(OPD_UNSUPPORTED, "energy cannot be measured: ", forbidden, " may not be read; it is for root only since Linux",
-         " 5.10, so an administrator must allow it (chmod a+r)");
-  if (domains.empty())
-    fail(OPD_UNSUPPORTED, "energy cannot be measured: ", powercap_dir, " has no intel-rapl counters; virtual machines ",
-         "and containers have none, and else the kernel module intel_rapl_msr may not be loaded");
-  std::sort(domains.begin(), domains.end(), [](const Domain &a, const Domain &b) { return a.path < b.path; });
-  return make_object<EnergyCollector>(std::move(domains));
+  if (!domains.empty()) return make_object<EnergyCollector>(std::move(domains));
+  if (!forbidden.empty())
+    fail(OPD_UNSUPPORTED, "energy cannot be measured: ", forbidden, " may not be read; since Linux 5.10 it is for root ",
+         "only, so an administrator must allow it (chmod a+r)");
+  fail(OPD_UNSUPPORTED, "energy cannot be measured: ", powercap_dir, " has no intel-rapl counters; virtual machines and ",
+       "containers have none, and else the kernel module intel_rapl_msr may not be loaded");
 }
 
 }  // namespace opd

@@ -122,7 +122,8 @@ std::vector<std::string> Papi::countable_events() const {
          more = enum_cmp_event(&native, kEnumEvents, component)) {
       add_if_countable(native, names);
       int with_mask = native;
-      while (enum_cmp_event(&with_mask, kEnumMasks, component) == 0) add_if_countable(with_mask, names);
+      while (enum_cmp_event(&with_mask, kEnumMasks, component) == 0)
+        if (name_of(with_mask).find('=') == std::string::npos) add_if_countable(with_mask, names);  // else: modifiers
     }
   }
   return names;

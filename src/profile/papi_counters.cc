@@ -1,4 +1,6 @@
 // PAPI's events as counters of threads.
+#include <deque>
+
 #include "profile/counter_collector.h"
 #include "profile/papi.h"
 

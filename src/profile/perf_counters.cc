@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 
 #include "base/file.h"
 #include "profile/counter_collector.h"
@@ -14,10 +13,11 @@
 namespace opd {
 
 std::string paranoia_text() {
-  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
-  std::string level;
-  if (!std::getline(file, level)) return "the kernel has no /proc/sys/kernel/perf_event_paranoid";
-  return concat("/proc/sys/kernel/perf_event_paranoid is ", level);
+  const std::string path = "/proc/sys/kernel/perf_event_paranoid";
+  try {
+    const std::string level = read_file(path);
+    return concat(path, " is ", std::string_view(level).substr(0, level.find('\n')));
+  } catch (const Exception &) { return concat("the kernel has no ", path); }
 }
 
 std::string perf_hint(int error) {
