@@ -21,5 +21,6 @@
 %include <opdyno/module.h>
 %include <opdyno/executable.h>
 %include <opdyno/report.h>
+%include <opdyno/collector.h>
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>

@@ -107,6 +107,13 @@ struct TYPE {};
 %typemap(javaout) TYPE { $jnicall; }
 %typemap(out) TYPE { if ($1) opdjava::raise(jenv, $1); }
 %enddef
+%define %opd_handles_in(POINTER, COUNT, CLASS)  /* not offered yet: none */
+%typemap(in, numinputs=0) (POINTER, COUNT) { $1 = nullptr; $2 = 0; }
+%typemap(argout) (POINTER, COUNT) ""
+%enddef
+%define %opd_collector_callback(PARAMETER, FUNCTION)  /* not offered yet */
+%ignore FUNCTION;
+%enddef
 %define %opd_error_as_result(FUNCTION)
 %ignore FUNCTION;
 %enddef

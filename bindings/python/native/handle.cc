@@ -46,6 +46,19 @@ int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_p
   return -1;
 }
 
+bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out) {
+  const Py_ssize_t size = PySequence_Size(sequence);
+  for (Py_ssize_t i = 0; i < size; ++i) {  // the items are borrowed, as the sequence keeps them
+    PyObject *item = PySequence_GetItem(sequence, i);
+    void *pointer = nullptr;
+    const bool is_good = item && to_handle(item, kind, what, &pointer) == 0;
+    Py_XDECREF(item);
+    if (!is_good) return false;
+    out.push_back(pointer);
+  }
+  return size >= 0;
+}
+
 namespace {
 
 void deallocate(PyObject *self) {

@@ -157,4 +157,30 @@ class Trace(_native.Handle):
 _native.register_class("Report", Report)
 _native.register_class("Trace", Trace)
 
-__all__ = ["Count", "Duration", "Percent", "Ratio", "Report", "Trace"]
+from ._collectors import (  # noqa: E402  they use the metrics above
+    DeviceWrapper,
+    EnergyMetricCollector,
+    MemoryMetricCollector,
+    MetricCollector,
+    PAPIMetricCollector,
+    PerfMetricCollector,
+    TimeMetricCollector,
+    profile_function,
+)
+
+__all__ = [
+    "Count",
+    "DeviceWrapper",
+    "Duration",
+    "EnergyMetricCollector",
+    "MemoryMetricCollector",
+    "MetricCollector",
+    "PAPIMetricCollector",
+    "Percent",
+    "PerfMetricCollector",
+    "Ratio",
+    "Report",
+    "TimeMetricCollector",
+    "Trace",
+    "profile_function",
+]

@@ -7,11 +7,12 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _native
 from ._benchmark import BenchmarkResult, evaluator
+from ._collectors import MetricCollector, handles_of
 from ._errors import Code, Error
 from ._function import Function
 from ._module import Module, load_module
@@ -278,19 +279,41 @@ class VirtualMachine(_native.Handle):
         )
 
     def profile(
-        self, func_name: str, *args: Any, warmup: int = 1, repeat: int = 1, max_records: int = 1 << 20, **kwargs: Any
+        self,
+        func_name: str,
+        *args: Any,
+        warmup: int = 1,
+        repeat: int = 1,
+        max_records: int = 1 << 20,
+        collectors: Iterable[MetricCollector] | None = None,
+        **kwargs: Any,
     ) -> Report:
-        """Calls a function and measures every operator; after `set_input` without arguments."""
+        """Calls a function and measures every operator; after `set_input` without arguments.
+
+        What `collectors` measure of each call makes further columns.
+        """
         return self.profile_with_trace(
-            func_name, *args, warmup=warmup, repeat=repeat, max_records=max_records, **kwargs
+            func_name, *args, warmup=warmup, repeat=repeat, max_records=max_records, collectors=collectors, **kwargs
         )[0]
 
     def profile_with_trace(
-        self, func_name: str, *args: Any, warmup: int = 1, repeat: int = 1, max_records: int = 1 << 20, **kwargs: Any
+        self,
+        func_name: str,
+        *args: Any,
+        warmup: int = 1,
+        repeat: int = 1,
+        max_records: int = 1 << 20,
+        collectors: Iterable[MetricCollector] | None = None,
+        **kwargs: Any,
     ) -> tuple[Report, Trace]:
         """As `profile`; also the calls on a time line."""
         all_args, call_options = _call_arguments(args, kwargs)
-        options = {"warmup": warmup, "repeat": repeat, "max_records": max_records}
+        options = {
+            "warmup": warmup,
+            "repeat": repeat,
+            "max_records": max_records,
+            "collectors": handles_of(collectors),
+        }
         report, trace = _native.opd_vm_profile(self, func_name, all_args, call_options, options)
         return report, trace
 

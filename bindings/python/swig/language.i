@@ -173,6 +173,18 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
   if (!opdpy::to_log_callback($input, &$1, &$2, &$3)) SWIG_fail;
 }
 %enddef
+%define %opd_handles_in(POINTER, COUNT, CLASS)
+%typemap(in) (POINTER, COUNT) (std::vector<void *> handles) {
+  if (!opdpy::to_handles($input, opdpy::kind_of(#CLASS), "$1_name", handles)) SWIG_fail;
+  $1 = ($1_ltype)handles.data();
+  $2 = static_cast<$2_ltype>(handles.size());
+}
+%typemap(argout) (POINTER, COUNT) ""  /* it is no output, as a single TYPE ** is */
+%enddef
+%define %opd_collector_callback(PARAMETER, FUNCTION)
+%typemap(in) PARAMETER (opdpy::CollectorTable collector) { $1 = collector.of($input); }
+%typemap(argout) PARAMETER { collector$argnum.taken_over(); }
+%enddef
 %define %opd_pointer(PARAMETER)
 %typemap(in) PARAMETER {
   if (!opdpy::to_pointer($input, &$1)) SWIG_fail;

@@ -50,6 +50,11 @@ class Wrapper:
         name = parameter.name
         self.out(name, "null_mut()", kind, f"unsafe {{ {kind}::from_raw({name}) }}")
 
+    def role_handles_in(self, pointer, _count, kind):
+        name = pointer.name
+        self.take(name, f"&[&{kind}]", f"{name}.as_ptr()", f"{name}.len() as _",
+                  before=f"let {name}: Vec<_> = {name}.iter().map(|each| each.as_ptr()).collect();")
+
     def role_options(self, _parameter, _struct):  # not offered yet: all have defaults
         self.give("null()")
 

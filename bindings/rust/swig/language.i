@@ -81,6 +81,12 @@
 %define %opd_log_callback(CALLBACK, DATA, DELETER)
 %typemap(opd) (CALLBACK, DATA, DELETER) "log_callback"
 %enddef
+%define %opd_handles_in(POINTER, COUNT, CLASS)
+%typemap(opd) (POINTER, COUNT) "handles_in CLASS"
+%enddef
+%define %opd_collector_callback(PARAMETER, FUNCTION)  /* not offered yet */
+%ignore FUNCTION;
+%enddef
 %define %opd_pointer(PARAMETER)
 %typemap(opd) PARAMETER "pointer"
 %enddef
