@@ -14,8 +14,8 @@ from conftest import DATA
 PAGE = Path(__file__).parents[3] / "docs" / "python.md"
 
 
-def blocks(with_tvm):
-    text = PAGE.read_text()
+def blocks(with_tvm, page=PAGE):
+    text = page.read_text()
     for match in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S):
         if ("tvm." in match[1]) == with_tvm:
             yield match[1]
@@ -59,3 +59,7 @@ def test_the_examples_with_tvm_run(run, capsys):
         opdyno.tvm.uninstall()
     assert program.y.numpy().tolist() == [[3, 3], [3, 3]]  # 1 · 1 + 1 · 1 + 1
     assert "matmul" in capsys.readouterr().out
+
+
+def test_the_blocks_of_collectors_run(run):
+    run("collectors", blocks(with_tvm=False, page=PAGE.with_name("collectors.md")))
