@@ -20,8 +20,8 @@ OPD_BEGIN_DECLS
  * starts first and stops last. The time of the row is taken inside of all of them; a function of the program that
  * calls others contains what collectors did around those. A collector that fails is not started any more, while the run
  * goes on; the report's configuration says so under "Collector error: NAME", and under "Collector cost: NAME (us)" what
- * its starts and stops took altogether. A metric that two give in one row is the one's that stops last; the report's own
- * columns are nobody's. Source: TVM 0.23 runtime.profiling.MetricCollector. */
+ * its starts and stops took altogether. A metric that two give in one row is the one's that stops last; the report's
+ * own columns are nobody's. Source: TVM 0.23 runtime.profiling.MetricCollector. */
 typedef struct opd_collector opd_collector;
 
 /** Where a collector's `stop` writes; of use until that returns. */
@@ -35,7 +35,8 @@ typedef struct opd_metrics opd_metrics;
 OPD_API OPD_NODISCARD opd_error *opd_metrics_set(opd_metrics *metrics, const char *name, opd_metric_kind kind,
                                                  const opd_value *value);
 
-/** A collector of yours. An entry may be NULL: then nothing is done there. Errors that entries return are taken over. */
+/** A collector of yours. An entry may be NULL: then nothing is done there. Errors that entries return are taken over.
+ */
 typedef struct opd_collector_table {
   uint32_t struct_size; /**< sizeof(opd_collector_table) */
   uint32_t reserved;    /**< 0 */
@@ -76,9 +77,9 @@ OPD_API void opd_counter_options_init(opd_counter_options *options);
  * reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_collector_create_time(const opd_counter_options *options,
                                                            opd_collector **out_collector);
-/** Makes a collector of the device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by whatever
- * thread, and "Peak (bytes)", the most that was in use at a time above what was in use before. What a program keeps
- * between calls is not allocated again. @param out_collector New reference. Since: 0.1 */
+/** Makes a collector of the device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by
+ * whatever thread, and "Peak (bytes)", the most that was in use at a time above what was in use before. What a program
+ * keeps between calls is not allocated again. @param out_collector New reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_collector_create_memory(opd_collector **out_collector);
 /** Makes a collector of the kernel's own counters, in one group per thread so that they count the same stretches:
  * cycles, instructions, cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns),

@@ -2,8 +2,8 @@
 #ifndef OPDYNO_VM_H_
 #define OPDYNO_VM_H_
 
-#include <opdyno/executable.h>
 #include <opdyno/collector.h>
+#include <opdyno/executable.h>
 #include <opdyno/tensor.h>
 
 OPD_BEGIN_DECLS
@@ -142,11 +142,11 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
 
 /** How to profile. */
 typedef struct opd_profile_options {
-  uint32_t struct_size; /**< set by opd_profile_options_init() */
-  int32_t warmup;       /**< calls before the measured ones; 1, as TVM */
-  int32_t repeat;       /**< measured calls; 1 */
-  uint32_t reserved;    /**< 0 */
-  uint64_t max_records; /**< records kept; later ones are counted and dropped; 1 << 20 */
+  uint32_t struct_size;             /**< set by opd_profile_options_init() */
+  int32_t warmup;                   /**< calls before the measured ones; 1, as TVM */
+  int32_t repeat;                   /**< measured calls; 1 */
+  uint32_t reserved;                /**< 0 */
+  uint64_t max_records;             /**< records kept; later ones are counted and dropped; 1 << 20 */
   opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h */
   int32_t num_collectors;           /**< 0 */
   uint32_t reserved2;               /**< 0 */

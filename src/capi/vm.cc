@@ -200,8 +200,8 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     const bool stateful = num_args == 0 && machine.has_input(name);
     if (!stateful) machine.require_plain(function);
     const CallSettings settings = settings_of(call_options, num_args);
-    RecordingPlan plan{how.warmup,     how.repeat, how.max_records, [&] { return machine.record_names(); }, {},
-                       thread_count(), {},         {}};
+    RecordingPlan plan{
+        how.warmup, how.repeat, how.max_records, [&] { return machine.record_names(); }, {}, thread_count(), {}, {}};
     for (const VmDevice &each : machine.devices()) plan.devices.push_back(each.device);
     plan.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
     const ListenScope listen(machine.libraries());

@@ -54,12 +54,14 @@ constexpr Option no_sort = {"no-sort", 0, "", "operators in the order of the pro
 constexpr Option no_aggregate = {"no-aggregate", 0, "", "one row per call"};
 constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 
-constexpr Option collector = {"collector", 0, "NAME",
-                              "measure more of each call: time, memory, perf, papi, energy; perf:EVENT,… and papi:EVENT,… "
-                              "count these events. See info --collectors",
-                              true};
+constexpr Option collector = {
+    "collector", 0, "NAME",
+    "measure more of each call: time, memory, perf, papi, energy; perf:EVENT,… and papi:EVENT,… "
+    "count these events. See info --collectors",
+    true};
 
-constexpr Option collectors = {"collectors", 0, "", "show what profile --collector can measure here, and why not the rest"};
+constexpr Option collectors = {"collectors", 0, "",
+                               "show what profile --collector can measure here, and why not the rest"};
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
 constexpr Option object = {"object", 0, "FILE",
                            "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
@@ -140,8 +142,8 @@ const std::vector<Command> &commands() {
       {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", input_text,
        with_call_options({&bench_repeat, &number, &min_repeat_ms, &json, &csv}), run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
-       with_call_options({&profile_repeat, &warmup, &collector, &sort, &no_sort, &no_aggregate, &no_sums, &report_json, &report_csv,
-                          &chrome, &json}),
+       with_call_options({&profile_repeat, &warmup, &collector, &sort, &no_sort, &no_aggregate, &no_sums, &report_json,
+                          &report_csv, &chrome, &json}),
        run_profile},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},

@@ -59,7 +59,7 @@ class Collector : public Object {
   virtual void init(std::span<const DLDevice> devices) = 0;
   virtual void *start(DLDevice device) = 0;  // null: the device is not supported
   virtual void stop(void *state, MetricRows &out) = 0;
-  virtual void finish() noexcept {}           // the run is over
+  virtual void finish() noexcept {}          // the run is over
   virtual std::string note() { return {}; }  // for the configuration, after finish(); "" if there is nothing to say
 
   bool claim() { return !in_use_.exchange(true); }

@@ -133,8 +133,7 @@ void CollectorRun::set_device(ReportBuilder &builder, DLDevice device) {
     std::vector<Sum> sums(total.rows.names().size());
     for (const auto &cell : total.rows.cells()) sums[cell.name].add(cell.metric);
     for (size_t i = 0; i < sums.size(); ++i)
-      if (sums[i].runs)
-        builder.set_device(total.rows.names()[i], in_report(builder, total.rows, sums[i].result()));
+      if (sums[i].runs) builder.set_device(total.rows.names()[i], in_report(builder, total.rows, sums[i].result()));
     return;
   }
 }

@@ -10,9 +10,7 @@ void CounterCollector::add_counter(Counter counter) {
   counters_.push_back(std::move(counter));
 }
 
-void CounterCollector::add_note(std::string_view text) {
-  notes_ += concat(notes_.empty() ? "" : "; ", text);
-}
+void CounterCollector::add_note(std::string_view text) { notes_ += concat(notes_.empty() ? "" : "; ", text); }
 
 void CounterCollector::init(std::span<const DLDevice>) {
   estimated_.assign(counters_.size(), false);

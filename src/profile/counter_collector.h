@@ -13,7 +13,7 @@ namespace opd {
 struct Counter {
   std::string name;  // of the column
   opd_metric_kind kind = OPD_METRIC_COUNT;
-  double scale = 1;  // of durations: to microseconds
+  double scale = 1;             // of durations: to microseconds
   DLDevice device{kDLCPU, -1};  // counts during calls on this one; -1: on all of the kind
   bool per_thread = true;       // else of the whole process, and read with the first thread's
   uint64_t range = 0;           // where it wraps; 0: at 64 bits

@@ -84,9 +84,10 @@ Ref<Collector> make_energy_collector(const std::string &powercap_dir) {
   }
   if (!domains.empty()) return make_object<EnergyCollector>(std::move(domains));
   if (!forbidden.empty())
-    fail(OPD_UNSUPPORTED, "energy cannot be measured: ", forbidden, " may not be read; since Linux 5.10 it is for root ",
-         "only, so an administrator must allow it (chmod a+r)");
-  fail(OPD_UNSUPPORTED, "energy cannot be measured: ", powercap_dir, " has no intel-rapl counters; virtual machines and ",
+    fail(OPD_UNSUPPORTED, "energy cannot be measured: ", forbidden,
+         " may not be read; since Linux 5.10 it is for root ", "only, so an administrator must allow it (chmod a+r)");
+  fail(OPD_UNSUPPORTED, "energy cannot be measured: ", powercap_dir,
+       " has no intel-rapl counters; virtual machines and ",
        "containers have none, and else the kernel module intel_rapl_msr may not be loaded");
 }
 

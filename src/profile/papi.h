@@ -29,12 +29,12 @@ class Papi {
   int (*event_code_to_name)(int event, char *name);
   int (*enum_event)(int *event, int modifier);
   int (*enum_cmp_event)(int *event, int modifier, int component);
-  int (*get_event_component)(int event);          // or an error
-  int (*num_components)();                        // or an error
+  int (*get_event_component)(int event);             // or an error
+  int (*num_components)();                           // or an error
   const char *(*get_component_info)(int component);  // a struct whose first field is the name
   char *(*strerror)(int error);
 
-  std::string reason(int error) const;  // with what to do about it
+  std::string reason(int error) const;       // with what to do about it
   bool counts_threads(int component) const;  // each thread by itself; else the process or the machine
   std::vector<std::string> countable_events() const;
 

@@ -28,7 +28,8 @@ class GroupCounters final : public ThreadCounters {
   void read(uint64_t *values) override {
     for (const auto &[group, set] : parts_) {
       long long counts[kMostEvents];
-      if (const int error = set.read(counts)) fail(OPD_UNSUPPORTED, "counters can no longer be read: ", papi_.reason(error));
+      if (const int error = set.read(counts))
+        fail(OPD_UNSUPPORTED, "counters can no longer be read: ", papi_.reason(error));
       for (size_t i = 0; i < group->places.size(); ++i) values[group->places[i]] = static_cast<uint64_t>(counts[i]);
     }
   }
@@ -87,8 +88,7 @@ class PapiCollector final : public CounterCollector {
         unknown ? concat("PAPI knows no such event here (", papi_.strerror(unknown),
                          "); opdyno info --collectors and papi_native_avail list those that there are")
                 : papi_.reason(refusal);
-    if (!best_effort_)
-      fail(unknown ? OPD_NOT_FOUND : OPD_UNSUPPORTED, "event ", name, " cannot be counted: ", reason);
+    if (!best_effort_) fail(unknown ? OPD_NOT_FOUND : OPD_UNSUPPORTED, "event ", name, " cannot be counted: ", reason);
     add_note(concat("event ", name, " is left out: ", reason));
   }
 
@@ -102,9 +102,7 @@ class PapiCollector final : public CounterCollector {
   void choose_multiplexing(Group &group) {
     try {
       open(group, true);
-    } catch (const Exception &) {
-      group.multiplexed = true;
-    }
+    } catch (const Exception &) { group.multiplexed = true; }
   }
 
   PapiSet open(const Group &group, bool first) {

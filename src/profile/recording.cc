@@ -14,7 +14,8 @@ Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer
   }
   buffer.restart(static_cast<uint64_t>(plan.repeat));
   std::optional<CollectorRun> collected;
-  if (!plan.collectors.empty()) buffer.set_observer(&collected.emplace(plan.collectors, plan.devices, plan.max_records));
+  if (!plan.collectors.empty())
+    buffer.set_observer(&collected.emplace(plan.collectors, plan.devices, plan.max_records));
   std::vector<uint64_t> totals;
   for (int32_t i = 0; i < plan.repeat; ++i) {
     if (collected) collected->begin_total();
@@ -28,8 +29,8 @@ Recording record_calls(RecordingPlan plan, const std::function<void(RecordBuffer
   const ClockLine line = buffer.line();
   std::vector<std::string> names = plan.names();
   Recording recording;
-  recording.report = report_of_run({buffer, line, names, totals, plan.devices, plan.num_threads, plan.note,
-                                     collected ? &*collected : nullptr});
+  recording.report = report_of_run(
+      {buffer, line, names, totals, plan.devices, plan.num_threads, plan.note, collected ? &*collected : nullptr});
   recording.trace = Trace::of_thread(std::move(buffer), line, std::move(names));
   return recording;
 }

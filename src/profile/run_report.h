@@ -16,7 +16,7 @@ struct RunRecord {
   std::span<const uint64_t> total_ticks;  // per measured run
   std::span<const DLDevice> devices;      // each gets a row of totals, in this order
   int32_t num_threads = 0;
-  std::string_view note = {};  // what the records cannot show
+  std::string_view note = {};         // what the records cannot show
   CollectorRun *collected = nullptr;  // null: there were no collectors
 };
 

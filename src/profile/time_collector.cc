@@ -1,8 +1,7 @@
 // Time of the wall, and of the processors over all threads of a call.
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "profile/counter_collector.h"

@@ -101,7 +101,7 @@ class RecordBuffer {
   ClockId clock_;
   CallObserver *observer_ = nullptr;
   bool only_ticks_ = clock_ == ClockId::kTsc;  // there is no observer, and the clock is the fast one
-  Record *current_ = nullptr;  // a block of blocks_; those behind it are empty
+  Record *current_ = nullptr;                  // a block of blocks_; those behind it are empty
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;
   std::vector<std::unique_ptr<Record[]>> blocks_;

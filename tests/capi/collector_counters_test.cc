@@ -1,5 +1,5 @@
-// Collectors that are built in, measured against what a kernel is known to do: it touches fresh pages, adds to a counter
-// and sleeps, on every thread of the pool.
+// Collectors that are built in, measured against what a kernel is known to do: it touches fresh pages, adds to a
+// counter and sleeps, on every thread of the pool.
 #include <sched.h>
 
 #include <atomic>
@@ -64,7 +64,8 @@ Vm vm_of(const Executable &executable) {
 }
 
 Vm bytecode() {
-  return vm_of(Executable::assemble(".func main(x, p) {\n  call work(%x, %p)\n  call work_here(%x, %p)\n  ret %void\n}\n"));
+  return vm_of(
+      Executable::assemble(".func main(x, p) {\n  call work(%x, %p)\n  call work_here(%x, %p)\n  ret %void\n}\n"));
 }
 
 // One function of kind 2 (compiled) with two parameters; no constants, no instructions: docs/executable.md.
@@ -134,8 +135,7 @@ TEST_P(Counters, OfPerfCountEveryPageOfEveryThread) {
 
 TEST_P(Counters, OfPapiCountEveryPageOfEveryThread) {
   Collector papi;
-  if (const std::string why = refusal(make(opd_collector_create_papi, {"perf::PAGE-FAULTS"}, papi, true));
-      !why.empty())
+  if (const std::string why = refusal(make(opd_collector_create_papi, {"perf::PAGE-FAULTS"}, papi, true)); !why.empty())
     GTEST_SKIP() << why;
   expect_page_faults(papi, "perf::PAGE-FAULTS");
   expect_page_faults(papi, "perf::PAGE-FAULTS");  // a collector serves again
@@ -185,7 +185,8 @@ TEST_P(Counters, OfTimeCountEveryThread) {
   const Vm vm = GetParam()();
   const Profile profile(vm, {time}, args());
   const double cpu = profile.number(0, "CPU time (us)"), most = profile.number(0, "CPU time (us) (most of threads)"),
-               least = profile.number(0, "CPU time (us) (least of threads)"), wall = profile.number(0, "Wall time (us)");
+               least = profile.number(0, "CPU time (us) (least of threads)"),
+               wall = profile.number(0, "Wall time (us)");
   EXPECT_GT(least, 0) << "each thread worked";
   EXPECT_GE(most, least);
   EXPECT_GE(cpu, kThreads * least);
@@ -280,7 +281,7 @@ TEST(Papi, CountsOnlyDuringCallsOnTheEventsDevice) {
 
 TEST(Memory, CountsWhatACallAllocatesAndFreesAndItsPeak) {
   define("test.allocates", [](const opd_value *, int32_t, opd_value *) {
-    const Tensor first({250}, "float32");    // 1000 bytes
+    const Tensor first({250}, "float32");       // 1000 bytes
     { const Tensor second({500}, "float32"); }  // 2000 bytes more, gone again
     const Tensor third({100}, "float32");
   });
@@ -291,7 +292,11 @@ TEST(Memory, CountsWhatACallAllocatesAndFreesAndItsPeak) {
   before.struct_size = after.struct_size = sizeof before;
   const Tensor x = floats({1});
   check(opd_memory_get_stats({kDLCPU, 0}, &before));
-  const Profile profile(vm, {memory, }, x);
+  const Profile profile(vm,
+                        {
+                            memory,
+                        },
+                        x);
   check(opd_memory_get_stats({kDLCPU, 0}, &after));
   EXPECT_EQ(profile.count(0, "Allocated (bytes)"), 3400);
   EXPECT_EQ(profile.count(0, "Freed (bytes)"), 3400);

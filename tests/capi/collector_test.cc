@@ -1,7 +1,7 @@
 // Collectors written in C: what they are shown, in which order, on which threads, and what becomes of those that fail.
-#include <thread>
-
 #include "support/collector_test.h"
+
+#include <thread>
 
 using namespace opdyno_test;
 
@@ -89,9 +89,9 @@ TEST(Collector, IsAskedAroundTheRunAndEveryCallAndNestsAsTheyDo) {
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
   const Profile profile(vm, {probe(one)}, floats({1}), 0);
-  EXPECT_EQ(log.lines, (Lines{"one init", "one start",                          // the run
-                              "one start", "kernel", "one stop",                // double
-                              "one start", "one start", "kernel", "one stop",   // inner and its double
+  EXPECT_EQ(log.lines, (Lines{"one init", "one start",                         // the run
+                              "one start", "kernel", "one stop",               // double
+                              "one start", "one start", "kernel", "one stop",  // inner and its double
                               "one stop", "one stop"}));
   EXPECT_EQ(log.threads.size(), 1u);
   ASSERT_EQ(profile.rows(), 3u);  // in the order in which the calls end
@@ -188,7 +188,8 @@ TEST(Collector, StaysInOrderWhenAFunctionCatchesAnError) {
 .func main(x) {
   call test.catches(%x)
   ret %void
-})").to_module());
+})")
+                  .to_module());
   check(opd_vm_function(vm.get(), "inner", inner.out()));
   const Profile profile(vm, {probe(one)}, floats({1}), 0);
   ASSERT_EQ(profile.rows(), 1u);
@@ -304,9 +305,8 @@ TEST(Collector, GivesMetricsOfEveryKind) {
 TEST(ProfileFunction, MeasuresOneCallAfterTheWarmUps) {
   Log log;
   Probe one{&log, "one", {}};
-  const Function function = make_function([&](const opd_value *, int32_t num_args, opd_value *) {
-    log.add("call of " + std::to_string(num_args));
-  });
+  const Function function = make_function(
+      [&](const opd_value *, int32_t num_args, opd_value *) { log.add("call of " + std::to_string(num_args)); });
   const Collector collector = probe(one);
   opd_collector *const collectors[] = {collector.get()};
   Function measured;

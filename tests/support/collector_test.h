@@ -99,8 +99,7 @@ inline std::map<std::string, MetricValue> metrics_of(const Value &given) {
     auto *array = reinterpret_cast<const opd_array *>(pair.view().u.object);
     check(opd_array_get(array, 0, kind.out()));
     check(opd_array_get(array, 1, value.out()));
-    const double number =
-        value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+    const double number = value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
     metrics[string_of(name)] = {static_cast<opd_metric_kind>(kind.view().u.int64), number};
   }
   return metrics;

@@ -125,7 +125,8 @@ opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
   PyObject *items = given ? PySequence_Tuple(given) : nullptr;
   Py_XDECREF(given);
   bool is_good = items != nullptr;
-  for (Py_ssize_t i = 0; is_good && i < PyTuple_Size(items); ++i) is_good = set_metric(PyTuple_GetItem(items, i), metrics);
+  for (Py_ssize_t i = 0; is_good && i < PyTuple_Size(items); ++i)
+    is_good = set_metric(PyTuple_GetItem(items, i), metrics);
   Py_XDECREF(items);
   return is_good ? nullptr : error_of_exception();
 }

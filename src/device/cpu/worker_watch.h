@@ -18,7 +18,7 @@ void remove_worker_watch(WorkerWatch &watch) noexcept;  // no joined() of it run
 // Has every idle worker that the calling thread may use come now; it starts those that do not run yet.
 void gather_workers();
 
-extern std::atomic<uint32_t> newest_watch;     // number of the watch added last
+extern std::atomic<uint32_t> newest_watch;      // number of the watch added last
 uint32_t join_watches(uint32_t seen) noexcept;  // on a worker: tells the watches above `seen`; gives the newest number
 
 }  // namespace opd

@@ -1,4 +1,5 @@
-// What becomes of counters' numbers: wraps, resets, estimates, threads that join; energy from files that the test writes.
+// What becomes of counters' numbers: wraps, resets, estimates, threads that join; energy from files that the test
+// writes.
 #include "profile/counter_collector.h"
 
 #include <gtest/gtest.h>
