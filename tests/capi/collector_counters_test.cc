@@ -80,6 +80,16 @@ Vm compiled() {
   return vm_of(Executable::load(bytes));
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kOwnFaults = 16;  // pages that the sanitizer touches meanwhile
+#else
+constexpr int64_t kOwnFaults = 0;
+#endif
+void expect_pages(int64_t counted, int64_t pages) {
+  EXPECT_GE(counted, pages);
+  EXPECT_LE(counted, pages + kOwnFaults);
+}
+
 constexpr int kThreads = 3;
 struct Threads {
   Threads() { check(opd_threads_set_count(kThreads)); }
@@ -111,12 +121,12 @@ class Counters : public testing::TestWithParam<Vm (*)()> {
     const Profile profile(vm, {collector}, args(), 2, 2);
     ASSERT_EQ(profile.rows(), 4u);
     for (const size_t row : {size_t{0}, size_t{2}}) {
-      EXPECT_EQ(profile.count(row, event.c_str()), kThreads * work.pages) << row;
-      EXPECT_EQ(profile.count(row, (event + " (least of threads)").c_str()), work.pages);
-      EXPECT_EQ(profile.count(row, (event + " (most of threads)").c_str()), work.pages);
-      EXPECT_EQ(profile.count(row + 1, event.c_str()), work.pages) << "of the calling thread alone";
-      EXPECT_EQ(profile.count(row + 1, (event + " (least of threads)").c_str()), 0);
-      EXPECT_EQ(profile.count(row + 1, (event + " (most of threads)").c_str()), work.pages);
+      expect_pages(profile.count(row, event.c_str()), kThreads * work.pages);
+      expect_pages(profile.count(row, (event + " (least of threads)").c_str()), work.pages);
+      expect_pages(profile.count(row, (event + " (most of threads)").c_str()), work.pages);
+      expect_pages(profile.count(row + 1, event.c_str()), work.pages);
+      expect_pages(profile.count(row + 1, (event + " (least of threads)").c_str()), 0);
+      expect_pages(profile.count(row + 1, (event + " (most of threads)").c_str()), work.pages);
     }
     EXPECT_GE(profile.device("cpu0", event.c_str()), 2 * (kThreads + 1) * work.pages);
   }
@@ -172,7 +182,7 @@ TEST_P(Counters, OfTheProgramAreReadByPapi) {
   const Profile profile(vm, {papi}, args(), 1, 1);
   EXPECT_EQ(profile.count(0, "sde:::opdyno_test::added"), kThreads * work.pages);
   EXPECT_EQ(profile.count(1, "sde:::opdyno_test::added"), work.pages);
-  EXPECT_EQ(profile.count(0, "perf::PAGE-FAULTS"), kThreads * work.pages) << "both components at once";
+  expect_pages(profile.count(0, "perf::PAGE-FAULTS"), kThreads * work.pages);
   EXPECT_EQ(profile.device("cpu0", "sde:::opdyno_test::added"), (kThreads + 1) * work.pages);
   EXPECT_EQ(profile.columns().count("sde:::opdyno_test::added (most of threads)"), 0u) << "of the process";
 }
@@ -275,7 +285,7 @@ TEST(Papi, CountsOnlyDuringCallsOnTheEventsDevice) {
   const Tensor x = floats({1});
   Work work{10, 1, nullptr};
   const Profile profile(vm, {collector}, std::vector<opd_value>{arg(x), opd_pointer(&work)});
-  EXPECT_EQ(profile.count(0, "perf::PAGE-FAULTS"), 10);
+  expect_pages(profile.count(0, "perf::PAGE-FAULTS"), 10);
   EXPECT_EQ(profile.columns().count("perf::TASK-CLOCK"), 0u);
 }
 
