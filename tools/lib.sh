@@ -9,6 +9,7 @@ began=$SECONDS
 # Debian 12 names; Ubuntu 22.04 and newer have the same.
 build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-dev)
 test_packages=(libgtest-dev python3)
+optional_test_packages=(libpapi-dev) # tests of what is missing are skipped
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 venv_packages=(python3-venv)
 java_packages=(openjdk-17-jdk-headless)

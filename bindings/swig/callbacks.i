@@ -1,6 +1,10 @@
 /* Callbacks: a function of the language, kept until the deleter says that nobody needs it. */
 %opd_packed_callback(opd_packed_fn callback, void *user_data, opd_deleter deleter)
 %opd_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
+%opd_collector_callback(const opd_collector_table *table, opd_collector_create)
+%ignore opd_collector_table;
+%ignore opd_metrics;
+%ignore opd_metrics_set;
 %opd_pointer(void *pointer)
 %opd_pointer(void *stream)
 %opd_pointer_out(void **out_stream)

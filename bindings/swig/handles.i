@@ -19,7 +19,10 @@
 %opd_handle(opd_trace, Trace, opd_trace_release)
 %opd_handle(opd_evaluator, Evaluator, opd_evaluator_release)
 %opd_handle(opd_benchmark, Benchmark, opd_benchmark_release)
+%opd_handle(opd_collector, Collector, opd_collector_release)
 %opd_handle(opd_closure, Closure, opd_closure_release)
+
+%opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
 
 /* Reference counts are the objects' own affair. */
 %ignore opd_object_retain;
@@ -39,6 +42,7 @@
 %opd_options(opd_table_options)
 %opd_options(opd_evaluator_options)
 %opd_options(opd_diff_options)
+%opd_options(opd_counter_options)
 
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)

@@ -22,6 +22,7 @@
 %include <opdyno/module.h>
 %include <opdyno/executable.h>
 %include <opdyno/report.h>
+%include <opdyno/collector.h>
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>

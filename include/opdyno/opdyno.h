@@ -5,6 +5,7 @@
 #include <opdyno/arrow.h>
 #include <opdyno/base.h>
 #include <opdyno/benchmark.h>
+#include <opdyno/collector.h>
 #include <opdyno/device.h>
 #include <opdyno/diff.h>
 #include <opdyno/executable.h>

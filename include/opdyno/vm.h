@@ -2,8 +2,8 @@
 #ifndef OPDYNO_VM_H_
 #define OPDYNO_VM_H_
 
+#include <opdyno/collector.h>
 #include <opdyno/executable.h>
-#include <opdyno/report.h>
 #include <opdyno/tensor.h>
 
 OPD_BEGIN_DECLS
@@ -156,6 +156,10 @@ typedef struct opd_profile_options {
   int32_t builtins;         /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
   int32_t details;          /**< 1: columns Start (us), Self (us), Run, Thread, Bytes (of the tensors), Call Path; 0 */
   uint64_t sample_interval; /**< opd_vm_profile_start(): one of so many calls is recorded; 1 */
+  opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h. Not of
+                                       opd_vm_profile_start() */
+  int32_t num_collectors;           /**< 0 */
+  uint32_t reserved2;               /**< 0 */
 } opd_profile_options;
 /** Writes the defaults. Since: 0.1 */
 OPD_API void opd_profile_options_init(opd_profile_options *options);
@@ -164,7 +168,7 @@ OPD_API void opd_profile_options_init(opd_profile_options *options);
  *
  * @param options    Borrowed; NULL means all defaults. @param call_options As in opd_vm_call().
  * @param out_report New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program order,
- * and "(dispatch)" and "(profiler)", which are what the VM and the recording took: with them the outermost rows add up
+ * then what collectors measured, and "(dispatch)" and "(profiler)", which are what the VM and the recording took: with them the outermost rows add up
  * to the total.
  * @param out_trace  New reference: the same calls on a time line; NULL if not wanted.
  * Threads: safe.  Since: 0.1.  Source: TVM 0.23 vm.profile. */

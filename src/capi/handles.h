@@ -57,6 +57,18 @@ opd_array *wrap_names(const Names &names) {
   return wrap<opd_array>(Array::make({values.empty() ? nullptr : &values.front().view(), values.size()}));
 }
 
+// The objects behind an array of handles.
+template <class T, class Handle>
+std::vector<Ref<T>> share_all(Handle *const *handles, int32_t count, const char *what) {
+  require(count >= 0 && (handles || count == 0), what, " must not be NULL and their number not negative");
+  std::vector<Ref<T>> objects;
+  for (int32_t i = 0; i < count; ++i) {
+    require(handles[i], what, " must not be NULL, but number ", i, " is");
+    objects.push_back(Ref<T>::share(unwrap<T>(handles[i])));
+  }
+  return objects;
+}
+
 inline Args args_of(const opd_value *args, int32_t num_args) {
   require(num_args >= 0 && (args || num_args == 0), "args must not be NULL and num_args not negative");
   return {args, static_cast<size_t>(num_args)};

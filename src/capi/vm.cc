@@ -232,6 +232,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     plan.warmup = how.warmup;
     plan.repeat = how.repeat;
     plan.function = function;
+    plan.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
     const ListenScope listen(machine.libraries());
     Recording recording = record_calls(plan, [&](RecordBuffer *records, uint64_t run) {
       if (stateful) machine.invoke_stateful(name, settings, records, run);

@@ -1,4 +1,5 @@
 // `opdyno info`: what this build and this machine offer, or what a parameter file holds.
+#include "collectors.h"
 #include "command.h"
 #include "dim.h"
 #include "file.h"
@@ -117,10 +118,15 @@ std::string device_text(DLDevice device) {
 
 Exit run_info(const Args &args) {
   if (!args.words().empty()) {
-    for (const char *option : {"functions", "measure"})
+    for (const char *option : {"functions", "measure", "collectors"})
       if (args.has(option)) fail_usage(cat("option '--", option, "' takes no file"));
     const Params params = load_params(args.words()[0]);
     print(args.has("json") ? params_json(params) : params_text(params));
+    return Exit::ok;
+  }
+  if (args.has("collectors")) {
+    if (args.has("json")) fail_usage("option '--collectors' has no JSON");
+    print(collectors_text());
     return Exit::ok;
   }
   Buffer build;

@@ -1,4 +1,5 @@
 // `opdyno profile`: how long each operator of a call takes, as a table, JSON, CSV or on a time line.
+#include "collectors.h"
 #include "command.h"
 #include "file.h"
 #include "runner.h"
@@ -34,6 +35,12 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
   const bool roofline = args.has("roofline");
   const opd_machine_peak peak = roofline ? measured_peak() : opd_machine_peak{};
+  std::vector<Collector> collectors;
+  std::vector<opd_collector *> handles;
+  for (const std::string &spec : args.all("collector")) collectors.push_back(make_collector(spec));
+  for (const Collector &collector : collectors) handles.push_back(collector.get());
+  options.collectors = handles.data();
+  options.num_collectors = static_cast<int32_t>(handles.size());
   runner.start();
   const opd_call_options call = runner.call_options();
   const std::vector<opd_value> &arguments = runner.arguments();

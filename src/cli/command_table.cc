@@ -67,6 +67,14 @@ constexpr Option fail_above = {"fail-above", 0, "SHARE", "exit with 1 if somethi
 constexpr Option min_effect = {"min-effect", 0, "SHARE", "changes that do not matter; 1%"};
 constexpr Option bench_compare = {"compare", 0, "FILE", "compare with what --json printed before"};
 
+constexpr Option collector = {
+    "collector", 0, "NAME",
+    "measure more of each call: time, memory, perf, papi, energy; perf:EVENT,… and papi:EVENT,… "
+    "count these events. See info --collectors",
+    true};
+
+constexpr Option collectors = {"collectors", 0, "",
+                               "show what profile --collector can measure here, and why not the rest"};
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
 constexpr Option object = {"object", 0, "FILE",
                            "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
@@ -147,7 +155,7 @@ const std::vector<Command> &commands() {
        1,
        "show what this build and this machine offer, or what a parameter file holds",
        info_text,
-       {&functions, &measure, &json, &help},
+       {&functions, &measure, &collectors, &json, &help},
        run_info},
       {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants",
        inspect_text,
@@ -160,7 +168,7 @@ const std::vector<Command> &commands() {
            {&bench_repeat, &number, &min_repeat_ms, &json, &csv, &bench_compare, &fail_above, &min_effect}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
-       with_call_options({&profile_repeat, &warmup, &profile_runs, &sort, &no_sort, &no_aggregate, &no_sums, &roofline,
+       with_call_options({&profile_repeat, &warmup, &profile_runs, &collector, &sort, &no_sort, &no_aggregate, &no_sums, &roofline,
                           &report_json, &report_csv, &chrome, &json}),
        run_profile},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,

@@ -78,9 +78,13 @@ void DeviceMemory::count_unmapping(size_t bytes) noexcept {
 }
 
 void DeviceMemory::count_request(size_t bytes, bool from_pool) noexcept {
-  const uint64_t live = live_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const uint64_t allocated = allocated_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   requests_.fetch_add(1, std::memory_order_relaxed);
   if (from_pool) hits_.fetch_add(1, std::memory_order_relaxed);
+  raise_peak(Flow{allocated, freed_.load(std::memory_order_relaxed)}.live());
+}
+
+void DeviceMemory::raise_peak(uint64_t live) noexcept {
   uint64_t peak = peak_.load(std::memory_order_relaxed);
   while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {}
 }
@@ -93,7 +97,7 @@ void DeviceMemory::fail_out_of_memory(size_t bytes) const {
 
 opd_memory_stats DeviceMemory::stats() const noexcept {
   const auto read = [](const std::atomic<uint64_t> &number) { return number.load(std::memory_order_relaxed); };
-  return {sizeof(opd_memory_stats), 0, read(live_), read(peak_), read(reserved_), read(requests_), read(hits_), 0};
+  return {sizeof(opd_memory_stats), 0, flow().live(), read(peak_), read(reserved_), read(requests_), read(hits_), 0};
 }
 
 void DeviceMemory::trim() noexcept {

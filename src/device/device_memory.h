@@ -29,11 +29,23 @@ class DeviceMemory {
   void count_unmapping(size_t bytes) noexcept;
 
   void count_request(size_t bytes, bool from_pool) noexcept;
-  void count_return(size_t bytes) noexcept { live_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void count_return(size_t bytes) noexcept { freed_.fetch_add(bytes, std::memory_order_relaxed); }
   [[noreturn]] void fail_out_of_memory(size_t bytes) const;
 
   opd_memory_stats stats() const noexcept;
-  void reset_peak() noexcept { peak_.store(live_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+  void reset_peak() noexcept { peak_.store(flow().live(), std::memory_order_relaxed); }
+  // For who measures a stretch of time: what went in and out so far, and the peak, which is exchanged.
+  struct Flow {
+    uint64_t allocated, freed;
+    uint64_t live() const { return allocated > freed ? allocated - freed : 0; }  // the two are read one after the other
+  };
+  Flow flow() const noexcept {
+    const uint64_t freed = freed_.load(std::memory_order_relaxed);
+    return {allocated_.load(std::memory_order_relaxed), freed};
+  }
+  uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+  uint64_t exchange_peak(uint64_t peak) noexcept { return peak_.exchange(peak, std::memory_order_relaxed); }
+  void raise_peak(uint64_t live) noexcept;
   void trim() noexcept;
   static void trim_all() noexcept;  // of every device that had memory so far
   // Rises with every trim, on any device: threads then let go of idle scratch memory at their next use of it.
@@ -42,8 +54,8 @@ class DeviceMemory {
  private:
   const DLDevice device_;
   DeviceBackend &backend_;
-  alignas(64) std::atomic<uint64_t> live_{0};
-  std::atomic<uint64_t> peak_{0}, reserved_{0}, requests_{0}, hits_{0};
+  alignas(64) std::atomic<uint64_t> allocated_{0};  // less what was freed: in use
+  std::atomic<uint64_t> freed_{0}, peak_{0}, reserved_{0}, requests_{0}, hits_{0};
   std::unique_ptr<Allocator> naive_, pooled_;
 };
 

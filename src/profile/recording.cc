@@ -1,12 +1,14 @@
 #include "profile/recording.h"
 
+#include <optional>
 namespace opd {
 
-Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan) {
+Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorRun *collected) {
   const ClockLine line = ClockLine::measure(tick_clock());
   std::vector<std::string> names = plan.names();
   Recording recording;
-  recording.report = report_of_run({lanes, line, names, plan.devices, plan.num_threads, plan.note, plan.options});
+  recording.report = report_of_run(
+      {lanes, line, names, plan.devices, plan.num_threads, plan.note, plan.options, collected});
   recording.trace = Trace::of_lanes(std::move(lanes), line, std::move(names));
   return recording;
 }
@@ -20,14 +22,21 @@ Recording record_calls(const RecordingPlan &plan, const std::function<void(Recor
   }
   const auto repeat = static_cast<uint64_t>(plan.repeat);
   buffer.restart(repeat);
+  std::optional<CollectorRun> collected;
+  if (!plan.collectors.empty())
+    buffer.set_observer(&collected.emplace(plan.collectors, plan.devices, plan.options.max_records));
   for (uint64_t i = 0; i < repeat; ++i) {
+    if (collected) collected->begin_total();
     const uint64_t begin = buffer.now();
     call(&buffer, i);
     lane.runs.push_back({i, begin, buffer.now(), plan.function});
+    if (collected) collected->end_total();
   }
+  buffer.set_observer(nullptr);
+  if (collected) collected->finish();
   std::vector<Lane> lanes;
   lanes.push_back(std::move(lane));
-  return recording_of(std::move(lanes), plan);
+  return recording_of(std::move(lanes), plan, collected ? &*collected : nullptr);
 }
 
 }  // namespace opd

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "profile/chrome_trace.h"
+#include "profile/collector.h"
 #include "profile/run_report.h"
 
 namespace opd {
@@ -14,6 +15,7 @@ struct RecordingPlan {
   std::function<std::vector<std::string>()> names;  // what Record::name counts in; asked for after the runs
   std::vector<DLDevice> devices;                    // get a row of totals each
   int32_t num_threads = 0;
+  std::vector<Ref<Collector>> collectors;
   std::string note;  // what the records cannot show; "" if nothing
 };
 
@@ -27,6 +29,6 @@ struct Recording {
 Recording record_calls(const RecordingPlan &plan, const std::function<void(RecordBuffer *, uint64_t)> &call);
 
 // Of what threads recorded already.
-Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan);
+Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorRun *collected = nullptr);
 
 }  // namespace opd

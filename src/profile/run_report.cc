@@ -128,6 +128,7 @@ class Rows {
         continue;
       }
       add_row(name_text(record.name), us, device_text(record.device), 1, shapes_text(buffer, record));
+      if (run_.collected) run_.collected->set_row(builder_, record.sequence);
       if (run_.options.details) add_details(lane, parents, i, us - inner_us[i]);
     }
     dropped_ += buffer.dropped();
@@ -162,8 +163,9 @@ class Rows {
     if (num_builtins_)
       add_row(builder_.text("(builtins)"), builtin_us_, host, static_cast<int64_t>(num_builtins_), none);
     if (num_runs_ == 0) return;
+    const uint64_t collecting = run_.collected ? run_.collected->cost() : 0;
     const double rest = std::max(0.0, total_us_ - outermost_us_);
-    const double recording = std::min(rest, ticks_us(num_records_ * ticks_of_a_record()));
+    const double recording = std::min(rest, ticks_us(num_records_ * ticks_of_a_record() + collecting));
     add_row(builder_.text("(dispatch)"), rest - recording, host, num_runs_, none);
     add_row(builder_.text("(profiler)"), recording, host, num_runs_, none);
   }
@@ -176,6 +178,7 @@ class Rows {
       builder_.set_device("Duration (us)", Metric::of_number(MetricKind::kDuration, total_us_));
       builder_.set_device("Device", builder_.text(text));
       builder_.set_device("Count", Metric::of_count(num_runs_));
+      if (run_.collected) run_.collected->set_device(builder_, place);
     }
   }
 
@@ -186,6 +189,7 @@ class Rows {
       builder_.configure("Sample interval", Metric::of_count(static_cast<int64_t>(interval)));
     if (!run_.note.empty()) builder_.configure("Note", builder_.text(run_.note));
     if (dropped_) builder_.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(dropped_)));
+    if (run_.collected) run_.collected->configure(builder_, run_.line);
   }
 
   const RunRecord &run_;

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "profile/collector_run.h"
 #include "profile/report.h"
 #include "trace/session.h"
 
@@ -16,6 +17,7 @@ struct RunRecord {
   int32_t num_threads = 0;
   std::string_view note = {};  // what the records cannot show
   RecordingOptions options = {};
+  CollectorRun *collected = nullptr;  // null: there were no collectors
 };
 
 // A row per record, in the order recorded: run 0, then run 1 …, thread by thread. Durations are less what an empty

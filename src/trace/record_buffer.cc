@@ -53,6 +53,30 @@ Record *RecordBuffer::describe_slowly(Args args) {
   return fill(args);
 }
 
+namespace {
+DLDevice device_of_last(Args args) {
+  for (size_t i = args.size(); i-- > 0;)
+    if (const DLTensor *tensor = try_dltensor(args[i])) return tensor->device;
+  return {kDLCPU, 0};
+}
+}  // namespace
+
+void RecordBuffer::set_observer(CallObserver *observer) {
+  observer_ = observer;
+  only_ticks_ = !observer && clock_ == ClockId::kTsc;
+}
+
+uint64_t RecordBuffer::begin_slowly(Args args) {
+  if (observer_ && wants(args)) observer_->begin_call(device_of_last(args));
+  return now();
+}
+
+uint64_t RecordBuffer::end_slowly(uint64_t begin, Args args) {
+  const uint64_t end = now();
+  if (observer_ && wants(args)) observer_->end_call(begin, count_ + dropped_);
+  return end;
+}
+
 template <class Visit>
 size_t RecordBuffer::each_tensor(const Record &record, const Visit &visit) const {
   size_t at = record.shapes;

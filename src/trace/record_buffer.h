@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "trace/call_observer.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -39,6 +40,13 @@ class RecordBuffer {
     for (const View &arg : args)
       if (arg.type == OPD_TENSOR || arg.type == OPD_DLTENSOR) return true;
     return false;
+  }
+
+  // Around a call that is to be recorded: its ticks. The observer sees the call, its time is taken inside.
+  void set_observer(CallObserver *observer);
+  uint64_t begin_call(Args args) { return only_ticks_ ? ticks_of(ClockId::kTsc) : begin_slowly(args); }
+  uint64_t end_call(uint64_t begin, Args args) {
+    return only_ticks_ ? ticks_of(ClockId::kTsc) : end_slowly(begin, args);
   }
 
   // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if the call is
@@ -99,12 +107,16 @@ class RecordBuffer {
   Record *describe_slowly(Args args);  // makes room first
   template <class Visit>
   size_t each_tensor(const Record &record, const Visit &visit) const;  // gives where its words end
+  uint64_t begin_slowly(Args args);
+  uint64_t end_slowly(uint64_t begin, Args args);
   bool next_block();
   void grow_words(size_t room);
 
   ClockId clock_;
   bool all_calls_;
-  Record *current_ = nullptr;  // a block of blocks_; those behind it are empty
+  CallObserver *observer_ = nullptr;
+  bool only_ticks_ = clock_ == ClockId::kTsc;  // there is no observer, and the clock is the fast one
+  Record *current_ = nullptr;                  // a block of blocks_; those behind it are empty
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;
   std::vector<std::unique_ptr<Record[]>> blocks_;

@@ -211,14 +211,14 @@ class Interpreter {
     View result = opd_none();
     const bool recorded = kListen && run_.records;
     uint64_t begin = 0;
-    if (recorded) begin = run_.records->now();
+    if (recorded) begin = run_.records->begin_call({scratch_, count});
     const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
     if (failed) [[unlikely]] {
       run_.failure = located(site(instr), take_raised());
       return false;
     }
     if (recorded) {
-      const uint64_t end = run_.records->now();
+      const uint64_t end = run_.records->end_call(begin, {scratch_, count});
       record(instr, begin, end, {scratch_, count});
     }
     if (kListen && run_.instrument) show_owned_result(count, result);
@@ -351,9 +351,11 @@ View Interpreter::execute(uint32_t index, Args args) {
           continue;
         }
         const Program::Func &callee = program_.functions[instr.callee];
+        uint64_t begin = 0;
+        if (kListen && run_.records) begin = run_.records->begin_call({scratch_, instr.num_args});
         enter(callee, scratch_);
         frame_->return_to = &instr;
-        if (kListen && run_.records) frame_->begin = run_.records->now();
+        frame_->begin = begin;
         pc = start_of<kListen>(callee);
         continue;
       }
@@ -366,7 +368,10 @@ View Interpreter::execute(uint32_t index, Args args) {
         frame_ = run_.frames[run_.depth - 1].get();
         cells_ = frame_->cells.data();
         scratch_ = frame_->args();
-        if (kListen && run_.records) record(*back, begin, run_.records->now(), {scratch_, back->num_args});
+        if (kListen && run_.records) {
+          const Args given{scratch_, back->num_args};
+          record(*back, begin, run_.records->end_call(begin, given), given);
+        }
         if (kListen && run_.instrument) show_after(back->num_args, result.view());
         if (back->cell != program_.void_cell()) assign(back->cell, result.detach());
         pc = back + 1;

@@ -73,9 +73,9 @@ int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
   uint64_t begin, end;
   {
     const Observed observed(run);
-    begin = run.records->now();
+    begin = run.records->begin_call(args);
     failed = call();
-    end = run.records->now();
+    end = failed ? 0 : run.records->end_call(begin, args);
   }
   if (!failed) record(run, name_of_callee(), begin, end, args);
   return failed;
@@ -91,9 +91,9 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
   uint64_t begin = 0, end = 0;
   const auto timed = [&] {
     if (!recorded) return call();
-    begin = run.records->now();
+    begin = run.records->begin_call(args);
     const int failed = call();
-    end = run.records->now();
+    if (!failed) end = run.records->end_call(begin, args);
     return failed;
   };
   const int failed = show(run, name, callee, args, result, timed);

@@ -15,25 +15,51 @@ Chain::Chain(const std::string &name)
   kernels = static_cast<int>(opdyno::Tensor::of(result).data<float>()[0]);  // each adds 1 to an x that begins with 0
 }
 
-opdyno::Report Chain::profile(int repeat) const {
+opdyno::Report Chain::profile(int repeat, opd_collector *collector) const {
   opd_profile_options options;
   opd_profile_options_init(&options);
   options.repeat = repeat;
+  options.collectors = &collector;
+  options.num_collectors = collector != nullptr;
   const opd_value arg = opdyno::arg(x);
   opdyno::Report report;
   opdyno::check(opd_vm_profile(vm.get(), "main", &arg, 1, nullptr, &options, report.out(), nullptr));
   return report;
 }
 
-}  // namespace bench
-
 namespace {
-
 void call(const opdyno::Function &function, const opd_value &arg) {
   opd_value result = opd_none();
   opdyno::check(opd_function_call(function.get(), &arg, 1, &result));
   opd_value_release(&result);
 }
+}  // namespace
+
+// The report's total covers the runs alone, not the making of the report.
+Sampler time_of_records(const Chain &chain, int repeat, int measurements, opd_collector *collector) {
+  const opdyno::Function function = chain.vm.function("main");
+  auto plain_run = timed(1, [=](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) call(function, opdyno::arg(chain.x));
+  });
+  return [=]() mutable {
+    std::vector<double> added;
+    for (int i = 0; i < measurements; ++i) {
+      const opdyno::Report report = chain.profile(repeat, collector);
+      opdyno::Value total;
+      opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
+      const double calls = static_cast<double>(opd_report_call_count(report.get())) / repeat;
+      added.push_back((total.view().u.float64 * 1000 / repeat - plain_run()) / calls);
+    }
+    return median(added);
+  };
+}
+
+}  // namespace bench
+
+namespace {
+
+using bench::call;
+using bench::time_of_records;
 
 bench::Sampler time_of_chain(const bench::Chain &chain) {
   const opdyno::Function function = chain.vm.function("main");
@@ -60,24 +86,7 @@ const bench::AddRow bare("chain_bare_kernel", "ns", [] {
   });
 });
 
-// What recording adds to each recorded call. The report's total covers the runs alone, not the making of the report.
-bench::Sampler time_of_records(const bench::Chain &chain, int repeat, int measurements) {
-  const opdyno::Function function = chain.vm.function("main");
-  auto plain_run = bench::timed(1, [=](int64_t n) {
-    for (int64_t i = 0; i < n; ++i) call(function, opdyno::arg(chain.x));
-  });
-  return [=]() mutable {
-    std::vector<double> added;
-    for (int i = 0; i < measurements; ++i) {
-      const opdyno::Report report = chain.profile(repeat);
-      opdyno::Value total;
-      opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
-      const double calls = static_cast<double>(opd_report_call_count(report.get())) / repeat;
-      added.push_back((total.view().u.float64 * 1000 / repeat - plain_run()) / calls);
-    }
-    return bench::median(added);
-  };
-}
+// What recording adds to each recorded call.
 const bench::AddRow record("profile_record", "ns",
                            [] { return time_of_records(bench::Chain(), 1, bench::settings().quick ? 1 : 9); });
 const bench::AddRow seen("profile_record_compiled", "ns", [] {

@@ -285,3 +285,32 @@ class Export(CliTest):
         self.assertIn("linked already", self.fails(REFUSED, "export", "add_one.opdasm", "out.so", *both))
         self.assertIn("absent.o", self.fails(REFUSED, "export", "add_one.opdasm", "out.so", "--object", "absent.o"))
         self.fails(USAGE, "export", "add_one.opdasm")
+
+
+class Collectors(CliTest):
+    def profile(self, *words, expect=OK):
+        return self.kernel("symbolic.opdasm", *words, "--dim", "n=4", command="profile", expect=expect)
+
+    def test_several_add_columns(self):
+        report = json.loads(self.profile("--collector", "time", "--collector", "memory", "--json").stdout)
+        call = next(call for call in report["calls"] if call["Name"]["string"] == "add_one")
+        self.assertGreater(call["Wall time (us)"]["microseconds"], call["Duration (us)"]["microseconds"])
+        self.assertIn("Peak (bytes)", call)
+        self.assertIn("Collector cost: time (us)", report["configuration"])
+
+    def test_without_events_what_cannot_be_counted_is_left_out(self):
+        configuration = json.loads(self.profile("--collector", "perf", "--json").stdout)["configuration"]
+        self.assertIn("Collector cost: perf (us)", configuration)
+
+    def test_events_that_do_not_exist_and_collectors_that_do_not_are_named(self):
+        self.assertIn("page-faults", self.profile("--collector", "perf:faults", expect=FAILED).stderr)
+        self.assertIn("there are time, memory", self.profile("--collector", "tim", expect=USAGE).stderr)
+        self.assertIn("has no events", self.profile("--collector", "time:x", expect=USAGE).stderr)
+
+    def test_info_says_what_can_be_measured_here(self):
+        text = self.succeeds("info", "--collectors")
+        self.assertRegex(text, r"(?m)^  time +.*\n +here: yes$")
+        for name in ("perf", "papi", "energy"):
+            self.assertRegex(text, r"(?m)^  %s +.*\n +here: (yes|no: .+)$" % name)
+        self.assertIn("takes no file", self.fails(USAGE, "info", "x.npy", "--collectors"))
+        self.assertIn("has no JSON", self.fails(USAGE, "info", "--collectors", "--json"))

@@ -118,6 +118,9 @@ struct TYPE {};
 %typemap(javaout) TYPE { $jnicall; }
 %typemap(out) TYPE { if ($1) opdjava::raise(jenv, $1); }
 %enddef
+%define %opd_collector_callback(PARAMETER, FUNCTION)  /* not offered yet */
+%ignore FUNCTION;
+%enddef
 %define %opd_error_as_result(FUNCTION)
 %ignore FUNCTION;
 %enddef

@@ -68,6 +68,69 @@ void log(void *callable, opd_log_level level, const char *message) {
   PyErr_Restore(kind, value, trace);
 }
 
+// ---- collectors
+
+// Calls a method with one argument, which it takes over; null with an exception.
+PyObject *ask(void *collector, const char *method, PyObject *argument) {
+  PyObject *name = argument ? PyUnicode_FromString(method) : nullptr;
+  PyObject *result =
+      name ? PyObject_CallMethodObjArgs(static_cast<PyObject *>(collector), name, argument, nullptr) : nullptr;
+  Py_XDECREF(name);
+  Py_XDECREF(argument);
+  return result;
+}
+
+opd_error *init_collector(void *collector, const DLDevice *devices, int32_t num_devices) {
+  if (!Py_IsInitialized()) return nullptr;
+  const Gil gil;
+  PyObject *list = PyList_New(0);
+  for (int32_t i = 0; list && i < num_devices; ++i) {
+    PyObject *device = from_device(devices[i]);
+    if (!device || PyList_Append(list, device)) Py_CLEAR(list);
+    Py_XDECREF(device);
+  }
+  PyObject *result = ask(collector, "_init", list);
+  if (!result) return error_of_exception();
+  Py_DECREF(result);
+  return nullptr;
+}
+
+opd_error *start_collector(void *collector, DLDevice device, void **out_state) {
+  if (!Py_IsInitialized()) return nullptr;
+  const Gil gil;
+  PyObject *state = ask(collector, "_start", from_device(device));
+  if (!state) return error_of_exception();
+  if (state == Py_None) Py_DECREF(state);
+  else *out_state = state;
+  return nullptr;
+}
+
+bool set_metric(PyObject *item, opd_metrics *metrics) {
+  const char *name;
+  int kind;
+  PyObject *object;
+  if (!PyArg_ParseTuple(item, "siO", &name, &kind, &object)) return false;
+  Arguments views;
+  opd_value value;
+  if (!views.view(object, &value)) return false;
+  opd_error *error = opd_metrics_set(metrics, name, static_cast<opd_metric_kind>(kind), &value);
+  if (error) raise(error);
+  return !error;
+}
+
+opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
+  if (!Py_IsInitialized()) return nullptr;
+  const Gil gil;
+  PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // which held a reference
+  PyObject *items = given ? PySequence_Tuple(given) : nullptr;
+  Py_XDECREF(given);
+  bool is_good = items != nullptr;
+  for (Py_ssize_t i = 0; is_good && i < PyTuple_Size(items); ++i)
+    is_good = set_metric(PyTuple_GetItem(items, i), metrics);
+  Py_XDECREF(items);
+  return is_good ? nullptr : error_of_exception();
+}
+
 bool check_callable(PyObject *callable) {
   if (PyCallable_Check(callable)) return true;
   PyObject *type = PyType_GetName(Py_TYPE(callable));
@@ -93,6 +156,12 @@ bool to_log_callback(PyObject *callable, opd_log_fn *fn, void **user_data, opd_d
   *user_data = Py_NewRef(callable);
   *deleter = end;
   return true;
+}
+
+opd_collector_table *CollectorTable::of(PyObject *object) {
+  object_ = Py_NewRef(object);
+  table_ = {sizeof table_, 0, init_collector, start_collector, stop_collector, object, end};
+  return &table_;
 }
 
 bool function_of(PyObject *callable, opd_function **out_function) {

@@ -148,6 +148,20 @@ opd_error *error_of_exception();  // takes the exception that is set; out it com
 
 bool to_callback(PyObject *callable, opd_packed_fn *fn, void **user_data, opd_deleter *deleter);
 bool to_log_callback(PyObject *callable, opd_log_fn *fn, void **user_data, opd_deleter *deleter);
+// A collector of the language: an object with _init(devices), _start(device), which gives a state or None, and
+// _stop(state), which gives (name, kind, value) of each metric. Keeps it unless that is taken over.
+class CollectorTable {
+ public:
+  CollectorTable() = default;
+  CollectorTable(const CollectorTable &) = delete;
+  ~CollectorTable() { Py_XDECREF(object_); }
+  opd_collector_table *of(PyObject *object);
+  void taken_over() { object_ = nullptr; }
+
+ private:
+  PyObject *object_ = nullptr;
+  opd_collector_table table_{};
+};
 bool function_of(PyObject *callable, opd_function **out_function);
 
 // ---- options: native/options.cc
@@ -170,6 +184,7 @@ const Fields &fields_of(const opd_profile_options *);
 const Fields &fields_of(const opd_table_options *);
 const Fields &fields_of(const opd_evaluator_options *);
 const Fields &fields_of(const opd_diff_options *);
+const Fields &fields_of(const opd_counter_options *);
 
 // Reads a dict into options whose defaults are set. What it points to lives as long as this.
 class Options {

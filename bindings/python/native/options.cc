@@ -37,7 +37,8 @@ FIELDS(opd_vm_options, FIELD(Type, 'D', devices, nullptr, offsetof(Type, num_dev
 FIELDS(opd_call_options, FIELD(Type, 'S', names), FIELD(Type, 'l', timeout_ns), FIELD(Type, 'h', cancel, "Cancel"),
        FIELD(Type, 'H', outputs, "Tensor", offsetof(Type, num_outputs)))
 FIELDS(opd_profile_options, FIELD(Type, 'i', warmup), FIELD(Type, 'i', repeat), FIELD(Type, 'L', max_records),
-       FIELD(Type, 'i', builtins), FIELD(Type, 'i', details), FIELD(Type, 'L', sample_interval))
+       FIELD(Type, 'i', builtins), FIELD(Type, 'i', details), FIELD(Type, 'L', sample_interval),
+       FIELD(Type, 'H', collectors, "Collector", offsetof(Type, num_collectors)))
 FIELDS(opd_table_options, FIELD(Type, 'i', sort), FIELD(Type, 'i', aggregate), FIELD(Type, 'i', col_sums))
 FIELDS(opd_evaluator_options, FIELD(Type, 'd', device), FIELD(Type, 'l', number), FIELD(Type, 'l', repeat),
        FIELD(Type, 'l', min_repeat_ms), FIELD(Type, 'l', limit_zero_time_iterations),
@@ -45,6 +46,9 @@ FIELDS(opd_evaluator_options, FIELD(Type, 'd', device), FIELD(Type, 'l', number)
        FIELD(Type, 'l', cache_flush_bytes), FIELD(Type, 'h', preprocess, "Function"))
 FIELDS(opd_diff_options, FIELD(Type, 'f', min_effect), FIELD(Type, 'f', level), FIELD(Type, 'f', confidence),
        FIELD(Type, 's', metric))
+
+FIELDS(opd_counter_options, FIELD(Type, 'i', per_thread), FIELD(Type, 'i', best_effort),
+       FIELD(Type, 'S', events, nullptr, offsetof(Type, num_events)), FIELD(Type, 'D', devices))
 
 bool Options::read(PyObject *dict, const Fields &fields, const char *what, void *options) {
   if (!PyDict_Check(dict)) {

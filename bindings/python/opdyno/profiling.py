@@ -107,7 +107,7 @@ def _metrics(encoded: dict[str, Any]) -> dict[str, Any]:
     return {name: _metric(name, value) for name, value in encoded.items()}
 
 
-_KINDS: dict[type[Any], int] = {
+METRIC_KINDS: dict[type[Any], int] = {
     Count: _native.OPD_METRIC_COUNT,
     Duration: _native.OPD_METRIC_DURATION,
     Percent: _native.OPD_METRIC_PERCENT,
@@ -117,10 +117,11 @@ _KINDS: dict[type[Any], int] = {
 }
 
 
-def _kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
+def kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
+    """A metric as native code takes it."""
     if isinstance(metric, str):
         return _native.OPD_METRIC_STRING, metric
-    for kind, number in _KINDS.items():
+    for kind, number in METRIC_KINDS.items():
         if isinstance(metric, kind):
             return number, getattr(metric, kind.__slots__[0])
     raise TypeError(
@@ -151,13 +152,13 @@ class Report(_native.Handle):
         for call in calls:
             _native.opd_report_builder_add_call(builder)
             for name, metric in call.items():
-                _native.opd_report_builder_set_call(builder, name, *_kind_and_value(name, metric))
+                _native.opd_report_builder_set_call(builder, name, *kind_and_value(name, metric))
         for where, metrics in device_metrics.items():
             device = f"{where.type}{where.index}" if isinstance(where, Device) else where
             for name, metric in metrics.items():
-                _native.opd_report_builder_set_device(builder, device, name, *_kind_and_value(name, metric))
+                _native.opd_report_builder_set_device(builder, device, name, *kind_and_value(name, metric))
         for name, metric in configuration.items():
-            _native.opd_report_builder_set_configuration(builder, name, *_kind_and_value(name, metric))
+            _native.opd_report_builder_set_configuration(builder, name, *kind_and_value(name, metric))
         return _native.opd_report_builder_finish(builder)
 
     @classmethod
@@ -415,7 +416,19 @@ _native.register_class("ReportBuilder", _ReportBuilder)
 _native.register_class("Diff", Diff)
 _native.register_class("Trace", Trace)
 
+from ._collectors import (  # noqa: E402  they use the metrics above
+    DeviceWrapper,
+    EnergyMetricCollector,
+    MemoryMetricCollector,
+    MetricCollector,
+    PAPIMetricCollector,
+    PerfMetricCollector,
+    TimeMetricCollector,
+    profile_function,
+)
+
 __all__ = [
-    "Bytes", "Count", "Diff", "Duration", "Hertz", "MachinePeak", "Percent", "Profiling", "Ratio", "Report", "Trace", "diff",
-    "measure_peak", "merge",
+    "Bytes", "Count", "DeviceWrapper", "Diff", "Duration", "EnergyMetricCollector", "Hertz", "MachinePeak",
+    "MemoryMetricCollector", "MetricCollector", "PAPIMetricCollector", "Percent", "PerfMetricCollector", "Profiling", "Ratio",
+    "Report", "TimeMetricCollector", "Trace", "diff", "measure_peak", "merge", "profile_function",
 ]  # fmt: skip

@@ -13,11 +13,12 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _native
 from ._benchmark import BenchmarkResult, evaluator
+from ._collectors import MetricCollector, handles_of
 from ._device import Device
 from ._function import Function, named
 from ._module import Module, load_module
@@ -322,7 +323,8 @@ class VirtualMachine(_native.Handle):
         Keywords that are options: `warmup` (1), calls before the measured ones, of which there are `repeat` (1);
         `max_records` (2**20), operator calls of a thread, of which later ones are counted and dropped; `builtins`, the calls
         that are rows beside those of kernels and of the program's functions: "with_tensors" (TVM's choice), "all" or "folded"
-        into one row; `details` (False), whether there are columns for when, where and within what a call ran. All others are
+        into one row; `details` (False), whether there are columns for when, where and within what a call ran;
+        `collectors`, of which what they measure of each call makes further columns. All others are
         the function's parameters. The rows "(dispatch)" and "(profiler)" make the outermost ones add up to the total.
         Source: TVM 0.23's profile.
         """
@@ -337,12 +339,15 @@ class VirtualMachine(_native.Handle):
         max_records: int = 1 << 20,
         builtins: str = "with_tensors",
         details: bool = False,
+        collectors: Iterable[MetricCollector] | None = None,
         **kwargs: Any,
     ) -> tuple[Report, Trace]:
         """As `profile`; gives also the calls on a time line."""
         all_args, call_options = _call_arguments(args, kwargs)
         options = profile_options(max_records, builtins, details) | {"warmup": warmup, "repeat": repeat}
-        return _native.opd_vm_profile(self, func_name, all_args, call_options, options)
+        return _native.opd_vm_profile(
+            self, func_name, all_args, call_options, options | {"collectors": handles_of(collectors)}
+        )
 
     def profiling(
         self,

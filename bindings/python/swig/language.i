@@ -197,6 +197,10 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
   if (!opdpy::to_log_callback($input, &$1, &$2, &$3)) SWIG_fail;
 }
 %enddef
+%define %opd_collector_callback(PARAMETER, FUNCTION)
+%typemap(in) PARAMETER (opdpy::CollectorTable collector) { $1 = collector.of($input); }
+%typemap(argout) PARAMETER { collector$argnum.taken_over(); }
+%enddef
 %define %opd_pointer(PARAMETER)
 %typemap(in) PARAMETER {
   if (!opdpy::to_pointer($input, &$1)) SWIG_fail;

@@ -54,6 +54,11 @@ class Wrapper:
         name = parameter.name
         self.out(name, "null_mut()", kind, f"unsafe {{ {kind}::from_raw({name}) }}")
 
+    def role_handles_in(self, pointer, _count, kind):
+        name = pointer.name
+        self.take(name, f"&[&{kind}]", f"{name}.as_ptr()", f"{name}.len() as _",
+                  before=f"let {name}: Vec<_> = {name}.iter().map(|each| each.as_ptr()).collect();")
+
     def role_options(self, _parameter, _struct):  # not offered yet: all have defaults
         self.give("null()")
 
@@ -106,11 +111,6 @@ class Wrapper:
         name = pointer.name
         self.take(name, "&[&str]", f"{name}.as_ptr()", f"{name}.len() as _",
                   before=f"let {name} = Texts::of({name}.iter().copied())?;", fallible=True)
-
-    def role_handles_in(self, pointer, _count, class_):
-        name = pointer.name
-        self.take(name, f"&[&{class_}]", f"{name}.as_ptr()", f"{name}.len() as _",
-                  before=f"let {name}: Vec<_> = {name}.iter().map(|handle| handle.as_ptr() as *const _).collect();")
 
     def role_signatures_in(self, names, signatures, _count):
         self.take("functions", "&[(&str, &str)]", f"{names.name}.as_ptr()", f"{signatures.name}.as_ptr()",

@@ -87,6 +87,9 @@
 %define %opd_arrow_stream_out(PARAMETER)  /* its address */
 %typemap(opd) PARAMETER "pointer"
 %enddef
+%define %opd_collector_callback(PARAMETER, FUNCTION)  /* not offered yet */
+%ignore FUNCTION;
+%enddef
 %define %opd_pointer(PARAMETER)
 %typemap(opd) PARAMETER "pointer"
 %enddef

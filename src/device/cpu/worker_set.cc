@@ -8,6 +8,7 @@
 
 #include "base/thread_state.h"
 #include "device/cpu/spin.h"
+#include "device/cpu/worker_watch.h"
 #include "device/fork_mutex.h"
 #include "device/machine.h"
 
@@ -57,10 +58,12 @@ void Worker::await_work(uint32_t spin_ns) {
 }
 
 void Worker::run() {
-  uint32_t spin_ns = kIdleSpinNs;
+  uint32_t spin_ns = kIdleSpinNs, watches = 0;
   while (true) {
     await_work(spin_ns);
     spin_ns = launch_.spin_ns;
+    if (newest_watch.load(std::memory_order_relaxed) != watches) [[unlikely]]
+      watches = join_watches(watches);
     error_ = run_task(launch_, task_id_);
     if (launch_.generation != WorkerSet::get().generation())
       return;  // the task forked, and this is the child: nobody waits

@@ -67,3 +67,7 @@ def test_the_examples_with_tvm_run(run, capsys):
         opdyno.tvm.uninstall()
     assert program.y.numpy().tolist() == [[3, 3], [3, 3]]  # 1 · 1 + 1 · 1 + 1
     assert "matmul" in capsys.readouterr().out
+
+
+def test_the_blocks_of_collectors_run(run):
+    run("collectors", blocks(with_tvm=False, page="collectors.md"))

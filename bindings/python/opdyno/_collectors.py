@@ -1,0 +1,190 @@
+"""Collectors: what measures something around each call of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _native
+from ._function import Function
+from ._module import Module
+from ._device import Device
+
+
+def _decoded(kind: int, value: Any) -> Any:
+    from .profiling import METRIC_KINDS
+
+    return next((metric(value) for metric, number in METRIC_KINDS.items() if number == kind), value)
+
+
+class DeviceWrapper:
+    """A device as collectors get it at their preparation; `device` is the device itself."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, dev: Device) -> None:
+        self.device = dev
+
+    @property
+    def device_type(self) -> int:
+        return self.device.device_type
+
+    @property
+    def device_id(self) -> int:
+        return self.device.device_id
+
+    def __repr__(self) -> str:
+        return f"DeviceWrapper({self.device!r})"
+
+
+class MetricCollector:
+    """Measures something around each call. Derive from it to measure what you want.
+
+    All three run on the thread that profiles. What they raise ends their part, but not the run: the report's
+    configuration has it.
+    """
+
+    def Init(self, devs: list[DeviceWrapper]) -> None:
+        """Prepares what is expensive; once, after the warm-up calls."""
+
+    def Start(self, dev: Device) -> Any:
+        """Begins to measure a call on `dev`: a state, or None if the device is not supported."""
+        raise NotImplementedError
+
+    def Stop(self, state: Any) -> Mapping[str, Any]:
+        """Ends what gave `state`: the metrics by name, each a Duration, Percent, Count, Ratio, Bytes, Hertz or str."""
+        raise NotImplementedError
+
+    def _init(self, devices: list[Device]) -> None:
+        self.Init([DeviceWrapper(device) for device in devices])
+
+    def _start(self, device: Device) -> Any:
+        return self.Start(device)
+
+    def _stop(self, state: Any) -> list[tuple[str, int, Any]]:
+        from .profiling import kind_and_value
+
+        return [(name, *kind_and_value(name, metric)) for name, metric in self.Stop(state).items()]
+
+    def _collector(self) -> Any:
+        return _native.opd_collector_create(type(self).__name__, self)
+
+
+class _BuiltIn(MetricCollector):
+    """One that runs without Python."""
+
+    _made: Any
+
+    def Start(self, dev: Device) -> Any:
+        raise TypeError("a collector that is built in is started by opdyno")
+
+    def Stop(self, state: Any) -> Mapping[str, Any]:
+        raise TypeError("a collector that is built in is stopped by opdyno")
+
+    def _collector(self) -> Any:
+        return self._made
+
+
+def _wishes(
+    metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None, per_thread: bool, best_effort: bool
+) -> dict[str, Any]:
+    wishes: dict[str, Any] = {"per_thread": int(per_thread), "best_effort": int(best_effort)}
+    if metric_names is None:
+        return wishes
+    pairs = [(getattr(dev, "device", dev), name) for dev, names in metric_names.items() for name in names]
+    if not pairs:
+        raise ValueError("metric_names has no event; None means the usual ones")
+    return {**wishes, "devices": [dev for dev, _ in pairs], "events": [name for _, name in pairs]}
+
+
+class TimeMetricCollector(_BuiltIn):
+    """ "Wall time (us)", and "CPU time (us)" of all threads together; per thread the least and the most, too."""
+
+    def __init__(self, *, per_thread: bool = False) -> None:
+        self._made = _native.opd_collector_create_time({"per_thread": int(per_thread)})
+
+
+class MemoryMetricCollector(_BuiltIn):
+    """Bytes of tensor memory that a call allocates and frees, and its peak above what was in use."""
+
+    def __init__(self) -> None:
+        self._made = _native.opd_collector_create_memory()
+
+
+class PerfMetricCollector(_BuiltIn):
+    """The kernel's counters on every thread: cycles, instructions, cache-references, cache-misses, branch-misses.
+
+    Others can be named for each device. What cannot be counted here is an error, or is left out with `best_effort`.
+    """
+
+    def __init__(
+        self,
+        metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None = None,
+        *,
+        per_thread: bool = False,
+        best_effort: bool = False,
+    ) -> None:
+        self._made = _native.opd_collector_create_perf(_wishes(metric_names, per_thread, best_effort))
+
+
+class PAPIMetricCollector(_BuiltIn):
+    """PAPI's events, for each device; without names TVM's five for the CPU. `events()` lists what there is here."""
+
+    def __init__(
+        self,
+        metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None = None,
+        *,
+        per_thread: bool = False,
+        best_effort: bool = False,
+    ) -> None:
+        self._made = _native.opd_collector_create_papi(_wishes(metric_names, per_thread, best_effort))
+
+    @staticmethod
+    def events() -> list[str]:
+        """The events that PAPI can count on this machine."""
+        return list(_native.opd_papi_list_events())
+
+
+class EnergyMetricCollector(_BuiltIn):
+    """Energy that the processor's packages used during a call, in microjoules."""
+
+    def __init__(self) -> None:
+        self._made = _native.opd_collector_create_energy()
+
+
+def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:
+    """What the C API calls them."""
+    return [collector._collector() for collector in collectors or ()]
+
+
+def profile_function(
+    mod: Any,
+    dev: Device,
+    collectors: Iterable[MetricCollector] | None = None,
+    func_name: str | None = None,
+    warmup_iters: int = 10,
+) -> Callable[..., dict[str, Any]]:
+    """Makes a function that measures one call of a function of a module or a VM, after some that are not measured.
+
+    It takes the function's arguments and gives the metrics by name, "Duration (us)" always. Without `func_name` it is
+    the function that the module is called by.
+    """
+    if isinstance(mod, Function):
+        function = mod
+    elif isinstance(mod, Module):
+        function = mod.get_function(func_name, True) if func_name else mod.entry_func
+    else:
+        function = mod.function(func_name or "main")
+    measured = _native.opd_profile_function(function, dev, handles_of(collectors), warmup_iters)
+
+    def profile(*args: Any) -> dict[str, Any]:
+        return {str(name): _decoded(*metric) for name, metric in measured(*args).items()}
+
+    return profile
+
+
+class _Collector(_native.Handle):
+    __slots__ = ()
+
+
+_native.register_class("Collector", _Collector)

@@ -1,0 +1,110 @@
+#include "profile/collector.h"
+
+#include "base/json_writer.h"
+
+namespace opd {
+
+int32_t Collector::type() {
+  static const int32_t index = register_type("opdyno.Collector");
+  return index;
+}
+
+MetricKind metric_kind_of(opd_metric_kind kind) {
+  switch (kind) {
+    case OPD_METRIC_COUNT:
+      return MetricKind::kCount;
+    case OPD_METRIC_BYTES:
+      return MetricKind::kBytes;
+    case OPD_METRIC_DURATION:
+      return MetricKind::kDuration;
+    case OPD_METRIC_PERCENT:
+      return MetricKind::kPercent;
+    case OPD_METRIC_RATIO:
+      return MetricKind::kRatio;
+    case OPD_METRIC_HERTZ:
+      return MetricKind::kHertz;
+    case OPD_METRIC_STRING:
+      return MetricKind::kString;
+    default:
+      fail(OPD_INVALID_ARGUMENT, "a metric of kind ", int{kind}, " does not exist; see opd_metric_kind");
+  }
+}
+
+uint32_t MetricRows::name_of(std::string_view name) {
+  if (likely_ < names_.size() && names_[likely_] == name) return likely_++;
+  const auto [place, fresh] = places_.try_emplace(std::string(name), static_cast<uint32_t>(names_.size()));
+  if (fresh) names_.emplace_back(name);
+  likely_ = place->second + 1;
+  return place->second;
+}
+
+void MetricRows::set(std::string_view name, Metric metric) {
+  metric.kind = kind_with_unit(name, metric.kind);
+  const uint32_t place = name_of(name);
+  for (size_t i = cells_.size(); i-- > 0 && cells_[i].row == row_;)
+    if (cells_[i].name == place) return void(cells_[i].metric = metric);
+  cells_.push_back({row_, place, metric});
+}
+
+void MetricRows::set_text(std::string_view name, std::string_view text) {
+  if (texts_.empty() || texts_.back() != text) texts_.emplace_back(text);
+  set(name, {MetricKind::kString, texts_.size() - 1});
+}
+
+void MetricRows::set_value(std::string_view name, opd_metric_kind kind, const View &value) {
+  require(!name.empty() && is_utf8(name), "a metric needs a name in UTF-8");
+  const MetricKind as = metric_kind_of(kind);
+  const auto refuse = [&](const char *expected) {
+    fail_as("TypeError", OPD_INVALID_ARGUMENT, "metric ", name, ": expected ", expected, ", but the value is ",
+            type_key(value.type));
+  };
+  const bool is_int = value.type == OPD_INT || value.type == OPD_BOOL;
+  if (as == MetricKind::kString) {
+    if (!is_text(value)) refuse("text");
+    set_text(name, as_text(value, "value"));
+  } else if (Metric{as}.is_integer()) {
+    if (!is_int) refuse("an int");
+    set(name_with_unit(name, as), Metric::of_count(value.u.int64));
+  } else {
+    if (!is_int && value.type != OPD_FLOAT) refuse("a float or an int");
+    set(name_with_unit(name, as), Metric::of_number(as, is_int ? static_cast<double>(value.u.int64) : value.u.float64));
+  }
+}
+
+namespace {
+
+class UserCollector final : public Collector {
+ public:
+  static int32_t type() { return Collector::type(); }
+  UserCollector(std::string name, const opd_collector_table &table) : Collector(std::move(name)), table_(table) {}
+  ~UserCollector() override {
+    if (table_.deleter) table_.deleter(table_.user_data);
+  }
+
+  void init(std::span<const DLDevice> devices) override {
+    if (table_.init) check(table_.init(table_.user_data, devices.data(), static_cast<int32_t>(devices.size())));
+  }
+  void *start(DLDevice device) override {
+    void *state = nullptr;
+    if (table_.start) check(table_.start(table_.user_data, device, &state));
+    return state;
+  }
+  void stop(void *state, MetricRows &out) override {
+    if (table_.stop) check(table_.stop(table_.user_data, state, reinterpret_cast<opd_metrics *>(&out)));
+  }
+
+ private:
+  static void check(opd_error *error) {
+    if (error) [[unlikely]]
+      throw Exception(as_own(*Ref<Error>::take(reinterpret_cast<Error *>(error))));
+  }
+  const opd_collector_table table_;
+};
+
+}  // namespace
+
+Ref<Collector> make_user_collector(std::string name, const opd_collector_table &table) {
+  return make_object<UserCollector>(std::move(name), table);
+}
+
+}  // namespace opd

@@ -1,0 +1,11 @@
+// Why a counter cannot be had, and what its user can do.
+#pragma once
+#include <string>
+
+namespace opd {
+
+// For an errno of perf_event_open(2).
+std::string perf_hint(int error);
+std::string paranoia_text();  // "/proc/sys/kernel/perf_event_paranoid is 2"
+
+}  // namespace opd

@@ -1,0 +1,140 @@
+// PAPI's events as counters of threads.
+#include <deque>
+
+#include "profile/counter_collector.h"
+#include "profile/papi.h"
+
+namespace opd {
+namespace {
+
+constexpr std::string_view usual_events[] = {  // TVM's
+    "perf::CYCLES", "perf::STALLED-CYCLES-FRONTEND", "perf::STALLED-CYCLES-BACKEND", "perf::INSTRUCTIONS",
+    "perf::CACHE-MISSES"};
+constexpr size_t kMostEvents = 256;
+
+// Events of one component: PAPI counts no others with them.
+struct Group {
+  int component;
+  bool of_threads, multiplexed = false;
+  std::vector<int> events;
+  std::vector<size_t> places;  // among the collector's counters
+};
+
+class GroupCounters final : public ThreadCounters {
+ public:
+  explicit GroupCounters(const Papi &papi) : papi_(papi) {}
+  void add(const Group &group, PapiSet set) { parts_.push_back({&group, std::move(set)}); }
+
+  void read(uint64_t *values) override {
+    for (const auto &[group, set] : parts_) {
+      long long counts[kMostEvents];
+      if (const int error = set.read(counts))
+        fail(OPD_UNSUPPORTED, "counters can no longer be read: ", papi_.reason(error));
+      for (size_t i = 0; i < group->places.size(); ++i) values[group->places[i]] = static_cast<uint64_t>(counts[i]);
+    }
+  }
+  bool is_estimated(size_t place) const override {
+    for (const auto &part : parts_)
+      if (part.group->multiplexed)
+        for (const size_t each : part.group->places)
+          if (each == place) return true;
+    return false;
+  }
+
+ private:
+  struct Part {
+    const Group *group;
+    PapiSet set;
+  };
+  const Papi &papi_;
+  std::vector<Part> parts_;
+};
+
+class PapiCollector final : public CounterCollector {
+ public:
+  explicit PapiCollector(const CounterWishes &wishes)
+      : CounterCollector("papi", wishes.per_thread), papi_(Papi::get()), best_effort_(wishes.best_effort) {
+    require(wishes.events.size() <= kMostEvents, "at most ", kMostEvents, " events can be counted at a time");
+    for (const auto &wish : wishes.events) add_event(wish.name, wish.device);
+    if (wishes.events.empty())
+      for (const auto name : usual_events) add_event(std::string(name), {kDLCPU, -1});
+    for (Group &group : groups_) choose_multiplexing(group);
+    open(true);  // whether all can be counted
+  }
+
+ private:
+  void add_event(const std::string &name, DLDevice device) {
+    int event = 0;
+    const int unknown = papi_.event_name_to_code(name.c_str(), &event);
+    const int component = unknown ? unknown : papi_.get_event_component(event);
+    int refusal = 0;
+    if (!unknown && component >= 0) {
+      PapiSet alone(papi_, component, {});
+      refusal = alone.add(event);
+      if (!refusal) refusal = alone.start();
+    }
+    if (unknown || component < 0 || refusal) return leave_out(name, unknown, component < 0 ? component : refusal);
+    Group &group = group_of(component);
+    group.events.push_back(event);
+    group.places.push_back(counters().size());
+    Counter counter{name};
+    counter.device = device;
+    counter.per_thread = group.of_threads;
+    add_counter(std::move(counter));
+  }
+
+  void leave_out(const std::string &name, int unknown, int refusal) {
+    const std::string reason =
+        unknown ? concat("PAPI knows no such event here (", papi_.strerror(unknown),
+                         "); opdyno info --collectors and papi_native_avail list those that there are")
+                : papi_.reason(refusal);
+    if (!best_effort_) fail(unknown ? OPD_NOT_FOUND : OPD_UNSUPPORTED, "event ", name, " cannot be counted: ", reason);
+    add_note(concat("event ", name, " is left out: ", reason));
+  }
+
+  Group &group_of(int component) {
+    for (Group &group : groups_)
+      if (group.component == component) return group;
+    return groups_.emplace_back(Group{component, papi_.counts_threads(component), false, {}, {}});
+  }
+
+  // Events that do not fit the processor's counters together take turns.
+  void choose_multiplexing(Group &group) {
+    try {
+      open(group, true);
+    } catch (const Exception &) { group.multiplexed = true; }
+  }
+
+  PapiSet open(const Group &group, bool first) {
+    PapiSet set(papi_, group.component, {group.multiplexed, !first});
+    for (const int event : group.events)
+      if (const int error = set.add(event)) refuse(group, error);
+    if (const int error = set.start()) refuse(group, error);
+    return set;
+  }
+
+  [[noreturn]] void refuse(const Group &group, int error) {
+    std::string names;
+    for (const size_t place : group.places) names += concat(names.empty() ? "" : ", ", counters()[place].name);
+    fail(OPD_UNSUPPORTED, "events ", names, " cannot be counted: ", papi_.reason(error));
+  }
+
+  std::unique_ptr<ThreadCounters> open(bool first) override {
+    auto counters = std::make_unique<GroupCounters>(papi_);
+    for (const Group &group : groups_)
+      if (first || group.of_threads) counters->add(group, open(group, first));
+    return counters;
+  }
+
+  const Papi &papi_;
+  const bool best_effort_;
+  std::deque<Group> groups_;
+};
+
+}  // namespace
+
+Ref<Collector> make_papi_collector(const CounterWishes &wishes) { return make_object<PapiCollector>(wishes); }
+
+std::vector<std::string> papi_events() { return Papi::get().countable_events(); }
+
+}  // namespace opd

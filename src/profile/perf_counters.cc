@@ -1,0 +1,172 @@
+// The kernel's counters without a library: one group of events per thread, read by one system call.
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "profile/counter_collector.h"
+#include "profile/counting_hints.h"
+
+namespace opd {
+
+std::string paranoia_text() {
+  const std::string path = "/proc/sys/kernel/perf_event_paranoid";
+  try {
+    const std::string level = read_file(path);
+    return concat(path, " is ", std::string_view(level).substr(0, level.find('\n')));
+  } catch (const Exception &) { return concat("the kernel has no ", path); }
+}
+
+std::string perf_hint(int error) {
+  if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
+    return "this machine has no such counter; virtual machines often have no performance monitoring unit";
+  if (error == EACCES || error == EPERM)
+    return concat("it is forbidden: ", paranoia_text(), ", where users may count their own code up to 2 and the kernel",
+                  "'s up to 1; in a container, perf_event_open must be allowed as well (--cap-add PERFMON)");
+  if (error == ENOSYS) return "the kernel was built without performance events, or the container hides them";
+  if (error == EMFILE) return "too many files are open; raise the limit (ulimit -n)";
+  if (error == EINVAL) return "the processor cannot count it together with the other events; count fewer at a time";
+  return error_text(error);
+}
+
+namespace {
+
+struct KnownEvent {
+  std::string_view name;
+  uint32_t type;
+  uint64_t config;
+  bool in_kernel;  // happens there only
+};
+constexpr KnownEvent known_events[] = {
+    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false},
+    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false},
+    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, false},
+    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, false},
+    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, false},
+    {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, false},
+    {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false},
+    {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, false},
+    {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, false},
+    {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true},
+    {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, true},
+};
+constexpr size_t kUsual = 5;
+using Events = std::vector<const KnownEvent *>;
+
+// The calling thread's counter, or -1 with errno.
+int open_event(const KnownEvent &event, int leader) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = event.type;
+  attr.config = event.config;
+  attr.exclude_kernel = !event.in_kernel;
+  attr.exclude_hv = 1;
+  attr.disabled = leader < 0;
+  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  return static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC));
+}
+
+class PerfGroup final : public ThreadCounters {
+ public:
+  explicit PerfGroup(const Events &events) : raw_(events.size()), scaled_(events.size()) {
+    for (const KnownEvent *event : events) {
+      const int fd = open_event(*event, fds_.empty() ? -1 : fds_.front());
+      if (fd < 0) {
+        const int error = errno;
+        end();
+        fail(OPD_UNSUPPORTED, "event ", event->name, " cannot be counted: ", perf_hint(error));
+      }
+      fds_.push_back(fd);
+    }
+    ioctl(fds_.front(), PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+  }
+  ~PerfGroup() override { end(); }
+
+  // Scaled stretch by stretch, so that no number ever falls.
+  void read(uint64_t *values) override {
+    uint64_t words[3 + std::size(known_events)];
+    const size_t size = (3 + fds_.size()) * sizeof *words;
+    if (::read(fds_.front(), words, size) != static_cast<ssize_t>(size))
+      fail(OPD_UNSUPPORTED, "the kernel's counters can no longer be read: ", error_text(errno));
+    const uint64_t enabled = words[1] - enabled_, running = words[2] - running_;
+    if (running < enabled) is_scaled_ = true;
+    for (size_t i = 0; i < fds_.size(); ++i) {
+      const uint64_t counted = words[3 + i] - raw_[i];
+      raw_[i] = words[3 + i];
+      scaled_[i] += running == enabled || running == 0
+                        ? counted
+                        : static_cast<uint64_t>(static_cast<double>(counted) * static_cast<double>(enabled) /
+                                                static_cast<double>(running));
+      values[i] = scaled_[i];
+    }
+    enabled_ = words[1];
+    running_ = words[2];
+  }
+  bool is_estimated(size_t) const override { return is_scaled_; }
+
+ private:
+  void end() noexcept {
+    for (const int fd : fds_) close(fd);
+  }
+  std::vector<int> fds_;
+  std::vector<uint64_t> raw_, scaled_;
+  uint64_t enabled_ = 0, running_ = 0;
+  bool is_scaled_ = false;
+};
+
+class PerfCollector final : public CounterCollector {
+ public:
+  PerfCollector(const CounterWishes &wishes, const std::vector<std::pair<const KnownEvent *, DLDevice>> &events)
+      : CounterCollector("perf", wishes.per_thread) {
+    for (const auto &[event, device] : events) {
+      if (wishes.best_effort) {
+        const int fd = open_event(*event, -1);
+        if (fd < 0) {
+          add_note(concat("event ", event->name, " is left out: ", perf_hint(errno)));
+          continue;
+        }
+        close(fd);
+      }
+      Counter counter{std::string(event->name)};
+      counter.device = device;
+      events_.push_back(event);
+      add_counter(std::move(counter));
+    }
+    open(true);  // whether they can be counted
+  }
+
+ private:
+  struct Nothing final : ThreadCounters {
+    void read(uint64_t *) override {}
+  };
+  std::unique_ptr<ThreadCounters> open(bool) override {
+    if (events_.empty()) return std::make_unique<Nothing>();
+    return std::make_unique<PerfGroup>(events_);
+  }
+  Events events_;
+};
+
+const KnownEvent &known_event(std::string_view name) {
+  std::string names;
+  for (const KnownEvent &event : known_events) {
+    if (event.name == name) return event;
+    names += concat(names.empty() ? "" : ", ", event.name);
+  }
+  fail(OPD_NOT_FOUND, "there is no event ", name, "; there are ", names);
+}
+
+}  // namespace
+
+Ref<Collector> make_perf_collector(const CounterWishes &wishes) {
+  std::vector<std::pair<const KnownEvent *, DLDevice>> events;
+  for (const auto &wish : wishes.events) events.emplace_back(&known_event(wish.name), wish.device);
+  if (events.empty())
+    for (size_t i = 0; i < kUsual; ++i) events.emplace_back(&known_events[i], DLDevice{kDLCPU, -1});
+  if (events.size() > std::size(known_events)) fail(OPD_INVALID_ARGUMENT, "an event is named more than once");
+  return make_object<PerfCollector>(wishes, events);
+}
+
+}  // namespace opd

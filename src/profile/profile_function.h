@@ -1,0 +1,12 @@
+// One function measured by collectors, as TVM's profile_function does.
+#pragma once
+#include "profile/collector.h"
+#include "value/function.h"
+
+namespace opd {
+
+// A function of the same arguments that gives a map: name of a metric to [kind, value].
+Ref<Function> profile_function(Ref<Function> function, DLDevice device, std::vector<Ref<Collector>> collectors,
+                               int32_t warmup_iters);
+
+}  // namespace opd

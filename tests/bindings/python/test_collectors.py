@@ -1,0 +1,187 @@
+"""Collectors, in Python and built in."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import opdyno
+from opdyno import _native
+from conftest import DATA
+from opdyno.profiling import (
+    Count,
+    DeviceWrapper,
+    Duration,
+    EnergyMetricCollector,
+    MemoryMetricCollector,
+    MetricCollector,
+    PAPIMetricCollector,
+    Percent,
+    PerfMetricCollector,
+    Ratio,
+    TimeMetricCollector,
+    profile_function,
+)
+
+X = np.zeros(4, "float32")
+
+
+class Recorder(MetricCollector):
+    """Writes down what it is asked."""
+
+    def __init__(self, fails_in=None):
+        self.log, self.threads, self.fails_in, self.open = [], set(), fails_in, 0
+
+    def note(self, what):
+        self.log.append(what)
+        self.threads.add(threading.get_ident())
+        if what == self.fails_in:
+            raise ValueError(f"no {what}")
+
+    def Init(self, devs):
+        assert all(isinstance(dev, DeviceWrapper) for dev in devs)
+        self.devices = [dev.device for dev in devs]
+        self.note("init")
+
+    def Start(self, dev):
+        self.note("start")
+        self.open += 1
+        return {"device": dev, "number": len(self.log)}
+
+    def Stop(self, state):
+        self.open -= 1
+        self.note("stop")
+        return {
+            "calls": Count(state["number"]),
+            "half": Ratio(0.5),
+            "share": Percent(25.0),
+            "took": Duration(1.5),
+            "where": str(state["device"]),
+        }
+
+
+def test_a_collector_written_in_python_adds_columns(chain):
+    collector = Recorder()
+    report = chain.profile("main", X, collectors=[collector])
+    assert collector.devices == [opdyno.cpu()]
+    assert collector.threads == {threading.get_ident()}
+    assert collector.log[:3] == ["init", "start", "start"] and collector.log[-1] == "stop" and collector.open == 0
+    assert len(collector.log) == 1 + 2 * (len(report) + 1)
+    first = report.calls[0]
+    assert (first["calls"], first["half"], first["share"], first["took"], first["where"]) == (
+        Count(3), Ratio(0.5), Percent(25.0), Duration(1.5), "cpu:0")
+    assert report.device_metrics["cpu0"]["calls"] == Count(2)
+    assert report.configuration["Collector cost: Recorder (us)"].microseconds > 0
+
+
+@pytest.mark.parametrize("place", ["init", "start", "stop"])
+def test_one_that_raises_does_not_end_the_run(chain, place):
+    bad, good = Recorder(place), Recorder()
+    report = chain.profile("main", X, collectors=[bad, good])
+    assert len(report) > 100 and report.calls[0]["where"] == "cpu:0"
+    assert report.configuration["Collector error: Recorder"] == f"no {place}"
+    assert bad.open == 0 and good.open == 0
+
+
+def test_metrics_of_other_types_are_an_error_of_the_collector(chain):
+    class Wrong(MetricCollector):
+        def Start(self, dev):
+            return 1
+
+        def Stop(self, state):
+            return {"x": object()}
+
+    report = chain.profile("main", X, collectors=[Wrong()])
+    assert "a metric is a Count" in report.configuration["Collector error: Wrong"]
+
+
+def test_a_device_that_is_not_supported_gets_no_metrics(chain):
+    class Nowhere(MetricCollector):
+        def Start(self, dev):
+            return None
+
+        def Stop(self, state):
+            raise AssertionError("was not started")
+
+    report = chain.profile("main", X, collectors=[Nowhere()])
+    assert not any(key.startswith("Collector error") for key in report.configuration)
+
+
+def test_the_base_class_must_be_completed(chain):
+    report = chain.profile("main", X, collectors=[MetricCollector()])
+    assert "Collector error: MetricCollector" in report.configuration
+    with pytest.raises(TypeError, match="Collector"):
+        _native.opd_vm_profile(chain, "main", (X,), None, {"collectors": [3]})
+
+
+def test_built_in_ones(chain):
+    report = chain.profile("main", X, collectors=[TimeMetricCollector(per_thread=True), MemoryMetricCollector()])
+    call = report.calls[-1]
+    assert call["Wall time (us)"].microseconds >= call["Duration (us)"].microseconds
+    assert {"CPU time (us)", "CPU time (us) (most of threads)", "Peak (bytes)"} <= call.keys()
+
+
+def test_collectors_survive_many_profiles(chain):
+    collectors = [TimeMetricCollector(), Recorder()]
+    for _ in range(20):
+        chain.profile("main", X, collectors=collectors)
+    assert collectors[1].open == 0 and collectors[1].log.count("init") == 20
+
+
+def counting(make):
+    """What `make` makes, or a skip with the reason why this machine cannot count it."""
+    try:
+        return make()
+    except opdyno.Error as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(
+    "collector, event", [(PerfMetricCollector, "page-faults"), (PAPIMetricCollector, "perf::PAGE-FAULTS")])
+def test_counters_count_what_a_function_does(collector, event):
+    import mmap
+
+    def touch():
+        with mmap.mmap(-1, 500 * mmap.PAGESIZE) as memory:
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+            for page in range(500):
+                memory[page * mmap.PAGESIZE] = 1
+
+    made = counting(lambda: collector({opdyno.cpu(): [event]}))
+    metrics = profile_function(opdyno.Function(touch), opdyno.cpu(), [made])()
+    assert 500 <= metrics[event].value < 600  # a few are the interpreter's own
+
+
+def test_events_that_do_not_exist_are_named():
+    with pytest.raises(opdyno.Error, match="page-faults"):
+        PerfMetricCollector({opdyno.cpu(): ["no-event"]})
+    with pytest.raises(ValueError, match="no event"):
+        PAPIMetricCollector({})
+    counting(PAPIMetricCollector.events)
+    with pytest.raises(opdyno.Error, match="no::EVENT"):
+        PAPIMetricCollector({opdyno.cpu(): ["no::EVENT"]})
+
+
+def test_best_effort_tells_what_is_left_out(chain):
+    report = chain.profile("main", X, collectors=[counting(lambda: PAPIMetricCollector(best_effort=True))])
+    counted = "perf::CYCLES" in report.calls[0]
+    assert counted or "event perf::CYCLES is left out: " in report.configuration["Collector note: papi"]
+
+
+def test_energy_is_measured_or_it_is_said_why_not(chain):
+    made = counting(EnergyMetricCollector)
+    assert any(key.startswith("Energy of ") for key in chain.profile("main", X, collectors=[made]).calls[0])
+
+
+def test_profile_function():
+    module = opdyno.load_module(DATA / "0.27" / "chain_100.so")
+    calls, collector = [], Recorder()
+    metrics = profile_function(opdyno.Function(lambda x: calls.append(x)), opdyno.cpu(), [collector], warmup_iters=3)(7)
+    assert calls == [7] * 4 and collector.log == ["init", "start", "stop"]
+    assert metrics["calls"] == Count(2) and metrics["where"] == "cpu:0" and metrics["Duration (us)"].microseconds > 0
+    vm = opdyno.VirtualMachine(module)
+    assert set(profile_function(vm, opdyno.cpu(), [], "main")(X)) == {"Duration (us)"}
+    a, b = opdyno.tensor(X), opdyno.tensor(X)
+    assert profile_function(module, opdyno.cpu(), func_name="add")(a, b)["Duration (us)"].microseconds > 0
+    with pytest.raises(ValueError, match="no stop"):
+        profile_function(vm, opdyno.cpu(), [Recorder("stop")])(X)

@@ -1,0 +1,343 @@
+// Collectors that are built in, measured against what a kernel is known to do: it touches fresh pages, adds to a
+// counter and sleeps, on every thread of the pool.
+#include <sched.h>
+
+#include <atomic>
+
+#include "support/c_artefact.h"
+#include "support/collector_test.h"
+
+#ifdef OPDYNO_TEST_SDE
+extern "C" {  // of PAPI's sde_lib.h
+void *papi_sde_init(const char *library);
+int papi_sde_register_counter(void *handle, const char *event, int mode, int type, void *counter);
+}
+#endif
+
+using namespace opdyno_test;
+
+namespace {
+
+struct Work {  // what the kernel and the test share
+  int64_t pages, tasks;
+  long long *counter;
+};
+
+// Each task touches `pages` fresh pages, adds as many to the counter, and waits until all have, so that no thread does
+// the work of two.
+const std::string kKernels = kArtefactHead + R"(
+#include <sys/mman.h>
+typedef struct { void *sync; int32_t num_task; } Group;
+typedef int (*Task)(int, Group *, void *);
+SLOT(int, TVMBackendParallelLaunch, Task, void *, int)
+SLOT(int, TVMBackendParallelBarrier, int, Group *)
+typedef struct { int64_t pages, tasks; long long *counter; } Work;
+static int touch(int id, Group *group, void *data) {
+  Work *work = data;
+  const long size = work->pages * 4096;
+  if (size) {
+    volatile char *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise((void *)memory, size, MADV_NOHUGEPAGE);
+    for (long i = 0; i < work->pages; ++i) memory[i * 4096] = 1;
+    munmap((void *)memory, size);
+  }
+  if (work->counter) __atomic_add_fetch(work->counter, work->pages, __ATOMIC_RELAXED);
+  return group && group->num_task > 1 ? __TVMBackendParallelBarrier(id, group) : 0;
+}
+int __tvm_ffi_work(void *self, const Any *args, int32_t num_args, Any *ret) {
+  return __TVMBackendParallelLaunch(touch, args[1].u.p, ((Work *)args[1].u.p)->tasks);
+}
+int __tvm_ffi_work_here(void *self, const Any *args, int32_t num_args, Any *ret) {
+  return touch(0, 0, args[1].u.p);
+}
+int __tvm_ffi___vmtir__main(void *self, const Any *args, int32_t num_args, Any *ret) {
+  Any *registers = args[1].u.p, ignored = {0};
+  return __tvm_ffi_work(0, registers, 2, &ignored) || __tvm_ffi_work_here(0, registers, 2, &ignored);
+}
+)";
+
+Vm vm_of(const Executable &executable) {
+  static const Module kernels = Module::load(build_library("counted_work", kKernels));
+  const Module module = executable.to_module();
+  module.add_import(kernels);
+  return Vm(module);
+}
+
+Vm bytecode() {
+  return vm_of(
+      Executable::assemble(".func main(x, p) {\n  call work(%x, %p)\n  call work_here(%x, %p)\n  ret %void\n}\n"));
+}
+
+// One function of kind 2 (compiled) with two parameters; no constants, no instructions: docs/executable.md.
+Vm compiled() {
+  std::string bytes;
+  const auto put = [&](auto number) { bytes.append(reinterpret_cast<const char *>(&number), sizeof number); };
+  const auto text = [&](const std::string &s) { put(uint64_t{s.size()}), bytes += s; };
+  put(uint64_t{0xD225DE2F4214151E}), text("0.14"), put(uint64_t{1});
+  put(int32_t{2}), text("main"), put(int64_t{0}), put(int64_t{0}), put(int64_t{2}), put(int64_t{3}), put(uint64_t{2}),
+      text("x"), text("p");
+  for (int section = 0; section < 4; ++section) put(uint64_t{0});
+  return vm_of(Executable::load(bytes));
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kOwnFaults = 16;  // pages that the sanitizer touches meanwhile
+#else
+constexpr int64_t kOwnFaults = 0;
+#endif
+void expect_pages(int64_t counted, int64_t pages) {
+  EXPECT_GE(counted, pages);
+  EXPECT_LE(counted, pages + kOwnFaults);
+}
+
+constexpr int kThreads = 3;
+struct Threads {
+  Threads() { check(opd_threads_set_count(kThreads)); }
+  ~Threads() { check(opd_threads_set_count(0)); }
+};
+
+using Make = opd_error *(*)(const opd_counter_options *, opd_collector **);
+opd_error *make(Make create, const std::vector<const char *> &events, Collector &out, bool per_thread = false,
+                bool best_effort = false) {
+  opd_counter_options options;
+  opd_counter_options_init(&options);
+  options.per_thread = per_thread;
+  options.best_effort = best_effort;
+  options.events = events.data();
+  options.num_events = static_cast<int32_t>(events.size());
+  return create(&options, out.out());
+}
+
+class Counters : public testing::TestWithParam<Vm (*)()> {
+ protected:
+  const Threads threads;
+  const Tensor x = floats({1});
+  Work work{100, kThreads, nullptr};
+  std::vector<opd_value> args() { return {arg(x), opd_pointer(&work)}; }
+
+  // Page faults of `event`: exactly those of the pages, on every thread.
+  void expect_page_faults(const Collector &collector, const std::string &event) {
+    const Vm vm = GetParam()();
+    const Profile profile(vm, {collector}, args(), 2, 2);
+    ASSERT_EQ(profile.rows(), 4u);
+    for (const size_t row : {size_t{0}, size_t{2}}) {
+      expect_pages(profile.count(row, event.c_str()), kThreads * work.pages);
+      expect_pages(profile.count(row, (event + " (least of threads)").c_str()), work.pages);
+      expect_pages(profile.count(row, (event + " (most of threads)").c_str()), work.pages);
+      expect_pages(profile.count(row + 1, event.c_str()), work.pages);
+      expect_pages(profile.count(row + 1, (event + " (least of threads)").c_str()), 0);
+      expect_pages(profile.count(row + 1, (event + " (most of threads)").c_str()), work.pages);
+    }
+    EXPECT_GE(profile.device("cpu0", event.c_str()), 2 * (kThreads + 1) * work.pages);
+  }
+};
+
+std::string refusal(opd_error *error) { return error ? Error(error).message() : ""; }
+
+}  // namespace
+
+TEST_P(Counters, OfPerfCountEveryPageOfEveryThread) {
+  Collector perf;
+  if (const std::string why = refusal(make(opd_collector_create_perf, {"page-faults"}, perf, true)); !why.empty())
+    GTEST_SKIP() << why;
+  expect_page_faults(perf, "page-faults");
+}
+
+TEST_P(Counters, OfPapiCountEveryPageOfEveryThread) {
+  Collector papi;
+  if (const std::string why = refusal(make(opd_collector_create_papi, {"perf::PAGE-FAULTS"}, papi, true)); !why.empty())
+    GTEST_SKIP() << why;
+  expect_page_faults(papi, "perf::PAGE-FAULTS");
+  expect_page_faults(papi, "perf::PAGE-FAULTS");  // a collector serves again
+}
+
+// Workers that do not exist yet join before their first task, also without a warm-up.
+TEST_P(Counters, SeeWorkersThatStartDuringTheCall) {
+  Collector perf;
+  if (const std::string why = refusal(make(opd_collector_create_perf, {"page-faults"}, perf, true)); !why.empty())
+    GTEST_SKIP() << why;
+  const Vm vm = GetParam()();
+  static int64_t most = 8;  // tasks of a gang, more than ever ran at once
+  work.tasks = most += 4;
+  work.pages = 5000;  // beside which a new thread's own page faults are few
+  const Profile profile(vm, {perf}, args(), 0);
+  const int64_t pages = work.tasks * work.pages;
+  EXPECT_GE(profile.count(0, "page-faults"), pages);
+  EXPECT_LT(profile.count(0, "page-faults"), pages + pages / 10);
+}
+
+#ifdef OPDYNO_TEST_SDE
+TEST_P(Counters, OfTheProgramAreReadByPapi) {
+  static long long counter = 0;
+  static void *const library = papi_sde_init("opdyno_test");
+  static const int registered = papi_sde_register_counter(library, "added", 0, 0, &counter);
+  ASSERT_EQ(registered, 0);
+  work.counter = &counter;
+  Collector papi;
+  if (const std::string why =
+          refusal(make(opd_collector_create_papi, {"sde:::opdyno_test::added", "perf::PAGE-FAULTS"}, papi, true));
+      !why.empty())
+    GTEST_SKIP() << why;
+  const Vm vm = GetParam()();
+  const Profile profile(vm, {papi}, args(), 1, 1);
+  EXPECT_EQ(profile.count(0, "sde:::opdyno_test::added"), kThreads * work.pages);
+  EXPECT_EQ(profile.count(1, "sde:::opdyno_test::added"), work.pages);
+  expect_pages(profile.count(0, "perf::PAGE-FAULTS"), kThreads * work.pages);
+  EXPECT_EQ(profile.device("cpu0", "sde:::opdyno_test::added"), (kThreads + 1) * work.pages);
+  EXPECT_EQ(profile.columns().count("sde:::opdyno_test::added (most of threads)"), 0u) << "of the process";
+}
+#endif
+
+TEST_P(Counters, OfTimeCountEveryThread) {
+  Collector time;
+  ASSERT_EQ(refusal(make(opd_collector_create_time, {}, time, true)), "");
+  work.pages = 4000;
+  const Vm vm = GetParam()();
+  const Profile profile(vm, {time}, args());
+  const double cpu = profile.number(0, "CPU time (us)"), most = profile.number(0, "CPU time (us) (most of threads)"),
+               least = profile.number(0, "CPU time (us) (least of threads)"),
+               wall = profile.number(0, "Wall time (us)");
+  EXPECT_GT(least, 0) << "each thread worked";
+  EXPECT_GE(most, least);
+  EXPECT_GE(cpu, kThreads * least);
+  EXPECT_LE(cpu, kThreads * most);
+  EXPECT_GE(wall, profile.number(0, "Duration (us)")) << "around the call, whose time is taken inside";
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Counters, testing::Values(&bytecode, &compiled),
+                         [](const auto &info) { return info.index ? "compiled" : "bytecode"; });
+
+namespace {
+
+// The usual events are those of the hardware.
+void expect_usual_events(Make create, const std::string &one) {
+  Collector collector;
+  const std::string why = refusal(make(create, {}, collector));
+  if (!why.empty()) {
+    EXPECT_NE(why.find(one), std::string::npos) << why;
+    EXPECT_TRUE(why.find("machine") != std::string::npos || why.find("forbidden") != std::string::npos) << why;
+    ASSERT_EQ(refusal(make(create, {}, collector, false, true)), "") << "with best effort";
+  }
+  const Vm vm = bytecode();
+  const Tensor x = floats({1});
+  Work work{1, 1, nullptr};
+  const Profile profile(vm, {collector}, std::vector<opd_value>{arg(x), opd_pointer(&work)});
+  if (why.empty()) {
+    EXPECT_GT(profile.count(0, one.c_str()), 0);
+    return;
+  }
+  const std::string key = create == opd_collector_create_papi ? "Collector note: papi" : "Collector note: perf";
+  EXPECT_NE(profile.configured(key.c_str()).find("event " + one + " is left out: "), std::string::npos);
+  GTEST_SKIP() << why;
+}
+
+}  // namespace
+
+TEST(Perf, CountsTheHardwareOrSaysWhyNot) { expect_usual_events(opd_collector_create_perf, "cycles"); }
+
+TEST(Perf, KnowsItsEventsByName) {
+  Collector collector;
+  expect_error(make(opd_collector_create_perf, {"page-fault"}, collector), OPD_NOT_FOUND, "page-faults");
+  const std::vector<const char *> many(300, "task-clock");
+  expect_error(make(opd_collector_create_perf, many, collector), OPD_INVALID_ARGUMENT, "more than once");
+}
+
+TEST(Papi, CountsTheHardwareOrSaysWhyNot) {
+  Handle<opd_array> events;
+  if (const std::string why = refusal(opd_papi_list_events(events.out())); !why.empty()) GTEST_SKIP() << why;
+  expect_usual_events(opd_collector_create_papi, "perf::CYCLES");
+}
+
+TEST(Papi, ListsWhatCanBeCountedHere) {
+  Handle<opd_array> events;
+  if (const std::string why = refusal(opd_papi_list_events(events.out())); !why.empty()) GTEST_SKIP() << why;
+  const size_t count = opd_array_count(events.get());
+  ASSERT_GT(count, 0u);
+  for (size_t i = 0; i < count; i += 5) {
+    Value name;
+    check(opd_array_get(events.get(), i, name.out()));
+    Collector collector;
+    EXPECT_EQ(refusal(make(opd_collector_create_papi, {string_of(name).c_str()}, collector)), "");
+  }
+}
+
+TEST(Papi, RefusesEventsThatItDoesNotKnow) {
+  Collector collector;
+  opd_error *error = make(opd_collector_create_papi, {"no::SUCH-EVENT"}, collector);
+  ASSERT_NE(error, nullptr);
+  const Error refused(error);
+  if (refused.message().find("PAPI library") != std::string::npos) GTEST_SKIP() << refused.message();
+  EXPECT_NE(refused.message().find("no::SUCH-EVENT"), std::string::npos) << refused.message();
+}
+
+TEST(Papi, CountsOnlyDuringCallsOnTheEventsDevice) {
+  const char *const names[] = {"perf::PAGE-FAULTS", "perf::TASK-CLOCK"};
+  const DLDevice devices[] = {{kDLCPU, 0}, {kDLCPU, 1}};
+  opd_counter_options options;
+  opd_counter_options_init(&options);
+  options.num_events = 2;
+  options.events = names;
+  options.devices = devices;
+  Collector collector;
+  if (const std::string why = refusal(opd_collector_create_papi(&options, collector.out())); !why.empty())
+    GTEST_SKIP() << why;
+  const Vm vm = bytecode();
+  const Tensor x = floats({1});
+  Work work{10, 1, nullptr};
+  const Profile profile(vm, {collector}, std::vector<opd_value>{arg(x), opd_pointer(&work)});
+  expect_pages(profile.count(0, "perf::PAGE-FAULTS"), 10);
+  EXPECT_EQ(profile.columns().count("perf::TASK-CLOCK"), 0u);
+}
+
+TEST(Memory, CountsWhatACallAllocatesAndFreesAndItsPeak) {
+  define("test.allocates", [](const opd_value *, int32_t, opd_value *) {
+    const Tensor first({250}, "float32");       // 1000 bytes
+    { const Tensor second({500}, "float32"); }  // 2000 bytes more, gone again
+    const Tensor third({100}, "float32");
+  });
+  const Vm vm(Executable::assemble(".func main(x) {\n  call test.allocates(%x)\n  ret %void\n}\n").to_module());
+  Collector memory;
+  check(opd_collector_create_memory(memory.out()));
+  opd_memory_stats before{}, after{};
+  before.struct_size = after.struct_size = sizeof before;
+  const Tensor x = floats({1});
+  check(opd_memory_get_stats({kDLCPU, 0}, &before));
+  const Profile profile(vm,
+                        {
+                            memory,
+                        },
+                        x);
+  check(opd_memory_get_stats({kDLCPU, 0}, &after));
+  EXPECT_EQ(profile.count(0, "Allocated (bytes)"), 3400);
+  EXPECT_EQ(profile.count(0, "Freed (bytes)"), 3400);
+  EXPECT_EQ(profile.count(0, "Peak (bytes)"), 3000);
+  EXPECT_EQ(profile.device("cpu0", "Peak (bytes)"), 3000) << "the run's peak has that of the call in it";
+  EXPECT_EQ(after.live_bytes, before.live_bytes);
+  EXPECT_GE(after.peak_bytes, before.live_bytes + 3000) << "the device's own peak stays what it was";
+}
+
+TEST(Energy, IsMeasuredOrItIsSaidWhyNot) {
+  Collector energy;
+  const std::string why = refusal(opd_collector_create_energy(energy.out()));
+  if (!why.empty()) {
+    EXPECT_NE(why.find("energy cannot be measured: "), std::string::npos) << why;
+    GTEST_SKIP() << why;
+  }
+  const Vm vm = bytecode();
+  const Tensor x = floats({1});
+  Work work{1, 1, nullptr};
+  const Profile profile(vm, {energy}, std::vector<opd_value>{arg(x), opd_pointer(&work)});
+  EXPECT_GT(profile.columns().size(), 6u);
+}
+
+TEST(CounterOptions, AreChecked) {
+  Collector collector;
+  opd_counter_options options;
+  opd_counter_options_init(&options);
+  options.num_events = 1;
+  expect_error(opd_collector_create_perf(&options, collector.out()), OPD_INVALID_ARGUMENT, "events");
+  const char *const none[] = {nullptr};
+  options.events = none;
+  expect_error(opd_collector_create_perf(&options, collector.out()), OPD_INVALID_ARGUMENT, "number 0");
+  expect_error(make(opd_collector_create_time, {"x"}, collector), OPD_INVALID_ARGUMENT, "no events");
+}

@@ -1,0 +1,108 @@
+// Profiles with collectors, and what their reports say.
+#pragma once
+#include <map>
+#include <set>
+
+#include "support/opdyno_test.h"
+
+namespace opdyno_test {
+
+using Collector = Handle<opd_collector>;
+
+inline std::string string_of(const Value &value) {
+  const char *data = nullptr;
+  size_t size = 0;
+  const opd_value view = value.view();
+  check(opd_string_get(&view, &data, &size));
+  return {data, size};
+}
+
+/** A profile of `main`. */
+struct Profile {
+  Report report;
+
+  Profile(const Vm &vm, const std::vector<Collector> &collectors, const Tensor &argument, int32_t warmup = 1,
+          int32_t repeat = 1, uint64_t max_records = 1000)
+      : Profile(vm, collectors, std::vector<opd_value>{arg(argument)}, warmup, repeat, max_records) {}
+  Profile(const Vm &vm, const std::vector<Collector> &collectors, const std::vector<opd_value> &args,
+          int32_t warmup = 1, int32_t repeat = 1, uint64_t max_records = 1000) {
+    std::vector<opd_collector *> handles;
+    for (const Collector &collector : collectors) handles.push_back(collector.get());
+    opd_profile_options options;
+    opd_profile_options_init(&options);
+    options.warmup = warmup;
+    options.repeat = repeat;
+    options.max_records = max_records;
+    options.collectors = handles.data();
+    options.num_collectors = static_cast<int32_t>(handles.size());
+    check(opd_vm_profile(vm.get(), "main", args.data(), static_cast<int32_t>(args.size()), nullptr, &options,
+                         report.out(), nullptr));
+  }
+
+  size_t rows() const { return opd_report_call_count(report.get()); }
+  Value call(size_t row, const char *column) const {
+    Value value;
+    check(opd_report_get_call(report.get(), row, column, value.out()));
+    return value;
+  }
+  int64_t count(size_t row, const char *column) const { return call(row, column).view().u.int64; }
+  double number(size_t row, const char *column) const { return call(row, column).view().u.float64; }
+  std::string text(size_t row, const char *column) const { return string_of(call(row, column)); }
+  int64_t device(const char *name, const char *metric) const { return device_value(name, metric).view().u.int64; }
+  double device_number(const char *name, const char *metric) const {
+    return device_value(name, metric).view().u.float64;
+  }
+  std::string configured(const char *key) const { return string_of(configuration(key)); }
+  double configured_number(const char *key) const {
+    const Value value = configuration(key);
+    return value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+  }
+  std::set<std::string> columns() const { return names(opd_report_list_columns); }
+  bool has_configuration(const std::string &key) const { return names(opd_report_list_configuration).count(key); }
+
+ private:
+  Value device_value(const char *name, const char *metric) const {
+    Value value;
+    check(opd_report_get_device(report.get(), name, metric, value.out()));
+    return value;
+  }
+  Value configuration(const char *key) const {
+    Value value;
+    check(opd_report_get_configuration(report.get(), key, value.out()));
+    return value;
+  }
+  template <class List>
+  std::set<std::string> names(List list) const {
+    Handle<opd_array> array;
+    check(list(report.get(), array.out()));
+    std::set<std::string> names;
+    for (size_t i = 0; i < opd_array_count(array.get()); ++i) {
+      Value item;
+      check(opd_array_get(array.get(), i, item.out()));
+      names.insert(string_of(item));
+    }
+    return names;
+  }
+};
+
+struct MetricValue {
+  opd_metric_kind kind;
+  double number;
+};
+/** What a function of opd_profile_function() gave; of numbers. */
+inline std::map<std::string, MetricValue> metrics_of(const Value &given) {
+  std::map<std::string, MetricValue> metrics;
+  auto *map = reinterpret_cast<const opd_map *>(given.view().u.object);
+  for (size_t i = 0; i < opd_map_count(map); ++i) {
+    Value name, pair, kind, value;
+    check(opd_map_entry(map, i, name.out(), pair.out()));
+    auto *array = reinterpret_cast<const opd_array *>(pair.view().u.object);
+    check(opd_array_get(array, 0, kind.out()));
+    check(opd_array_get(array, 1, value.out()));
+    const double number = value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+    metrics[string_of(name)] = {static_cast<opd_metric_kind>(kind.view().u.int64), number};
+  }
+  return metrics;
+}
+
+}  // namespace opdyno_test

@@ -1,0 +1,206 @@
+// What becomes of counters' numbers: wraps, resets, estimates, threads that join; energy from files that the test
+// writes.
+#include "profile/counter_collector.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "device/cpu/thread_pool.h"
+#include "profile/collector_run.h"
+
+namespace opd {
+namespace {
+
+constexpr DLDevice kCpu{kDLCPU, 0};
+
+std::map<std::string, int64_t> counts_of(const MetricRows &rows) {
+  std::map<std::string, int64_t> counts;
+  for (const auto &cell : rows.cells()) counts[rows.names()[cell.name]] = cell.metric.count();
+  return counts;
+}
+
+// Counters that read what the test says.
+struct Script {
+  uint64_t value = 0;
+  bool is_estimated = false, fails = false;
+};
+class Scripted final : public CounterCollector {
+ public:
+  Scripted(Script &script, uint64_t range) : CounterCollector("scripted", true), script_(script) {
+    Counter counter{"ticks"};
+    counter.per_thread = false;
+    counter.range = range;
+    add_counter(counter);
+  }
+
+ private:
+  struct Counters final : ThreadCounters {
+    explicit Counters(Script &s) : script(s) {}
+    void read(uint64_t *values) override {
+      if (script.fails) fail(OPD_UNSUPPORTED, "gone");
+      values[0] = script.value;
+    }
+    bool is_estimated(size_t) const override { return script.is_estimated; }
+    Script &script;
+  };
+  std::unique_ptr<ThreadCounters> open(bool) override { return std::make_unique<Counters>(script_); }
+  Script &script_;
+};
+
+std::map<std::string, int64_t> measure(Collector &collector, Script &script, uint64_t from, uint64_t to) {
+  MetricRows rows;
+  script.value = from;
+  void *state = collector.start(kCpu);
+  script.value = to;
+  collector.stop(state, rows);
+  return counts_of(rows);
+}
+
+using Counts = std::map<std::string, int64_t>;
+
+TEST(CounterCollector, CountsOverTheEndOfACounter) {
+  Script script;
+  const auto wide = make_object<Scripted>(script, 0), narrow = make_object<Scripted>(script, 1000);
+  wide->init({});
+  narrow->init({});
+  EXPECT_EQ(measure(*wide, script, 5, 12), (Counts{{"ticks", 7}}));
+  EXPECT_EQ(measure(*wide, script, UINT64_MAX - 2, 4), (Counts{{"ticks", 7}}));
+  EXPECT_EQ(measure(*narrow, script, 990, 15), (Counts{{"ticks", 25}}));
+  EXPECT_EQ(wide->note() + narrow->note(), "");
+}
+
+TEST(CounterCollector, LeavesOutWhatACounterCannotHaveCounted) {
+  Script script;
+  const auto collector = make_object<Scripted>(script, 0);
+  collector->init({});
+  EXPECT_EQ(measure(*collector, script, 100, 50), Counts());
+  EXPECT_NE(collector->note().find("ticks: left out where the counter fell"), std::string::npos) << collector->note();
+}
+
+TEST(CounterCollector, SaysWhatIsEstimated) {
+  Script script;
+  script.is_estimated = true;
+  const auto collector = make_object<Scripted>(script, 0);
+  collector->init({});
+  EXPECT_EQ(measure(*collector, script, 1, 2), (Counts{{"ticks", 1}}));
+  EXPECT_NE(collector->note().find("ticks: counted part of the time and scaled"), std::string::npos);
+}
+
+TEST(CounterCollector, NestsAndServesOtherDevicesNot) {
+  Script script;
+  const auto collector = make_object<Scripted>(script, 0);
+  collector->init({});
+  EXPECT_EQ(collector->start({kDLCUDA, 0}), nullptr);
+  MetricRows outer, inner;
+  void *first = collector->start(kCpu);
+  script.value += 1;
+  void *second = collector->start({kDLCPU, 3});
+  script.value += 10;
+  collector->stop(second, inner);
+  script.value += 100;
+  collector->stop(first, outer);
+  EXPECT_EQ(counts_of(inner), (Counts{{"ticks", 10}}));
+  EXPECT_EQ(counts_of(outer), (Counts{{"ticks", 111}}));
+}
+
+TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
+  Script script;
+  const Ref<Collector> collectors[] = {make_object<Scripted>(script, 0)};
+  CollectorRun run(collectors, {&kCpu, 1}, 10);
+  run.begin_call(kCpu);
+  script.fails = true;
+  run.end_call(UINT64_MAX, 0);
+  run.begin_call(kCpu);  // nothing is started any more
+  run.end_call(UINT64_MAX, 1);
+  ASSERT_TRUE(run.first_error());
+  EXPECT_EQ(run.first_error()->message, "gone");
+  EXPECT_TRUE(run.rows().cells().empty());
+}
+
+// A folder as the kernel's powercap interface has it.
+struct Powercap {
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / concat("opdyno-powercap-", getpid());
+  ~Powercap() { std::filesystem::remove_all(folder); }
+  void write(const std::string &domain, const std::string &file, const std::string &text) {
+    std::filesystem::create_directories(folder / domain);
+    std::ofstream(folder / domain / file) << text << "\n";
+  }
+};
+
+TEST(EnergyCollector, ReadsThePackagesOverTheEndOfTheirCounters) {
+  Powercap powercap;
+  for (const char *package : {"0", "1"}) {
+    const std::string domain = concat("intel-rapl:", package);
+    powercap.write(domain, "name", concat("package-", package));
+    powercap.write(domain, "energy_uj", "900");
+    powercap.write(domain, "max_energy_range_uj", "1000");
+  }
+  const auto collector = make_energy_collector(powercap.folder);
+  collector->init({});
+  void *state = collector->start(kCpu);
+  powercap.write("intel-rapl:0", "energy_uj", "950");
+  powercap.write("intel-rapl:1", "energy_uj", "20");
+  MetricRows rows;
+  collector->stop(state, rows);
+  EXPECT_EQ(counts_of(rows), (Counts{{"Energy of package-0 (uJ)", 50}, {"Energy of package-1 (uJ)", 120}}));
+}
+
+TEST(EnergyCollector, SaysWhyThereIsNone) {
+  Powercap powercap;
+  const auto message = [&] {
+    try {
+      make_energy_collector(powercap.folder);
+    } catch (const Exception &e) { return e.error()->message; }
+    return std::string();
+  };
+  EXPECT_NE(message().find("has no intel-rapl counters"), std::string::npos) << message();
+  powercap.write("intel-rapl:0", "name", "package-0");
+  EXPECT_NE(message().find("energy_uj may not be read"), std::string::npos) << message();
+}
+
+class Counting final : public WorkerWatch {
+ public:
+  void joined() noexcept override { ++joins; }
+  std::atomic<int> joins{0};
+};
+
+int launch(int32_t tasks) {
+  const auto meet = [](int id, ParallelGroup *group, void *) { return parallel_barrier(id, group); };
+  return parallel_launch(meet, nullptr, tasks);
+}
+
+TEST(WorkerWatch, IsJoinedOnceByEachWorkerThatGetsWork) {
+  ASSERT_EQ(launch(4), 0);  // these workers are there before
+  Counting watch;
+  add_worker_watch(watch);
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(launch(4), 0);
+  EXPECT_EQ(watch.joins, 3);
+  ASSERT_EQ(launch(9), 0);  // five more, some of them new
+  EXPECT_EQ(watch.joins, 8);
+  remove_worker_watch(watch);
+  ASSERT_EQ(launch(20), 0);
+  EXPECT_EQ(watch.joins, 8);
+  Counting later;
+  add_worker_watch(later);
+  ASSERT_EQ(launch(20), 0);
+  EXPECT_EQ(later.joins, 19);
+  EXPECT_EQ(watch.joins, 8);
+  remove_worker_watch(later);
+}
+
+TEST(WorkerWatch, GathersIdleWorkersAtOnce) {
+  set_thread_count(3);
+  Counting watch;
+  add_worker_watch(watch);
+  gather_workers();
+  EXPECT_EQ(watch.joins, 2);
+  remove_worker_watch(watch);
+  set_thread_count(0);
+}
+
+}  // namespace
+}  // namespace opd
