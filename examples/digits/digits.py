@@ -76,8 +76,8 @@ def title_of(call: dict[str, Any]) -> str:
     return f"{call['Name']} → {'×'.join(shape[1:])}"
 
 
-operators = [(title_of(call), us) for call, us in zip(runs[0], medians) if not call["Name"].startswith(("vm.", "shape_"))]
-operators.append(("shapes and memory", sum(medians) - sum(us for _, us in operators)))
+operators = [(title_of(call), us) for call, us in zip(runs[0], medians) if not call["Name"].startswith(("vm.", "shape_", "("))]
+operators.append(("shapes, memory, dispatch", sum(medians) - sum(us for _, us in operators)))
 total = sum(medians)
 
 # %%

@@ -168,8 +168,8 @@ OPD_API void opd_profile_options_init(opd_profile_options *options);
  *
  * @param options    Borrowed; NULL means all defaults. @param call_options As in opd_vm_call().
  * @param out_report New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program order,
- * then what collectors measured, and "(dispatch)" and "(profiler)", which are what the VM and the recording took: with them the outermost rows add up
- * to the total.
+ * then what collectors measured, and "(dispatch)" and "(profiler)", which are what the VM and the recording took: with
+ * them the outermost rows add up to the total.
  * @param out_trace  New reference: the same calls on a time line; NULL if not wanted.
  * Threads: safe.  Since: 0.1.  Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,

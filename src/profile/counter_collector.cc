@@ -74,7 +74,7 @@ void CounterCollector::give(size_t place, const State &state, MetricRows &out) {
   const Counter &counter = counters_[place];
   const auto metric = [&](double number) {
     return Metric{metric_kind_of(counter.kind)}.is_integer() ? Metric::of_count(static_cast<int64_t>(number))
-                                                              : number_metric(counter.kind, number);
+                                                             : number_metric(counter.kind, number);
   };
   const size_t threads = counter.per_thread ? now_.size() / counters_.size() : 1;
   double sum = 0, least = 0, most = 0;

@@ -7,8 +7,8 @@ Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, Colle
   const ClockLine line = ClockLine::measure(tick_clock());
   std::vector<std::string> names = plan.names();
   Recording recording;
-  recording.report = report_of_run(
-      {lanes, line, names, plan.devices, plan.num_threads, plan.note, plan.options, collected});
+  recording.report =
+      report_of_run({lanes, line, names, plan.devices, plan.num_threads, plan.note, plan.options, collected});
   recording.trace = Trace::of_lanes(std::move(lanes), line, std::move(names));
   return recording;
 }

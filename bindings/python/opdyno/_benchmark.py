@@ -55,8 +55,7 @@ class BenchmarkResult(_native.Handle):
     @property
     def reliability(self) -> dict[str, float | int | bool]:
         """The 95 % interval of the median (`median_low`, `median_high`), `outlier_count`, `autocorrelation` and `is_noisy`."""
-        made: dict[str, float | int | bool] = _native.opd_benchmark_get_stats(self)
-        return made
+        return _native.opd_benchmark_get_stats(self)
 
     def __str__(self) -> str:
         return _native.opd_benchmark_to_text(self)

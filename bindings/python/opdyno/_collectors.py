@@ -27,10 +27,12 @@ class DeviceWrapper:
 
     @property
     def device_type(self) -> int:
+        """The device's kind, as DLPack counts them."""
         return self.device.device_type
 
     @property
     def device_id(self) -> int:
+        """The device's number among those of its kind."""
         return self.device.device_id
 
     def __repr__(self) -> str:
@@ -66,14 +68,16 @@ class MetricCollector:
 
         return [(name, *kind_and_value(name, metric)) for name, metric in self.Stop(state).items()]
 
-    def _collector(self) -> Any:
+    def _collector(self) -> Collector:
         return _native.opd_collector_create(type(self).__name__, self)
 
 
 class _BuiltIn(MetricCollector):
     """One that runs without Python."""
 
-    _made: Any
+    __module__ = "opdyno.profiling"
+
+    _made: Collector
 
     def Start(self, dev: Device) -> Any:
         raise TypeError("a collector that is built in is started by opdyno")
@@ -81,7 +85,7 @@ class _BuiltIn(MetricCollector):
     def Stop(self, state: Any) -> Mapping[str, Any]:
         raise TypeError("a collector that is built in is stopped by opdyno")
 
-    def _collector(self) -> Any:
+    def _collector(self) -> Collector:
         return self._made
 
 
@@ -142,7 +146,7 @@ class PAPIMetricCollector(_BuiltIn):
     @staticmethod
     def events() -> list[str]:
         """The events that PAPI can count on this machine."""
-        return list(_native.opd_papi_list_events())
+        return [str(name) for name in _native.opd_papi_list_events()]
 
 
 class EnergyMetricCollector(_BuiltIn):
@@ -183,8 +187,8 @@ def profile_function(
     return profile
 
 
-class _Collector(_native.Handle):
+class Collector(_native.Handle):
     __slots__ = ()
 
 
-_native.register_class("Collector", _Collector)
+_native.register_class("Collector", Collector)

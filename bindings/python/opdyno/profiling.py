@@ -407,12 +407,12 @@ class Profiling:
         self.stop()
 
 
-class _ReportBuilder(_native.Handle):
+class ReportBuilder(_native.Handle):
     __slots__ = ()
 
 
 _native.register_class("Report", Report)
-_native.register_class("ReportBuilder", _ReportBuilder)
+_native.register_class("ReportBuilder", ReportBuilder)
 _native.register_class("Diff", Diff)
 _native.register_class("Trace", Trace)
 
@@ -432,3 +432,7 @@ __all__ = [
     "MemoryMetricCollector", "MetricCollector", "PAPIMetricCollector", "Percent", "PerfMetricCollector", "Profiling", "Ratio",
     "Report", "TimeMetricCollector", "Trace", "diff", "measure_peak", "merge", "profile_function",
 ]  # fmt: skip
+
+for _name in __all__:  # shown as of here
+    if getattr(globals()[_name], "__module__", "").startswith("opdyno._"):
+        globals()[_name].__module__ = __name__

@@ -25,7 +25,11 @@ NAMES = {
         v:vm v:profiling v:__version__
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
-    "opdyno.profiling": "c:Report c:Trace c:Profiling c:MachinePeak f:measure_peak c:Count c:Duration c:Percent c:Ratio",
+    "opdyno.profiling": """
+        c:Report c:Trace c:Profiling c:MachinePeak f:measure_peak c:Count c:Duration c:Percent c:Ratio c:Bytes c:Hertz
+        c:Diff f:diff f:merge f:profile_function c:DeviceWrapper c:MetricCollector c:TimeMetricCollector
+        c:MemoryMetricCollector c:PAPIMetricCollector c:PerfMetricCollector c:EnergyMetricCollector
+    """,
     "opdyno.Function": "m:__call__ m:same_as",
     "opdyno.Object": "m:same_as",
     "opdyno.ObjectGeneric": "m:asobject",
@@ -68,6 +72,11 @@ NAMES = {
     "opdyno.profiling.Report": "p:calls p:device_metrics p:configuration m:csv m:table m:json s:from_json m:_repr_html_ m:with_roofline",
     "opdyno.profiling.Trace": "m:chrome p:dropped",
     "opdyno.profiling.Profiling": "m:start m:stop p:report p:trace",
+    "opdyno.profiling.MetricCollector": "m:Init m:Start m:Stop",
+    "opdyno.profiling.DeviceWrapper": "p:device_type p:device_id v:device",
+    "opdyno.profiling.Diff": "p:verdict p:report m:runs_needed",
+    "opdyno.profiling.Bytes": "i:value",
+    "opdyno.profiling.Hertz": "i:hertz",
     "opdyno.profiling.Count": "i:value",
     "opdyno.profiling.Duration": "i:microseconds",
     "opdyno.profiling.Percent": "i:percent",

@@ -42,7 +42,7 @@ def test_units_are_put_behind_names_that_lack_them():
 
 
 def test_what_is_no_metric_is_refused():
-    with pytest.raises(TypeError, match="Duration \\(us\\) must be a Count, Duration"):
+    with pytest.raises(TypeError, match="Duration \\(us\\) is of type float; a metric is a Count, Duration"):
         Report([{"Duration (us)": 1.5}], {}, {})
     with pytest.raises(TypeError):
         Report([{"Count": Count("1")}], {}, {})
