@@ -56,7 +56,7 @@ class Wrapper:
 
     def role_handles_in(self, pointer, _count, kind):
         name = pointer.name
-        self.take(name, f"&[&{kind}]", f"{name}.as_ptr()", f"{name}.len() as _",
+        self.take(name, f"&[&{kind}]", f"{name}.as_ptr().cast()", f"{name}.len() as _",
                   before=f"let {name}: Vec<_> = {name}.iter().map(|each| each.as_ptr()).collect();")
 
     def role_options(self, _parameter, _struct):  # not offered yet: all have defaults
