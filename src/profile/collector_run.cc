@@ -112,7 +112,8 @@ struct Sum {  // of one metric over the runs
     else total = Metric::of_number(metric.kind, total.number() + metric.number());
   }
   Metric result() const {
-    return total.is_rate() ? Metric::of_number(total.kind, total.number() / static_cast<double>(runs)) : total;
+    const bool is_mean = total.is_rate() || total.kind == MetricKind::kPercent;
+    return is_mean ? Metric::of_number(total.kind, total.number() / static_cast<double>(runs)) : total;
   }
 };
 

@@ -39,7 +39,7 @@ struct Profile {
                          report.out(), nullptr));
   }
 
-  size_t rows() const { return opd_report_call_count(report.get()); }
+  size_t rows() const { return opd_report_call_count(report.get()) - 2; }  // without (dispatch) and (profiler)
   Value call(size_t row, const char *column) const {
     Value value;
     check(opd_report_get_call(report.get(), row, column, value.out()));
