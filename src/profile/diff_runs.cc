@@ -22,9 +22,7 @@ std::string key_of(std::string_view name, std::string_view shapes, std::string_v
   return concat(name, '\0', shapes, '\0', device);
 }
 
-double value_of(Metric metric) {
-  return metric.kind == MetricKind::kCount ? static_cast<double>(metric.count()) : metric.number();
-}
+double value_of(Metric metric) { return metric.is_integer() ? static_cast<double>(metric.count()) : metric.number(); }
 
 }  // namespace
 
@@ -42,11 +40,14 @@ void RunReader::add(const Report &report) {
   const auto text = [&](size_t part) { return part == kNone ? std::string_view() : report.text(part); };
   const auto text_place = [](Metric cell) { return cell.is_text() ? cell.text() : kNone; };
 
+  const bool has_runs = report.find_column("Run") != nullptr;
   std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
   std::unordered_map<uint64_t, uint32_t> runs;                       // of this report
   for (size_t row = 0; row < report.num_rows(); ++row) {
     const std::array<size_t, 3> key{text_place(name.at(row)), text_place(shapes.at(row)), text_place(device.at(row))};
     const Metric which = run.at(row), measured = value.at(row);
+    if (has_runs && !which) continue;                               // of all runs together
+    if (key[0] != kNone && text(key[0]) == "(profiler)") continue;  // ours, and not the program's
     const auto number = static_cast<uint32_t>(num_runs_ + runs.size());
     const uint32_t its_run = runs.emplace(which ? which.bits : ~uint64_t{0}, number).first->second;
     if (!measured) continue;

@@ -131,6 +131,18 @@ TEST(Diff, AMergedReportHoldsItsRuns) {
   EXPECT_EQ(joined.high, apart.high);
 }
 
+TEST(Diff, RowsOfNoRunAndWhatTheProfilerTookAreNoPartOfIt) {
+  const auto run = [](int number) { return ",\"Run\":{\"count\":" + std::to_string(number) + "}"; };
+  const auto side = [&] {
+    return list(report(call("f", 10, run(0)) + "," + call("f", 11, run(1)) + "," + call("(dispatch)", 500) + "," +
+                       call("(profiler)", 700, run(0))));
+  };
+  const Diff made = diff(side(), side());
+  ASSERT_EQ(opd_diff_operator_count(made.get()), 1u);
+  EXPECT_STREQ(operator_of(made).name, "f");
+  EXPECT_EQ(operator_of(made).before_runs, 2) << "the rows of all runs together are no third one";
+}
+
 // p = 2 / 252 for both; the p-values are weighted by 0.1 + 0.9 * 2 * share of the time, and the larger one stays.
 TEST(Diff, FalseVerdictsAreAllowedWhereTheTimeGoes) {
   const auto both = [](double f, double g) {

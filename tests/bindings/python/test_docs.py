@@ -69,5 +69,10 @@ def test_the_examples_with_tvm_run(run, capsys):
     assert "matmul" in capsys.readouterr().out
 
 
+def test_the_blocks_of_profiling_run(run, capsys):
+    run("profiling", blocks(with_tvm=False, page="profiling.md"))
+    assert " of " in capsys.readouterr().out
+
+
 def test_the_blocks_of_collectors_run(run):
     run("collectors", blocks(with_tvm=False, page="collectors.md"))
