@@ -27,12 +27,21 @@ Report with_roofline(const Report &report, const opd_machine_peak &peak) {
   return made;
 }
 
+int32_t builtins_of(const std::string &wanted) {
+  constexpr std::string_view names[] = {"with_tensors", "all", "folded"};  // as opd_profile_builtins counts
+  for (int32_t i = 0; i < 3; ++i)
+    if (wanted == names[i]) return i;
+  fail_usage(cat("option '--builtins' takes with_tensors, all or folded, not '", wanted, "'"));
+}
+
 // The last run; `lines` gets the reports of all, one a line.
 Recording record(Runner &runner, const Args &args, std::string &lines) {
   opd_profile_options options;
   opd_profile_options_init(&options);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
+  options.builtins = builtins_of(args.value("builtins").value_or("with_tensors"));
+  options.details = args.has("details");
   const bool roofline = args.has("roofline");
   const opd_machine_peak peak = roofline ? measured_peak() : opd_machine_peak{};
   std::vector<Collector> collectors;

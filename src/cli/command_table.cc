@@ -54,6 +54,11 @@ constexpr Option no_sort = {"no-sort", 0, "", "operators in the order of the pro
 constexpr Option no_aggregate = {"no-aggregate", 0, "", "one row per call"};
 constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 
+constexpr Option builtins = {
+    "builtins", 0, "WHICH",
+    "calls of the VM's builtins that are rows: with_tensors, all, or folded into one row; with_tensors"};
+constexpr Option details = {"details", 0, "",
+                            "columns for when, on which thread, in which run and within what each call ran"};
 constexpr Option roofline = {"roofline", 0, "",
                              "measure what the machine can do, and how near each operator comes to it"};
 constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
@@ -169,7 +174,7 @@ const std::vector<Command> &commands() {
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
        with_call_options({&profile_repeat, &warmup, &profile_runs, &collector, &sort, &no_sort, &no_aggregate, &no_sums,
-                          &roofline, &report_json, &report_csv, &chrome, &json}),
+                          &builtins, &details, &roofline, &report_json, &report_csv, &chrome, &json}),
        run_profile},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},

@@ -255,6 +255,22 @@ class Profile(CliTest):
         for report in reports:
             self.assertEqual(1, [call["Name"]["string"] for call in report["calls"]].count("add_one"))
 
+    def test_builtins_details_and_the_machines_peak_are_shown_on_request(self):
+        def calls(*words):
+            return json.loads(self.profile("--json", *words))["calls"]
+
+        folded = [call["Name"]["string"] for call in calls("--builtins", "folded")]
+        self.assertEqual(["(builtins)", "(dispatch)", "(profiler)"], folded[-3:])
+        self.assertFalse(any(name.startswith("vm.builtin.") for name in folded))
+        self.assertGreater(len(calls("--builtins", "all")), len(calls()))
+        self.assertIn("with_tensors, all or folded, not 'some'", self.kernel(
+            "symbolic.opdasm", "--builtins", "some", "--dim", "n=4", command="profile", expect=USAGE).stderr)
+        detailed = calls("--details")[0]
+        self.assertLessEqual({"Start (us)", "Self (us)", "Run", "Thread", "Bytes", "Call Path"}, set(detailed))
+        add = next(call for call in calls("--roofline") if call["Name"]["string"] == "add_one")
+        self.assertEqual({"count": 4}, add["FLOP"])
+        self.assertIn("Percent of Peak", add)
+
     def test_reports_can_be_printed(self):
         self.assertEqual({"calls", "device_metrics", "configuration"}, set(json.loads(self.profile("--json"))))
         self.assertIn("Duration (us)", self.profile("--csv", "-").splitlines()[0])
