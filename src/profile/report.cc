@@ -40,7 +40,7 @@ Metric Column::at(size_t row) const {
   return found != rows_.end() && *found == row ? cell(static_cast<size_t>(found - rows_.begin())) : Metric{};
 }
 
-void Column::append(size_t row, Metric metric) {
+void Column::append_slowly(size_t row, Metric metric) {
   if (metric.kind == MetricKind::kCount) metric.kind = count_;
   if (metric.kind == MetricKind::kRatio) metric.kind = ratio_;
   if (rows_.empty() && row != size()) {  // the first gap

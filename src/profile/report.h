@@ -65,12 +65,20 @@ class Column {
   Metric cell(size_t i) const { return {kinds_.empty() ? kind_ : kinds_[i], bits_[i]}; }
   Metric at(size_t row) const;  // kNone if the row has no such metric
   bool has_last(size_t row) const { return size() && row_of(size() - 1) == row; }
-  void append(size_t row, Metric metric);  // rows only grow
+  void append(size_t row, Metric metric) {  // rows only grow
+    const bool is_obvious = rows_.empty() && kinds_.empty() && row == bits_.size() && metric.kind == kind_;
+    if (is_obvious) [[likely]]
+      bits_.push_back(metric.bits);
+    else append_slowly(row, metric);
+  }
+  void reserve(size_t cells) { bits_.reserve(cells); }
   // What all cells are, kNone if they differ; and the cells as they lie.
   MetricKind common_kind() const { return kinds_.empty() ? kind_ : MetricKind::kNone; }
   const std::vector<uint64_t> &bits() const { return bits_; }
 
  private:
+  void append_slowly(size_t row, Metric metric);
+
   std::string name_;
   MetricKind count_, ratio_;  // what counts and ratios of this name are
   MetricKind kind_ = MetricKind::kNone;
@@ -136,6 +144,9 @@ class ReportBuilder {
   Metric text(std::string_view text, MetricKind kind = MetricKind::kString);
   size_t column(std::string_view name);  // made on first use
   size_t column(std::string_view name, MetricKind kind) { return column(name_with_unit(name, kind)); }
+  void reserve(size_t rows) {  // of the columns that are there
+    for (Column &column : report_->columns_) column.reserve(rows);
+  }
   void begin_row();
   bool set(size_t column, Metric metric);  // of the row begun
   bool begin_device(std::string_view name);

@@ -58,6 +58,9 @@ class Rows {
   Ref<Report> make() {
     for (const char *name : {"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"})
       builder_.column(name);
+    size_t rows = 3;  // those that are computed
+    for (const Lane &lane : run_.lanes) rows += lane.buffer.size();
+    builder_.reserve(rows);
     for (const Lane &lane : run_.lanes) add_lane(lane);
     add_computed();
     add_devices();
