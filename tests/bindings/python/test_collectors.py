@@ -185,3 +185,11 @@ def test_profile_function():
     assert profile_function(module, opdyno.cpu(), func_name="add")(a, b)["Duration (us)"].microseconds > 0
     with pytest.raises(ValueError, match="no stop"):
         profile_function(vm, opdyno.cpu(), [Recorder("stop")])(X)
+
+
+def test_calls_without_tensors_are_measured_too_where_they_are_shown():
+    host = opdyno.VirtualMachine(opdyno.Executable.assemble(
+        ".func main(x) {\n  %t = call vm.builtin.make_tuple(%x, 7)\n  ret %t\n}"))
+    report = host.profile("main", 1, builtins="all", collectors=[TimeMetricCollector()])
+    assert [call["Name"] for call in report.calls] == ["vm.builtin.make_tuple", "(dispatch)", "(profiler)"]
+    assert report.calls[0]["Wall time (us)"].microseconds > 0 and "Wall time (us)" not in report.calls[1]
