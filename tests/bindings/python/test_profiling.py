@@ -44,7 +44,7 @@ def test_the_json_has_tvms_types(report):
     assert parsed["configuration"]["Executor"] == {"string": "VM"} and parsed["configuration"]["Number of threads"]["count"] > 0
 
 
-@pytest.mark.parametrize("sort, aggregate, col_sums", itertools.product([True, False], repeat=3))
+@pytest.mark.parametrize("sort, aggregate, col_sums", list(itertools.product([True, False], repeat=3)))
 def test_a_report_that_was_stored_makes_the_same_tables(report, sort, aggregate, col_sums):
     again = Report.from_json(report.json())
     assert again.table(sort, aggregate, col_sums) == report.table(sort, aggregate, col_sums)
