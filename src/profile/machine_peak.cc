@@ -11,30 +11,48 @@
 namespace opd {
 namespace {
 
-// The same loop for each width of vectors that x86-64 has; other processors have one.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define OPD_EVERY_WIDTH __attribute__((target_clones("avx512f", "fma", "default"), optimize("O3,fast-math")))
+// The loops are made for each width of vectors that x86-64 has, and chosen when they run: not by indirect functions,
+// whose resolvers run before sanitizers are ready. Other processors have one width.
+#if defined(__clang__)
+#define OPD_FAST
 #else
-#define OPD_EVERY_WIDTH
+#define OPD_FAST __attribute__((optimize("O3")))
 #endif
 
 constexpr int kChains = 192;                   // sums that do not wait for each other: 12 vectors of the widest
 constexpr size_t kElements = size_t{4} << 20;  // of float64 in each of three arrays, 96 MiB
 constexpr int kTries = 8;
 
-// `rounds` fused multiply-adds on each of the sums.
-OPD_EVERY_WIDTH float multiply_add(int rounds, float factor, float term) {
-  float sums[kChains];
-  for (int i = 0; i < kChains; ++i) sums[i] = static_cast<float>(i);
-  for (int round = 0; round < rounds; ++round)
-    for (int i = 0; i < kChains; ++i) sums[i] = sums[i] * factor + term;
-  float all = 0;
-  for (const float sum : sums) all += sum;
-  return all;
-}
+// multiply_add(): `rounds` fused multiply-adds on each of the sums. triad(): STREAM's.
+#define OPD_LOOPS(NAME, TARGET)                                                                \
+  struct NAME {                                                                                \
+    TARGET OPD_FAST static float multiply_add(int rounds, float factor, float term) {          \
+      float sums[kChains];                                                                     \
+      for (int i = 0; i < kChains; ++i) sums[i] = static_cast<float>(i);                       \
+      for (int round = 0; round < rounds; ++round)                                             \
+        for (int i = 0; i < kChains; ++i) sums[i] = sums[i] * factor + term;                   \
+      float all = 0;                                                                           \
+      for (const float sum : sums) all += sum;                                                 \
+      return all;                                                                              \
+    }                                                                                          \
+    TARGET OPD_FAST static void triad(double *a, const double *b, const double *c, size_t n) { \
+      for (size_t i = 0; i < n; ++i) a[i] = b[i] + 3 * c[i];                                   \
+    }                                                                                          \
+  }
+OPD_LOOPS(Plain, );
+#if defined(__x86_64__)
+OPD_LOOPS(Fma, __attribute__((target("avx2,fma"))));
+OPD_LOOPS(Avx512, __attribute__((target("avx512f"))));
+#endif
 
-OPD_EVERY_WIDTH void triad(double *a, const double *b, const double *c, double s, size_t n) {
-  for (size_t i = 0; i < n; ++i) a[i] = b[i] + s * c[i];
+// Calls `use` with the widest loops that the processor has.
+template <class Use>
+void with_loops(const Use &use) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return use(Avx512());
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return use(Fma());
+#endif
+  use(Plain());
 }
 
 struct Work {
@@ -46,7 +64,7 @@ struct Work {
 
 int compute(int task, ParallelGroup *, void *data) {
   auto &work = *static_cast<Work *>(data);
-  work.results[task] = multiply_add(work.rounds, 0.999f, 0.001f);
+  with_loops([&](auto loops) { work.results[task] = loops.multiply_add(work.rounds, 0.999f, 0.001f); });
   return 0;
 }
 
@@ -58,7 +76,7 @@ int stream(int task, ParallelGroup *group, void *data) {
     std::fill(work.b + begin, work.b + end, 1.0);
     std::fill(work.c + begin, work.c + end, 2.0);
   }
-  triad(work.a + begin, work.b + begin, work.c + begin, 3.0, end - begin);
+  with_loops([&](auto loops) { loops.triad(work.a + begin, work.b + begin, work.c + begin, end - begin); });
   return 0;
 }
 
