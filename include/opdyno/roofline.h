@@ -25,10 +25,10 @@ OPD_API OPD_NODISCARD opd_error *opd_machine_measure_peak(opd_machine_peak *out_
 
 /** Gives @p report with what its operators compute and move, as far as their names and shapes tell.
  *
- * New columns: "FLOP", "Tensor Bytes", "GFLOP/s", "Arithmetic Intensity (FLOP/byte)" and, where the peaks are known,
- * "Percent of Peak": of the roofline, which is the lower of the peak of arithmetic and the bandwidth times the
- * intensity. Calls whose operator is not known have no FLOP. What lies in caches may be moved faster than memory
- * allows: more than 100 percent.
+ * New columns: "FLOP", "Tensors (bytes)" (unless it is there), "GFLOP/s", "Arithmetic Intensity (FLOP/byte)" and, where
+ * the peaks are known, "Percent of Peak": of the roofline, which is the lower of the peak of arithmetic and the
+ * bandwidth times the intensity. Calls whose operator is not known have no FLOP. What lies in caches may be moved
+ * faster than memory allows: more than 100 percent.
  *
  * Operators are known by the words of their names as TVM gives them ("fused_conv2d_add1_relu"): contractions (matmul,
  * dense, conv1d to conv3d and their transposes) count 2 operations for each multiply-add, elementwise ones and

@@ -72,11 +72,7 @@ std::string to_text(opd_error *(*write)(const opd_report *, opd_buffer **), cons
 }
 
 std::string table_text(const Report &report, const Args &args) {
-  opd_table_options options;
-  opd_table_options_init(&options);
-  options.sort = !args.has("no-sort");
-  options.aggregate = !args.has("no-aggregate");
-  options.col_sums = !args.has("no-sums");
+  const opd_table_options options = table_options(args);
   Buffer text;
   check(opd_report_to_table(report.get(), &options, text.out()), Exit::failed);
   return std::string(bytes_of(text));

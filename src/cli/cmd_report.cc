@@ -19,11 +19,7 @@ Report read_report(const std::string &path) {
 }
 
 std::string written(const Report &report, const std::string &form, const Args &args) {
-  opd_table_options options;
-  opd_table_options_init(&options);
-  options.sort = !args.has("no-sort");
-  options.aggregate = !args.has("no-aggregate");
-  options.col_sums = !args.has("no-sums");
+  const opd_table_options options = table_options(args);
   Buffer text;
   opd_error *error = nullptr;
   if (form == "table") error = opd_report_to_table(report.get(), &options, text.out());
@@ -37,6 +33,15 @@ std::string written(const Report &report, const std::string &form, const Args &a
 }
 
 }  // namespace
+
+opd_table_options table_options(const Args &args) {
+  opd_table_options options;
+  opd_table_options_init(&options);
+  options.sort = !args.has("no-sort");
+  options.aggregate = !args.has("no-aggregate");
+  options.col_sums = !args.has("no-sums");
+  return options;
+}
 
 Exit run_report(const Args &args) {
   const std::string form = args.value("as").value_or("table");

@@ -7,7 +7,7 @@
 namespace opd {
 namespace {
 
-constexpr const char *kFlop = "FLOP", *kBytes = "Tensor Bytes", *kSpeed = "GFLOP/s",
+constexpr const char *kFlop = "FLOP", *kBytes = "Tensors (bytes)", *kSpeed = "GFLOP/s",
                      *kIntensity = "Arithmetic Intensity (FLOP/byte)", *kShare = "Percent of Peak";
 
 // Makes a copy of a report, row by row, to which more is added.
@@ -61,12 +61,13 @@ Metric ratio(double number) { return Metric::of_number(MetricKind::kRatio, numbe
 }  // namespace
 
 Ref<Report> with_roofline(const Report &report, const MachinePeak &peak) {
-  for (const char *name : {kFlop, kBytes, kSpeed, kIntensity, kShare})
+  for (const char *name : {kFlop, kSpeed, kIntensity, kShare})
     if (report.find_column(name)) fail(OPD_ALREADY_EXISTS, "the report has a column \"", name, "\" already");
   Copy copy(report);
   ReportBuilder &builder = copy.builder();
   const Column *names = report.find_column("Name"), *shapes = report.find_column("Argument Shapes"),
                *durations = report.find_column("Duration (us)");
+  const bool has_bytes = report.find_column(kBytes) != nullptr;  // from a profile with details
   std::map<std::pair<std::string_view, std::string_view>, OperatorCost> known;
   for (size_t row = 0; row < report.num_rows(); ++row) {
     copy.begin_row(row);
@@ -74,7 +75,8 @@ Ref<Report> with_roofline(const Report &report, const MachinePeak &peak) {
     auto place = known.find(key);
     if (place == known.end()) place = known.emplace(key, operator_cost(key.first, key.second)).first;
     const OperatorCost &cost = place->second;
-    if (cost.bytes > 0) builder.set(builder.column(kBytes), Metric::of_count(static_cast<int64_t>(cost.bytes)));
+    if (cost.bytes > 0 && !has_bytes)
+      builder.set(builder.column(kBytes), {MetricKind::kBytes, static_cast<uint64_t>(cost.bytes)});
     if (!cost.flop) continue;
     builder.set(builder.column(kFlop), Metric::of_count(static_cast<int64_t>(*cost.flop)));
     const double us = microseconds_at(durations, row), speed = us > 0 ? *cost.flop / us / 1e3 : 0;

@@ -145,7 +145,8 @@ class Rows {
     builder_.set(builder_.column("Self (us)"), duration(std::max(0.0, self_us)));
     builder_.set(builder_.column("Run"), Metric::of_count(static_cast<int64_t>(record.run)));
     builder_.set(builder_.column("Thread"), builder_.text(concat(lane.thread_name, " ", lane.thread_id)));
-    builder_.set(builder_.column("Bytes"), Metric::of_count(static_cast<int64_t>(lane.buffer.tensor_bytes(record))));
+    builder_.set(builder_.column("Tensors", MetricKind::kBytes),
+                 Metric{MetricKind::kBytes, lane.buffer.tensor_bytes(record)});
     std::string path;
     for (size_t at = parents[i]; at != kNone; at = parents[at])
       path = path.empty() ? std::string(name_of(lane.buffer.at(at).name))

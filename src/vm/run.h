@@ -67,7 +67,7 @@ struct Run : RunSignals {
   uint64_t record_run = 0;         // what Record::run gets
   Function *instrument = nullptr;  // is shown every call; kept by the call
   bool showing = false;            // the instrument runs: what it calls itself is not shown to it
-  Ref<Error> failure;              // that ended the call; who made it takes it and throws, once all of it is cleaned up
+  Ref<Error> failure;              // that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
 
   Frame &push();

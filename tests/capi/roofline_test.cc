@@ -81,7 +81,7 @@ TEST(Roofline, RelatesSpeedToTheLowerOfTheTwoRoofs) {
   // 2*4*16*8 = 1024 operations in 2 us are 0.512 GFLOP/s; 64+128+32 floats are 896 bytes.
   const std::string matmul = row("matmul", "float32[4, 16], float32[16, 8], float32[4, 8]", 2);
   const Report report = roofline(report_of(matmul + "," + row("mystery", "float32[2]")), 100, 7);
-  EXPECT_EQ(number(report, "Tensor Bytes"), 896);
+  EXPECT_EQ(number(report, "Tensors (bytes)"), 896);
   EXPECT_NEAR(number(report, "GFLOP/s"), 0.512, 1e-12);
   EXPECT_NEAR(number(report, "Arithmetic Intensity (FLOP/byte)"), 1024.0 / 896, 1e-12);
   EXPECT_NEAR(number(report, "Percent of Peak"), 0.512 / (7 * 1024.0 / 896) * 100, 1e-9) << "memory is the lower roof";

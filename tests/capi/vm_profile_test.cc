@@ -125,7 +125,7 @@ TEST(VmProfile, TellsWhenWhereAndWithinWhatOnRequest) {
   EXPECT_EQ(text(report, 0, "Call Path"), "\"main\"");
   EXPECT_EQ(text(report, 1, "Call Path"), "\"main/inner\"");
   EXPECT_EQ(text(report, 2, "Call Path"), "\"main\"");
-  EXPECT_EQ(number(report, 0, "Bytes"), 16);
+  EXPECT_EQ(number(report, 0, "Tensors (bytes)"), 16);
   EXPECT_EQ(number(report, 2, "Run"), 0);
   EXPECT_EQ(number(report, 3, "Run"), 1);
   for (size_t i = 1; i < 3; ++i) EXPECT_LE(number(report, 0, "Start (us)"), number(report, i, "Start (us)"));

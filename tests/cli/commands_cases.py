@@ -266,8 +266,8 @@ class Profile(CliTest):
         self.assertIn("with_tensors, all or folded, not 'some'", self.kernel(
             "symbolic.opdasm", "--builtins", "some", "--dim", "n=4", command="profile", expect=USAGE).stderr)
         detailed = calls("--details")[0]
-        self.assertLessEqual({"Start (us)", "Self (us)", "Run", "Thread", "Bytes", "Call Path"}, set(detailed))
-        add = next(call for call in calls("--roofline") if call["Name"]["string"] == "add_one")
+        self.assertLessEqual({"Start (us)", "Self (us)", "Run", "Thread", "Tensors (bytes)", "Call Path"}, set(detailed))
+        add = next(call for call in calls("--roofline", "--details") if call["Name"]["string"] == "add_one")
         self.assertEqual({"count": 4}, add["FLOP"])
         self.assertIn("Percent of Peak", add)
 

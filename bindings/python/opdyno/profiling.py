@@ -247,7 +247,7 @@ class Report(_native.Handle):
     def with_roofline(self, peak: MachinePeak | None = None) -> Report:
         """The report with columns for what its operators compute and move, as far as their names and shapes tell.
 
-        They are FLOP, Tensor Bytes, GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks, Percent of Peak.
+        They are FLOP, Tensors (bytes), GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks, Percent of Peak.
         A global function "opdyno.flop.<name>" tells the operations of an operator of your own: it gets the text of
         "Argument Shapes". Source: Williams, Waterman, Patterson: Roofline, 2009.
         """

@@ -195,7 +195,7 @@ def test_an_application_is_profiled_without_touching_its_calls(chain):
     assert run.report.device_metrics["cpu0"]["Count"].value == 6
     calls = [call for call in run.report.calls if call["Name"] == "add"]
     assert len(calls) == 600 and {call["Run"].value for call in calls} == set(range(6))
-    assert all(call["Call Path"] == "main" and call["Bytes"].value == 32 for call in calls)
+    assert all(call["Call Path"] == "main" and call["Tensors (bytes)"] == opdyno.profiling.Bytes(32) for call in calls)
     assert run.report.calls[-1]["Name"] == "(profiler)" and len(run.trace) >= 600
     with chain.profiling(sample_interval=4) as sampled:
         for _ in range(8):
@@ -216,7 +216,7 @@ def test_a_report_tells_how_near_operators_come_to_the_machine(chain):
     assert peak.gflops > 0 and peak.bandwidth_gbps > 0 and peak.num_threads >= 1
     report = chain.profile("main", np.zeros(4, "float32")).with_roofline(peak)
     add = next(call for call in report.calls if call["Name"] == "add")
-    assert add["FLOP"].value == 4 and add["Tensor Bytes"].value == 32
+    assert add["FLOP"].value == 4 and add["Tensors (bytes)"] == opdyno.profiling.Bytes(32)
     assert add["Arithmetic Intensity (FLOP/byte)"].ratio == 0.125
     assert report.configuration["Peak GFLOP/s"].ratio == peak.gflops
     assert "Percent of Peak" not in chain.profile("main", np.zeros(4, "float32")).with_roofline().calls[0]

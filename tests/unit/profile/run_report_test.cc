@@ -140,7 +140,7 @@ TEST(RunReport, CountsWhatRanWithinACallOnce) {
   EXPECT_EQ(text(report, 1, "Call Path"), "\"add/add\"") << "of the run's function and the call";
   EXPECT_EQ(text(report, 2, "Call Path"), "\"add\"");
   EXPECT_EQ(text(report, 0, "Thread"), "\"worker 77\"");
-  EXPECT_EQ(report->get_call(0, "Bytes").u.int64, 4 * 8 * 4);
+  EXPECT_EQ(report->get_call(0, "Tensors (bytes)").u.int64, 4 * 8 * 4);
   EXPECT_EQ(report->get_call(0, "Run").u.int64, 0);
   EXPECT_NEAR(number(report, 3, "Duration (us)") + number(report, 4, "Duration (us)"), 45, 1e-3);
 }
