@@ -146,14 +146,6 @@ void ReportBuilder::begin_row() {
   ++report_->num_rows_;
 }
 
-bool ReportBuilder::set(size_t column, Metric metric) {
-  Column &target = report_->columns_[column];
-  const size_t row = report_->num_rows_ - 1;
-  if (target.has_last(row)) return false;
-  target.append(row, metric);
-  return true;
-}
-
 bool ReportBuilder::begin_device(std::string_view name) {
   if (!devices_.emplace(name, 0).second) return false;
   report_->devices_.emplace_back(name, NamedMetrics{});

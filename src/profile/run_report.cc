@@ -29,7 +29,7 @@ uint64_t ticks_of_a_record() {
   return least / kCalls;
 }
 
-// For each record the one that it ran within. Records lie in the order in which they ended.
+// For each record the one that it ran within.
 std::vector<size_t> parents_of(const RecordBuffer &buffer) {
   std::vector<size_t> parents(buffer.size(), kNone), open;
   for (size_t i = buffer.size(); i-- > 0;) {
@@ -44,7 +44,8 @@ std::vector<size_t> parents_of(const RecordBuffer &buffer) {
 
 class Rows {
  public:
-  explicit Rows(const RunRecord &run) : run_(run), names_(run.names.size() + 1) {
+  explicit Rows(const RunRecord &run)
+      : run_(run), names_(run.names.size() + 1), last_shapes_(run.names.size() + 1) {
     if (!run.lanes.empty()) empty_ = empty_interval_ticks(run.lanes[0].buffer.clock());
     first_ = UINT64_MAX;
     for (const Lane &lane : run.lanes)
@@ -80,7 +81,7 @@ class Rows {
     return index < run_.names.size() ? std::string_view(run_.names[index]) : "?";
   }
 
-  // Texts that many rows share are looked up by what they are made of.
+  // Texts that many rows share are looked up by what they are made of; an operator mostly has the shapes that it had.
   Metric name_text(uint32_t index) {
     Metric &known = names_[std::min<size_t>(index, run_.names.size())];
     if (!known) known = builder_.text(name_of(index));
@@ -89,9 +90,12 @@ class Rows {
   Metric shapes_text(const RecordBuffer &buffer, const Record &record) {
     const std::span<const int64_t> words = buffer.shape_words(record);
     const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());
+    auto &[last_key, last] = last_shapes_[std::min<size_t>(record.name, run_.names.size())];
+    if (last && key == last_key) return last;
     Metric &known = shapes_[key];
     if (!known) known = builder_.text(buffer.shapes_text(record));
-    return known;
+    last_key = key;
+    return last = known;
   }
   Metric device_text(DLDevice device) {
     if (!device_ || !same(device, last_device_)) {
@@ -113,9 +117,11 @@ class Rows {
 
   void add_lane(const Lane &lane) {
     const RecordBuffer &buffer = lane.buffer;
-    const std::vector<size_t> parents = parents_of(buffer);
+    add_outermost(buffer);
+    std::vector<size_t> parents;
     std::vector<double> inner_us;  // of what ran within each
     if (run_.options.details) {
+      parents = parents_of(buffer);
       inner_us.resize(buffer.size());
       for (size_t i = 0; i < buffer.size(); ++i)
         if (parents[i] != kNone) inner_us[parents[i]] += duration_us(buffer.at(i));
@@ -124,7 +130,6 @@ class Rows {
       const Record &record = buffer.at(i);
       const double us = duration_us(record);
       ++num_records_;
-      if (parents[i] == kNone) outermost_us_ += us;
       if (run_.options.folds_builtins && name_of(record.name).starts_with("vm.builtin.")) {
         builtin_us_ += us;
         ++num_builtins_;
@@ -135,6 +140,17 @@ class Rows {
       if (run_.options.details) add_details(lane, parents, i, us - inner_us[i]);
     }
     dropped_ += buffer.dropped();
+  }
+
+  // Records lie in the order in which they ended, so what ran within another begins after it and lies before it.
+  void add_outermost(const RecordBuffer &buffer) {
+    uint64_t earliest = UINT64_MAX;
+    for (size_t i = buffer.size(); i-- > 0;) {
+      const Record &record = buffer.at(i);
+      if (record.end > earliest) continue;
+      outermost_us_ += duration_us(record);
+      earliest = record.begin;
+    }
   }
 
   void add_details(const Lane &lane, const std::vector<size_t> &parents, size_t i, double self_us) {
@@ -201,7 +217,8 @@ class Rows {
   uint64_t empty_ = 0, first_ = 0, num_records_ = 0, num_builtins_ = 0, dropped_ = 0;
   int64_t num_runs_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
-  std::vector<Metric> names_;
+  std::vector<Metric> names_;                            // by name's index, as the next
+  std::vector<std::pair<std::string_view, Metric>> last_shapes_;
   std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the buffers
   Metric device_;
   DLDevice last_device_{};
