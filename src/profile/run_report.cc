@@ -44,8 +44,7 @@ std::vector<size_t> parents_of(const RecordBuffer &buffer) {
 
 class Rows {
  public:
-  explicit Rows(const RunRecord &run)
-      : run_(run), names_(run.names.size() + 1), last_shapes_(run.names.size() + 1) {
+  explicit Rows(const RunRecord &run) : run_(run), names_(run.names.size() + 1), last_shapes_(run.names.size() + 1) {
     if (!run.lanes.empty()) empty_ = empty_interval_ticks(run.lanes[0].buffer.clock());
     first_ = UINT64_MAX;
     for (const Lane &lane : run.lanes)
@@ -217,7 +216,7 @@ class Rows {
   uint64_t empty_ = 0, first_ = 0, num_records_ = 0, num_builtins_ = 0, dropped_ = 0;
   int64_t num_runs_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
-  std::vector<Metric> names_;                            // by name's index, as the next
+  std::vector<Metric> names_;  // by name's index, as the next
   std::vector<std::pair<std::string_view, Metric>> last_shapes_;
   std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the buffers
   Metric device_;
