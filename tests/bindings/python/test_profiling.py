@@ -65,6 +65,14 @@ def test_inputs_may_be_set_before(mlp):
     assert "fused_matmul_add_relu" in str(mlp.profile("with_constants"))
 
 
+def test_tuples_that_are_made_of_tensors_are_rows():
+    vm = opdyno.VirtualMachine(DATA / "0.27" / "tuples.so", opdyno.cpu(), profile=True)
+    report = vm.profile("nested", np.ones(4, "float32"), np.ones(4, "float32"))
+    names = [str(call["Name"]) for call in report.calls if str(call["Name"]) != "vm.builtin.match_shape"]
+    assert [name for name in names if not name.startswith(("(", "vm.builtin.check_"))] == [
+        "add", "multiply", "subtract", "vm.builtin.make_tuple", "vm.builtin.make_tuple"]
+
+
 def test_equal_calls_become_one_row_in_a_table(mlp):
     report = mlp.profile("with_constants", X, repeat=7)
     (row,) = [line for line in report.table().splitlines() if line.startswith("fused_matmul_add_relu ")]
