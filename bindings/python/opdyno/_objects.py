@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _native
@@ -100,28 +100,16 @@ class Map(Object, Mapping[Any, Any]):
     def __iter__(self) -> Iterator[Any]:
         return (_native.opd_map_entry(self, i)[0] for i in range(len(self)))
 
-    def items(self) -> ItemsView[Any, Any]:
-        """The keys with their values."""
-        return dict(_native.opd_map_entry(self, i) for i in range(len(self))).items()
-
-    def keys(self) -> KeysView[Any]:
-        """The keys."""
-        return dict.fromkeys(self).keys()
-
-    def values(self) -> ValuesView[Any]:
-        """The values, in the order of the keys."""
-        return dict(self.items()).values()
-
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (Map, dict)):
-            return dict(self.items()) == dict(other.items())
+            return len(self) == len(other) and all(key in other and other[key] == value for key, value in self.items())
         return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._address)
 
     def __repr__(self) -> str:
-        return repr(dict(self.items()))
+        return f"{{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}}"
 
 
 def brief(names: Sequence[str]) -> str:

@@ -39,6 +39,14 @@ def test_containers_become_arrays_and_maps(echo):
         back[2]["b"]
 
 
+def test_a_map_may_have_keys_that_a_dict_joins():
+    both = opdyno._native.opd_map_create([1, "number", True, "bool"])
+    assert list(both.items()) == [(1, "number"), (True, "bool")] and [type(key) for key in both] == [int, bool]
+    assert list(both.values()) == ["number", "bool"] and repr(both) == "{1: 'number', True: 'bool'}"
+    assert both != {1: "bool"} and both == opdyno._native.opd_map_create([1, "number", True, "bool"])
+    assert opdyno.Map({"a": 1, "b": 2}) != opdyno.Map({"a": 1, "b": 3}) and opdyno.Map({"a": 1}) == {"a": 1}
+
+
 def test_dtypes_devices_and_shapes_are_values(echo):
     assert echo(opdyno.DataType("int8x4")) == "int8x4" and isinstance(echo(opdyno.DataType("int8x4")), opdyno.DataType)
     assert echo(opdyno.cpu(2)) == opdyno.cpu(2)
