@@ -9,9 +9,9 @@ OPD_BEGIN_DECLS
 /** A verified VM program. Immutable. Format: docs/executable.md; source: TVM relax::vm::VMExecutable. */
 typedef struct opd_executable opd_executable;
 
-/** Reads an executable's bytes (either version) and verifies it. @param data Borrowed for the call. @param
- * out_executable New reference. OPD_BAD_FORMAT names the section, function or instruction and the offset. Threads:
- * safe. Since: 0.1 */
+/** Reads an executable's bytes (either version) and verifies it. @param data Borrowed for the call.
+ * @param out_executable New reference. OPD_BAD_FORMAT names the section, function or instruction and the offset.
+ * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_load_bytes(const void *data, size_t size,
                                                            opd_executable **out_executable);
 /** Writes the bytes that TVM 0.23 and newer read. @param out_bytes New reference. Since: 0.1 */

@@ -72,8 +72,8 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const
 OPD_API OPD_NODISCARD opd_error *opd_vm_function(opd_vm *vm, const char *name, opd_function **out_function);
 /** Calls a closure that a function of @p vm returned, or any packed function, as opd_vm_call() calls a function: with
  * its deadline and cancel token, and seen by profiles and the instrument.
- * @param closure Borrowed. @param options Borrowed; without names and outputs; NULL means all defaults. @param
- * out_value New reference.
+ * @param closure Borrowed. @param options Borrowed; without names and outputs; NULL means all defaults.
+ * @param out_value New reference.
  * @return NULL, or as opd_vm_call(). Closures that a program returns keep their VM.
  * Threads: safe. Since: 0.1. Source: TVM invoke_closure. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args,

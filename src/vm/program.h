@@ -65,7 +65,7 @@ struct ResidentPlace {
 struct Program {
   struct Func {
     const FunctionInfo *info;
-    uint32_t start, end, num_args, num_registers;
+    uint32_t start = 0, end = 0, num_args = 0, num_registers = 0;
     uint32_t planned_start = start;  // the same function with a plan, if it has one
     std::vector<uint32_t> places;    // that the plan uses
     std::vector<uint8_t> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
