@@ -95,6 +95,19 @@ const bench::AddRow seen("profile_record_compiled", "ns", [] {
 const bench::AddRow many("profile_record_100", "ns",
                          [] { return time_of_records(bench::Chain(), bench::settings().quick ? 2 : 100, 1); });
 
+// All that a profile adds to each recorded call: recording it, its part in the making of the report, and in the
+// warm-up.
+const bench::AddRow op("profile_operator", "ns", [] {
+  const int runs = bench::settings().quick ? 2 : 100;
+  const bench::Chain chain;
+  auto plain_run = time_of_chain(chain);
+  return [=]() mutable {
+    size_t rows = 0;
+    const double whole = bench::nanoseconds([&] { rows = opd_report_call_count(chain.profile(runs).get()); });
+    return whole / static_cast<double>(rows) - plain_run();
+  };
+});
+
 // What the clock itself costs here: a record holds two readings.
 const bench::AddRow stamps("two_time_stamps", "ns", [] {
   return bench::timed(1, [](int64_t n) {

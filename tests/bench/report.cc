@@ -76,29 +76,31 @@ const bool added = [] {
   });
   return true;
 }();
-// Two reports of 30,000 rows: 300 operators of 100 calls in each.
-opdyno::Report large_report(double factor) {
+// 30,000 rows of so many operators.
+opdyno::Report large_report(int operators, double factor) {
   std::string json = "{\"calls\":[";
   for (int i = 0; i < 30'000; ++i)
-    json += std::string(i ? "," : "") + "{\"Name\":{\"string\":\"operator_" + std::to_string(i % 300) +
+    json += std::string(i ? "," : "") + "{\"Name\":{\"string\":\"operator_" + std::to_string(i % operators) +
             "\"},\"Duration (us)\":{\"microseconds\":" + std::to_string(factor * (1 + i % 17)) +
             "},\"Device\":{\"string\":\"cpu0\"},\"Count\":{\"count\":1},\"Argument Shapes\":{\"string\":\"float32[" +
-            std::to_string(i % 300) + "]\"}}";
+            std::to_string(i % operators) + "]\"}}";
   json += "]}";
   opdyno::Report report;
   opdyno::check(opd_report_from_json(json.data(), json.size(), report.out()));
   return report;
 }
 
-const bench::AddRow diff("report_diff", "ms", [] {
-  const opdyno::Report before = large_report(1), after = large_report(1.1);
+bench::Sampler time_of_diff(int operators) {
+  const opdyno::Report before = large_report(operators, 1), after = large_report(operators, 1.1);
   return bench::timed(1e6, [=](int64_t n) {
     const opd_report *const sides[] = {before.get(), after.get()};
     for (int64_t i = 0; i < n; ++i) {
       opdyno::Handle<opd_diff> made;
-      opdyno::check(opd_report_diff(sides, 1, sides + 1, 1, nullptr, made.out()));
+      check(opd_report_diff(sides, 1, sides + 1, 1, nullptr, made.out()));
     }
   });
-});
+}
+const bench::AddRow diff("report_diff", "ms", [] { return time_of_diff(300); });
+const bench::AddRow distinct("report_diff_distinct", "ms", [] { return time_of_diff(30'000); });
 
 }  // namespace
