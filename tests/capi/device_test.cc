@@ -9,21 +9,15 @@
 #include <string>
 #include <thread>
 
+#include "support/failure.h"
+
 namespace {
+
+using opdyno_test::Failure;
+using opdyno_test::failure;
 
 constexpr DLDevice kCpu = {kDLCPU, 0};
 constexpr DLDevice kNoCpu = {kDLCPU, 64};
-
-struct Failure {
-  opd_code code;
-  std::string message;
-};
-Failure failure(opd_error *error) {
-  Failure told{opd_error_code(error), error ? opd_error_message(error) : ""};
-  opd_error_release(error);
-  return told;
-}
-#define EXPECT_OK(call) EXPECT_EQ(failure(call).message, "")
 
 std::string take(opd_buffer *buffer) {
   std::string text(opd_buffer_data(buffer), opd_buffer_size(buffer));

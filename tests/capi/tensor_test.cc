@@ -7,21 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "support/failure.h"
+
 namespace {
+
+using opdyno_test::Failure;
+using opdyno_test::failure;
 
 constexpr DLDevice kCpu = {kDLCPU, 0};
 constexpr DLDataType kFloat32 = {kDLFloat, 32, 1}, kInt8 = {kDLInt, 8, 1}, kInt4 = {kDLInt, 4, 1};
-
-struct Failure {
-  opd_code code;
-  std::string message;
-};
-Failure failure(opd_error *error) {
-  Failure told{opd_error_code(error), error ? opd_error_message(error) : ""};
-  opd_error_release(error);
-  return told;
-}
-#define EXPECT_OK(call) EXPECT_EQ(failure(call).message, "")
 
 opd_tensor *make(std::vector<int64_t> dims, DLDataType dtype) {
   opd_tensor *tensor = nullptr;

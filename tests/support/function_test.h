@@ -6,18 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace opdyno_test {
+#include "support/failure.h"
 
-struct Failure {
-  opd_code code;
-  std::string kind, message;
-};
-inline Failure failure(opd_error *error) {
-  Failure told{opd_error_code(error), opd_error_kind(error), error ? opd_error_message(error) : ""};
-  opd_error_release(error);
-  return told;
-}
-#define EXPECT_OK(call) EXPECT_EQ(failure(call).message, "")
+namespace opdyno_test {
 
 // A function handle that ends with its scope.
 struct Function {

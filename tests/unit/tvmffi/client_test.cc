@@ -3,22 +3,13 @@
 
 #include <thread>
 
-#include "module/symbol_table.h"
-#include "tvmffi/tvmffi.h"
+#include "support/tvmffi_symbol.h"
 #include "value/function.h"
 #include "value/tensor.h"
 #include "value/type_table.h"
 
 namespace opd {
 namespace {
-
-template <class F>
-F *symbol(const char *name) {
-  register_tvmffi_symbols();
-  void *address = provided_symbol(name);
-  EXPECT_NE(address, nullptr) << name;
-  return reinterpret_cast<F *>(address);
-}
 
 std::string raised() {
   const auto error = take_raised();

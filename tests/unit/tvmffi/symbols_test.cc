@@ -5,21 +5,12 @@
 
 #include "base/thread_state.h"
 #include "device/cpu/thread_pool.h"
-#include "module/symbol_table.h"
-#include "tvmffi/tvmffi.h"
+#include "support/tvmffi_symbol.h"
 #include "value/function.h"
 #include "value/tensor.h"
 
 namespace opd {
 namespace {
-
-template <class F>
-F *symbol(const char *name) {
-  register_tvmffi_symbols();
-  void *address = provided_symbol(name);
-  EXPECT_NE(address, nullptr) << name;
-  return reinterpret_cast<F *>(address);
-}
 
 ByteArray text(std::string_view t) { return {t.data(), t.size()}; }
 
