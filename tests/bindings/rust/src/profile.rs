@@ -15,6 +15,7 @@ pub fn run(path: &str) -> Result<(), Error> {
     reports(&vm, &args)?;
     counts(&vm, &args)?;
     failures(&vm, &args)?;
+    failing_calls(path, &args)?;
     built_in(&vm, &args)?;
     session(&vm, &args)?;
     function()
@@ -120,6 +121,19 @@ fn failures(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
     Ok(())
 }
 
+fn failing_calls(path: &str, args: &[Arg]) -> Result<(), Error> {
+    let full = VmOptions::new().memory_limit_bytes(1);
+    let vm = VirtualMachine::create(&Module::load(path, None)?, &full)?;
+    let seen = Arc::default();
+    let collector = Collector::create("Rust", Counting::new(&seen))?;
+    let collectors = [&collector];
+    let options = ProfileOptions::new().warmup(0).collectors(&collectors).builtins(ffi::OPD_BUILTINS_ALL);
+    expect(vm.profile("main", args, None, &options), ffi::OPD_OUT_OF_MEMORY, "limit");
+    let log = seen.log();
+    assert!(log.starts > 1 && log.stops == log.starts && log.open == 0, "{} starts, {} stops", log.starts, log.stops);
+    Ok(())
+}
+
 fn built_in(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
     let time = Collector::create_time(None)?;
     let memory = Collector::create_memory()?;
@@ -167,6 +181,12 @@ fn function() -> Result<(), Error> {
     let failing = Collector::create("failing", Counting::failing(&seen, Fails::Stop, true))?;
     let error = profile_function(&inner, CPU, &[&failing], 0)?.call(&[]).expect_err("an error here");
     assert_eq!((error.kind(), error.message()), ("Panic", "fails in Stop"));
+
+    let seen = Arc::default();
+    let collector = Collector::create("Rust", Counting::new(&seen))?;
+    let refuse = Function::create(|_: &[Value]| Err(Error::new(ffi::OPD_OUT_OF_RANGE, "Refused", "not now")))?;
+    expect(profile_function(&refuse, CPU, &[&collector], 0)?.call(&[]), ffi::OPD_OUT_OF_RANGE, "not now");
+    assert_eq!((seen.log().starts, seen.log().stops, seen.log().open), (1, 1, 0), "also when the call fails");
     Ok(())
 }
 
