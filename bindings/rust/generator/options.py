@@ -32,7 +32,8 @@ class Options:
             item = "Option<&'a str>" if (self.struct, name) in WITH_NULLS else "&'a str"
             return f"&'a [{item}]", [f"raw.{name} = kept.texts({name}.iter().copied())?;", self.length(name)]
         if handle and simple.startswith("p.p."):
-            return f"&'a [&'a {handle}]", [f"raw.{name} = kept.handles({name}.iter().map(|each| each.as_ptr()));", self.length(name)]
+            pointers = f"{name}.iter().map(|each| each.as_ptr())"
+            return f"&'a [&'a {handle}]", [f"raw.{name} = kept.handles({pointers});", self.length(name)]
         if handle:
             return f"&'a {handle}", [f"raw.{name} = {name}.as_ptr();"]
         if encoded.startswith("p.q(const)."):
@@ -53,10 +54,12 @@ class Options:
         yield from doc(docs, self.struct)
         yield f"#[derive(Clone, Copy, Debug, Default)]\npub struct {self.name}{self.lifetime} {{"
         yield from (f"    {ident(name)}: Option<{type_}>," for name, type_, _ in self.fields)
-        yield f"}}\nimpl{self.lifetime} {self.name}{self.lifetime} {{\n    /// All defaults.\n    pub fn new() -> Self {{\n        Self::default()\n    }}"
+        yield f"}}\nimpl{self.lifetime} {self.name}{self.lifetime} {{"
+        yield "    /// All defaults.\n    pub fn new() -> Self {\n        Self::default()\n    }"
         for name, type_, _ in self.fields:
             yield from (f"    {line}" for line in doc(docs, f"{self.struct}.{name}"))
-            yield f"    pub fn {ident(name)}(self, {ident(name)}: {type_}) -> Self {{\n        Self {{ {ident(name)}: Some({ident(name)}), ..self }}\n    }}"
+            yield f"    pub fn {ident(name)}(self, {ident(name)}: {type_}) -> Self {{"
+            yield f"        Self {{ {ident(name)}: Some({ident(name)}), ..self }}\n    }}"
         yield f"""}}
 #[allow(unused_variables)] // not all options need both
 impl {self.name}{anonymous} {{
