@@ -1,21 +1,16 @@
 """api.rs: a struct for each kind of handle, and a safe wrapper for each function by what the rules say of its
 parameters. opd_vm_call(vm, …) becomes VirtualMachine::call(&self, …)."""
 
-import re
-
-from ffi import ident, rust_type
+from ffi import ident, type_of
+from options import all_options, doc
 from tree import Parameter
-
-
-def type_of(encoded):
-    return re.sub(r"\b(opd_|DL)", r"ffi::\1", rust_type(encoded))
 
 
 class Wrapper:
     """One function on its way."""
 
-    def __init__(self, function, optional):
-        self.function = function
+    def __init__(self, function, optional, options):
+        self.function, self.options = function, options
         self.optional = {parameter for name, parameter in optional if name == function.name}
         self.generics, self.parameters, self.before, self.arguments = [], [], [], []
         self.results, self.on_error = [], []  # results: (type, expression)
@@ -59,8 +54,13 @@ class Wrapper:
         self.take(name, f"&[&{kind}]", f"{name}.as_ptr().cast()", f"{name}.len() as _",
                   before=f"let {name}: Vec<_> = {name}.iter().map(|each| each.as_ptr()).collect();")
 
-    def role_options(self, _parameter, _struct):  # not offered yet: all have defaults
-        self.give("null()")
+    def role_options(self, parameter, struct):
+        self.borrow()
+        name, num_args = parameter.name, "args.len()" if any(p.name == "args" for p in self.function.parameters) else "0"
+        if not any("Kept" in line for line in self.before):
+            self.before.append("let mut kept = Kept::default();")
+        self.take(name, f"impl Into<Option<{self.options[struct].borrowed}>>", f"{name}.as_ref().map_or(null(), from_ref)",
+                  before=f"let {name} = {name}.into().map(|options| options.raw(&mut kept, {num_args})).transpose()?;", fallible=True)
 
     def role_stats(self, parameter, struct):
         name = parameter.name
@@ -136,6 +136,12 @@ class Wrapper:
                   before="let callback = callback::begin(callback);")
         self.on_error.append("callback::end::<F>(callback)")  # taken over on success only
 
+    def role_collector_callback(self, parameter):
+        name = parameter.name
+        self.generics.append("C: MetricCollector")
+        self.take("collector", "C", f"&{name}", before=f"let {name} = collector::table(collector);")
+        self.on_error.append(f"callback::end::<C>({name}.user_data)")
+
     def role_pointer(self, parameter):
         self.unsafe = True
         self.take(ident(parameter.name), "*mut c_void", ident(parameter.name))
@@ -167,8 +173,8 @@ def result_of(wrapper, role):
     return type_of(encoded), [], "result"
 
 
-def wrapper_of(tree, function, own_type, name):
-    wrapper, given = Wrapper(function, tree.optional), list(function.parameters)
+def wrapper_of(tree, function, own_type, name, options):
+    wrapper, given = Wrapper(function, tree.optional, options), list(function.parameters)
     if own_type and given and given[0].type in (f"p.{own_type}", f"p.q(const).{own_type}"):
         wrapper.take("&self", "", "self.as_ptr()")
         wrapper.parameters = ["&self"]
@@ -222,6 +228,7 @@ impl {kind} {{
 def api(tree, docs):
     handles = {r.pattern[0].type.removeprefix("p."): r.details for r in tree.rules
                if r.role == "handle" and not r.pattern[0].type.startswith("p.q(const)")}
+    options = all_options(tree, docs, {type_: kind for type_, (kind, _) in handles.items()})
     owners = sorted(handles, key=len, reverse=True)
     members, free = {owner: [] for owner in handles}, []
     for function in tree.functions:
@@ -229,7 +236,7 @@ def api(tree, docs):
             continue
         owner = next((o for o in owners if function.name.startswith(o + "_")), None)
         name = function.name.removeprefix((owner or "opd") + "_")
-        lines = [f"/// {line}".rstrip() for line in docs.get(function.name, [])] + list(wrapper_of(tree, function, owner, name))
+        lines = doc(docs, function.name) + list(wrapper_of(tree, function, owner, name, options))
         if owner:
             members[owner] += [f"    {line}".replace("\n", "\n    ") for line in lines]
         else:
@@ -239,3 +246,5 @@ def api(tree, docs):
         yield from members[type_]
         yield "}"
     yield from free
+    for each in options.values():
+        yield from each.lines(docs)

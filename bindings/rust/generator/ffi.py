@@ -38,6 +38,11 @@ def rust_type(encoded):
     raise ValueError(f"a C type that no rule knows: {encoded}")
 
 
+def type_of(encoded):
+    """As other modules see it."""
+    return re.sub(r"\b(opd_|DL)", r"ffi::\1", rust_type(encoded))
+
+
 def function_type(encoded):
     head, *rest = split(encoded, ".")
     given = [rust_type(p) for p in split(head[2:-1], ",") if p not in ("", "void")]

@@ -10,13 +10,25 @@ from ffi import ffi
 from tree import Tree
 
 
+COMMENT = r"/\*\*<?((?:(?!\*/).)*)\*/"
+
+
+def doc_lines(comment):
+    lines = [re.sub(r"^ *\* ?", "", line).strip() for line in comment.strip().splitlines()]
+    return [re.sub(r"@(?:p|param) (\w+)", r"`\1`", line).replace("@return", "Returns") for line in lines]
+
+
 def doc_comments(folder):
-    """By function: the comment before its declaration, which the XML lacks."""
+    """What the XML lacks: by function or struct the comment before its declaration, by "struct.field" the one behind."""
     docs = {}
     for header in sorted(folder.glob("*.h")):
-        for comment, name in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*OPD_API[^;(]*?(\w+)\(", header.read_text(), re.DOTALL):
-            lines = [re.sub(r"^ \* ?", "", line).strip() for line in comment.strip().splitlines()]
-            docs[name] = [re.sub(r"@(?:p|param) (\w+)", r"`\1`", line).replace("@return", "Returns") for line in lines]
+        text = header.read_text()
+        for comment, name in re.findall(COMMENT + r"\s*OPD_API[^;(]*?(\w+)\(", text, re.DOTALL):
+            docs[name] = doc_lines(comment)
+        for comment, name, fields in re.findall(COMMENT + r"\s*typedef struct (\w+) \{(.*?)\n\}", text, re.DOTALL):
+            docs[name] = doc_lines(comment)
+            for field, comment in re.findall(r"(\w+); *" + COMMENT, fields, re.DOTALL):
+                docs[f"{name}.{field}"] = doc_lines(comment)
     return docs
 
 

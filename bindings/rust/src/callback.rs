@@ -26,13 +26,18 @@ pub unsafe extern "C" fn call<F: Fn(&[Value]) -> Result<Value, Error>>(
         let args = args.iter().map(Value::copy).collect::<Result<Vec<_>, _>>()?;
         callback(&args)?.into_raw()
     };
-    match catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(error_of(&*panic))) {
+    match caught(run) {
         Ok(result) => {
             unsafe { out_result.write(result) };
             core::ptr::null_mut()
         }
         Err(error) => error.into_raw(),
     }
+}
+
+/// What the user's code gives, a panic as an error.
+pub fn caught<T>(run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(error_of(&*panic)))
 }
 
 fn error_of(panic: &(dyn core::any::Any + Send)) -> Error {

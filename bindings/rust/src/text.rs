@@ -2,6 +2,7 @@
 use crate::value::view;
 use crate::{Error, ffi};
 use core::ffi::{CStr, c_char};
+use core::ptr::null;
 use std::ffi::CString;
 
 pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
@@ -9,16 +10,16 @@ pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
         .map_err(|_| Error::new(ffi::OPD_INVALID_ARGUMENT, "ValueError", "text with a NUL character inside"))
 }
 
-/// C strings, and pointers to them.
+/// C strings, and pointers to them; null for none.
 pub(crate) struct Texts {
-    _texts: Vec<CString>,
+    _texts: Vec<Option<CString>>,
     pointers: Vec<*const c_char>,
 }
 
 impl Texts {
-    pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
-        let texts = texts.map(c_text).collect::<Result<Vec<_>, _>>()?;
-        let pointers = texts.iter().map(|text| text.as_ptr()).collect();
+    pub fn of<'a>(texts: impl IntoIterator<Item = impl Into<Option<&'a str>>>) -> Result<Self, Error> {
+        let texts = texts.into_iter().map(|text| text.into().map(c_text).transpose()).collect::<Result<Vec<_>, _>>()?;
+        let pointers = texts.iter().map(|text| text.as_ref().map_or(null(), |text| text.as_ptr())).collect();
         Ok(Self { _texts: texts, pointers })
     }
     pub fn as_ptr(&self) -> *const *const c_char {

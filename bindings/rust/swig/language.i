@@ -87,8 +87,8 @@
 %define %opd_arrow_stream_out(PARAMETER)  /* its address */
 %typemap(opd) PARAMETER "pointer"
 %enddef
-%define %opd_collector_callback(PARAMETER, FUNCTION)  /* not offered yet */
-%ignore FUNCTION;
+%define %opd_collector_callback(PARAMETER, FUNCTION)
+%typemap(opd) PARAMETER "collector_callback"
 %enddef
 %define %opd_pointer(PARAMETER)
 %typemap(opd) PARAMETER "pointer"

@@ -37,11 +37,15 @@ def main():
     settings = os.environ | {"OPDYNO_RUST_GENERATED": str(generated), "OPDYNO_LIB_DIR": str(libraries),
                              "CARGO_TARGET_DIR": str(arguments.out / "target"), "RUSTFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
                              "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
-    done = subprocess.run(["cargo", "run", "--quiet", "--offline", "--locked", "--", artefact()],
-                          cwd=Path(__file__).parent, env=settings, stdout=subprocess.PIPE, text=True)
+    cargo = {"cwd": Path(__file__).parent, "env": settings, "stdout": subprocess.PIPE, "text": True}
+    flags = ["--quiet", "--offline", "--locked"]
+    done = subprocess.run(["cargo", "run", *flags, "--", artefact()], **cargo)
     print(done.stdout, end="")
     if done.returncode or not done.stdout.endswith("ok\n"):
         sys.exit("the Rust program failed")
+    done = subprocess.run(["cargo", "test", "--doc", "--package", "opdyno", *flags], **cargo)
+    if done.returncode:
+        sys.exit(f"the examples of the crate's documentation do not do what they say:\n{done.stdout}")
 
 
 if __name__ == "__main__":

@@ -2,26 +2,32 @@
 use opdyno::{Arg, Error, Function, Module, Tensor, Value, VirtualMachine, ffi};
 use std::sync::Arc;
 
+mod collectors;
+mod options;
+mod profile;
+
 const CPU: ffi::DLDevice = ffi::DLDevice { device_type: ffi::kDLCPU, device_id: 0 };
 
 fn main() -> Result<(), Error> {
     let path = std::env::args().nth(1).expect("the artefact's path");
     let live = opdyno::memory_get_stats(CPU)?.live_bytes;
     {
-        let vm = VirtualMachine::create(&Module::load(&path)?)?;
+        let vm = VirtualMachine::create(&Module::load(&path, None)?, None)?;
         vm.set_instrument(None)?; // one of the few arguments that may be missing
-        let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, -4.5], &[4])?;
-        let Value::Tensor(y) = vm.call("main", &[(&x).into()])? else { panic!("main gives a tensor") };
+        let x = input()?;
+        let Value::Tensor(y) = vm.call("main", &[(&x).into()], None)? else { panic!("main gives a tensor") };
         assert_eq!(y.to_vec::<f32>()?, [101.0, 102.0, 103.0, 95.5], "main adds 100");
         assert_eq!(y.shape(), [4]);
-        expect(vm.call("mian", &[(&x).into()]), ffi::OPD_NOT_FOUND, "main");
-        expect(vm.call("main", &[]), ffi::OPD_INVALID_ARGUMENT, "main");
+        expect(vm.call("mian", &[(&x).into()], None), ffi::OPD_NOT_FOUND, "main");
+        expect(vm.call("main", &[], None), ffi::OPD_INVALID_ARGUMENT, "main");
         expect(y.to_vec::<i64>(), ffi::OPD_INVALID_ARGUMENT, "another type");
-        std::thread::scope(|scope| scope.spawn(|| vm.call("main", &[Arg::Int(1)]).unwrap_err()).join())
+        std::thread::scope(|scope| scope.spawn(|| vm.call("main", &[Arg::Int(1)], None).unwrap_err()).join())
             .expect("a thread");
     }
-    assert_eq!(opdyno::memory_get_stats(CPU)?.live_bytes, live, "everything is dropped");
     callbacks()?;
+    options::run(&path)?;
+    profile::run(&path)?;
+    assert_eq!(opdyno::memory_get_stats(CPU)?.live_bytes, live, "everything is dropped");
     println!("ok");
     Ok(())
 }
@@ -55,8 +61,18 @@ fn callbacks() -> Result<(), Error> {
     Ok(())
 }
 
+fn input() -> Result<Tensor, Error> {
+    Tensor::from_slice(&[1.0f32, 2.0, 3.0, -4.5], &[4])
+}
+
+fn floats(value: Value) -> Result<Vec<f32>, Error> {
+    let Value::Tensor(tensor) = value else { panic!("{value:?} is no tensor") };
+    tensor.to_vec()
+}
+
+#[track_caller]
 fn expect<T>(result: Result<T, Error>, code: ffi::opd_code, part: &str) {
-    let error = result.err().expect("an error");
+    let Err(error) = result else { panic!("no error of {part}") };
     assert!(error.code() == code && error.message().contains(part), "{error:?}");
     println!("{error}");
 }
