@@ -57,8 +57,9 @@ public class Handle implements AutoCloseable {
     return handle == null ? 0 : handle.owned.begin();
   }
 
-  static void end(Handle handle) {
-    if (handle == null) return;
+  /** Of what begin() gave; 0 where it gave nothing. */
+  static void end(Handle handle, long begun) {
+    if (begun == 0) return;
     handle.owned.end();
     Reference.reachabilityFence(handle);
   }
