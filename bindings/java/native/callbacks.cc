@@ -190,7 +190,7 @@ opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
 }  // namespace
 
 opd_collector_table collector_table(JNIEnv *env, jobject collector) {
-  return {sizeof(opd_collector_table),    0,           init_collector, start_collector, stop_collector,
+  return {sizeof(opd_collector_table),  0,           init_collector, start_collector, stop_collector,
           env->NewGlobalRef(collector), end_callback};
 }
 

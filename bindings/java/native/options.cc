@@ -38,8 +38,8 @@ DLDevice device(const opd_value &value) {
 // Objects have type keys that end in the names of their classes: "ffi.Tensor", "opdyno.Collector".
 void *handle(const opd_value &value, const char *class_name) {
   const std::string key = opd_type_key(value.type);
-  if (value.type < OPD_OBJECT || key.substr(key.rfind('.') + 1) != class_name) refuse(class_name, value);
-  return value.u.object;
+  if (value.type >= OPD_OBJECT && key.substr(key.rfind('.') + 1) == class_name) return value.u.object;
+  refuse((std::string("a ") + class_name).c_str(), value);
 }
 
 // An item of a list, which keeps what it views.
@@ -82,22 +82,30 @@ void Options::set_list(const Field &field, const opd_value &value, void *options
 void Options::set(const Field &field, const opd_value &value, void *options) {
   if (value.type == OPD_NONE) return;
   switch (field.kind) {
-    case 'i': return store(options, field.place, word(value));
-    case 'l': return store(options, field.place, whole(value, INT64_MIN, INT64_MAX));
-    case 'L': return store(options, field.place, static_cast<uint64_t>(whole(value, 0, INT64_MAX)));
-    case 'f': return store(options, field.place, number(value));
-    case 's': return store(options, field.place, text(value));
-    case 'd': return store(options, field.place, device(value));
-    case 'h': return store(options, field.place, handle(value, field.handle));
-    case 'D': return set_list<DLDevice>(field, value, options, device);
-    case 'I': return set_list<int32_t>(field, value, options, word);
+    case 'i':
+      return store(options, field.place, word(value));
+    case 'l':
+      return store(options, field.place, whole(value, INT64_MIN, INT64_MAX));
+    case 'L':
+      return store(options, field.place, static_cast<uint64_t>(whole(value, 0, INT64_MAX)));
+    case 'f':
+      return store(options, field.place, number(value));
+    case 's':
+      return store(options, field.place, text(value));
+    case 'd':
+      return store(options, field.place, device(value));
+    case 'h':
+      return store(options, field.place, handle(value, field.handle));
+    case 'D':
+      return set_list<DLDevice>(field, value, options, device);
+    case 'I':
+      return set_list<int32_t>(field, value, options, word);
     case 'S':
       return set_list<const char *>(field, value, options, [&](const opd_value &item) {
         return item.type == OPD_NONE && field.like ? nullptr : text(item);
       });
     default:
-      return set_list<void *>(field, value, options,
-                              [&](const opd_value &item) { return handle(item, field.handle); });
+      return set_list<void *>(field, value, options, [&](const opd_value &item) { return handle(item, field.handle); });
   }
 }
 
@@ -107,7 +115,6 @@ void Options::check_likes(const opdrules::Fields &fields, const void *options, i
     int32_t count = num_args;
     if (const Field *other = opdrules::find(fields, field->like))
       std::memcpy(&count, static_cast<const char *>(options) + other->count_place, sizeof count);
-    else count = num_args;
     if (count == 0) count = 1;  // the default
     if (size != static_cast<size_t>(count))
       throw Refused{std::string(field->name) + " must have as many items as " + field->like + ": " +

@@ -58,7 +58,7 @@ public final class OpdynoException extends RuntimeException {
   static byte[][] describe(Throwable thrown) {
     boolean ours = thrown instanceof OpdynoException;
     String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
-    String message = thrown.getMessage();
-    return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message == null ? "" : message});
+    String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // C's texts have none
+    return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message});
   }
 }

@@ -50,7 +50,7 @@ public final class Tensors {
     try {
       return use.apply(pointer);
     } finally {
-      Handle.end(tensor, pointer);
+      Handle.end(tensor);
     }
   }
 

@@ -61,7 +61,7 @@ final class Values implements AutoCloseable {
 
   @Override
   public void close() {
-    begun.forEach(handle -> Handle.end(handle, 1));
+    begun.forEach(Handle::end);
     made.forEach(Handle::close);
     texts.forEach(Values::release);
     begun.clear();

@@ -38,7 +38,9 @@
 %typemap(freearg) const char * ""
 %typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
 
-/* Outputs: native code writes into an array of one element, NATIVE; what arrives there becomes the Out's content. */
+/* Whatever may throw stands within the call's `try`, so that its `finally` ends what began before it.
+ *
+ * Outputs: native code writes into an array of one element, NATIVE; what arrives there becomes the Out's content. */
 %define %opdjava_out(PARAMETER, JNI, NATIVE, MAKE, JAVA, CONTENT)
 %typemap(jni) PARAMETER "JNI"
 %typemap(jtype) PARAMETER "NATIVE"
@@ -100,7 +102,8 @@ struct TYPE {};
 %typemap(javain, pre="    Values p$javainput = new Values();", post="      p$javainput.close();") PARAMETER "p$javainput.METHOD($javainput)"
 %typemap(freearg) PARAMETER ""
 %enddef
-/* Options: a map of names and values, of which native code sees pairs. */
+/* Options: a map of names and values, of which native code sees pairs. The number of the call's arguments, which stand
+ * before options, has one name in all typemaps of a function. */
 %define %opd_options(STRUCT)
 %ignore STRUCT;
 %ignore STRUCT##_init;

@@ -2,8 +2,10 @@
 import static opdyno.Native.*;
 import static opdyno.Out.take;
 
+import java.lang.ref.WeakReference;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import opdyno.*;
@@ -36,6 +38,8 @@ public final class First {
     callbacks();
     closedWhileUsed();
     nulls(args[0]);
+    WithOptions.run(args[0]);
+    WithCollectors.run(args[0]);
     Module gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();
     gone.close();
@@ -98,19 +102,28 @@ public final class First {
     StringBuilder text = new StringBuilder();
     for (Object value : values) {
       if (value instanceof Array list) {
-        long count = opd_array_count(list);
-        Object[] items = new Object[(int) count];
-        for (int i = 0; i < count; ++i) {
-          long index = i;
-          items[i] = take(out -> opd_array_get(list, index, out));
-        }
+        value = items(list);
         list.close();
-        value = Arrays.asList(items);
       }
       text.append(value instanceof byte[] b ? Arrays.toString(b) : value instanceof long[] l ? Arrays.toString(l) : value);
       text.append(' ');
     }
     return text.toString().strip();
+  }
+
+  static List<Object> items(Array list) {
+    List<Object> items = new ArrayList<>();
+    for (long i = 0; i < opd_array_count(list); ++i) {
+      long index = i;
+      items.add(take(out -> opd_array_get(list, index, out)));
+    }
+    return items;
+  }
+
+  /** Nothing native holds the object any more. */
+  static void awaitEnd(WeakReference<?> reference, String what) {
+    for (int i = 0; i < 100 && reference.get() != null; ++i) System.gc();
+    check(reference.get() == null, what + " ends");
   }
 
   static void error(Runnable call, opd_code code, String part) {
