@@ -33,6 +33,8 @@ struct LocalFrame {
   }
 };
 
+opd_error *java_has_ended() { return opd_error_create(OPD_FAILED_PRECONDITION, "RuntimeError", "Java has ended"); }
+
 opd_error *take_exception(JNIEnv *env) {
   jthrowable thrown = env->ExceptionOccurred();
   env->ExceptionClear();
@@ -115,7 +117,7 @@ opd_error *error_of(JNIEnv *env, jthrowable thrown) {
 
 opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   JNIEnv *env = environment();
-  if (!env) return opd_error_create(OPD_FAILED_PRECONDITION, "RuntimeError", "Java has ended");
+  if (!env) return java_has_ended();
   const LocalFrame frame(env);
   jlongArray words = frame.good ? env->NewLongArray(2 * num_args + 2) : nullptr;
   if (!words) return take_exception(env);
@@ -143,6 +145,55 @@ void end_callback(void *object) {
   if (env) env->DeleteGlobalRef(static_cast<jobject>(object));
 }
 
+// ---- collectors: the state of a call is a global reference, too
+
+namespace {
+
+opd_error *init_collector(void *collector, const DLDevice *devices, int32_t num_devices) {
+  JNIEnv *env = environment();
+  if (!env) return java_has_ended();
+  const LocalFrame frame(env);
+  jlongArray words = frame.good ? env->NewLongArray(num_devices) : nullptr;
+  if (!words) return take_exception(env);
+  for (jsize i = 0; i < num_devices; ++i) {
+    const jlong word = pack(devices[i]);
+    env->SetLongArrayRegion(words, i, 1, &word);
+  }
+  env->CallStaticVoidMethod(java.callbacks, java.init, static_cast<jobject>(collector), words);
+  return env->ExceptionCheck() ? take_exception(env) : nullptr;
+}
+
+opd_error *start_collector(void *collector, DLDevice device, void **out_state) {
+  JNIEnv *env = environment();
+  if (!env) return java_has_ended();
+  const LocalFrame frame(env);
+  if (!frame.good) return take_exception(env);
+  jobject state =
+      env->CallStaticObjectMethod(java.callbacks, java.start, static_cast<jobject>(collector), pack(device));
+  if (env->ExceptionCheck()) return take_exception(env);
+  if (state && !(*out_state = env->NewGlobalRef(state))) return take_exception(env);
+  return nullptr;
+}
+
+opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
+  JNIEnv *env = environment();
+  if (!env) return java_has_ended();
+  const LocalFrame frame(env);
+  if (frame.good)
+    env->CallStaticVoidMethod(java.callbacks, java.stop, static_cast<jobject>(collector), static_cast<jobject>(state),
+                              reinterpret_cast<jlong>(metrics));
+  opd_error *error = env->ExceptionCheck() ? take_exception(env) : nullptr;
+  env->DeleteGlobalRef(static_cast<jobject>(state));
+  return error;
+}
+
+}  // namespace
+
+opd_collector_table collector_table(JNIEnv *env, jobject collector) {
+  return {sizeof(opd_collector_table),  0,           init_collector, start_collector, stop_collector,
+          env->NewGlobalRef(collector), end_callback};
+}
+
 }  // namespace opdjava
 
 extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
@@ -161,7 +212,11 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.exception = find("opdyno/OpdynoException");
   java.call = method(java.callbacks, "call", "(Lopdyno/PackedFunction;[J)V");
   java.log = method(java.callbacks, "log", "(Lopdyno/LogCallback;I[B)V");
+  java.init = method(java.callbacks, "init", "(Lopdyno/MetricCollector;[J)V");
+  java.start = method(java.callbacks, "start", "(Lopdyno/MetricCollector;J)Ljava/lang/Object;");
+  java.stop = method(java.callbacks, "stop", "(Lopdyno/MetricCollector;Ljava/lang/Object;J)V");
   java.describe = method(java.exception, "describe", "(Ljava/lang/Throwable;)[[B");
   java.make = method(java.exception, "make", "(Ljava/lang/Throwable;I[B[B[B[B)Ljava/lang/Throwable;");
-  return java.call && java.log && java.describe && java.make ? JNI_VERSION_10 : JNI_ERR;
+  const bool good = java.call && java.log && java.init && java.start && java.stop && java.describe && java.make;
+  return good ? JNI_VERSION_10 : JNI_ERR;
 }

@@ -122,6 +122,17 @@ OPDJAVA_NATIVE(jlongArray, Values, dimsOf, jlong pointer) {
   return dims;
 }
 
+// A metric of the call that ends; the name is a C string.
+OPDJAVA_NATIVE(void, Callbacks, setMetric, jlong metrics, jbyteArray name, jint kind, jlongArray value) {
+  Bytes name_bytes;
+  name_bytes.read(env, name);
+  Words words;
+  words.read(env, value);
+  opd_error *error = opd_metrics_set(reinterpret_cast<opd_metrics *>(metrics), name_bytes.data(),
+                                     static_cast<opd_metric_kind>(kind), words.values());
+  if (error) raise(env, error);
+}
+
 OPDJAVA_NATIVE(jlongArray, Tensors, dimsOf, jlong pointer) {
   const DLTensor *view = dltensor_of(pointer);
   jlongArray dims = env->NewLongArray(view->ndim);

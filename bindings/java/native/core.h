@@ -5,8 +5,13 @@
 #include <opdyno/opdyno.h>
 
 #include <cstring>
+#include <forward_list>
 #include <initializer_list>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "options.h"
 
 namespace opdjava {
 
@@ -71,6 +76,26 @@ class Texts {
   std::vector<const char *> pointers_;
 };
 
+// Reads options whose defaults are set from names and values in turns. What they point to lives as long as this and the
+// values.
+class Options {
+ public:
+  // False with an exception that names the option. `what` names the struct; the call has `num_args` arguments.
+  bool read(JNIEnv *env, jlongArray pairs, const opdrules::Fields &fields, const char *what, void *options,
+            int32_t num_args);
+
+ private:
+  const char *text(const opd_value &value);
+  void set(const opdrules::Field &field, const opd_value &value, void *options);
+  template <class T, class Read>
+  void set_list(const opdrules::Field &field, const opd_value &value, void *options, Read read);
+  void check_likes(const opdrules::Fields &fields, const void *options, int32_t num_args) const;
+
+  opdrules::Lists lists_;
+  std::forward_list<std::string> texts_;
+  std::vector<std::pair<const opdrules::Field *, size_t>> likes_;  // lists with as many items as another one
+};
+
 // What fits a long: dtypes and devices.
 template <class T>
 jlong pack(const T &plain) {
@@ -103,12 +128,13 @@ opd_error *error_of(JNIEnv *env, jthrowable thrown);  // out it comes again when
 opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result);
 void call_log(void *logger, opd_log_level level, const char *message);
 void end_callback(void *object);
+opd_collector_table collector_table(JNIEnv *env, jobject collector);
 
 // What native code calls in Java; found when the library is loaded.
 struct Java {
   JavaVM *vm;
   jclass callbacks, exception;
-  jmethodID call, log, describe, make;
+  jmethodID call, log, init, start, stop, describe, make;
 };
 extern Java java;
 

@@ -57,8 +57,12 @@ public class Handle implements AutoCloseable {
     return handle == null ? 0 : handle.owned.begin();
   }
 
+  /** Of what begin() gave; nothing where that is 0: null, or an argument that was not come to. */
+  static void end(Handle handle, long begun) {
+    if (begun != 0) end(handle);
+  }
+
   static void end(Handle handle) {
-    if (handle == null) return;
     handle.owned.end();
     Reference.reachabilityFence(handle);
   }

@@ -38,6 +38,12 @@ public final class OpdynoException extends RuntimeException {
     return getClass().getName() + ": " + kind + ": " + getMessage();
   }
 
+  static OpdynoException of(opd_code code, String message, Throwable cause) {
+    OpdynoException made = new OpdynoException(code.swigValue(), "ValueError", message, "");
+    made.initCause(cause);
+    return made;
+  }
+
   /** What to throw for an error: what a callback threw, if it was that, with the error added as suppressed. */
   static Throwable make(Throwable crossed, int code, byte[] kind, byte[] message, byte[] cause, byte[] backtrace) {
     OpdynoException made =
@@ -52,7 +58,7 @@ public final class OpdynoException extends RuntimeException {
   static byte[][] describe(Throwable thrown) {
     boolean ours = thrown instanceof OpdynoException;
     String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
-    String message = thrown.getMessage();
-    return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message == null ? "" : message});
+    String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // C's texts have none
+    return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message});
   }
 }

@@ -18,33 +18,37 @@ final class Values implements AutoCloseable {
   private static final int CSTRING = 8, BYTES_VIEW = 9, SMALL_STRING = 11, SMALL_BYTES = 12, OBJECT = 64, STRING = 65;
   private static final int BYTES = 66, FUNCTION = 68, SHAPE = 69, TENSOR = 70, ARRAY = 71, MAP = 72, MODULE = 73;
 
-  private final long[] words;
+  private long[] words;
   private final List<Handle> begun = new ArrayList<>();
   private final List<Handle> made = new ArrayList<>();
   private final List<long[]> texts = new ArrayList<>();
 
-  private Values(int count) {
-    words = new long[2 * count];
+  long[] one(Object object) {
+    return all(new Object[] {object});
   }
 
-  static Values of(Object object) {
-    return ofAll(new Object[] {object});
-  }
-
-  static Values ofAll(Object[] objects) {
-    Values values = new Values(objects == null ? 0 : objects.length);
-    try {
-      for (int i = 0; i < values.words.length / 2; ++i) {
-        values.view(objects[i], 2 * i);
-      }
-      return values;
-    } catch (Throwable failed) {
-      values.close();
-      throw failed;
+  long[] all(Object[] objects) {
+    words = new long[objects == null ? 0 : 2 * objects.length];
+    for (int i = 0; i < words.length / 2; ++i) {
+      view(objects[i], 2 * i);
     }
+    return words;
   }
 
-  long[] words() {
+  /** Names and values in turns; null of no options. */
+  long[] options(java.util.Map<String, ?> options) {
+    if (options == null || options.isEmpty()) return null;
+    List<java.util.Map.Entry<String, ?>> entries = new ArrayList<>(options.entrySet());
+    words = new long[4 * entries.size()];
+    for (int i = 0; i < entries.size(); ++i) {
+      String name = entries.get(i).getKey();
+      try {
+        view(java.util.Objects.requireNonNull(name, "the name must not be null"), 4 * i);
+        view(entries.get(i).getValue(), 4 * i + 2);
+      } catch (IllegalArgumentException | IllegalStateException | NullPointerException refused) {
+        throw OpdynoException.of(opd_code.OPD_INVALID_ARGUMENT, "option " + name + ": " + refused.getMessage(), refused);
+      }
+    }
     return words;
   }
 

@@ -38,7 +38,9 @@
 %typemap(freearg) const char * ""
 %typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
 
-/* Outputs: native code writes into an array of one element, NATIVE; what arrives there becomes the Out's content. */
+/* Whatever may throw stands within the call's `try`, so that its `finally` ends what began before it.
+ *
+ * Outputs: native code writes into an array of one element, NATIVE; what arrives there becomes the Out's content. */
 %define %opdjava_out(PARAMETER, JNI, NATIVE, MAKE, JAVA, CONTENT)
 %typemap(jni) PARAMETER "JNI"
 %typemap(jtype) PARAMETER "NATIVE"
@@ -59,7 +61,7 @@
 %typemap(jni) PARAMETER "jlong"
 %typemap(jtype, nopgcpp="1") PARAMETER "long"
 %typemap(jstype) PARAMETER "CLASS"
-%typemap(javain, pre="    long p$javainput = Handle.begin($javainput);", post="      Handle.end($javainput);") PARAMETER "p$javainput"
+%typemap(javain, pre="    long p$javainput = 0;", post="      Handle.end($javainput, p$javainput);") PARAMETER "p$javainput = Handle.begin($javainput)"
 %enddef
 
 %define %opd_handle(TYPE, CLASS, RELEASE)
@@ -92,11 +94,29 @@ struct TYPE {};
 %typemap(argout) TYPE ** { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
 %enddef
 
-/* Options: not offered yet, every call has the defaults. */
+/* Values: Values.java writes and reads them as words. */
+%define %opdjava_values(PARAMETER, JAVA, METHOD)
+%typemap(jni) PARAMETER "jlongArray"
+%typemap(jtype) PARAMETER "long[]"
+%typemap(jstype) PARAMETER "JAVA"
+%typemap(javain, pre="    Values p$javainput = new Values();", post="      p$javainput.close();") PARAMETER "p$javainput.METHOD($javainput)"
+%typemap(freearg) PARAMETER ""
+%enddef
+/* Options: a map of names and values, of which native code sees pairs. The number of the call's arguments, which stand
+ * before options, has one name in all typemaps of a function. */
 %define %opd_options(STRUCT)
 %ignore STRUCT;
 %ignore STRUCT##_init;
-%typemap(in, numinputs=0) const STRUCT * { $1 = nullptr; }
+%opdjava_values(const STRUCT *, Object, options)
+%typemap(jstype) const STRUCT * "java.util.Map<String, ?>"
+%typemap(in) const STRUCT * (STRUCT filled, opdjava::Options reader, int32_t _global_num_args = 0) {
+  $1 = nullptr;
+  if ($input) {
+    STRUCT##_init(&filled);
+    if (!reader.read(jenv, $input, opdrules::fields_of(&filled), #STRUCT, &filled, _global_num_args)) return $null;
+    $1 = &filled;
+  }
+}
 %enddef
 
 /* Statistics: the numbers after struct_size and reserved, in the header's order. */
@@ -118,22 +138,12 @@ struct TYPE {};
 %typemap(javaout) TYPE { $jnicall; }
 %typemap(out) TYPE { if ($1) opdjava::raise(jenv, $1); }
 %enddef
-%define %opd_collector_callback(PARAMETER, FUNCTION)  /* not offered yet */
-%ignore FUNCTION;
-%enddef
 %define %opd_error_as_result(FUNCTION)
 %ignore FUNCTION;
 %enddef
 
-/* Values: Values.java writes and reads them as words. */
-%define %opdjava_values(PARAMETER, JAVA, EXPRESSION)
-%typemap(jni) PARAMETER "jlongArray"
-%typemap(jtype) PARAMETER "long[]"
-%typemap(jstype) PARAMETER "JAVA"
-%typemap(javain, pre="    Values p$javainput = EXPRESSION;", post="      p$javainput.close();") PARAMETER "p$javainput.words()"
-%enddef
 %define %opd_value_in(PARAMETER)
-%opdjava_values(PARAMETER, Object, Values.of($javainput))
+%opdjava_values(PARAMETER, Object, one)
 %typemap(in) PARAMETER (opdjava::Words words) { words.read(jenv, $input); $1 = const_cast<opd_value *>(words.values()); }
 %enddef
 %define %opd_value_out(PARAMETER)
@@ -142,15 +152,16 @@ struct TYPE {};
 %typemap(argout) PARAMETER { opdjava::give_value(jenv, $input, *$1); }
 %enddef
 %define %opd_values_in(POINTER, COUNT)
-%opdjava_values((POINTER, COUNT), Object[], Values.ofAll($javainput))
-%typemap(in) (POINTER, COUNT) (opdjava::Words words) {
+%opdjava_values((POINTER, COUNT), Object[], all)
+%typemap(in) (POINTER, COUNT) (opdjava::Words words, int32_t _global_num_args = 0) {
   words.read(jenv, $input);
   $1 = const_cast<opd_value *>(words.values());
   $2 = static_cast<$2_ltype>(words.count());
+  _global_num_args = words.count();
 }
 %enddef
 %define %opd_pairs_in(POINTER, COUNT)
-%opdjava_values((POINTER, COUNT), Object[], Values.ofAll($javainput))
+%opdjava_values((POINTER, COUNT), Object[], all)
 %typemap(in) (POINTER, COUNT) (opdjava::Words words) {
   words.read(jenv, $input);
   $1 = const_cast<opd_value *>(words.values());
@@ -193,7 +204,7 @@ struct TYPE {};
 }
 %enddef
 %define %opd_handles_in(TYPE, CLASS, POINTER, COUNT)
-%opdjava_values((POINTER, COUNT), CLASS[], Values.ofAll($javainput))
+%opdjava_values((POINTER, COUNT), CLASS[], all)
 %typemap(in) (POINTER, COUNT) (opdjava::Words words, std::vector<const TYPE *> handles) {
   words.read(jenv, $input);
   for (size_t i = 0; i < words.count(); ++i) {
@@ -263,6 +274,15 @@ struct TYPE {};
 %enddef
 %define %opd_log_callback(CALLBACK, DATA, DELETER)
 %opdjava_callback(CALLBACK, DATA, DELETER, LogCallback, opdjava::call_log, "")
+%enddef
+%define %opd_collector_callback(PARAMETER, FUNCTION)
+%opdjava_in(PARAMETER, jobject, MetricCollector, MetricCollector, $javainput)
+%typemap(in) PARAMETER (opd_collector_table callbacks) {
+  %opdjava_refuse_null
+  callbacks = opdjava::collector_table(jenv, $input);
+  $1 = &callbacks;
+}
+%typemap(freearg) PARAMETER { if (result) opdjava::end_callback($1->user_data); }
 %enddef
 %define %opd_pointer(PARAMETER)
 %opdjava_in(PARAMETER, jlong, long, long, $javainput)

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "options.h"
+
 namespace opdpy {
 
 // ---- handles: native/handle.cc
@@ -166,37 +168,14 @@ bool function_of(PyObject *callable, opd_function **out_function);
 
 // ---- options: native/options.cc
 
-struct Field {
-  const char *name;
-  char kind;  // i: int32, l: int64, L: uint64, f: double, s: text, d: device, h: handle; S, D, H, I: texts, devices,
-              // handles, int32s
-  size_t place;
-  const char *handle = nullptr;  // class of h and H
-  int count_place = -1;          // of S, D, H: where their number goes
-};
-using Fields = std::vector<Field>;
-const Fields &fields_of(const opd_module_options *);
-const Fields &fields_of(const opd_export_options *);
-const Fields &fields_of(const opd_params_options *);
-const Fields &fields_of(const opd_vm_options *);
-const Fields &fields_of(const opd_call_options *);
-const Fields &fields_of(const opd_profile_options *);
-const Fields &fields_of(const opd_table_options *);
-const Fields &fields_of(const opd_evaluator_options *);
-const Fields &fields_of(const opd_diff_options *);
-const Fields &fields_of(const opd_counter_options *);
-
 // Reads a dict into options whose defaults are set. What it points to lives as long as this.
 class Options {
  public:
-  bool read(PyObject *dict, const Fields &fields, const char *what, void *options);
+  bool read(PyObject *dict, const opdrules::Fields &fields, const char *what, void *options);
 
  private:
-  bool read_field(PyObject *value, const Field &field, char *options);
-  std::vector<std::unique_ptr<std::vector<const char *>>> texts_;
-  std::vector<std::unique_ptr<std::vector<DLDevice>>> devices_;
-  std::vector<std::unique_ptr<std::vector<void *>>> handles_;
-  std::vector<std::unique_ptr<std::vector<int32_t>>> numbers_;
+  bool read_field(PyObject *value, const opdrules::Field &field, void *options);
+  opdrules::Lists lists_;
 };
 
 // ---- Ctrl-C: native/interrupts.cc

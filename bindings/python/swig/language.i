@@ -53,7 +53,7 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
   $1 = nullptr;
   if ($input != Py_None) {
     STRUCT##_init(&filled);
-    if (!reader.read($input, opdpy::fields_of(&filled), "options", &filled)) SWIG_fail;
+    if (!reader.read($input, opdrules::fields_of(&filled), "options", &filled)) SWIG_fail;
     $1 = &filled;
   }
 }

@@ -2,8 +2,10 @@
 import static opdyno.Native.*;
 import static opdyno.Out.take;
 
+import java.lang.ref.WeakReference;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import opdyno.*;
@@ -21,25 +23,27 @@ public final class First {
 
   public static void main(String[] args) throws Exception {
     long live = liveBytes();
-    try (Module module = take(out -> opd_module_load(args[0], out));
-        VirtualMachine vm = take(out -> opd_vm_create(module, out));
+    try (Module module = take(out -> opd_module_load(args[0], null, out));
+        VirtualMachine vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       Object[] input = {x};
-      try (Tensor y = (Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, out))) {
+      try (Tensor y = (Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, null, out))) {
         check(Arrays.equals(Tensors.floats(y), new float[] {101, 102, 103, 95.5f}), "main adds 100");
         check(Arrays.equals(Tensors.shape(y), new long[] {4}), "its result has the input's shape");
       }
-      error(() -> opd_vm_call(vm, "mian", input, new Out<>()), opd_code.OPD_NOT_FOUND, "main");
-      error(() -> opd_vm_call(vm, "main", new Object[0], new Out<>()), opd_code.OPD_INVALID_ARGUMENT, "main");
+      error(() -> opd_vm_call(vm, "mian", input, null, new Out<>()), opd_code.OPD_NOT_FOUND, "main");
+      error(() -> opd_vm_call(vm, "main", new Object[0], null, new Out<>()), opd_code.OPD_INVALID_ARGUMENT, "main");
     }
     check(liveBytes() == live, "close() ends all tensors and the constants of the program");
     callbacks();
     closedWhileUsed();
     nulls(args[0]);
-    Module gone = take(out -> opd_module_load(args[0], out));
+    WithOptions.run(args[0]);
+    WithCollectors.run(args[0]);
+    Module gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();
     gone.close();
-    check(thrown(() -> opd_vm_create(gone, new Out<>())) instanceof IllegalStateException, "closed handles are refused");
+    check(thrown(() -> opd_vm_create(gone, null, new Out<>())) instanceof IllegalStateException, "closed handles are refused");
     System.out.println("ok");
   }
 
@@ -78,11 +82,11 @@ public final class First {
   /** None is for the arguments that the headers say it of. */
   static void nulls(String path) throws Exception {
     byte[] library = Files.readAllBytes(Path.of(path));
-    try (Module module = take(out -> opd_module_load_bytes(library, null, out));
-        VirtualMachine vm = take(out -> opd_vm_create(module, out))) {
+    try (Module module = take(out -> opd_module_load_bytes(library, null, null, out));
+        VirtualMachine vm = take(out -> opd_vm_create(module, null, out))) {
       opd_vm_set_instrument(vm, null);
-      refused("module", () -> opd_vm_create(null, new Out<>()));
-      refused("name", () -> opd_vm_call(vm, null, null, new Out<>()));
+      refused("module", () -> opd_vm_create(null, null, new Out<>()));
+      refused("name", () -> opd_vm_call(vm, null, null, null, new Out<>()));
       refused("vm", () -> opd_vm_has_function(null, "main"));
     }
   }
@@ -98,19 +102,28 @@ public final class First {
     StringBuilder text = new StringBuilder();
     for (Object value : values) {
       if (value instanceof Array list) {
-        long count = opd_array_count(list);
-        Object[] items = new Object[(int) count];
-        for (int i = 0; i < count; ++i) {
-          long index = i;
-          items[i] = take(out -> opd_array_get(list, index, out));
-        }
+        value = items(list);
         list.close();
-        value = Arrays.asList(items);
       }
       text.append(value instanceof byte[] b ? Arrays.toString(b) : value instanceof long[] l ? Arrays.toString(l) : value);
       text.append(' ');
     }
     return text.toString().strip();
+  }
+
+  static List<Object> items(Array list) {
+    List<Object> items = new ArrayList<>();
+    for (long i = 0; i < opd_array_count(list); ++i) {
+      long index = i;
+      items.add(take(out -> opd_array_get(list, index, out)));
+    }
+    return items;
+  }
+
+  /** Nothing native holds the object any more. */
+  static void awaitEnd(WeakReference<?> reference, String what) {
+    for (int i = 0; i < 100 && reference.get() != null; ++i) System.gc();
+    check(reference.get() == null, what + " ends");
   }
 
   static void error(Runnable call, opd_code code, String part) {

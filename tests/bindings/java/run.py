@@ -26,13 +26,13 @@ def main():
     swig(arguments, "-java", "-c++", "-package", "opdyno", f"-I{source / 'swig'}", "-outdir", out / "opdyno", "-o", wrapper)
 
     home, libraries = java_home(), library_folder(arguments)
-    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{source / 'native'}",
+    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{source / 'native'}", f"-I{ROOT / 'bindings' / 'swig'}",
                     f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}", *include_flags(arguments),
                     "-o", out / "libopdyno_java.so", wrapper, *sorted((source / "native").glob("*.cc")),
                     f"-L{libraries}", "-lopdyno", f"-Wl,-rpath,{libraries}"], check=True)
     subprocess.run([home / "bin" / "javac", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", out / "classes",
                     *(out / "opdyno").glob("*.java"), *(source / "opdyno").glob("*.java"),
-                    Path(__file__).with_name("First.java")], check=True)
+                    *Path(__file__).parent.glob("*.java")], check=True)
     done = subprocess.run([home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", f"-Djava.library.path={out}",
                            "-cp", out / "classes", "First", artefact()], stdout=subprocess.PIPE, text=True)
     print(done.stdout, end="")
