@@ -25,7 +25,8 @@ int32_t Benchmark::type() {
   return index;
 }
 
-Benchmark::Benchmark(std::vector<double> results) : seconds(std::move(results)), sorted_(seconds) {
+Benchmark::Benchmark(std::vector<double> results, Course how)
+    : seconds(std::move(results)), course(how), sorted_(seconds) {
   std::sort(sorted_.begin(), sorted_.end());
 }
 
