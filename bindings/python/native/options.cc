@@ -43,7 +43,8 @@ FIELDS(opd_table_options, FIELD(Type, 'i', sort), FIELD(Type, 'i', aggregate), F
 FIELDS(opd_evaluator_options, FIELD(Type, 'd', device), FIELD(Type, 'l', number), FIELD(Type, 'l', repeat),
        FIELD(Type, 'l', min_repeat_ms), FIELD(Type, 'l', limit_zero_time_iterations),
        FIELD(Type, 'l', cooldown_interval_ms), FIELD(Type, 'l', repeats_to_cooldown),
-       FIELD(Type, 'l', cache_flush_bytes), FIELD(Type, 'h', preprocess, "Function"))
+       FIELD(Type, 'l', cache_flush_bytes), FIELD(Type, 'h', preprocess, "Function"), FIELD(Type, 'l', warmup),
+       FIELD(Type, 'l', steady_ms), FIELD(Type, 'l', concurrency))
 FIELDS(opd_diff_options, FIELD(Type, 'f', min_effect), FIELD(Type, 'f', level), FIELD(Type, 'f', confidence),
        FIELD(Type, 's', metric))
 

@@ -297,6 +297,9 @@ class VirtualMachine(_native.Handle):
         *,
         limit_zero_time_iterations: int = 100,
         cache_flush_bytes: int = 0,
+        warmup: int = 1,
+        steady_ms: int = 0,
+        concurrency: int = 1,
     ) -> Callable[..., BenchmarkResult]:
         """Makes a function that times a function of the VM; parameters and result are those of `Module.time_evaluator`.
 
@@ -315,6 +318,9 @@ class VirtualMachine(_native.Handle):
             cooldown_interval_ms=cooldown_interval_ms,
             repeats_to_cooldown=repeats_to_cooldown,
             cache_flush_bytes=cache_flush_bytes,
+            warmup=warmup,
+            steady_ms=steady_ms,
+            concurrency=concurrency,
         )
 
     def profile(self, func_name: str, *args: Any, **options: Any) -> Report:

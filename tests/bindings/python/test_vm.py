@@ -247,6 +247,7 @@ print(vm["add"](1, 2))
         'vm.profile("spin", 1)',
         'vm.set_input("spin", 1), vm.invoke_stateful("spin")',
         'vm.time_evaluator("spin", opdyno.cpu())(1)',
+        'vm.time_evaluator("spin", opdyno.cpu(), concurrency=2)(1)',
     ],
 )
 def test_ctrl_c_ends_a_call(call):
