@@ -77,10 +77,10 @@ typedef struct opd_benchmark_stats {
   uint32_t struct_size; /**< set by the caller */
   uint32_t is_noisy;    /**< 1: too noisy to say. There are too few repeats for the interval, or it is wider than 5 % of
                              the median */
-  double
-      median_low;     /**< lower end of the 95 % confidence interval of the median, in seconds: an order statistic by
-                           the binomial distribution, further out where repeats resemble the ones before; 0 with too few */
-  double median_high; /**< upper end; infinite with too few repeats: 6 are the least */
+  double median_low;    /**< lower end of the 95 % confidence interval of the median, in seconds: an order statistic by
+                             the binomial distribution, further out where repeats resemble the ones before, or the
+                             threads of a repeat each other; 0 with too few */
+  double median_high;   /**< upper end; infinite with too few repeats: 6 are the least */
   double autocorrelation; /**< of the ranks of repeats that follow each other, as far as it is taken into account; 0 to
                              1 */
   int64_t outlier_count;  /**< repeats further from the quartiles than 1.5 times the distance between them; none is left

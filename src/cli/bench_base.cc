@@ -1,5 +1,7 @@
 // An earlier result of `opdyno bench --json`, to compare with.
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "bench.h"
 #include "file.h"
@@ -10,7 +12,8 @@ namespace opd::cli {
 
 namespace {
 
-Benchmark read_times(const cJSON *row, const std::string &path) {
+// The mean of each repeat, to which each thread gave a result.
+Benchmark read_times(const cJSON *row, const std::string &path, size_t threads) {
   const cJSON *results = json_member(row, "results_us"), *one = nullptr;
   std::vector<double> seconds;
   cJSON_ArrayForEach(one, results) {
@@ -19,6 +22,11 @@ Benchmark read_times(const cJSON *row, const std::string &path) {
   }
   if (!cJSON_IsArray(results) || seconds.empty())
     throw Failure(Exit::failed, cat(path, " is not what bench --json prints: it lacks results_us"));
+  if (seconds.size() % threads)
+    throw Failure(Exit::failed, cat(path, ": results_us has ", seconds.size(), " results of ", threads, " threads"));
+  for (size_t i = 0; i < seconds.size(); i += threads)
+    seconds[i / threads] = std::accumulate(&seconds[i], &seconds[i] + threads, 0.0) / static_cast<double>(threads);
+  seconds.resize(seconds.size() / threads);
   Benchmark made;
   check(opd_benchmark_create(seconds.data(), seconds.size(), made.out()), Exit::failed, path);
   return made;
@@ -47,11 +55,12 @@ BenchBase::BenchBase(const std::string &path) : path_(path) {
   const std::string text = read_file(path);
   const Json json(cJSON_ParseWithLength(text.data(), text.size()));
   const cJSON *rows = json_member(json.get(), "rows"), *row = nullptr;
-  is_sweep_ = cJSON_IsArray(rows);
-  if (!is_sweep_) rows_.push_back({{}, read_times(json.get(), path)});
-  cJSON_ArrayForEach(row, rows) rows_.push_back({read_sizes(row, path), read_times(row, path)});
-  concurrency_ = read_setting(json.get(), "concurrency", 1);
+  concurrency_ = std::max<int64_t>(1, read_setting(json.get(), "concurrency", 1));
   flushed_bytes_ = read_setting(json.get(), "flushed_bytes", 0);
+  const auto threads = static_cast<size_t>(concurrency_);
+  is_sweep_ = cJSON_IsArray(rows);
+  if (!is_sweep_) rows_.push_back({{}, read_times(json.get(), path, threads)});
+  cJSON_ArrayForEach(row, rows) rows_.push_back({read_sizes(row, path), read_times(row, path, threads)});
 }
 
 const Benchmark *BenchBase::find(const Sizes &sizes) const {

@@ -65,6 +65,7 @@ Ref<Benchmark> TimeEvaluator::call(Args args) {
       std::this_thread::sleep_for(std::chrono::milliseconds(plan_.cooldown_interval_ms));
   }
   course.number = plan_.number;
+  course.concurrency = static_cast<size_t>(plan_.concurrency);
   course.calls_per_second = passed > 0 ? calls / passed : 0;
   return make_object<Benchmark>(std::move(seconds), course);
 }

@@ -172,6 +172,12 @@ TEST(TimeEvaluator, ThreadsCallAtOnce) {
   const opd_benchmark_stats stats = stats_of(benchmark);
   EXPECT_EQ(stats.warmup_count, 3);
   EXPECT_EQ(stats.number, 1);
+  Handle<opd_diff> diff;
+  check(opd_benchmark_diff(benchmark.get(), benchmark.get(), nullptr, diff.out()));
+  opd_diff_operator one{};
+  one.struct_size = sizeof one;
+  check(opd_diff_get_operator(diff.get(), 0, &one));
+  EXPECT_EQ(one.before_runs, 4) << "the unit is the repeat";
   // In a repeat that takes as long as its slowest call, three calls are made.
   double slowest = 0;
   for (size_t i = 0; i < 4; ++i)

@@ -166,6 +166,12 @@ class Bench(CliTest):
         self.assertIn("compare it with the same --sweep", compare("--dim", "n=1", expect=USAGE).stderr)
         base({1: hour}, concurrency=4)
         self.assertIn("compare it with --concurrency 4", compare("--sweep", "n=1", expect=USAGE).stderr)
+        base({1: hour}, concurrency=3)
+        message = compare("--sweep", "n=1", "--concurrency", "3", expect=FAILED).stderr
+        self.assertIn("results_us has 20 results of 3 threads", message)
+        base({1: hour}, concurrency=2)
+        two = compare("--sweep", "n=1", "--concurrency", "2", expect=OK).stdout
+        self.assertRegex(two, r"(?m)^call .* improvement +10 \+ 20$")  # a repeat each
         base({1: hour}, flushed_bytes=4096)
         self.assertIn("compare it with --flush-cache", compare("--sweep", "n=1", expect=USAGE).stderr)
         (WORK / "base.json").write_text(json.dumps({"results_us": [1.0]}))
