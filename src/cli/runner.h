@@ -25,7 +25,7 @@ class Runner {
   // Calls once, with deadline and token.
   Value call();
   // For many calls with arguments(), once started: the function itself, or, with a deadline, one that minds it.
-  // Borrowed; ends with this.
+  // Must not outlive this.
   Function function() const;
   // For calls that others make.
   opd_call_options call_options() const;

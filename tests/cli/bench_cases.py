@@ -10,7 +10,7 @@ from case import FAILED, OK, USAGE, WORK, CliTest, run
 class Bench(CliTest):
     def test_the_text_has_all_statistics(self):
         text = self.kernel("add_one.opdasm", "--repeat", "3", "--min-repeat-ms", "1", command="bench").stdout
-        self.assertRegex(text, r"^main: 3 repeats of \d+ calls?\n  warm-up: \d+ calls, (until their times were|not) steady")
+        self.assertRegex(text, r"^main: 3 repeats of \d+ calls?\n  warm-up: \d+ calls, (until|not)")
         self.assertRegex(text, r"(?m)^  calls/s +\d+$")
         for name in ("min", "median", "mean", "max", "std"):
             self.assertRegex(text, r"(?m)^  %s +[\d.]+ (ns|us|ms|s)$" % name)
@@ -66,7 +66,8 @@ class Bench(CliTest):
         text = self.kernel("naps.opdasm", *words, command="bench").stdout
         self.assertIn("\n  warm-up: 2 calls, not steady after 0.001 s (!): later calls", text)
         for wrong in ("-1", "often", "steady:", "steady:soon"):
-            self.assertIn("'--warmup' takes a number of calls, steady or steady:TIME", self.fails(USAGE, "bench", "m", "--warmup", wrong))
+            message = self.fails(USAGE, "bench", "m", "--warmup", wrong)
+            self.assertIn("'--warmup' takes a number of calls, steady or steady:TIME", message)
 
     def test_threads_call_at_once(self):
         words = ("--repeat", "4", "--number", "3", "--min-repeat-ms", "0", "--warmup", "1", "--concurrency", "3")
@@ -76,7 +77,8 @@ class Bench(CliTest):
         slowest = [max(report["results_us"][3 * i : 3 * i + 3]) * 3e-6 for i in range(4)]
         self.assertLessEqual(report["calls_per_second"], 36 / sum(slowest) * (1 + 1e-9))
         self.assertGreater(report["calls_per_second"], 0)
-        self.assertIn("4 repeats of 3 calls by each of 3 threads", self.kernel("add_one.opdasm", *words, command="bench").stdout)
+        text = self.kernel("add_one.opdasm", *words, command="bench").stdout
+        self.assertIn("4 repeats of 3 calls by each of 3 threads", text)
         self.assertIn("always does", self.kernel("fails.opdasm", *words, command="bench", expect=FAILED).stderr)
         plain = self.fails(USAGE, "bench", "kernels.c", "add_one", "-i", "2xf32", "-i", "2xf32", "--concurrency", "2")
         self.assertIn("--concurrency is for VM programs", plain)
@@ -91,10 +93,11 @@ class Bench(CliTest):
         words = ("add_one.opdasm", "--repeat", "3", "--warmup", "1")
         report = json.loads(self.kernel(*words, "--flush-cache=1M", "--json", command="bench").stdout)
         self.assertEqual((1 << 20, 1, 3), (report["flushed_bytes"], report["number"], len(report["results_us"])))
-        self.assertIn("before each call 1.5 MiB were copied", self.kernel(*words, "--flush-cache=1536K", command="bench").stdout)
-        default = run("bench", *words, "--import", "kernels.c", "--flush-cache", "--json")
+        text = self.kernel(*words, "--flush-cache=1536K", command="bench").stdout
+        self.assertIn("before each call 1.5 MiB were copied", text)
+        default = run("bench", "add_one.opdasm", "--repeat=1", "--import", "kernels.c", "--flush-cache", "--json")
         if default.returncode == OK:
-            self.assertGreaterEqual(json.loads(default.stdout)["flushed_bytes"], 1 << 18, "no last-level cache is smaller")
+            self.assertGreaterEqual(json.loads(default.stdout)["flushed_bytes"], 1 << 18)  # no last-level cache is smaller
         else:  # not told by the system, or larger than the memory
             self.assertRegex(default.stderr, "does not tell how large|are available; give less")
         for wrong, message in (
@@ -124,10 +127,11 @@ class Bench(CliTest):
             self.assertRegex(text, r"(?m)^ +%d +[\d.]+ [num]?s +" % size)
 
     def test_a_sweep_reaches_the_inputs_shapes(self):
-        words = ("bench", "kernels.c", "add_one", "-i", "nxf32", "-i", "nxmxf32", "--repeat", "1", "--min-repeat-ms", "0", "--warmup", "1")
-        report = json.loads(self.succeeds(*words, "--sweep", "n=1,2", "--sweep", "m=3,4", "--json"))
+        words = ("bench", "kernels.c", "add_one", "-i", "nxf32", "-i", "nxmxf32", "--repeat", "1", "--min-repeat-ms", "0")
+        report = json.loads(
+            self.succeeds(*words, "--warmup", "1", "--sweep", "n=1,2", "--sweep", "m=3,4", "--json"))
         self.assertEqual([{"n": n, "m": m} for n in (1, 2) for m in (3, 4)], [row["sizes"] for row in report["rows"]])
-        # 2^61 elements of 8 bytes: only if the size arrives there can that be refused.
+        # Only if the size arrives there can it be refused.
         self.assertIn("9223372036854775807", self.sweep("--sweep", "n=9223372036854775807", expect=FAILED).stderr)
 
     def test_sweeps_that_make_no_sense_are_refused(self):
@@ -138,14 +142,16 @@ class Bench(CliTest):
         self.assertIn(
             "more than 1000 combinations", self.fails(USAGE, "bench", "m", "--sweep", "n=1:40", "--sweep", "m=1:40"))
         self.assertIn("given twice for n", self.fails(USAGE, "bench", "m", "--sweep", "n=1", "--sweep", "n=2"))
-        self.assertIn("option '--sweep': no size is called 'k'", self.sweep("--sweep", "k=1", "--dim", "n=1", expect=USAGE).stderr)
+        message = self.sweep("--sweep", "k=1", "--dim", "n=1", expect=USAGE).stderr
+        self.assertIn("option '--sweep': no size is called 'k'", message)
         self.assertIn("by --dim and --sweep", self.sweep("--sweep", "n=1", "--dim", "n=1", expect=USAGE).stderr)
         message = "option '--sweep' says n=8, but parameter x of main is given an argument with n=4"
         self.assertIn(message, self.sweep("--sweep", "n=8", "-i", "4xf32", expect=USAGE).stderr)
 
     def test_a_sweep_is_compared_row_by_row(self):
         def base(microseconds, **settings):
-            rows = [{"sizes": {"n": n}, "results_us": [microseconds[n] + i * 1e-9 for i in range(20)]} for n in microseconds]
+            results = {n: [us + i * 1e-9 for i in range(20)] for n, us in microseconds.items()}
+            rows = [{"sizes": {"n": n}, "results_us": results[n]} for n in results]
             (WORK / "base.json").write_text(json.dumps({"rows": rows, **settings}))
 
         hour, picosecond = 3.6e9, 1e-6
@@ -176,9 +182,13 @@ class Bench(CliTest):
         self.assertIn("compare it with --flush-cache", compare("--sweep", "n=1", expect=USAGE).stderr)
         (WORK / "base.json").write_text(json.dumps({"results_us": [1.0]}))
         self.assertIn("compare it without --sweep", compare("--sweep", "n=1", expect=USAGE).stderr)
-        for damaged in ({"rows": [{"sizes": {"n": "1"}, "results_us": [1]}]}, {"rows": [{"sizes": {"n": 1}}]}, {"rows": []}):
-            (WORK / "base.json").write_text(json.dumps(damaged))
-            self.assertRegex(compare("--sweep", "n=1", expect=FAILED if damaged["rows"] else USAGE).stderr, "sizes|lacks|no row")
+        for rows, message in (
+            ([{"sizes": {"n": "1"}, "results_us": [1]}], "sizes holds something else than sizes"),
+            ([{"sizes": {"n": 1}}], "lacks results_us"),
+            ([{"sizes": {"n": 1}, "results_us": ["1"]}], "results_us holds something else than numbers"),
+        ):
+            (WORK / "base.json").write_text(json.dumps({"rows": rows}))
+            self.assertIn(message, compare("--sweep", "n=1", expect=FAILED).stderr)
 
     def test_csv_has_one_row(self):
         text = self.kernel(

@@ -307,6 +307,8 @@ class VirtualMachine(_native.Handle):
         a function that `save_function` made, without arguments.
         """
         stateful = func_name == "invoke_stateful" and not self.has_function(func_name)
+        if stateful and concurrency != 1:
+            raise ValueError("stateful calls are made by one thread at a time; concurrency must be 1")
         return evaluator(
             Function(self.invoke_stateful) if stateful else self.function(func_name),
             dev,
