@@ -83,7 +83,8 @@ OPDRULES_FIELDS(opd_evaluator_options, OPDRULES_FIELD('d', device), OPDRULES_FIE
                 OPDRULES_FIELD('l', repeat), OPDRULES_FIELD('l', min_repeat_ms),
                 OPDRULES_FIELD('l', limit_zero_time_iterations), OPDRULES_FIELD('l', cooldown_interval_ms),
                 OPDRULES_FIELD('l', repeats_to_cooldown), OPDRULES_FIELD('l', cache_flush_bytes),
-                OPDRULES_FIELD('h', preprocess, "Function"))
+                OPDRULES_FIELD('h', preprocess, "Function"), OPDRULES_FIELD('l', warmup),
+                OPDRULES_FIELD('l', steady_ms), OPDRULES_FIELD('l', concurrency))
 OPDRULES_FIELDS(opd_diff_options, OPDRULES_FIELD('f', min_effect), OPDRULES_FIELD('f', level),
                 OPDRULES_FIELD('f', confidence), OPDRULES_FIELD('s', metric))
 OPDRULES_FIELDS(opd_counter_options, OPDRULES_FIELD('i', per_thread), OPDRULES_FIELD('i', best_effort),

@@ -74,7 +74,8 @@ typedef struct opd_diff_operator {
 OPD_API OPD_NODISCARD opd_error *opd_report_diff(const opd_report *const *before, size_t num_before,
                                                  const opd_report *const *after, size_t num_after,
                                                  const opd_diff_options *options, opd_diff **out_diff);
-/** Compares two benchmarks: each repeat is a run of the one operator "call". As above. Since: 0.1 */
+/** Compares two benchmarks: each repeat is a run of the one operator "call", that of several threads by their mean. As
+ * above. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_benchmark_diff(const opd_benchmark *before, const opd_benchmark *after,
                                                     const opd_diff_options *options, opd_diff **out_diff);
 

@@ -14,6 +14,7 @@ void opd_evaluator_options_init(opd_evaluator_options *options) {
   options->number = 10;
   options->repeat = options->repeats_to_cooldown = 1;
   options->limit_zero_time_iterations = 100;
+  options->warmup = options->concurrency = 1;
 }
 
 opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_options *options,
@@ -29,7 +30,10 @@ opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_opti
                        how.cooldown_interval_ms,
                        how.repeats_to_cooldown,
                        how.cache_flush_bytes,
-                       Ref<Function>::share(unwrap<Function>(how.preprocess))};
+                       Ref<Function>::share(unwrap<Function>(how.preprocess)),
+                       how.warmup,
+                       how.steady_ms,
+                       how.concurrency};
     *out_evaluator = wrap<opd_evaluator>(
         make_object<TimeEvaluator>(Ref<Function>::share(unwrap<Function>(function)), std::move(plan)));
   });
@@ -50,7 +54,8 @@ opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark
     require(seconds && num && out_benchmark, "seconds and out_benchmark must not be NULL, and num not 0");
     for (size_t i = 0; i < num; ++i)
       require(seconds[i] >= 0 && seconds[i] <= DBL_MAX, "second ", i, " is ", seconds[i], ", not a number from 0");
-    *out_benchmark = wrap<opd_benchmark>(make_object<Benchmark>(std::vector<double>(seconds, seconds + num)));
+    *out_benchmark =
+        wrap<opd_benchmark>(make_object<Benchmark>(std::vector<double>(seconds, seconds + num), Benchmark::Course()));
   });
 }
 
@@ -70,8 +75,12 @@ double opd_benchmark_percentile(const opd_benchmark *b, double percent) {
 opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark, opd_benchmark_stats *out_stats) {
   return guard([&] {
     require(benchmark && out_stats, "benchmark and out_stats must not be NULL");
-    const Benchmark::Reliability is = unwrap<Benchmark>(benchmark)->reliability();
-    give_sized(opd_benchmark_stats{0, is.is_noisy, is.low, is.high, is.autocorrelation, is.num_outliers}, out_stats);
+    const Benchmark &its = *unwrap<Benchmark>(benchmark);
+    const Benchmark::Reliability is = its.reliability();
+    give_sized(
+        opd_benchmark_stats{0, is.is_noisy, is.low, is.high, is.autocorrelation, is.num_outliers, its.course.number,
+                            its.course.warmup_count, its.course.calls_per_second, its.course.is_steady, 0},
+        out_stats);
   });
 }
 

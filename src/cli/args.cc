@@ -53,6 +53,8 @@ Args Args::parse(const std::vector<std::string> &words, const std::vector<const 
       args.add(option, "");
     } else if (attached) {
       args.add(option, std::string(word.substr(is_long ? equals + 1 : 2)));
+    } else if (option.may_lack_value) {
+      args.add(option, "");
     } else if (i + 1 < words.size()) {
       args.add(option, words[++i]);
     } else {

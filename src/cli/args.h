@@ -15,6 +15,7 @@ struct Option {
   std::string_view value;  // what the value is called in help; "" for a flag
   std::string_view help;
   bool repeatable = false;
+  bool may_lack_value = false;  // --name=VALUE, or --name alone, which gives ""
 };
 
 class Args {

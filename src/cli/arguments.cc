@@ -16,10 +16,12 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Target &target, const Args &args) : target_(target), slots_(target.params().size()) {
+  Builder(const Target &target, const Args &args, const Sizes &sizes)
+      : target_(target), slots_(target.params().size()) {
     maker_.seed = static_cast<uint64_t>(args.integer("seed", 0, 0, INT64_MAX));
     maker_.device = target.device();
     for (const std::string &text : args.all("dim")) add_dim(text);
+    for (const auto &[name, size] : sizes) add_dim("--sweep", name, size);
   }
 
   std::vector<Value> build(const Args &args) {
@@ -50,8 +52,24 @@ class Builder {
         equals == std::string::npos ? std::nullopt : read_int(std::string_view(text).substr(equals + 1));
     if (!size || *size < 0 || equals == 0)
       fail_usage(cat("option '--dim' takes a name and a size as n=4, not '", text, "'"));
-    dims_[text.substr(0, equals)] = *size;
-    given_dims_.push_back(text.substr(0, equals));
+    add_dim("--dim", text.substr(0, equals), *size);
+  }
+
+  void add_dim(std::string_view option, const std::string &name, int64_t size) {
+    for (const auto &[other, given] : given_dims_)
+      if (given == name && (other != option || dims_[name] != size))
+        fail_usage(cat("the size of ", name, " is given twice, by ", other, " and ", option));
+    dims_[name] = size;
+    given_dims_.emplace_back(option, name);
+  }
+
+  // What an argument says of a size, which must not contradict an option.
+  void learn_dim(const Param &param, const std::string &name, int64_t size) {
+    if (const auto [known, is_new] = dims_.emplace(name, size); is_new || known->second == size) return;
+    for (const auto &[option, given] : given_dims_)
+      if (given == name)
+        fail_usage(cat("option '", option, "' says ", name, "=", dims_[name], ", but parameter ", param.name, " of ",
+                       target_.name(), " is given an argument with ", name, "=", size));
   }
 
   std::string param_list() const {
@@ -67,7 +85,7 @@ class Builder {
 
   // An argument that is given tells the sizes that its parameter has names for.
   void learn_dims(const Param &param, const opd_value &value) {
-    if (value.type == OPD_INT && param.symbol) dims_.emplace(*param.symbol, value.u.int64);
+    if (value.type == OPD_INT && param.symbol) learn_dim(param, *param.symbol, value.u.int64);
     if (!param.dims || (value.type != OPD_TENSOR && value.type != OPD_SHAPE)) return;
     std::span<const int64_t> sizes;
     if (value.type == OPD_TENSOR) {
@@ -78,7 +96,7 @@ class Builder {
       sizes = {opd_shape_dims(shape), opd_shape_ndim(shape)};
     }
     for (size_t i = 0; i < sizes.size() && sizes.size() == param.dims->size(); ++i)
-      if (const auto *name = std::get_if<std::string>(&(*param.dims)[i])) dims_.emplace(*name, sizes[i]);
+      if (const auto *name = std::get_if<std::string>(&(*param.dims)[i])) learn_dim(param, *name, sizes[i]);
   }
 
   void place_named(const InputSpec &spec) {
@@ -229,21 +247,23 @@ class Builder {
       for (const Dim &dim : param.dims.value_or(std::vector<Dim>()))
         if (const auto *name = std::get_if<std::string>(&dim)) names.push_back(*name);
     }
-    for (const std::string &given : given_dims_)
+    for (const auto &[option, given] : given_dims_)
       if (std::find(names.begin(), names.end(), given) == names.end())
-        fail_usage(cat("option '--dim': no size is called '", given, "' here.", suggest(given, names)));
+        fail_usage(cat("option '", option, "': no size is called '", given, "' here.", suggest(given, names)));
   }
 
   const Target &target_;
   TensorMaker maker_;
   DimValues dims_;
-  std::vector<std::string> given_dims_, used_dims_;
+  std::vector<std::pair<std::string_view, std::string>> given_dims_;  // the option and the name
+  std::vector<std::string> used_dims_;
   std::vector<Slot> slots_;
 };
 
 }  // namespace
 
-Arguments::Arguments(const Target &target, const Args &args) : owned_(Builder(target, args).build(args)) {
+Arguments::Arguments(const Target &target, const Args &args, const Sizes &sizes)
+    : owned_(Builder(target, args, sizes).build(args)) {
   for (const Value &value : owned_) views_.push_back(value.view());
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "args.h"
+#include "sweep.h"
 #include "target.h"
 
 namespace opd::cli {
@@ -11,7 +12,8 @@ namespace opd::cli {
 class Arguments {
  public:
   // Fails with Exit::usage naming the parameter and what to pass for it.
-  Arguments(const Target &target, const Args &args);
+  // `sizes` are further ones than --dim's.
+  Arguments(const Target &target, const Args &args, const Sizes &sizes = {});
 
   // Borrowed views, in order.
   const std::vector<opd_value> &views() const { return views_; }

@@ -44,6 +44,22 @@ constexpr Option bench_repeat = {"repeat", 0, "N", "measured repeats; 10"};
 constexpr Option number = {"number", 0, "N", "calls per repeat; 1"};
 constexpr Option min_repeat_ms = {"min-repeat-ms", 0, "MS", "raise the calls per repeat until one lasts this long; 10"};
 
+constexpr Option bench_warmup = {"warmup", 0, "WHAT",
+                                 "calls that are not measured: so many, or steady or steady:TIME, until their times "
+                                 "do not change any more; steady:3s"};
+constexpr Option concurrency = {"concurrency", 0, "N", "threads that call at once; 1"};
+constexpr Option flush_cache = {
+    "flush-cache",
+    0,
+    "SIZE",
+    "measure single calls with cold caches: copy so much before each; as much as the last-level cache holds",
+    false,
+    true};
+constexpr Option sweep = {"sweep", 0, "NAME=SIZES",
+                          "measure for each of the sizes that the program leaves open, as n=1,8,64 or n=16:64:16 or "
+                          "n=1:64:x2; of several names, for each combination",
+                          true};
+
 constexpr Option report_json = {"output", 'o', "FILE", "write the report as JSON"};
 constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CSV; - prints them"};
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
@@ -141,6 +157,12 @@ Inputs (SPEC):
 Parameters that get no input are filled at random in the shapes that the program checks; the numbers are from 0 to 1 and
 depend on the seed alone, on every machine.)";
 
+constexpr std::string_view bench_details =
+    R"(
+
+Calls are steady, and the warm-up ends, once two windows of ten in a row (of calls, or of batches that last 1 ms) do not
+differ: by Mann-Whitney's test (5 %), or by more than 1 %. --timeout is for all sizes and the warm-up together.)";
+
 const std::vector<const Option *> call_options = {&input, &params, &dim,       &seed,         &import_, &c_flags,
                                                   &copy_, &device, &allocator, &memory_limit, &threads, &timeout};
 
@@ -153,6 +175,7 @@ std::vector<const Option *> with_call_options(std::vector<const Option *> own) {
 }  // namespace
 
 const std::vector<Command> &commands() {
+  static const std::string bench_text = std::string(input_text) + std::string(bench_details);
   static const std::vector<Command> table = {
       {"info",
        "[FILE]",
@@ -168,9 +191,9 @@ const std::vector<Command> &commands() {
        run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
        with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &json, &csv}), run_run},
-      {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", input_text,
-       with_call_options(
-           {&bench_repeat, &number, &min_repeat_ms, &json, &csv, &bench_compare, &fail_above, &min_effect}),
+      {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", bench_text,
+       with_call_options({&bench_repeat, &number, &min_repeat_ms, &bench_warmup, &concurrency, &flush_cache, &sweep,
+                          &json, &csv, &bench_compare, &fail_above, &min_effect}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
        with_call_options({&profile_repeat, &warmup, &profile_runs, &collector, &sort, &no_sort, &no_aggregate, &no_sums,

@@ -30,7 +30,8 @@ std::string wrapped(std::string_view text, size_t column) {
 
 std::string option_line(const Option &option) {
   std::string left = option.letter ? cat("  -", option.letter, ", --", option.name) : cat("      --", option.name);
-  if (!option.value.empty()) left += cat(" ", option.value);
+  if (option.may_lack_value) left += cat("[=", option.value, "]");
+  else if (!option.value.empty()) left += cat(" ", option.value);
   const std::string gap = left.size() < option_column ? "" : cat("\n", std::string(option_column, ' '));
   return cat(pad_right(left, option_column), gap, wrapped(option.help, option_column), "\n");
 }

@@ -2,6 +2,7 @@
 #include "quality.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -68,6 +69,22 @@ MachineQuality::Entry load() {
 }
 
 }  // namespace
+
+uint64_t last_level_cache_bytes() {
+  int64_t highest = 0;
+  uint64_t bytes = 0;
+  for (int i = 0; i < 16; ++i) {
+    const std::string folder = cat("/sys/devices/system/cpu/cpu0/cache/index", i);
+    const std::optional<int64_t> level = read_int(first_line(folder + "/level"));
+    const std::optional<uint64_t> size = read_bytes(first_line(folder + "/size"));  // "32768K"
+    if (level && size && *level > highest) highest = *level, bytes = *size;
+  }
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  for (const int name : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
+    if (const long size = sysconf(name); !bytes && size > 0) bytes = static_cast<uint64_t>(size);
+#endif
+  return bytes;
+}
 
 MachineQuality::MachineQuality() : begin_(read_ticks()) {}
 

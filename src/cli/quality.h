@@ -1,11 +1,14 @@
 // What the machine was like while something was measured: what disturbs timings, as far as the system tells.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace opd::cli {
+
+uint64_t last_level_cache_bytes();  // of the first processor; 0: the system does not tell
 
 class MachineQuality {
  public:

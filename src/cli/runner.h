@@ -11,8 +11,9 @@ namespace opd::cli {
 
 class Runner {
  public:
-  // Loads words()[0] and chooses words()[1] or the function that stands out.
-  explicit Runner(const Args &args);
+  // Loads words()[0] and chooses words()[1] or the function that stands out. `sizes` are further ones than --dim's.
+  explicit Runner(const Args &args, const Sizes &sizes = {});
+  void resize(const Args &args, const Sizes &sizes);  // makes the arguments anew
 
   const Program &program() const { return program_; }
   const Target &target() const { return *target_; }
@@ -23,9 +24,9 @@ class Runner {
   void start();
   // Calls once, with deadline and token.
   Value call();
-  // Calls once at the least cost; without a deadline of its own, so only where none is set.
-  Value call_bare() { return target_->call(arguments()); }
-  bool has_deadline() const { return watchdog_ != nullptr; }
+  // For many calls with arguments(), once started: the function itself, or, with a deadline, one that minds it.
+  // Must not outlive this.
+  Function function() const;
   // For calls that others make.
   opd_call_options call_options() const;
 

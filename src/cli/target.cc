@@ -81,16 +81,11 @@ void Target::bind_plain(const Program &program, const std::optional<std::string>
 }
 
 Value Target::call(const std::vector<opd_value> &args, const opd_call_options &options) const {
-  if (!vm_) return call(args);
+  const auto count = static_cast<int32_t>(args.size());
   Value result;
-  check(opd_vm_call(vm_.get(), name_.c_str(), args.data(), static_cast<int32_t>(args.size()), &options, result.out()),
+  check(vm_ ? opd_vm_call(vm_.get(), name_.c_str(), args.data(), count, &options, result.out())
+            : opd_function_call(function_.get(), args.data(), count, result.out()),
         Exit::failed);
-  return result;
-}
-
-Value Target::call(const std::vector<opd_value> &args) const {
-  Value result;
-  check(opd_function_call(function_.get(), args.data(), static_cast<int32_t>(args.size()), result.out()), Exit::failed);
   return result;
 }
 

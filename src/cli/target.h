@@ -21,10 +21,10 @@ class Target {
   DLDevice device() const { return device_; }
   const std::vector<Param> &params() const { return params_; }  // of a program's function
 
+  const Function &function() const { return function_; }  // without options, at the least cost
+
   // Calls it. `options` are for programs; a plain function has no deadline of its own.
   Value call(const std::vector<opd_value> &args, const opd_call_options &options) const;
-  // The same without options, at the least cost.
-  Value call(const std::vector<opd_value> &args) const;
 
  private:
   void bind_program(const Program &program, const Args &args);

@@ -25,8 +25,17 @@ int32_t Benchmark::type() {
   return index;
 }
 
-Benchmark::Benchmark(std::vector<double> results) : seconds(std::move(results)), sorted_(seconds) {
+Benchmark::Benchmark(std::vector<double> results, Course how)
+    : seconds(std::move(results)), course(how), sorted_(seconds) {
   std::sort(sorted_.begin(), sorted_.end());
+}
+
+std::vector<double> Benchmark::repeats() const {
+  std::vector<double> means;
+  for (auto begin = seconds.begin(); begin != seconds.end(); begin += static_cast<ptrdiff_t>(course.concurrency))
+    means.push_back(std::accumulate(begin, begin + static_cast<ptrdiff_t>(course.concurrency), 0.0) /
+                    static_cast<double>(course.concurrency));
+  return means;
 }
 
 double Benchmark::mean() const {
@@ -52,8 +61,9 @@ double Benchmark::percentile(double percent) const {
 Benchmark::Reliability Benchmark::reliability() const {
   constexpr double kLevel = 0.05, kTooWide = 0.05;
   const size_t count = sorted_.size();
-  Reliability is{0, INFINITY, believed_autocorrelation(autocorrelation_of(seconds)), 0, true};
-  const double inflation = inflation_by(is.autocorrelation, static_cast<double>(count));
+  Reliability is{0, INFINITY, believed_autocorrelation(autocorrelation_of(repeats())), 0, true};
+  const double inflation = inflation_by(is.autocorrelation, static_cast<double>(count / course.concurrency)) *
+                           inflation_by_groups(seconds, course.concurrency);
   double term = std::exp2(-static_cast<double>(count)), tail = 0;  // of the binomial distribution
   for (size_t k = 0; k < count / 2; ++k) {
     if (count <= 1000) tail = std::min(0.5, tail + term);

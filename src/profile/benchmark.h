@@ -8,10 +8,20 @@
 namespace opd {
 
 struct Benchmark : Object {
+  // How the times came about; all 0 of times measured elsewhere.
+  struct Course {
+    int64_t number = 0, warmup_count = 0;
+    size_t concurrency = 1;  // values of each repeat
+    bool is_steady = false;  // the warm-up ended because the times had stopped changing
+    double calls_per_second = 0;
+  };
+
   static int32_t type();  // "opdyno.Benchmark"
-  explicit Benchmark(std::vector<double> results);
+  explicit Benchmark(std::vector<double> results, Course course);
 
   const std::vector<double> seconds;  // per call, in the order measured; at least one
+  const Course course;
+  std::vector<double> repeats() const;  // the mean of each repeat's values
   double mean() const;
   double std() const;                       // of the population
   double percentile(double percent) const;  // interpolated; cut to 0 … 100

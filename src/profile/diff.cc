@@ -92,9 +92,9 @@ Ref<Diff> Diff::of_benchmarks(const Benchmark &before, const Benchmark &after, D
   auto diff = make_object<Diff>(std::move(plan));
   DiffOperator &call = diff->operators.emplace_back();
   call.name = "call";
-  for (const double seconds : before.seconds) call.before.values.push_back(seconds * 1e6);
-  for (const double seconds : after.seconds) call.after.values.push_back(seconds * 1e6);
-  diff->num_before = before.seconds.size(), diff->num_after = after.seconds.size();
+  for (const double seconds : before.repeats()) call.before.values.push_back(seconds * 1e6);
+  for (const double seconds : after.repeats()) call.after.values.push_back(seconds * 1e6);
+  diff->num_before = call.before.values.size(), diff->num_after = call.after.values.size();
   diff->compare();
   return diff;
 }

@@ -103,6 +103,25 @@ double inflation_by(double phi, double count) {
   return (1 + phi) / (1 - phi) - 2 * phi * (1 - std::pow(phi, count)) / (count * (1 - phi) * (1 - phi));
 }
 
+// Kish's 1 + (size - 1) rho with the analysis of variance's estimate of the correlation rho within groups.
+double inflation_by_groups(std::span<const double> values, size_t size) {
+  const size_t count = size ? values.size() / size : 0;
+  if (size < 2 || count < 2) return 1;
+  const std::vector<size_t> ranks = doubled_ranks(values);
+  const auto n = static_cast<double>(size), centre = static_cast<double>(values.size()) + 1;
+  double between = 0, within = 0;
+  for (size_t group = 0; group < count; ++group) {
+    const std::span<const size_t> own(&ranks[group * size], size);
+    const double mean = static_cast<double>(std::accumulate(own.begin(), own.end(), size_t{0})) / n;
+    between += n * (mean - centre) * (mean - centre);
+    for (const size_t rank : own) within += (static_cast<double>(rank) - mean) * (static_cast<double>(rank) - mean);
+  }
+  between /= static_cast<double>(count - 1);
+  within /= static_cast<double>(count) * (n - 1);
+  const double all = between + (n - 1) * within;
+  return all > 0 ? std::max(1.0, n * between / all) : 1;
+}
+
 // Short samples show too little autocorrelation: the expected value is phi - (1 + 3 phi) / n.
 Autocorrelation autocorrelation_of(std::span<const double> before, std::span<const double> after) {
   Autocorrelation both;

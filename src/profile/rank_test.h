@@ -32,6 +32,10 @@ double believed_autocorrelation(const Autocorrelation &estimate);
 // How much wider the mean of `count` values of an AR(1) process scatters than that of independent ones, as variance.
 double inflation_by(double phi, double count);
 
+// How much wider the mean of values of which each `size` in a row belong together scatters than that of independent
+// ones, as variance: the design effect, by the analysis of variance of their ranks. 1 or more.
+double inflation_by_groups(std::span<const double> values, size_t size);
+
 // Distributions of U, each made once: P(U <= u) in both directions for u up to n m / 2, without ties.
 class ExactTails {
  public:

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "device/device.h"
+#include "profile/steady_rule.h"
 
 namespace opd {
 namespace {
@@ -15,6 +16,12 @@ constexpr int64_t kMostCalls = int64_t{1} << 50;
 
 void check(const char *name, int64_t value, int64_t least, int64_t most) {
   require(value >= least && value <= most, name, " must be ", least, " to ", most, ", but is ", value);
+}
+
+double elapsed(const std::vector<Callers::Span> &spans) {  // in seconds, from the first begin to the last end
+  uint64_t begin = UINT64_MAX, end = 0;
+  for (const Callers::Span &span : spans) begin = std::min(begin, span.begin), end = std::max(end, span.end);
+  return static_cast<double>(end - begin) / 1e9;
 }
 
 }  // namespace
@@ -34,27 +41,61 @@ TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorPlan plan)
   check("cooldown_interval_ms", plan_.cooldown_interval_ms, 0, kDay);
   check("repeats_to_cooldown", plan_.repeats_to_cooldown, 1, INT64_MAX);
   check("cache_flush_bytes", plan_.cache_flush_bytes, 0, int64_t{1} << 40);
+  check("warmup", plan_.warmup, 0, kMostCalls);
+  check("steady_ms", plan_.steady_ms, 0, kDay);
+  check("concurrency", plan_.concurrency, 1, 1024);
+  require(plan_.cache_flush_bytes == 0 || plan_.concurrency == 1,
+          "cache_flush_bytes and concurrency exclude each other: the caches of other processors are not flushed");
   device_backend(plan_.device);  // throws for one that is absent
 }
 
 Ref<Benchmark> TimeEvaluator::call(Args args) {
-  opd::call(*function_, args);  // not measured
+  Callers callers(*function_, args, plan_.device, plan_.concurrency);
+  Benchmark::Course course;
+  warm_up(callers, course);
   flush_from_.resize(static_cast<size_t>(plan_.cache_flush_bytes));
   flush_to_.resize(flush_from_.size());
   std::vector<double> seconds;
+  double calls = 0, passed = 0;
   for (int64_t i = 0; i < plan_.repeat; ++i) {
     if (plan_.preprocess) opd::call(*plan_.preprocess, args);
-    seconds.push_back(measure(args));
+    passed += measure(callers, seconds);
+    calls += static_cast<double>(plan_.number * plan_.concurrency);
     if (plan_.cooldown_interval_ms > 0 && i % plan_.repeats_to_cooldown == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(plan_.cooldown_interval_ms));
   }
-  return make_object<Benchmark>(std::move(seconds));
+  course.number = plan_.number;
+  course.concurrency = static_cast<size_t>(plan_.concurrency);
+  course.calls_per_second = passed > 0 ? calls / passed : 0;
+  return make_object<Benchmark>(std::move(seconds), course);
 }
 
-// Seconds per call. Calls more often until the repeat lasts long enough.
-double TimeEvaluator::measure(Args args) {
+// Times are those of batches that the clock can tell apart: what is shorter is called twice as often from then on.
+void TimeEvaluator::warm_up(Callers &callers, Benchmark::Course &course) const {
+  constexpr double kBatch = 1e-3;
+  if (plan_.warmup > 0) callers.round(plan_.warmup);
+  course.warmup_count = plan_.warmup * plan_.concurrency;
+  if (plan_.steady_ms == 0) return;
+  const uint64_t end = monotonic_ns() + static_cast<uint64_t>(plan_.steady_ms) * 1'000'000;
+  SteadyRule rule;
+  int64_t number = 1;
+  do {
+    const double seconds = elapsed(callers.round(number));
+    course.warmup_count += number * plan_.concurrency;
+    if (seconds >= kBatch) {
+      course.is_steady = rule.add(seconds / static_cast<double>(number));
+    } else {
+      number = std::min(number * 2, kMostCalls);
+      rule.restart();
+    }
+  } while (!course.is_steady && monotonic_ns() < end);
+}
+
+// Appends the seconds per call of each thread; returns how long they all took. Calls more often until that is enough.
+double TimeEvaluator::measure(Callers &callers, std::vector<double> &seconds) {
   double duration_ms = 0;
   int64_t zeros = 0;
+  const std::vector<Callers::Span> *spans;
   do {
     if (duration_ms > 0) {
       const auto number = static_cast<double>(plan_.number);
@@ -62,15 +103,13 @@ double TimeEvaluator::measure(Args args) {
       plan_.number = static_cast<int64_t>(std::min(std::max(wanted, number * 1.618), static_cast<double>(kMostCalls)));
     }
     flush_caches();
-    device_backend(plan_.device).sync(plan_.device.device_id);
-    const uint64_t begin = monotonic_ns();
-    for (int64_t i = 0; i < plan_.number; ++i) opd::call(*function_, args);
-    device_backend(plan_.device).sync(plan_.device.device_id);
-    const uint64_t elapsed = monotonic_ns() - begin;
-    zeros += elapsed == 0;
-    duration_ms = static_cast<double>(elapsed) / 1e6;
+    spans = &callers.round(plan_.number);
+    duration_ms = elapsed(*spans) * 1e3;
+    zeros += duration_ms == 0;
   } while (duration_ms < static_cast<double>(plan_.min_repeat_ms) && zeros < plan_.limit_zero_time_iterations);
-  return duration_ms / 1e3 / static_cast<double>(plan_.number);
+  for (const Callers::Span &span : *spans)
+    seconds.push_back(static_cast<double>(span.end - span.begin) / 1e9 / static_cast<double>(plan_.number));
+  return duration_ms / 1e3;
 }
 
 void TimeEvaluator::flush_caches() {

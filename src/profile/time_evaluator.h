@@ -1,6 +1,7 @@
 // Measures a packed function as TVM's time_evaluator does: repeats of many calls each, nothing else between the stamps.
 #pragma once
 #include "profile/benchmark.h"
+#include "profile/callers.h"
 #include "value/function.h"
 
 namespace opd {
@@ -10,6 +11,7 @@ struct EvaluatorPlan {
   int64_t number = 10, repeat = 1, min_repeat_ms = 0, limit_zero_time_iterations = 100;
   int64_t cooldown_interval_ms = 0, repeats_to_cooldown = 1, cache_flush_bytes = 0;
   Ref<Function> preprocess;  // null: none
+  int64_t warmup = 1, steady_ms = 0, concurrency = 1;
 };
 
 class TimeEvaluator final : public Object {
@@ -20,7 +22,8 @@ class TimeEvaluator final : public Object {
   Ref<Benchmark> call(Args args);
 
  private:
-  double measure(Args args);
+  void warm_up(Callers &callers, Benchmark::Course &course) const;
+  double measure(Callers &callers, std::vector<double> &seconds);
   void flush_caches();
 
   Ref<Function> function_;

@@ -1,5 +1,9 @@
 // include/opdyno/benchmark.h: how often an evaluator calls, and what it says of the times.
+#include <atomic>
 #include <cmath>
+#include <cstddef>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "support/opdyno_test.h"
@@ -23,6 +27,13 @@ Handle<opd_benchmark> run(const Handle<opd_evaluator> &evaluator, const opd_valu
   Handle<opd_benchmark> benchmark;
   check(opd_evaluator_call(evaluator.get(), &arg, 1, benchmark.out()));
   return benchmark;
+}
+
+opd_benchmark_stats stats_of(const Handle<opd_benchmark> &benchmark) {
+  opd_benchmark_stats stats{};
+  stats.struct_size = sizeof stats;
+  check(opd_benchmark_get_stats(benchmark.get(), &stats));
+  return stats;
 }
 
 }  // namespace
@@ -108,6 +119,127 @@ TEST(TimeEvaluator, AnErrorOfTheFunctionIsItsError) {
   expect_error(opd_evaluator_call(evaluator.get(), nullptr, 0, benchmark.out()), OPD_CALL_FAILED, "no such day");
 }
 
+TEST(TimeEvaluator, TheWarmUpMayBeOfAnyNumberOfCalls) {
+  int calls = 0;
+  const Function function = make_function([&](const opd_value *, int32_t, opd_value *) { ++calls; });
+  for (const int warmup : {0, 1, 25}) {
+    calls = 0;
+    const auto benchmark = run(evaluator_of(function, [&](auto &o) { o.number = 7, o.repeat = 3, o.warmup = warmup; }));
+    EXPECT_EQ(calls, warmup + 7 * 3);
+    const opd_benchmark_stats stats = stats_of(benchmark);
+    EXPECT_EQ(stats.warmup_count, warmup);
+    EXPECT_EQ(stats.number, 7);
+    EXPECT_EQ(stats.is_steady, 0u) << "nobody asked";
+    EXPECT_GT(stats.calls_per_second, 0);
+  }
+}
+
+TEST(TimeEvaluator, TheWarmUpUntilSteadyIsCountedAndBounded) {
+  int calls = 0;
+  const Function function = make_function([&](const opd_value *, int32_t, opd_value *) {
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  });
+  const auto bounded = run(evaluator_of(function, [](auto &o) { o.number = 1, o.steady_ms = 1; }));
+  EXPECT_EQ(calls, 1 + 1 + 1) << "the first call of the search outlasts its millisecond";
+  EXPECT_EQ(stats_of(bounded).warmup_count, 2);
+  EXPECT_EQ(stats_of(bounded).is_steady, 0u);
+  calls = 0;
+  const auto searched = run(evaluator_of(function, [](auto &o) { o.number = 1, o.steady_ms = 60'000; }));
+  EXPECT_EQ(stats_of(searched).warmup_count, calls - 1) << "as many as were made, whatever the times were";
+  EXPECT_GE(calls, 1 + 20 + 1) << "two windows of ten";
+}
+
+TEST(TimeEvaluator, ThreadsCallAtOnce) {
+  std::atomic<int> inside{0}, calls{0};
+  std::mutex guard;
+  std::set<std::thread::id> threads;
+  const Function function = make_function([&](const opd_value *args, int32_t, opd_value *) {
+    EXPECT_EQ(args[0].u.int64, 5);
+    ++calls;
+    {
+      const std::lock_guard lock(guard);
+      threads.insert(std::this_thread::get_id());
+    }
+    for (++inside; inside % 3 != 0;) std::this_thread::yield();  // ends only once all three are here
+  });
+  const auto evaluator =
+      evaluator_of(function, [](auto &o) { o.number = 1, o.repeat = 4, o.concurrency = 3, o.warmup = 1; });
+  const auto benchmark = run(evaluator);
+  EXPECT_EQ(calls, 3 * (1 + 4));
+  EXPECT_EQ(threads.size(), 3u);
+  EXPECT_EQ(opd_benchmark_count(benchmark.get()), 3u * 4) << "one time for each thread and repeat";
+  const opd_benchmark_stats stats = stats_of(benchmark);
+  EXPECT_EQ(stats.warmup_count, 3);
+  EXPECT_EQ(stats.number, 1);
+  Handle<opd_diff> diff;
+  check(opd_benchmark_diff(benchmark.get(), benchmark.get(), nullptr, diff.out()));
+  opd_diff_operator one{};
+  one.struct_size = sizeof one;
+  check(opd_diff_get_operator(diff.get(), 0, &one));
+  EXPECT_EQ(one.before_runs, 4) << "the unit is the repeat";
+  // In a repeat that takes as long as its slowest call, three calls are made.
+  double slowest = 0;
+  for (size_t i = 0; i < 4; ++i)
+    slowest += *std::max_element(opd_benchmark_seconds(benchmark.get()) + 3 * i,
+                                 opd_benchmark_seconds(benchmark.get()) + 3 * i + 3);
+  EXPECT_GT(stats.calls_per_second, 0);
+  EXPECT_LE(stats.calls_per_second, 3 * 4 / slowest * (1 + 1e-9));
+}
+
+TEST(TimeEvaluator, AnErrorOfOneThreadEndsAll) {
+  std::atomic<int> calls{0};
+  std::atomic<bool> has_failed{false};
+  const Function function = make_function([&](const opd_value *, int32_t, opd_value *) {
+    if (++calls == 10) {
+      has_failed = true;
+      throw std::runtime_error("the tenth call fails");
+    }
+    while (calls > 10 && !has_failed) std::this_thread::yield();
+  });
+  const auto evaluator = evaluator_of(function, [](auto &o) { o.number = 1'000'000'000, o.concurrency = 4; });
+  const opd_value argument = opd_int(5);
+  Handle<opd_benchmark> benchmark;
+  expect_error(opd_evaluator_call(evaluator.get(), &argument, 1, benchmark.out()), OPD_CALL_FAILED,
+               "the tenth call fails");
+  EXPECT_FALSE(benchmark);
+}
+
+TEST(TimeEvaluator, ThreadsCallAProgramAndEndByTheCallersCancelToken) {
+  std::atomic<int> calls{0};
+  Handle<opd_cancel> token;
+  check(opd_cancel_create(token.out()));
+  define("test.count", [&](const opd_value *, int32_t, opd_value *) {
+    if (++calls == 100) opd_cancel_cancel(token.get());
+  });
+  const Vm vm(Executable::assemble(".func f(x) {\n  call test.count(%x)\n  ret %x\n}").to_module());
+  const auto few = run(evaluator_of(vm.function("f"), [](auto &o) { o.concurrency = 2; }));
+  EXPECT_EQ(calls, 2 * (1 + 10));
+  check(opd_cancel_set_default(token.get()));
+  const auto many = evaluator_of(vm.function("f"), [](auto &o) { o.number = 1'000'000'000, o.concurrency = 2; });
+  const opd_value argument = opd_int(5);
+  Handle<opd_benchmark> benchmark;
+  expect_error(opd_evaluator_call(many.get(), &argument, 1, benchmark.out()), OPD_CANCELLED, "");
+  check(opd_cancel_set_default(nullptr));
+}
+
+// A program built with headers that end before the warm-up's fields.
+TEST(TimeEvaluator, OldCallersHaveTVMsOneCall) {
+  int calls = 0;
+  const Function function = make_function([&](const opd_value *, int32_t, opd_value *) { ++calls; });
+  const auto evaluator = evaluator_of(function, [](auto &o) {
+    o.warmup = 100, o.concurrency = 100;
+    o.struct_size = offsetof(opd_evaluator_options, warmup);
+  });
+  const auto benchmark = run(evaluator);
+  EXPECT_EQ(calls, 1 + 10);
+  opd_benchmark_stats stats{};
+  stats.struct_size = offsetof(opd_benchmark_stats, number);
+  stats.number = -1;
+  check(opd_benchmark_get_stats(benchmark.get(), &stats));
+  EXPECT_EQ(stats.number, -1) << "left alone";
+}
+
 TEST(TimeEvaluator, RefusesNumbersThatMakeNoSense) {
   const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
   const auto refused = [&](const Options &change, const std::string &part) {
@@ -122,6 +254,11 @@ TEST(TimeEvaluator, RefusesNumbersThatMakeNoSense) {
   refused([](auto &o) { o.min_repeat_ms = -1; }, "min_repeat_ms");
   refused([](auto &o) { o.repeats_to_cooldown = 0; }, "repeats_to_cooldown");
   refused([](auto &o) { o.cache_flush_bytes = -4; }, "cache_flush_bytes");
+  refused([](auto &o) { o.warmup = -1; }, "warmup must be 0");
+  refused([](auto &o) { o.steady_ms = -1; }, "steady_ms must be 0");
+  refused([](auto &o) { o.concurrency = 0; }, "concurrency must be 1");
+  refused([](auto &o) { o.concurrency = 2000; }, "concurrency must be 1");
+  refused([](auto &o) { o.concurrency = 2, o.cache_flush_bytes = 4096; }, "exclude each other");
 }
 
 namespace {
@@ -129,10 +266,7 @@ namespace {
 opd_benchmark_stats stats_of(const std::vector<double> &seconds) {
   Handle<opd_benchmark> benchmark;
   check(opd_benchmark_create(seconds.data(), seconds.size(), benchmark.out()));
-  opd_benchmark_stats stats{};
-  stats.struct_size = sizeof stats;
-  check(opd_benchmark_get_stats(benchmark.get(), &stats));
-  return stats;
+  return stats_of(benchmark);
 }
 
 // 100, 101 … from both ends in turn, so that neighbours do not resemble each other.

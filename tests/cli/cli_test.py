@@ -13,6 +13,7 @@ if __name__ == "__main__":
     os.environ["OPDYNO_PROGRAM"] = os.path.abspath(sys.argv.pop(1))  # before the cases are read
 
     import case
+    from bench_cases import *
     from commands_cases import *
     from diff_cases import *
     from inspect_cases import *

@@ -1,4 +1,4 @@
-"""Help, info, as, dis, bench and profile: every option, exit code and message that their help promises."""
+"""Help, info, as, dis, export and profile: every option, exit code and message that their help promises."""
 
 import csv
 import io
@@ -144,72 +144,6 @@ class Assembly(CliTest):
         )
         self.assertIn("cannot write", self.fails(FAILED, "as", "add_one.opdasm", "absent/out.vmexec"))
         self.assertIn("No space left", self.fails(FAILED, "as", "add_one.opdasm", "/dev/full"))
-
-
-class Bench(CliTest):
-    def test_the_text_has_all_statistics(self):
-        text = self.kernel("add_one.opdasm", "--repeat", "3", "--min-repeat-ms", "1", command="bench").stdout
-        self.assertRegex(text, r"^main: 3 repeats of \d+ calls?\n")
-        for name in ("min", "median", "mean", "max", "std"):
-            self.assertRegex(text, r"(?m)^  %s +[\d.]+ (ns|us|ms|s)$" % name)
-
-    def test_json_has_the_results_of_each_repeat(self):
-        report = json.loads(
-            self.kernel(
-                "add_one.opdasm", "--repeat", "4", "--number", "5", "--min-repeat-ms", "0", "--json", command="bench"
-            ).stdout
-        )
-        self.assertEqual((4, 5, 4), (report["repeat"], report["number"], len(report["results_us"])))
-        self.assertLessEqual(report["min_us"], report["median_us"])
-        self.assertLessEqual(report["median_us"], report["max_us"])
-        self.assertAlmostEqual(sum(report["results_us"]) / 4, report["mean_us"])
-
-    def test_the_machine_and_the_noise_are_told(self):
-        words = ("add_one.opdasm", "--min-repeat-ms", "0", "--repeat")
-        report = json.loads(self.kernel(*words, "8", "--json", command="bench").stdout)
-        self.assertEqual({"governor", "turbo", "quota", "steal", "load"}, set(report["quality"]))
-        self.assertTrue(all(report["quality"].values()))  # at least "unknown"
-        if "median_low_us" in report:  # repeats that drift have no interval
-            self.assertLessEqual(report["median_low_us"], report["median_us"])
-            self.assertLessEqual(report["median_us"], report["median_high_us"])
-        self.assertIn(report["noisy"], (True, False))
-        self.assertLessEqual(report["p95_us"], report["p99_us"])
-        text = self.kernel(*words, "8", command="bench").stdout
-        self.assertRegex(text, r"(?m)^  outliers: \d+, autocorrelation: [\d.]+$")
-        self.assertRegex(text, r"(?m)^  machine: governor .*, turbo .*, quota .*, steal .*, load ")
-        self.assertIn("Too few repeats to say", self.kernel(*words, "2", command="bench").stdout)
-
-    def test_a_benchmark_is_compared_with_an_earlier_one(self):
-        def compare(base, *words, expect=OK):
-            (WORK / "base.json").write_text(json.dumps(base))
-            return self.kernel("add_one.opdasm", "--min-repeat-ms", "0", "--repeat", "20", "--compare", "base.json",
-                               *words, command="bench", expect=expect)
-
-        hour, picosecond = [3.6e9 + i for i in range(20)], [1e-6 + i * 1e-9 for i in range(20)]
-        text = compare({"results_us": hour}, "--fail-above", "3%").stdout
-        self.assertRegex(text, r"(?m)^call .* improvement +20 \+ 20$")
-        answer = compare({"results_us": picosecond}, "--fail-above", "3%", expect=1)
-        self.assertIn("opdyno bench: call is slower by", answer.stderr)
-        self.assertIn("lacks results_us", compare({}, expect=FAILED).stderr)
-        self.assertIn("needs --compare", self.fails(USAGE, "bench", "m", "--fail-above", "3%"))
-
-    def test_csv_has_one_row(self):
-        text = self.kernel(
-            "add_one.opdasm", "--repeat", "2", "--min-repeat-ms", "0", "--csv", "--timeout", "1m", command="bench"
-        ).stdout
-        rows = list(csv.DictReader(io.StringIO(text)))
-        self.assertEqual(("main", "2"), (rows[0]["function"], rows[0]["repeat"]))
-        self.assertEqual(1, len(rows))
-
-    def test_plain_functions_and_wrong_numbers(self):
-        self.succeeds(
-            "bench", "kernels.c", "add_one", "-i", "2xf32", "-i", "2xf32", "--repeat", "1", "--min-repeat-ms", "0"
-        )
-        self.assertIn(
-            "'--repeat' takes an integer from 1",
-            self.kernel("add_one.opdasm", "--repeat", "0", command="bench", expect=USAGE).stderr,
-        )
-        self.assertIn("always does", self.kernel("fails.opdasm", command="bench", expect=FAILED).stderr)
 
 
 class Profile(CliTest):

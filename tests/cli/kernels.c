@@ -78,6 +78,12 @@ KERNEL(hangs) {
   return 0;
 }
 
+KERNEL(naps) {
+  UNUSED;
+  nanosleep(&(struct timespec){0, 2000000}, 0);
+  return 0;
+}
+
 KERNEL(sleeps) {
   UNUSED;
   nanosleep(&(struct timespec){3, 0}, 0);

@@ -64,6 +64,7 @@ UNCHECKED = program(function("main", "x", output("t"), "call add_one(%x, %t)", "
 FAILS = program(unary("main", "fails"))
 HANGS = program(unary("main", "hangs"))
 SLEEPS = program(unary("main", "sleeps"))
+NAPS = program(unary("main", "naps"))
 LOOPS = program(
     function("main", "x", HEAP, *check("x"), output("t"), "again:", "call add_one(%x, %t)", "goto again", "ret %t")
 )

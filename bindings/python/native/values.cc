@@ -577,9 +577,11 @@ PyObject *dict_of(const opd_machine_peak &peak) {
                        peak.bandwidth_gbps);
 }
 PyObject *dict_of(const opd_benchmark_stats &stats) {
-  return Py_BuildValue("{sOsdsdsdsL}", "is_noisy", stats.is_noisy ? Py_True : Py_False, "median_low", stats.median_low,
-                       "median_high", stats.median_high, "autocorrelation", stats.autocorrelation, "outlier_count",
-                       static_cast<long long>(stats.outlier_count));
+  return Py_BuildValue("{sOsdsdsdsLsLsLsdsO}", "is_noisy", stats.is_noisy ? Py_True : Py_False, "median_low",
+                       stats.median_low, "median_high", stats.median_high, "autocorrelation", stats.autocorrelation,
+                       "outlier_count", static_cast<long long>(stats.outlier_count), "number",
+                       static_cast<long long>(stats.number), "warmup_count", static_cast<long long>(stats.warmup_count),
+                       "calls_per_second", stats.calls_per_second, "is_steady", stats.is_steady ? Py_True : Py_False);
 }
 
 }  // namespace opdpy

@@ -11,7 +11,7 @@ from ._function import Function, get_global_func
 
 
 class BenchmarkResult(_native.Handle):
-    """Times of a function, in seconds per call: one result for each repeat. Immutable. `print(result)` shows them in ms.
+    """Times of a function, in seconds per call: one result for each repeat and thread. Immutable. `print(result)` shows them in ms.
 
     Source: TVM's BenchmarkResult.
     """
@@ -54,7 +54,12 @@ class BenchmarkResult(_native.Handle):
 
     @property
     def reliability(self) -> dict[str, float | int | bool]:
-        """The 95 % interval of the median (`median_low`, `median_high`), `outlier_count`, `autocorrelation` and `is_noisy`."""
+        """How far the results can be relied on, and how they came about.
+
+        The 95 % interval of the median (`median_low`, `median_high`), `outlier_count`, `autocorrelation` and `is_noisy`;
+        `number`, the calls of a thread in the last repeat; `warmup_count`, all calls before the measured ones; `is_steady`,
+        whether the warm-up ended because their times were; `calls_per_second`, of all threads together.
+        """
         return _native.opd_benchmark_get_stats(self)
 
     def __str__(self) -> str:

@@ -204,6 +204,10 @@ class Module(Object):
         repeats_to_cooldown: int = 1,
         cache_flush_bytes: int = 0,
         f_preproc: str | Callable[..., Any] = "",
+        *,
+        warmup: int = 1,
+        steady_ms: int = 0,
+        concurrency: int = 1,
     ) -> Callable[..., BenchmarkResult]:
         """Makes a function that times `self[func_name]`: it takes that function's arguments, and gives a `BenchmarkResult`.
 
@@ -213,6 +217,10 @@ class Module(Object):
         tries where the clock reads 0. After every `repeats_to_cooldown` repeats it sleeps `cooldown_interval_ms`.
         `cache_flush_bytes` are copied before each repeat, to empty the caches. `f_preproc`, a callable or the name of a
         registered function, is called with the arguments before each repeat. One thread at a time may call the result.
+
+        Beyond TVM's: `warmup` calls come before the measured ones; with `steady_ms` further ones until their times are
+        steady, for no longer than that (docs/benchmarks.md has the rule). `concurrency` threads call at once, each of which
+        gives a result for each repeat; the function must bear that, as those of a `VirtualMachine` do.
         Raises what the function raises. Source: TVM's Module.time_evaluator.
         """
         return evaluator(
@@ -226,6 +234,9 @@ class Module(Object):
             cooldown_interval_ms=cooldown_interval_ms,
             repeats_to_cooldown=repeats_to_cooldown,
             cache_flush_bytes=cache_flush_bytes,
+            warmup=warmup,
+            steady_ms=steady_ms,
+            concurrency=concurrency,
         )
 
     def describe(self) -> Any:

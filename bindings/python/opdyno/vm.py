@@ -297,6 +297,9 @@ class VirtualMachine(_native.Handle):
         *,
         limit_zero_time_iterations: int = 100,
         cache_flush_bytes: int = 0,
+        warmup: int = 1,
+        steady_ms: int = 0,
+        concurrency: int = 1,
     ) -> Callable[..., BenchmarkResult]:
         """Makes a function that times a function of the VM; parameters and result are those of `Module.time_evaluator`.
 
@@ -304,6 +307,8 @@ class VirtualMachine(_native.Handle):
         a function that `save_function` made, without arguments.
         """
         stateful = func_name == "invoke_stateful" and not self.has_function(func_name)
+        if stateful and concurrency != 1:
+            raise ValueError("stateful calls are made by one thread at a time; concurrency must be 1")
         return evaluator(
             Function(self.invoke_stateful) if stateful else self.function(func_name),
             dev,
@@ -315,6 +320,9 @@ class VirtualMachine(_native.Handle):
             cooldown_interval_ms=cooldown_interval_ms,
             repeats_to_cooldown=repeats_to_cooldown,
             cache_flush_bytes=cache_flush_bytes,
+            warmup=warmup,
+            steady_ms=steady_ms,
+            concurrency=concurrency,
         )
 
     def profile(self, func_name: str, *args: Any, **options: Any) -> Report:

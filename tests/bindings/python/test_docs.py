@@ -74,5 +74,9 @@ def test_the_blocks_of_profiling_run(run, capsys):
     assert " of " in capsys.readouterr().out
 
 
+def test_the_blocks_of_benchmarks_run(run):
+    assert run("benchmarks", blocks(with_tvm=False, page="benchmarks.md")).four.reliability["warmup_count"] == 4
+
+
 def test_the_blocks_of_collectors_run(run):
     run("collectors", blocks(with_tvm=False, page="collectors.md"))

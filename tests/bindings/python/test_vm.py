@@ -97,6 +97,8 @@ def test_the_three_uses_of_its_time_evaluator(host_vm, chain):
     assert chain.time_evaluator("main", opdyno.cpu(), number=2)(np.zeros(4, "float32")).mean > 0
     host_vm.set_input("pair", 1)
     assert host_vm.time_evaluator("invoke_stateful", opdyno.cpu())("pair").mean > 0
+    with pytest.raises(ValueError, match="one thread at a time"):
+        host_vm.time_evaluator("invoke_stateful", concurrency=2)
     host_vm.save_function("add", "saved", 1, 2)
     assert host_vm.time_evaluator("saved", opdyno.cpu(), repeat=3)().mean > 0
 
@@ -247,6 +249,7 @@ print(vm["add"](1, 2))
         'vm.profile("spin", 1)',
         'vm.set_input("spin", 1), vm.invoke_stateful("spin")',
         'vm.time_evaluator("spin", opdyno.cpu())(1)',
+        'vm.time_evaluator("spin", opdyno.cpu(), concurrency=2)(1)',
     ],
 )
 def test_ctrl_c_ends_a_call(call):

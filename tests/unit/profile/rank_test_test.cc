@@ -110,3 +110,15 @@ TEST(RankTest, SeesADistanceThatNoDriftExplains) {
 
 }  // namespace
 }  // namespace opd
+
+TEST(RankTest, ValuesThatBelongTogetherCountLess) {
+  // Ranks (1, 2), (4, 3), (8, 5), (6, 7), of means 1.5, 3.5, 6.5, 6.5 around 4.5: between the groups 2 (9 + 1 + 4 + 4)
+  // / 3 = 12, within (0.5 + 0.5 + 4.5 + 0.5) / 4 = 1.5, so 2 * 12 / (12 + 1.5).
+  EXPECT_NEAR(opd::inflation_by_groups(std::vector<double>{10, 20, 40, 30, 800, 50, 60, 70}, 2), 24 / 13.5, 1e-12);
+  EXPECT_NEAR(opd::inflation_by_groups(std::vector<double>{1, 1, 1, 2, 2, 2, 9, 9, 9}, 3), 3, 1e-12)
+      << "as good as one each";
+  EXPECT_EQ(opd::inflation_by_groups(std::vector<double>{1, 9, 2, 8, 3, 7, 4, 6}, 2), 1) << "no group is like its own";
+  EXPECT_EQ(opd::inflation_by_groups(std::vector<double>{1, 2, 3}, 1), 1);
+  EXPECT_EQ(opd::inflation_by_groups(std::vector<double>{1, 2, 3}, 3), 1);
+  EXPECT_EQ(opd::inflation_by_groups(std::vector<double>{5, 5, 5, 5}, 2), 1);
+}
