@@ -6,6 +6,9 @@ import json
 
 from case import FAILED, OK, USAGE, WORK, CliTest, run
 
+# The share of a time that each of 20 repeats adds to it, in another order than their size: a base must not drift.
+SCATTER = [7 * i % 20 * 1e-9 for i in range(20)]
+
 
 class Bench(CliTest):
     def test_the_text_has_all_statistics(self):
@@ -47,7 +50,7 @@ class Bench(CliTest):
             return self.kernel("add_one.opdasm", "--min-repeat-ms", "0", "--repeat", "20", "--compare", "base.json",
                                *words, command="bench", expect=expect)
 
-        hour, picosecond = [3.6e9 + i for i in range(20)], [1e-6 + i * 1e-9 for i in range(20)]
+        hour, picosecond = [[us * (1 + more) for more in SCATTER] for us in (3.6e9, 1e-6)]
         text = compare({"results_us": hour}, "--fail-above", "3%").stdout
         self.assertRegex(text, r"(?m)^call .* improvement +20 \+ 20$")
         answer = compare({"results_us": picosecond}, "--fail-above", "3%", expect=1)
@@ -150,7 +153,7 @@ class Bench(CliTest):
 
     def test_a_sweep_is_compared_row_by_row(self):
         def base(microseconds, **settings):
-            results = {n: [us + i * 1e-9 for i in range(20)] for n, us in microseconds.items()}
+            results = {n: [us * (1 + more) for more in SCATTER] for n, us in microseconds.items()}
             rows = [{"sizes": {"n": n}, "results_us": results[n]} for n in results]
             (WORK / "base.json").write_text(json.dumps({"rows": rows, **settings}))
 
