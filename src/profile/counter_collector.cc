@@ -17,7 +17,12 @@ struct CounterCollector::State {
 // One that makes calls, or is a worker, or both. Its own affair but for what stands under the collector's guard.
 class CounterCollector::Thread final : public TaskWatch {
  public:
-  Thread(CounterCollector &owner, std::unique_ptr<CounterReader> reader) : owner_(owner), reader_(std::move(reader)) {}
+  // With room for values, so that the first task does not count the page faults of getting some.
+  Thread(CounterCollector &owner, std::unique_ptr<CounterReader> reader)
+      : now(owner.counters_.size()), owner_(owner), reader_(std::move(reader)) {
+    idle_.push_back(std::make_unique<State>());
+    idle_.back()->begin.resize(now.size());
+  }
 
   std::unique_ptr<State> take_state() {
     if (idle_.empty()) return std::make_unique<State>();

@@ -17,27 +17,23 @@ inline std::string string_of(const Value &value) {
   return {data, size};
 }
 
-/** A profile of `main`. */
-struct Profile {
-  Report report;
+inline opd_profile_options profile_options(const std::vector<opd_collector *> &handles) {
+  opd_profile_options options;
+  opd_profile_options_init(&options);
+  options.max_records = 1000;
+  options.collectors = handles.data();
+  options.num_collectors = static_cast<int32_t>(handles.size());
+  return options;
+}
+inline std::vector<opd_collector *> handles_of(const std::vector<Collector> &collectors) {
+  std::vector<opd_collector *> handles;
+  for (const Collector &collector : collectors) handles.push_back(collector.get());
+  return handles;
+}
 
-  Profile(const Vm &vm, const std::vector<Collector> &collectors, const Tensor &argument, int32_t warmup = 1,
-          int32_t repeat = 1, uint64_t max_records = 1000)
-      : Profile(vm, collectors, std::vector<opd_value>{arg(argument)}, warmup, repeat, max_records) {}
-  Profile(const Vm &vm, const std::vector<Collector> &collectors, const std::vector<opd_value> &args,
-          int32_t warmup = 1, int32_t repeat = 1, uint64_t max_records = 1000) {
-    std::vector<opd_collector *> handles;
-    for (const Collector &collector : collectors) handles.push_back(collector.get());
-    opd_profile_options options;
-    opd_profile_options_init(&options);
-    options.warmup = warmup;
-    options.repeat = repeat;
-    options.max_records = max_records;
-    options.collectors = handles.data();
-    options.num_collectors = static_cast<int32_t>(handles.size());
-    check(opd_vm_profile(vm.get(), "main", args.data(), static_cast<int32_t>(args.size()), nullptr, &options,
-                         report.out(), nullptr));
-  }
+/** A report of a run of the VM. */
+struct RunReport {
+  Report report;
 
   size_t rows() const { return opd_report_call_count(report.get()) - 2; }  // without (dispatch) and (profiler)
   Value call(size_t row, const char *column) const {
@@ -84,6 +80,38 @@ struct Profile {
     return names;
   }
 };
+
+/** A profile of `main`. */
+struct Profile : RunReport {
+  Profile(const Vm &vm, const std::vector<Collector> &collectors, const Tensor &argument, int32_t warmup = 1,
+          int32_t repeat = 1, uint64_t max_records = 1000)
+      : Profile(vm, collectors, std::vector<opd_value>{arg(argument)}, warmup, repeat, max_records) {}
+  Profile(const Vm &vm, const std::vector<Collector> &collectors, const std::vector<opd_value> &args,
+          int32_t warmup = 1, int32_t repeat = 1, uint64_t max_records = 1000) {
+    const std::vector<opd_collector *> handles = handles_of(collectors);
+    opd_profile_options options = profile_options(handles);
+    options.warmup = warmup;
+    options.repeat = repeat;
+    options.max_records = max_records;
+    check(opd_vm_profile(vm.get(), "main", args.data(), static_cast<int32_t>(args.size()), nullptr, &options,
+                         report.out(), nullptr));
+  }
+};
+
+/** Starts to record every call of @p vm, one of @p interval, with the columns for where it ran. */
+inline void start_profile(const Vm &vm, const std::vector<Collector> &collectors, uint64_t interval = 1) {
+  const std::vector<opd_collector *> handles = handles_of(collectors);
+  opd_profile_options options = profile_options(handles);
+  options.max_records = 1 << 20;
+  options.sample_interval = interval;
+  options.details = 1;
+  check(opd_vm_profile_start(vm.get(), &options));
+}
+inline RunReport stop_profile(const Vm &vm) {
+  RunReport stopped;
+  check(opd_vm_profile_stop(vm.get(), stopped.report.out(), nullptr));
+  return stopped;
+}
 
 struct MetricValue {
   opd_metric_kind kind;

@@ -42,12 +42,13 @@ class DeviceWrapper:
 class MetricCollector:
     """Measures something around each call. Derive from it to measure what you want.
 
-    All three run on the thread that profiles. What they raise ends their part, but not the run: the report's
-    configuration has it.
+    `VirtualMachine.profile` calls all three on its own thread; `VirtualMachine.profiling` calls Start and Stop on the threads of
+    the calls, between each other: what belongs to one call is best kept in its state. What they raise ends their part, but not
+    the run: the report's configuration has it.
     """
 
     def Init(self, devs: list[DeviceWrapper]) -> None:
-        """Prepares what is expensive; once, after the warm-up calls."""
+        """Prepares what is expensive; once, after the warm-up calls or when the recording starts."""
 
     def Start(self, dev: Device) -> Any:
         """Begins to measure a call on `dev`: a state, or None if the device is not supported."""
