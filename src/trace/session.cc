@@ -59,4 +59,19 @@ Session::Recorded Session::close() {
   return recorded;
 }
 
+void SessionCall::begin_recorded(uint32_t function) {
+  span_.function = function;
+  span_.begin = lane_->buffer.now();
+  observed_ = kUnobserved;
+  if (!lane_->observer) return;
+  observed_ = lane_->observer->begin_run();
+  span_.begin = lane_->buffer.now();
+}
+
+void SessionCall::end_recorded() {
+  span_.end = lane_->buffer.now();
+  if (observed_ != kUnobserved) lane_->observer->end_run(observed_);
+  session_->end(*std::exchange(lane_, nullptr), span_);
+}
+
 }  // namespace opd

@@ -76,29 +76,23 @@ class SessionCall {
   void begin(Ref<Session> session, uint32_t function) {
     session_ = std::move(session);
     lane_ = session_->begin(span_.run);
-    span_.function = function;
-    if (!lane_) return;
-    if (lane_->observer) {
-      observed_ = lane_->observer->begin_run();
-      is_observed_ = true;
-    }
-    span_.begin = lane_->buffer.now();
+    if (lane_) begin_recorded(function);
   }
   void end() {
-    if (!lane_) return;
-    span_.end = lane_->buffer.now();
-    if (std::exchange(is_observed_, false)) lane_->observer->end_run(observed_);
-    session_->end(*std::exchange(lane_, nullptr), span_);
+    if (lane_) end_recorded();
   }
   RecordBuffer *records() const { return lane_ ? &lane_->buffer : nullptr; }
   uint64_t run() const { return span_.run; }
 
  private:
+  static constexpr size_t kUnobserved = SIZE_MAX;
+  void begin_recorded(uint32_t function);
+  void end_recorded();
+
   Ref<Session> session_;
   Lane *lane_ = nullptr;
   RunSpan span_{};
-  size_t observed_ = 0;
-  bool is_observed_ = false;
+  size_t observed_;  // what the lane's observer gave; only of a call that is recorded
 };
 
 }  // namespace opd
