@@ -1,6 +1,5 @@
 // Reports through the C API: TVM's own output reproduced, aggregation, hostile JSON, locales.
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <locale>
 #include <random>
@@ -9,21 +8,14 @@
 #include <thread>
 #include <vector>
 
-#include "support/opdyno_test.h"
+#include "support/report_test.h"
 
 namespace {
 
 using opdyno::check;
 using opdyno::Value;
 using opdyno_test::expect_error;
-
-std::string data_file(const std::string &name) {
-  std::ifstream in(std::string(OPDYNO_TEST_DATA) + "/report/" + name, std::ios::binary);
-  std::stringstream content;
-  content << in.rdbuf();
-  EXPECT_FALSE(content.str().empty()) << name;
-  return content.str();
-}
+using opdyno_test::report_file;
 
 struct Report : opdyno::Report {
   explicit Report(const std::string &json) { check(opd_report_from_json(json.data(), json.size(), out())); }
@@ -34,11 +26,7 @@ struct Report : opdyno::Report {
     options.sort = sort, options.aggregate = aggregate, options.col_sums = col_sums;
     return table(&options);
   }
-  Value call(size_t row, const char *column) const {
-    Value value;
-    check(opd_report_get_call(get(), row, column, value.out()));
-    return value;
-  }
+  Value call(size_t row, const char *column) const { return opdyno_test::call_value(*this, row, column); }
   std::string call_text(size_t row, const char *column) const { return text_of(call(row, column)); }
   static std::string text_of(const Value &value) {
     const char *data = nullptr;
@@ -76,18 +64,18 @@ std::vector<std::string> first_words(const std::string &table, size_t count) {
 // ---- TVM's own output
 
 TEST(Report, WritesTheTableThatTvmPrinted) {
-  EXPECT_EQ(Report(data_file("sample.json")).table(), data_file("table.txt"));
+  EXPECT_EQ(Report(report_file("sample.json")).table(), report_file("table.txt"));
 }
 TEST(Report, WritesTheTableInProgramOrderThatTvmPrinted) {
-  EXPECT_EQ(Report(data_file("sample.json")).table(0, 0, 0), data_file("table_program_order.txt"));
+  EXPECT_EQ(Report(report_file("sample.json")).table(0, 0, 0), report_file("table_program_order.txt"));
 }
-TEST(Report, WritesTheCsvThatTvmPrinted) { EXPECT_EQ(Report(data_file("sample.json")).csv(), data_file("sample.csv")); }
+TEST(Report, WritesTheCsvThatTvmPrinted) { EXPECT_EQ(Report(report_file("sample.json")).csv(), report_file("sample.csv")); }
 TEST(Report, WritesTheJsonThatTvmPrinted) {
-  EXPECT_EQ(Report(data_file("sample.json")).json(), data_file("sample.json"));
+  EXPECT_EQ(Report(report_file("sample.json")).json(), report_file("sample.json"));
 }
 
 TEST(Report, GivesItsMetrics) {
-  const Report report(data_file("sample.json"));
+  const Report report(report_file("sample.json"));
   EXPECT_EQ(opd_report_call_count(report.get()), 13u);
   EXPECT_EQ(report.call_text(3, "Name"), "matmul");
   EXPECT_EQ(report.call(3, "Count").type(), OPD_INT);
@@ -104,7 +92,7 @@ TEST(Report, GivesItsMetrics) {
 }
 
 TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
-  const Report report(data_file("sample.json"));
+  const Report report(report_file("sample.json"));
   opd_value value = opd_int(77);
   expect_error(opd_report_get_call(report.get(), 13, "Name", &value), OPD_OUT_OF_RANGE, "13");
   expect_error(opd_report_get_call(report.get(), 0, "name", &value), OPD_NOT_FOUND, "Argument Shapes, Device, Name");
@@ -361,7 +349,7 @@ TEST(Report, RefusesDeepNesting) {
 }
 
 TEST(Report, RefusesEveryTruncationOfItsJson) {
-  const std::string json = data_file("sample.json");
+  const std::string json = report_file("sample.json");
   for (size_t size = 0; size < json.size(); ++size)
     EXPECT_EQ(failure(json.substr(0, size)).first, OPD_BAD_FORMAT) << size;
 }
@@ -402,7 +390,7 @@ TEST(Report, RefusesWhatIsNotUtf8AndNumbersThatRunIntoEachOther) {
 }
 
 TEST(Report, CanBeReadFromManyThreads) {
-  const std::string json = data_file("sample.json"), table = data_file("table.txt");
+  const std::string json = report_file("sample.json"), table = report_file("table.txt");
   const Report shared(json);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
@@ -430,10 +418,10 @@ TEST(Report, IsTheSameUnderEveryLocale) {
   const std::string saved = c_before ? c_before : "C";
   for (const char *name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C"})  // those that the machine has
     if (setlocale(LC_ALL, name)) break;
-  const Report report(data_file("sample.json"));
-  EXPECT_EQ(report.table(), data_file("table.txt"));
-  EXPECT_EQ(report.csv(), data_file("sample.csv"));
-  EXPECT_EQ(report.json(), data_file("sample.json"));
+  const Report report(report_file("sample.json"));
+  EXPECT_EQ(report.table(), report_file("table.txt"));
+  EXPECT_EQ(report.csv(), report_file("sample.csv"));
+  EXPECT_EQ(report.json(), report_file("sample.json"));
   setlocale(LC_ALL, saved.c_str());
   std::locale::global(before);
 }

@@ -1,8 +1,7 @@
 // Tables read back, Markdown and HTML.
-#include <fstream>
 #include <sstream>
 
-#include "support/opdyno_test.h"
+#include "support/report_test.h"
 
 namespace {
 
@@ -10,14 +9,7 @@ using opdyno::arg;
 using opdyno::Report;
 using opdyno::ReportBuilder;
 using opdyno_test::expect_error;
-
-std::string data_file(const std::string &name) {
-  std::ifstream in(std::string(OPDYNO_TEST_DATA) + "/report/" + name, std::ios::binary);
-  std::stringstream content;
-  content << in.rdbuf();
-  EXPECT_FALSE(content.str().empty()) << name;
-  return content.str();
-}
+using opdyno_test::report_file;
 
 opd_table_options as_it_is() {
   opd_table_options options;
@@ -27,9 +19,7 @@ opd_table_options as_it_is() {
 }
 
 double number(const Report &report, size_t row, const char *column) {
-  opdyno::Value value;
-  opdyno::check(opd_report_get_call(report.get(), row, column, value.out()));
-  return value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+  return opdyno_test::number_of(opdyno_test::call_value(report, row, column));
 }
 
 std::string line(const char *name, const char *duration, const char *percent, const char *device, const char *count,
@@ -43,9 +33,9 @@ std::string line(const char *name, const char *duration, const char *percent, co
 
 TEST(ReportTable, ReadsTheTablesThatTvmPrinted) {
   const opd_table_options options = as_it_is();
-  const std::string plain = data_file("table_program_order.txt");
+  const std::string plain = report_file("table_program_order.txt");
   EXPECT_EQ(Report::from_table(plain).table(&options), plain);
-  const Report report = Report::from_table(data_file("table.txt"));
+  const Report report = Report::from_table(report_file("table.txt"));
   EXPECT_EQ(opd_report_call_count(report.get()), 13u) << "sums and totals are no calls";
   EXPECT_EQ(number(report, 0, "Duration (us)"), 1061.32);
   EXPECT_EQ(number(report, 0, "Percent"), 71.71);
@@ -126,9 +116,9 @@ TEST(ReportTable, KeepsTheKindsOfFurtherColumns) {
 
 TEST(ReportTable, ReadsWhatAnEditorDidToIt) {
   std::string trimmed;  // no spaces at the ends of lines, and lines that end as on Windows
-  std::istringstream lines(data_file("table.txt"));
+  std::istringstream lines(report_file("table.txt"));
   for (std::string line; std::getline(lines, line);) trimmed += line.substr(0, line.find_last_not_of(' ') + 1) + "\r\n";
-  EXPECT_EQ(Report::from_table(trimmed).json(), Report::from_table(data_file("table.txt")).json());
+  EXPECT_EQ(Report::from_table(trimmed).json(), Report::from_table(report_file("table.txt")).json());
 }
 
 TEST(ReportTable, AnOperatorMayBeCalledTotal) {

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "support/opdyno_test.h"
+#include "support/report_test.h"
 
 namespace opdyno_test {
 
@@ -36,37 +36,22 @@ struct RunReport {
   Report report;
 
   size_t rows() const { return opd_report_call_count(report.get()) - 2; }  // without (dispatch) and (profiler)
-  Value call(size_t row, const char *column) const {
-    Value value;
-    check(opd_report_get_call(report.get(), row, column, value.out()));
-    return value;
-  }
+  Value call(size_t row, const char *column) const { return call_value(report, row, column); }
   int64_t count(size_t row, const char *column) const { return call(row, column).view().u.int64; }
   double number(size_t row, const char *column) const { return call(row, column).view().u.float64; }
   std::string text(size_t row, const char *column) const { return string_of(call(row, column)); }
-  int64_t device(const char *name, const char *metric) const { return device_value(name, metric).view().u.int64; }
+  int64_t device(const char *name, const char *metric) const {
+    return device_value(report, name, metric).view().u.int64;
+  }
   double device_number(const char *name, const char *metric) const {
-    return device_value(name, metric).view().u.float64;
+    return device_value(report, name, metric).view().u.float64;
   }
-  std::string configured(const char *key) const { return string_of(configuration(key)); }
-  double configured_number(const char *key) const {
-    const Value value = configuration(key);
-    return value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
-  }
+  std::string configured(const char *key) const { return string_of(configuration_value(report, key)); }
+  double configured_number(const char *key) const { return number_of(configuration_value(report, key)); }
   std::set<std::string> columns() const { return names(opd_report_list_columns); }
   bool has_configuration(const std::string &key) const { return names(opd_report_list_configuration).count(key); }
 
  private:
-  Value device_value(const char *name, const char *metric) const {
-    Value value;
-    check(opd_report_get_device(report.get(), name, metric, value.out()));
-    return value;
-  }
-  Value configuration(const char *key) const {
-    Value value;
-    check(opd_report_get_configuration(report.get(), key, value.out()));
-    return value;
-  }
   template <class List>
   std::set<std::string> names(List list) const {
     Handle<opd_array> array;
@@ -127,8 +112,7 @@ inline std::map<std::string, MetricValue> metrics_of(const Value &given) {
     auto *array = reinterpret_cast<const opd_array *>(pair.view().u.object);
     check(opd_array_get(array, 0, kind.out()));
     check(opd_array_get(array, 1, value.out()));
-    const double number = value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
-    metrics[string_of(name)] = {static_cast<opd_metric_kind>(kind.view().u.int64), number};
+    metrics[string_of(name)] = {static_cast<opd_metric_kind>(kind.view().u.int64), number_of(value)};
   }
   return metrics;
 }
