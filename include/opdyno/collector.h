@@ -84,8 +84,8 @@ OPD_API void opd_counter_options_init(opd_counter_options *options);
 OPD_API OPD_NODISCARD opd_error *opd_collector_create_time(const opd_counter_options *options,
                                                            opd_collector **out_collector);
 /** Makes a collector of the device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by
- * whatever thread of the process, and "Peak (bytes)", the most that was in use at a time above what was in use before. What a program
- * keeps between calls is not allocated again. @param out_collector New reference. Since: 0.1 */
+ * whatever thread of the process, and "Peak (bytes)", the most that was in use at a time above what was in use before.
+ * What a program keeps between calls is not allocated again. @param out_collector New reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_collector_create_memory(opd_collector **out_collector);
 /** Makes a collector of the kernel's own counters, in one group per thread so that they count the same stretches:
  * cycles, instructions, cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns),

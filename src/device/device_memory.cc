@@ -131,7 +131,14 @@ void DeviceMemory::fail_out_of_memory(size_t bytes) const {
 
 opd_memory_stats DeviceMemory::stats() const noexcept {
   const auto read = [](const std::atomic<uint64_t> &number) { return number.load(std::memory_order_relaxed); };
-  return {sizeof(opd_memory_stats), 0, flow().live(), std::max(read(peak_), read(past_peak_)), read(reserved_), read(requests_), read(hits_), 0};
+  return {sizeof(opd_memory_stats),
+          0,
+          flow().live(),
+          std::max(read(peak_), read(past_peak_)),
+          read(reserved_),
+          read(requests_),
+          read(hits_),
+          0};
 }
 
 void DeviceMemory::trim() noexcept {

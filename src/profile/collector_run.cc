@@ -6,8 +6,7 @@ namespace opd {
 
 // ---- one thread
 
-CollectorRun::CollectorRun(CollectorSet &set)
-    : set_(set), costs_(set.members_.size()), totals_(set.devices_.size()) {
+CollectorRun::CollectorRun(CollectorSet &set) : set_(set), costs_(set.members_.size()), totals_(set.devices_.size()) {
   reserve(64);
 }
 

@@ -37,10 +37,10 @@ class CollectorRun final : public CallObserver {
   void end_down_to(size_t depth) noexcept;
 
   CollectorSet &set_;
-  std::vector<uint64_t> costs_;  // of each collector, in ticks
+  std::vector<uint64_t> costs_;     // of each collector, in ticks
   std::vector<MetricRows> totals_;  // of each device: a row for each run
-  std::vector<uint64_t> began_;  // of the calls under way
-  std::vector<void *> states_;   // of those: one for each collector
+  std::vector<uint64_t> began_;     // of the calls under way
+  std::vector<void *> states_;      // of those: one for each collector
   MetricRows rows_, dropped_;
   size_t next_cell_ = 0;
   uint64_t runs_ = 0;

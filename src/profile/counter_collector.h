@@ -25,7 +25,7 @@ struct Counter {
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
-  virtual void read(uint64_t *values) = 0;  // into the places of those that it has; throws
+  virtual void read(uint64_t *values) = 0;                   // into the places of those that it has; throws
   virtual bool is_estimated(size_t) const { return false; }  // counted only part of the time, and scaled
 };
 
@@ -64,8 +64,8 @@ class CounterCollector : public Collector, private WorkerWatch {
 
   const bool per_thread_;
   std::vector<Counter> counters_;
-  std::vector<std::string> least_, most_;  // names of columns
-  std::mutex guard_;                       // of what follows
+  std::vector<std::string> least_, most_;                // names of columns
+  std::mutex guard_;                                     // of what follows
   std::map<uint64_t, std::unique_ptr<Thread>> threads_;  // by thread_number()
   size_t num_workers_ = 0;
   std::unique_ptr<CounterReader> rest_;

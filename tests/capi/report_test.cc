@@ -1,4 +1,6 @@
 // Reports through the C API: TVM's own output reproduced, aggregation, hostile JSON, locales.
+#include "support/report_test.h"
+
 #include <cmath>
 #include <limits>
 #include <locale>
@@ -7,8 +9,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "support/report_test.h"
 
 namespace {
 
@@ -69,7 +69,9 @@ TEST(Report, WritesTheTableThatTvmPrinted) {
 TEST(Report, WritesTheTableInProgramOrderThatTvmPrinted) {
   EXPECT_EQ(Report(report_file("sample.json")).table(0, 0, 0), report_file("table_program_order.txt"));
 }
-TEST(Report, WritesTheCsvThatTvmPrinted) { EXPECT_EQ(Report(report_file("sample.json")).csv(), report_file("sample.csv")); }
+TEST(Report, WritesTheCsvThatTvmPrinted) {
+  EXPECT_EQ(Report(report_file("sample.json")).csv(), report_file("sample.csv"));
+}
 TEST(Report, WritesTheJsonThatTvmPrinted) {
   EXPECT_EQ(Report(report_file("sample.json")).json(), report_file("sample.json"));
 }

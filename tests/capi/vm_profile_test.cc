@@ -61,12 +61,8 @@ Report stop(const Vm &vm) {
   return report;
 }
 
-double total(const Report &report) {
-  return number_of(device_value(report, "cpu0", "Duration (us)"));
-}
-int64_t runs(const Report &report) {
-  return device_value(report, "cpu0", "Count").view().u.int64;
-}
+double total(const Report &report) { return number_of(device_value(report, "cpu0", "Duration (us)")); }
+int64_t runs(const Report &report) { return device_value(report, "cpu0", "Count").view().u.int64; }
 
 TEST(VmProfile, HasARowPerCallWithATensorAndRowsForTheRest) {
   const Vm vm = program();

@@ -1,5 +1,5 @@
-// A kernel that is known to touch fresh pages and to add to a counter on every thread of the pool, and the counters that
-// are to see it.
+// A kernel that is known to touch fresh pages and to add to a counter on every thread of the pool, and the counters
+// that are to see it.
 #pragma once
 #include "support/c_artefact.h"
 #include "support/collector_test.h"
@@ -91,7 +91,7 @@ struct Threads {
 
 using Make = opd_error *(*)(const opd_counter_options *, opd_collector **);
 inline opd_error *make(Make create, const std::vector<const char *> &events, Collector &out, bool per_thread = false,
-                bool best_effort = false) {
+                       bool best_effort = false) {
   opd_counter_options options;
   opd_counter_options_init(&options);
   options.per_thread = per_thread;
