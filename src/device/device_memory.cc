@@ -112,13 +112,10 @@ DeviceMemory::PeakWindow::PeakWindow(DeviceMemory &memory) : memory_(memory) {
   memory.windows_.push_back(this);
 }
 
-DeviceMemory::PeakWindow::~PeakWindow() {
+uint64_t DeviceMemory::PeakWindow::close() noexcept {
+  if (!std::exchange(is_open_, false)) return 0;
   std::scoped_lock lock(memory_.windows_guard_);
   std::erase(memory_.windows_, this);
-}
-
-uint64_t DeviceMemory::PeakWindow::rise() const noexcept {
-  std::scoped_lock lock(memory_.windows_guard_);
   const uint64_t peak = std::max(peak_, memory_.peak_.load(std::memory_order_relaxed));
   return peak > before_ ? peak - before_ : 0;
 }

@@ -50,14 +50,15 @@ class DeviceMemory {
   class PeakWindow {
    public:
     explicit PeakWindow(DeviceMemory &memory);
-    ~PeakWindow();
+    ~PeakWindow() { close(); }
     PeakWindow(const PeakWindow &) = delete;
-    uint64_t rise() const noexcept;
+    uint64_t close() noexcept;
 
    private:
     friend class DeviceMemory;
     DeviceMemory &memory_;
     uint64_t before_ = 0, peak_ = 0;  // until the window opened last
+    bool is_open_ = true;
   };
   void trim() noexcept;
   static void trim_all() noexcept;  // of every device that had memory so far

@@ -20,14 +20,14 @@ void CollectorRun::reserve(size_t calls) {
 void CollectorRun::begin(DLDevice device) noexcept {
   uint64_t ticks = ticks_of(set_.clock_);
   const bool is_own = std::exchange(is_busy_, true);
-  size_t i = 0;
-  for (CollectorSet::Member &member : set_.members_) {
+  for (size_t i = 0; i < costs_.size(); ++i) {
+    CollectorSet::Member &member = set_.members_[i];
     void *state = nullptr;
     if (!is_own && !member.has_failed.load(std::memory_order_relaxed))
       set_.attempt(member, [&] { state = member.collector->start(device); });
     states_.push_back(state);
     const uint64_t now = ticks_of(set_.clock_);
-    costs_[i++] += now - ticks;
+    costs_[i] += now - ticks;
     ticks = now;
   }
   is_busy_ = is_own;
@@ -39,17 +39,18 @@ void CollectorRun::end(MetricRows &out, uint64_t row) noexcept {
   out.begin_row(row);
   uint64_t ticks = ticks_of(set_.clock_);
   const bool is_own = std::exchange(is_busy_, true);
+  const size_t first = states_.size() - costs_.size();
   for (size_t i = costs_.size(); i-- > 0;) {
+    void *const state = states_[first + i];
+    if (!state) continue;
     CollectorSet::Member &member = set_.members_[i];
-    if (void *state = states_.back()) {
-      set_.attempt(member, [&] { member.collector->stop(state, out); });
-      const uint64_t now = ticks_of(set_.clock_);
-      costs_[i] += now - ticks;
-      ticks = now;
-    }
-    states_.pop_back();
+    set_.attempt(member, [&] { member.collector->stop(state, out); });
+    const uint64_t now = ticks_of(set_.clock_);
+    costs_[i] += now - ticks;
+    ticks = now;
   }
   is_busy_ = is_own;
+  states_.resize(first);
   began_.pop_back();
 }
 
@@ -84,8 +85,11 @@ void CollectorRun::end_run(size_t depth) noexcept {
 
 CollectorSet::CollectorSet(std::span<const Ref<Collector>> collectors, std::span<const DLDevice> devices,
                            uint64_t max_rows, bool is_session)
-    : devices_(devices.begin(), devices.end()), max_rows_(max_rows), is_session_(is_session) {
-  for (const auto &collector : collectors) members_.emplace_back().collector = collector;
+    : members_(collectors.size()),
+      devices_(devices.begin(), devices.end()),
+      max_rows_(max_rows),
+      is_session_(is_session) {
+  for (size_t i = 0; i < collectors.size(); ++i) members_[i].collector = collectors[i];
   for (Member &member : members_)
     attempt(member, [&] {
       if (!member.collector->claim())

@@ -80,7 +80,7 @@ class CollectorSet final : public CallObservers {
   uint64_t cost_of(size_t member) const;
   std::string note_of(const Member &member) const;
 
-  std::deque<Member> members_;
+  std::vector<Member> members_;
   const std::vector<DLDevice> devices_;
   const uint64_t max_rows_;
   const bool is_session_;

@@ -14,7 +14,7 @@ struct CounterCollector::State {
   std::vector<uint64_t> begin;
 };
 
-// One that makes calls, or is a worker, or both. Its own affair but for what stands under the collector's guard.
+// One that makes calls, or is a worker, or both. Its own affair but for by_workers.
 class CounterCollector::Thread final : public TaskWatch {
  public:
   // With room for values, so that the first task does not count the page faults of getting some.
@@ -52,9 +52,10 @@ class CounterCollector::Thread final : public TaskWatch {
   bool is_estimated(size_t place) const { return reader_ && reader_->is_estimated(place); }
 
   std::vector<uint64_t> now;
-  // Under the guard:
-  std::vector<uint64_t> by_workers;  // what workers counted in tasks of this thread, worker by worker
-  size_t worker = SIZE_MAX;          // its number; SIZE_MAX: it is none
+  size_t worker = SIZE_MAX;  // its number; SIZE_MAX: it is none
+  // What workers counted in tasks of this thread, worker by worker. They write it under the guard, and are through when
+  // this thread reads it.
+  std::vector<uint64_t> by_workers;
 
  private:
   CounterCollector &owner_;
@@ -112,6 +113,8 @@ void CounterCollector::init(std::span<const DLDevice>) {
   estimated_.assign(counters_.size(), false);
   went_back_.assign(counters_.size(), false);
   failed_join_.clear();
+  static constinit std::atomic<uint64_t> last_recording{0};
+  recording_ = last_recording.fetch_add(1, std::memory_order_relaxed) + 1;
   rest_ = open_rest();
   thread_here();  // which mostly makes the calls
   const auto is_of_threads = [](const Counter &counter) { return counter.of == Counter::Of::kThread; };
@@ -122,9 +125,18 @@ void CounterCollector::init(std::span<const DLDevice>) {
 }
 
 CounterCollector::Thread *CounterCollector::find_thread() {
+  // Of recordings by their number: a thread mostly asks for few, again and again.
+  thread_local struct {
+    uint64_t recording;
+    Thread *thread;
+  } known[4];
+  auto &[recording, thread] = known[recording_ % std::size(known)];
+  if (recording == recording_) return thread;
   std::scoped_lock lock(guard_);
   const auto found = threads_.find(thread_number());
-  return found == threads_.end() ? nullptr : found->second.get();
+  if (found == threads_.end()) return nullptr;
+  recording = recording_;
+  return thread = found->second.get();
 }
 
 CounterCollector::Thread &CounterCollector::thread_here() {
@@ -137,9 +149,7 @@ CounterCollector::Thread &CounterCollector::thread_here() {
 void CounterCollector::joined() noexcept {
   std::string failure;
   try {
-    Thread &thread = thread_here();
-    std::scoped_lock lock(guard_);
-    thread.worker = num_workers_++;
+    thread_here().worker = num_workers_.fetch_add(1, std::memory_order_relaxed);
     return;
   } catch (const Exception &e) { failure = e.error()->message; } catch (...) {
     failure = "no memory";
@@ -168,8 +178,7 @@ bool CounterCollector::counts_on(const Counter &counter, DLDevice device) const 
 // What is not the thread's own: that of its workers, the call's and the process's.
 void CounterCollector::read_rest(const Thread &thread, std::vector<uint64_t> &values) {
   const size_t width = counters_.size();
-  std::scoped_lock lock(guard_);
-  values.resize((1 + num_workers_) * width);
+  values.resize((1 + num_workers_.load(std::memory_order_relaxed)) * width);
   std::copy(thread.by_workers.begin(), thread.by_workers.end(), values.begin() + static_cast<ptrdiff_t>(width));
   if (rest_) rest_->read(values.data());
 }

@@ -22,7 +22,7 @@ class MemoryCollector final : public Collector {
     };
     give("Allocated (bytes)", end.allocated - state->begin.allocated);
     give("Freed (bytes)", end.freed - state->begin.freed);
-    give("Peak (bytes)", state->window.rise());
+    give("Peak (bytes)", state->window.close());
   }
 
   std::string shared() override { return "of the whole device"; }

@@ -26,6 +26,7 @@ class GroupCounters final : public CounterReader {
   void add(const Group &group, PapiSet set) { parts_.push_back({&group, std::move(set)}); }
 
   void read(uint64_t *values) override {
+    std::scoped_lock lock(guard_);
     for (const auto &[group, set] : parts_) {
       long long counts[kMostEvents];
       if (const int error = set.read(counts))
@@ -47,6 +48,7 @@ class GroupCounters final : public CounterReader {
     PapiSet set;
   };
   const Papi &papi_;
+  std::mutex guard_;  // those of the process are read by several threads
   std::vector<Part> parts_;
 };
 
