@@ -180,10 +180,14 @@ void CollectorSet::set_device(ReportBuilder &builder, DLDevice device) const {
   std::unordered_map<std::string, Sum> sums;
   for (const CollectorRun &run : runs_) {
     const MetricRows &rows = run.totals_[place];
+    std::vector<Sum *> known(rows.names().size());
     for (const auto &[row, name, metric] : rows.cells()) {
-      const auto [sum, fresh] = sums.try_emplace(rows.names()[name]);
-      if (fresh) names.push_back(sum->first);
-      sum->second.add(in_report(builder, rows, metric));
+      if (!known[name]) {
+        const auto [sum, is_new] = sums.try_emplace(rows.names()[name]);
+        if (is_new) names.push_back(sum->first);
+        known[name] = &sum->second;
+      }
+      known[name]->add(in_report(builder, rows, metric));
     }
   }
   for (const std::string &name : names) builder.set_device(name, sums[name].result());

@@ -21,8 +21,8 @@ struct Counter {
   uint64_t range = 0;           // where it wraps; 0: at 64 bits
 };
 
-// Some of the counters, which run from now on; to be ended by whatever thread. Those that are not of one thread are read
-// by several at once.
+// Some of the counters, which run from now on; to be ended by whatever thread. Those that are not of one thread are
+// read by several at once.
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
@@ -65,11 +65,11 @@ class CounterCollector : public Collector, private WorkerWatch {
 
   const bool per_thread_;
   std::vector<Counter> counters_;
-  std::vector<std::string> least_, most_;                // names of columns
+  std::vector<std::string> least_, most_;  // names of columns
   std::unique_ptr<CounterReader> rest_;
   std::atomic<size_t> num_workers_{0};
-  uint64_t recording_ = 0;  // a number that no other one has
-  std::mutex guard_;  // of what follows
+  uint64_t recording_ = 0;                               // a number that no other one has
+  std::mutex guard_;                                     // of what follows
   std::map<uint64_t, std::unique_ptr<Thread>> threads_;  // by thread_number()
   std::string failed_join_;
   std::vector<char> estimated_, went_back_;
