@@ -7,6 +7,7 @@
 %opd_blocking(opd_vm_set_input)
 %opd_blocking(opd_vm_save_function)
 %opd_blocking(opd_vm_profile)
+%opd_blocking(opd_vm_profile_start)
 %opd_blocking(opd_vm_profile_stop)
 %opd_blocking(opd_evaluator_call)
 %opd_blocking(opd_report_diff)

@@ -8,10 +8,10 @@
 
 OPD_BEGIN_DECLS
 
-/** Measures something around calls. One at a time: two runs that overlap need two collectors. A profile calls it like
- * this, all from the thread that profiles:
+/** Measures something around calls. Of one profile at a time: two that overlap need two collectors. A profile calls it
+ * like this:
  *
- * - `init` once, after the warm-up calls;
+ * - `init` once, after the warm-up calls; of opd_vm_profile_start() before it returns;
  * - `start` before and `stop` after each whole run, once for each device: its metrics make the device's totals;
  * - `start` before and `stop` after each call of an operator, builtins and the program's own functions included, as far
  *   as the report has a row for it; with the device of the call's last tensor argument.
@@ -21,7 +21,12 @@ OPD_BEGIN_DECLS
  * calls others contains what collectors did around those. A collector that fails is not started any more, while the run
  * goes on; the report's configuration says so under "Collector error: NAME", and under "Collector cost: NAME (us)" what
  * its starts and stops took altogether. A metric that two give in one row is the one's that stops last; the report's
- * own columns are nobody's. Source: TVM 0.23 runtime.profiling.MetricCollector. */
+ * own columns are nobody's. Calls of the VM that a collector makes are not shown to it.
+ *
+ * Threads: of opd_vm_profile() the calling one. Of opd_vm_profile_start() each call's start and stop run on the thread
+ * that makes the call, those of several threads at once, nested on each by itself: what a table's functions share they
+ * must guard. What a built-in one counts of the whole device, process or processor then has in it what other calls do
+ * at the same time, which "Collector note: NAME" says. Source: TVM 0.23 runtime.profiling.MetricCollector. */
 typedef struct opd_collector opd_collector;
 
 /** Where a collector's `stop` writes; of use until that returns. */
@@ -59,8 +64,9 @@ OPD_API OPD_NODISCARD opd_error *opd_collector_create(const char *name, const op
 
 /* ---- collectors that are built in ----------------------------------------------------------------------------- */
 
-/** What counters count. Those of threads count the calling thread and every worker thread of the pool; a worker that
- * starts later joins before its first task. */
+/** What counters count. Those of threads count the calling thread, and every worker thread of the pool while it runs
+ * tasks that the call launched, or that its tasks did: calls that overlap share the pool, but not their numbers. A
+ * worker that starts later joins before its first task. */
 typedef struct opd_counter_options {
   uint32_t struct_size;      /**< set by opd_counter_options_init() */
   int32_t per_thread;        /**< 1: also columns "NAME (least of threads)" and "NAME (most of threads)" */
@@ -78,8 +84,8 @@ OPD_API void opd_counter_options_init(opd_counter_options *options);
 OPD_API OPD_NODISCARD opd_error *opd_collector_create_time(const opd_counter_options *options,
                                                            opd_collector **out_collector);
 /** Makes a collector of the device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by
- * whatever thread, and "Peak (bytes)", the most that was in use at a time above what was in use before. What a program
- * keeps between calls is not allocated again. @param out_collector New reference. Since: 0.1 */
+ * whatever thread of the process, and "Peak (bytes)", the most that was in use at a time above what was in use before.
+ * What a program keeps between calls is not allocated again. @param out_collector New reference. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_collector_create_memory(opd_collector **out_collector);
 /** Makes a collector of the kernel's own counters, in one group per thread so that they count the same stretches:
  * cycles, instructions, cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns),

@@ -156,8 +156,7 @@ typedef struct opd_profile_options {
   int32_t builtins;                 /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
   int32_t details;                  /**< 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0 */
   uint64_t sample_interval;         /**< opd_vm_profile_start(): one of so many calls is recorded; 1 */
-  opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h. Not of
-                                       opd_vm_profile_start() */
+  opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h */
   int32_t num_collectors;           /**< 0 */
   uint32_t reserved2;               /**< 0 */
 } opd_profile_options;
@@ -179,14 +178,16 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, co
 
 /** Records every call of @p vm from now on, by whoever and on whatever thread, until opd_vm_profile_stop(): an
  * application is profiled without touching its calls. Calls that opd_vm_profile() makes are not part of it.
- * @param options Borrowed; NULL means all defaults; warmup and repeat do not matter.
+ * @param options Borrowed; NULL means all defaults; warmup and repeat do not matter. Collectors are prepared here,
+ * retained until opd_vm_profile_stop(), and run on the threads of the calls that are sampled, several at once.
  * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already. Threads: safe. Cost: what a profile
  * costs, for the calls that are sampled; some 25 ns for others. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
 /** Ends it, once the calls that are being recorded have ended.
  * @param out_report New reference: as opd_vm_profile()'s, thread by thread; Run counts the calls. @param out_trace New
  * reference; NULL if not wanted.
- * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or from inside of a call of the VM. Threads: safe.
+ * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or from inside of a call of the VM, collectors
+ * included. Threads: safe.
  * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace);
 

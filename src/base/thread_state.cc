@@ -1,5 +1,7 @@
 #include "base/thread_state.h"
 
+#include <atomic>
+
 #include "base/error.h"
 
 namespace opd {
@@ -19,6 +21,13 @@ struct Cleaner {
 };
 thread_local Cleaner cleaner;
 }  // namespace
+
+uint64_t thread_number() noexcept {
+  static constinit std::atomic<uint64_t> last{0};
+  uint64_t &number = thread_state().number;
+  if (!number) number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
 
 void clean_at_thread_exit() { cleaner.armed = true; }
 

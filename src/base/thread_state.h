@@ -12,6 +12,8 @@ struct ThreadState {
   const StopFlag *stop = nullptr;  // of the call that this thread makes, if it can be ended from outside
   Object *cancel = nullptr;        // the token of the calls that this thread makes, should they have no other; owned
   int32_t parallel_depth = 0;      // > 0 inside a parallel region: further launches run serially
+  void *task_watch = nullptr;      // who counts the parallel tasks that this thread launches; device/ knows it
+  uint64_t number = 0;             // see thread_number()
 };
 
 // Trivial and constant-initialised, so an access is one add to the thread pointer. The initial-exec model draws on
@@ -19,6 +21,9 @@ struct ThreadState {
 extern constinit thread_local ThreadState current_thread_state __attribute__((tls_model("initial-exec")));
 
 inline ThreadState &thread_state() { return current_thread_state; }
+
+// Of the calling thread, from 1 on: unlike the system's numbers it never comes to be another thread's.
+uint64_t thread_number() noexcept;
 
 // To be called by whoever stores something owned into the block: ends it when the thread exits.
 void clean_at_thread_exit();

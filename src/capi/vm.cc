@@ -202,11 +202,17 @@ RecordingOptions recording_options_of(const opd_profile_options &how) {
   return options;
 }
 
+std::vector<DLDevice> devices_of(Vm &machine) {
+  std::vector<DLDevice> devices;
+  for (const VmDevice &each : machine.devices()) devices.push_back(each.device);
+  return devices;
+}
+
 RecordingPlan plan_of(Vm &machine, const RecordingOptions &options) {
   RecordingPlan plan;
   plan.options = options;
   plan.names = [&machine] { return machine.record_names(); };
-  for (const VmDevice &each : machine.devices()) plan.devices.push_back(each.device);
+  plan.devices = devices_of(machine);
   plan.num_threads = thread_count();
   plan.note = machine.recording_note();
   return plan;
@@ -247,8 +253,17 @@ opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) 
   return guard([&] {
     require(vm, "vm must not be NULL");
     const opd_profile_options how = read_sized(options, opd_profile_options_init);
-    if (!vm_of(vm).state().start_session(make_object<Session>(recording_options_of(how))))
-      fail(OPD_FAILED_PRECONDITION, "the VM is being profiled already; opd_vm_profile_stop() ends that");
+    const RecordingOptions recording = recording_options_of(how);
+    const auto collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
+    Vm &machine = vm_of(vm);
+    const auto require_first = [](bool is_first) {
+      if (!is_first) fail(OPD_FAILED_PRECONDITION, "the VM is being profiled already; opd_vm_profile_stop() ends that");
+    };
+    require_first(!machine.state().session());  // before collectors are prepared in vain
+    std::unique_ptr<CallObservers> observers;
+    if (!collectors.empty())
+      observers = std::make_unique<CollectorSet>(collectors, devices_of(machine), recording.max_records, true);
+    require_first(machine.state().start_session(make_object<Session>(recording, std::move(observers))));
   });
 }
 
@@ -256,12 +271,15 @@ opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **
   return guard([&] {
     require(vm && out_report, "vm and out_report must not be NULL");
     Vm &machine = vm_of(vm);
-    if (const Run *run = Run::of_thread(); run && run->vm == &machine)
+    const Run *const run = Run::of_thread();
+    const Ref<Session> current = machine.state().session();
+    if ((run && run->vm == &machine) || (current && current->is_of_this_thread()))
       fail(OPD_FAILED_PRECONDITION, "profiling cannot be stopped from inside of a call, whose end it waits for");
     const Ref<Session> session = machine.state().stop_session();
     if (!session) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; opd_vm_profile_start() begins that");
-    std::vector<Lane> lanes = session->close();
-    Recording recording = recording_of(std::move(lanes), plan_of(machine, session->options));
+    Session::Recorded recorded = session->close();
+    Recording recording = recording_of(std::move(recorded.lanes), plan_of(machine, session->options),
+                                       static_cast<CollectorSet *>(recorded.observers.get()));
     *out_report = wrap<opd_report>(std::move(recording.report));
     if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
   });

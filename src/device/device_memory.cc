@@ -1,5 +1,6 @@
 #include "device/device_memory.h"
 
+#include <algorithm>
 #include <climits>
 #include <map>
 #include <utility>
@@ -89,6 +90,36 @@ void DeviceMemory::raise_peak(uint64_t live) noexcept {
   while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {}
 }
 
+// Begins a new peak; what it was counts for the windows that are open.
+void DeviceMemory::restart_peak() noexcept {
+  const uint64_t peak = peak_.exchange(flow().live(), std::memory_order_relaxed);
+  raise_peak(flow().live());  // what came in between
+  past_peak_.store(std::max(past_peak_.load(std::memory_order_relaxed), peak), std::memory_order_relaxed);
+  for (PeakWindow *window : windows_) window->peak_ = std::max(window->peak_, peak);
+}
+
+void DeviceMemory::reset_peak() noexcept {
+  std::scoped_lock lock(windows_guard_);
+  restart_peak();
+  past_peak_.store(0, std::memory_order_relaxed);
+}
+
+DeviceMemory::PeakWindow::PeakWindow(DeviceMemory &memory) : memory_(memory) {
+  std::scoped_lock lock(memory.windows_guard_);
+  memory.windows_.reserve(memory.windows_.size() + 1);
+  memory.restart_peak();
+  before_ = memory.flow().live();
+  memory.windows_.push_back(this);
+}
+
+uint64_t DeviceMemory::PeakWindow::close() noexcept {
+  if (!std::exchange(is_open_, false)) return 0;
+  std::scoped_lock lock(memory_.windows_guard_);
+  std::erase(memory_.windows_, this);
+  const uint64_t peak = std::max(peak_, memory_.peak_.load(std::memory_order_relaxed));
+  return peak > before_ ? peak - before_ : 0;
+}
+
 void DeviceMemory::fail_out_of_memory(size_t bytes) const {
   const opd_memory_stats now = stats();
   fail(OPD_OUT_OF_MEMORY, "cannot get ", bytes, " bytes on ", device_name(device_), ", where ", now.live_bytes,
@@ -97,7 +128,14 @@ void DeviceMemory::fail_out_of_memory(size_t bytes) const {
 
 opd_memory_stats DeviceMemory::stats() const noexcept {
   const auto read = [](const std::atomic<uint64_t> &number) { return number.load(std::memory_order_relaxed); };
-  return {sizeof(opd_memory_stats), 0, flow().live(), read(peak_), read(reserved_), read(requests_), read(hits_), 0};
+  return {sizeof(opd_memory_stats),
+          0,
+          flow().live(),
+          std::max(read(peak_), read(past_peak_)),
+          read(reserved_),
+          read(requests_),
+          read(hits_),
+          0};
 }
 
 void DeviceMemory::trim() noexcept {

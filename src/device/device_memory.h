@@ -3,9 +3,11 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "device/allocator.h"
 #include "device/device.h"
+#include "device/fork_mutex.h"
 
 namespace opd {
 
@@ -33,8 +35,8 @@ class DeviceMemory {
   [[noreturn]] void fail_out_of_memory(size_t bytes) const;
 
   opd_memory_stats stats() const noexcept;
-  void reset_peak() noexcept { peak_.store(flow().live(), std::memory_order_relaxed); }
-  // For who measures a stretch of time: what went in and out so far, and the peak, which is exchanged.
+  void reset_peak() noexcept;
+  // For who measures a stretch of time: what went in and out so far.
   struct Flow {
     uint64_t allocated, freed;
     uint64_t live() const { return allocated > freed ? allocated - freed : 0; }  // the two are read one after the other
@@ -43,19 +45,37 @@ class DeviceMemory {
     const uint64_t freed = freed_.load(std::memory_order_relaxed);
     return {allocated_.load(std::memory_order_relaxed), freed};
   }
-  uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
-  uint64_t exchange_peak(uint64_t peak) noexcept { return peak_.exchange(peak, std::memory_order_relaxed); }
-  void raise_peak(uint64_t live) noexcept;
+  // The peak of a stretch of time, as far as it is above what was in use before. Stretches may overlap as they like.
+  // Cost: a mutex at each end.
+  class PeakWindow {
+   public:
+    explicit PeakWindow(DeviceMemory &memory);
+    ~PeakWindow() { close(); }
+    PeakWindow(const PeakWindow &) = delete;
+    uint64_t close() noexcept;
+
+   private:
+    friend class DeviceMemory;
+    DeviceMemory &memory_;
+    uint64_t before_ = 0, peak_ = 0;  // until the window opened last
+    bool is_open_ = true;
+  };
   void trim() noexcept;
   static void trim_all() noexcept;  // of every device that had memory so far
   // Rises with every trim, on any device: threads then let go of idle scratch memory at their next use of it.
   static uint32_t trim_count() noexcept;
 
  private:
+  void raise_peak(uint64_t live) noexcept;
+  void restart_peak() noexcept;
+
   const DLDevice device_;
   DeviceBackend &backend_;
   alignas(64) std::atomic<uint64_t> allocated_{0};  // less what was freed: in use
-  std::atomic<uint64_t> freed_{0}, peak_{0}, reserved_{0}, requests_{0}, hits_{0};
+  std::atomic<uint64_t> freed_{0}, reserved_{0}, requests_{0}, hits_{0};
+  std::atomic<uint64_t> peak_{0}, past_peak_{0};  // since the last window opened, and before
+  ForkMutex windows_guard_{5};
+  std::vector<PeakWindow *> windows_;
   std::unique_ptr<Allocator> naive_, pooled_;
 };
 

@@ -48,7 +48,8 @@ inline Metric number_metric(opd_metric_kind kind, double number) {
   return Metric::of_number(metric_kind_of(kind), number);
 }
 
-// One at a time. Every function but finish() may throw.
+// Of one recording at a time. Every function but finish() may throw; start() and stop() run on the threads of the
+// calls, several at once in a session.
 class Collector : public Object {
  public:
   static int32_t type();  // "opdyno.Collector"
@@ -59,8 +60,9 @@ class Collector : public Object {
   virtual void init(std::span<const DLDevice> devices) = 0;
   virtual void *start(DLDevice device) = 0;  // null: the device is not supported
   virtual void stop(void *state, MetricRows &out) = 0;
-  virtual void finish() noexcept {}          // the run is over
-  virtual std::string note() { return {}; }  // for the configuration, after finish(); "" if there is nothing to say
+  virtual void finish() noexcept {}            // the run is over
+  virtual std::string note() { return {}; }    // for the configuration, after finish(); "" if there is nothing to say
+  virtual std::string shared() { return {}; }  // what of it is not of one call alone while others run; "" if nothing
 
   bool claim() { return !in_use_.exchange(true); }
   void give_back() { in_use_ = false; }

@@ -4,97 +4,142 @@
 
 namespace opd {
 
-CollectorRun::CollectorRun(std::span<const Ref<Collector>> collectors, std::span<const DLDevice> devices,
-                           uint64_t max_rows)
-    : max_rows_(max_rows) {
-  members_.reserve(collectors.size());
-  for (const auto &collector : collectors) members_.push_back({collector, false, 0, nullptr});
-  for (const DLDevice device : devices) totals_.push_back({device, {}});
-  began_.reserve(64);
-  states_.reserve(64 * members_.size());
-  for (Member &member : members_)
-    attempt(member, [&] {
-      if (!member.collector->claim())
-        fail(OPD_FAILED_PRECONDITION, "the collector is in use by another run, or stands twice in the list");
-      member.claimed = true;
-      member.collector->init(devices);
-    });
+// ---- one thread
+
+CollectorRun::CollectorRun(CollectorSet &set) : set_(set), costs_(set.members_.size()), totals_(set.devices_.size()) {
+  reserve(64);
 }
 
-// What fails is not started any more.
-template <class F>
-void CollectorRun::attempt(Member &member, F &&body) noexcept {
-  try {
-    body();
-  } catch (...) {
-    Ref<Error> error = current_error();
-    if (!member.error) member.error = std::move(error);
-  }
+void CollectorRun::reserve(size_t calls) {
+  if (began_.capacity() >= calls) return;
+  states_.reserve(2 * calls * costs_.size());
+  began_.reserve(2 * calls);
 }
 
-void CollectorRun::begin(DLDevice device) {
-  // First, so that whatever is started is kept.
-  if (began_.size() == began_.capacity()) began_.reserve(2 * began_.size()), states_.reserve(2 * states_.size());
-  uint64_t ticks = ticks_of(clock_);
-  for (Member &member : members_) {
+// There is room: whatever is started is kept.
+void CollectorRun::begin(DLDevice device) noexcept {
+  uint64_t ticks = ticks_of(set_.clock_);
+  const bool is_own = std::exchange(is_busy_, true);
+  for (size_t i = 0; i < costs_.size(); ++i) {
+    CollectorSet::Member &member = set_.members_[i];
     void *state = nullptr;
-    if (!member.error) attempt(member, [&] { state = member.collector->start(device); });
+    if (!is_own && !member.has_failed.load(std::memory_order_relaxed))
+      set_.attempt(member, [&] { state = member.collector->start(device); });
     states_.push_back(state);
-    const uint64_t now = ticks_of(clock_);
-    member.cost += now - ticks;
+    const uint64_t now = ticks_of(set_.clock_);
+    costs_[i] += now - ticks;
     ticks = now;
   }
+  is_busy_ = is_own;
   began_.push_back(ticks);
 }
 
 void CollectorRun::end(MetricRows &out, uint64_t row) noexcept {
   if (&out == &dropped_) out.clear();
   out.begin_row(row);
-  uint64_t ticks = ticks_of(clock_);
-  for (size_t i = members_.size(); i-- > 0;) {
-    Member &member = members_[i];
-    if (void *state = states_[states_.size() - members_.size() + i]) {
-      attempt(member, [&] { member.collector->stop(state, out); });
-      const uint64_t now = ticks_of(clock_);
-      member.cost += now - ticks;
-      ticks = now;
-    }
+  uint64_t ticks = ticks_of(set_.clock_);
+  const bool is_own = std::exchange(is_busy_, true);
+  const size_t first = states_.size() - costs_.size();
+  for (size_t i = costs_.size(); i-- > 0;) {
+    void *const state = states_[first + i];
+    if (!state) continue;
+    CollectorSet::Member &member = set_.members_[i];
+    set_.attempt(member, [&] { member.collector->stop(state, out); });
+    const uint64_t now = ticks_of(set_.clock_);
+    costs_[i] += now - ticks;
+    ticks = now;
   }
-  states_.resize(states_.size() - members_.size());
+  is_busy_ = is_own;
+  states_.resize(first);
   began_.pop_back();
 }
 
-void CollectorRun::begin_call(DLDevice device) { begin(device); }
+void CollectorRun::end_down_to(size_t depth) noexcept {
+  while (began_.size() > depth) end(dropped_, 0);
+}
+
+void CollectorRun::begin_call(DLDevice device) {
+  reserve(began_.size() + 1);
+  begin(device);
+}
 
 void CollectorRun::end_call(uint64_t begin, uint64_t sequence) noexcept {
   while (began_.back() > begin) end(dropped_, 0);
-  end(sequence < max_rows_ ? rows_ : dropped_, sequence);
+  end(sequence < set_.max_rows_ ? rows_ : dropped_, sequence);
 }
 
-void CollectorRun::begin_total() {
-  for (const Total &total : totals_) begin(total.device);
+size_t CollectorRun::begin_run() {
+  const size_t depth = began_.size();
+  reserve(depth + totals_.size());
+  for (const DLDevice device : set_.devices_) begin(device);
+  return depth;
 }
 
-void CollectorRun::end_total() noexcept {
-  while (began_.size() > totals_.size()) end(dropped_, 0);  // an error left them open
-  for (size_t i = totals_.size(); i-- > 0;) end(totals_[i].rows, runs_);
+void CollectorRun::end_run(size_t depth) noexcept {
+  end_down_to(depth + totals_.size());  // what an error left open
+  for (size_t i = totals_.size(); i-- > 0;) end(totals_[i], runs_);
   ++runs_;
 }
 
-void CollectorRun::finish() noexcept {
-  while (!began_.empty()) end(dropped_, 0);
+// ---- all of them
+
+CollectorSet::CollectorSet(std::span<const Ref<Collector>> collectors, std::span<const DLDevice> devices,
+                           uint64_t max_rows, bool is_session)
+    : members_(collectors.size()),
+      devices_(devices.begin(), devices.end()),
+      max_rows_(max_rows),
+      is_session_(is_session) {
+  for (size_t i = 0; i < collectors.size(); ++i) members_[i].collector = collectors[i];
+  for (Member &member : members_)
+    attempt(member, [&] {
+      if (!member.collector->claim())
+        fail(OPD_FAILED_PRECONDITION, "the collector is in use by another run, or stands twice in the list");
+      member.is_claimed = true;
+      member.collector->init(devices);
+    });
+}
+
+// What fails is not started any more, on whatever thread.
+template <class F>
+void CollectorSet::attempt(Member &member, F &&body) noexcept {
+  try {
+    body();
+  } catch (...) {
+    Ref<Error> error = current_error();
+    std::scoped_lock lock(guard_);
+    if (!member.error) member.error = std::move(error);
+    member.has_failed.store(true, std::memory_order_relaxed);
+  }
+}
+
+void CollectorSet::finish() noexcept {
+  for (CollectorRun &run : runs_) run.finish();
   for (size_t i = members_.size(); i-- > 0;)
-    if (std::exchange(members_[i].claimed, false)) {
+    if (std::exchange(members_[i].is_claimed, false)) {
       members_[i].collector->finish();
       members_[i].collector->give_back();
     }
 }
 
-Ref<Error> CollectorRun::first_error() const {
+Ref<Error> CollectorSet::first_error() const {
   for (const Member &member : members_)
     if (member.error) return member.error;
   return nullptr;
 }
+
+uint64_t CollectorSet::cost_of(size_t member) const {
+  uint64_t ticks = 0;
+  for (const CollectorRun &run : runs_) ticks += run.costs_[member];
+  return ticks;
+}
+
+uint64_t CollectorSet::cost() const {
+  uint64_t ticks = 0;
+  for (size_t i = 0; i < members_.size(); ++i) ticks += cost_of(i);
+  return ticks;
+}
+
+// ---- the report
 
 namespace {
 
@@ -119,12 +164,6 @@ struct Sum {  // of one metric over the runs
 
 }  // namespace
 
-uint64_t CollectorRun::cost() const {
-  uint64_t ticks = 0;
-  for (const Member &member : members_) ticks += member.cost;
-  return ticks;
-}
-
 void CollectorRun::set_row(ReportBuilder &builder, uint64_t sequence) {
   const auto &cells = rows_.cells();
   while (columns_.size() < rows_.names().size()) columns_.push_back(builder.column(rows_.names()[columns_.size()]));
@@ -133,27 +172,45 @@ void CollectorRun::set_row(ReportBuilder &builder, uint64_t sequence) {
       builder.set(columns_[cell.name], in_report(builder, rows_, cell.metric));
 }
 
-void CollectorRun::set_device(ReportBuilder &builder, DLDevice device) {
-  for (const Total &total : totals_) {
-    if (!same(total.device, device)) continue;
-    std::vector<Sum> sums(total.rows.names().size());
-    for (const auto &cell : total.rows.cells()) sums[cell.name].add(cell.metric);
-    for (size_t i = 0; i < sums.size(); ++i)
-      if (sums[i].runs) builder.set_device(total.rows.names()[i], in_report(builder, total.rows, sums[i].result()));
-    return;
+void CollectorSet::set_device(ReportBuilder &builder, DLDevice device) const {
+  size_t place = 0;
+  while (place < devices_.size() && !same(devices_[place], device)) ++place;
+  if (place == devices_.size()) return;
+  std::vector<std::string> names;  // in the order in which they came
+  std::unordered_map<std::string, Sum> sums;
+  for (const CollectorRun &run : runs_) {
+    const MetricRows &rows = run.totals_[place];
+    std::vector<Sum *> known(rows.names().size());
+    for (const auto &[row, name, metric] : rows.cells()) {
+      if (!known[name]) {
+        const auto [sum, is_new] = sums.try_emplace(rows.names()[name]);
+        if (is_new) names.push_back(sum->first);
+        known[name] = &sum->second;
+      }
+      known[name]->add(in_report(builder, rows, metric));
+    }
   }
+  for (const std::string &name : names) builder.set_device(name, sums[name].result());
 }
 
-void CollectorRun::configure(ReportBuilder &builder, const ClockLine &line) {
-  for (const Member &member : members_) {
+std::string CollectorSet::note_of(const Member &member) const {
+  std::string note = member.collector->note();
+  const std::string shared = is_session_ ? member.collector->shared() : "";
+  if (!shared.empty()) note += concat(note.empty() ? "" : "; ", shared, ", with what other calls do at the same time");
+  return note;
+}
+
+void CollectorSet::configure(ReportBuilder &builder, const ClockLine &line) const {
+  for (size_t i = 0; i < members_.size(); ++i) {
+    const Member &member = members_[i];
     std::string name = member.collector->name();
     int32_t times = 1;
-    for (const Member *other = members_.data(); other != &member; ++other) times += other->collector->name() == name;
+    for (size_t j = 0; j < i; ++j) times += members_[j].collector->name() == name;
     if (times > 1) name += concat(" #", times);
     builder.configure(concat("Collector cost: ", name, " (us)"),
-                      Metric::of_number(MetricKind::kDuration, line.duration_ns(member.cost) / 1000));
+                      Metric::of_number(MetricKind::kDuration, line.duration_ns(cost_of(i)) / 1000));
     if (member.error) builder.configure(concat("Collector error: ", name), builder.text(member.error->message));
-    if (const std::string note = member.collector->note(); !note.empty())
+    if (const std::string note = note_of(member); !note.empty())
       builder.configure(concat("Collector note: ", name), builder.text(note));
   }
 }

@@ -2,7 +2,104 @@
 
 #include <algorithm>
 
+#include "base/thread_state.h"
+
 namespace opd {
+
+// A call, or a task on a worker, that is being counted. Values lie thread by thread: those of the thread itself, with
+// the counters of the whole call and process, then those of each worker; what is missing is 0.
+struct CounterCollector::State {
+  DLDevice device;
+  Thread *thread;
+  std::vector<uint64_t> begin;
+};
+
+// One that makes calls, or is a worker, or both. Its own affair but for by_workers.
+class CounterCollector::Thread final : public TaskWatch {
+ public:
+  // With room for values, so that the first task does not count the page faults of getting some.
+  Thread(CounterCollector &owner, std::unique_ptr<CounterReader> reader)
+      : now(owner.counters_.size()), owner_(owner), reader_(std::move(reader)) {
+    idle_.push_back(std::make_unique<State>());
+    idle_.back()->begin.resize(now.size());
+  }
+
+  std::unique_ptr<State> take_state() {
+    if (idle_.empty()) return std::make_unique<State>();
+    auto state = std::move(idle_.back());
+    idle_.pop_back();
+    return state;
+  }
+  void give_back(std::unique_ptr<State> state) { idle_.push_back(std::move(state)); }
+
+  // The values of this thread alone; the others get room.
+  void read(std::vector<uint64_t> &values) {
+    values.resize(std::max(values.size(), owner_.counters_.size()));
+    if (reader_) reader_->read(values.data());
+  }
+
+  void begin_call() {
+    if (calls_++ == 0) begin_watching_tasks(*this);
+  }
+  void end_call() {
+    if (--calls_ == 0) end_watching_tasks(*this);
+  }
+
+  // On the worker, of a task that this thread launched.
+  void *begin_task() noexcept override;
+  void end_task(void *given) noexcept override;
+
+  bool is_estimated(size_t place) const { return reader_ && reader_->is_estimated(place); }
+
+  std::vector<uint64_t> now;
+  size_t worker = SIZE_MAX;  // its number; SIZE_MAX: it is none
+  // What workers counted in tasks of this thread, worker by worker. They write it under the guard, and are through when
+  // this thread reads it.
+  std::vector<uint64_t> by_workers;
+
+ private:
+  CounterCollector &owner_;
+  const std::unique_ptr<CounterReader> reader_;
+  std::vector<std::unique_ptr<State>> idle_;
+  int64_t calls_ = 0;  // under way
+};
+
+void *CounterCollector::Thread::begin_task() noexcept {
+  Thread *const worker = owner_.find_thread();
+  if (!worker || worker->worker == SIZE_MAX) return nullptr;  // it could not join
+  try {
+    auto state = worker->take_state();
+    state->thread = worker;
+    state->begin.clear();
+    worker->read(state->begin);
+    return state.release();
+  } catch (...) { return nullptr; }  // so does its next read, which is told of
+}
+
+void CounterCollector::Thread::end_task(void *given) noexcept {
+  std::unique_ptr<State> state(static_cast<State *>(given));
+  const size_t width = owner_.counters_.size();
+  std::string failure = "a worker's counters can no longer be read";
+  try {
+    if (state) {
+      Thread &worker = *state->thread;
+      worker.now.clear();
+      worker.read(worker.now);
+      std::scoped_lock lock(owner_.guard_);
+      by_workers.resize(std::max(by_workers.size(), (worker.worker + 1) * width));
+      for (size_t i = 0; i < width; ++i) by_workers[worker.worker * width + i] += worker.now[i] - state->begin[i];
+      worker.give_back(std::move(state));
+      return;
+    }
+  } catch (const Exception &e) { failure = e.error()->message; } catch (...) {
+  }
+  std::scoped_lock lock(owner_.guard_);
+  if (owner_.failed_join_.empty()) owner_.failed_join_ = std::move(failure);
+}
+
+CounterCollector::CounterCollector(std::string name, bool per_thread)
+    : Collector(std::move(name)), per_thread_(per_thread) {}
+CounterCollector::~CounterCollector() { CounterCollector::finish(); }
 
 void CounterCollector::add_counter(Counter counter) {
   least_.push_back(concat(counter.name, " (least of threads)"));
@@ -16,19 +113,43 @@ void CounterCollector::init(std::span<const DLDevice>) {
   estimated_.assign(counters_.size(), false);
   went_back_.assign(counters_.size(), false);
   failed_join_.clear();
-  threads_.push_back(open(true));
-  if (std::none_of(counters_.begin(), counters_.end(), [](const Counter &c) { return c.per_thread; })) return;
+  static constinit std::atomic<uint64_t> last_recording{0};
+  recording_ = last_recording.fetch_add(1, std::memory_order_relaxed) + 1;
+  rest_ = open_rest();
+  thread_here();  // which mostly makes the calls
+  const auto is_of_threads = [](const Counter &counter) { return counter.of == Counter::Of::kThread; };
+  if (std::none_of(counters_.begin(), counters_.end(), is_of_threads)) return;
   add_worker_watch(*this);
   watches_ = true;
   gather_workers();
 }
 
+CounterCollector::Thread *CounterCollector::find_thread() {
+  // Of recordings by their number: a thread mostly asks for few, again and again.
+  thread_local struct {
+    uint64_t recording;
+    Thread *thread;
+  } known[4];
+  auto &[recording, thread] = known[recording_ % std::size(known)];
+  if (recording == recording_) return thread;
+  std::scoped_lock lock(guard_);
+  const auto found = threads_.find(thread_number());
+  if (found == threads_.end()) return nullptr;
+  recording = recording_;
+  return thread = found->second.get();
+}
+
+CounterCollector::Thread &CounterCollector::thread_here() {
+  if (Thread *const known = find_thread()) return *known;
+  auto fresh = std::make_unique<Thread>(*this, open_thread());
+  std::scoped_lock lock(guard_);
+  return *threads_.emplace(thread_number(), std::move(fresh)).first->second;
+}
+
 void CounterCollector::joined() noexcept {
   std::string failure;
   try {
-    auto counters = open(false);
-    std::scoped_lock lock(guard_);
-    threads_.push_back(std::move(counters));
+    thread_here().worker = num_workers_.fetch_add(1, std::memory_order_relaxed);
     return;
   } catch (const Exception &e) { failure = e.error()->message; } catch (...) {
     failure = "no memory";
@@ -39,89 +160,118 @@ void CounterCollector::joined() noexcept {
 
 void CounterCollector::finish() noexcept {
   if (std::exchange(watches_, false)) remove_worker_watch(*this);
+  for (size_t place = 0; place < estimated_.size(); ++place) {
+    const auto is_estimated = [&](const auto &each) { return each.second->is_estimated(place); };
+    if (std::any_of(threads_.begin(), threads_.end(), is_estimated) || (rest_ && rest_->is_estimated(place)))
+      estimated_[place] = true;
+  }
   threads_.clear();
+  num_workers_ = 0;
+  rest_ = nullptr;
+}
+
+bool CounterCollector::counts_on(const Counter &counter, DLDevice device) const {
+  return counter.device.device_type == device.device_type &&
+         (counter.device.device_id < 0 || counter.device.device_id == device.device_id);
+}
+
+// What is not the thread's own: that of its workers, the call's and the process's.
+void CounterCollector::read_rest(const Thread &thread, std::vector<uint64_t> &values) {
+  const size_t width = counters_.size();
+  values.resize((1 + num_workers_.load(std::memory_order_relaxed)) * width);
+  std::copy(thread.by_workers.begin(), thread.by_workers.end(), values.begin() + static_cast<ptrdiff_t>(width));
+  if (rest_) rest_->read(values.data());
 }
 
 void *CounterCollector::start(DLDevice device) {
-  const auto is_of = [&](const Counter &counter) {
-    return counter.device.device_type == device.device_type &&
-           (counter.device.device_id < 0 || counter.device.device_id == device.device_id);
-  };
-  if (std::none_of(counters_.begin(), counters_.end(), is_of)) return nullptr;
-  if (idle_.empty()) idle_.push_back(std::make_unique<State>());
-  auto state = std::move(idle_.back());
-  idle_.pop_back();
+  if (std::none_of(counters_.begin(), counters_.end(), [&](const Counter &c) { return counts_on(c, device); }))
+    return nullptr;
+  Thread &thread = thread_here();
+  auto state = thread.take_state();
   state->device = device;
-  std::scoped_lock lock(guard_);
-  const size_t width = counters_.size();
-  state->begin.assign(threads_.size() * width, 0);
-  for (size_t i = threads_.size(); i-- > 0;) threads_[i]->read(&state->begin[i * width]);  // the caller's last
+  state->thread = &thread;
+  state->begin.clear();
+  read_rest(thread, state->begin);
+  thread.begin_call();
+  try {
+    thread.read(state->begin);  // the last, for it counts what is done here
+  } catch (...) {
+    thread.end_call();
+    throw;
+  }
   return state.release();
 }
 
-// What one thread's counter counted. A counter may wrap; else it only rises, unless somebody resets it.
-double CounterCollector::change(size_t place, size_t thread, const State &state, bool &is_good) const {
-  const Counter &counter = counters_[place];
-  const size_t at = thread * counters_.size() + place;
-  const uint64_t begin = at < state.begin.size() ? state.begin[at] : 0, end = now_[at];
+void CounterCollector::stop(void *given, MetricRows &out) {
+  std::unique_ptr<State> state(static_cast<State *>(given));
+  Thread &thread = *state->thread;
+  thread.end_call();
+  thread.now.clear();
+  thread.read(thread.now);
+  read_rest(thread, thread.now);
+  for (size_t place = 0; place < counters_.size(); ++place)
+    if (counts_on(counters_[place], state->device)) give(place, *state, thread.now, out);
+  thread.give_back(std::move(state));
+}
+
+// What was counted at a place. A counter may wrap; else it only rises, unless somebody resets it.
+double CounterCollector::change(size_t at, const State &state, const std::vector<uint64_t> &now, bool &is_good) const {
+  const Counter &counter = counters_[at % counters_.size()];
+  const uint64_t begin = at < state.begin.size() ? state.begin[at] : 0, end = now[at];
   uint64_t counted = end - begin;
   if (counter.range && end < begin) counted += counter.range;
   is_good = counted <= static_cast<uint64_t>(INT64_MAX);
   return static_cast<double>(counted) * counter.scale;
 }
 
-void CounterCollector::give(size_t place, const State &state, MetricRows &out) {
+void CounterCollector::give(size_t place, const State &state, const std::vector<uint64_t> &now, MetricRows &out) {
   const Counter &counter = counters_[place];
   const auto metric = [&](double number) {
     return Metric{metric_kind_of(counter.kind)}.is_integer() ? Metric::of_count(static_cast<int64_t>(number))
                                                              : number_metric(counter.kind, number);
   };
-  const size_t threads = counter.per_thread ? now_.size() / counters_.size() : 1;
+  const bool is_of_threads = counter.of == Counter::Of::kThread;
   double sum = 0, least = 0, most = 0;
-  for (size_t i = 0; i < threads; ++i) {
+  for (size_t at = place; at < (is_of_threads ? now.size() : counters_.size()); at += counters_.size()) {
     bool is_good;
-    const double counted = change(place, i, state, is_good);
-    if (!is_good) return void(went_back_[place] = true);
+    const double counted = change(at, state, now, is_good);
+    if (!is_good) {
+      std::scoped_lock lock(guard_);
+      went_back_[place] = true;
+      return;
+    }
     sum += counted;
-    least = i ? std::min(least, counted) : counted;
+    least = at == place ? counted : std::min(least, counted);
     most = std::max(most, counted);
   }
   out.set(counter.name, metric(sum));
-  if (!per_thread_ || !counter.per_thread) return;
+  if (!per_thread_ || !is_of_threads) return;
   out.set(least_[place], metric(least));
   out.set(most_[place], metric(most));
 }
 
-void CounterCollector::stop(void *given, MetricRows &out) {
-  std::unique_ptr<State> state(static_cast<State *>(given));
-  std::scoped_lock lock(guard_);
-  const size_t width = counters_.size();
-  now_.assign(threads_.size() * width, 0);
-  for (size_t i = 0; i < threads_.size(); ++i) threads_[i]->read(&now_[i * width]);  // the caller's first
-  for (size_t place = 0; place < counters_.size(); ++place) {
-    const DLDevice device = counters_[place].device;
-    if (device.device_type != state->device.device_type) continue;
-    if (device.device_id >= 0 && device.device_id != state->device.device_id) continue;
-    give(place, *state, out);
-    for (const auto &thread : threads_)
-      if (thread->is_estimated(place)) estimated_[place] = true;
-  }
-  idle_.push_back(std::move(state));
+std::string CounterCollector::names_of(const std::vector<char> &marks, std::string_view what) const {
+  std::string names;
+  for (size_t i = 0; i < marks.size(); ++i)
+    if (marks[i]) names += concat(names.empty() ? "" : ", ", counters_[i].name);
+  return names.empty() ? names : concat(names, what);
 }
 
 std::string CounterCollector::note() {
   std::string text = notes_;
-  const auto add = [&](std::string_view more) { text += concat(text.empty() ? "" : "; ", more); };
-  const auto add_names = [&](const std::vector<char> &marks, std::string_view what) {
-    std::string names;
-    for (size_t i = 0; i < marks.size(); ++i)
-      if (marks[i]) names += concat(names.empty() ? "" : ", ", counters_[i].name);
-    if (!names.empty()) add(concat(names, what));
+  const auto add = [&](std::string_view more) {
+    if (!more.empty()) text += concat(text.empty() ? "" : "; ", more);
   };
-  add_names(estimated_, ": counted part of the time and scaled, since the processor has too few counters for all");
-  add_names(went_back_, ": left out where the counter fell, as one that is reset does");
+  add(names_of(estimated_, ": counted part of the time and scaled, since the processor has too few counters for all"));
+  add(names_of(went_back_, ": left out where the counter fell, as one that is reset does"));
   if (!failed_join_.empty()) add(concat("not all worker threads are counted: ", failed_join_));
   return text;
+}
+
+std::string CounterCollector::shared() {
+  std::vector<char> marks;
+  for (const Counter &counter : counters_) marks.push_back(counter.of == Counter::Of::kProcess);
+  return names_of(marks, ": of the whole process");
 }
 
 }  // namespace opd

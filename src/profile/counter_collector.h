@@ -1,7 +1,8 @@
-// Counters that count each thread by itself, made to count what a call does on whatever threads: the calling one's and
-// every worker's, while the pool goes on as it is.
-// Cost of a start and of a stop: a read of each thread's counters.
+// Counters that count each thread by itself, made to count what a call does on whatever threads: the calling one's, and
+// every worker's while it runs tasks that the call launched. The pool goes on as it is, and may serve other calls.
+// Cost of a start and of a stop: a read of the calling thread's counters; a worker reads its own around each task.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -11,59 +12,66 @@
 namespace opd {
 
 struct Counter {
+  enum class Of { kThread, kCall, kProcess };
   std::string name;  // of the column
   opd_metric_kind kind = OPD_METRIC_COUNT;
   double scale = 1;             // of durations: to microseconds
   DLDevice device{kDLCPU, -1};  // counts during calls on this one; -1: on all of the kind
-  bool per_thread = true;       // else of the whole process, and read with the first thread's
+  Of of = Of::kThread;          // what it counts; of the process: other calls, too
   uint64_t range = 0;           // where it wraps; 0: at 64 bits
 };
 
-// The counters of one thread, which run from now on; to be made and ended by whatever thread.
-class ThreadCounters {
+// Some of the counters, which run from now on; to be ended by whatever thread. Those that are not of one thread are
+// read by several at once.
+class CounterReader {
  public:
-  virtual ~ThreadCounters() = default;
-  // As many as there are Counters, 0 for those that it does not have; throws.
-  virtual void read(uint64_t *values) = 0;
+  virtual ~CounterReader() = default;
+  virtual void read(uint64_t *values) = 0;                   // into the places of those that it has; throws
   virtual bool is_estimated(size_t) const { return false; }  // counted only part of the time, and scaled
 };
 
 class CounterCollector : public Collector, private WorkerWatch {
  public:
   static int32_t type() { return Collector::type(); }
-  ~CounterCollector() override { finish(); }
+  ~CounterCollector() override;
 
   void init(std::span<const DLDevice> devices) override;
   void *start(DLDevice device) override;
   void stop(void *state, MetricRows &out) override;
   void finish() noexcept override;
   std::string note() override;
+  std::string shared() override;
 
  protected:
-  CounterCollector(std::string name, bool per_thread) : Collector(std::move(name)), per_thread_(per_thread) {}
+  CounterCollector(std::string name, bool per_thread);
   void add_counter(Counter counter);
   void add_note(std::string_view text);
   const std::vector<Counter> &counters() const { return counters_; }
-  // Starts the counters of the calling thread; the first one has those of the process, too.
-  virtual std::unique_ptr<ThreadCounters> open(bool first) = 0;
+  // Starts those that count the calling thread, which alone reads them; and the others. Null: there are none.
+  virtual std::unique_ptr<CounterReader> open_thread() = 0;
+  virtual std::unique_ptr<CounterReader> open_rest() { return nullptr; }
 
  private:
-  struct State {
-    DLDevice device;
-    std::vector<uint64_t> begin;  // thread by thread; one that joined later began at 0
-  };
+  class Thread;
+  struct State;
   void joined() noexcept override;
-  void give(size_t place, const State &state, MetricRows &out);
-  double change(size_t place, size_t thread, const State &state, bool &is_good) const;
+  Thread *find_thread();
+  Thread &thread_here();
+  void read_rest(const Thread &thread, std::vector<uint64_t> &values);
+  bool counts_on(const Counter &counter, DLDevice device) const;
+  void give(size_t place, const State &state, const std::vector<uint64_t> &now, MetricRows &out);
+  double change(size_t at, const State &state, const std::vector<uint64_t> &now, bool &is_good) const;
+  std::string names_of(const std::vector<char> &marks, std::string_view what) const;
 
   const bool per_thread_;
   std::vector<Counter> counters_;
   std::vector<std::string> least_, most_;  // names of columns
-  std::mutex guard_;                       // of what workers change
-  std::vector<std::unique_ptr<ThreadCounters>> threads_;
+  std::unique_ptr<CounterReader> rest_;
+  std::atomic<size_t> num_workers_{0};
+  uint64_t recording_ = 0;                               // a number that no other one has
+  std::mutex guard_;                                     // of what follows
+  std::map<uint64_t, std::unique_ptr<Thread>> threads_;  // by thread_number()
   std::string failed_join_;
-  std::vector<std::unique_ptr<State>> idle_;
-  std::vector<uint64_t> now_;
   std::vector<char> estimated_, went_back_;
   std::string notes_;
   bool watches_ = false;

@@ -36,7 +36,7 @@ struct Domain {
   uint64_t range = 0;
 };
 
-class DomainCounters final : public ThreadCounters {
+class DomainCounters final : public CounterReader {
  public:
   explicit DomainCounters(const std::vector<Domain> &domains) {
     for (const Domain &domain : domains) files_.emplace_back(domain.path + "/energy_uj");
@@ -56,14 +56,16 @@ class EnergyCollector final : public CounterCollector {
       : CounterCollector("energy", false), domains_(std::move(domains)) {
     for (const Domain &domain : domains_) {
       Counter counter{concat("Energy of ", domain.name, " (uJ)")};
-      counter.per_thread = false;
+      counter.of = Counter::Of::kProcess;
       counter.range = domain.range;
       add_counter(std::move(counter));
     }
   }
 
  private:
-  std::unique_ptr<ThreadCounters> open(bool) override { return std::make_unique<DomainCounters>(domains_); }
+  std::unique_ptr<CounterReader> open_thread() override { return nullptr; }
+  std::unique_ptr<CounterReader> open_rest() override { return std::make_unique<DomainCounters>(domains_); }
+  std::string shared() override { return "of the whole processor"; }
   const std::vector<Domain> domains_;
 };
 

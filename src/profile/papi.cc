@@ -15,7 +15,7 @@ namespace opd {
 namespace {
 
 // What PAPI's headers number.
-constexpr int kNullSet = -1, kInherit = 28, kInheritAll = 1;
+constexpr int kNullSet = -1;
 constexpr int kEnumEvents = 0, kEnumFirst = 1, kEnumMasks = 15;
 constexpr int kPresets = static_cast<int>(0x80000000u);
 constexpr int kThreadsInited = 4;
@@ -39,7 +39,7 @@ void Papi::load_functions(void *library) {
   };
 #define LOAD(NAME) load(NAME, "PAPI_" #NAME)
   LOAD(is_initialized), LOAD(library_init), LOAD(thread_init), LOAD(multiplex_init);
-  LOAD(create_eventset), LOAD(assign_eventset_component), LOAD(set_multiplex), LOAD(set_opt);
+  LOAD(create_eventset), LOAD(assign_eventset_component), LOAD(set_multiplex);
   LOAD(add_event), LOAD(start), LOAD(stop), LOAD(read), LOAD(cleanup_eventset), LOAD(destroy_eventset);
   LOAD(event_name_to_code), LOAD(event_code_to_name), LOAD(enum_event), LOAD(enum_cmp_event);
   LOAD(get_event_component), LOAD(num_components), LOAD(get_component_info), LOAD(strerror);
@@ -107,7 +107,7 @@ std::string Papi::name_of(int event) const {
 void Papi::add_if_countable(int event, std::vector<std::string> &names) const {
   const int component = get_event_component(event);
   if (component < 0) return;
-  PapiSet set(*this, component, {});
+  PapiSet set(*this, component);
   if (set.add(event) == 0 && set.start() == 0) names.push_back(name_of(event));
 }
 
@@ -129,23 +129,15 @@ std::vector<std::string> Papi::countable_events() const {
   return names;
 }
 
-PapiSet::PapiSet(const Papi &papi, int component, Options options) : papi_(papi) {
+PapiSet::PapiSet(const Papi &papi, int component, bool multiplexed) : papi_(papi) {
   set_ = kNullSet;
   int error = papi.create_eventset(&set_);
   if (!error) error = papi.assign_eventset_component(set_, component);
-  if (!error && options.multiplexed) error = papi.set_multiplex(set_);
+  if (!error && multiplexed) error = papi.set_multiplex(set_);
   if (error) {
     papi.destroy_eventset(&set_);
     fail(OPD_UNSUPPORTED, "PAPI cannot make a set of events: ", papi.reason(error));
   }
-  if (!options.read_by_others) return;
-  // A set that children would inherit is read by the kernel, not by the processor's own instruction, which would read
-  // the reader's counter. Where it is refused there are no hardware counters, and no such instruction.
-  struct {
-    int set, how;
-    char rest[1016];  // as large as PAPI's union of options
-  } inherit{set_, kInheritAll, {}};
-  papi.set_opt(kInherit, &inherit);
 }
 
 PapiSet::PapiSet(PapiSet &&other) noexcept

@@ -18,7 +18,6 @@ class Papi {
   int (*create_eventset)(int *set);
   int (*assign_eventset_component)(int set, int component);
   int (*set_multiplex)(int set);
-  int (*set_opt)(int option, void *value);
   int (*add_event)(int set, int event);
   int (*start)(int set);
   int (*stop)(int set, long long *values);
@@ -54,11 +53,7 @@ inline constexpr int kPapiNoMatchingComponent = -4, kPapiSystem = -3, kPapiNoEve
 // Events of one component that count together, on the thread that makes it.
 class PapiSet {
  public:
-  struct Options {
-    bool multiplexed = false;
-    bool read_by_others = false;  // so that no reading is done by the reader's own counters
-  };
-  PapiSet(const Papi &papi, int component, Options options);
+  PapiSet(const Papi &papi, int component, bool multiplexed = false);
   PapiSet(PapiSet &&other) noexcept;
   ~PapiSet();
   int add(int event) { return papi_.add_event(set_, event); }  // these two: PAPI's code

@@ -20,12 +20,13 @@ struct Group {
   std::vector<size_t> places;  // among the collector's counters
 };
 
-class GroupCounters final : public ThreadCounters {
+class GroupCounters final : public CounterReader {
  public:
   explicit GroupCounters(const Papi &papi) : papi_(papi) {}
   void add(const Group &group, PapiSet set) { parts_.push_back({&group, std::move(set)}); }
 
   void read(uint64_t *values) override {
+    std::scoped_lock lock(guard_);
     for (const auto &[group, set] : parts_) {
       long long counts[kMostEvents];
       if (const int error = set.read(counts))
@@ -47,6 +48,7 @@ class GroupCounters final : public ThreadCounters {
     PapiSet set;
   };
   const Papi &papi_;
+  std::mutex guard_;  // those of the process are read by several threads
   std::vector<Part> parts_;
 };
 
@@ -59,7 +61,8 @@ class PapiCollector final : public CounterCollector {
     if (wishes.events.empty())
       for (const auto name : usual_events) add_event(std::string(name), {kDLCPU, -1});
     for (Group &group : groups_) choose_multiplexing(group);
-    open(true);  // whether all can be counted
+    const auto rest = open_rest();  // whether all can be counted
+    open_thread();
   }
 
  private:
@@ -69,7 +72,7 @@ class PapiCollector final : public CounterCollector {
     const int component = unknown ? unknown : papi_.get_event_component(event);
     int refusal = 0;
     if (!unknown && component >= 0) {
-      PapiSet alone(papi_, component, {});
+      PapiSet alone(papi_, component);
       refusal = alone.add(event);
       if (!refusal) refusal = alone.start();
     }
@@ -79,7 +82,7 @@ class PapiCollector final : public CounterCollector {
     group.places.push_back(counters().size());
     Counter counter{name};
     counter.device = device;
-    counter.per_thread = group.of_threads;
+    if (!group.of_threads) counter.of = Counter::Of::kProcess;
     add_counter(std::move(counter));
   }
 
@@ -101,12 +104,12 @@ class PapiCollector final : public CounterCollector {
   // Events that do not fit the processor's counters together take turns.
   void choose_multiplexing(Group &group) {
     try {
-      open(group, true);
+      open(group);
     } catch (const Exception &) { group.multiplexed = true; }
   }
 
-  PapiSet open(const Group &group, bool first) {
-    PapiSet set(papi_, group.component, {group.multiplexed, !first});
+  PapiSet open(const Group &group) {
+    PapiSet set(papi_, group.component, group.multiplexed);
     for (const int event : group.events)
       if (const int error = set.add(event)) refuse(group, error);
     if (const int error = set.start()) refuse(group, error);
@@ -119,10 +122,15 @@ class PapiCollector final : public CounterCollector {
     fail(OPD_UNSUPPORTED, "events ", names, " cannot be counted: ", papi_.reason(error));
   }
 
-  std::unique_ptr<ThreadCounters> open(bool first) override {
-    auto counters = std::make_unique<GroupCounters>(papi_);
-    for (const Group &group : groups_)
-      if (first || group.of_threads) counters->add(group, open(group, first));
+  std::unique_ptr<CounterReader> open_thread() override { return open_all(true); }
+  std::unique_ptr<CounterReader> open_rest() override { return open_all(false); }
+  std::unique_ptr<CounterReader> open_all(bool of_threads) {
+    std::unique_ptr<GroupCounters> counters;
+    for (const Group &group : groups_) {
+      if (group.of_threads != of_threads) continue;
+      if (!counters) counters = std::make_unique<GroupCounters>(papi_);
+      counters->add(group, open(group));
+    }
     return counters;
   }
 

@@ -69,7 +69,7 @@ int open_event(const KnownEvent &event, int leader) {
   return static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC));
 }
 
-class PerfGroup final : public ThreadCounters {
+class PerfGroup final : public CounterReader {
  public:
   explicit PerfGroup(const Events &events) : raw_(events.size()), scaled_(events.size()) {
     for (const KnownEvent *event : events) {
@@ -135,16 +135,12 @@ class PerfCollector final : public CounterCollector {
       events_.push_back(event);
       add_counter(std::move(counter));
     }
-    open(true);  // whether they can be counted
+    open_thread();  // whether they can be counted
   }
 
  private:
-  struct Nothing final : ThreadCounters {
-    void read(uint64_t *) override {}
-  };
-  std::unique_ptr<ThreadCounters> open(bool) override {
-    if (events_.empty()) return std::make_unique<Nothing>();
-    return std::make_unique<PerfGroup>(events_);
+  std::unique_ptr<CounterReader> open_thread() override {
+    return events_.empty() ? nullptr : std::make_unique<PerfGroup>(events_);
   }
   Events events_;
 };

@@ -29,7 +29,8 @@ Value measure(Function &function, DLDevice device, std::span<const Ref<Collector
               Args args) {
   DeviceBackend &backend = device_backend(device);
   for (int32_t i = 0; i < warmup_iters; ++i) call(function, args);
-  CollectorRun run(collectors, {&device, 1}, 1);
+  CollectorSet set(collectors, {&device, 1}, 1);
+  CollectorRun &run = set.of_thread();
   backend.sync(device.device_id);
   const ClockId clock = tick_clock();
   run.begin_call(device);
@@ -38,8 +39,8 @@ Value measure(Function &function, DLDevice device, std::span<const Ref<Collector
   backend.sync(device.device_id);
   const uint64_t ticks = ticks_of(clock) - begin;
   run.end_call(begin, 0);
-  run.finish();
-  if (const auto error = run.first_error()) throw Exception(error);
+  set.finish();
+  if (const auto error = set.first_error()) throw Exception(error);
   const uint64_t empty = empty_interval_ticks(clock);
   const double us = ClockLine::measure(clock).duration_ns(ticks > empty ? ticks - empty : 0) / 1000;
   const Ref<Map> map = map_of(run.rows());

@@ -1,14 +1,17 @@
 #include "profile/recording.h"
 
 #include <optional>
+
 namespace opd {
 
-Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorRun *collected) {
+Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorSet *collected) {
+  if (collected) collected->finish();
   const ClockLine line = ClockLine::measure(tick_clock());
   std::vector<std::string> names = plan.names();
   Recording recording;
   recording.report =
       report_of_run({lanes, line, names, plan.devices, plan.num_threads, plan.note, plan.options, collected});
+  for (Lane &lane : lanes) lane.buffer.set_observer(lane.observer = nullptr);
   recording.trace = Trace::of_lanes(std::move(lanes), line, std::move(names));
   return recording;
 }
@@ -22,18 +25,18 @@ Recording record_calls(const RecordingPlan &plan, const std::function<void(Recor
   }
   const auto repeat = static_cast<uint64_t>(plan.repeat);
   buffer.restart(repeat);
-  std::optional<CollectorRun> collected;
-  if (!plan.collectors.empty())
-    buffer.set_observer(&collected.emplace(plan.collectors, plan.devices, plan.options.max_records));
+  std::optional<CollectorSet> collected;
+  if (!plan.collectors.empty()) {
+    collected.emplace(plan.collectors, plan.devices, plan.options.max_records);
+    buffer.set_observer(lane.observer = &collected->of_thread());
+  }
   for (uint64_t i = 0; i < repeat; ++i) {
-    if (collected) collected->begin_total();
+    const size_t observed = lane.observer ? lane.observer->begin_run() : 0;
     const uint64_t begin = buffer.now();
     call(&buffer, i);
     lane.runs.push_back({i, begin, buffer.now(), plan.function});
-    if (collected) collected->end_total();
+    if (lane.observer) lane.observer->end_run(observed);
   }
-  buffer.set_observer(nullptr);
-  if (collected) collected->finish();
   std::vector<Lane> lanes;
   lanes.push_back(std::move(lane));
   return recording_of(std::move(lanes), plan, collected ? &*collected : nullptr);

@@ -28,7 +28,7 @@ struct Recording {
 // measured runs.
 Recording record_calls(const RecordingPlan &plan, const std::function<void(RecordBuffer *, uint64_t)> &call);
 
-// Of what threads recorded already.
-Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorRun *collected = nullptr);
+// Of what threads recorded already, with the collectors that observed them; null: there were none.
+Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorSet *collected = nullptr);
 
 }  // namespace opd

@@ -135,7 +135,7 @@ class Rows {
         continue;
       }
       add_row(name_text(record.name), us, device_text(record.device), 1, shapes_text(buffer, record));
-      if (run_.collected) run_.collected->set_row(builder_, record.sequence);
+      if (run_.collected) static_cast<CollectorRun *>(lane.observer)->set_row(builder_, record.sequence);
       if (run_.options.details) add_details(lane, parents, i, us - inner_us[i]);
     }
     dropped_ += buffer.dropped();

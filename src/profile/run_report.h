@@ -17,7 +17,7 @@ struct RunRecord {
   int32_t num_threads = 0;
   std::string_view note = {};  // what the records cannot show
   RecordingOptions options = {};
-  CollectorRun *collected = nullptr;  // null: there were no collectors
+  const CollectorSet *collected = nullptr;  // finished; it made the lanes' observers. Null: there were no collectors
 };
 
 // A row per record, in the order recorded: run 0, then run 1 …, thread by thread. Durations are less what an empty

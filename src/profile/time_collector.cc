@@ -1,48 +1,37 @@
 // Time of the wall, and of the processors over all threads of a call.
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "profile/counter_collector.h"
 
 namespace opd {
 namespace {
 
-class ThreadTime final : public ThreadCounters {
+template <clockid_t kClock>
+class Time final : public CounterReader {
  public:
-  explicit ThreadTime(bool first) : first_(first) {
-    // The clock of a thread by its number, as the kernel's headers make it: readable from every thread.
-    clock_ = static_cast<clockid_t>((~static_cast<uint32_t>(syscall(SYS_gettid)) << 3) | 6);
-    begin_ = now();
-  }
+  explicit Time(size_t place) : place_(place) {}
   void read(uint64_t *values) override {
-    values[0] = first_ ? monotonic_ns() : 0;
-    values[1] = now() - begin_;
+    timespec time{};
+    if (clock_gettime(kClock, &time)) fail(OPD_UNSUPPORTED, "the system has no clock of one thread");
+    values[place_] = static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
   }
 
  private:
-  uint64_t now() const {
-    timespec time{};
-    if (clock_gettime(clock_, &time)) fail(OPD_UNSUPPORTED, "the system has no clock of one thread");
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
-  }
-  const bool first_;
-  clockid_t clock_;
-  uint64_t begin_;
+  const size_t place_;
 };
 
 class TimeCollector final : public CounterCollector {
  public:
   explicit TimeCollector(bool per_thread) : CounterCollector("time", per_thread) {
     Counter wall{"Wall time (us)", OPD_METRIC_DURATION, 1e-3}, cpu{"CPU time (us)", OPD_METRIC_DURATION, 1e-3};
-    wall.per_thread = false;
+    wall.of = Counter::Of::kCall;
     add_counter(std::move(wall));
     add_counter(std::move(cpu));
   }
 
  private:
-  std::unique_ptr<ThreadCounters> open(bool first) override { return std::make_unique<ThreadTime>(first); }
+  std::unique_ptr<CounterReader> open_thread() override { return std::make_unique<Time<CLOCK_THREAD_CPUTIME_ID>>(1); }
+  std::unique_ptr<CounterReader> open_rest() override { return std::make_unique<Time<CLOCK_MONOTONIC>>(0); }
 };
 
 }  // namespace

@@ -2,11 +2,12 @@
 #pragma once
 #include <opdyno/dlpack.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace opd {
 
-// Called by the thread that records, outside of the calls' measured intervals.
+// Of one thread; called by it, outside of the calls' measured intervals.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
@@ -14,6 +15,16 @@ class CallObserver {
   // The call of which begin_call() told last before the tick `begin`; calls that began later ended without a word, by
   // an error. `sequence` is what its record gets.
   virtual void end_call(uint64_t begin, uint64_t sequence) noexcept = 0;
+  // Around a whole run, which may be within another one. end_run() gets what begin_run() gave.
+  virtual size_t begin_run() = 0;
+  virtual void end_run(size_t run) noexcept = 0;
+};
+
+// Makes and keeps the observers of a recording on several threads.
+class CallObservers {
+ public:
+  virtual ~CallObservers() = default;
+  virtual CallObserver &of_thread() = 0;  // another one for each thread; the threads take turns
 };
 
 }  // namespace opd

@@ -21,6 +21,8 @@ struct Lane {
   std::vector<RunSpan> runs;
   int64_t thread_id;
   std::string thread_name;
+  CallObserver *observer = nullptr;
+  uint64_t under_way = 0;  // runs
 
   static Lane of_this_thread(RecordBuffer buffer);
 };
@@ -37,20 +39,29 @@ struct RecordingOptions {
 class Session final : public Object {
  public:
   static int32_t type() { return OPD_OBJECT; }
-  explicit Session(RecordingOptions o) : options(o) {}
+  explicit Session(RecordingOptions o, std::unique_ptr<CallObservers> observers = nullptr)
+      : options(o), observers_(std::move(observers)) {}
 
   const RecordingOptions options;
 
   // Where the calling thread's call is to be recorded, or null: it is not sampled, or the session has ended.
   Lane *begin(uint64_t &run);
   void end(Lane &lane, const RunSpan &span);
-  std::vector<Lane> close();  // waits for the calls under way; to be called once
+  bool is_of_this_thread();  // whether a call is under way that the calling thread makes
+  struct Recorded {
+    std::vector<Lane> lanes;
+    std::unique_ptr<CallObservers> observers;
+  };
+  Recorded close();  // waits for the calls under way; to be called once
 
  private:
+  Lane &lane_here();
+
   std::atomic<uint64_t> calls_{0};
   std::mutex guard_;
   std::condition_variable idle_;
-  std::map<int64_t, Lane> lanes_;
+  std::map<uint64_t, Lane> lanes_;  // by thread_number()
+  std::unique_ptr<CallObservers> observers_;
   uint64_t runs_ = 0, under_way_ = 0;
   bool closed_ = false;
 };
@@ -65,21 +76,23 @@ class SessionCall {
   void begin(Ref<Session> session, uint32_t function) {
     session_ = std::move(session);
     lane_ = session_->begin(span_.run);
-    span_.function = function;
-    if (lane_) span_.begin = lane_->buffer.now();
+    if (lane_) begin_recorded(function);
   }
   void end() {
-    if (!lane_) return;
-    span_.end = lane_->buffer.now();
-    session_->end(*std::exchange(lane_, nullptr), span_);
+    if (lane_) end_recorded();
   }
   RecordBuffer *records() const { return lane_ ? &lane_->buffer : nullptr; }
   uint64_t run() const { return span_.run; }
 
  private:
+  static constexpr size_t kUnobserved = SIZE_MAX;
+  void begin_recorded(uint32_t function);
+  void end_recorded();
+
   Ref<Session> session_;
   Lane *lane_ = nullptr;
   RunSpan span_{};
+  size_t observed_;  // what the lane's observer gave; only of a call that is recorded
 };
 
 }  // namespace opd

@@ -1,4 +1,6 @@
 // Reports through the C API: TVM's own output reproduced, aggregation, hostile JSON, locales.
+#include "support/report_test.h"
+
 #include <cmath>
 #include <limits>
 #include <locale>
@@ -7,9 +9,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "support/opdyno_test.h"
-#include "support/report_data.h"
 
 namespace {
 
@@ -27,11 +26,7 @@ struct Report : opdyno::Report {
     options.sort = sort, options.aggregate = aggregate, options.col_sums = col_sums;
     return table(&options);
   }
-  Value call(size_t row, const char *column) const {
-    Value value;
-    check(opd_report_get_call(get(), row, column, value.out()));
-    return value;
-  }
+  Value call(size_t row, const char *column) const { return opdyno_test::call_value(*this, row, column); }
   std::string call_text(size_t row, const char *column) const { return text_of(call(row, column)); }
   static std::string text_of(const Value &value) {
     const char *data = nullptr;

@@ -1,8 +1,7 @@
 // Tables read back, Markdown and HTML.
 #include <sstream>
 
-#include "support/opdyno_test.h"
-#include "support/report_data.h"
+#include "support/report_test.h"
 
 namespace {
 
@@ -20,9 +19,7 @@ opd_table_options as_it_is() {
 }
 
 double number(const Report &report, size_t row, const char *column) {
-  opdyno::Value value;
-  opdyno::check(opd_report_get_call(report.get(), row, column, value.out()));
-  return value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+  return opdyno_test::number_of(opdyno_test::call_value(report, row, column));
 }
 
 std::string line(const char *name, const char *duration, const char *percent, const char *device, const char *count,

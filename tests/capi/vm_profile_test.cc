@@ -3,7 +3,7 @@
 #include <map>
 #include <thread>
 
-#include "support/opdyno_test.h"
+#include "support/report_test.h"
 
 using namespace opdyno_test;
 
@@ -30,14 +30,10 @@ Vm program() {
 }
 
 std::string text(const Report &report, size_t row, const char *column) {
-  Value value;
-  check(opd_report_get_call(report.get(), row, column, value.out()));
-  return value.to_string();
+  return call_value(report, row, column).to_string();
 }
 double number(const Report &report, size_t row, const char *column) {
-  Value value;
-  check(opd_report_get_call(report.get(), row, column, value.out()));
-  return value.view().type == OPD_FLOAT ? value.view().u.float64 : static_cast<double>(value.view().u.int64);
+  return number_of(call_value(report, row, column));
 }
 std::string names(const Report &report) {
   std::string all;
@@ -65,16 +61,8 @@ Report stop(const Vm &vm) {
   return report;
 }
 
-double total(const Report &report) {
-  Value value;
-  check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", value.out()));
-  return value.view().u.float64;
-}
-int64_t runs(const Report &report) {
-  Value value;
-  check(opd_report_get_device(report.get(), "cpu0", "Count", value.out()));
-  return value.view().u.int64;
-}
+double total(const Report &report) { return number_of(device_value(report, "cpu0", "Duration (us)")); }
+int64_t runs(const Report &report) { return device_value(report, "cpu0", "Count").view().u.int64; }
 
 TEST(VmProfile, HasARowPerCallWithATensorAndRowsForTheRest) {
   const Vm vm = program();
@@ -87,9 +75,7 @@ TEST(VmProfile, HasARowPerCallWithATensorAndRowsForTheRest) {
   EXPECT_EQ(opd_trace_call_count(trace.get()), 3u);
   EXPECT_EQ(text(report, 0, "Argument Shapes"), "\"float32[4]\"");
   EXPECT_GE(number(report, 0, "Duration (us)"), 0.0);
-  Value executor;
-  check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
-  EXPECT_EQ(executor.to_string(), "\"VM\"");
+  EXPECT_EQ(configuration_value(report, "Executor").to_string(), "\"VM\"");
   // The outermost rows add up to the total: the kernel that main calls, inner, and the two that are computed.
   const double sum = number(report, 0, "Duration (us)") + number(report, 2, "Duration (us)") +
                      number(report, 3, "Duration (us)") + number(report, 4, "Duration (us)");
@@ -178,9 +164,7 @@ TEST(VmProfile, OfAnApplicationCanSample) {
   for (int i = 0; i < 95; ++i) vm.call("main", floats({1}));
   const Report report = stop(vm);
   EXPECT_EQ(runs(report), 10) << "the first of each ten";
-  Value interval;
-  check(opd_report_get_configuration(report.get(), "Sample interval", interval.out()));
-  EXPECT_EQ(interval.view().u.int64, 10);
+  EXPECT_EQ(configuration_value(report, "Sample interval").view().u.int64, 10);
   options.sample_interval = 0;
   expect_error(opd_vm_profile_start(vm.get(), &options), OPD_INVALID_ARGUMENT, "sample_interval");
 }

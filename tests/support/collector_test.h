@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "support/opdyno_test.h"
+#include "support/report_test.h"
 
 namespace opdyno_test {
 
@@ -17,60 +17,41 @@ inline std::string string_of(const Value &value) {
   return {data, size};
 }
 
-/** A profile of `main`. */
-struct Profile {
+inline opd_profile_options profile_options(const std::vector<opd_collector *> &handles) {
+  opd_profile_options options;
+  opd_profile_options_init(&options);
+  options.max_records = 1000;
+  options.collectors = handles.data();
+  options.num_collectors = static_cast<int32_t>(handles.size());
+  return options;
+}
+inline std::vector<opd_collector *> handles_of(const std::vector<Collector> &collectors) {
+  std::vector<opd_collector *> handles;
+  for (const Collector &collector : collectors) handles.push_back(collector.get());
+  return handles;
+}
+
+/** A report of a run of the VM. */
+struct RunReport {
   Report report;
 
-  Profile(const Vm &vm, const std::vector<Collector> &collectors, const Tensor &argument, int32_t warmup = 1,
-          int32_t repeat = 1, uint64_t max_records = 1000)
-      : Profile(vm, collectors, std::vector<opd_value>{arg(argument)}, warmup, repeat, max_records) {}
-  Profile(const Vm &vm, const std::vector<Collector> &collectors, const std::vector<opd_value> &args,
-          int32_t warmup = 1, int32_t repeat = 1, uint64_t max_records = 1000) {
-    std::vector<opd_collector *> handles;
-    for (const Collector &collector : collectors) handles.push_back(collector.get());
-    opd_profile_options options;
-    opd_profile_options_init(&options);
-    options.warmup = warmup;
-    options.repeat = repeat;
-    options.max_records = max_records;
-    options.collectors = handles.data();
-    options.num_collectors = static_cast<int32_t>(handles.size());
-    check(opd_vm_profile(vm.get(), "main", args.data(), static_cast<int32_t>(args.size()), nullptr, &options,
-                         report.out(), nullptr));
-  }
-
   size_t rows() const { return opd_report_call_count(report.get()) - 2; }  // without (dispatch) and (profiler)
-  Value call(size_t row, const char *column) const {
-    Value value;
-    check(opd_report_get_call(report.get(), row, column, value.out()));
-    return value;
-  }
+  Value call(size_t row, const char *column) const { return call_value(report, row, column); }
   int64_t count(size_t row, const char *column) const { return call(row, column).view().u.int64; }
   double number(size_t row, const char *column) const { return call(row, column).view().u.float64; }
   std::string text(size_t row, const char *column) const { return string_of(call(row, column)); }
-  int64_t device(const char *name, const char *metric) const { return device_value(name, metric).view().u.int64; }
+  int64_t device(const char *name, const char *metric) const {
+    return device_value(report, name, metric).view().u.int64;
+  }
   double device_number(const char *name, const char *metric) const {
-    return device_value(name, metric).view().u.float64;
+    return device_value(report, name, metric).view().u.float64;
   }
-  std::string configured(const char *key) const { return string_of(configuration(key)); }
-  double configured_number(const char *key) const {
-    const Value value = configuration(key);
-    return value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
-  }
+  std::string configured(const char *key) const { return string_of(configuration_value(report, key)); }
+  double configured_number(const char *key) const { return number_of(configuration_value(report, key)); }
   std::set<std::string> columns() const { return names(opd_report_list_columns); }
   bool has_configuration(const std::string &key) const { return names(opd_report_list_configuration).count(key); }
 
  private:
-  Value device_value(const char *name, const char *metric) const {
-    Value value;
-    check(opd_report_get_device(report.get(), name, metric, value.out()));
-    return value;
-  }
-  Value configuration(const char *key) const {
-    Value value;
-    check(opd_report_get_configuration(report.get(), key, value.out()));
-    return value;
-  }
   template <class List>
   std::set<std::string> names(List list) const {
     Handle<opd_array> array;
@@ -84,6 +65,38 @@ struct Profile {
     return names;
   }
 };
+
+/** A profile of `main`. */
+struct Profile : RunReport {
+  Profile(const Vm &vm, const std::vector<Collector> &collectors, const Tensor &argument, int32_t warmup = 1,
+          int32_t repeat = 1, uint64_t max_records = 1000)
+      : Profile(vm, collectors, std::vector<opd_value>{arg(argument)}, warmup, repeat, max_records) {}
+  Profile(const Vm &vm, const std::vector<Collector> &collectors, const std::vector<opd_value> &args,
+          int32_t warmup = 1, int32_t repeat = 1, uint64_t max_records = 1000) {
+    const std::vector<opd_collector *> handles = handles_of(collectors);
+    opd_profile_options options = profile_options(handles);
+    options.warmup = warmup;
+    options.repeat = repeat;
+    options.max_records = max_records;
+    check(opd_vm_profile(vm.get(), "main", args.data(), static_cast<int32_t>(args.size()), nullptr, &options,
+                         report.out(), nullptr));
+  }
+};
+
+/** Starts to record every call of @p vm, one of @p interval, with the columns for where it ran. */
+inline void start_profile(const Vm &vm, const std::vector<Collector> &collectors, uint64_t interval = 1) {
+  const std::vector<opd_collector *> handles = handles_of(collectors);
+  opd_profile_options options = profile_options(handles);
+  options.max_records = 1 << 20;
+  options.sample_interval = interval;
+  options.details = 1;
+  check(opd_vm_profile_start(vm.get(), &options));
+}
+inline RunReport stop_profile(const Vm &vm) {
+  RunReport stopped;
+  check(opd_vm_profile_stop(vm.get(), stopped.report.out(), nullptr));
+  return stopped;
+}
 
 struct MetricValue {
   opd_metric_kind kind;
@@ -99,8 +112,7 @@ inline std::map<std::string, MetricValue> metrics_of(const Value &given) {
     auto *array = reinterpret_cast<const opd_array *>(pair.view().u.object);
     check(opd_array_get(array, 0, kind.out()));
     check(opd_array_get(array, 1, value.out()));
-    const double number = value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
-    metrics[string_of(name)] = {static_cast<opd_metric_kind>(kind.view().u.int64), number};
+    metrics[string_of(name)] = {static_cast<opd_metric_kind>(kind.view().u.int64), number_of(value)};
   }
   return metrics;
 }

@@ -42,12 +42,13 @@ class DeviceWrapper:
 class MetricCollector:
     """Measures something around each call. Derive from it to measure what you want.
 
-    All three run on the thread that profiles. What they raise ends their part, but not the run: the report's
-    configuration has it.
+    `VirtualMachine.profile` calls all three on its own thread; `VirtualMachine.profiling` calls Start and Stop on the threads of
+    the calls, between each other: what belongs to one call is best kept in its state. What they raise ends their part, but not
+    the run: the report's configuration has it.
     """
 
     def Init(self, devs: list[DeviceWrapper]) -> None:
-        """Prepares what is expensive; once, after the warm-up calls."""
+        """Prepares what is expensive; once, after the warm-up calls or when the recording starts."""
 
     def Start(self, dev: Device) -> Any:
         """Begins to measure a call on `dev`: a state, or None if the device is not supported."""
@@ -115,33 +116,36 @@ class MemoryMetricCollector(_BuiltIn):
         self._made = _native.opd_collector_create_memory()
 
 
-class PerfMetricCollector(_BuiltIn):
+class _Counters(_BuiltIn):
+    """One of events."""
+
+    __module__ = "opdyno.profiling"
+
+    _create: Callable[[dict[str, Any]], Any]
+
+    def __init__(
+        self,
+        metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None = None,
+        *,
+        per_thread: bool = False,
+        best_effort: bool = False,
+    ) -> None:
+        self._made = self._create(_wishes(metric_names, per_thread, best_effort))
+
+
+class PerfMetricCollector(_Counters):
     """The kernel's counters on every thread: cycles, instructions, cache-references, cache-misses, branch-misses.
 
     Others can be named for each device. What cannot be counted here is an error, or is left out with `best_effort`.
     """
 
-    def __init__(
-        self,
-        metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None = None,
-        *,
-        per_thread: bool = False,
-        best_effort: bool = False,
-    ) -> None:
-        self._made = _native.opd_collector_create_perf(_wishes(metric_names, per_thread, best_effort))
+    _create = staticmethod(_native.opd_collector_create_perf)
 
 
-class PAPIMetricCollector(_BuiltIn):
+class PAPIMetricCollector(_Counters):
     """PAPI's events, for each device; without names TVM's five for the CPU. `events()` lists what there is here."""
 
-    def __init__(
-        self,
-        metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None = None,
-        *,
-        per_thread: bool = False,
-        best_effort: bool = False,
-    ) -> None:
-        self._made = _native.opd_collector_create_papi(_wishes(metric_names, per_thread, best_effort))
+    _create = staticmethod(_native.opd_collector_create_papi)
 
     @staticmethod
     def events() -> list[str]:

@@ -371,7 +371,7 @@ def profile_options(max_records: int, builtins: str, details: bool) -> dict[str,
 class Profiling:
     """A recording of all calls of a VM, as `VirtualMachine.profiling()` makes it: a context manager, or `start` and `stop`."""
 
-    def __init__(self, vm: VirtualMachine, options: Mapping[str, int]) -> None:
+    def __init__(self, vm: VirtualMachine, options: Mapping[str, Any]) -> None:
         self._vm, self._options = vm, dict(options)
         self._result: tuple[Report, Trace] | None = None
 

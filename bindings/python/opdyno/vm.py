@@ -364,13 +364,16 @@ class VirtualMachine(_native.Handle):
         builtins: str = "with_tensors",
         details: bool = False,
         sample_interval: int = 1,
+        collectors: Iterable[MetricCollector] | None = None,
     ) -> Profiling:
         """Measures what others call: `with vm.profiling() as run: …`, then `run.report`.
 
         Every call of the VM between the two ends is a run of the report, on whatever thread; with `sample_interval` one of so
-        many. At its end it waits for the calls that are being recorded. Options as `profile` has them.
+        many. At its end it waits for the calls that are being recorded. Options as `profile` has them. Each of the collectors
+        is started and stopped on the thread of the call, by several threads at once; not around calls that are not sampled.
         """
-        return Profiling(self, profile_options(max_records, builtins, details) | {"sample_interval": sample_interval})
+        options = profile_options(max_records, builtins, details) | {"sample_interval": sample_interval}
+        return Profiling(self, options | {"collectors": handles_of(collectors)})
 
     def trim(self) -> None:
         """Gives back memory that the VM keeps for its next call."""

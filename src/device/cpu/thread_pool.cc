@@ -117,7 +117,7 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
 
 Ref<Error> run_alone(ParallelTask task, void *data) {
   Counter counter;
-  Launch launch{task, data, {&counter, 1}, 0, 0};
+  Launch launch{task, data, {&counter, 1}, 0, 0, nullptr};
   return run_task(launch, 0);
 }
 
@@ -141,7 +141,8 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   if (team.empty()) return run_alone(task, data);
 
   const auto count = static_cast<int32_t>(team.size()) + 1;
-  Launch launch{task, data, {nullptr, count}, count <= set.processors() ? kSpinNs : 0, set.generation()};
+  auto *const watch = static_cast<TaskWatch *>(thread_state().task_watch);
+  Launch launch{task, data, {nullptr, count}, count <= set.processors() ? kSpinNs : 0, set.generation(), watch};
   struct Return {
     WorkerSet &set;
     std::span<Worker *> team;

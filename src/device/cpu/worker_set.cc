@@ -22,6 +22,22 @@ ForkMutex &start_guard() {
   return *guard;
 }
 
+// A task under the eyes of those who count for the thread that launched it; also what it launches itself.
+Ref<Error> run_watched_by(TaskWatch *watch, Launch &launch, int32_t task_id) noexcept {
+  if (!watch) return run_task(launch, task_id);
+  void *const state = watch->begin_task();
+  Ref<Error> error = run_watched_by(watch->outer, launch, task_id);
+  watch->end_task(state);
+  return error;
+}
+
+Ref<Error> run_watched(Launch &launch, int32_t task_id) noexcept {
+  thread_state().task_watch = launch.watch;
+  Ref<Error> error = run_watched_by(launch.watch, launch, task_id);
+  thread_state().task_watch = nullptr;
+  return error;
+}
+
 void *run_worker(void *worker) {
   static_cast<Worker *>(worker)->run();
   return nullptr;
@@ -33,7 +49,7 @@ void *run_worker(void *worker) {
 
 void Worker::give_task(const Launch &launch, int32_t task_id) {
   launch_ = launch;
-  task_id_ = task_id;
+  task_id_ = static_cast<int16_t>(task_id);
   if (state_.exchange(kWork, std::memory_order_acq_rel) == kAsleep) state_.notify_all();
 }
 
@@ -64,7 +80,7 @@ void Worker::run() {
     spin_ns = launch_.spin_ns;
     if (newest_watch.load(std::memory_order_relaxed) != watches) [[unlikely]]
       watches = join_watches(watches);
-    error_ = run_task(launch_, task_id_);
+    error_ = launch_.watch ? run_watched(launch_, task_id_) : run_task(launch_, task_id_);
     if (launch_.generation != WorkerSet::get().generation())
       return;  // the task forked, and this is the child: nobody waits
     if (state_.exchange(kIdle, std::memory_order_acq_rel) == kAwaited) state_.notify_all();

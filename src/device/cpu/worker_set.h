@@ -10,6 +10,8 @@
 
 namespace opd {
 
+class TaskWatch;
+
 // One parallel region. Small, since each worker gets a copy: everything that it needs then comes in one cache line.
 struct Launch {
   ParallelTask task;
@@ -17,6 +19,7 @@ struct Launch {
   ParallelGroup group;
   uint32_t spin_ns;     // how long to wait actively; 0 if there are more tasks than processors
   uint32_t generation;  // of the worker set; another one means that this is a forked child
+  TaskWatch *watch;     // null: nobody counts what the tasks do
 };
 
 // Ends the task before it begins if the flag is set by then; see thread_pool.h. The group has its counters.
@@ -25,7 +28,7 @@ Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept;  // the error tha
 
 class alignas(64) Worker {
  public:
-  explicit Worker(int32_t place) : place_(place) {}
+  explicit Worker(int32_t place) : place_(static_cast<int16_t>(place)) {}
 
   // The owner's side.
   void give_task(const Launch &launch, int32_t task_id);
@@ -42,10 +45,10 @@ class alignas(64) Worker {
 
   // All else is written by one side before it changes the state and read by the other afterwards.
   std::atomic<int> state_{kIdle};
-  int32_t task_id_ = 0;
+  int16_t task_id_ = 0;
+  const int16_t place_;
   Launch launch_{};
   Ref<Error> error_;
-  const int32_t place_;
 };
 static_assert(sizeof(Worker) == 64);
 

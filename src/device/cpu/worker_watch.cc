@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/thread_state.h"
 #include "device/cpu/thread_pool.h"
 #include "device/fork_mutex.h"
 
@@ -51,6 +52,18 @@ uint32_t join_watches(uint32_t seen) noexcept {
   for (const auto &entry : watches.entries)
     if (static_cast<int32_t>(entry.number - seen) > 0) entry.watch->joined();
   return newest_watch.load(std::memory_order_relaxed);
+}
+
+void begin_watching_tasks(TaskWatch &watch) noexcept {
+  watch.outer = static_cast<TaskWatch *>(thread_state().task_watch);
+  thread_state().task_watch = &watch;
+}
+
+void end_watching_tasks(TaskWatch &watch) noexcept {
+  auto *last = static_cast<TaskWatch *>(thread_state().task_watch);
+  if (last == &watch) return void(thread_state().task_watch = watch.outer);
+  while (last && last->outer != &watch) last = last->outer;
+  if (last) last->outer = watch.outer;
 }
 
 void gather_workers() {

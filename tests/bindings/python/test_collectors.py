@@ -193,3 +193,102 @@ def test_calls_without_tensors_are_measured_too_where_they_are_shown():
     report = host.profile("main", 1, builtins="all", collectors=[TimeMetricCollector()])
     assert [call["Name"] for call in report.calls] == ["vm.builtin.make_tuple", "(dispatch)", "(profiler)"]
     assert report.calls[0]["Wall time (us)"].microseconds > 0 and "Wall time (us)" not in report.calls[1]
+
+
+class PerThread(MetricCollector):
+    """Keeps account of what is open on each thread."""
+
+    def __init__(self):
+        self.inits, self.open, self.starts, self.stops, self.misplaced = 0, {}, [], [], []
+
+    def Init(self, devs):
+        self.inits += 1
+
+    def Start(self, dev):
+        mine = self.open.setdefault(threading.get_ident(), [])
+        state = (threading.get_ident(), len(mine))
+        mine.append(state)
+        self.starts.append(state)
+        return state
+
+    def Stop(self, state):
+        if state[0] != threading.get_ident() or self.open[state[0]].pop() != state:
+            self.misplaced.append(state)
+        self.stops.append(state)
+        return {"calls": Count(1), "depth": Count(state[1])}
+
+
+def test_an_application_is_profiled_with_collectors_on_its_own_threads(chain):
+    collector = PerThread()
+    with chain.profiling(details=True, collectors=[collector, TimeMetricCollector(), MemoryMetricCollector()]) as run:
+        assert collector.inits == 1
+        threads = [threading.Thread(target=lambda: [chain["main"](X) for _ in range(5)]) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    calls = [call for call in run.report.calls if "calls" in call]
+    assert len(calls) == len(run.report) - 2  # (dispatch) and (profiler) are computed
+    assert all(call["calls"] == Count(1) and call["depth"] == Count(1) for call in calls)
+    assert run.report.device_metrics["cpu0"]["calls"] == Count(15)
+    assert len(collector.starts) == len(collector.stops) == len(calls) + 15 and not collector.misplaced
+    assert len(collector.open) == 3 and collector.inits == 1
+    assert all(call["Wall time (us)"].microseconds >= call["Duration (us)"].microseconds for call in calls)
+    assert "of the whole device" in run.report.configuration["Collector note: memory"]
+    assert run.report.configuration["Collector cost: PerThread (us)"].microseconds > 0
+
+
+def test_collectors_of_an_application_are_not_asked_about_calls_that_are_not_sampled(chain):
+    collector = PerThread()
+    with chain.profiling(sample_interval=4, collectors=[collector]) as run:
+        for _ in range(8):
+            chain["main"](X)
+    assert run.report.device_metrics["cpu0"]["calls"] == Count(2)
+    assert len(collector.starts) == len(run.report) - 2 + 2
+
+
+@pytest.mark.parametrize("place", ["init", "start", "stop"])
+def test_one_that_raises_does_not_end_an_application(chain, place):
+    bad, good = Recorder(place), PerThread()
+    with chain.profiling(collectors=[bad, good]) as run:
+        assert chain["main"](X) is not None
+    assert run.report.configuration["Collector error: Recorder"] == f"no {place}"
+    assert run.report.device_metrics["cpu0"]["calls"] == Count(1) and bad.open == 0
+
+
+def test_stopping_waits_for_collectors_that_wait_for_python(chain):
+    """Stop blocks a thread while others, in their collectors, need the interpreter: neither keeps the other waiting."""
+    over = threading.Event()
+
+    def call():
+        while not over.is_set():
+            chain["main"](X)
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            collector = PerThread()
+            run = chain.profiling(collectors=[collector])
+            run.start()
+            while not collector.starts:
+                pass
+            run.stop()
+            starts = len(collector.starts)
+            assert len(collector.stops) == starts and not collector.misplaced
+            assert run.report.device_metrics["cpu0"]["calls"] == run.report.device_metrics["cpu0"]["Count"]
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_a_collector_cannot_end_what_waits_for_it(chain):
+    class Ending(MetricCollector):
+        def Start(self, dev):
+            run.stop()
+
+    with chain.profiling(collectors=[Ending()]) as run:
+        chain["main"](X)
+    assert "from inside of a call" in run.report.configuration["Collector error: Ending"]

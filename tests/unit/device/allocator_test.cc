@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -191,6 +192,28 @@ TEST(TheStatistics, StartThePeakAnewOnRequest) {
   EXPECT_EQ(memory_stats(device).peak_bytes, 1100u);
   reset_memory_peak(device);
   EXPECT_EQ(memory_stats(device).peak_bytes, 100u);
+}
+
+TEST(TheStatistics, TellThePeakOfStretchesThatOverlap) {
+  const DLDevice device = fresh_device();
+  const auto kept = Storage::make(device, OPD_ALLOCATOR_NAIVE, 5000);
+  auto &memory = DeviceMemory::of(device);
+  const auto use = [&](size_t bytes) { Storage::make(device, OPD_ALLOCATOR_NAIVE, bytes); };
+  std::optional<DeviceMemory::PeakWindow> first, second, third;
+  use(9000);
+  first.emplace(memory);
+  use(1000);
+  second.emplace(memory);
+  use(100);
+  third.emplace(memory);
+  EXPECT_EQ(first->close(), 1000u);
+  EXPECT_EQ(second->close(), 100u) << "what ran before is not its own";
+  use(300);
+  EXPECT_EQ(memory_stats(device).peak_bytes, 14000u) << "the device's own";
+  EXPECT_EQ(third->close(), 300u);
+  EXPECT_EQ(memory_stats(device).peak_bytes, 14000u);
+  reset_memory_peak(device);
+  EXPECT_EQ(memory_stats(device).peak_bytes, 5000u);
 }
 
 TEST(TheStatistics, AddUpOverThreads) {

@@ -34,7 +34,7 @@ struct Region {
   } counters[2];
   StopFlag flag{StopReason::kNone};
   Body body;
-  Launch launch{&run_body, &body, {counters, 2}, 0, 0};
+  Launch launch{&run_body, &body, {counters, 2}, 0, 0, nullptr};
   explicit Region(Body b) : body(std::move(b)) { make_stoppable(launch.group, &flag); }
 };
 

@@ -32,13 +32,13 @@ class Scripted final : public CounterCollector {
  public:
   Scripted(Script &script, uint64_t range) : CounterCollector("scripted", true), script_(script) {
     Counter counter{"ticks"};
-    counter.per_thread = false;
+    counter.of = Counter::Of::kProcess;
     counter.range = range;
     add_counter(counter);
   }
 
  private:
-  struct Counters final : ThreadCounters {
+  struct Counters final : CounterReader {
     explicit Counters(Script &s) : script(s) {}
     void read(uint64_t *values) override {
       if (script.fails) fail(OPD_UNSUPPORTED, "gone");
@@ -47,7 +47,8 @@ class Scripted final : public CounterCollector {
     bool is_estimated(size_t) const override { return script.is_estimated; }
     Script &script;
   };
-  std::unique_ptr<ThreadCounters> open(bool) override { return std::make_unique<Counters>(script_); }
+  std::unique_ptr<CounterReader> open_thread() override { return nullptr; }
+  std::unique_ptr<CounterReader> open_rest() override { return std::make_unique<Counters>(script_); }
   Script &script_;
 };
 
@@ -87,6 +88,7 @@ TEST(CounterCollector, SaysWhatIsEstimated) {
   const auto collector = make_object<Scripted>(script, 0);
   collector->init({});
   EXPECT_EQ(measure(*collector, script, 1, 2), (Counts{{"ticks", 1}}));
+  collector->finish();
   EXPECT_NE(collector->note().find("ticks: counted part of the time and scaled"), std::string::npos);
 }
 
@@ -110,14 +112,15 @@ TEST(CounterCollector, NestsAndServesOtherDevicesNot) {
 TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
   Script script;
   const Ref<Collector> collectors[] = {make_object<Scripted>(script, 0)};
-  CollectorRun run(collectors, {&kCpu, 1}, 10);
+  CollectorSet set(collectors, {&kCpu, 1}, 10);
+  CollectorRun &run = set.of_thread();
   run.begin_call(kCpu);
   script.fails = true;
   run.end_call(UINT64_MAX, 0);
   run.begin_call(kCpu);  // nothing is started any more
   run.end_call(UINT64_MAX, 1);
-  ASSERT_TRUE(run.first_error());
-  EXPECT_EQ(run.first_error()->message, "gone");
+  ASSERT_TRUE(set.first_error());
+  EXPECT_EQ(set.first_error()->message, "gone");
   EXPECT_TRUE(run.rows().cells().empty());
 }
 
