@@ -20,7 +20,7 @@ uint64_t ticks_of_a_record() {
     const uint64_t start = buffer.now();
     for (int i = 0; i < kCalls; ++i) {
       const uint64_t begin = buffer.now(), end = buffer.now();
-      Record *record = buffer.describe(args);
+      Record *record = buffer.describe(args, 0);
       record->begin = begin, record->end = end;
       buffer.commit();
     }
@@ -44,7 +44,7 @@ std::vector<size_t> parents_of(const RecordBuffer &buffer) {
 
 class Rows {
  public:
-  explicit Rows(const RunRecord &run) : run_(run), names_(run.names.size() + 1), last_shapes_(run.names.size() + 1) {
+  explicit Rows(const RunRecord &run) : run_(run), names_(run.names.size() + 1) {
     if (!run.lanes.empty()) empty_ = empty_interval_ticks(run.lanes[0].buffer.clock());
     first_ = UINT64_MAX;
     for (const Lane &lane : run.lanes)
@@ -80,21 +80,20 @@ class Rows {
     return index < run_.names.size() ? std::string_view(run_.names[index]) : "?";
   }
 
-  // Texts that many rows share are looked up by what they are made of; an operator mostly has the shapes that it had.
+  // Texts that many rows share are looked up by what they are made of.
   Metric name_text(uint32_t index) {
     Metric &known = names_[std::min<size_t>(index, run_.names.size())];
     if (!known) known = builder_.text(name_of(index));
     return known;
   }
   Metric shapes_text(const RecordBuffer &buffer, const Record &record) {
+    Metric &text = record.num_tensors ? shapes_at_[record.shapes] : no_shapes_;
+    if (text) return text;
     const std::span<const int64_t> words = buffer.shape_words(record);
     const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());
-    auto &[last_key, last] = last_shapes_[std::min<size_t>(record.name, run_.names.size())];
-    if (last && key == last_key) return last;
     Metric &known = shapes_[key];
     if (!known) known = builder_.text(buffer.shapes_text(record));
-    last_key = key;
-    return last = known;
+    return text = known;
   }
   Metric device_text(DLDevice device) {
     if (!device_ || !same(device, last_device_)) {
@@ -117,6 +116,7 @@ class Rows {
   void add_lane(const Lane &lane) {
     const RecordBuffer &buffer = lane.buffer;
     add_outermost(buffer);
+    shapes_at_.assign(buffer.num_shape_words(), {});
     std::vector<size_t> parents;
     std::vector<double> inner_us;  // of what ran within each
     if (run_.options.details) {
@@ -216,8 +216,9 @@ class Rows {
   uint64_t empty_ = 0, first_ = 0, num_records_ = 0, num_builtins_ = 0, dropped_ = 0;
   int64_t num_runs_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
-  std::vector<Metric> names_;  // by name's index, as the next
-  std::vector<std::pair<std::string_view, Metric>> last_shapes_;
+  std::vector<Metric> names_;      // by name's index, as the next
+  std::vector<Metric> shapes_at_;  // by their place in the lane's buffer
+  Metric no_shapes_;
   std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the buffers
   Metric device_;
   DLDevice last_device_{};

@@ -33,24 +33,25 @@ void RecordBuffer::restart(uint64_t times) {
   // Doubles cannot overflow; room for more records than are kept is of no use.
   const double records =
       std::min(static_cast<double>(count_) * static_cast<double>(times), static_cast<double>(max_records_));
-  const double words = count_ ? static_cast<double>(words_used_) / static_cast<double>(count_) * records : 0;
+  const size_t words = words_used_ + kMostWords;  // the runs mostly have the dimensions that the warm-up had
   count_ = dropped_ = 0;
   words_used_ = 0;
+  std::fill_n(known_.get(), kKnown, Known{});
   while (static_cast<double>(blocks_.size() * kBlock) < records) blocks_.push_back(std::make_unique<Record[]>(kBlock));
-  if (const auto needed = static_cast<size_t>(words) + kMostWords; needed > word_room_) grow_words(needed);
+  if (words > word_room_) grow_words(words);
   current_ = nullptr;
   used_ = room_ = 0;
   next_block();
 }
 
-Record *RecordBuffer::describe_slowly(Args args) {
+Record *RecordBuffer::describe_slowly(Args args, size_t call) {
   size_t needed = 0;
   for (const View &arg : args)
     if (const DLTensor *tensor = try_dltensor(arg)) needed += 1 + static_cast<size_t>(tensor->ndim);
   if (needed == 0 && !all_calls_) return nullptr;
   if (used_ == room_ && !next_block()) return ++dropped_, nullptr;
   if (word_room_ - words_used_ < needed) grow_words(std::max(2 * word_room_, words_used_ + needed));
-  return fill(args);
+  return fill(args, call);
 }
 
 namespace {

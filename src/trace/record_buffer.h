@@ -1,6 +1,8 @@
 // What instrumented code writes: one fixed-size record per call, into a buffer that only one thread touches.
-// Cost: the stores, and the tensors' dimensions; memory comes in blocks, outside the measured interval.
+// Cost: the stores, and a look at the tensors' dimensions, which are stored anew only if they are not what the same
+// call had before; memory comes in blocks, outside the measured interval.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <span>
@@ -50,11 +52,12 @@ class RecordBuffer {
   }
 
   // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if the call is
-  // not wanted, or there is no room: then it is counted and dropped.
-  Record *describe(Args args) {
+  // not wanted, or there is no room: then it is counted and dropped. `call`: a number that calls mostly have in common
+  // if their tensors' dimensions are equal.
+  Record *describe(Args args, size_t call) {
     if (used_ == room_ || word_room_ - words_used_ < kMostWords) [[unlikely]]
-      return describe_slowly(args);
-    return fill(args);
+      return describe_slowly(args, call);
+    return fill(args, call);
   }
   void commit() {
     ++used_;
@@ -67,6 +70,7 @@ class RecordBuffer {
   uint64_t size() const { return count_; }
   uint64_t dropped() const { return dropped_; }
   const Record &at(uint64_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+  size_t num_shape_words() const { return words_used_; }             // Record::shapes is less where there are tensors
   std::span<const int64_t> shape_words(const Record &record) const;  // equal ones have equal texts
   std::string shapes_text(const Record &record) const;               // "float32[1, 64], int64[]"
   uint64_t tensor_bytes(const Record &record) const;                 // of all its tensors
@@ -75,8 +79,12 @@ class RecordBuffer {
  private:
   static constexpr size_t kBlock = 4096;     // records
   static constexpr size_t kMostWords = 256;  // of one call that needs no look at the room
+  static constexpr size_t kKnown = 1024;
+  struct Known {
+    size_t at, size;  // in words
+  };
   static int64_t pack(DLDataType dtype, int32_t ndim) { return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype); }
-  Record *fill(Args args) {
+  Record *fill(Args args, size_t call) {
     // In locals, since the words that are written might be any of what the loop reads.
     Record *const record = &current_[used_];
     int64_t *const words = words_.get();
@@ -90,7 +98,7 @@ class RecordBuffer {
       const int32_t ndim = tensor->ndim;
       const int64_t *const shape = tensor->shape;
       if (room - at < static_cast<size_t>(ndim) + 1) [[unlikely]]
-        return describe_slowly(args);
+        return describe_slowly(args, call);
       ++tensors;
       device = tensor->device;
       words[at++] = pack(tensor->dtype, ndim);
@@ -98,13 +106,18 @@ class RecordBuffer {
     }
     if (!tensors && !all_calls_) return nullptr;
     record->device = device;
-    record->shapes = words_used_;
     record->num_tensors = tensors;
     record->sequence = count_ + dropped_;
-    words_used_ = at;
+    Known &known = known_[call % kKnown];
+    const size_t size = at - words_used_;
+    if (known.size != size || !std::equal(words + words_used_, words + at, words + known.at)) {
+      known = {words_used_, size};
+      words_used_ = at;
+    }
+    record->shapes = known.at;
     return record;
   }
-  Record *describe_slowly(Args args);  // makes room first
+  Record *describe_slowly(Args args, size_t call);  // makes room first
   template <class Visit>
   size_t each_tensor(const Record &record, const Visit &visit) const;  // gives where its words end
   uint64_t begin_slowly(Args args);
@@ -122,6 +135,7 @@ class RecordBuffer {
   std::vector<std::unique_ptr<Record[]>> blocks_;
   std::unique_ptr<int64_t[]> words_;
   size_t words_used_ = 0, word_room_ = 0;
+  std::unique_ptr<Known[]> known_ = std::make_unique<Known[]>(kKnown);  // what calls had last
 };
 
 }  // namespace opd

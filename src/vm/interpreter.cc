@@ -167,9 +167,9 @@ class Interpreter {
 
   void record(const Instr &instr, uint64_t begin, uint64_t end, Args args) {
     RecordBuffer &buffer = *run_.records;
-    Record *r = buffer.describe(args);
-    if (!r) return;
     const size_t pc = program_.pc_of(&instr);
+    Record *r = buffer.describe(args, pc);
+    if (!r) return;
     r->begin = begin;
     r->end = end;
     r->name = program_.callee_of[pc];

@@ -18,7 +18,7 @@ uint32_t name_of(Run &run, const void *callee, const Name &name) {
 }
 
 void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
-  Record *record = run.records->describe(args);
+  Record *record = run.records->describe(args, name);
   if (!record) return;
   record->begin = begin;
   record->end = end;

@@ -49,7 +49,7 @@ RecordBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> span
   DLTensor scalar{nullptr, {kDLCUDA, 1}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&matrix), opd_int(5), opd_dltensor(&scalar)};
   for (const auto &[begin, end] : spans) {
-    Record *record = buffer.describe(args);
+    Record *record = buffer.describe(args, 0);
     if (!record) continue;
     record->begin = begin, record->end = end;
     record->name = static_cast<uint32_t>(record->sequence % 2);
@@ -158,7 +158,7 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
   DLTensor scalar{nullptr, {kDLCPU, 0}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
   for (int i = 0; i < 5000; ++i) {
-    Record *record = buffer.describe(args);
+    Record *record = buffer.describe(args, 0);
     record->begin = static_cast<uint64_t>(i), record->end = record->begin + 1;
     record->name = record->location = record->depth = 0, record->run = 0;
     buffer.commit();

@@ -17,7 +17,7 @@ Recording record(RecordingPlan plan, int calls) {
     DLTensor vector{nullptr, kCpu, 1, {kDLFloat, 32, 1}, &size, nullptr, 0};
     const View args[] = {opd_dltensor(&vector)};
     for (int i = 0; i < calls; ++i) {
-      Record *record = buffer->describe(args);
+      Record *record = buffer->describe(args, 0);
       if (!record) continue;
       record->begin = record->end = buffer->now();
       record->name = record->location = record->depth = 0;

@@ -24,7 +24,7 @@ RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records =
   const View args[] = {opd_dltensor(&host), opd_dltensor(&device)};
   uint64_t at = 1000;
   for (const auto &call : calls) {
-    Record *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2));
+    Record *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2), call.name);
     if (!record) continue;
     record->begin = at, record->end = at += call.us * kTicksPerUs;
     record->name = call.name, record->run = call.run;
@@ -105,7 +105,7 @@ TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   RecordBuffer buffer(10);
   DLTensor scalar{nullptr, kCpu, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
-  Record *record = buffer.describe(args);
+  Record *record = buffer.describe(args, 0);
   record->begin = 100, record->end = 101;  // less than any clock reads
   record->name = 0, record->run = 0;
   buffer.commit();
@@ -121,7 +121,7 @@ TEST(RunReport, CountsWhatRanWithinACallOnce) {
   DLTensor tensor{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&tensor)};
   const auto add = [&](uint32_t name, uint64_t begin_us, uint64_t end_us) {
-    Record *record = buffer.describe(args);
+    Record *record = buffer.describe(args, 0);
     record->begin = 1000 + begin_us * kTicksPerUs, record->end = 1000 + end_us * kTicksPerUs;
     record->name = name, record->run = 0;
     buffer.commit();
