@@ -144,7 +144,8 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
 typedef enum opd_profile_builtins {
   OPD_BUILTINS_WITH_TENSORS = 0, /**< calls with a tensor among their arguments, as TVM's profiler */
   OPD_BUILTINS_ALL = 1,          /**< every call */
-  OPD_BUILTINS_FOLDED = 2        /**< every call; those of vm.builtin.* in one row, "(builtins)" */
+  OPD_BUILTINS_FOLDED = 2 /**< every call; those of vm.builtin.* in one row, "(builtins)", or in the time of the row
+                             that they ran within */
 } opd_profile_builtins;
 /** How to profile. */
 typedef struct opd_profile_options {

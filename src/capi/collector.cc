@@ -1,6 +1,7 @@
 // include/opdyno/collector.h
 #include "profile/collector.h"
 
+#include "base/json_writer.h"
 #include "capi/handles.h"
 #include "device/device.h"
 #include "profile/profile_function.h"
@@ -43,6 +44,7 @@ opd_error *create(opd_collector **out_collector, Ref<Collector> (*make)(const Co
 opd_error *opd_collector_create(const char *name, const opd_collector_table *table, opd_collector **out_collector) {
   return guard([&] {
     require(name && *name && table && out_collector, "name, table and out_collector must not be NULL, nor name empty");
+    require(is_utf8(name), "the collector's name is not UTF-8");
     *out_collector = wrap<opd_collector>(make_user_collector(name, read_sized(table, init_table)));
   });
 }

@@ -1,5 +1,7 @@
 #include "profile/collector_run.h"
 
+#include <algorithm>
+
 #include "value/dtype.h"
 
 namespace opd {
@@ -17,8 +19,9 @@ void CollectorRun::reserve(size_t calls) {
 }
 
 // There is room: whatever is started is kept.
-void CollectorRun::begin(DLDevice device) noexcept {
-  uint64_t ticks = ticks_of(set_.clock_);
+uint64_t CollectorRun::begin(DLDevice device) noexcept {
+  const uint64_t first = ticks_of(set_.clock_);
+  uint64_t ticks = first;
   const bool is_own = std::exchange(is_busy_, true);
   for (size_t i = 0; i < costs_.size(); ++i) {
     CollectorSet::Member &member = set_.members_[i];
@@ -32,12 +35,14 @@ void CollectorRun::begin(DLDevice device) noexcept {
   }
   is_busy_ = is_own;
   began_.push_back(ticks);
+  return ticks - first;
 }
 
-void CollectorRun::end(MetricRows &out, uint64_t row) noexcept {
+uint64_t CollectorRun::end(MetricRows &out, uint64_t row) noexcept {
   if (&out == &dropped_) out.clear();
   out.begin_row(row);
-  uint64_t ticks = ticks_of(set_.clock_);
+  const uint64_t begin = ticks_of(set_.clock_);
+  uint64_t ticks = begin;
   const bool is_own = std::exchange(is_busy_, true);
   const size_t first = states_.size() - costs_.size();
   for (size_t i = costs_.size(); i-- > 0;) {
@@ -52,6 +57,7 @@ void CollectorRun::end(MetricRows &out, uint64_t row) noexcept {
   is_busy_ = is_own;
   states_.resize(first);
   began_.pop_back();
+  return ticks - begin;
 }
 
 void CollectorRun::end_down_to(size_t depth) noexcept {
@@ -60,12 +66,15 @@ void CollectorRun::end_down_to(size_t depth) noexcept {
 
 void CollectorRun::begin_call(DLDevice device) {
   reserve(began_.size() + 1);
-  begin(device);
+  const bool is_outermost = is_between_calls();
+  const uint64_t cost = begin(device);
+  if (is_outermost) outermost_cost_ += cost;
 }
 
 void CollectorRun::end_call(uint64_t begin, uint64_t sequence) noexcept {
   while (began_.back() > begin) end(dropped_, 0);
-  end(sequence < set_.max_rows_ ? rows_ : dropped_, sequence);
+  const uint64_t cost = end(sequence < set_.max_rows_ ? rows_ : dropped_, sequence);
+  if (is_between_calls()) outermost_cost_ += cost;
 }
 
 size_t CollectorRun::begin_run() {
@@ -133,9 +142,9 @@ uint64_t CollectorSet::cost_of(size_t member) const {
   return ticks;
 }
 
-uint64_t CollectorSet::cost() const {
+uint64_t CollectorSet::outermost_cost() const {
   uint64_t ticks = 0;
-  for (size_t i = 0; i < members_.size(); ++i) ticks += cost_of(i);
+  for (const CollectorRun &run : runs_) ticks += run.outermost_cost_;
   return ticks;
 }
 
@@ -190,7 +199,8 @@ void CollectorSet::set_device(ReportBuilder &builder, DLDevice device) const {
       known[name]->add(in_report(builder, rows, metric));
     }
   }
-  for (const std::string &name : names) builder.set_device(name, sums[name].result());
+  for (const std::string &name : names)  // those that the totals lack are nobody's, either
+    if (std::ranges::find(kTvmColumns, name) == std::end(kTvmColumns)) builder.set_device(name, sums[name].result());
 }
 
 std::string CollectorSet::note_of(const Member &member) const {

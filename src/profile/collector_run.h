@@ -32,8 +32,9 @@ class CollectorRun final : public CallObserver {
  private:
   friend class CollectorSet;
   void reserve(size_t calls);
-  void begin(DLDevice device) noexcept;
-  void end(MetricRows &out, uint64_t row) noexcept;
+  uint64_t begin(DLDevice device) noexcept;  // these two give the ticks that collectors took
+  uint64_t end(MetricRows &out, uint64_t row) noexcept;
+  bool is_between_calls() const { return began_.size() == totals_.size(); }  // of a run that is not within another
   void end_down_to(size_t depth) noexcept;
 
   CollectorSet &set_;
@@ -44,6 +45,7 @@ class CollectorRun final : public CallObserver {
   MetricRows rows_, dropped_;
   size_t next_cell_ = 0;
   uint64_t runs_ = 0;
+  uint64_t outermost_cost_ = 0;  // ticks around calls that were not within others
   bool is_busy_ = false;         // a collector runs: calls that it makes are not shown to it
   std::vector<size_t> columns_;  // of the report, by name in rows_
 };
@@ -64,8 +66,8 @@ class CollectorSet final : public CallObservers {
   // For the report, after finish(): metrics of the device begun, of all threads; and what to know about the collectors.
   void set_device(ReportBuilder &builder, DLDevice device) const;
   void configure(ReportBuilder &builder, const ClockLine &line) const;
-  Ref<Error> first_error() const;  // of the first collector that failed; null if none did
-  uint64_t cost() const;           // ticks that the collectors took
+  Ref<Error> first_error() const;   // of the first collector that failed; null if none did
+  uint64_t outermost_cost() const;  // ticks that they took within runs, but not within the calls of these
 
  private:
   friend class CollectorRun;

@@ -105,7 +105,7 @@ size_t Diff::num_tested() const {
 }
 
 void Diff::compare() {
-  ExactTails tails;
+  ExactTails tails(num_tested());
   std::vector<RankTest> tests;
   std::vector<DiffOperator *> tested;
   tests.reserve(operators.size());

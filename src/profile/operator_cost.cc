@@ -1,6 +1,7 @@
 #include "profile/operator_cost.h"
 
 #include <charconv>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 
 namespace opd {
 namespace {
+
+constexpr double kMost = 0x1p63;  // what a report's counts hold is less
 
 struct TensorShape {
   double item_bytes = 0;
@@ -34,6 +37,7 @@ Shapes parse(std::string_view text) {
     for (std::string_view rest = part.dims; !rest.empty();) {
       const size_t digit = rest.find_first_of("0123456789");
       if (digit == std::string_view::npos) break;
+      if (digit > 0 && rest[digit - 1] == '-') return {};  // no shape
       double dim = 0;
       const auto [end, error] = std::from_chars(rest.data() + digit, rest.data() + rest.size(), dim);
       if (error != std::errc()) break;
@@ -152,6 +156,8 @@ OperatorCost operator_cost(std::string_view name, std::string_view shapes) {
   } else {
     cost.flop = flop_of(name, parsed);
   }
+  if (!(cost.bytes < kMost)) cost.bytes = 0;
+  if (cost.flop && !(std::abs(*cost.flop) < kMost)) cost.flop.reset();
   return cost;
 }
 

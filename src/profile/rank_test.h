@@ -39,16 +39,20 @@ double inflation_by_groups(std::span<const double> values, size_t size);
 // Distributions of U, each made once: P(U <= u) in both directions for u up to n m / 2, without ties.
 class ExactTails {
  public:
+  // Each distribution with ties is its own, so that as many tests share the time for these.
+  explicit ExactTails(size_t num_tests = 1);
+  size_t most_tied_steps() const { return most_tied_steps_; }
   std::shared_ptr<const std::vector<double>> of(size_t n, size_t m);
 
  private:
   std::map<std::pair<size_t, size_t>, std::shared_ptr<const std::vector<double>>> known_;
+  size_t most_tied_steps_;
 };
 
 class RankTest {
  public:
   // All numbers are logarithms of durations or whatever else may be shifted.
-  RankTest(std::span<const double> before, std::span<const double> after, ExactTails &&tails = {})
+  RankTest(std::span<const double> before, std::span<const double> after, ExactTails &&tails = ExactTails())
       : RankTest(before, after, tails) {}
   RankTest(std::span<const double> before, std::span<const double> after, ExactTails &tails);
 
@@ -72,6 +76,7 @@ class RankTest {
   Autocorrelation autocorrelation_;
   size_t u_ = 0;                                      // twice the smaller U: ties count half
   double ties_ = 0;                                   // sum of t^3 - t
+  double tied_p_ = -1;                                // of samples with ties; negative for large ones
   double inflation_ = 1;                              // of the variance, by autocorrelation
   std::shared_ptr<const std::vector<double>> exact_;  // NULL for large samples
 };

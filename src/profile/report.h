@@ -25,6 +25,10 @@ enum class MetricKind : uint8_t {
   kRaw,  // JSON text of a kind that this version does not know, kept so that it survives a round trip
 };
 
+// The columns of a call that TVM's reports begin with.
+inline constexpr std::string_view kTvmColumns[] = {"Name",   "Duration (us)", "Percent",
+                                                   "Device", "Count",         "Argument Shapes"};
+
 // TVM knows neither bytes nor hertz, and aborts on what it does not know: its forms hold them as count and ratio, and
 // the end of their names tells what they are. These two add that end where it lacks, and read it.
 std::string name_with_unit(std::string_view name, MetricKind kind);

@@ -11,10 +11,9 @@
 namespace opd {
 namespace {
 
-constexpr std::string_view kFixed[] = {"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"};
 constexpr MetricKind kFixedKinds[] = {MetricKind::kString, MetricKind::kDuration, MetricKind::kPercent,
                                       MetricKind::kString, MetricKind::kCount,    MetricKind::kString};
-constexpr size_t kNumFixed = std::size(kFixed);
+constexpr size_t kNumFixed = std::size(kTvmColumns);
 
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(' ');
@@ -148,7 +147,7 @@ class Reader {
       done = name_end;
       begin = line.find_first_not_of(' ', end);
     }
-    if (names_.size() < kNumFixed || !std::equal(std::begin(kFixed), std::end(kFixed), names_.begin()))
+    if (names_.size() < kNumFixed || !std::equal(std::begin(kTvmColumns), std::end(kTvmColumns), names_.begin()))
       bad(0,
           "is not that of a report: its columns begin with Name, Duration (us), Percent, Device, Count and Argument "
           "Shapes");

@@ -9,7 +9,6 @@
 namespace opd {
 namespace {
 
-constexpr std::string_view kFixedColumns[] = {"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"};
 constexpr std::string_view kOwnTexts[] = {"", "----------", "Sum", "Total"};
 
 // Of two metrics of one kind; whole numbers stop at their largest value.
@@ -23,10 +22,10 @@ Metric sum_of(Metric a, Metric b) {
 }  // namespace
 
 ReportRows::ReportRows(const Report &report, Order order, bool aggregate, bool sums) : report_(report) {
-  for (const auto name : kFixedColumns) headers_.push_back(name);
+  for (const auto name : kTvmColumns) headers_.push_back(name);
   std::vector<std::string_view> others;
   const auto add = [&](std::string_view name) {
-    if (std::find(std::begin(kFixedColumns), std::end(kFixedColumns), name) == std::end(kFixedColumns))
+    if (std::find(std::begin(kTvmColumns), std::end(kTvmColumns), name) == std::end(kTvmColumns))
       others.push_back(name);
   };
   for (const auto &column : report.columns())

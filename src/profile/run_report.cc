@@ -56,8 +56,7 @@ class Rows {
   }
 
   Ref<Report> make() {
-    for (const char *name : {"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"})
-      builder_.column(name);
+    for (const std::string_view name : kTvmColumns) builder_.column(name);
     size_t rows = 3;  // those that are computed
     for (const Lane &lane : run_.lanes) rows += lane.buffer.size();
     builder_.reserve(rows);
@@ -69,7 +68,7 @@ class Rows {
   }
 
  private:
-  enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes };
+  enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes };  // as in kTvmColumns
 
   double ticks_us(uint64_t ticks) const { return run_.line.duration_ns(ticks) / 1000; }
   double duration_us(const Record &record) const {
@@ -113,30 +112,22 @@ class Rows {
     builder_.set(kShapes, shapes);
   }
 
+  bool is_folded(const Record &record) const {
+    return run_.options.folds_builtins && name_of(record.name).starts_with("vm.builtin.");
+  }
+
   void add_lane(const Lane &lane) {
     const RecordBuffer &buffer = lane.buffer;
-    add_outermost(buffer);
     shapes_at_.assign(buffer.num_shape_words(), {});
-    std::vector<size_t> parents;
-    std::vector<double> inner_us;  // of what ran within each
-    if (run_.options.details) {
-      parents = parents_of(buffer);
-      inner_us.resize(buffer.size());
-      for (size_t i = 0; i < buffer.size(); ++i)
-        if (parents[i] != kNone) inner_us[parents[i]] += duration_us(buffer.at(i));
-    }
+    Nesting nesting;
+    if (run_.options.details || run_.options.folds_builtins) nesting = nest(buffer);
+    else add_outermost(buffer);
     for (size_t i = 0; i < buffer.size(); ++i) {
       const Record &record = buffer.at(i);
-      const double us = duration_us(record);
-      ++num_records_;
-      if (run_.options.folds_builtins && name_of(record.name).starts_with("vm.builtin.")) {
-        builtin_us_ += us;
-        ++num_builtins_;
-        continue;
-      }
-      add_row(name_text(record.name), us, device_text(record.device), 1, shapes_text(buffer, record));
+      if (is_folded(record)) continue;
+      add_row(name_text(record.name), duration_us(record), device_text(record.device), 1, shapes_text(buffer, record));
+      if (run_.options.details) add_details(lane, nesting, i);
       if (run_.collected) static_cast<CollectorRun *>(lane.observer)->set_row(builder_, record.sequence);
-      if (run_.options.details) add_details(lane, parents, i, us - inner_us[i]);
     }
     dropped_ += buffer.dropped();
   }
@@ -148,12 +139,40 @@ class Rows {
       const Record &record = buffer.at(i);
       if (record.end > earliest) continue;
       outermost_us_ += duration_us(record);
+      ++num_outermost_;
       earliest = record.begin;
     }
   }
 
-  void add_details(const Lane &lane, const std::vector<size_t> &parents, size_t i, double self_us) {
+  // Of each record the one with a row that it ran within, and the time of those with rows that ran straight within it.
+  struct Nesting {
+    std::vector<size_t> rows;
+    std::vector<double> inner_us;
+  };
+  // What is folded counts for the row that it ran within, or else for the row of all builtins.
+  Nesting nest(const RecordBuffer &buffer) {
+    const std::vector<size_t> parents = parents_of(buffer);
+    Nesting made{std::vector<size_t>(buffer.size(), kNone), std::vector<double>(buffer.size())};
+    for (size_t i = buffer.size(); i-- > 0;) {
+      const size_t parent = parents[i];
+      const double us = duration_us(buffer.at(i));
+      const bool folded = is_folded(buffer.at(i)), within_folded = parent != kNone && is_folded(buffer.at(parent));
+      if (parent == kNone) ++num_outermost_;
+      const size_t row = made.rows[i] = within_folded ? made.rows[parent] : parent;
+      if (row != kNone) {
+        if (!folded) made.inner_us[row] += us;
+        continue;
+      }
+      if (within_folded) builtin_us_ -= us;
+      (folded ? builtin_us_ : outermost_us_) += us;
+      num_builtins_ += folded;
+    }
+    return made;
+  }
+
+  void add_details(const Lane &lane, const Nesting &nesting, size_t i) {
     const Record &record = lane.buffer.at(i);
+    const double self_us = duration_us(record) - nesting.inner_us[i];
     const auto duration = [](double us) { return Metric::of_number(MetricKind::kDuration, us); };
     const double start = record.begin > first_ ? ticks_us(record.begin - first_) : 0;
     builder_.set(builder_.column("Start (us)"), duration(start));
@@ -163,7 +182,7 @@ class Rows {
     builder_.set(builder_.column("Tensors", MetricKind::kBytes),
                  Metric{MetricKind::kBytes, lane.buffer.tensor_bytes(record)});
     std::string path;
-    for (size_t at = parents[i]; at != kNone; at = parents[at])
+    for (size_t at = nesting.rows[i]; at != kNone; at = nesting.rows[at])
       path = path.empty() ? std::string(name_of(lane.buffer.at(at).name))
                           : concat(name_of(lane.buffer.at(at).name), "/", path);
     if (const std::string root = function_of(lane, record); !root.empty())
@@ -182,9 +201,10 @@ class Rows {
     if (num_builtins_)
       add_row(builder_.text("(builtins)"), builtin_us_, host, static_cast<int64_t>(num_builtins_), none);
     if (num_runs_ == 0) return;
-    const uint64_t collecting = run_.collected ? run_.collected->cost() : 0;
-    const double rest = std::max(0.0, total_us_ - outermost_us_);
-    const double recording = std::min(rest, ticks_us(num_records_ * ticks_of_a_record() + collecting));
+    // What it took to record calls within others is in the time of those.
+    const uint64_t collecting = run_.collected ? run_.collected->outermost_cost() : 0;
+    const double rest = std::max(0.0, total_us_ - outermost_us_ - builtin_us_);
+    const double recording = std::min(rest, ticks_us(num_outermost_ * ticks_of_a_record() + collecting));
     add_row(builder_.text("(dispatch)"), rest - recording, host, num_runs_, none);
     add_row(builder_.text("(profiler)"), recording, host, num_runs_, none);
   }
@@ -213,7 +233,7 @@ class Rows {
 
   const RunRecord &run_;
   ReportBuilder builder_;
-  uint64_t empty_ = 0, first_ = 0, num_records_ = 0, num_builtins_ = 0, dropped_ = 0;
+  uint64_t empty_ = 0, first_ = 0, num_outermost_ = 0, num_builtins_ = 0, dropped_ = 0;
   int64_t num_runs_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
   std::vector<Metric> names_;      // by name's index, as the next

@@ -237,6 +237,7 @@ TEST(Collector, IsRefusedWithoutANameOrOfALaterVersion) {
   table.struct_size = sizeof table;
   expect_error(opd_collector_create("", &table, made.out()), OPD_INVALID_ARGUMENT, "name");
   expect_error(opd_collector_create(nullptr, &table, made.out()), OPD_INVALID_ARGUMENT, "name");
+  expect_error(opd_collector_create("\xff", &table, made.out()), OPD_INVALID_ARGUMENT, "UTF-8");
   struct {
     opd_collector_table table;
     void *later;
@@ -300,6 +301,74 @@ TEST(Collector, GivesMetricsOfEveryKind) {
   EXPECT_EQ(profile.device_number("cpu0", "share"), 3) << "the mean";
   const std::string json = profile.report.json();
   EXPECT_NE(json.find("\"state\":{\"string\":\"hot\"}"), std::string::npos) << json;
+}
+
+TEST(Collector, CannotSetTheColumnsThatTheReportHas) {
+  const char *const own[] = {"Name",       "Duration (us)", "Percent", "Device", "Count",           "Argument Shapes",
+                             "Start (us)", "Self (us)",     "Run",     "Thread", "Tensors (bytes)", "Call Path"};
+  Setter body = [&](opd_metrics *metrics) {
+    const opd_value number = opd_int(-7);
+    for (const char *name : own) check(opd_metrics_set(metrics, name, OPD_METRIC_COUNT, &number));
+  };
+  Log log;
+  const Vm vm = nested(log);
+  const std::vector<Collector> collectors{setter(body)};
+  start_profile(vm, collectors);  // with details
+  const Tensor x = floats({1});
+  const opd_value argument = arg(x);
+  Value result;
+  check(opd_vm_call(vm.get(), "main", &argument, 1, nullptr, result.out()));
+  const RunReport report = stop_profile(vm);
+  ASSERT_EQ(report.rows(), 3u);
+  for (size_t row = 0; row < 3; ++row)
+    for (const char *name : own) {
+      const Value value = report.call(row, name);
+      EXPECT_FALSE(value.type() == OPD_INT && value.view().u.int64 == -7) << name;
+    }
+  for (const char *name : {"Name", "Duration (us)", "Device", "Count"})
+    EXPECT_FALSE(number_of(device_value(report.report, "cpu0", "Count")) == -7) << name;
+  for (const char *name : {"Percent", "Argument Shapes"}) {
+    Value value;
+    expect_error(opd_report_get_device(report.report.get(), "cpu0", name, value.out()), OPD_NOT_FOUND);
+  }
+}
+
+// What it takes within a call is in that call's time, and what it takes around the run is in no time at all.
+TEST(Collector, IsCountedAsProfilingOnlyBetweenTheOutermostCalls) {
+  static constexpr auto kLong = std::chrono::milliseconds(20);
+  struct Slow {
+    int depth = 0;
+  } slow;
+  opd_collector_table table{};
+  table.struct_size = sizeof table;
+  table.user_data = &slow;
+  table.start = [](void *self, DLDevice, void **out_state) -> opd_error * {
+    int &depth = static_cast<Slow *>(self)->depth;
+    if (depth != 1) std::this_thread::sleep_for(kLong);  // of the run, or of a call within one
+    ++depth;
+    return *out_state = self, nullptr;
+  };
+  table.stop = [](void *self, void *, opd_metrics *) -> opd_error * {
+    return --static_cast<Slow *>(self)->depth, nullptr;
+  };
+  Collector collector;
+  check(opd_collector_create("slow", &table, collector.out()));
+  define("test.wait", [](const opd_value *, int32_t, opd_value *) { std::this_thread::sleep_for(kLong); });
+  const Vm vm(Executable::assemble(R"(
+.func inner(x) {
+  %s = call vm.builtin.shape_of(%x)
+  ret %s
+}
+.func main(x) {
+  %a = call inner(%x)
+  call test.wait()
+  ret %a
+})")
+                  .to_module());
+  const Profile profile(vm, {collector}, floats({1}), 0);
+  ASSERT_EQ(profile.rows(), 2u);
+  EXPECT_GE(profile.number(2, "Duration (us)"), 20'000) << "(dispatch) waits";
+  EXPECT_LT(profile.number(3, "Duration (us)"), profile.number(2, "Duration (us)")) << "(profiler)";
 }
 
 TEST(ProfileFunction, MeasuresOneCallAfterTheWarmUps) {

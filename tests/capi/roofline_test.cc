@@ -63,6 +63,15 @@ TEST(Roofline, KnowsTheUsualOperatorsByNameAndShapes) {
   EXPECT_EQ(flop("matmul", ""), -1);
 }
 
+TEST(Roofline, SaysNothingOfShapesThatNoTensorHas) {
+  const std::string huge = "float32[100000000000, 100000000000]";
+  const Report report = roofline(report_of(row("matmul", huge + ", " + huge + ", " + huge)));
+  EXPECT_EQ(number(report, "FLOP"), -1);
+  EXPECT_EQ(number(report, "Tensors (bytes)"), -1);
+  EXPECT_EQ(flop("add", "float32[100000000000000000000000], float32[1]"), 1) << "of the result";
+  EXPECT_EQ(flop("add", "float32[-2], float32[-2]"), -1);
+}
+
 TEST(Roofline, AsksFunctionsOfTheUserFirst) {
   define("opdyno.flop.mystery", [](const opd_value *args, int32_t num_args, opd_value *result) {
     EXPECT_EQ(num_args, 1);

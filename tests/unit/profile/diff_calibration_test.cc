@@ -146,6 +146,34 @@ TEST(DiffCalibration, AutocorrelatedRunsGiveNoMoreVerdicts) {
   expect_calm(setting("autocorrelation 0.9", autoregressive(0.9), 50, 30, 400));
 }
 
+// A clock so coarse that it knows two times, and few new runs beside many old ones.
+TEST(DiffCalibration, TiesAndUnevenSidesGiveNoMoreVerdicts) {
+  for (const auto &[runs_after, high] : {std::pair{1, 0.02}, {2, 0.05}, {3, 0.2}, {4, 0.2}, {30, 0.2}}) {
+    Noise noise(7);
+    int regressions = 0;
+    const int diffs = std::max(40, 400 / kDivisor);
+    for (int i = 0; i < diffs; ++i) {
+      const auto side = [&](int runs) {
+        ReportBuilder builder;
+        const size_t name = builder.column("Name"), us = builder.column("Duration (us)"), run = builder.column("Run");
+        for (int r = 0; r < runs; ++r)
+          for (int k = 0; k < 50; ++k) {
+            builder.begin_row();
+            builder.set(name, builder.text(concat("operator_", k)));
+            builder.set(us, Metric::of_number(MetricKind::kDuration, noise.uniform() < high ? 11 : 10));
+            builder.set(run, Metric::of_count(r));
+          }
+        return builder.finish();
+      };
+      const auto before = side(30), after = side(runs_after);
+      const Report *const sides[] = {before.get(), after.get()};
+      const auto diff = Diff::of_reports({sides, 1}, {sides + 1, 1}, {0.001, 0.05, 0.95, "Duration (us)"});
+      regressions += diff->verdict() == OPD_VERDICT_REGRESSION;
+    }
+    EXPECT_LE(regressions / static_cast<double>(diffs), 0.05 + margin(400)) << runs_after;
+  }
+}
+
 // A whole machine slows down: the operators of a run have two thirds of their noise in common.
 TEST(DiffCalibration, NoiseThatOperatorsShareGivesNoMoreVerdicts) {
   for (const Series &series : {kNormal, kExponential, autoregressive(0.5)}) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kTicksPerUs = 1'000'000'000;  // so that what an empty interval reads is below the tolerance
 const ClockLine kLine{{0, 0}, 1e-6};             // ns per tick
-const std::vector<std::string> kNames = {"matmul", "add"};
+const std::vector<std::string> kNames = {"matmul", "add", "vm.builtin.reshape", "vm.builtin.invoke_closure"};
 const DLDevice kCpu = {kDLCPU, 0}, kCuda = {kDLCUDA, 1};
 
 struct Call {
@@ -115,20 +115,59 @@ TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";
 }
 
-TEST(RunReport, CountsWhatRanWithinACallOnce) {
-  RecordBuffer buffer(10);
+struct Span {
+  uint32_t name;
+  uint64_t begin, end;
+};
+// Calls in the order in which they end; some within others.
+RecordBuffer nested_buffer_of(const std::vector<Span> &calls, uint64_t ticks = kTicksPerUs) {
+  RecordBuffer buffer(1 << 20);
   int64_t shape[] = {4, 8};
   DLTensor tensor{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&tensor)};
-  const auto add = [&](uint32_t name, uint64_t begin_us, uint64_t end_us) {
-    Record *record = buffer.describe(args, 0);
-    record->begin = 1000 + begin_us * kTicksPerUs, record->end = 1000 + end_us * kTicksPerUs;
-    record->name = name, record->run = 0;
+  for (const Span &call : calls) {
+    Record *record = buffer.describe(args, call.name);
+    record->begin = 1000 + call.begin * ticks, record->end = 1000 + call.end * ticks;
+    record->name = call.name, record->run = 0;
     buffer.commit();
-  };
-  add(0, 10, 30);  // as they end: two in the one that ends last
-  add(0, 40, 50);
-  add(1, 5, 60);
+  }
+  return buffer;
+}
+
+double duration_of(const Ref<Report> &report, std::string_view name) {
+  for (size_t row = 0; row < report->num_rows(); ++row)
+    if (as_text(report->get_call(row, "Name"), "name") == name) return number(report, row, "Duration (us)");
+  ADD_FAILURE() << "no row " << name;
+  return 0;
+}
+
+// Recording the inner calls took its time within the outer one.
+TEST(RunReport, TakesForProfilingOnlyWhatLiesBetweenTheOutermostCalls) {
+  std::vector<Span> calls;
+  for (uint64_t i = 0; i < 10'000; ++i) calls.push_back({0, 10 * i, 10 * i + 5});
+  calls.push_back({1, 0, 100'000});
+  const auto report = report_of(nested_buffer_of(calls, 1), {200'000}, {&kCpu, 1}, 1);
+  EXPECT_LT(duration_of(report, "(profiler)"), duration_of(report, "(dispatch)"))
+      << "10,001 records would take all of the 100,000 ticks that are left";
+}
+
+// 0 to 100: a closure that is called by a builtin (10 to 60) with two kernels in it, and a builtin within a function.
+TEST(RunReport, FoldsBuiltinsSoThatTheRowsStillAddUp) {
+  RecordingOptions options;
+  options.details = options.folds_builtins = true;
+  const auto report = report_of(nested_buffer_of({{0, 20, 30}, {0, 40, 45}, {3, 10, 60}, {2, 72, 75}, {1, 70, 90}}),
+                                {100 * kTicksPerUs}, {&kCpu, 1}, 1, options);
+  ASSERT_EQ(report->num_rows(), 6u) << "three calls, (builtins), (dispatch), (profiler)";
+  EXPECT_NEAR(duration_of(report, "(builtins)"), 50 - 15, 1e-3) << "without the kernels, which have rows";
+  EXPECT_NEAR(number(report, 2, "Self (us)"), 20, 1e-3) << "the builtin within has no row";
+  EXPECT_EQ(text(report, 0, "Call Path"), "\"add\"") << "straight within the run's function";
+  EXPECT_NEAR(10 + 5 + 20 + duration_of(report, "(builtins)") + duration_of(report, "(dispatch)") +
+                  duration_of(report, "(profiler)"),
+              100, 1e-2);
+}
+
+TEST(RunReport, CountsWhatRanWithinACallOnce) {
+  RecordBuffer buffer = nested_buffer_of({{0, 10, 30}, {0, 40, 50}, {1, 5, 60}});  // two in the one that ends last
   RecordingOptions options;
   options.details = true;
   const auto report = report_of(std::move(buffer), {100 * kTicksPerUs}, {&kCpu, 1}, 1, options);
