@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 
 from case import FAILED, OK, USAGE, WORK, CliTest, run
 
@@ -56,7 +57,94 @@ class Bench(CliTest):
         answer = compare({"results_us": picosecond}, "--fail-above", "3%", expect=1)
         self.assertIn("opdyno bench: call is slower by", answer.stderr)
         self.assertIn("lacks results_us", compare({}, expect=FAILED).stderr)
-        self.assertIn("needs --compare", self.fails(USAGE, "bench", "m", "--fail-above", "3%"))
+        for option in ("--fail-above", "--min-effect"):
+            self.assertIn(option + " needs --compare", self.fails(USAGE, "bench", "m", option, "3%"))
+
+    def test_a_base_that_was_measured_in_another_way_is_refused(self):
+        def bench(*words, function="add_one", size="2", dim=None, expect=OK, module="kernels.c"):
+            shape = ("-i", "nxf32", "-i", "nxf32", "--dim", "n=" + dim) if dim else ("-i", size + "xf32") * 2
+            return self.check(expect, "bench", module, function, *shape, "--repeat", "6", "--min-repeat-ms", "0",
+                              "--warmup", "1", *words)
+
+        def make_base(*words, **settings):
+            (WORK / "base.json").write_text(bench("--threads", "2", "--json", *words, **settings).stdout)
+
+        def refusal(*words, **settings):
+            return bench("--compare", "base.json", "--threads", "2", *words, expect=USAGE, **settings).stderr
+
+        make_base()
+        base = json.loads((WORK / "base.json").read_text())
+        self.assertEqual((["float32[2]"] * 2, 2), (base["arguments"], base["threads"]))
+        bench("--compare", "base.json", "--threads", "2")
+        bench("--compare", "base.json", "--threads", "2", dim="2")  # the same sizes, said in another way
+        (WORK / "build").mkdir()
+        shutil.copy(WORK / "kernels.c", WORK / "build" / "changed.c")
+        bench("--compare", "base.json", "--threads", "2", module="build/changed.c")  # builds are what is compared
+        message = "base.json was measured with other arguments: float32[2], float32[2], not float32[4], float32[4]\n"
+        self.assertIn(message, refusal(size="4"))
+        self.assertIn(message, refusal(dim="4"))
+        self.assertIn("measured the function add_one, not fails", refusal(function="fails"))
+        self.assertIn("with 2 threads of parallel kernels, not 1; compare it with --threads 2",
+                      bench("--compare", "base.json", "--threads", "1", expect=USAGE).stderr)
+        self.assertIn("warm caches; compare it without --flush-cache", self.fails(
+            USAGE, "bench", "m", "--compare", "base.json", "--flush-cache=1M"))
+        (WORK / "base.json").write_text(json.dumps({**base, "flushed_bytes": 2 << 20}))
+        self.assertIn("compare it with --flush-cache=2097152", self.fails(
+            USAGE, "bench", "m", "--compare", "base.json", "--flush-cache=1M"))
+        older = {name: base[name] for name in base if name not in ("arguments", "threads")}
+        (WORK / "base.json").write_text(json.dumps(older))
+        bench("--compare", "base.json", "--threads", "1", size="4")
+        rows = json.loads(self.sweep("--sweep", "n=1,8", "--json").stdout)
+        self.assertEqual([["float32[1]"], ["float32[8]"]], [row["arguments"] for row in rows["rows"]])
+        rows["rows"][1]["arguments"] = ["float16[8]"]
+        (WORK / "base.json").write_text(json.dumps(rows))
+        self.assertIn("with other arguments at n=8: float16[8], not float32[8]",
+                      self.sweep("--sweep", "n=1,8", "--compare", "base.json", expect=USAGE).stderr)
+
+    def test_a_base_of_nonsense_is_refused(self):
+        for member, wrong, message in (
+            ("concurrency", 0, "concurrency is no whole number from 1"),
+            ("concurrency", -3, "concurrency is no whole number from 1"),
+            ("concurrency", "2", "concurrency is no whole number from 1"),
+            ("threads", 1.5, "threads is no whole number from 1"),
+            ("flushed_bytes", 1e300, "flushed_bytes is no whole number from 0"),
+            ("function", 7, "function is no text"),
+            ("arguments", "x", "arguments holds something else than texts"),
+            ("arguments", ["x", 1], "arguments holds something else than texts"),
+        ):
+            (WORK / "base.json").write_text(json.dumps({"results_us": [1.0], member: wrong}))
+            self.assertIn("base.json: " + message, self.fails(FAILED, "bench", "m", "--compare", "base.json"))
+        (WORK / "base.json").write_text(json.dumps({"results_us": [1e300 * (1 + i / 10) for i in range(6)]}))
+        text = self.kernel("add_one.opdasm", "--repeat", "6", "--min-repeat-ms", "0", "--warmup", "1", "--compare",
+                           "base.json", command="bench").stdout
+        self.assertRegex(text, r"(?m)^call +1\.25e\+300 ")
+        (WORK / "base.json").write_text(json.dumps({"function": "a\x1b[2J\nb", "results_us": [1.0]}))
+        message = self.kernel("add_one.opdasm", "--compare", "base.json", command="bench", expect=USAGE).stderr
+        self.assertIn("measured the function a [2J b, not main", message)
+
+    def test_json_and_csv_have_the_comparison(self):
+        fast = ("--number", "2", "--min-repeat-ms", "0", "--warmup", "1", "--repeat", "20", "--compare", "base.json")
+        picosecond = [1e-6 * (1 + more) for more in SCATTER]
+        rows = [{"sizes": {"n": n}, "results_us": picosecond} for n in (1, 8)]
+        words = ("--fail-above", "3%", "--sweep", "n=1,8")
+        (WORK / "base.json").write_text(json.dumps({"rows": rows}))
+        answer = self.kernel("symbolic.opdasm", *fast, *words, "--json", command="bench", expect=1)
+        self.assertIn("n=8: call is slower by", answer.stderr)
+        for row in json.loads(answer.stdout)["rows"]:
+            self.assertEqual({"verdict", "change", "interval"}, set(row["compare"]))
+            self.assertEqual("regression", row["compare"]["verdict"])
+            self.assertLess(row["compare"]["interval"][0], row["compare"]["interval"][1])
+            self.assertGreater(row["compare"]["change"], 1)
+        answer = self.kernel("symbolic.opdasm", *fast, *words, "--csv", command="bench", expect=1)
+        for row in csv.DictReader(io.StringIO(answer.stdout)):
+            self.assertEqual("regression", row["verdict"])
+            self.assertLess(float(row["change_low"]), float(row["change_high"]))
+        (WORK / "base.json").write_text(json.dumps({"results_us": [1.0]}))
+        words = ("--dim", "n=1", "--json")
+        report = json.loads(self.kernel("symbolic.opdasm", *fast, *words, command="bench").stdout)
+        self.assertEqual("undecided", report["compare"]["verdict"])  # of one run there is no interval
+        self.assertNotIn("interval", report["compare"])
+        self.assertNotIn("compare", json.loads(self.sweep("--dim", "n=1", "--json").stdout))
 
     def test_the_warm_up_is_bounded_and_told(self):
         words = ("--repeat", "1", "--number", "2", "--min-repeat-ms", "0", "--warmup")
