@@ -6,6 +6,7 @@
 #include "failure.h"
 #include "handle.h"
 #include "quality.h"
+#include "runs.h"
 #include "sweep.h"
 
 namespace opd::cli {
@@ -21,15 +22,18 @@ struct BenchPlan {
 };
 
 struct BenchRow {
-  BenchRow(Sizes sizes, Benchmark times);
+  BenchRow(Sizes sizes, std::vector<std::string> arguments, Benchmark times);
 
-  Sizes sizes;  // of the sweep; none without one
+  Sizes sizes;                         // of the sweep; none without one
+  std::vector<std::string> arguments;  // tensors as "float32[2, 3]", other values as they are
   Benchmark times;
   opd_benchmark_stats stats{};
+  Diff diff;  // against the base; NULL without one
 };
 
 struct BenchResult {
   std::string function;
+  int64_t threads;  // of parallel kernels
   BenchPlan plan;
   std::vector<BenchRow> rows;  // one at least
   std::vector<MachineQuality::Entry> quality;
@@ -38,28 +42,37 @@ struct BenchResult {
 std::string bench_json(const BenchResult &result);
 std::string bench_csv(const BenchResult &result);
 std::string bench_text(const BenchResult &result);
+// What changed; "" without a base.
+std::string bench_changes(const BenchResult &result, double effect);
 
 // What --json printed before, to compare with.
 class BenchBase {
  public:
   // Fails with Exit::failed for a file that holds something else.
   explicit BenchBase(const std::string &path);
-  // Fails with Exit::failed unless there is a row for each of `rows`, measured in the same way.
+  // These fail with Exit::usage for what was measured in another way; what the file does not tell is taken to fit.
+  // There must be a row for each of `rows`.
   void check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows) const;
-  // Prints what changed where `is_printed`, and tells what is too slow. Exit::mismatch if something is.
-  Exit compare(const BenchResult &result, const Args &args, bool is_printed) const;
+  void check_function(const std::string &function, int64_t threads) const;
+  void check_arguments(const Sizes &sizes, const std::vector<std::string> &arguments) const;
+  // Gives each row what changed.
+  void compare(BenchResult &result, opd_diff_options options) const;
 
  private:
-  const Benchmark *find(const Sizes &sizes) const;
-
   struct Row {
     Sizes sizes;
+    std::optional<std::vector<std::string>> arguments;
     Benchmark times;
   };
+  const Row *find(const Sizes &sizes) const;
+  [[noreturn]] void refuse(const std::string &why) const;
+
   std::string path_;
   std::vector<Row> rows_;
   bool is_sweep_ = false;
-  int64_t concurrency_ = 1, flushed_bytes_ = 0;
+  int64_t concurrency_ = 1;
+  std::optional<int64_t> flushed_bytes_, threads_;
+  std::optional<std::string> function_;
 };
 
 }  // namespace opd::cli

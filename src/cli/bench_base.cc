@@ -1,12 +1,10 @@
 // An earlier result of `opdyno bench --json`, to compare with.
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "bench.h"
 #include "file.h"
 #include "json.h"
-#include "runs.h"
 
 namespace opd::cli {
 
@@ -43,10 +41,32 @@ Sizes read_sizes(const cJSON *row, const std::string &path) {
   return sizes;
 }
 
-int64_t read_setting(const cJSON *all, const char *name, int64_t otherwise) {
+std::optional<int64_t> read_setting(const cJSON *all, const char *name, int64_t least, const std::string &path) {
+  constexpr int64_t most = int64_t{1} << 53;
   const cJSON *number = json_member(all, name);
-  return cJSON_IsNumber(number) && std::abs(number->valuedouble) < 9e18 ? static_cast<int64_t>(number->valuedouble)
-                                                                        : otherwise;
+  if (!number) return std::nullopt;
+  if (cJSON_IsNumber(number) && number->valuedouble >= static_cast<double>(least) &&
+      number->valuedouble <= static_cast<double>(most))
+    if (const auto whole = static_cast<int64_t>(number->valuedouble); static_cast<double>(whole) == number->valuedouble)
+      return whole;
+  throw Failure(Exit::failed, cat(path, ": ", name, " is no whole number from ", least, " to ", most));
+}
+
+std::optional<std::vector<std::string>> read_arguments(const cJSON *row, const std::string &path) {
+  const cJSON *arguments = json_member(row, "arguments"), *one = nullptr;
+  if (!arguments) return std::nullopt;
+  std::vector<std::string> texts;
+  bool is_good = cJSON_IsArray(arguments);
+  cJSON_ArrayForEach(one, arguments) {
+    is_good &= cJSON_IsString(one) != 0;
+    if (is_good) texts.emplace_back(one->valuestring);
+  }
+  if (!is_good) throw Failure(Exit::failed, cat(path, ": arguments holds something else than texts"));
+  return texts;
+}
+
+std::string arguments_text(const std::vector<std::string> &arguments) {
+  return arguments.empty() ? "no arguments" : printable(join(arguments, ", "));
 }
 
 }  // namespace
@@ -55,50 +75,66 @@ BenchBase::BenchBase(const std::string &path) : path_(path) {
   const std::string text = read_file(path);
   const Json json(cJSON_ParseWithLength(text.data(), text.size()));
   const cJSON *rows = json_member(json.get(), "rows"), *row = nullptr;
-  concurrency_ = std::max<int64_t>(1, read_setting(json.get(), "concurrency", 1));
-  flushed_bytes_ = read_setting(json.get(), "flushed_bytes", 0);
+  concurrency_ = read_setting(json.get(), "concurrency", 1, path).value_or(1);
+  flushed_bytes_ = read_setting(json.get(), "flushed_bytes", 0, path);
+  threads_ = read_setting(json.get(), "threads", 1, path);
+  if (const cJSON *function = json_member(json.get(), "function")) {
+    if (!cJSON_IsString(function)) throw Failure(Exit::failed, cat(path, ": function is no text"));
+    function_ = function->valuestring;
+  }
   const auto threads = static_cast<size_t>(concurrency_);
   is_sweep_ = cJSON_IsArray(rows);
-  if (!is_sweep_) rows_.push_back({{}, read_times(json.get(), path, threads)});
-  cJSON_ArrayForEach(row, rows) rows_.push_back({read_sizes(row, path), read_times(row, path, threads)});
+  const auto add = [&](const cJSON *its) {
+    rows_.push_back({read_sizes(its, path), read_arguments(its, path), read_times(its, path, threads)});
+  };
+  if (!is_sweep_) add(json.get());
+  cJSON_ArrayForEach(row, rows) add(row);
 }
 
-const Benchmark *BenchBase::find(const Sizes &sizes) const {
+const BenchBase::Row *BenchBase::find(const Sizes &sizes) const {
   const auto sorted = [](Sizes all) { return std::sort(all.begin(), all.end()), all; };
   for (const Row &row : rows_)
-    if (sorted(row.sizes) == sorted(sizes)) return &row.times;
+    if (sorted(row.sizes) == sorted(sizes)) return &row;
   return nullptr;
 }
 
+void BenchBase::refuse(const std::string &why) const { fail_usage(cat(path_, " ", why)); }
+
 void BenchBase::check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows) const {
-  const auto refuse = [&](auto... parts) { throw Failure(Exit::usage, cat(path_, " ", parts...)); };
   if (is_sweep_ != plan.is_sweep)
     refuse(is_sweep_ ? "holds a sweep over sizes; compare it with the same --sweep"
                      : "holds no sweep; compare it without --sweep");
   if (concurrency_ != plan.options.concurrency)
-    refuse("was measured with ", counted(concurrency_, "thread"), "; compare it with --concurrency ", concurrency_);
-  if ((flushed_bytes_ > 0) != (plan.options.cache_flush_bytes > 0))
-    refuse(flushed_bytes_ > 0 ? "was measured with cold caches; compare it with --flush-cache"
-                              : "was measured with warm caches; compare it without --flush-cache");
+    refuse(
+        cat("was measured with ", counted(concurrency_, "thread"), "; compare it with --concurrency ", concurrency_));
+  if (flushed_bytes_.value_or(plan.options.cache_flush_bytes) != plan.options.cache_flush_bytes)
+    refuse(*flushed_bytes_ > 0 ? cat("was measured with cold caches, ", *flushed_bytes_,
+                                     " bytes copied before each call; compare it with --flush-cache=", *flushed_bytes_)
+                               : "was measured with warm caches; compare it without --flush-cache");
   for (const Sizes &sizes : rows)
-    if (!find(sizes)) refuse("has no row for ", sizes_text(sizes));
+    if (!find(sizes)) refuse(cat("has no row for ", sizes_text(sizes)));
+}
+
+void BenchBase::check_function(const std::string &function, int64_t threads) const {
+  if (function_.value_or(function) != function)
+    refuse(cat("measured the function ", printable(*function_), ", not ", printable(function)));
+  if (threads_.value_or(threads) != threads)
+    refuse(cat("was measured with ", counted(*threads_, "thread"), " of parallel kernels, not ", threads,
+               "; compare it with --threads ", *threads_));
+}
+
+void BenchBase::check_arguments(const Sizes &sizes, const std::vector<std::string> &arguments) const {
+  const Row &row = *find(sizes);
+  if (row.arguments.value_or(arguments) != arguments)
+    refuse(cat("was measured with other arguments", sizes.empty() ? "" : cat(" at ", sizes_text(sizes)), ": ",
+               arguments_text(*row.arguments), ", not ", arguments_text(arguments)));
 }
 
 // Each row is a test of its own; so that all of them together err no more often than one, each may err less often.
-Exit BenchBase::compare(const BenchResult &result, const Args &args, bool is_printed) const {
-  opd_diff_options options = diff_options(args);
+void BenchBase::compare(BenchResult &result, opd_diff_options options) const {
   options.level /= static_cast<double>(result.rows.size());
-  Exit code = Exit::ok;
-  for (const BenchRow &row : result.rows) {
-    Diff diff;
-    check(opd_benchmark_diff(find(row.sizes)->get(), row.times.get(), &options, diff.out()), Exit::failed);
-    if (is_printed)
-      print(cat("\n", row.sizes.empty() ? "" : cat(sizes_text(row.sizes), ":\n"), diff_table(diff, TableStyle::text),
-                open_text(diff, share_of(args, "fail-above", options.min_effect))));
-    const Exit its = judge(diff, args, row.sizes.empty() ? "bench" : cat("bench, ", sizes_text(row.sizes)));
-    if (its != Exit::ok) code = its;
-  }
-  return code;
+  for (BenchRow &row : result.rows)
+    check(opd_benchmark_diff(find(row.sizes)->times.get(), row.times.get(), &options, row.diff.out()), Exit::failed);
 }
 
 }  // namespace opd::cli

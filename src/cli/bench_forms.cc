@@ -122,8 +122,18 @@ std::string sweep_text(const BenchResult &result) {
   return text;
 }
 
+void write_compared(JsonWriter &json, const opd_diff_operator &is) {
+  json.key("compare").begin_object().key("verdict").string(opd_verdict_name(is.verdict));
+  if (std::isfinite(is.change)) json.key("change").number(is.change);
+  if (std::isfinite(is.high)) json.key("interval").begin_array().number(is.low).number(is.high).end_array();
+  json.end_object();
+}
+
 void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   const opd_benchmark_stats &is = row.stats;
+  json.key("arguments").begin_array();
+  for (const std::string &argument : row.arguments) json.string(argument);
+  json.end_array();
   json.key("number").number(is.number).key("repeat").number(plan.options.repeat);
   for (const Statistic &statistic : statistics(row.times))
     json.key(cat(statistic.name, "_us")).number(statistic.seconds * 1e6);
@@ -136,6 +146,7 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   const double *seconds = opd_benchmark_seconds(row.times.get());
   for (size_t i = 0; i < opd_benchmark_count(row.times.get()); ++i) json.number(seconds[i] * 1e6);
   json.end_array();
+  if (row.diff) write_compared(json, operator_of(row.diff, 0));
 }
 
 }  // namespace
@@ -143,7 +154,7 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
 std::string bench_json(const BenchResult &result) {
   JsonWriter json;
   json.begin_object().key("function").string(result.function);
-  json.key("concurrency").number(result.plan.options.concurrency);
+  json.key("concurrency").number(result.plan.options.concurrency).key("threads").number(result.threads);
   json.key("flushed_bytes").number(result.plan.options.cache_flush_bytes).key("quality").begin_object();
   for (const auto &entry : result.quality) json.key(entry.name).string(entry.value);
   json.end_object();
@@ -168,7 +179,9 @@ std::string bench_csv(const BenchResult &result) {
   for (const auto &entry : result.rows[0].sizes) csv += cat(",", entry.first);
   csv += ",number,repeat";
   for (const Statistic &statistic : statistics(result.rows[0].times)) csv += cat(",", statistic.name, "_us");
-  csv += ",median_low_us,median_high_us,calls_per_second,warmup_calls,noisy\n";
+  csv += ",median_low_us,median_high_us,calls_per_second,warmup_calls,noisy";
+  csv += result.rows[0].diff ? ",verdict,change,change_low,change_high\n" : "\n";
+  const auto number = [](double is, bool is_known) { return is_known ? cat(is) : std::string(); };
   for (const BenchRow &row : result.rows) {
     const opd_benchmark_stats &is = row.stats;
     csv += result.function;
@@ -176,14 +189,30 @@ std::string bench_csv(const BenchResult &result) {
     csv += cat(",", is.number, ",", result.plan.options.repeat);
     for (const Statistic &statistic : statistics(row.times)) csv += cat(",", statistic.seconds * 1e6);
     const bool is_known = std::isfinite(is.median_high);
-    csv += cat(",", is_known ? cat(is.median_low * 1e6) : "", ",", is_known ? cat(is.median_high * 1e6) : "", ",",
-               is.calls_per_second, ",", is.warmup_count, ",", is.is_noisy, "\n");
+    csv += cat(",", number(is.median_low * 1e6, is_known), ",", number(is.median_high * 1e6, is_known), ",",
+               is.calls_per_second, ",", is.warmup_count, ",", is.is_noisy);
+    if (row.diff) {
+      const opd_diff_operator one = operator_of(row.diff, 0);
+      const bool is_bounded = std::isfinite(one.high);
+      csv += cat(",", opd_verdict_name(one.verdict), ",", number(one.change, std::isfinite(one.change)), ",",
+                 number(one.low, is_bounded), ",", number(one.high, is_bounded));
+    }
+    csv += '\n';
   }
   return csv;
 }
 
 std::string bench_text(const BenchResult &result) {
   return result.plan.is_sweep ? sweep_text(result) : row_text(result);
+}
+
+std::string bench_changes(const BenchResult &result, double effect) {
+  std::string text;
+  for (const BenchRow &row : result.rows)
+    if (row.diff)
+      text += cat("\n", row.sizes.empty() ? "" : cat(sizes_text(row.sizes), ":\n"),
+                  diff_table(row.diff, TableStyle::text), open_text(row.diff, effect, TableStyle::text));
+  return text;
 }
 
 }  // namespace opd::cli

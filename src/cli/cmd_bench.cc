@@ -3,7 +3,8 @@
 #include "command.h"
 #include "file.h"
 #include "runner.h"
-#include "runs.h"
+#include "tensor_text.h"
+#include "value_read.h"
 
 namespace opd::cli {
 
@@ -65,6 +66,25 @@ struct Stages {
   }
 };
 
+std::string argument_text(const opd_value &value) {
+  if (value.type == OPD_TENSOR) return tensor_type(handle_of<opd_tensor>(value));
+  if (value.type != OPD_ARRAY) return describe_value(value);
+  std::vector<std::string> items;
+  const auto *array = handle_of<opd_array>(value);
+  for (size_t i = 0; i < opd_array_count(array); ++i) {
+    Value item;
+    check(opd_array_get(array, i, item.out()), Exit::failed);
+    items.push_back(argument_text(item.view()));
+  }
+  return cat("(", join(items, ", "), ")");
+}
+
+std::vector<std::string> argument_texts(const std::vector<opd_value> &arguments) {
+  std::vector<std::string> texts;
+  for (const opd_value &argument : arguments) texts.push_back(argument_text(argument));
+  return texts;
+}
+
 BenchRow measure(Runner &runner, const Sizes &sizes, opd_evaluator_options options) {
   const std::string &name = runner.target().name();
   Stages stages{runner, sizes.empty() ? name : cat(name, ", ", sizes_text(sizes)), options.repeat};
@@ -79,7 +99,7 @@ BenchRow measure(Runner &runner, const Sizes &sizes, opd_evaluator_options optio
   Benchmark times;
   check(opd_evaluator_call(evaluator.get(), arguments.data(), static_cast<int32_t>(arguments.size()), times.out()),
         Exit::failed);
-  return BenchRow(sizes, std::move(times));
+  return BenchRow(sizes, argument_texts(arguments), std::move(times));
 }
 
 }  // namespace
@@ -96,36 +116,49 @@ BenchPlan BenchPlan::from(const Args &args) {
   return plan;
 }
 
-BenchRow::BenchRow(Sizes its_sizes, Benchmark its_times) : sizes(std::move(its_sizes)), times(std::move(its_times)) {
+BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benchmark its_times)
+    : sizes(std::move(its_sizes)), arguments(std::move(its_arguments)), times(std::move(its_times)) {
   stats.struct_size = sizeof stats;
   check(opd_benchmark_get_stats(times.get(), &stats), Exit::failed);
 }
 
 Exit run_bench(const Args &args) {
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
-  if (args.has("fail-above") && !args.has("compare")) fail_usage("--fail-above needs --compare");
-  share_of(args, "fail-above", 0);  // what is wrong is told before anything is measured
-  diff_options(args);
+  for (const char *name : {"fail-above", "min-effect"})
+    if (args.has(name) && !args.has("compare")) fail_usage(cat("--", name, " needs --compare"));
+  const opd_diff_options changes = diff_options(args);  // what is wrong is told before anything is measured
+  const double effect = share_of(args, "fail-above", changes.min_effect);
   const std::vector<Sizes> rows = sweep_of(args);
-  BenchResult result{"", BenchPlan::from(args), {}, {}};
+  BenchResult result{"", 0, BenchPlan::from(args), {}, {}};
   std::optional<BenchBase> base;
   if (const auto path = args.value("compare")) base.emplace(*path).check_fits(result.plan, rows);
   Runner runner(args, rows[0]);
+  result.function = runner.target().name();
+  result.threads = opd_threads_count();
   if (result.plan.options.concurrency > 1 && !runner.target().is_program())
-    fail_usage(cat(runner.target().name(),
+    fail_usage(cat(result.function,
                    " is a plain function, which writes to its arguments: threads would write to "
                    "the same ones; --concurrency is for VM programs"));
+  if (base) base->check_function(result.function, result.threads);
   const MachineQuality quality;
   runner.start();
   for (const Sizes &sizes : rows) {
     if (&sizes != &rows[0]) runner.resize(args, sizes);
+    if (base) base->check_arguments(sizes, argument_texts(runner.arguments()));
     result.rows.push_back(measure(runner, sizes, result.plan.options));
   }
   runner.progress().clear();
-  result.function = runner.target().name();
   result.quality = quality.entries();
-  print(args.has("json") ? bench_json(result) : args.has("csv") ? bench_csv(result) : bench_text(result));
-  return base ? base->compare(result, args, !args.has("json") && !args.has("csv")) : Exit::ok;
+  if (base) base->compare(result, changes);
+  print(args.has("json")  ? bench_json(result)
+        : args.has("csv") ? bench_csv(result)
+                          : bench_text(result) + bench_changes(result, effect));
+  Exit code = Exit::ok;
+  for (const BenchRow &row : result.rows)
+    if (row.diff &&
+        judge(row.diff, args, row.sizes.empty() ? "bench" : cat("bench, ", sizes_text(row.sizes))) != Exit::ok)
+      code = Exit::mismatch;
+  return code;
 }
 
 }  // namespace opd::cli

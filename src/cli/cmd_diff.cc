@@ -37,10 +37,9 @@ Exit run_diff(const Args &args) {
   const Form form = form_of(args);
   const double effect = share_of(args, "fail-above", diff_options(args).min_effect);
   const Diff diff = compare(args);
-  if (form == Form::table) {
-    print(diff_table(diff, TableStyle::text) + open_text(diff, effect));
-  } else if (form == Form::markdown) {
-    print(diff_table(diff, TableStyle::markdown) + open_text(diff, effect));
+  if (form == Form::table || form == Form::markdown) {
+    const TableStyle style = form == Form::table ? TableStyle::text : TableStyle::markdown;
+    print(diff_table(diff, style) + open_text(diff, effect, style));
   } else {
     Report report;
     check(opd_diff_to_report(diff.get(), report.out()), Exit::failed);

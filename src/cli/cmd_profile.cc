@@ -1,4 +1,6 @@
 // `opdyno profile`: how long each operator of a call takes, as a table, JSON, CSV or on a time line.
+#include <filesystem>
+
 #include "collectors.h"
 #include "command.h"
 #include "file.h"
@@ -78,10 +80,28 @@ std::string table_text(const Report &report, const Args &args) {
   return std::string(bytes_of(text));
 }
 
+// Each output goes to a place of its own. Gives whether one goes to standard output, which is "-".
+bool check_outputs(const Args &args) {
+  std::map<std::string, std::string_view> options;  // by place
+  if (args.has("json")) options["-"] = "json";
+  for (const std::string_view name : {"output", "csv", "chrome"}) {
+    const auto path = args.value(name);
+    if (!path) continue;
+    std::error_code error;
+    const std::string whole = std::filesystem::absolute(*path, error).lexically_normal().string();
+    const auto [other, is_new] = options.emplace(*path == "-" || error ? *path : whole, name);
+    if (!is_new)
+      fail_usage(cat("--", other->second, " and --", name, " would both be written to ",
+                     *path == "-" ? "standard output" : *path));
+  }
+  return options.contains("-");
+}
+
 }  // namespace
 
 Exit run_profile(const Args &args) {
   if (args.has("sort") && args.has("no-sort")) fail_usage("--sort and --no-sort exclude each other");
+  const bool is_output_taken = check_outputs(args);
   Runner runner(args);
   if (!runner.target().is_program())
     fail_usage(cat(runner.target().name(),
@@ -90,16 +110,14 @@ Exit run_profile(const Args &args) {
   const Recording recording = record(runner, args, lines);
   runner.progress().clear();
   if (const auto path = args.value("output")) write_file(*path, lines);
-  if (const auto path = args.value("csv"); path && *path != "-")
-    write_file(*path, to_text(opd_report_to_csv, recording.report));
+  if (const auto path = args.value("csv")) write_file(*path, to_text(opd_report_to_csv, recording.report));
   if (const auto path = args.value("chrome")) {
     Buffer json;
     check(opd_trace_to_chrome(recording.trace.get(), json.out()), Exit::failed);
     write_file(*path, bytes_of(json));
   }
-  if (args.value("csv") == "-") print(to_text(opd_report_to_csv, recording.report));
-  else if (args.has("json")) print(lines);
-  else print(table_text(recording.report, args));
+  if (args.has("json")) print(lines);
+  if (!is_output_taken) print(table_text(recording.report, args));
   if (const uint64_t dropped = opd_trace_dropped_count(recording.trace.get()))
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));
   return Exit::ok;

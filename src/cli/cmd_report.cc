@@ -2,20 +2,19 @@
 #include "command.h"
 #include "file.h"
 #include "handle.h"
+#include "runs.h"
 #include "text.h"
 
 namespace opd::cli {
 
 namespace {
 
-// JSON begins with a brace, which no table does.
 Report read_report(const std::string &path) {
-  const std::string text = read_file(path);
-  const size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  const auto read = first != std::string::npos && text[first] == '{' ? opd_report_from_json : opd_report_from_table;
-  Report report;
-  check(read(text.data(), text.size(), report.out()), Exit::failed, path == "-" ? "standard input" : path);
-  return report;
+  std::vector<Report> reports = read_reports(path);
+  if (reports.size() > 1)
+    throw Failure(Exit::failed, cat(path == "-" ? "standard input" : path, " holds ", reports.size(),
+                                    " reports, one a line; give one of the lines. 'opdyno diff' compares such files"));
+  return std::move(reports[0]);
 }
 
 std::string written(const Report &report, const std::string &form, const Args &args) {

@@ -79,6 +79,7 @@ constexpr Option roofline = {"roofline", 0, "",
                              "measure what the machine can do, and how near each operator comes to it"};
 constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
 constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown or html; table"};
+constexpr Option diff_form = {"as", 0, "FORM", "table, csv, json or markdown; table"};
 constexpr Option form_output = {"output", 'o', "FILE", "write to a file"};
 constexpr Option profile_runs = {"runs", 0, "N",
                                  "measure N runs, each with its warm-up; -o and --json then write a report a line, the "
@@ -86,7 +87,8 @@ constexpr Option profile_runs = {"runs", 0, "N",
 
 constexpr Option fail_above = {"fail-above", 0, "SHARE", "exit with 1 if something is slower by more, as 3%"};
 constexpr Option min_effect = {"min-effect", 0, "SHARE", "changes that do not matter; 1%"};
-constexpr Option bench_compare = {"compare", 0, "FILE", "compare with what --json printed before"};
+constexpr Option bench_compare = {
+    "compare", 0, "FILE", "compare with what --json printed before, of the same function, sizes, threads and caches"};
 
 constexpr Option collector = {
     "collector", 0, "NAME",
@@ -118,7 +120,8 @@ damaged, with the section, function or offset concerned. A library is loaded for
 
 constexpr std::string_view diff_text =
     R"(A and B are reports: JSON as `profile -o` writes it, files of one report a line (profile --runs), folders of such
-files, or several with commas between. Each report is one run, in the order in time; measure A and B in turn if you can.
+files, or several with commas between. A text table is read, too. Each report is one run, in the order in time; measure
+A and B in turn if you can.
 
 The runs' sums per operator are compared by a rank test, corrected for runs that resemble their neighbours and for the
 number of operators. Verdicts: same, regression, improvement, undecided (the data cannot tell), new, vanished. At least 4
@@ -202,7 +205,7 @@ const std::vector<Command> &commands() {
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,
-       std::vector{&fail_above, &min_effect, &as_form, &help}, run_diff},
+       std::vector{&fail_above, &min_effect, &diff_form, &help}, run_diff},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},
        run_dis},

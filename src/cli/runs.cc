@@ -16,19 +16,24 @@ opd_error *parse(std::string_view json, Report &report) {
   return opd_report_from_json(json.data(), json.size(), report.out());
 }
 
-// A report may be spread over lines; a file of one report a line has a whole one in the first.
-void read_file_of_runs(const std::string &path, std::vector<Report> &reports) {
-  const std::string text = read_file(path);
+// JSON begins with a brace, which no table does. A report may be spread over lines; a file of one report a line has a
+// whole one in the first.
+void read_into(std::vector<Report> &reports, const std::string &path) {
+  const std::string text = read_file(path), name = path == "-" ? "standard input" : path;
   const std::string_view all = trim(text);
-  const size_t first_end = all.find('\n');
   Report first;
+  if (const size_t begin = all.find_first_not_of("\xEF\xBB\xBF"); begin == all.npos || all[begin] != '{') {
+    check(opd_report_from_table(text.data(), text.size(), first.out()), Exit::failed, name);
+    return reports.push_back(std::move(first));
+  }
+  const size_t first_end = all.find('\n');
   opd_error *error = parse(all.substr(0, first_end), first);
   if (error || first_end == std::string_view::npos) {
     if (error && first_end != std::string_view::npos) {
       opd_error_release(error);
       error = parse(all, first);
     }
-    check(error, Exit::failed, path);
+    check(error, Exit::failed, name);
     reports.push_back(std::move(first));
     return;
   }
@@ -37,7 +42,7 @@ void read_file_of_runs(const std::string &path, std::vector<Report> &reports) {
     end = std::min(all.find('\n', begin), all.size());
     const std::string_view line = trim(all.substr(begin, end - begin));
     if (line.empty()) continue;
-    check(parse(line, first), Exit::failed, cat(path, ", line ", number));
+    check(parse(line, first), Exit::failed, cat(name, ", line ", number));
     reports.push_back(std::move(first));
   }
 }
@@ -46,7 +51,7 @@ std::string label(const opd_diff_operator &one) {
   std::string text = one.name;
   if (*one.shapes) text += cat(" (", one.shapes, ")");
   if (*one.device && std::string_view(one.device) != "cpu0") text += cat(" on ", one.device);
-  return text;
+  return printable(text);
 }
 
 std::string time_text(double value) { return std::isnan(value) ? "-" : fixed(value, 2); }
@@ -61,19 +66,10 @@ size_t width_of(std::string_view text) {  // in code points
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string cell_text(const std::string &text) {  // names may hold what would break a table
-  std::string clean;
-  for (const char c : text) {
-    if (c == '|') clean += '\\';
-    clean += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return clean;
-}
-
 std::string markdown(const std::vector<std::vector<std::string>> &rows) {
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {
-    for (const std::string &cell : rows[i]) text += cat("| ", cell_text(cell), " ");
+    for (const std::string &cell : rows[i]) text += cat("| ", markdown_text(cell), " ");
     text += "|\n";
     if (i == 0) text += "|---|---:|---:|---:|---:|---|---:|\n";
   }
@@ -98,13 +94,19 @@ std::string columns(const std::vector<std::vector<std::string>> &rows) {
 
 }  // namespace
 
+std::vector<Report> read_reports(const std::string &path) {
+  std::vector<Report> reports;
+  read_into(reports, path);
+  return reports;
+}
+
 std::vector<Report> read_runs(const std::string &words) {
   namespace fs = std::filesystem;
   std::vector<Report> reports;
   for (const std::string_view word : split(words, ',')) {
     std::error_code error;
     if (!fs::is_directory(fs::path(word), error)) {
-      read_file_of_runs(std::string(word), reports);
+      read_into(reports, std::string(word));
       continue;
     }
     std::vector<std::string> files;
@@ -114,7 +116,7 @@ std::vector<Report> read_runs(const std::string &words) {
     if (error) fail_errno("read", word, error.value());
     if (files.empty()) throw Failure(Exit::failed, cat("the folder ", word, " holds no .json or .jsonl files"));
     std::sort(files.begin(), files.end());
-    for (const std::string &file : files) read_file_of_runs(file, reports);
+    for (const std::string &file : files) read_into(reports, file);
   }
   return reports;
 }
@@ -162,12 +164,12 @@ std::string diff_table(const Diff &diff, TableStyle style) {
   std::vector<std::vector<std::string>> rows = {
       {"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Verdict", "Runs"}};
   for (const opd_diff_operator &one : operators)
-    rows.push_back({cell_text(label(one)), time_text(one.before), time_text(one.after), percent_text(one.change),
+    rows.push_back({label(one), time_text(one.before), time_text(one.after), percent_text(one.change),
                     interval_text(one), opd_verdict_name(one.verdict), cat(one.before_runs, " + ", one.after_runs)});
   return style == TableStyle::markdown ? markdown(rows) : columns(rows);
 }
 
-std::string open_text(const Diff &diff, double effect) {
+std::string open_text(const Diff &diff, double effect, TableStyle style) {
   constexpr size_t kMost = 10;
   std::vector<std::pair<int64_t, std::string>> open;
   for (size_t i = 0; i < opd_diff_operator_count(diff.get()); ++i) {
@@ -182,9 +184,12 @@ std::string open_text(const Diff &diff, double effect) {
   std::stable_sort(open.begin(), open.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
   std::string text = cat("\nThe data cannot tell whether these are slower by more than ", fixed(effect * 100, 1),
                          " %; so many runs on each side would:\n");
+  const bool is_list = style == TableStyle::markdown;
+  if (is_list) text += '\n';
   for (size_t i = 0; i < std::min(kMost, open.size()); ++i)
-    text += cat("  ", pad_left(cat(open[i].first), 6), "  ", open[i].second, "\n");
-  if (open.size() > kMost) text += cat("  and ", open.size() - kMost, " more that need fewer\n");
+    text += is_list ? cat("- ", open[i].first, ": ", markdown_text(open[i].second), "\n")
+                    : cat("  ", pad_left(cat(open[i].first), 6), "  ", open[i].second, "\n");
+  if (open.size() > kMost) text += cat(is_list ? "- and " : "  and ", open.size() - kMost, " more that need fewer\n");
   return text;
 }
 

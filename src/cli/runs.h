@@ -11,7 +11,9 @@ namespace opd::cli {
 
 using Diff = Handle<opd_diff>;
 
-// `words`: report files (JSON, or one report a line) or folders of them, with commas between. Fails with Exit::failed.
+// Of a file: a report as JSON, one a line, or a text table. Fails with Exit::failed.
+std::vector<Report> read_reports(const std::string &path);
+// `words`: such files or folders of JSON ones, with commas between. Fails with Exit::failed.
 std::vector<Report> read_runs(const std::string &words);
 
 // An option that is a share, as "3%" or "0.03".
@@ -25,7 +27,7 @@ enum class TableStyle { text, markdown };
 std::string diff_table(const Diff &diff, TableStyle style);
 // Of which operators the data cannot tell whether they are slower by more than `effect`, and how many runs could; "" of
 // none.
-std::string open_text(const Diff &diff, double effect);
+std::string open_text(const Diff &diff, double effect, TableStyle style);
 // Names the operators that are slower by more than --fail-above on standard error, for Exit::mismatch.
 Exit judge(const Diff &diff, const Args &args, std::string_view command);
 

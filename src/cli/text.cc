@@ -49,13 +49,43 @@ std::string pad_right(std::string_view text, size_t width) {
 }
 
 std::string fixed(double number, int decimals) {
-  char digits[400];  // the largest double has 309 digits before its point
+  if (!(std::abs(number) < 1e15)) return significant(number, 6);
+  char digits[64];
   return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, decimals).ptr};
 }
 
 std::string significant(double number, int precision) {
   char digits[64];
   return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, precision).ptr};
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool is_long = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F are control characters, too
+    out += byte < 0x20 || byte == 0x7F || is_long ? ' ' : text[i];
+    i += is_long;
+  }
+  return out;
+}
+
+std::string markdown_text(std::string_view text) {
+  const auto is_word = [](char c) {
+    return static_cast<unsigned char>(c) >= 0x80 || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+  };
+  const std::string plain = printable(text);
+  std::string out;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    const char c = plain[i], last = i ? plain[i - 1] : ' ', next = i + 1 < plain.size() ? plain[i + 1] : ' ';
+    if (std::string_view("\\`*|~$<&").find(c) != std::string_view::npos ||
+        (c == '_' && !(is_word(last) && is_word(next))) ||
+        (c == ']' && std::string_view("([:").find(next) != std::string_view::npos))
+      out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 std::optional<int64_t> read_int(std::string_view text) {

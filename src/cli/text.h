@@ -39,8 +39,14 @@ std::string_view trim(std::string_view text);
 std::string pad_left(std::string_view text, size_t width);
 std::string pad_right(std::string_view text, size_t width);
 
-std::string fixed(double number, int decimals);      // 12.30
+std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, as cells must stay narrow
 std::string significant(double number, int digits);  // as printf's %.*g
+
+// Text from outside for the terminal: control characters, which could do anything there, become spaces.
+std::string printable(std::string_view text);
+// The same within a Markdown table or list. Shapes and names of functions stay readable: brackets and underscores are
+// escaped only where they mean something.
+std::string markdown_text(std::string_view text);
 
 // The whole text must be the number; nullopt otherwise.
 std::optional<int64_t> read_int(std::string_view text);

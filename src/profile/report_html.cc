@@ -43,9 +43,22 @@ class Page {
           append_html(out_ += " on ", device);
           out_ += ", ";
         }
-    append(out_, counted(rows_.report().num_rows(), "call"));
+    append(out_, counted(num_operator_calls(), "call"));
     if (rows_.num_calls() != rows_.report().num_rows()) append(out_ += " in ", counted(rows_.num_calls(), "row"));
     out_ += "</p>\n";
+  }
+
+  // Without the rows that a profile adds for what no operator took.
+  size_t num_operator_calls() const {
+    const Report &report = rows_.report();
+    const Column *names = report.find_column("Name");
+    size_t calls = report.num_rows();
+    for (size_t i = 0; names && i < names->size(); ++i) {
+      const Metric name = names->cell(i);
+      const std::string_view text = name.kind == MetricKind::kString ? report.text(name.text()) : "";
+      calls -= text == "(dispatch)" || text == "(profiler)" || text == "(builtins)";
+    }
+    return calls;
   }
 
   void write_table() {

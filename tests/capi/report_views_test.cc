@@ -272,6 +272,17 @@ TEST(ReportHtml, ShowsTheLongestOperatorsAndAddsUpTheOthers) {
   EXPECT_NE(page.find("300.00 µs · 6.5 %"), std::string::npos);
 }
 
+TEST(ReportHtml, CountsTheOperatorsCallsAlone) {
+  const ReportBuilder builder;
+  for (const char *name : {"matmul", "relu", "matmul", "(builtins)", "(dispatch)", "(profiler)"}) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(10));
+  }
+  const std::string page = builder.finish().html();
+  EXPECT_NE(page.find(">3 calls in 5 rows</p>"), std::string::npos) << page;
+}
+
 TEST(ReportHtml, ShowsReportsOfAnyNumbers) {
   for (
       const char *numbers :

@@ -4,10 +4,7 @@ import csv
 import io
 import json
 
-from case import FAILED, OK, USAGE, WORK, CliTest, run
-
-# The share of a time that each of 20 repeats adds to it, in another order than their size: a base must not drift.
-SCATTER = [7 * i % 20 * 1e-9 for i in range(20)]
+from case import FAILED, OK, USAGE, CliTest, run
 
 
 class Bench(CliTest):
@@ -43,20 +40,6 @@ class Bench(CliTest):
         self.assertRegex(text, r"(?m)^  outliers: \d+, autocorrelation: [\d.]+$")
         self.assertRegex(text, r"(?m)^  machine: governor .*, turbo .*, quota .*, steal .*, load ")
         self.assertIn("Too few repeats to say", self.kernel(*words, "2", command="bench").stdout)
-
-    def test_a_benchmark_is_compared_with_an_earlier_one(self):
-        def compare(base, *words, expect=OK):
-            (WORK / "base.json").write_text(json.dumps(base))
-            return self.kernel("add_one.opdasm", "--min-repeat-ms", "0", "--repeat", "20", "--compare", "base.json",
-                               *words, command="bench", expect=expect)
-
-        hour, picosecond = [[us * (1 + more) for more in SCATTER] for us in (3.6e9, 1e-6)]
-        text = compare({"results_us": hour}, "--fail-above", "3%").stdout
-        self.assertRegex(text, r"(?m)^call .* improvement +20 \+ 20$")
-        answer = compare({"results_us": picosecond}, "--fail-above", "3%", expect=1)
-        self.assertIn("opdyno bench: call is slower by", answer.stderr)
-        self.assertIn("lacks results_us", compare({}, expect=FAILED).stderr)
-        self.assertIn("needs --compare", self.fails(USAGE, "bench", "m", "--fail-above", "3%"))
 
     def test_the_warm_up_is_bounded_and_told(self):
         words = ("--repeat", "1", "--number", "2", "--min-repeat-ms", "0", "--warmup")
@@ -150,48 +133,6 @@ class Bench(CliTest):
         self.assertIn("by --dim and --sweep", self.sweep("--sweep", "n=1", "--dim", "n=1", expect=USAGE).stderr)
         message = "option '--sweep' says n=8, but parameter x of main is given an argument with n=4"
         self.assertIn(message, self.sweep("--sweep", "n=8", "-i", "4xf32", expect=USAGE).stderr)
-
-    def test_a_sweep_is_compared_row_by_row(self):
-        def base(microseconds, **settings):
-            results = {n: [us * (1 + more) for more in SCATTER] for n, us in microseconds.items()}
-            rows = [{"sizes": {"n": n}, "results_us": results[n]} for n in results]
-            (WORK / "base.json").write_text(json.dumps({"rows": rows, **settings}))
-
-        hour, picosecond = 3.6e9, 1e-6
-        fast = ("--number", "2", "--min-repeat-ms", "0", "--warmup", "1", "--repeat", "20", "--compare", "base.json",
-                "--fail-above", "3%")
-
-        def compare(*words, expect):
-            return self.kernel("symbolic.opdasm", *fast, *words, command="bench", expect=expect)
-
-        base({1: hour, 8: picosecond})
-        answer = compare("--sweep", "n=1,8", expect=1)
-        self.assertRegex(answer.stdout, r"(?m)^n=1:\n.*\ncall .* improvement +20 \+ 20$")
-        self.assertRegex(answer.stdout, r"(?m)^n=8:\n.*\ncall .* regression +20 \+ 20$")
-        self.assertIn("opdyno bench, n=8: call is slower by", answer.stderr)
-        self.assertNotIn("n=1:", answer.stderr)
-        compare("--sweep", "n=1", expect=OK)
-        self.assertIn("has no row for n=2", compare("--sweep", "n=1,2", expect=USAGE).stderr)
-        self.assertIn("compare it with the same --sweep", compare("--dim", "n=1", expect=USAGE).stderr)
-        base({1: hour}, concurrency=4)
-        self.assertIn("compare it with --concurrency 4", compare("--sweep", "n=1", expect=USAGE).stderr)
-        base({1: hour}, concurrency=3)
-        message = compare("--sweep", "n=1", "--concurrency", "3", expect=FAILED).stderr
-        self.assertIn("results_us has 20 results of 3 threads", message)
-        base({1: hour}, concurrency=2)
-        two = compare("--sweep", "n=1", "--concurrency", "2", expect=OK).stdout
-        self.assertRegex(two, r"(?m)^call .* improvement +10 \+ 20$")  # a repeat each
-        base({1: hour}, flushed_bytes=4096)
-        self.assertIn("compare it with --flush-cache", compare("--sweep", "n=1", expect=USAGE).stderr)
-        (WORK / "base.json").write_text(json.dumps({"results_us": [1.0]}))
-        self.assertIn("compare it without --sweep", compare("--sweep", "n=1", expect=USAGE).stderr)
-        for rows, message in (
-            ([{"sizes": {"n": "1"}, "results_us": [1]}], "sizes holds something else than sizes"),
-            ([{"sizes": {"n": 1}}], "lacks results_us"),
-            ([{"sizes": {"n": 1}, "results_us": ["1"]}], "results_us holds something else than numbers"),
-        ):
-            (WORK / "base.json").write_text(json.dumps({"rows": rows}))
-            self.assertIn(message, compare("--sweep", "n=1", expect=FAILED).stderr)
 
     def test_csv_has_one_row(self):
         text = self.kernel(

@@ -14,6 +14,7 @@ if __name__ == "__main__":
 
     import case
     from bench_cases import *
+    from bench_compare_cases import *
     from commands_cases import *
     from diff_cases import *
     from inspect_cases import *

@@ -208,6 +208,23 @@ class Profile(CliTest):
     def test_reports_can_be_printed(self):
         self.assertEqual({"calls", "device_metrics", "configuration"}, set(json.loads(self.profile("--json"))))
         self.assertIn("Duration (us)", self.profile("--csv", "-").splitlines()[0])
+        self.assertEqual({"calls", "device_metrics", "configuration"}, set(json.loads(self.profile("-o", "-"))))
+
+    def test_two_outputs_cannot_go_to_one_place(self):
+        place = str(WORK / "same")
+        for words, message in (
+            (("-o", "same", "--csv", "same"), "--output and --csv would both be written to same"),
+            (("-o", "same", "--chrome", "./same"), "--output and --chrome would both be written to ./same"),
+            (("--csv", "same", "--chrome", place), "--csv and --chrome would both be written to " + place),
+            (("--json", "--csv", "-"), "--json and --csv would both be written to standard output"),
+            (("-o", "-", "--csv", "-"), "--output and --csv would both be written to standard output"),
+        ):
+            self.assertIn(message, self.fails(USAGE, "profile", "m", *words))
+        self.profile("-o", "one", "--csv", "two", "--chrome", "three", "--json")
+        self.assertTrue(all((WORK / name).exists() for name in ("one", "two", "three")))
+        self.assertFalse((WORK / "same").exists())
+
+    def test_an_absent_folder_is_named(self):
         self.assertIn(
             "cannot write absent/x.json",
             self.kernel("add_one.opdasm", "-o", "absent/x.json", command="profile", expect=FAILED).stderr,

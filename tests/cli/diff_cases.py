@@ -95,6 +95,34 @@ class Diff(CliTest):
         self.assertTrue(lines[0].startswith("| Operator | Before (us) |"))
         self.assertRegex(lines[1], r"^\|(-+:?\|){7}$")
 
+    def test_names_cannot_break_out_of_a_form(self):
+        name = "a|b <img src=x>*b*\n\x1b[31m\x9bx_y"
+        write("evil.jsonl", {name: spread(500, 3, 0.01)})
+        shown = "a|b <img src=x>*b*  [31m x_y (float32[4])"
+        text = self.succeeds("diff", "evil.jsonl", "evil.jsonl")
+        self.assertEqual(2, text.count(shown), text)  # in the table and in what the data cannot tell
+        self.assertFalse(any(ord(c) < 0x20 and c != "\n" or 0x7F <= ord(c) < 0xA0 for c in text))
+        text = self.succeeds("diff", "evil.jsonl", "evil.jsonl", "--as", "markdown")
+        self.assertEqual(2, text.count(r"a\|b \<img src=x>\*b\*  [31m x_y (float32[4])"), text)
+        self.assertIn("| a\\|b", text)
+        self.assertRegex(text, r"\n\n- \d+: a\\\|b")
+        write("slow.jsonl", {name: spread(900, 9, 0.01)})
+        write("fast.jsonl", {name: spread(500, 9, 0.01)})
+        answer = self.check(MISMATCH, "diff", "fast.jsonl", "slow.jsonl", "--fail-above", "3%")
+        self.assertIn("opdyno diff: " + shown + " is slower", answer.stderr)
+
+    def test_text_tables_are_read(self):
+        table = HERE.parent / "data" / "report" / "table.txt"
+        text = self.succeeds("diff", table, table)
+        self.assertRegex(text, r"(?m)^matmul .* 1061\.32 +1061\.32 .* undecided +1 \+ 1$")
+
+    def test_the_help_names_the_forms_that_there_are(self):
+        forms = "table, csv, json or markdown"
+        self.assertIn(forms + ";", self.succeeds("help", "diff"))
+        for form in forms.replace(" or", ",").split(", "):
+            self.succeeds("diff", "few.jsonl", "few.jsonl", "--as", form)
+        self.assertIn("not 'html'", self.fails(USAGE, "diff", "few.jsonl", "few.jsonl", "--as", "html"))
+
     def test_two_profiles_of_one_program_can_be_compared(self):
         for name in ("a.jsonl", "b.jsonl"):
             self.kernel("add_one.opdasm", "--runs", "2", "-o", name, command="profile")

@@ -40,6 +40,16 @@ class ReportForms(CliTest):
         self.assertTrue(page.startswith("<!DOCTYPE html>"))
         self.assertIn("<td class=\"text\">matmul</td><td>1061.32</td>", page)
 
+    def test_a_file_of_several_reports_is_told_from_a_damaged_one(self):
+        line = JSON.read_text().strip()
+        (WORK / "runs.jsonl").write_text(line + "\n" + line + "\n")
+        message = self.fails(FAILED, "report", "runs.jsonl")
+        self.assertIn("runs.jsonl holds 2 reports, one a line; give one of the lines", message)
+        self.assertIn("opdyno diff", message)
+        self.assertEqual(TABLE, self.succeeds("report", "-", stdin=line + "\n"))
+        message = self.fails(FAILED, "report", "-", stdin=line + "\n{\n")
+        self.assertIn("standard input, line 2: report: JSON at offset", message)
+
     def test_what_cannot_be_read_is_named(self):
         self.assertIn("none of table, csv, json, markdown and html", self.fails(USAGE, "report", JSON, "--as", "pdf"))
         (WORK / "broken.json").write_text('{"calls":[')
