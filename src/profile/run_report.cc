@@ -225,7 +225,8 @@ class Rows {
     builder_.configure("Number of threads", Metric::of_count(run_.num_threads));
     builder_.configure("Executor", builder_.text("VM"));
     if (const uint64_t interval = run_.options.sample_interval; interval > 1)
-      builder_.configure("Sample interval", Metric::of_count(static_cast<int64_t>(interval)));
+      builder_.configure("Sample interval",
+                         Metric::of_count(static_cast<int64_t>(std::min<uint64_t>(interval, INT64_MAX))));
     if (!run_.note.empty()) builder_.configure("Note", builder_.text(run_.note));
     if (dropped_) builder_.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(dropped_)));
     if (run_.collected) run_.collected->configure(builder_, run_.line);
