@@ -176,7 +176,7 @@ std::string bench_json(const BenchResult &result) {
 
 std::string bench_csv(const BenchResult &result) {
   std::string csv = "function";
-  for (const auto &entry : result.rows[0].sizes) csv += cat(",", entry.first);
+  for (const auto &entry : result.rows[0].sizes) csv += cat(",", csv_field(entry.first));
   csv += ",number,repeat";
   for (const Statistic &statistic : statistics(result.rows[0].times)) csv += cat(",", statistic.name, "_us");
   csv += ",median_low_us,median_high_us,calls_per_second,warmup_calls,noisy";
@@ -184,7 +184,7 @@ std::string bench_csv(const BenchResult &result) {
   const auto number = [](double is, bool is_known) { return is_known ? cat(is) : std::string(); };
   for (const BenchRow &row : result.rows) {
     const opd_benchmark_stats &is = row.stats;
-    csv += result.function;
+    csv += csv_field(result.function);
     for (const auto &entry : row.sizes) csv += cat(",", entry.second);
     csv += cat(",", is.number, ",", result.plan.options.repeat);
     for (const Statistic &statistic : statistics(row.times)) csv += cat(",", statistic.seconds * 1e6);

@@ -126,7 +126,7 @@ std::string results_csv(const std::vector<Leaf> &leaves) {
     const Scalar scalar = scalar_of(view.dtype, leaf.name);
     const size_t count = element_count(view) * static_cast<size_t>(scalar.per_element);
     for (size_t i = 0; i < count; ++i)
-      csv += cat(leaf.name, ",", i, ",", print_scalar(data_of(view), i, scalar, 0), "\n");
+      csv += cat(csv_field(leaf.name), ",", i, ",", print_scalar(data_of(view), i, scalar, 0), "\n");
   }
   return csv;
 }

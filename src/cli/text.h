@@ -47,6 +47,8 @@ std::string printable(std::string_view text);
 // The same within a Markdown table or list. Shapes and names of functions stay readable: brackets and underscores are
 // escaped only where they mean something.
 std::string markdown_text(std::string_view text);
+// As a field of CSV: quoted where RFC 4180 wants it.
+std::string csv_field(std::string_view text);
 
 // The whole text must be the number; nullopt otherwise.
 std::optional<int64_t> read_int(std::string_view text);

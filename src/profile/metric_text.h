@@ -13,9 +13,14 @@ inline void append_general(std::string &out, double number, int digits) {
   out.append(text, std::to_chars(text, text + sizeof text, number, std::chars_format::general, digits).ptr);
 }
 
-// Control characters would break rows and lines apart.
+// Control characters, U+0080 to U+009F included, would break rows and lines apart, and a terminal obeys them.
 inline void append_printable(std::string &out, std::string_view text) {
-  for (const char c : text) out += static_cast<uint8_t>(c) < 0x20 || c == 0x7F ? ' ' : c;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const uint8_t c = static_cast<uint8_t>(text[i]), next = static_cast<uint8_t>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool is_late_control = c == 0xC2 && next >= 0x80 && next < 0xA0;
+    out += c < 0x20 || c == 0x7F || is_late_control ? ' ' : text[i];
+    i += is_late_control;
+  }
 }
 
 // Text for people has a cell for each row and column, and cells as wide as the widest; a report from outside can make

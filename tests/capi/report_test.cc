@@ -176,8 +176,8 @@ TEST(Report, AlignsNamesByCodePoints) {
 }
 
 TEST(Report, KeepsARowOnOneLine) {
-  const Report report(calls("{\"Name\":{\"string\":\"two\\nlines\\u001b[31m\"}}"));
-  EXPECT_NE(report.table().find("\ntwo lines [31m"), std::string::npos) << report.table();
+  const Report report(calls("{\"Name\":{\"string\":\"two\\nlines\\u001b[31m\\u009b1mé\"}}"));
+  EXPECT_NE(report.table().find("\ntwo lines [31m 1mé"), std::string::npos) << report.table();
 }
 
 TEST(Report, WritesTablesOfNothing) {

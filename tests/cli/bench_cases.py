@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-from case import FAILED, OK, USAGE, CliTest, run
+from case import FAILED, OK, USAGE, WORK, CliTest, run
 
 
 class Bench(CliTest):
@@ -141,6 +141,10 @@ class Bench(CliTest):
         rows = list(csv.DictReader(io.StringIO(text)))
         self.assertEqual(("main", "2"), (rows[0]["function"], rows[0]["repeat"]))
         self.assertEqual(1, len(rows))
+        (WORK / "comma.opdasm").write_text('.func "a, \\"b\\""(x) {\n  ret %x\n}\n')
+        words = ("bench", "comma.opdasm", 'a, "b"', "-i", "i64=1", "--repeat", "1", "--min-repeat-ms", "0", "--csv")
+        (row,) = csv.DictReader(io.StringIO(self.succeeds(*words)))
+        self.assertEqual('a, "b"', row["function"])
 
     def test_plain_functions_and_wrong_numbers(self):
         self.succeeds(
