@@ -21,7 +21,7 @@ OPD_BEGIN_DECLS
  * calls others contains what collectors did around those. A collector that fails is not started any more, while the run
  * goes on; the report's configuration says so under "Collector error: NAME", and under "Collector cost: NAME (us)" what
  * its starts and stops took altogether. A metric that two give in one row is the one's that stops last; the report's
- * own columns are nobody's. Calls of the VM that a collector makes are not shown to it.
+ * own columns are nobody's. Calls of the VM that a collector makes are not recorded.
  *
  * Threads: of opd_vm_profile() the calling one. Of opd_vm_profile_start() each call's start and stop run on the thread
  * that makes the call, those of several threads at once, nested on each by itself: what a table's functions share they

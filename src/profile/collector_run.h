@@ -22,6 +22,7 @@ class CollectorRun final : public CallObserver {
   void end_call(uint64_t begin, uint64_t sequence) noexcept override;
   size_t begin_run() override;  // started once for every device
   void end_run(size_t run) noexcept override;
+  bool is_busy() const noexcept override { return is_busy_; }
   void finish() noexcept { end_down_to(0); }  // ends what an error left open
 
   // For the report, once all has ended: metrics of the row begun, whose record has this number, larger than the one

@@ -18,6 +18,7 @@ class CallObserver {
   // Around a whole run, which may be within another one. end_run() gets what begin_run() gave.
   virtual size_t begin_run() = 0;
   virtual void end_run(size_t run) noexcept = 0;
+  virtual bool is_busy() const noexcept = 0;  // what is called now, it calls itself: that is not recorded
 };
 
 // Makes and keeps the observers of a recording on several threads.

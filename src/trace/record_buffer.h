@@ -46,6 +46,7 @@ class RecordBuffer {
 
   // Around a call that is to be recorded: its ticks. The observer sees the call, its time is taken inside.
   void set_observer(CallObserver *observer);
+  bool is_observer_busy() const { return observer_ && observer_->is_busy(); }
   uint64_t begin_call(Args args) { return only_ticks_ ? ticks_of(ClockId::kTsc) : begin_slowly(args); }
   uint64_t end_call(uint64_t begin, Args args) {
     return only_ticks_ ? ticks_of(ClockId::kTsc) : end_slowly(begin, args);

@@ -19,6 +19,7 @@ Lane *Session::begin(uint64_t &run) {
   std::scoped_lock lock(guard_);
   if (closed_) return nullptr;
   Lane &lane = lane_here();
+  if (lane.buffer.is_observer_busy()) return nullptr;
   ++lane.under_way;
   ++under_way_;
   run = runs_++;

@@ -20,8 +20,8 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns))
     run.deadline_ns = outer->deadline_ns;
   if (outer->vm != run.vm) return;
-  run.records = outer->records;
-  run.record_run = outer->record_run;
+  if (outer->records && !outer->records->is_observer_busy())
+    run.records = outer->records, run.record_run = outer->record_run;
   if (!outer->showing) run.instrument = outer->instrument;
 }
 

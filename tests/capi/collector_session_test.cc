@@ -188,7 +188,7 @@ TEST(CollectorSession, EndsOnceWhatWasStartedHasStopped) {
   for (std::thread &caller : callers) caller.join();
 }
 
-TEST(CollectorSession, ShowsACollectorNoCallsOfItsOwnAndCannotBeEndedByIt) {
+TEST(CollectorSession, RecordsNoCallsOfACollectorAndCannotBeEndedByIt) {
   Ledger ledger;
   const Vm vm = program();
   ledger.at_start = [&] {
@@ -200,7 +200,10 @@ TEST(CollectorSession, ShowsACollectorNoCallsOfItsOwnAndCannotBeEndedByIt) {
   };
   start_profile(vm, {collector_of(ledger)});
   vm.call("main", floats({1}));
-  EXPECT_EQ(stop_profile(vm).device("cpu0", "calls"), 1);
+  const RunReport report = stop_profile(vm);
+  EXPECT_EQ(report.device("cpu0", "calls"), 1);
+  EXPECT_EQ(report.device("cpu0", "Count"), 1);
+  EXPECT_EQ(report.rows(), static_cast<size_t>(kRows));
   EXPECT_EQ(ledger.starts, kStarts);
   EXPECT_EQ(ledger.stops, kStarts);
 }
