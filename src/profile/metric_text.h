@@ -15,12 +15,18 @@ inline void append_general(std::string &out, double number, int digits) {
 
 // Control characters, U+0080 to U+009F included, would break rows and lines apart, and a terminal obeys them.
 inline void append_printable(std::string &out, std::string_view text) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    const uint8_t c = static_cast<uint8_t>(text[i]), next = static_cast<uint8_t>(i + 1 < text.size() ? text[i + 1] : 0);
-    const bool is_late_control = c == 0xC2 && next >= 0x80 && next < 0xA0;
-    out += c < 0x20 || c == 0x7F || is_late_control ? ' ' : text[i];
-    i += is_late_control;
+  const char *begin = text.data(), *const end = begin + text.size();
+  for (const char *at = begin; at != end; ++at) {
+    const auto c = static_cast<uint8_t>(*at);
+    if (c >= 0x20 && c != 0x7F && c != 0xC2) [[likely]]
+      continue;
+    const bool is_late = c == 0xC2 && end - at > 1 && static_cast<uint8_t>(at[1]) < 0xA0;
+    if (c == 0xC2 && !is_late) continue;
+    out.append(begin, at) += ' ';
+    at += is_late;
+    begin = at + 1;
   }
+  out.append(begin, end);
 }
 
 // Text for people has a cell for each row and column, and cells as wide as the widest; a report from outside can make
