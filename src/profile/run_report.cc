@@ -132,7 +132,8 @@ class Rows {
     dropped_ += buffer.dropped();
   }
 
-  // Records lie in the order in which they ended, so what ran within another begins after it and lies before it.
+  // What nest() finds where every record has a row, without its lists, which are 24 bytes a record. Records lie in the
+  // order in which they ended, so what ran within another begins after it and lies before it.
   void add_outermost(const RecordBuffer &buffer) {
     uint64_t earliest = UINT64_MAX;
     for (size_t i = buffer.size(); i-- > 0;) {
