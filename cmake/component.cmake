@@ -1,4 +1,4 @@
-# One object library per folder of src/, all with the same settings.
+# One object library per directory of src/, all with the same settings.
 add_library(opd_settings INTERFACE)
 target_include_directories(opd_settings INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
@@ -11,24 +11,40 @@ endif()
 # Everything that is built here, the tests and examples too, links this.
 add_library(opd_sanitizers INTERFACE)
 if(OPDYNO_SANITIZE)
+  set(OPDYNO_SANITIZER_FLAGS -fsanitize=${OPDYNO_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    list(APPEND OPDYNO_SANITIZER_FLAGS -fsanitize-link-c++-runtime -lstdc++)  # the library needs both also in programs in C
+  endif()
   target_compile_options(opd_sanitizers INTERFACE -fsanitize=${OPDYNO_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -g)
-  target_link_options(opd_sanitizers INTERFACE -fsanitize=${OPDYNO_SANITIZE})
+    -fno-omit-frame-pointer -g1)
+  target_link_options(opd_sanitizers INTERFACE ${OPDYNO_SANITIZER_FLAGS})
 endif()
 target_link_libraries(opd_settings INTERFACE opd_sanitizers)
 
-# opd_component(NAME source… [SMALL] [LIBRARIES target…]). SMALL: not on any hot path, so size counts for more than speed.
+# opd_component(NAME source… [LIBRARIES target…])
 function(opd_component name)
-  cmake_parse_arguments(arg "SMALL" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
   add_library(opd_${name} OBJECT ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(opd_${name} PUBLIC opd_settings Threads::Threads ${CMAKE_DL_LIBS} ${arg_LIBRARIES})
-  if(arg_SMALL)
-    target_compile_options(opd_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
-  endif()
+  opd_precompile(opd_${name} opd_base)
   set_property(GLOBAL APPEND PROPERTY OPD_COMPONENTS opd_${name})
 endfunction()
 
-# opd_small(source…): those files of a component are on no hot path.
-function(opd_small)
-  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+# opd_precompile(TARGET OWNER): the standard library's headers as a precompiled header, which `owner` compiles for all of
+# its kind. Only sanitized builds have it, so that another build notices a source file that lacks an #include.
+function(opd_precompile target owner)
+  if(NOT OPDYNO_SANITIZE)
+    return()
+  elseif(target STREQUAL owner)
+    target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")  # for ccache
+    target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <cmath> <cstring> <functional> <map> <memory> <mutex>
+      <optional> <span> <string> <string_view> <unordered_map> <vector>)
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  endif()
+endfunction()
+
+# opd_fast(source…): files of a component that calls pass through; in the others size counts for more than speed.
+function(opd_fast)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 endfunction()

@@ -14,6 +14,8 @@ typedef struct opd_machine_peak {
   int32_t num_threads;   /**< that were at work */
   double gflops;         /**< GFLOP/s: fused multiply-adds of float32, each two operations */
   double bandwidth_gbps; /**< GB/s: a[i] = b[i] + s * c[i] over arrays that no cache holds; reads and writes counted */
+  double spread; /**< how noisy the tries were: by which share the middle one took longer than the shortest. From 0.1 on
+                      the peaks may be too low. */
 } opd_machine_peak;
 
 /** Measures the peaks with as many threads as a parallel launch has, for about half a second: the best of several

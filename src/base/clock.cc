@@ -41,8 +41,8 @@ namespace {
 const ClockSample origin = sample_clock(tick_clock());
 }  // namespace
 
-ClockLine ClockLine::measure(ClockId clock) {
-  ClockLine line{sample_clock(clock), 1};
+ClockCalibration ClockCalibration::measure(ClockId clock) {
+  ClockCalibration line{sample_clock(clock), 1};
   if (clock == ClockId::kMonotonic) return line;
   constexpr uint64_t kLeast = 10'000'000;
   while (line.anchor.ns - origin.ns < kLeast) line.anchor = sample_clock(clock);

@@ -35,12 +35,12 @@ struct ClockSample {
 ClockSample sample_clock(ClockId clock);
 
 // Ticks to nanoseconds of CLOCK_MONOTONIC.
-struct ClockLine {
+struct ClockCalibration {
   ClockSample anchor{};
   double ns_per_tick = 1;
   // Through now and the first use of the clock in this process. Cost: a process younger than 10 ms waits until it is
   // that old, so that the slope's error is below 10 ppm.
-  static ClockLine measure(ClockId clock);
+  static ClockCalibration measure(ClockId clock);
   double ns_of(uint64_t ticks) const {
     return static_cast<double>(anchor.ns) +
            static_cast<double>(static_cast<int64_t>(ticks - anchor.ticks)) * ns_per_tick;

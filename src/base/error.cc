@@ -94,8 +94,8 @@ Error::Error(opd_code c, std::string k, std::string m) : code(c), kind(std::move
 }
 
 Error::~Error() {
-  if (cause) release(cause);
-  if (extra_context) release(extra_context);
+  if (cause) release_nested(cause);  // causes may be chained deeper than the stack is
+  if (extra_context) release_nested(extra_context);
 }
 
 void Error::set_cause(Ref<Error> error) {
@@ -137,6 +137,10 @@ Ref<Error> make_error(opd_code code, std::string_view message, std::string_view 
   try {
     return make_object<Error>(code, std::string(kind.empty() ? usual_kind(code) : kind), std::string(message));
   } catch (...) { return Ref<Error>::share(out_of_memory_error()); }
+}
+
+void throw_error(opd_code code, std::span<const TextPart> message, std::string_view kind) {
+  throw Exception(make_error(code, concat_all(message), kind));
 }
 
 Ref<Error> current_error() noexcept {

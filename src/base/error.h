@@ -65,19 +65,28 @@ class Exception final : public std::exception {
   Ref<Error> error_;
 };
 
+[[noreturn, gnu::cold]] void throw_error(opd_code code, std::span<const TextPart> message, std::string_view kind = {});
+
 template <class... Parts>
-[[noreturn]] void fail(opd_code code, const Parts &...parts) {
-  throw Exception(make_error(code, concat(parts...)));
+[[noreturn, gnu::cold, gnu::noinline]] void fail_with(opd_code code, Parts... parts) {
+  const TextPart message[] = {parts...};
+  throw_error(code, message);
+}
+
+template <class... Parts>
+[[noreturn, gnu::always_inline]] inline void fail(opd_code code, const Parts &...parts) {
+  fail_with(code, as_part(parts)...);
 }
 
 // For messages whose kind is not the usual one of the code.
 template <class... Parts>
 [[noreturn]] void fail_as(const char *kind, opd_code code, const Parts &...parts) {
-  throw Exception(make_error(code, concat(parts...), kind));
+  const TextPart message[] = {as_part(parts)...};
+  throw_error(code, message, kind);
 }
 
 template <class... Parts>
-void require(bool condition, const Parts &...parts) {
+[[gnu::always_inline]] inline void require(bool condition, const Parts &...parts) {
   if (!condition) [[unlikely]]
     fail(OPD_INVALID_ARGUMENT, parts...);
 }

@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
+
+#include "base/output_file.h"
 
 namespace opd {
 namespace {
@@ -73,23 +74,23 @@ std::string InputFile::read(size_t most) const {
 std::string read_file(const std::string &path) { return InputFile(path).read(); }
 
 void replace_file(const std::string &path, std::string_view content) {
-  static std::atomic<unsigned> counter{0};
-  const std::string temporary = concat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
-  const auto give_up = [&](int error_number) {
-    ::unlink(temporary.c_str());
-    fail_errno("cannot write", path, error_number);
-  };
-  {
-    Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-    if (file.fd < 0) fail_errno("cannot write", path, errno);
-    for (size_t done = 0; done < content.size();) {
-      const ssize_t n = ::write(file.fd, content.data() + done, content.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) give_up(errno);
-      done += static_cast<size_t>(n);
-    }
+  OutputFile file;
+  int error = file.open(path);
+  if (!error) error = file.write(content);
+  if (!error) error = file.commit();
+  if (error) fail_errno("cannot write", path, error);
+}
+
+void write_scratch_file(const std::string &path, std::string_view content) {
+  const Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (file.fd < 0) fail_errno("cannot write", path, errno);
+  if (!may_write_file(content.size())) fail_errno("cannot write", path, EFBIG);
+  while (!content.empty()) {
+    const ssize_t n = ::write(file.fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("cannot write", path, errno);
+    content.remove_prefix(static_cast<size_t>(n));
   }
-  if (::rename(temporary.c_str(), path.c_str())) give_up(errno);
 }
 
 bool may_write_file(size_t size) {

@@ -28,8 +28,10 @@ class InputFile {
 
 std::string read_file(const std::string &path);
 
-// Writes beside and renames, so that a reader sees the old file or the new one, never a part.
+// Writes a file as a whole: see OutputFile.
 void replace_file(const std::string &path, std::string_view content);
+// Writes a file that only this process reads, and that need not survive a crash: for compilers and linkers.
+void write_scratch_file(const std::string &path, std::string_view content);
 
 // Ends a mapping of `size` bytes: all of its pages, as the system does anyway. ThreadSanitizer takes the size as it is
 // given, and would go on to guard the rest of the last page.

@@ -1,8 +1,10 @@
 #include "base/json_document.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <limits>
+#include <new>
 
 #include "base/error.h"
 #include "base/json_writer.h"
@@ -65,7 +67,9 @@ JsonDocument::JsonDocument(std::string_view text, const char *what) : text_(text
       bad(i, "is not UTF-8");
   const std::string blanked = blank();
   const char *end = nullptr;
+  errno = 0;  // cJSON does not say that an allocation failed, but malloc() does
   root_.reset(cJSON_ParseWithLengthOpts(blanked.c_str(), blanked.size() + 1, &end, true));
+  if (!root_ && errno == ENOMEM) throw std::bad_alloc();
   if (!root_) bad(place_of_failure(blanked, end ? static_cast<size_t>(end - blanked.c_str()) : 0), "is malformed");
   size_t next = 0;
   number_tokens(root_.get(), next);

@@ -111,9 +111,18 @@ class WeakRef {
   T *object_ = nullptr;
 };
 
+// The deleter of objects that make_object_sized() made. Its address tells a T of ours from every other object.
+template <class T>
+void delete_object(void *self, int flags) {
+  T *whole = static_cast<T *>(static_cast<Object *>(self));  // a T with virtual functions starts before its Object
+  if (flags & kDestroy) whole->~T();
+  if (flags & kFree) ::operator delete(whole);
+}
+
 // Makes a T of kind T::type(). `trailing` bytes follow it, for data stored inline.
 template <class T, class... Args>
 Ref<T> make_object_sized(size_t trailing, Args &&...args) {
+  const int32_t type = T::type();  // first: it may register the kind, for which there may be no memory
   void *memory = ::operator new(sizeof(T) + trailing);
   T *object;
   try {
@@ -123,12 +132,8 @@ Ref<T> make_object_sized(size_t trailing, Args &&...args) {
     throw;
   }
   Object *header = object;  // whatever T calls its own members
-  header->type_index = T::type();
-  header->deleter = [](void *self, int flags) {
-    T *whole = static_cast<T *>(static_cast<Object *>(self));  // a T with virtual functions starts before its Object
-    if (flags & kDestroy) whole->~T();
-    if (flags & kFree) ::operator delete(whole);
-  };
+  header->type_index = type;
+  header->deleter = &delete_object<T>;
   return Ref<T>::take(object);
 }
 

@@ -1,9 +1,45 @@
 #include "base/text.h"
 
+#include <charconv>
 #include <cmath>
 #include <numeric>
 
 namespace opd {
+namespace {
+
+template <class Number>
+void append_shortest(std::string &out, Number number) {
+  char digits[32];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+}  // namespace
+
+void append(std::string &out, int64_t number) { append_shortest(out, number); }
+void append(std::string &out, uint64_t number) { append_shortest(out, number); }
+void append(std::string &out, double number) { append_shortest(out, number); }
+
+std::string concat_all(std::span<const TextPart> parts) {
+  std::string out;
+  for (const TextPart &part : parts) switch (part.kind) {
+      case TextPart::kText:
+        append(out, part.text);
+        break;
+      case TextPart::kChar:
+        append(out, part.character);
+        break;
+      case TextPart::kSigned:
+        append(out, part.signed_number);
+        break;
+      case TextPart::kUnsigned:
+        append(out, part.unsigned_number);
+        break;
+      case TextPart::kDouble:
+        append(out, part.real_number);
+        break;
+    }
+  return out;
+}
 
 void append_fixed(std::string &out, double number, int decimals) {
   char digits[400];  // the largest double has 309 digits before the point

@@ -1,7 +1,8 @@
 // Text made of parts, the same under every locale.
 #pragma once
-#include <charconv>
 #include <concepts>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,21 +10,56 @@ namespace opd {
 
 inline void append(std::string &out, std::string_view text) { out += text; }
 inline void append(std::string &out, char c) { out += c; }
-template <std::integral T>
-requires(!std::same_as<T, char> && !std::same_as<T, bool>) void append(std::string &out, T number) {
-  char digits[24];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-}
-inline void append(std::string &out, double number) {  // shortest text that reads back equal
-  char digits[32];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+void append(std::string &out, int64_t number);
+void append(std::string &out, uint64_t number);
+void append(std::string &out, double number);  // shortest text that reads back equal
+template <std::signed_integral T>
+requires(!std::same_as<T, char>) void append(std::string &out, T number) { append(out, int64_t{number}); }
+template <std::unsigned_integral T>
+requires(!std::same_as<T, bool>) void append(std::string &out, T number) { append(out, uint64_t{number}); }
+
+// A part of a text, by reference: for the length of a call.
+struct TextPart {
+  enum Kind : uint8_t { kText, kChar, kSigned, kUnsigned, kDouble };
+  TextPart(std::string_view t) : kind(kText), text(t) {}
+  TextPart(const char *t) : TextPart(std::string_view(t)) {}
+  TextPart(char c) : kind(kChar), character(c) {}
+  TextPart(int64_t n) : kind(kSigned), signed_number(n) {}
+  TextPart(uint64_t n) : kind(kUnsigned), unsigned_number(n) {}
+  TextPart(double n) : kind(kDouble), real_number(n) {}
+
+  Kind kind;
+  union {
+    std::string_view text;
+    char character;
+    int64_t signed_number;
+    uint64_t unsigned_number;
+    double real_number;
+  };
+};
+std::string concat_all(std::span<const TextPart> parts);
+
+// What a part is passed on as. A literal has a type for each length, and integers have many widths: with a function for
+// each combination of those, messages took a tenth of the library.
+inline const char *as_part(const char *text) { return text; }
+inline std::string_view as_part(const std::string &text) { return text; }
+inline std::string_view as_part(std::string_view text) { return text; }
+inline char as_part(char c) { return c; }
+inline double as_part(double number) { return number; }
+template <std::signed_integral T>
+requires(!std::same_as<T, char>) int64_t as_part(T number) { return number; }
+template <std::unsigned_integral T>
+requires(!std::same_as<T, bool>) uint64_t as_part(T number) { return number; }
+
+template <class... Parts>
+[[gnu::noinline]] std::string concat_parts(Parts... parts) {
+  const TextPart all[] = {parts...};
+  return concat_all(all);
 }
 
 template <class... Parts>
-std::string concat(const Parts &...parts) {
-  std::string out;
-  (append(out, parts), ...);
-  return out;
+[[gnu::always_inline]] inline std::string concat(const Parts &...parts) {
+  return concat_parts(as_part(parts)...);
 }
 
 // "1 argument", "2 arguments"

@@ -1,19 +1,19 @@
 // What hot paths need per thread, in one small block at a fixed offset from the thread pointer.
 #pragma once
+#include "base/cancellation.h"
 #include "base/object.h"
-#include "base/stop.h"
 
 namespace opd {
 
 struct ThreadState {
-  Object *raised = nullptr;        // the error that a packed function left for its caller; owned
-  void *run_pool = nullptr;        // the VM frame pool whose objects this thread may reuse without atomics
-  void *workspace = nullptr;       // scratch memory of kernels; owned by device/
-  const StopFlag *stop = nullptr;  // of the call that this thread makes, if it can be ended from outside
-  Object *cancel = nullptr;        // the token of the calls that this thread makes, should they have no other; owned
-  int32_t parallel_depth = 0;      // > 0 inside a parallel region: further launches run serially
-  void *task_watch = nullptr;      // who counts the parallel tasks that this thread launches; device/ knows it
-  uint64_t number = 0;             // see thread_number()
+  Object *raised = nullptr;          // the error that a packed function left for its caller; owned
+  void *run_pool = nullptr;          // the VM frame pool whose objects this thread may reuse without atomics
+  void *workspace = nullptr;         // scratch memory of kernels; owned by device/
+  const CancelFlag *stop = nullptr;  // of the call that this thread makes, if it can be ended from outside
+  Object *cancel = nullptr;          // the token of the calls that this thread makes, should they have no other; owned
+  int32_t parallel_depth = 0;        // > 0 inside a parallel region: further launches run serially
+  void *task_observer = nullptr;     // who counts the parallel tasks that this thread launches; device/ knows it
+  uint64_t number = 0;               // see thread_number()
 };
 
 // Trivial and constant-initialised, so an access is one add to the thread pointer. The initial-exec model draws on
@@ -26,7 +26,7 @@ inline ThreadState &thread_state() { return current_thread_state; }
 uint64_t thread_number() noexcept;
 
 // To be called by whoever stores something owned into the block: ends it when the thread exits.
-void clean_at_thread_exit();
+void clean_at_thread_exit() noexcept;
 
 // Set by device/, which base does not know: ends the scratch memory of an exiting thread.
 extern void (*free_workspace)(void *workspace);

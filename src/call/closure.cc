@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "call/call_plan.h"
 #include "call/convert.h"
+#include "call/prepared_call.h"
 
 namespace opd {
 namespace {
@@ -44,7 +44,7 @@ int32_t Closure::type() {
 void Closure::Free::operator()(void *memory) const { ffi_closure_free(memory); }
 
 Closure::Closure(Ref<Function> function, const Signature &signature)
-    : function_(std::move(function)), plan_(std::make_unique<CallPlan>(signature)) {
+    : function_(std::move(function)), plan_(std::make_unique<PreparedCall>(signature)) {
   memory_.reset(ffi_closure_alloc(sizeof(ffi_closure), &code_));
   if (!memory_)
     fail(OPD_UNSUPPORTED, "this system gives no executable memory, which C function pointers made at run time need");

@@ -5,11 +5,12 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/fork_mutex.h"
 #include "value/function.h"
 
 namespace opd {
 
-class CallPlan;
+class PreparedCall;
 struct Signature;
 
 // Callable from any thread. A call that fails returns 0 and keeps the first error, since nothing can travel through C.
@@ -32,10 +33,10 @@ struct Closure final : Object {
   void keep_error(Ref<Error> error) noexcept;
 
   Ref<Function> function_;
-  std::unique_ptr<CallPlan> plan_;
+  std::unique_ptr<PreparedCall> plan_;
   std::unique_ptr<void, Free> memory_;  // libffi's ffi_closure
   void *code_ = nullptr;
-  std::mutex guard_;
+  ForkMutex guard_{LockRank::kClosure};
   Ref<Error> error_;
 };
 

@@ -97,6 +97,10 @@ void store_text(const View &value, char *to, char *&texts, const Place &place) {
 void store_tensor(const View &value, char *to, const Place &place) {
   DLTensor *tensor = try_dltensor(value);
   if (!tensor) fail_kind(CKind::kTensor, value, place);
+  if (value.type == OPD_TENSOR && is_read_only(*static_cast<Tensor *>(object_of(value))))
+    fail(OPD_INVALID_ARGUMENT, place.text(), " is ", describe(*tensor),
+         ", which is read-only, and a C function may write it; pass a copy, or a DLTensor view of the tensor if the "
+         "function only reads it");
   put(to, tensor);
 }
 

@@ -1,6 +1,6 @@
 // Between packed values and C values. Nothing is truncated: what does not fit is an error that names the place.
 #pragma once
-#include "call/call_plan.h"
+#include "call/prepared_call.h"
 #include "value/value.h"
 
 namespace opd {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "call/call_plan.h"
 #include "call/convert.h"
+#include "call/prepared_call.h"
 
 namespace opd {
 namespace {
@@ -41,7 +41,7 @@ size_t room_for(const CLayout &layout) { return align_up(std::max(layout.ffi->si
 struct NativeFunction final : Function {
   void *pointer;
   std::string name;
-  CallPlan plan;
+  PreparedCall plan;
   Ref<Object> keep_alive;
   size_t fixed_bytes = 0;  // result, arguments, texts
 

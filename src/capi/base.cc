@@ -1,4 +1,5 @@
 // include/opdyno/base.h
+#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "capi/handles.h"
@@ -9,6 +10,17 @@ using namespace opd;
 namespace {
 const Error *error_of(const opd_error *error) { return unwrap<Error>(error); }
 }  // namespace
+
+void *opd_object_retain(const void *object_handle) {
+  auto *object = const_cast<Object *>(static_cast<const Object *>(object_handle));
+  if (object) retain(object);
+  return object;
+}
+
+void opd_object_release(void *object_handle) { release_handle(object_handle); }
+int32_t opd_object_type(const void *object_handle) {
+  return object_handle ? static_cast<const Object *>(object_handle)->type_index : int32_t{OPD_NONE};
+}
 
 opd_code opd_error_code(const opd_error *error) { return error ? error_of(error)->code : OPD_OK; }
 const char *opd_code_name(opd_code code) { return code_name(code); }
@@ -31,11 +43,16 @@ opd_error *opd_error_create(opd_code code, const char *kind, const char *message
   return wrap_error(make_error(code, message ? message : "", kind ? kind : ""));
 }
 
-void opd_error_release(opd_error *error) { release_handle(error); }
-
 const char *opd_buffer_data(const opd_buffer *buffer) { return buffer ? unwrap<Buffer>(buffer)->text.c_str() : ""; }
 size_t opd_buffer_size(const opd_buffer *buffer) { return buffer ? unwrap<Buffer>(buffer)->text.size() : 0; }
-void opd_buffer_release(opd_buffer *buffer) { release_handle(buffer); }
+
+opd_error *opd_file_write(const char *path, const void *data, size_t size) {
+  return guard([&] {
+    require(path && *path, "path must be the name of a file");
+    require(data || !size, "data must not be NULL");
+    replace_file(path, {static_cast<const char *>(data), size});
+  });
+}
 
 void opd_log_set_callback(opd_log_fn callback, void *user_data, opd_deleter deleter) {
   try {
@@ -61,7 +78,7 @@ opd_error *opd_build_info(opd_buffer **out_json) {
     json.key("architecture").value(kArchitecture);
     json.key("features").begin_object();
     for (const auto &[name, present] : kFeatures) json.key(name).value(present);
-    json.end_object().key("tvm_artefacts").begin_array();
+    json.end_object().key("tvm_artifacts").begin_array();
     for (const char *release : {"0.22", "0.23", "0.24", "0.25", "0.26", "0.27"}) json.value(release);
     json.end_array().key("tvm_tested").begin_array();
     for (const char *release : {"0.25", "0.26", "0.27"}) json.value(release);  // tests/interop

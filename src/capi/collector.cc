@@ -17,26 +17,47 @@ opd_error *opd_metrics_set(opd_metrics *metrics, const char *name, opd_metric_ki
 
 namespace {
 
-void init_table(opd_collector_table *table) { *table = {}; }
-
-CounterWishes wishes_of(const opd_counter_options *given) {
-  const opd_counter_options options = read_sized(given, opd_counter_options_init);
-  require(options.num_events >= 0 && (options.events || options.num_events == 0),
+CounterOptions options_of(const opd_counter_options *given) {
+  const opd_counter_options full = read_options(given, opd_counter_options_init);
+  require(full.num_events >= 0 && (full.events || full.num_events == 0),
           "events must not be NULL and num_events not negative");
-  CounterWishes wishes{options.per_thread != 0, options.best_effort != 0, {}};
-  for (int32_t i = 0; i < options.num_events; ++i) {
-    require(options.events[i], "events must not be NULL, but number ", i, " is");
-    wishes.events.push_back({options.events[i], options.devices ? options.devices[i] : kHost});
+  CounterOptions options{full.per_thread != 0, full.best_effort != 0, {}};
+  for (int32_t i = 0; i < full.num_events; ++i) {
+    require(full.events[i], "events must not be NULL, but number ", i, " is");
+    options.events.push_back({full.events[i], full.devices ? full.devices[i] : kHost});
   }
-  return wishes;
+  return options;
 }
 
-opd_error *create(opd_collector **out_collector, Ref<Collector> (*make)(const CounterWishes &),
-                  const opd_counter_options *options) {
-  return guard([&] {
-    require(out_collector, "out_collector must not be NULL");
-    *out_collector = wrap<opd_collector>(make(wishes_of(options)));
-  });
+void require_no_events(const CounterOptions &options, const char *name) {
+  require(options.events.empty(), "the collector ", name, " takes no events");
+}
+
+Ref<Collector> make_builtin(opd_collector_kind kind, const CounterOptions &options) {
+  switch (static_cast<int>(kind)) {
+    case OPD_COLLECTOR_TIME:
+      return make_time_collector(options);
+    case OPD_COLLECTOR_MEMORY:
+      require_no_events(options, "memory");
+      return make_memory_collector();
+    case OPD_COLLECTOR_PERF:
+      return make_perf_collector(options);
+    case OPD_COLLECTOR_PAPI:
+      return make_papi_collector(options);
+    case OPD_COLLECTOR_ENERGY:
+      require_no_events(options, "energy");
+      return make_energy_collector();
+    default:
+      fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no opd_collector_kind");
+  }
+}
+
+std::vector<std::string> events_of(opd_collector_kind kind) {
+  require(kind >= OPD_COLLECTOR_TIME && kind <= OPD_COLLECTOR_ENERGY, "kind is ", static_cast<int>(kind),
+          ", which is no opd_collector_kind");
+  if (kind == OPD_COLLECTOR_PERF) return perf_events();
+  if (kind == OPD_COLLECTOR_PAPI) return papi_events();
+  return {};
 }
 
 }  // namespace
@@ -45,52 +66,26 @@ opd_error *opd_collector_create(const char *name, const opd_collector_table *tab
   return guard([&] {
     require(name && *name && table && out_collector, "name, table and out_collector must not be NULL, nor name empty");
     require(is_utf8(name), "the collector's name is not UTF-8");
-    *out_collector = wrap<opd_collector>(make_user_collector(name, read_sized(table, init_table)));
+    *out_collector = wrap<opd_collector>(make_user_collector(name, read_table(*table)));
   });
 }
 
-void opd_counter_options_init(opd_counter_options *options) {
-  if (!options) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-}
-
-opd_error *opd_collector_create_time(const opd_counter_options *options, opd_collector **out_collector) {
-  return create(out_collector, make_time_collector, options);
-}
-
-opd_error *opd_collector_create_memory(opd_collector **out_collector) {
+opd_error *opd_collector_create_builtin(opd_collector_kind kind, const opd_counter_options *options,
+                                        opd_collector **out_collector) {
   return guard([&] {
     require(out_collector, "out_collector must not be NULL");
-    *out_collector = wrap<opd_collector>(make_memory_collector());
+    *out_collector = wrap<opd_collector>(make_builtin(kind, options_of(options)));
   });
 }
 
-opd_error *opd_collector_create_perf(const opd_counter_options *options, opd_collector **out_collector) {
-  return create(out_collector, make_perf_collector, options);
-}
-
-opd_error *opd_collector_create_papi(const opd_counter_options *options, opd_collector **out_collector) {
-  return create(out_collector, make_papi_collector, options);
-}
-
-opd_error *opd_papi_list_events(opd_array **out_names) {
+opd_error *opd_collector_list_events(opd_collector_kind kind, opd_array **out_names) {
   return guard([&] {
     require(out_names, "out_names must not be NULL");
-    *out_names = wrap_names(papi_events());
+    *out_names = wrap_names(events_of(kind));
   });
 }
 
-opd_error *opd_collector_create_energy(opd_collector **out_collector) {
-  return guard([&] {
-    require(out_collector, "out_collector must not be NULL");
-    *out_collector = wrap<opd_collector>(make_energy_collector());
-  });
-}
-
-void opd_collector_release(opd_collector *collector) { release_handle(collector); }
-
-opd_error *opd_profile_function(opd_function *function, DLDevice device, opd_collector *const *collectors,
+opd_error *opd_function_profile(opd_function *function, DLDevice device, opd_collector *const *collectors,
                                 int32_t num_collectors, int32_t warmup_iters, opd_function **out_function) {
   return guard([&] {
     require(function && out_function, "function and out_function must not be NULL");

@@ -4,7 +4,7 @@
 #include "capi/handles.h"
 #include "device/allocator.h"
 #include "device/cpu/thread_pool.h"
-#include "module/kept_images.h"
+#include "module/library_cache.h"
 #include "value/dtype.h"
 #include "vm/vm.h"
 
@@ -14,13 +14,6 @@ opd_error *opd_device_from_string(const char *text, DLDevice *out_device) {
   return guard([&] {
     require(text && out_device, "text and out_device must not be NULL");
     *out_device = parse_device(text);
-  });
-}
-
-opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text) {
-  return guard([&] {
-    require(out_text, "out_text must not be NULL");
-    give_text(device_name(device), out_text);
   });
 }
 
@@ -35,36 +28,12 @@ opd_error *opd_device_sync(DLDevice device) {
   return guard([&] { device_backend(device).sync(device.device_id); });
 }
 
-opd_error *opd_raw_stream_create(DLDevice device, void **out_stream) {
-  return guard([&] {
-    require(out_stream, "out_stream must not be NULL");
-    *out_stream = create_stream(device);
-  });
-}
-
-opd_error *opd_raw_stream_release(DLDevice device, void *stream) {
-  return guard([&] { release_stream(device, stream); });
-}
-
-opd_error *opd_raw_stream_set(DLDevice device, void *stream) {
-  return guard([&] {
-    check_stream(device, stream);
-    set_current_stream(device, stream);
-  });
-}
-
-void *opd_raw_stream_get(DLDevice device) { return current_stream(device); }
-
-opd_error *opd_raw_stream_sync(DLDevice device, void *stream) {
-  return guard([&] { sync_stream(device, stream); });
-}
-
 opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats) {
   return guard([&] {
     require(out_stats, "out_stats must not be NULL");
     opd_memory_stats stats = memory_stats(device);
     stats.idle_bytes = Vm::idle_bytes(device);
-    give_sized(stats, out_stats);
+    write_sized(stats, out_stats);
   });
 }
 
@@ -82,8 +51,7 @@ opd_error *opd_memory_trim(DLDevice device) {
 opd_error *opd_memory_set_hooks(const opd_memory_hooks *hooks) {
   return guard([&] {
     if (!hooks) return set_memory_hooks(nullptr);
-    const opd_memory_hooks full = read_sized(
-        hooks, +[](opd_memory_hooks *none) { *none = {}; });
+    const opd_memory_hooks full = read_table(*hooks);
     set_memory_hooks(&full);
   });
 }

@@ -46,8 +46,6 @@ opd_error *opd_function_call(opd_function *function, const opd_value *args, int3
   return callback->body(callback->user_data, args, num_args, out_result);
 }
 
-void opd_function_release(opd_function *function) { release_handle(function); }
-
 opd_error *opd_function_register(const char *name, opd_function *function, int override_existing) {
   return guard([&] {
     require(name && function, "name and function must not be NULL");
@@ -100,5 +98,3 @@ void *opd_closure_pointer(const opd_closure *closure) {
 opd_error *opd_closure_take_error(opd_closure *closure) {
   return closure ? wrap_error(unwrap<Closure>(closure)->take_error()) : nullptr;
 }
-
-void opd_closure_release(opd_closure *closure) { release_handle(closure); }

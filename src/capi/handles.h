@@ -2,12 +2,14 @@
 #pragma once
 #include <opdyno/opdyno.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "capi/version.h"
 #include "value/value.h"
 
 namespace opd {
@@ -49,12 +51,17 @@ inline void give_text(std::string text, opd_buffer **out) {
   *out = wrap<opd_buffer>(make_object<Buffer>(std::move(text)));
 }
 
+// A new array of owned values.
+inline Ref<Array> wrap_values(const std::vector<Value> &values) {
+  return Array::make({values.empty() ? nullptr : &values.front().view(), values.size()});
+}
+
 // A new array of strings. `names` is a range of anything that reads as text.
 template <class Names>
 opd_array *wrap_names(const Names &names) {
   std::vector<Value> values;
   for (const auto &name : names) values.emplace_back(std::string_view(name));
-  return wrap<opd_array>(Array::make({values.empty() ? nullptr : &values.front().view(), values.size()}));
+  return wrap<opd_array>(wrap_values(values));
 }
 
 // The objects behind an array of handles.
@@ -74,31 +81,63 @@ inline Args args_of(const opd_value *args, int32_t num_args) {
   return {args, static_cast<size_t>(num_args)};
 }
 
-// Options as the caller's headers knew them: what they leave out keeps its default, what we do not know must be 0.
+// The largest struct that a caller may hand over: anything above is memory that was never initialised.
+constexpr uint32_t kMaxStructSize = 4096;
+
+// Checks struct_size, which says how much of `Struct` the caller's header has.
+template <class Struct>
+void require_struct_size(uint32_t size, const char *remedy) {
+  require(size >= sizeof(uint32_t) && size <= kMaxStructSize && size % alignof(Struct) == 0, "struct_size is ", size,
+          "; ", remedy);
+}
+
+// Reads a struct of the caller over `full`, which holds the defaults. A caller with an older header leaves out the last
+// fields: they keep their defaults. A caller with a newer header may have more fields, which must be 0.
+template <class Struct>
+void read_sized(const Struct &given, Struct &full, const char *remedy) {
+  const uint32_t size = given.struct_size;
+  require_struct_size<Struct>(size, remedy);
+  const auto *bytes = reinterpret_cast<const unsigned char *>(&given);
+  for (size_t i = sizeof(Struct); i < size; ++i)
+    if (bytes[i])
+      fail(OPD_UNSUPPORTED, "the struct uses a field at byte ", i, " that this version of opdyno (", kVersion,
+           ") does not know");
+  std::memcpy(&full, &given, std::min<size_t>(size, sizeof(Struct)));
+  full.struct_size = sizeof(Struct);
+}
+
+// Options of the caller; NULL means all defaults. `init` is the function of the header.
 template <class Options>
-Options read_sized(const Options *given, void (*init)(Options *)) {
+Options read_options(const Options *given, void (*init)(Options *)) {
   Options full;
   init(&full);
-  if (!given) return full;
-  const uint32_t size = given->struct_size;
-  require(size >= sizeof(uint32_t) && size <= 4096, "struct_size is ", size,
-          "; call the options' _init function first");
-  const auto *bytes = reinterpret_cast<const unsigned char *>(given);
-  for (size_t i = sizeof(Options); i < size; ++i)
-    if (bytes[i])
-      fail(OPD_UNSUPPORTED, "the options use a field at byte ", i, " that this version of opdyno does not know");
-  std::memcpy(&full, given, std::min<size_t>(size, sizeof(Options)));
-  full.struct_size = sizeof(Options);
+  if (given) read_sized(*given, full, "call the options' _init function first");
   return full;
 }
 
-// Statistics, as far as the caller's headers know them.
+// A table of functions of the caller. Functions that the caller's header does not have are NULL.
+template <class Table>
+Table read_table(const Table &given) {
+  Table full{};
+  read_sized(given, full, "set it to the size of the struct");
+  return full;
+}
+
+// Checks the struct of results of a caller, before there are any.
 template <class Stats>
-void give_sized(Stats stats, Stats *out) {
-  const uint32_t size = out->struct_size;
-  require(size >= sizeof(uint32_t), "struct_size is ", size, "; set it to the size of the struct");
-  stats.struct_size = size;
-  std::memcpy(out, &stats, std::min<size_t>(size, sizeof stats));
+void require_sized(const Stats &out) {
+  require_struct_size<Stats>(out.struct_size, "set it to the size of the struct");
+}
+
+// Writes results as far as the caller's header has them. Fields that only the caller knows become 0, and struct_size
+// becomes the number of bytes that were filled.
+template <class Stats>
+void write_sized(Stats stats, Stats *out) {
+  const uint32_t size = out->struct_size, filled = std::min<uint32_t>(size, sizeof stats);
+  require_sized(*out);
+  stats.struct_size = filled;
+  std::memcpy(out, &stats, filled);
+  std::memset(reinterpret_cast<char *>(out) + filled, 0, size - filled);
 }
 
 }  // namespace opd

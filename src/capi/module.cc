@@ -23,11 +23,18 @@ constexpr int kMaxJsonDepth = 100;
 std::string text_or_empty(const char *value) { return value ? value : ""; }
 
 ModuleOptions options_of(const opd_module_options *given) {
-  const opd_module_options full = read_sized(given, opd_module_options_init);
+  const opd_module_options full = read_options(given, opd_module_options_init);
   require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", full.copy,
           ", which is no opd_copy_policy");
-  return {static_cast<opd_copy_policy>(full.copy), text_or_empty(full.format), text_or_empty(full.compiler),
-          text_or_empty(full.c_flags), text_or_empty(full.cache_dir)};
+  require(full.inspect_only == 0 || full.inspect_only == 1, "inspect_only is ", full.inspect_only, ", neither 0 nor 1");
+  require(full.build_timeout_ms >= 0, "build_timeout_ms is ", full.build_timeout_ms, ", less than 0");
+  return {.copy = static_cast<opd_copy_policy>(full.copy),
+          .format = text_or_empty(full.format),
+          .compiler = text_or_empty(full.compiler),
+          .c_flags = text_or_empty(full.c_flags),
+          .cache_dir = text_or_empty(full.cache_dir),
+          .inspect_only = full.inspect_only != 0,
+          .build_timeout = std::chrono::milliseconds(full.build_timeout_ms)};
 }
 
 opd_array *array_of_names(std::vector<std::string> names) {
@@ -53,13 +60,6 @@ void write_module(JsonWriter &json, Module &module, std::unordered_set<const Mod
 
 }  // namespace
 
-void opd_module_options_init(opd_module_options *options) {
-  if (!options) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-  options->copy = OPD_COPY_ALWAYS;
-}
-
 opd_error *opd_module_load(const char *path, const opd_module_options *options, opd_module **out_module) {
   return guard([&] {
     require(path && out_module, "path and out_module must not be NULL");
@@ -75,14 +75,6 @@ opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name
     prepare_library();
     *out_module = wrap<opd_module>(
         load_module_bytes({static_cast<const uint8_t *>(data), size}, name ? name : "memory", options_of(options)));
-  });
-}
-
-opd_error *opd_module_load_source(const char *source, const opd_module_options *options, opd_module **out_module) {
-  return guard([&] {
-    require(source && out_module, "source and out_module must not be NULL");
-    prepare_library();
-    *out_module = wrap<opd_module>(load_source(source, "", options_of(options)));
   });
 }
 
@@ -115,7 +107,7 @@ opd_error *opd_module_load_native(const char *path, const char *const *names, co
     prepare_library();
     ModuleOptions how = options_of(options);
     how.alone = true;
-    *out_module = wrap<opd_module>(make_native_module(load_module(path, how), std::move(entries)));
+    *out_module = wrap<opd_module>(make_native_module(load_module(path, how), std::move(entries), how.inspect_only));
   });
 }
 
@@ -132,8 +124,9 @@ int opd_module_enabled(const char *target) { return target && is_target_enabled(
 opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                    opd_function **out_function) {
   return guard([&] {
-    require(module && name && out_function, "module, name and out_function must not be NULL");
-    *out_function = wrap<opd_function>(unwrap<Module>(module)->get(name, query_imports != 0));
+    require(module && out_function, "module and out_function must not be NULL");
+    auto &owner = *unwrap<Module>(module);
+    *out_function = wrap<opd_function>(name ? owner.get(name, query_imports != 0) : owner.entry());
   });
 }
 
@@ -151,31 +144,16 @@ opd_error *opd_module_native_function(opd_module *module, const char *symbol, co
   });
 }
 
-int opd_module_has_function(opd_module *module, const char *name, int query_imports) {
+int opd_module_has_function(opd_module *module, const char *name, int flags) {
   if (!module || !name) return 0;
   try {
     auto &owner = *unwrap<Module>(module);
-    return static_cast<bool>(query_imports ? owner.find_with_imports(name) : owner.find(name));
+    const bool imports = flags & OPD_LOOKUP_IMPORTS;
+    if (flags & OPD_LOOKUP_UNCALLABLE) return imports ? owner.implements_with_imports(name) : owner.implements(name);
+    return static_cast<bool>(imports ? owner.find_with_imports(name) : owner.find(name));
   } catch (...) {
-    return 0;  // a function that this build cannot run is not offered
+    return 0;  // this build cannot run the function, or memory ran out
   }
-}
-
-int opd_module_implements_function(opd_module *module, const char *name, int query_imports) {
-  if (!module || !name) return 0;
-  try {
-    auto &owner = *unwrap<Module>(module);
-    return query_imports ? owner.implements_with_imports(name) : owner.implements(name);
-  } catch (...) {
-    return 0;  // out of memory
-  }
-}
-
-opd_error *opd_module_entry_function(opd_module *module, opd_function **out_function) {
-  return guard([&] {
-    require(module && out_function, "module and out_function must not be NULL");
-    *out_function = wrap<opd_function>(unwrap<Module>(module)->entry());
-  });
 }
 
 opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names) {
@@ -193,10 +171,6 @@ int32_t opd_module_properties(const opd_module *module) {
   return module ? unwrap<const Module>(module)->properties() : 0;
 }
 
-int opd_module_is_dso_exportable(const opd_module *module) {
-  return (opd_module_properties(module) & OPD_MODULE_COMPILATION_EXPORTABLE) != 0;
-}
-
 opd_error *opd_module_list_formats(opd_module *module, opd_array **out_formats) {
   return guard([&] {
     require(module && out_formats, "module and out_formats must not be NULL");
@@ -211,16 +185,10 @@ opd_error *opd_module_save(opd_module *module, const char *path, const char *for
   });
 }
 
-void opd_export_options_init(opd_export_options *options) {
-  if (!options) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-}
-
 opd_error *opd_module_export(opd_module *module, const char *path, const opd_export_options *options) {
   return guard([&] {
     require(module && path, "module and path must not be NULL");
-    const opd_export_options full = read_sized(options, opd_export_options_init);
+    const opd_export_options full = read_options(options, opd_export_options_init);
     require(full.num_addons >= 0 && (full.addons || full.num_addons == 0), "addons must not be NULL");
     ExportOptions chosen{
         text_or_empty(full.compiler), text_or_empty(full.c_flags), text_or_empty(full.workspace_dir), {}};
@@ -264,5 +232,3 @@ opd_error *opd_module_to_json(opd_module *module, opd_buffer **out_json) {
     give_text(json.take(), out_json);
   });
 }
-
-void opd_module_release(opd_module *module) { release_handle(module); }

@@ -11,12 +11,8 @@ opd_error *opd_params_create(opd_params **out_params) {
   });
 }
 
-void opd_params_options_init(opd_params_options *options) {
-  if (options) *options = {sizeof *options, 0, 0, 0};
-}
-
-static LoadOptions read_options(const opd_params_options *given) {
-  const opd_params_options options = read_sized(given, opd_params_options_init);
+static LoadOptions load_options_of(const opd_params_options *given) {
+  const opd_params_options options = read_options(given, opd_params_options_init);
   const auto flag = [](int32_t value, const char *name) {
     require(value == 0 || value == 1, "the option ", name, " is ", value, "; 0 and 1 are possible");
     return value == 1;
@@ -28,31 +24,20 @@ static LoadOptions read_options(const opd_params_options *given) {
 opd_error *opd_params_open(const char *path, const opd_params_options *options, opd_params **out_params) {
   return guard([&] {
     require(path && out_params, "path and out_params must not be NULL");
-    *out_params = wrap<opd_params>(load_params(path, read_options(options)));
+    *out_params = wrap<opd_params>(load_params(path, load_options_of(options)));
   });
 }
 
 opd_error *opd_params_open_bytes(void *data, size_t size, const opd_params_options *options, void *user_data,
-                                 void (*deleter)(void *user_data), opd_params **out_params) {
+                                 opd_deleter deleter, opd_params **out_params) {
   return guard([&] {
     require((data || size == 0) && out_params, "data and out_params must not be NULL");
-    const LoadOptions read = read_options(options);
+    const LoadOptions read = load_options_of(options);
     const auto source = ByteSource::borrow({static_cast<const uint8_t *>(data), size}, "parameters", !read.copy);
     auto params = load_params(source, read);
     source->set_deleter(user_data, deleter);  // nothing below can fail
     *out_params = wrap<opd_params>(std::move(params));
   });
-}
-
-opd_error *opd_params_load(const char *path, opd_params **out_params) {
-  return opd_params_open(path, nullptr, out_params);
-}
-
-opd_error *opd_params_load_bytes(const void *data, size_t size, opd_params **out_params) {
-  opd_params_options options;
-  opd_params_options_init(&options);
-  options.copy = options.verify_checksums = 1;
-  return opd_params_open_bytes(const_cast<void *>(data), size, &options, nullptr, nullptr, out_params);
 }
 
 opd_error *opd_params_save(const opd_params *params, const char *path) {
@@ -73,28 +58,18 @@ opd_error *opd_params_save_bytes(const opd_params *params, opd_buffer **out_byte
 
 size_t opd_params_count(const opd_params *params) { return params ? unwrap<Params>(params)->size() : 0; }
 
-const char *opd_params_name(const opd_params *params, size_t index) {
-  return index < opd_params_count(params) ? unwrap<Params>(params)->name(index).c_str() : nullptr;
-}
-
-DLDataType opd_params_dtype(const opd_params *params, size_t index) {
-  return index < opd_params_count(params) ? unwrap<Params>(params)->dtype(index) : DLDataType{};
-}
-
-const int64_t *opd_params_shape(const opd_params *params, size_t index, int32_t *out_ndim) {
-  if (!out_ndim || index >= opd_params_count(params)) return nullptr;
-  static constexpr int64_t kNone = 0;  // so that the shape of a scalar is not NULL
-  const std::span<const int64_t> dims = unwrap<Params>(params)->dims(index);
-  *out_ndim = static_cast<int32_t>(dims.size());
-  return dims.empty() ? &kNone : dims.data();
-}
-
-uint64_t opd_params_bytes(const opd_params *params, size_t index) {
-  return index < opd_params_count(params) ? unwrap<Params>(params)->bytes(index) : 0;
-}
-
-int opd_params_is_view(const opd_params *params, size_t index) {
-  return index < opd_params_count(params) && unwrap<Params>(params)->is_view(index);
+opd_error *opd_params_get_info(const opd_params *params, size_t index, opd_tensor_info *out_info) {
+  return guard([&] {
+    require(params && out_info, "params and out_info must not be NULL");
+    const Params &set = *unwrap<Params>(params);
+    if (index >= set.size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of a set of ", set.size(), " tensors");
+    static constexpr int64_t kNone = 0;  // so that the shape of a scalar is not NULL
+    const std::span<const int64_t> dims = set.dims(index);
+    write_sized(
+        opd_tensor_info{0, static_cast<int32_t>(dims.size()), set.name(index).c_str(),
+                        dims.empty() ? &kNone : dims.data(), set.bytes(index), set.dtype(index), set.is_view(index)},
+        out_info);
+  });
 }
 
 opd_error *opd_params_get_stats(const opd_params *params, opd_params_stats *out_stats) {
@@ -102,7 +77,7 @@ opd_error *opd_params_get_stats(const opd_params *params, opd_params_stats *out_
     require(params && out_stats, "params and out_stats must not be NULL");
     const Params &set = *unwrap<Params>(params);
     const opd_params_stats stats{0, 0, set.total_bytes(), set.viewed_bytes(), set.copied_bytes()};
-    give_sized(stats, out_stats);
+    write_sized(stats, out_stats);
   });
 }
 
@@ -119,5 +94,3 @@ opd_error *opd_params_set(opd_params *params, const char *name, opd_tensor *tens
     unwrap<Params>(params)->set(name, Ref<Tensor>::share(unwrap<Tensor>(tensor)));
   });
 }
-
-void opd_params_release(opd_params *params) { release_handle(params); }

@@ -2,9 +2,9 @@
 #include "profile/report.h"
 
 #include "capi/handles.h"
-#include "profile/chrome_trace.h"
 #include "profile/report_arrow.h"
 #include "profile/report_merge.h"
+#include "profile/report_summary.h"
 
 using namespace opd;
 
@@ -15,20 +15,6 @@ opd_error *opd_report_from_json(const char *json, size_t size, opd_report **out_
   });
 }
 
-opd_error *opd_report_to_json(const opd_report *report, opd_buffer **out_json) {
-  return guard([&] {
-    require(report && out_json, "report and out_json must not be NULL");
-    give_text(unwrap<Report>(report)->to_json(), out_json);
-  });
-}
-
-opd_error *opd_report_to_csv(const opd_report *report, opd_buffer **out_csv) {
-  return guard([&] {
-    require(report && out_csv, "report and out_csv must not be NULL");
-    give_text(unwrap<Report>(report)->to_csv(), out_csv);
-  });
-}
-
 opd_error *opd_report_from_table(const char *text, size_t size, opd_report **out_report) {
   return guard([&] {
     require(out_report && (text || size == 0), "text and out_report must not be NULL");
@@ -36,29 +22,41 @@ opd_error *opd_report_from_table(const char *text, size_t size, opd_report **out
   });
 }
 
-void opd_table_options_init(opd_table_options *options) { *options = {sizeof(opd_table_options), 1, 1, 1}; }
-
 namespace {
-opd_error *write_rows(const opd_report *report, const opd_table_options *options, opd_buffer **out_text,
-                      std::string (Report::*write)(bool, bool, bool) const) {
-  return guard([&] {
-    require(report && out_text, "report and out_text must not be NULL");
-    const auto how = read_sized(options, opd_table_options_init);
-    give_text((unwrap<Report>(report)->*write)(how.sort, how.aggregate, how.col_sums), out_text);
-  });
+std::string table_of(const Report &report, const opd_report_write_options &how) {
+  if (how.width == 0) return report.to_table(how.sort, how.aggregate, how.col_sums);
+  constexpr int32_t kLeastWidth = 40;
+  require(how.width >= kLeastWidth, "width must be 0 or at least ", kLeastWidth, ", but is ", how.width);
+  require(how.max_rows >= 0, "max_rows must be at least 0, but is ", how.max_rows);
+  const auto order = how.sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram;
+  SummaryOptions options;
+  options.width = static_cast<size_t>(how.width), options.most_rows = static_cast<size_t>(how.max_rows);
+  options.sorted = how.sort, options.colored = how.colored;
+  return summary_of(ReportRows(report, order, how.aggregate, false), options);
 }
 }  // namespace
 
-opd_error *opd_report_to_table(const opd_report *report, const opd_table_options *options, opd_buffer **out_text) {
-  return write_rows(report, options, out_text, &Report::to_table);
-}
-
-opd_error *opd_report_to_markdown(const opd_report *report, const opd_table_options *options, opd_buffer **out_text) {
-  return write_rows(report, options, out_text, &Report::to_markdown);
-}
-
-opd_error *opd_report_to_html(const opd_report *report, const opd_table_options *options, opd_buffer **out_text) {
-  return write_rows(report, options, out_text, &Report::to_html);
+opd_error *opd_report_write(const opd_report *report, opd_report_format format, const opd_report_write_options *options,
+                            opd_buffer **out_text) {
+  return guard([&] {
+    require(report && out_text, "report and out_text must not be NULL");
+    const auto how = read_options(options, opd_report_write_options_init);
+    const Report &its = *unwrap<Report>(report);
+    switch (static_cast<int>(format)) {
+      case OPD_REPORT_JSON:
+        return give_text(its.to_json(), out_text);
+      case OPD_REPORT_CSV:
+        return give_text(its.to_csv(), out_text);
+      case OPD_REPORT_TABLE:
+        return give_text(table_of(its, how), out_text);
+      case OPD_REPORT_MARKDOWN:
+        return give_text(its.to_markdown(how.sort, how.aggregate, how.col_sums), out_text);
+      case OPD_REPORT_HTML:
+        return give_text(its.to_html(how.sort, how.aggregate, how.col_sums), out_text);
+      default:
+        fail(OPD_INVALID_ARGUMENT, "format is ", static_cast<int>(format), ", which is no opd_report_format");
+    }
+  });
 }
 
 opd_error *opd_report_to_arrow(const opd_report *report, ArrowArrayStream *out_stream) {
@@ -68,85 +66,128 @@ opd_error *opd_report_to_arrow(const opd_report *report, ArrowArrayStream *out_s
   });
 }
 
-size_t opd_report_call_count(const opd_report *report) { return report ? unwrap<Report>(report)->num_rows() : 0; }
-
-opd_error *opd_report_get_call(const opd_report *report, size_t row, const char *column, opd_value *out_value) {
-  return guard([&] {
-    require(report && column && out_value, "report, column and out_value must not be NULL");
-    *out_value = Value(unwrap<Report>(report)->get_call(row, column)).detach();
-  });
-}
-
-opd_error *opd_report_get_device(const opd_report *report, const char *device, const char *metric,
-                                 opd_value *out_value) {
-  return guard([&] {
-    require(report && device && metric && out_value, "report, device, metric and out_value must not be NULL");
-    *out_value = Value(unwrap<Report>(report)->get_device(device, metric)).detach();
-  });
-}
-
-opd_error *opd_report_get_configuration(const opd_report *report, const char *key, opd_value *out_value) {
-  return guard([&] {
-    require(report && key && out_value, "report, key and out_value must not be NULL");
-    *out_value = Value(unwrap<Report>(report)->get_configuration(key)).detach();
-  });
-}
-
 namespace {
-template <class F>
-opd_metric_kind kind_or_none(const opd_report *report, F metric) {
-  try {
-    return report ? static_cast<opd_metric_kind>(metric(*unwrap<Report>(report)).kind) : OPD_METRIC_NONE;
-  } catch (...) { return OPD_METRIC_NONE; }
+
+constexpr std::string_view kDeviceName = "Device";
+
+struct Cell {
+  Value value;
+  opd_metric_kind kind;
+};
+
+Cell cell_of(const Report &report, Metric metric) {
+  return {Value(report.view_of(metric)), static_cast<opd_metric_kind>(metric.kind)};
 }
+
+[[noreturn]] void fail_section(opd_report_section section) {
+  fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no opd_report_section");
+}
+
+size_t count_of(const Report &report, opd_report_section section) {
+  switch (static_cast<int>(section)) {
+    case OPD_REPORT_CALLS:
+      return report.num_rows();
+    case OPD_REPORT_DEVICES:
+      return report.devices().size();
+    case OPD_REPORT_CONFIGURATION:
+      return 1;
+    default:
+      fail_section(section);
+  }
+}
+
+// The names of the devices' metrics, each once.
+std::vector<std::string_view> device_metrics(const Report &report) {
+  std::vector<std::string_view> names = {kDeviceName};
+  for (const auto &[device, metrics] : report.devices())
+    for (const auto &[name, metric] : metrics)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string_view> names_of(const Report &report, opd_report_section section) {
+  std::vector<std::string_view> names;
+  switch (static_cast<int>(section)) {
+    case OPD_REPORT_CALLS:
+      for (const Column &column : report.columns()) names.push_back(column.name());
+      return names;
+    case OPD_REPORT_DEVICES:
+      return device_metrics(report);
+    case OPD_REPORT_CONFIGURATION:
+      for (const auto &[key, metric] : report.configuration()) names.push_back(key);
+      return names;
+    default:
+      fail_section(section);
+  }
+}
+
+Cell device_cell(const Report &report, size_t row, std::string_view name) {
+  const auto &[device, metrics] = report.devices()[row];
+  if (name == kDeviceName) return {Value(std::string_view(device)), OPD_METRIC_STRING};
+  for (const auto &[its, metric] : metrics)
+    if (its == name) return cell_of(report, metric);
+  const auto names = device_metrics(report);
+  if (std::find(names.begin(), names.end(), name) == names.end()) report.device_metric(device, name);  // throws
+  return {Value(), OPD_METRIC_NONE};
+}
+
+Cell cell(const Report &report, opd_report_section section, size_t row, std::string_view name) {
+  if (const size_t count = count_of(report, section); row >= count && section != OPD_REPORT_CALLS)
+    fail(OPD_OUT_OF_RANGE, "row ", row, " of ", count, " was asked for");
+  switch (section) {
+    case OPD_REPORT_CALLS:
+      return cell_of(report, report.call_metric(row, name));
+    case OPD_REPORT_DEVICES:
+      return device_cell(report, row, name);
+    default:
+      return cell_of(report, report.configuration_metric(name));
+  }
+}
+
 }  // namespace
 
-opd_metric_kind opd_report_call_kind(const opd_report *report, size_t row, const char *column) {
-  return kind_or_none(report, [&](const Report &r) { return r.call_metric(row, column ? column : ""); });
+size_t opd_report_count(const opd_report *report, opd_report_section section) {
+  if (!report || section < OPD_REPORT_CALLS || section > OPD_REPORT_CONFIGURATION) return 0;
+  return count_of(*unwrap<Report>(report), section);
 }
 
-opd_metric_kind opd_report_device_kind(const opd_report *report, const char *device, const char *metric) {
-  return kind_or_none(report,
-                      [&](const Report &r) { return r.device_metric(device ? device : "", metric ? metric : ""); });
-}
-
-opd_metric_kind opd_report_configuration_kind(const opd_report *report, const char *key) {
-  return kind_or_none(report, [&](const Report &r) { return r.configuration_metric(key ? key : ""); });
-}
-
-namespace {
-// A range of named things as a new array of their names.
-template <class Things, class Name>
-opd_error *list_names(const opd_report *report, opd_array **out_names, const Things &(Report::*things)() const,
-                      Name name) {
+opd_error *opd_report_list(const opd_report *report, opd_report_section section, opd_array **out_names) {
   return guard([&] {
     require(report && out_names, "report and out_names must not be NULL");
-    std::vector<std::string> names;
-    for (const auto &thing : (unwrap<Report>(report)->*things)()) names.push_back(name(thing));
-    *out_names = wrap_names(names);
+    *out_names = wrap_names(names_of(*unwrap<Report>(report), section));
   });
 }
-}  // namespace
 
-opd_error *opd_report_list_columns(const opd_report *report, opd_array **out_names) {
-  return list_names(report, out_names, &Report::columns, [](const Column &column) { return column.name(); });
-}
-
-opd_error *opd_report_list_devices(const opd_report *report, opd_array **out_names) {
-  return list_names(report, out_names, &Report::devices, [](const auto &device) { return device.first; });
-}
-
-opd_error *opd_report_list_device_metrics(const opd_report *report, const char *device, opd_array **out_names) {
+opd_error *opd_report_get(const opd_report *report, opd_report_section section, size_t row, const char *name,
+                          opd_value *out_value, opd_metric_kind *out_kind) {
   return guard([&] {
-    require(report && device && out_names, "report, device and out_names must not be NULL");
-    std::vector<std::string> names;
-    for (const auto &metric : unwrap<Report>(report)->device(device)) names.push_back(metric.first);
-    *out_names = wrap_names(names);
+    require(report && name && out_value, "report, name and out_value must not be NULL");
+    Cell found = cell(*unwrap<Report>(report), section, row, name);
+    *out_value = found.value.detach();
+    if (out_kind) *out_kind = found.kind;
   });
 }
 
-opd_error *opd_report_list_configuration(const opd_report *report, opd_array **out_names) {
-  return list_names(report, out_names, &Report::configuration, [](const auto &entry) { return entry.first; });
+opd_error *opd_report_get_column(const opd_report *report, opd_report_section section, const char *name,
+                                 opd_array **out_values, opd_array **out_kinds) {
+  return guard([&] {
+    require(report && name && out_values, "report, name and out_values must not be NULL");
+    const Report &its = *unwrap<Report>(report);
+    const size_t count = count_of(its, section);
+    const Column *column = section == OPD_REPORT_CALLS ? its.find_column(name) : nullptr;
+    if (section == OPD_REPORT_CALLS && !column && count == 0)
+      fail(OPD_NOT_FOUND, "a report without calls has no column \"", name, "\"");
+    std::vector<Value> values, kinds;
+    values.reserve(count), kinds.reserve(count);
+    for (size_t row = 0; row < count; ++row) {
+      Cell found = column ? cell_of(its, column->at(row)) : cell(its, section, row, name);
+      values.push_back(std::move(found.value));
+      kinds.emplace_back(static_cast<int64_t>(found.kind));
+    }
+    auto made = wrap_values(kinds);
+    *out_values = wrap<opd_array>(wrap_values(values));
+    if (out_kinds) *out_kinds = wrap<opd_array>(std::move(made));
+  });
 }
 
 opd_error *opd_report_merge(const opd_report *const *reports, size_t num, opd_report **out_report) {
@@ -160,17 +201,3 @@ opd_error *opd_report_merge(const opd_report *const *reports, size_t num, opd_re
     *out_report = wrap<opd_report>(merge_reports(all));
   });
 }
-
-void opd_report_release(opd_report *report) { release_handle(report); }
-
-size_t opd_trace_call_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_calls() : 0; }
-uint64_t opd_trace_dropped_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_dropped() : 0; }
-
-opd_error *opd_trace_to_chrome(const opd_trace *trace, opd_buffer **out_json) {
-  return guard([&] {
-    require(trace && out_json, "trace and out_json must not be NULL");
-    give_text(chrome_trace(*unwrap<Trace>(trace)), out_json);
-  });
-}
-
-void opd_trace_release(opd_trace *trace) { release_handle(trace); }

@@ -54,6 +54,28 @@ void check_name(std::string_view name) { require(is_utf8(name), "a metric's name
   fail(OPD_ALREADY_EXISTS, owner, " has a metric \"", name, "\" already");
 }
 
+void set_call(HandBuilder &hand, const char *name, opd_metric_kind kind, const opd_value &value) {
+  ReportBuilder &report = building(hand);
+  if (!hand.has_call) fail(OPD_FAILED_PRECONDITION, "there is no call yet; add one before its metrics");
+  const Metric metric = metric_of(report, name, kind, value);
+  if (!report.set(report.column(name, metric.kind), metric)) fail_repeated("the call", name);
+}
+
+void set_device(HandBuilder &hand, const char *device, const char *name, opd_metric_kind kind, const opd_value &value) {
+  const Metric made = metric_of(building(hand), name, kind, value);
+  std::string full = name_with_unit(name, made.kind);
+  NamedMetrics &metrics = hand.device(device);
+  for (const auto &before : metrics)
+    if (before.first == full) fail_repeated(device, name);
+  metrics.emplace_back(std::move(full), made);
+}
+
+void set_configuration(HandBuilder &hand, const char *name, opd_metric_kind kind, const opd_value &value) {
+  ReportBuilder &report = building(hand);
+  const Metric metric = metric_of(report, name, kind, value);
+  if (!report.configure(name_with_unit(name, metric.kind), metric)) fail_repeated("the configuration", name);
+}
+
 }  // namespace
 
 opd_error *opd_report_builder_create(opd_report_builder **out_builder) {
@@ -72,42 +94,25 @@ opd_error *opd_report_builder_add_call(opd_report_builder *builder) {
   });
 }
 
-opd_error *opd_report_builder_set_call(opd_report_builder *builder, const char *column, opd_metric_kind kind,
-                                       const opd_value *value) {
+opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_section section, const char *device,
+                                  const char *name, opd_metric_kind kind, const opd_value *value) {
   return guard([&] {
-    require(builder && column && value, "builder, column and value must not be NULL");
-    check_name(column);
+    require(builder && name && value, "builder, name and value must not be NULL");
+    require((section == OPD_REPORT_DEVICES) == (device != nullptr),
+            "device must be given for OPD_REPORT_DEVICES, and be NULL for other sections");
+    if (device) check_name(device);
+    check_name(name);
     auto &hand = *unwrap<HandBuilder>(builder);
-    ReportBuilder &report = building(hand);
-    if (!hand.has_call) fail(OPD_FAILED_PRECONDITION, "there is no call yet; opd_report_builder_add_call() makes one");
-    const Metric metric = metric_of(report, column, kind, *value);
-    if (!report.set(report.column(column, metric.kind), metric)) fail_repeated("the call", column);
-  });
-}
-
-opd_error *opd_report_builder_set_device(opd_report_builder *builder, const char *device, const char *metric,
-                                         opd_metric_kind kind, const opd_value *value) {
-  return guard([&] {
-    require(builder && device && metric && value, "builder, device, metric and value must not be NULL");
-    check_name(device), check_name(metric);
-    auto &hand = *unwrap<HandBuilder>(builder);
-    const Metric made = metric_of(building(hand), metric, kind, *value);
-    std::string name = name_with_unit(metric, made.kind);
-    NamedMetrics &metrics = hand.device(device);
-    for (const auto &before : metrics)
-      if (before.first == name) fail_repeated(device, metric);
-    metrics.emplace_back(std::move(name), made);
-  });
-}
-
-opd_error *opd_report_builder_set_configuration(opd_report_builder *builder, const char *key, opd_metric_kind kind,
-                                                const opd_value *value) {
-  return guard([&] {
-    require(builder && key && value, "builder, key and value must not be NULL");
-    check_name(key);
-    ReportBuilder &report = building(*unwrap<HandBuilder>(builder));
-    const Metric metric = metric_of(report, key, kind, *value);
-    if (!report.configure(name_with_unit(key, metric.kind), metric)) fail_repeated("the configuration", key);
+    switch (static_cast<int>(section)) {
+      case OPD_REPORT_CALLS:
+        return set_call(hand, name, kind, *value);
+      case OPD_REPORT_DEVICES:
+        return set_device(hand, device, name, kind, *value);
+      case OPD_REPORT_CONFIGURATION:
+        return set_configuration(hand, name, kind, *value);
+      default:
+        fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no opd_report_section");
+    }
   });
 }
 
@@ -124,5 +129,3 @@ opd_error *opd_report_builder_finish(opd_report_builder *builder, opd_report **o
     hand.builder.reset();
   });
 }
-
-void opd_report_builder_release(opd_report_builder *builder) { release_handle(builder); }

@@ -9,8 +9,11 @@ using namespace opd;
 opd_error *opd_machine_measure_peak(opd_machine_peak *out_peak) {
   return guard([&] {
     require(out_peak, "out_peak must not be NULL");
+    require_sized(*out_peak);
     const MeasuredPeak measured = measure_machine_peak();
-    give_sized(opd_machine_peak{0, measured.num_threads, measured.peak.gflops, measured.peak.bandwidth_gbps}, out_peak);
+    write_sized(
+        opd_machine_peak{0, measured.num_threads, measured.peak.gflops, measured.peak.bandwidth_gbps, measured.spread},
+        out_peak);
   });
 }
 

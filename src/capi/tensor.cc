@@ -36,18 +36,21 @@ uint64_t opd_tensor_bytes(const opd_tensor *tensor) {
 }
 
 int opd_tensor_is_contiguous(const opd_tensor *tensor) { return tensor && is_contiguous(unwrap<Tensor>(tensor)->dl); }
-void opd_tensor_release(opd_tensor *tensor) { release_handle(tensor); }
 
-opd_error *opd_tensor_copy(const DLTensor *from, DLTensor *to) {
+int opd_tensor_is_read_only(const opd_tensor *tensor) { return tensor && is_read_only(*unwrap<Tensor>(tensor)); }
+
+opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to) {
   return guard([&] {
     require(from && to, "from and to must not be NULL");
-    copy_tensor(*from, *to);
+    require_writable(*unwrap<Tensor>(to), "the tensor to copy to");
+    copy_tensor(*from, unwrap<Tensor>(to)->dl);
   });
 }
 
 opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t size) {
   return guard([&] {
     require(to, "to must not be NULL");
+    require_writable(*unwrap<Tensor>(to), "the tensor to copy to");
     copy_from_bytes(unwrap<Tensor>(to)->dl, data, size);
   });
 }

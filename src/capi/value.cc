@@ -7,7 +7,7 @@
 
 using namespace opd;
 
-opd_value opd_object_value(const void *object_handle) { return view_of(static_cast<const Object *>(object_handle)); }
+opd_value opd_value_of_object(const void *object_handle) { return view_of(static_cast<const Object *>(object_handle)); }
 
 opd_error *opd_value_retain(const opd_value *value, opd_value *out_value) {
   return guard([&] {
@@ -21,17 +21,6 @@ void opd_value_release(opd_value *value) {
 }
 
 const char *opd_type_key(int32_t type) { return type_key(type); }
-
-void *opd_object_retain(const void *object_handle) {
-  auto *object = const_cast<Object *>(static_cast<const Object *>(object_handle));
-  if (object) retain(object);
-  return object;
-}
-
-void opd_object_release(void *object_handle) { release_handle(object_handle); }
-int32_t opd_object_type(const void *object_handle) {
-  return object_handle ? static_cast<const Object *>(object_handle)->type_index : int32_t{OPD_NONE};
-}
 
 opd_error *opd_string_create(const char *data, size_t size, opd_value *out_value) {
   return guard([&] {
@@ -63,8 +52,10 @@ opd_error *opd_shape_create(const int64_t *dims, size_t ndim, opd_shape **out_sh
   });
 }
 
-const int64_t *opd_shape_dims(const opd_shape *shape) { return shape ? unwrap<Shape>(shape)->data : nullptr; }
-size_t opd_shape_ndim(const opd_shape *shape) { return shape ? unwrap<Shape>(shape)->size : 0; }
+const int64_t *opd_shape_dims(const opd_shape *shape, size_t *out_ndim) {
+  if (out_ndim) *out_ndim = shape ? unwrap<Shape>(shape)->size : 0;
+  return shape ? unwrap<Shape>(shape)->data : nullptr;
+}
 
 opd_error *opd_array_create(const opd_value *items, size_t count, opd_array **out_array) {
   return guard([&] {
@@ -118,13 +109,6 @@ opd_error *opd_dtype_from_string(const char *text, DLDataType *out_dtype) {
   return guard([&] {
     require(text && out_dtype, "text and out_dtype must not be NULL");
     *out_dtype = parse_dtype(text);
-  });
-}
-
-opd_error *opd_dtype_to_string(DLDataType dtype, opd_buffer **out_text) {
-  return guard([&] {
-    require(out_text, "out_text must not be NULL");
-    give_text(dtype_name(dtype), out_text);
   });
 }
 

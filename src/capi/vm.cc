@@ -7,33 +7,10 @@
 
 using namespace opd;
 
-void opd_vm_options_init(opd_vm_options *options) {
-  if (!options) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-  options->max_depth = 1000;
-}
-
-void opd_call_options_init(opd_call_options *options) {
-  if (!options) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-}
-
-void opd_profile_options_init(opd_profile_options *options) {
-  if (!options) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-  options->warmup = 1;
-  options->repeat = 1;
-  options->max_records = uint64_t{1} << 20;
-  options->sample_interval = 1;
-}
-
 namespace {
 
 VmSettings settings_of(const opd_vm_options *given) {
-  const opd_vm_options options = read_sized(given, opd_vm_options_init);
+  const opd_vm_options options = read_options(given, opd_vm_options_init);
   VmSettings settings;
   require(options.num_devices >= 0 && (options.num_devices == 0 || options.devices),
           "devices must not be NULL and num_devices not negative");
@@ -49,10 +26,15 @@ VmSettings settings_of(const opd_vm_options *given) {
   return settings;
 }
 
-CallSettings settings_of(const opd_call_options *given, int32_t num_args) {
+Module *param_module_of(const opd_call_options *given) {
+  return unwrap<Module>(read_options(given, opd_call_options_init).param_module);
+}
+
+CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool takes_params = false) {
   CallSettings settings;
   if (!given) return settings;
-  const opd_call_options options = read_sized(given, opd_call_options_init);
+  const opd_call_options options = read_options(given, opd_call_options_init);
+  require(takes_params || !options.param_module, "param_module is an option of opd_vm_set_input() only");
   if (options.names) settings.names.assign(options.names, options.names + num_args);
   require(options.timeout_ns >= 0, "timeout_ns must not be negative, but is ", options.timeout_ns);
   settings.timeout_ns = options.timeout_ns;
@@ -74,8 +56,6 @@ opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_
   });
 }
 
-void opd_vm_release(opd_vm *vm) { release_handle(vm); }
-
 opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                        const opd_call_options *options, opd_value *out_value) {
   return guard([&]() -> Ref<Error> {
@@ -87,7 +67,7 @@ opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int3
   });
 }
 
-opd_error *opd_vm_function(opd_vm *vm, const char *name, opd_function **out_function) {
+opd_error *opd_vm_get_function(opd_vm *vm, const char *name, opd_function **out_function) {
   return guard([&] {
     require(vm && name && out_function, "vm, name and out_function must not be NULL");
     *out_function = wrap<opd_function>(vm_of(vm).function(name));
@@ -118,15 +98,11 @@ opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args,
                             const opd_call_options *options) {
   return guard([&] {
     require(vm && name, "vm and name must not be NULL");
-    vm_of(vm).set_input(name, args_of(args, num_args), settings_of(options, num_args));
-  });
-}
-
-opd_error *opd_vm_set_input_with_param_module(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
-                                              opd_module *params) {
-  return guard([&] {
-    require(vm && name && params, "vm, name and params must not be NULL");
-    vm_of(vm).set_input_with_param_module(name, args_of(args, num_args), *unwrap<Module>(params));
+    const Args views = args_of(args, num_args);
+    Module *params = param_module_of(options);
+    const CallSettings settings = settings_of(options, num_args, true);
+    if (params) vm_of(vm).set_input_with_param_module(name, views, settings, *params);
+    else vm_of(vm).set_input(name, views, settings);
   });
 }
 
@@ -143,17 +119,6 @@ opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path,
     require(vm && name && out_value && path_size >= 0 && (path || path_size == 0),
             "vm, name, path and out_value must not be NULL");
     *out_value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)}).detach();
-  });
-}
-
-opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
-                                   int64_t *out_arity) {
-  return guard([&] {
-    require(vm && name && out_arity && path_size >= 0 && (path || path_size == 0),
-            "vm, name, path and out_arity must not be NULL");
-    const Value value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)});
-    const auto *tuple = try_as<Array>(value.view());
-    *out_arity = tuple ? static_cast<int64_t>(tuple->size()) : -1;
   });
 }
 
@@ -193,12 +158,14 @@ RecordingOptions recording_options_of(const opd_profile_options &how) {
   require(how.builtins >= OPD_BUILTINS_WITH_TENSORS && how.builtins <= OPD_BUILTINS_FOLDED,
           "builtins must be one of opd_profile_builtins, but is ", how.builtins);
   require(how.sample_interval >= 1, "sample_interval must be at least 1");
+  require(how.turn >= 0, "turn must be at least 0, but is ", how.turn);
   RecordingOptions options;
   options.max_records = how.max_records;
   options.sample_interval = how.sample_interval;
   options.all_calls = how.builtins != OPD_BUILTINS_WITH_TENSORS;
   options.folds_builtins = how.builtins == OPD_BUILTINS_FOLDED;
   options.details = how.details != 0;
+  options.turn = how.turn;
   return options;
 }
 
@@ -208,8 +175,8 @@ std::vector<DLDevice> devices_of(Vm &machine) {
   return devices;
 }
 
-RecordingPlan plan_of(Vm &machine, const RecordingOptions &options) {
-  RecordingPlan plan;
+RunRecordingOptions plan_of(Vm &machine, const RecordingOptions &options) {
+  RunRecordingOptions plan;
   plan.options = options;
   plan.names = [&machine] { return machine.record_names(); };
   plan.devices = devices_of(machine);
@@ -225,23 +192,24 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
                           opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
     require(vm && name && out_report, "vm, name and out_report must not be NULL");
-    const opd_profile_options how = read_sized(options, opd_profile_options_init);
+    const opd_profile_options how = read_options(options, opd_profile_options_init);
     require(how.warmup >= 0 && how.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ", how.warmup,
             " and ", how.repeat);
     const Args views = args_of(args, num_args);
     Vm &machine = vm_of(vm);
-    const uint32_t function = machine.function_index(name);
-    const bool stateful = num_args == 0 && machine.has_input(name);
-    if (!stateful) machine.require_plain(function);
+    const Ref<SavedFunction> saved = machine.executable().find(name) ? nullptr : machine.state().saved(name);
+    const uint32_t function = saved ? saved->function : machine.function_index(name);
+    const bool stateful = !saved && num_args == 0 && machine.has_input(name);
     const CallSettings settings = settings_of(call_options, num_args);
-    RecordingPlan plan = plan_of(machine, recording_options_of(how));
+    const HookScope hooks(machine.libraries());  // before the plan, whose note says which kernels they do not show
+    RunRecordingOptions plan = plan_of(machine, recording_options_of(how));
     plan.warmup = how.warmup;
     plan.repeat = how.repeat;
     plan.function = function;
     plan.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
-    const ListenScope listen(machine.libraries());
-    Recording recording = record_calls(plan, [&](RecordBuffer *records, uint64_t run) {
-      if (stateful) machine.invoke_stateful(name, settings, records, run);
+    Recording recording = record_calls(plan, [&](CallEventBuffer *records, uint64_t run) {
+      if (saved) machine.call_saved(*saved, views, settings, records, run);
+      else if (stateful) machine.invoke_stateful(name, settings, records, run);
       else machine.call(function, views, settings, records, run);
     });
     *out_report = wrap<opd_report>(std::move(recording.report));
@@ -252,18 +220,18 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
 opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) {
   return guard([&] {
     require(vm, "vm must not be NULL");
-    const opd_profile_options how = read_sized(options, opd_profile_options_init);
+    const opd_profile_options how = read_options(options, opd_profile_options_init);
     const RecordingOptions recording = recording_options_of(how);
     const auto collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
     Vm &machine = vm_of(vm);
     const auto require_first = [](bool is_first) {
-      if (!is_first) fail(OPD_FAILED_PRECONDITION, "the VM is being profiled already; opd_vm_profile_stop() ends that");
+      if (!is_first) fail(OPD_FAILED_PRECONDITION, "the VM is being profiled already; stop that recording first");
     };
     require_first(!machine.state().session());  // before collectors are prepared in vain
     std::unique_ptr<CallObservers> observers;
     if (!collectors.empty())
       observers = std::make_unique<CollectorSet>(collectors, devices_of(machine), recording.max_records, true);
-    require_first(machine.state().start_session(make_object<Session>(recording, std::move(observers))));
+    require_first(machine.start_session(make_object<RecordingSession>(recording, std::move(observers))));
   });
 }
 
@@ -272,38 +240,16 @@ opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **
     require(vm && out_report, "vm and out_report must not be NULL");
     Vm &machine = vm_of(vm);
     const Run *const run = Run::of_thread();
-    const Ref<Session> current = machine.state().session();
+    const Ref<RecordingSession> current = machine.state().session();
     if ((run && run->vm == &machine) || (current && current->is_of_this_thread()))
       fail(OPD_FAILED_PRECONDITION, "profiling cannot be stopped from inside of a call, whose end it waits for");
-    const Ref<Session> session = machine.state().stop_session();
-    if (!session) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; opd_vm_profile_start() begins that");
-    Session::Recorded recorded = session->close();
+    const HookScope hooks(machine.libraries());  // until the plan's note has said which kernels they do not show
+    const Ref<RecordingSession> session = machine.stop_session();
+    if (!session) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; start a recording first");
+    RecordingSession::Recorded recorded = session->close();
     Recording recording = recording_of(std::move(recorded.lanes), plan_of(machine, session->options),
                                        static_cast<CollectorSet *>(recorded.observers.get()));
     *out_report = wrap<opd_report>(std::move(recording.report));
     if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
   });
 }
-
-// ---- cancelling
-
-opd_error *opd_cancel_create(opd_cancel **out_cancel) {
-  return guard([&] {
-    require(out_cancel, "out_cancel must not be NULL");
-    *out_cancel = wrap<opd_cancel>(make_object<CancelToken>());
-  });
-}
-
-void opd_cancel_cancel(opd_cancel *cancel) {
-  if (cancel) unwrap<CancelToken>(cancel)->cancel();
-}
-void opd_cancel_reset(opd_cancel *cancel) {
-  if (cancel) unwrap<CancelToken>(cancel)->reset();
-}
-opd_error *opd_cancel_set_default(opd_cancel *cancel) {
-  return guard([&] { CancelToken::set_default(Ref<CancelToken>::share(unwrap<CancelToken>(cancel))); });
-}
-const char *opd_cancel_current_operator(const opd_cancel *cancel) {
-  return cancel ? unwrap<CancelToken>(cancel)->current_operator() : nullptr;
-}
-void opd_cancel_release(opd_cancel *cancel) { release_handle(cancel); }

@@ -64,6 +64,12 @@ Args Args::parse(const std::vector<std::string> &words, const std::vector<const 
   return args;
 }
 
+Args Args::with_words(std::vector<std::string> words) const {
+  Args args = *this;
+  args.words_ = std::move(words);
+  return args;
+}
+
 std::optional<std::string> Args::value(std::string_view name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? std::nullopt : std::optional(found->second.back());

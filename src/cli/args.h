@@ -28,6 +28,7 @@ class Args {
   std::optional<std::string> value(std::string_view name) const;
   const std::vector<std::string> &all(std::string_view name) const;
   const std::vector<std::string> &words() const { return words_; }
+  Args with_words(std::vector<std::string> words) const;  // the same options, other words
 
   // Values of a kind; a text that is not one fails with Exit::usage naming the option.
   int64_t integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const;

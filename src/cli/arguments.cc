@@ -1,14 +1,12 @@
-// The arguments of a call: what -i and --params give, and what can be guessed from the program's own checks.
 #include "arguments.h"
 
 #include <algorithm>
-#include <span>
 
 #include "failure.h"
+#include "input_probe.h"
 #include "input_spec.h"
 #include "tensor_make.h"
 #include "text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -16,8 +14,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Target &target, const Args &args, const Sizes &sizes)
-      : target_(target), slots_(target.params().size()) {
+  Builder(const Program &program, const Target &target, const Args &args, const Sizes &sizes)
+      : program_(program), target_(target), slots_(target.params().size()) {
     maker_.seed = static_cast<uint64_t>(args.integer("seed", 0, 0, INT64_MAX));
     maker_.device = target.device();
     for (const std::string &text : args.all("dim")) add_dim(text);
@@ -87,13 +85,11 @@ class Builder {
   void learn_dims(const Param &param, const opd_value &value) {
     if (value.type == OPD_INT && param.symbol) learn_dim(param, *param.symbol, value.u.int64);
     if (!param.dims || (value.type != OPD_TENSOR && value.type != OPD_SHAPE)) return;
-    std::span<const int64_t> sizes;
+    std::vector<int64_t> sizes;
     if (value.type == OPD_TENSOR) {
-      const DLTensor &view = *opd_tensor_view(handle_of<opd_tensor>(value));
-      sizes = {view.shape, static_cast<size_t>(view.ndim)};
+      sizes = Tensor::of(value).shape();
     } else {
-      const auto *shape = handle_of<opd_shape>(value);
-      sizes = {opd_shape_dims(shape), opd_shape_ndim(shape)};
+      sizes = Shape::of(value).dims();
     }
     for (size_t i = 0; i < sizes.size() && sizes.size() == param.dims->size(); ++i)
       if (const auto *name = std::get_if<std::string>(&(*param.dims)[i])) learn_dim(param, *name, sizes[i]);
@@ -120,11 +116,10 @@ class Builder {
     bool is_used = false;
     for (size_t i = 0; i < target_.params().size(); ++i) {
       const std::string &name = target_.params()[i].name;
-      for (size_t j = 0; j < opd_params_count(params.get()); ++j) {
-        if (name != opd_params_name(params.get(), j) || slots_[i].is_filled) continue;
-        Tensor tensor;
-        check(opd_params_get(params.get(), name.c_str(), tensor.out()), Exit::failed, path);
-        fill(i, value_of(maker_.to_device(std::move(tensor))));
+      for (size_t j = 0; j < params.size(); ++j) {
+        if (name != params.name(j) || slots_[i].is_filled) continue;
+        Tensor tensor = attempt(Exit::failed, path, [&] { return params.get_tensor(name.c_str()); });
+        fill(i, Value::of(maker_.to_device(std::move(tensor))));
         is_used = true;
       }
     }
@@ -145,20 +140,35 @@ class Builder {
   }
 
   void guess_rest() {
+    const std::vector<Param> params = whole_params();
+    for (size_t i = 0; i < slots_.size(); ++i)  // these tell the sizes that others leave open
+      if (slots_[i].is_filled) learn_dims(params[i], slots_[i].value.view());
     for (size_t i = 0; i < slots_.size(); ++i)
-      if (!slots_[i].is_filled) fill(i, guess(target_.params()[i], i));
+      if (!slots_[i].is_filled) fill(i, guess(params[i], i));
+  }
+
+  // The parameters, with what the program does not say found out if it is needed.
+  std::vector<Param> whole_params() const {
+    const std::vector<Param> &params = target_.params();
+    bool is_whole = true;
+    for (size_t i = 0; i < slots_.size(); ++i)
+      is_whole &=
+          slots_[i].is_filled || params[i].symbol || (params[i].dims && (params[i].dtype || params[i].kind == "shape"));
+    if (is_whole) return params;
+    std::vector<opd_value> given;
+    for (const Slot &slot : slots_) given.push_back(slot.is_filled ? slot.value.view() : opd_none());
+    return probe_params(program_, target_, given);
   }
 
   Value guess(const Param &param, size_t index) {
     const std::string where = cat("parameter ", param.name, " of ", target_.name());
-    if (param.symbol) return Value::retain(opd_int(resolve({*param.symbol}, where)[0]));
+    if (param.symbol) return Value::of(resolve({*param.symbol}, where)[0]);
     if (param.kind == "shape" && param.dims) return make_shape(resolve(*param.dims, where), where);
     if (!param.dims || !param.dtype)
-      fail_usage(cat(where, ": the program does not check its whole shape and dtype; pass it, as in -i ", param.name,
-                     ":", example_of(param)));
-    DLDataType dtype;
-    check(opd_dtype_from_string(param.dtype->c_str(), &dtype), Exit::failed, where);
-    return value_of(maker_.make(resolve(*param.dims, where), dtype, Fill(), where, index));
+      fail_usage(cat(where, ": neither the program nor its kernels tell its whole shape and dtype; pass it, as in -i ",
+                     param.name, ":", example_of(param)));
+    const DLDataType dtype = attempt(Exit::failed, where, [&] { return opdyno::dtype_of(*param.dtype); });
+    return Value::of(maker_.make(resolve(*param.dims, where), dtype, Fill(), where, index));
   }
 
   static std::string example_of(const Param &param) {
@@ -198,18 +208,15 @@ class Builder {
     const std::string what = cat("input '", spec.text, "'");
     switch (spec.kind) {
       case Kind::integer:
-        return Value::retain(opd_int(spec.int64));
+        return Value::of(spec.int64);
       case Kind::real:
-        return Value::retain(opd_float(spec.float64));
+        return Value::of(spec.float64);
       case Kind::boolean:
-        return Value::retain(opd_bool(spec.int64 != 0));
+        return Value::of(spec.int64 != 0);
       case Kind::none:
         return Value();
-      case Kind::string: {
-        Value text;
-        check(opd_string_create(spec.string.data(), spec.string.size(), text.out()), Exit::failed, what);
-        return text;
-      }
+      case Kind::string:
+        return Value::of(spec.string);
       case Kind::shape:
         return make_shape(spec.shape, what);
       case Kind::tuple:
@@ -217,14 +224,12 @@ class Builder {
       case Kind::tensor:
         break;
     }
-    if (!spec.dims) return value_of(maker_.to_device(maker_.read(spec.fill.file, what)));
-    return value_of(maker_.make(resolve(*spec.dims, what), *spec.dtype, spec.fill, what, index));
+    if (!spec.dims) return Value::of(maker_.to_device(maker_.read(spec.fill.file, what)));
+    return Value::of(maker_.make(resolve(*spec.dims, what), *spec.dtype, spec.fill, what, index));
   }
 
   static Value make_shape(const std::vector<int64_t> &sizes, const std::string &what) {
-    Handle<opd_shape> shape;
-    check(opd_shape_create(sizes.data(), sizes.size(), shape.out()), Exit::failed, what);
-    return value_of(shape);
+    return attempt(Exit::failed, what, [&] { return Value::of(Shape(sizes)); });
   }
 
   Value make_tuple(const InputSpec &spec, size_t index) {
@@ -234,9 +239,7 @@ class Builder {
       items.push_back(make(spec.items[i], (index + 1) * 1000 + i));
       views.push_back(items.back().view());
     }
-    Handle<opd_array> array;
-    check(opd_array_create(views.data(), views.size(), array.out()), Exit::failed);
-    return value_of(array);
+    return Value::of(Array(views));
   }
 
   // A --dim that nothing asked for is most likely misspelt.
@@ -252,6 +255,7 @@ class Builder {
         fail_usage(cat("option '", option, "': no size is called '", given, "' here.", suggest(given, names)));
   }
 
+  const Program &program_;
   const Target &target_;
   TensorMaker maker_;
   DimValues dims_;
@@ -262,8 +266,8 @@ class Builder {
 
 }  // namespace
 
-Arguments::Arguments(const Target &target, const Args &args, const Sizes &sizes)
-    : owned_(Builder(target, args, sizes).build(args)) {
+Arguments::Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes)
+    : owned_(Builder(program, target, args, sizes).build(args)) {
   for (const Value &value : owned_) views_.push_back(value.view());
 }
 

@@ -1,4 +1,5 @@
-// The arguments of a call: what -i and --params give, and what can be guessed from the program's own checks.
+// The arguments of a call: what -i and --params give, and for the rest what the program's and its kernels' checks ask
+// for.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ class Arguments {
  public:
   // Fails with Exit::usage naming the parameter and what to pass for it.
   // `sizes` are further ones than --dim's.
-  Arguments(const Target &target, const Args &args, const Sizes &sizes = {});
+  Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes = {});
 
   // Borrowed views, in order.
   const std::vector<opd_value> &views() const { return views_; }

@@ -3,15 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "diff_view.h"
+#include "face.h"
 #include "failure.h"
-#include "handle.h"
-#include "quality.h"
+#include "machine_noise.h"
 #include "runs.h"
 #include "sweep.h"
 
 namespace opd::cli {
-
-using Benchmark = Handle<opd_benchmark>;
 
 // What the options say. Fails with Exit::usage.
 struct BenchPlan {
@@ -27,8 +26,8 @@ struct BenchRow {
   Sizes sizes;                         // of the sweep; none without one
   std::vector<std::string> arguments;  // tensors as "float32[2, 3]", other values as they are
   Benchmark times;
-  opd_benchmark_stats stats{};
-  Diff diff;  // against the base; NULL without one
+  opd_benchmark_stats stats;
+  std::optional<DiffView> diff;  // against the base
 };
 
 struct BenchResult {
@@ -43,7 +42,7 @@ std::string bench_json(const BenchResult &result);
 std::string bench_csv(const BenchResult &result);
 std::string bench_text(const BenchResult &result);
 // What changed; "" without a base.
-std::string bench_changes(const BenchResult &result, double effect);
+std::string bench_changes(const BenchResult &result);
 
 // What --json printed before, to compare with.
 class BenchBase {

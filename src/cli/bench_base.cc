@@ -25,9 +25,7 @@ Benchmark read_times(const cJSON *row, const std::string &path, size_t threads) 
   for (size_t i = 0; i < seconds.size(); i += threads)
     seconds[i / threads] = std::accumulate(&seconds[i], &seconds[i] + threads, 0.0) / static_cast<double>(threads);
   seconds.resize(seconds.size() / threads);
-  Benchmark made;
-  check(opd_benchmark_create(seconds.data(), seconds.size(), made.out()), Exit::failed, path);
-  return made;
+  return attempt(Exit::failed, path, [&] { return Benchmark::of(seconds); });
 }
 
 Sizes read_sizes(const cJSON *row, const std::string &path) {
@@ -133,8 +131,7 @@ void BenchBase::check_arguments(const Sizes &sizes, const std::vector<std::strin
 // Each row is a test of its own; so that all of them together err no more often than one, each may err less often.
 void BenchBase::compare(BenchResult &result, opd_diff_options options) const {
   options.level /= static_cast<double>(result.rows.size());
-  for (BenchRow &row : result.rows)
-    check(opd_benchmark_diff(find(row.sizes)->times.get(), row.times.get(), &options, row.diff.out()), Exit::failed);
+  for (BenchRow &row : result.rows) row.diff = DiffView::of_benchmarks(find(row.sizes)->times, row.times, options);
 }
 
 }  // namespace opd::cli

@@ -14,14 +14,15 @@ struct Statistic {
   double seconds;
 };
 
-std::vector<Statistic> statistics(const Benchmark &all) {
-  return {{"min", opd_benchmark_min(all.get())},
-          {"median", opd_benchmark_median(all.get())},
-          {"mean", opd_benchmark_mean(all.get())},
-          {"p95", opd_benchmark_percentile(all.get(), 95)},
-          {"p99", opd_benchmark_percentile(all.get(), 99)},
-          {"max", opd_benchmark_max(all.get())},
-          {"std", opd_benchmark_std(all.get())}};
+std::vector<Statistic> statistics(const BenchRow &row) {
+  const opd_benchmark_stats &is = row.stats;
+  return {{"min", is.min},
+          {"median", is.median},
+          {"mean", is.mean},
+          {"p95", row.times.percentile(95)},
+          {"p99", row.times.percentile(99)},
+          {"max", is.max},
+          {"std", is.std}};
 }
 
 // A time in the unit that suits it.
@@ -80,13 +81,13 @@ std::string row_text(const BenchResult &result) {
   std::string text = cat(result.function, ": ", counted(result.plan.options.repeat, "repeat"), " of ",
                          counted(is.number, "call"), threads > 1 ? cat(" by each of ", threads, " threads") : "", "\n");
   text += warmup_text(result) + cold_text(result.plan);
-  for (const Statistic &statistic : statistics(row.times))
+  for (const Statistic &statistic : statistics(row))
     text += cat("  ", pad_right(statistic.name, 8), pad_left(time_text(statistic.seconds), 12), "\n");
   text += cat("  ", pad_right("calls/s", 8), pad_left(rate_text(is.calls_per_second), 9), "\n");
   if (std::isfinite(is.median_high)) text += cat("  95 % interval of the median: ", interval_text(is), "\n");
   text += cat("  outliers: ", is.outlier_count, ", autocorrelation: ", fixed(is.autocorrelation, 2), "\n");
   text += machine_text(result);
-  if (opd_benchmark_count(row.times.get()) < 6)
+  if (row.times.seconds().size() < 6)
     text += "  Too few repeats to say how far this can be relied on: 6 are the least.\n";
   else if (!std::isfinite(is.median_high)) text += "  Too noisy to say: the repeats drift; more of them would help.\n";
   else if (is.is_noisy) text += "  Too noisy to say: the interval is wider than 5 % of the median.\n";
@@ -101,7 +102,7 @@ std::string sweep_text(const BenchResult &result) {
   for (const BenchRow &row : result.rows) {
     std::vector<std::string> &line = cells.emplace_back();
     for (const auto &entry : row.sizes) line.push_back(cat(entry.second));
-    const double median = opd_benchmark_median(row.times.get()), p99 = opd_benchmark_percentile(row.times.get(), 99);
+    const double median = row.stats.median, p99 = row.times.percentile(99);
     line.insert(line.end(), {time_text(median), interval_text(row.stats), time_text(p99),
                              rate_text(row.stats.calls_per_second), row.stats.is_noisy ? "(noisy)" : ""});
     is_noisy |= row.stats.is_noisy != 0;
@@ -122,8 +123,8 @@ std::string sweep_text(const BenchResult &result) {
   return text;
 }
 
-void write_compared(JsonWriter &json, const opd_diff_operator &is) {
-  json.key("compare").begin_object().key("verdict").string(opd_verdict_name(is.verdict));
+void write_compared(JsonWriter &json, const DiffRow &is) {
+  json.key("compare").begin_object().key("verdict").string(is.verdict);
   if (std::isfinite(is.change)) json.key("change").number(is.change);
   if (std::isfinite(is.high)) json.key("interval").begin_array().number(is.low).number(is.high).end_array();
   json.end_object();
@@ -135,7 +136,7 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   for (const std::string &argument : row.arguments) json.string(argument);
   json.end_array();
   json.key("number").number(is.number).key("repeat").number(plan.options.repeat);
-  for (const Statistic &statistic : statistics(row.times))
+  for (const Statistic &statistic : statistics(row))
     json.key(cat(statistic.name, "_us")).number(statistic.seconds * 1e6);
   if (std::isfinite(is.median_high))
     json.key("median_low_us").number(is.median_low * 1e6).key("median_high_us").number(is.median_high * 1e6);
@@ -143,10 +144,9 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   if (plan.options.steady_ms) json.key("steady").boolean(is.is_steady != 0);
   json.key("outliers").number(is.outlier_count).key("autocorrelation").number(is.autocorrelation);
   json.key("noisy").boolean(is.is_noisy != 0).key("results_us").begin_array();
-  const double *seconds = opd_benchmark_seconds(row.times.get());
-  for (size_t i = 0; i < opd_benchmark_count(row.times.get()); ++i) json.number(seconds[i] * 1e6);
+  for (const double seconds : row.times.seconds()) json.number(seconds * 1e6);
   json.end_array();
-  if (row.diff) write_compared(json, operator_of(row.diff, 0));
+  if (row.diff) write_compared(json, row.diff->total());
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ std::string bench_csv(const BenchResult &result) {
   std::string csv = "function";
   for (const auto &entry : result.rows[0].sizes) csv += cat(",", csv_field(entry.first));
   csv += ",number,repeat";
-  for (const Statistic &statistic : statistics(result.rows[0].times)) csv += cat(",", statistic.name, "_us");
+  for (const Statistic &statistic : statistics(result.rows[0])) csv += cat(",", statistic.name, "_us");
   csv += ",median_low_us,median_high_us,calls_per_second,warmup_calls,noisy";
   csv += result.rows[0].diff ? ",verdict,change,change_low,change_high\n" : "\n";
   const auto number = [](double is, bool is_known) { return is_known ? cat(is) : std::string(); };
@@ -187,15 +187,15 @@ std::string bench_csv(const BenchResult &result) {
     csv += csv_field(result.function);
     for (const auto &entry : row.sizes) csv += cat(",", entry.second);
     csv += cat(",", is.number, ",", result.plan.options.repeat);
-    for (const Statistic &statistic : statistics(row.times)) csv += cat(",", statistic.seconds * 1e6);
+    for (const Statistic &statistic : statistics(row)) csv += cat(",", statistic.seconds * 1e6);
     const bool is_known = std::isfinite(is.median_high);
     csv += cat(",", number(is.median_low * 1e6, is_known), ",", number(is.median_high * 1e6, is_known), ",",
                is.calls_per_second, ",", is.warmup_count, ",", is.is_noisy);
     if (row.diff) {
-      const opd_diff_operator one = operator_of(row.diff, 0);
+      const DiffRow &one = row.diff->total();
       const bool is_bounded = std::isfinite(one.high);
-      csv += cat(",", opd_verdict_name(one.verdict), ",", number(one.change, std::isfinite(one.change)), ",",
-                 number(one.low, is_bounded), ",", number(one.high, is_bounded));
+      csv += cat(",", one.verdict, ",", number(one.change, std::isfinite(one.change)), ",", number(one.low, is_bounded),
+                 ",", number(one.high, is_bounded));
     }
     csv += '\n';
   }
@@ -206,12 +206,12 @@ std::string bench_text(const BenchResult &result) {
   return result.plan.is_sweep ? sweep_text(result) : row_text(result);
 }
 
-std::string bench_changes(const BenchResult &result, double effect) {
+std::string bench_changes(const BenchResult &result) {
   std::string text;
   for (const BenchRow &row : result.rows)
     if (row.diff)
-      text += cat("\n", row.sizes.empty() ? "" : cat(sizes_text(row.sizes), ":\n"),
-                  diff_table(row.diff, TableStyle::text), open_text(row.diff, effect, TableStyle::text));
+      text += cat("\n", row.sizes.empty() ? "" : cat(sizes_text(row.sizes), ":\n"), row.diff->table(TableStyle::text),
+                  row.diff->notes(TableStyle::text));
   return text;
 }
 

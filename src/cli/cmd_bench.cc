@@ -4,7 +4,6 @@
 #include "file.h"
 #include "runner.h"
 #include "tensor_text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -31,8 +30,7 @@ int64_t flush_bytes(const std::string &text, uint64_t given) {
   const uint64_t bytes = text.empty() ? last_level_cache_bytes() : given;
   if (bytes == 0)
     fail_usage("the system does not tell how large the last-level cache is; say it, as --flush-cache=64M");
-  Value memory;
-  check(opd_device_get_attr({kDLCPU, 0}, OPD_ATTR_AVAILABLE_GLOBAL_MEMORY, memory.out()), Exit::failed);
+  const Value memory = opdyno::device_attr({kDLCPU, 0}, OPD_ATTR_AVAILABLE_GLOBAL_MEMORY);
   const opd_value view = memory.view();
   if (view.type == OPD_INT && bytes > static_cast<uint64_t>(view.u.int64) / 2)
     fail_usage(cat("--flush-cache copies ", bytes, " bytes, which takes twice that, but only ", view.u.int64,
@@ -59,23 +57,15 @@ struct Stages {
   const int64_t repeat;
   int64_t done = 0;
 
-  static opd_error *next(void *self, const opd_value *, int32_t, opd_value *) {
-    Stages &its = *static_cast<Stages *>(self);
-    its.runner.progress().stage(cat("bench ", its.what, ", repeat ", ++its.done, " of ", its.repeat));
-    return nullptr;
-  }
+  void next() { runner.progress().stage(cat("bench ", what, ", repeat ", ++done, " of ", repeat)); }
 };
 
 std::string argument_text(const opd_value &value) {
-  if (value.type == OPD_TENSOR) return tensor_type(handle_of<opd_tensor>(value));
-  if (value.type != OPD_ARRAY) return describe_value(value);
+  if (value.type == OPD_TENSOR) return tensor_type(Tensor::of(value));
+  if (value.type != OPD_ARRAY) return opdyno::to_string(value);
   std::vector<std::string> items;
-  const auto *array = handle_of<opd_array>(value);
-  for (size_t i = 0; i < opd_array_count(array); ++i) {
-    Value item;
-    check(opd_array_get(array, i, item.out()), Exit::failed);
-    items.push_back(argument_text(item.view()));
-  }
+  const Array array = Array::of(value);
+  for (size_t i = 0; i < array.size(); ++i) items.push_back(argument_text(array[i].view()));
   return cat("(", join(items, ", "), ")");
 }
 
@@ -88,25 +78,18 @@ std::vector<std::string> argument_texts(const std::vector<opd_value> &arguments)
 BenchRow measure(Runner &runner, const Sizes &sizes, opd_evaluator_options options) {
   const std::string &name = runner.target().name();
   Stages stages{runner, sizes.empty() ? name : cat(name, ", ", sizes_text(sizes)), options.repeat};
-  Function before_repeat;
-  check(opd_function_create(Stages::next, &stages, nullptr, before_repeat.out()), Exit::failed);
+  const auto before_repeat = Function::of([&stages](const opd_value *, int32_t) { stages.next(); });
   options.preprocess = before_repeat.get();
   options.device = runner.target().device();
   runner.progress().stage(cat("warming up ", stages.what));
-  Handle<opd_evaluator> evaluator;
-  check(opd_evaluator_create(runner.function().get(), &options, evaluator.out()), Exit::usage);
-  const std::vector<opd_value> &arguments = runner.arguments();
-  Benchmark times;
-  check(opd_evaluator_call(evaluator.get(), arguments.data(), static_cast<int32_t>(arguments.size()), times.out()),
-        Exit::failed);
-  return BenchRow(sizes, argument_texts(arguments), std::move(times));
+  const Evaluator evaluator = attempt(Exit::usage, "", [&] { return Evaluator(runner.function(), &options); });
+  return BenchRow(sizes, argument_texts(runner.arguments()), evaluator.call(runner.arguments()));
 }
 
 }  // namespace
 
 BenchPlan BenchPlan::from(const Args &args) {
-  BenchPlan plan{{}, args.has("sweep")};
-  opd_evaluator_options_init(&plan.options);
+  BenchPlan plan{opdyno::defaults(opd_evaluator_options_init), args.has("sweep")};
   plan.options.repeat = args.integer("repeat", 10, 1, 1'000'000);
   plan.options.number = args.integer("number", 1, 1, 1'000'000'000);
   plan.options.min_repeat_ms = args.integer("min-repeat-ms", 10, 0, 3'600'000);
@@ -117,24 +100,23 @@ BenchPlan BenchPlan::from(const Args &args) {
 }
 
 BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benchmark its_times)
-    : sizes(std::move(its_sizes)), arguments(std::move(its_arguments)), times(std::move(its_times)) {
-  stats.struct_size = sizeof stats;
-  check(opd_benchmark_get_stats(times.get(), &stats), Exit::failed);
-}
+    : sizes(std::move(its_sizes)),
+      arguments(std::move(its_arguments)),
+      times(std::move(its_times)),
+      stats(times.stats()) {}
 
 Exit run_bench(const Args &args) {
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
   for (const char *name : {"fail-above", "min-effect"})
     if (args.has(name) && !args.has("compare")) fail_usage(cat("--", name, " needs --compare"));
   const opd_diff_options changes = diff_options(args);  // what is wrong is told before anything is measured
-  const double effect = share_of(args, "fail-above", changes.min_effect);
   const std::vector<Sizes> rows = sweep_of(args);
   BenchResult result{"", 0, BenchPlan::from(args), {}, {}};
   std::optional<BenchBase> base;
   if (const auto path = args.value("compare")) base.emplace(*path).check_fits(result.plan, rows);
   Runner runner(args, rows[0]);
   result.function = runner.target().name();
-  result.threads = opd_threads_count();
+  result.threads = opdyno::threads_count();
   if (result.plan.options.concurrency > 1 && !runner.target().is_program())
     fail_usage(cat(result.function,
                    " is a plain function, which writes to its arguments: threads would write to "
@@ -152,11 +134,10 @@ Exit run_bench(const Args &args) {
   if (base) base->compare(result, changes);
   print(args.has("json")  ? bench_json(result)
         : args.has("csv") ? bench_csv(result)
-                          : bench_text(result) + bench_changes(result, effect));
+                          : bench_text(result) + bench_changes(result));
   Exit code = Exit::ok;
   for (const BenchRow &row : result.rows)
-    if (row.diff &&
-        judge(row.diff, args, row.sizes.empty() ? "bench" : cat("bench, ", sizes_text(row.sizes))) != Exit::ok)
+    if (row.diff && row.diff->judge(row.sizes.empty() ? "bench" : cat("bench, ", sizes_text(row.sizes))) != Exit::ok)
       code = Exit::mismatch;
   return code;
 }

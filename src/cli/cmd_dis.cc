@@ -7,10 +7,8 @@ namespace opd::cli {
 
 Exit run_dis(const Args &args) {
   const Executable executable = load_executable(args.words()[0]);
-  Buffer text;
-  const auto write = args.has("python") ? opd_executable_to_python : opd_executable_disassemble;
-  check(write(executable.get(), text.out()), Exit::failed);
-  write_file(args.value("output").value_or("-"), bytes_of(text));
+  const opd_executable_format format = args.has("python") ? OPD_EXECUTABLE_PYTHON : OPD_EXECUTABLE_ASSEMBLY;
+  write_file(args.value("output").value_or("-"), executable.write(format));
   return Exit::ok;
 }
 

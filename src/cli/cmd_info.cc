@@ -4,9 +4,9 @@
 #include "dim.h"
 #include "file.h"
 #include "json.h"
+#include "machine_noise.h"
 #include "params_info.h"
 #include "tensor_make.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -33,10 +33,9 @@ constexpr Attribute attributes[] = {
 };
 
 Value attribute_of(DLDevice device, opd_device_attr attr) {
-  Value value;
-  if (opd_error *error = opd_device_get_attr(device, attr, value.out()))
-    opd_error_release(error);  // this build lacks the kind
-  return value;
+  try {
+    return opdyno::device_attr(device, attr);
+  } catch (const opdyno::Error &) { return {}; }  // this build lacks the kind
 }
 
 std::vector<DLDevice> devices() {
@@ -50,31 +49,24 @@ std::vector<DLDevice> devices() {
   return found;
 }
 
-std::vector<std::string> global_functions() {
-  Handle<opd_array> names;
-  check(opd_function_list_global(names.out()), Exit::failed);
-  return strings_of(names.get());
-}
-
 void write_value(JsonWriter &json, const opd_value &value) {
   if (value.type == OPD_INT) json.number(value.u.int64);
   else if (value.type == OPD_BOOL) json.boolean(value.u.int64 != 0);
-  else if (value.type == OPD_SHAPE) json.string(describe_value(value));
+  else if (value.type == OPD_SHAPE) json.string(opdyno::to_string(value));
   else json.string(string_of(value));
-}
-
-opd_machine_peak measured_peak() {
-  opd_machine_peak peak{};
-  peak.struct_size = sizeof peak;
-  check(opd_machine_measure_peak(&peak), Exit::failed);
-  return peak;
 }
 
 std::string info_json(std::string_view build, const Args &args) {
   JsonWriter json;
-  json.begin_object().key("build").raw(build).key("threads").number(opd_threads_count()).key("devices").begin_array();
+  json.begin_object()
+      .key("build")
+      .raw(build)
+      .key("threads")
+      .number(opdyno::threads_count())
+      .key("devices")
+      .begin_array();
   for (const DLDevice device : devices()) {
-    json.begin_object().key("device").string(device_name(device));
+    json.begin_object().key("device").string(opdyno::to_string(device));
     for (const Attribute &attribute : attributes) {
       const Value value = attribute_of(device, attribute.attr);
       if (value.type() != OPD_NONE) write_value(json.key(attribute.name), value.view());
@@ -83,13 +75,13 @@ std::string info_json(std::string_view build, const Args &args) {
   }
   json.end_array();
   if (args.has("measure")) {
-    const opd_machine_peak peak = measured_peak();
+    const opd_machine_peak peak = opdyno::measure_peak();
     json.key("peak").begin_object().key("threads").number(peak.num_threads).key("gflops").number(peak.gflops);
-    json.key("bandwidth_gbps").number(peak.bandwidth_gbps).end_object();
+    json.key("bandwidth_gbps").number(peak.bandwidth_gbps).key("spread").number(peak.spread).end_object();
   }
   if (args.has("functions")) {
     json.key("functions").begin_array();
-    for (const std::string &name : global_functions()) json.string(name);
+    for (const std::string &name : Function::list_global()) json.string(name);
     json.end_array();
   }
   return json.end_object().take() + "\n";
@@ -103,13 +95,13 @@ std::string releases(const cJSON *build, const char *member) {
 }
 
 std::string device_text(DLDevice device) {
-  std::string text = cat("  ", device_name(device), "\n");
+  std::string text = cat("  ", opdyno::to_string(device), "\n");
   for (const Attribute &attribute : attributes) {
     const Value value = attribute_of(device, attribute.attr);
     if (value.type() == OPD_NONE) continue;
     const bool is_text = value.type() >= OPD_OBJECT ? value.type() == OPD_STRING : value.type() == OPD_SMALL_STRING;
     text += cat("    ", pad_right(cat(attribute.name, ":"), 22),
-                is_text ? string_of(value.view()) : describe_value(value.view()), "\n");
+                is_text ? string_of(value.view()) : opdyno::to_string(value.view()), "\n");
   }
   return text;
 }
@@ -129,23 +121,23 @@ Exit run_info(const Args &args) {
     print(collectors_text());
     return Exit::ok;
   }
-  Buffer build;
-  check(opd_build_info(build.out()), Exit::failed);
+  const std::string build = opdyno::build_info();
   if (args.has("json")) {
-    print(info_json(bytes_of(build), args));
+    print(info_json(build, args));
     return Exit::ok;
   }
   std::string text = version_text();
   const Json json = parse_json(build, "the build");
-  text += cat("loads artefacts of TVM ", releases(json.get(), "tvm_artefacts"), "; tested with those of ",
-              releases(json.get(), "tvm_tested"), "\nthreads: ", opd_threads_count(), "\ndevices:\n");
+  text += cat("loads artifacts of TVM ", releases(json.get(), "tvm_artifacts"), "; tested with those of ",
+              releases(json.get(), "tvm_tested"), "\nthreads: ", opdyno::threads_count(), "\ndevices:\n");
   for (const DLDevice device : devices()) text += device_text(device);
   if (args.has("measure")) {
-    const opd_machine_peak peak = measured_peak();
+    const opd_machine_peak peak = opdyno::measure_peak();
     text += cat("measured with ", peak.num_threads, " threads:\n  ", fixed(peak.gflops, 1), " GFLOP/s (float32)\n  ",
                 fixed(peak.bandwidth_gbps, 1), " GB/s\n");
+    if (const std::string warning = noise_of(peak); !warning.empty()) text += cat("  ", warning, "\n");
   }
-  if (args.has("functions")) text += cat("global functions:\n  ", join(global_functions(), "\n  "), "\n");
+  if (args.has("functions")) text += cat("global functions:\n  ", join(Function::list_global(), "\n  "), "\n");
   print(text);
   return Exit::ok;
 }

@@ -10,9 +10,7 @@ namespace {
 // Assembly of the tree's program; "" if it has none.
 std::string assembly_of(const Program &program) {
   if (!program.vm_module) return "";
-  Buffer text;
-  check(opd_executable_disassemble(program.executable.get(), text.out()), Exit::failed);
-  return std::string(bytes_of(text));
+  return program.executable.disassemble();
 }
 
 std::string findings_text(const std::vector<Finding> &findings) {
@@ -29,6 +27,8 @@ std::string findings_json(const std::vector<Finding> &findings) {
   return json.end_array().take();
 }
 
+Loading loading_of(const Args &args) { return args.has("load") ? Loading::whole : Loading::inspect_only; }
+
 std::string inspection_json(const Program &program, std::string_view module, const cJSON *described, const Args &args) {
   std::string text(module);  // an object; what else was asked for becomes further members
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -36,7 +36,7 @@ std::string inspection_json(const Program &program, std::string_view module, con
     text += cat("\"", name, "\":", value, "}");
   };
   if (args.has("disasm")) add("disassembly", JsonWriter().string(assembly_of(program)).take());
-  if (args.has("verify")) add("verification", findings_json(verify(program, described)));
+  if (args.has("verify")) add("verification", findings_json(verify(program, described, loading_of(args))));
   return text + "\n";
 }
 
@@ -52,16 +52,15 @@ std::string inspection_text(const Program &program, const cJSON *described, cons
     const std::string text = assembly_of(program);
     return text.empty() ? "there is no VM program in it\n" : text;
   });
-  add("verify", [&] { return findings_text(verify(program, described)); });
+  add("verify", [&] { return findings_text(verify(program, described, loading_of(args))); });
   return parts.empty() ? overview_text(described) : join(parts, "\n");
 }
 
 Exit inspect(const Args &args) {
-  const Program program = load_program(args.words()[0], args);
-  Buffer json;
-  check(opd_module_to_json(program.root.get(), json.out()), Exit::failed);
+  const Program program = load_program(args.words()[0], args, loading_of(args));
+  const std::string json = program.root.json();
   const Json described = parse_json(json, "the module");
-  print(args.has("json") ? inspection_json(program, bytes_of(json), described.get(), args)
+  print(args.has("json") ? inspection_json(program, json, described.get(), args)
                          : inspection_text(program, described.get(), args));
   return Exit::ok;
 }

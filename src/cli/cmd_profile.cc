@@ -4,6 +4,8 @@
 #include "collectors.h"
 #include "command.h"
 #include "file.h"
+#include "machine_noise.h"
+#include "report_form.h"
 #include "runner.h"
 #include "text.h"
 
@@ -11,22 +13,26 @@ namespace opd::cli {
 
 namespace {
 
-struct Recording {
-  Report report;
-  Trace trace;
+struct Recording : Profile {
+  std::optional<Failure> failure;  // of the call
+  std::vector<std::string> hints;  // for who reads the table
 };
 
-opd_machine_peak measured_peak() {
-  opd_machine_peak peak{};
-  peak.struct_size = sizeof peak;
-  check(opd_machine_measure_peak(&peak), Exit::failed);
-  return peak;
-}
-
-Report with_roofline(const Report &report, const opd_machine_peak &peak) {
-  Report made;
-  check(opd_report_add_roofline(report.get(), peak.gflops, peak.bandwidth_gbps, made.out()), Exit::failed);
-  return made;
+// Counters that say nothing since a warm-up had their effects: pages are touched, buffers are kept.
+std::string hint_at_zeros(const Report &report) {
+  std::vector<std::string> zeros;
+  for (const std::string &name : report.columns()) {
+    bool is_counter = true, is_zero = false;
+    for (size_t row = 0; row < report.count() && is_counter; ++row) {
+      const Value cell = report.value(OPD_REPORT_CALLS, row, name.c_str());
+      if (cell.type() == OPD_NONE) continue;
+      is_counter = is_zero = cell.type() == OPD_INT && cell.view().u.int64 == 0;
+    }
+    if (is_counter && is_zero) zeros.push_back(name);
+  }
+  if (zeros.empty()) return {};
+  return cat(join(zeros, ", "), zeros.size() > 1 ? " are 0 in" : " is 0 in",
+             " all calls, which come after a warm-up; --warmup 0 measures the first call");
 }
 
 int32_t builtins_of(const std::string &wanted) {
@@ -36,48 +42,58 @@ int32_t builtins_of(const std::string &wanted) {
   fail_usage(cat("option '--builtins' takes with_tensors, all or folded, not '", wanted, "'"));
 }
 
+// A profile of a call that fails gives no report, and the warm-up may have failed before anything was recorded. So the
+// call is made once more, as an application's calls are recorded.
+void record_failure(const Runner &runner, const opd_profile_options &options, Recording &recording) {
+  const Vm &vm = runner.target().vm();
+  if (recording.failure->library_code() == OPD_DEADLINE_EXCEEDED) throw *recording.failure;  // no time is left
+  vm.profile_start(&options);
+  try {
+    vm.call_with(runner.call_options(), runner.target().name().c_str(), runner.arguments());
+    recording.hints.push_back("the call failed; when it was repeated for this report, it did not fail");
+  } catch (const opdyno::Error &) {
+    recording.hints.push_back("the call failed; the report is of one more call, up to where it failed");
+  }
+  static_cast<Profile &>(recording) = vm.profile_stop();
+}
+
 // The last run; `lines` gets the reports of all, one a line.
 Recording record(Runner &runner, const Args &args, std::string &lines) {
-  opd_profile_options options;
-  opd_profile_options_init(&options);
+  auto options = opdyno::defaults(opd_profile_options_init);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
   options.builtins = builtins_of(args.value("builtins").value_or("with_tensors"));
   options.details = args.has("details");
   const bool roofline = args.has("roofline");
-  const opd_machine_peak peak = roofline ? measured_peak() : opd_machine_peak{};
+  const opd_machine_peak peak = roofline ? opdyno::measure_peak() : opd_machine_peak{};
+  Recording recording;
+  if (std::string noise = noise_of(peak); !noise.empty()) recording.hints.push_back(std::move(noise));
   std::vector<Collector> collectors;
-  std::vector<opd_collector *> handles;
   for (const std::string &spec : args.all("collector")) collectors.push_back(make_collector(spec));
-  for (const Collector &collector : collectors) handles.push_back(collector.get());
+  const std::vector<opd_collector *> handles = opdyno::handles_of(collectors);
   options.collectors = handles.data();
   options.num_collectors = static_cast<int32_t>(handles.size());
   runner.start();
-  const opd_call_options call = runner.call_options();
-  const std::vector<opd_value> &arguments = runner.arguments();
-  Recording recording;
+  const Vm &vm = runner.target().vm();
+  const std::string &name = runner.target().name();
+  options.turn = static_cast<int32_t>(args.integer("turn", 0, 1, INT32_MAX));
   for (int64_t run = args.integer("runs", 1, 1, 1'000'000); run > 0; --run) {
-    check(opd_vm_profile(runner.target().vm().get(), runner.target().name().c_str(), arguments.data(),
-                         static_cast<int32_t>(arguments.size()), &call, &options, recording.report.out(),
-                         recording.trace.out()),
-          Exit::failed);
-    if (roofline) recording.report = with_roofline(recording.report, peak);
+    try {
+      const opd_call_options call = runner.call_options();
+      static_cast<Profile &>(recording) = vm.profile(name.c_str(), runner.arguments(), &options, &call);
+    } catch (const opdyno::Error &error) {
+      recording.failure.emplace(Exit::failed, message_of(error), error.code());
+      record_failure(runner, options, recording);
+    }
+    if (roofline) recording.report = recording.report.with_roofline(peak.gflops, peak.bandwidth_gbps);
     if (args.has("output") || args.has("json")) lines += recording.report.json() + "\n";
+    if (recording.failure) return recording;
+    if (options.turn) ++options.turn;
   }
+  if (!collectors.empty() && options.warmup > 0)
+    if (std::string zeros = hint_at_zeros(recording.report); !zeros.empty())
+      recording.hints.push_back(std::move(zeros));
   return recording;
-}
-
-std::string to_text(opd_error *(*write)(const opd_report *, opd_buffer **), const Report &report) {
-  Buffer text;
-  check(write(report.get(), text.out()), Exit::failed);
-  return std::string(bytes_of(text));
-}
-
-std::string table_text(const Report &report, const Args &args) {
-  const opd_table_options options = table_options(args);
-  Buffer text;
-  check(opd_report_to_table(report.get(), &options, text.out()), Exit::failed);
-  return std::string(bytes_of(text));
 }
 
 // Each output goes to a place of its own. Gives whether one goes to standard output, which is "-".
@@ -100,8 +116,12 @@ bool check_outputs(const Args &args) {
 }  // namespace
 
 Exit run_profile(const Args &args) {
-  if (args.has("sort") && args.has("no-sort")) fail_usage("--sort and --no-sort exclude each other");
+  write_options(args);  // wrong options are told before anything runs
   const bool is_output_taken = check_outputs(args);
+  const ReportForm form = report_form_of_file(args.value("output").value_or(""), ReportForm::json);
+  if (form != ReportForm::json && args.has("runs"))
+    fail_usage(cat("--runs writes a report a line, which only JSON can hold; name the output .json, not ",
+                   *args.value("output")));
   Runner runner(args);
   if (!runner.target().is_program())
     fail_usage(cat(runner.target().name(),
@@ -109,17 +129,20 @@ Exit run_profile(const Args &args) {
   std::string lines;
   const Recording recording = record(runner, args, lines);
   runner.progress().clear();
-  if (const auto path = args.value("output")) write_file(*path, lines);
-  if (const auto path = args.value("csv")) write_file(*path, to_text(opd_report_to_csv, recording.report));
-  if (const auto path = args.value("chrome")) {
-    Buffer json;
-    check(opd_trace_to_chrome(recording.trace.get(), json.out()), Exit::failed);
-    write_file(*path, bytes_of(json));
-  }
+  if (const auto path = args.value("output"))
+    write_file(*path, form == ReportForm::json ? lines : written(recording.report, form, write_options(args)));
+  if (const auto path = args.value("csv"))
+    write_file(*path, written(recording.report, ReportForm::csv, write_options(args)));
+  if (const auto path = args.value("chrome")) write_file(*path, recording.trace.chrome());
   if (args.has("json")) print(lines);
-  if (!is_output_taken) print(table_text(recording.report, args));
-  if (const uint64_t dropped = opd_trace_dropped_count(recording.trace.get()))
+  if (!is_output_taken) {
+    print(shown_table(recording.report, args));
+    for (const std::string &hint : recording.hints)
+      print(cat("Hint: ", hint, "\n"));  // as an entry of the configuration
+  }
+  if (const uint64_t dropped = recording.trace.dropped())
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));
+  if (recording.failure) throw *recording.failure;
   return Exit::ok;
 }
 

@@ -9,7 +9,6 @@
 #include "results.h"
 #include "runner.h"
 #include "tensor_text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -48,17 +47,15 @@ Value result_of(Runner &runner, const Args &args) {
   if (written.size() == 1) return Value::retain(arguments[written[0]]);
   std::vector<opd_value> items;
   for (const size_t index : written) items.push_back(arguments[index]);
-  Handle<opd_array> array;
-  check(opd_array_create(items.data(), items.size(), array.out()), Exit::failed);
-  return value_of(array);
+  return Value::of(Array(items));
 }
 
 std::string results_text(const std::vector<Leaf> &leaves, bool with_elements, bool full) {
   std::string text;
   for (const Leaf &leaf : leaves) {
     const bool is_tensor = leaf.value.type() == OPD_TENSOR;
-    text += cat(leaf.name, ": ", is_tensor ? tensor_type(leaf.tensor.get()) : describe_value(leaf.value.view()), "\n");
-    const std::string elements = is_tensor && with_elements ? tensor_text(leaf.tensor.get(), full) : "";
+    text += cat(leaf.name, ": ", is_tensor ? tensor_type(leaf.tensor) : opdyno::to_string(leaf.value.view()), "\n");
+    const std::string elements = is_tensor && with_elements ? tensor_text(leaf.tensor, full) : "";
     if (!elements.empty()) text += elements + "\n";
   }
   return text;
@@ -80,13 +77,13 @@ void write_elements(JsonWriter &json, const DLTensor &view) {
 void write_leaf(JsonWriter &json, const Leaf &leaf, bool full) {
   json.begin_object();
   if (leaf.value.type() == OPD_TENSOR) {
-    const DLTensor &view = *opd_tensor_view(leaf.tensor.get());
-    json.key("dtype").string(dtype_name(view.dtype)).key("shape").begin_array();
+    const DLTensor &view = leaf.tensor.view();
+    json.key("dtype").string(opdyno::to_string(view.dtype)).key("shape").begin_array();
     for (int i = 0; i < view.ndim; ++i) json.number(view.shape[i]);
     json.end_array();
     if (has_scalars(view.dtype) && (full || element_count(view) <= json_limit)) write_elements(json.key("data"), view);
   } else {
-    json.key("value").string(describe_value(leaf.value.view()));
+    json.key("value").string(opdyno::to_string(leaf.value.view()));
   }
   json.end_object();
 }
@@ -122,7 +119,7 @@ std::string results_csv(const std::vector<Leaf> &leaves) {
   std::string csv = "output,index,value\n";
   for (const Leaf &leaf : leaves) {
     if (!leaf.tensor) continue;
-    const DLTensor &view = *opd_tensor_view(leaf.tensor.get());
+    const DLTensor &view = leaf.tensor.view();
     const Scalar scalar = scalar_of(view.dtype, leaf.name);
     const size_t count = element_count(view) * static_cast<size_t>(scalar.per_element);
     for (size_t i = 0; i < count; ++i)

@@ -2,7 +2,6 @@
 
 #include "failure.h"
 #include "text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -10,17 +9,17 @@ namespace {
 
 struct Known {
   std::string_view name, what;
-  opd_error *(*create)(const opd_counter_options *options, opd_collector **out_collector);
+  opd_collector_kind kind;
   bool has_events;
+  const char *fallback = nullptr;  // events that are there where the usual ones are not
 };
 const Known known[] = {
-    {"time", "wall time and the processor time of all threads", opd_collector_create_time, false},
-    {"memory", "bytes allocated and freed, and the peak",
-     [](const opd_counter_options *, opd_collector **out) { return opd_collector_create_memory(out); }, false},
-    {"perf", "the kernel's counters: cycles, instructions, cache and branch misses", opd_collector_create_perf, true},
-    {"papi", "PAPI's events; TVM's five unless others are named", opd_collector_create_papi, true},
-    {"energy", "energy of the processor's packages",
-     [](const opd_counter_options *, opd_collector **out) { return opd_collector_create_energy(out); }, false},
+    {"time", "wall time and the processor time of all threads", OPD_COLLECTOR_TIME, false},
+    {"memory", "bytes allocated and freed, and the peak", OPD_COLLECTOR_MEMORY, false},
+    {"perf", "the kernel's counters: cycles, instructions, cache and branch misses", OPD_COLLECTOR_PERF, true,
+     "task-clock,page-faults"},
+    {"papi", "PAPI's events; TVM's five unless others are named", OPD_COLLECTOR_PAPI, true},
+    {"energy", "energy of the processor's packages", OPD_COLLECTOR_ENERGY, false},
 };
 
 const Known &find(std::string_view name) {
@@ -45,33 +44,45 @@ Collector make_collector(std::string_view spec) {
   }
   std::vector<const char *> events;
   for (const std::string &name : names) events.push_back(name.c_str());
-  opd_counter_options options;
-  opd_counter_options_init(&options);
+  auto options = opdyno::defaults(opd_counter_options_init);
   options.best_effort = events.empty();
   options.events = events.data();
   options.num_events = static_cast<int32_t>(events.size());
-  Collector collector;
-  check(one.create(&options, collector.out()), Exit::failed);
-  return collector;
+  return Collector::builtin(one.kind, &options);
 }
+
+std::string collector_problem(std::string_view name) {
+  try {
+    Collector::builtin(find(name).kind);
+    return "";
+  } catch (const opdyno::Error &error) { return error.message(); }
+}
+
+namespace {
+
+// Whether a collector measures here, and if only in part, how that part is asked for.
+std::string state_of(const Known &one) {
+  const std::string problem = collector_problem(one.name);
+  if (problem.empty()) return "yes";
+  if (!one.fallback) return cat("no: ", problem);
+  const std::string spec = cat(one.name, ":", one.fallback);
+  try {
+    make_collector(spec);
+  } catch (const opdyno::Error &) { return cat("no: ", problem); }
+  return cat("in part, as --collector ", spec, "; not the usual events: ", problem);
+}
+
+}  // namespace
 
 std::string collectors_text() {
   std::string text = "collectors:\n";
   for (const Known &one : known) {
-    Collector collector;
-    std::string state = "yes";
-    if (opd_error *error = one.create(nullptr, collector.out())) {
-      state = cat("no: ", opd_error_message(error));
-      opd_error_release(error);
-    }
-    text += cat("  ", pad_right(one.name, 8), one.what, "\n          here: ", state, "\n");
+    text += cat("  ", pad_right(one.name, 8), one.what, "\n          here: ", state_of(one), "\n");
   }
-  Handle<opd_array> events;
-  if (opd_error *error = opd_papi_list_events(events.out())) {
-    opd_error_release(error);
-    return text;
-  }
-  const std::vector<std::string> names = strings_of(events.get());
+  std::vector<std::string> names;
+  try {
+    names = Collector::list_events(OPD_COLLECTOR_PAPI);
+  } catch (const opdyno::Error &) { return text; }
   text += cat("PAPI events that can be counted here: ", names.empty() ? "none" : "", "\n");
   for (const std::string &name : names) text += cat("  ", name, "\n");
   return text;

@@ -3,16 +3,16 @@
 #include <string>
 #include <vector>
 
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
-
-using Collector = Handle<opd_collector>;
 
 // "memory", or "papi:EVENT,EVENT"; fails with Exit::usage for a name that there is not, with Exit::failed for what
 // cannot be measured here. Without events, what cannot be counted is left out.
 Collector make_collector(std::string_view spec);
 // What there is here, and why not: a line each.
 std::string collectors_text();
+// Why the usual events of a collector cannot be measured here; "" if they can.
+std::string collector_problem(std::string_view name);
 
 }  // namespace opd::cli

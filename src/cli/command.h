@@ -1,7 +1,5 @@
 // The commands: what each is called, takes and does. Parsing and help both read this table.
 #pragma once
-#include <opdyno/report.h>
-
 #include <string_view>
 #include <vector>
 
@@ -30,8 +28,8 @@ Exit run_run(const Args &args);
 Exit run_bench(const Args &args);
 Exit run_profile(const Args &args);
 Exit run_report(const Args &args);
-opd_table_options table_options(const Args &args);  // of profile and report
 Exit run_diff(const Args &args);
+Exit run_ab(const Args &args);
 Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);

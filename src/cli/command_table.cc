@@ -60,11 +60,18 @@ constexpr Option sweep = {"sweep", 0, "NAME=SIZES",
                           "n=1:64:x2; of several names, for each combination",
                           true};
 
-constexpr Option report_json = {"output", 'o', "FILE", "write the report as JSON"};
+constexpr Option report_output = {"output", 'o', "FILE",
+                                  "write the report, in the form of the suffix: .html, .csv, .md, .txt, .arrow, "
+                                  "else JSON"};
+constexpr Option top = {"top", 0, "N", "show the N slowest operators on a terminal; 10"};
+constexpr Option wide = {"wide", 0, "", "show the whole table on a terminal, too, as it goes into a pipe"};
 constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CSV; - prints them"};
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
 constexpr Option profile_repeat = {"repeat", 0, "N", "measured calls; 1"};
-constexpr Option warmup = {"warmup", 0, "N", "calls before the measured ones; 1"};
+constexpr Option warmup = {
+    "warmup", 0, "N",
+    "calls before the measured ones; 1. With 0 the first call is measured, with the pages that it touches "
+    "and the memory that later ones keep"};
 constexpr Option sort = {"sort", 0, "", "longest operators first (the default)"};
 constexpr Option no_sort = {"no-sort", 0, "", "operators in the order of the program"};
 constexpr Option no_aggregate = {"no-aggregate", 0, "", "one row per call"};
@@ -78,15 +85,25 @@ constexpr Option details = {"details", 0, "",
 constexpr Option roofline = {"roofline", 0, "",
                              "measure what the machine can do, and how near each operator comes to it"};
 constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
-constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown or html; table"};
+constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown, html or arrow; table"};
 constexpr Option diff_form = {"as", 0, "FORM", "table, csv, json or markdown; table"};
-constexpr Option form_output = {"output", 'o', "FILE", "write to a file"};
+constexpr Option form_output = {"output", 'o', "FILE", "write to a file; without --as in the form of its suffix"};
+constexpr Option turn = {
+    "turn", 0, "N",
+    "this is the N-th run (with --runs: N is the first): opdyno diff compares runs of one turn as pairs"};
 constexpr Option profile_runs = {"runs", 0, "N",
                                  "measure N runs, each with its warm-up; -o and --json then write a report a line, the "
                                  "rest shows the last one; 1"};
 
 constexpr Option fail_above = {"fail-above", 0, "SHARE", "exit with 1 if something is slower by more, as 3%"};
 constexpr Option min_effect = {"min-effect", 0, "SHARE", "changes that do not matter; 1%"};
+constexpr Option min_share = {"min-share", 0, "SHARE",
+                              "operators that take less of the time do not fail, though the total may; 1%"};
+constexpr Option paired = {"paired", 0, "",
+                           "the runs were made in turns: compare run 1 of A with run 1 of B, and so on"};
+constexpr Option budget = {"budget", 0, "TIME", "stop after this time, with the warm-up, at the latest; 30s"};
+constexpr Option ab_runs = {"runs", 0, "N", "stop after N turns of each at the latest"};
+constexpr Option ab_form = {"as", 0, "FORM", "sentence, table, csv, json or markdown; sentence"};
 constexpr Option bench_compare = {
     "compare", 0, "FILE", "compare with what --json printed before, of the same function, sizes, threads and caches"};
 
@@ -107,6 +124,8 @@ constexpr Option disasm = {"disasm", 0, "", "the VM program as assembly; with --
 constexpr Option sizes = {"sizes", 0, "", "how many bytes files, sections and functions take"};
 constexpr Option verify_ = {"verify", 0, "",
                             "check it; with --json as \"verification\". Exit code 1 if it is damaged, with the place"};
+constexpr Option load = {"load", 0, "",
+                         "load it as run does: its initialisers run, sources are compiled, objects linked"};
 constexpr Option python = {"python", 0, "", "print a Python script that builds the program with TVM instead"};
 constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file"};
 
@@ -116,19 +135,39 @@ Without --tree, --signatures, --disasm, --sizes and --verify an overview is show
 has all of the tree, the signatures and the sizes.
 
 What --verify says of each module: ok; open, where something is needed that is not there (--import may give it); warning;
-damaged, with the section, function or offset concerned. A library is loaded for it, so its initialisers run.)";
+damaged, with the section, function or offset concerned.
+
+MOD is read, and nothing of it runs: an untrusted file can be looked at. What only code can tell needs --load: whether a
+library's dependencies are there, and which functions a C source has whose names macros put together.)";
 
 constexpr std::string_view diff_text =
-    R"(A and B are reports: JSON as `profile -o` writes it, files of one report a line (profile --runs), folders of such
-files, or several with commas between. A text table is read, too. Each report is one run, in the order in time; measure
-A and B in turn if you can.
+    R"(A and B are reports: JSON as `profile -o` writes it, files of one report a line (profile --runs), directories of such
+files, or several with commas between. A text table is read, too. Each report is one run, in the order in time. To
+compare two programs without files, use `opdyno ab`.
 
-The runs' sums per operator are compared by a rank test, corrected for runs that resemble their neighbours and for the
-number of operators. Verdicts: same, regression, improvement, undecided (the data cannot tell), new, vanished. At least 4
-runs on each side are needed for an interval, and the more the smaller the changes are that shall be seen.)";
+The table shows the total first, then what changes it most. The sums of each operator per run are compared by a rank
+test, which allows for runs that resemble their neighbours and for the number of operators. Verdicts: same, regression,
+improvement, undecided (the data cannot tell), new, vanished; the row (replaced) compares all new operators with all
+that vanished. --fail-above looks at the total, and at operators that take at least --min-share of it. At least 4 runs on
+each side are needed (6 pairs with --paired); smaller changes need more.
+
+Examples:
+  opdyno diff before.jsonl after.jsonl --fail-above 3%
+  opdyno diff before/ after/ --as markdown)";
+
+constexpr std::string_view ab_text =
+    R"(A and B are two builds of a program (or of a plain function FN), as MOD of `opdyno run`. Each runs in a process of
+its own, both get the same inputs, and they are measured in turns until the verdict is clear or --budget is spent. One
+sentence says which is faster, what changed and whether something got slower; the interval of the total stands behind
+the ±. Differences are tested as `opdyno diff` does for pairs of runs, at a level that allows for every look at the data.
+
+Examples:
+  opdyno ab old.so new.so
+  opdyno ab old.so new.so main -i 1x3x224x224xf32 --fail-above 3% --budget 1m
+  opdyno ab old.so new.so --as table)";
 
 constexpr std::string_view info_text =
-    R"(FILE holds parameters: a TVM param dict, the folder of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
+    R"(FILE holds parameters: a TVM param dict, the directory of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
 shapes are shown; the numbers are not read.)";
 
 constexpr std::string_view as_text =
@@ -190,7 +229,7 @@ const std::vector<Command> &commands() {
        run_info},
       {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants",
        inspect_text,
-       std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &json, &import_, &c_flags, &copy_, &help},
+       std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &load, &json, &import_, &c_flags, &copy_, &help},
        run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
        with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &json, &csv}), run_run},
@@ -199,13 +238,16 @@ const std::vector<Command> &commands() {
                           &json, &csv, &bench_compare, &fail_above, &min_effect}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
-       with_call_options({&profile_repeat, &warmup, &profile_runs, &collector, &sort, &no_sort, &no_aggregate, &no_sums,
-                          &builtins, &details, &roofline, &report_json, &report_csv, &chrome, &json}),
+       with_call_options({&profile_repeat, &warmup, &profile_runs, &turn, &collector, &sort, &no_sort, &no_aggregate,
+                          &no_sums, &top, &wide, &builtins, &details, &roofline, &report_output, &report_csv, &chrome,
+                          &json}),
        run_profile},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
-       std::vector{&as_form, &form_output, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
+       std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,
-       std::vector{&fail_above, &min_effect, &diff_form, &help}, run_diff},
+       std::vector{&fail_above, &min_effect, &min_share, &paired, &diff_form, &help}, run_diff},
+      {"ab", "A B [FN]", 2, 3, "tell which of two programs is faster, measured in turns", ab_text,
+       with_call_options({&budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},
        run_dis},

@@ -99,17 +99,17 @@ Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expe
     out.problem = "the result is no tensor, number or shape";
     return out;
   }
-  Tensor got = to_cpu(leaf.tensor.get());
-  const DLDataType wanted_dtype = opd_tensor_view(wanted.get())->dtype, got_dtype = opd_tensor_view(got.get())->dtype;
+  Tensor got = to_cpu(leaf.tensor);
+  const DLDataType wanted_dtype = wanted.dtype(), got_dtype = got.dtype();
   if (is_stored_as(wanted_dtype, got_dtype)) {
     if (has_scalars(got_dtype)) wanted = reinterpret(wanted, got_dtype);
     else got = reinterpret(got, wanted_dtype);  // numbers that cannot be read here are compared as bits
   }
-  const DLTensor &got_view = *opd_tensor_view(got.get()), &wanted_view = *opd_tensor_view(wanted.get());
+  const DLTensor &got_view = got.view(), &wanted_view = wanted.view();
   const bool is_same_shape = got_view.ndim == wanted_view.ndim &&
                              std::equal(got_view.shape, got_view.shape + got_view.ndim, wanted_view.shape);
   if (!is_same_shape || !fits(got_view.dtype, wanted_view.dtype)) {
-    out.problem = cat("got ", tensor_type(got.get()), ", expected ", tensor_type(wanted.get()));
+    out.problem = cat("got ", tensor_type(got), ", expected ", tensor_type(wanted));
     return out;
   }
   Elements(got_view, wanted_view, expectation).compare(out);
@@ -118,10 +118,10 @@ Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expe
 
 // Names of outputs to the file's keys for them. "out_1:shape" is out_1: what follows a colon says what kind of value it
 // was.
-std::map<std::string, std::string> output_keys(const opd_params *params, const std::string &prefix) {
+std::map<std::string, std::string> output_keys(const Params &params, const std::string &prefix) {
   std::map<std::string, std::string> keys;
-  for (size_t i = 0; i < opd_params_count(params); ++i) {
-    const std::string_view key = opd_params_name(params, i);
+  for (size_t i = 0; i < params.size(); ++i) {
+    const std::string_view key = params.name(i);
     if (key.empty()) keys["out"] = "";  // a .npy file holds one tensor without a name
     if (!key.starts_with(prefix)) continue;
     const std::string_view output = key.substr(prefix.size()), name = output.substr(0, output.find(':'));
@@ -154,7 +154,7 @@ std::string Comparison::text() const {
 
 std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectation &expectation) {
   const Params params = load_params(expectation.path);
-  std::map<std::string, std::string> wanted = output_keys(params.get(), expectation.prefix);
+  std::map<std::string, std::string> wanted = output_keys(params, expectation.prefix);
   if (wanted.empty())
     throw Failure(Exit::failed, cat(expectation.path, " has no tensor ", expectation.prefix, "out or ",
                                     expectation.prefix, "out_0 to compare with"));
@@ -166,8 +166,7 @@ std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectati
   };
   for (const Leaf &leaf : leaves) {
     if (const auto found = wanted.find(leaf.name); found != wanted.end()) {
-      Tensor tensor;
-      check(opd_params_get(params.get(), found->second.c_str(), tensor.out()), Exit::failed, expectation.path);
+      Tensor tensor = attempt(Exit::failed, expectation.path, [&] { return params.get_tensor(found->second.c_str()); });
       comparisons.push_back(compare_leaf(leaf, std::move(tensor), expectation));
       wanted.erase(found);
     } else if (leaf.value.type() != OPD_NONE) {  // no file can hold a None

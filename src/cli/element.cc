@@ -7,7 +7,6 @@
 #include "failure.h"
 #include "half.h"
 #include "text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -79,7 +78,8 @@ bool has_scalars(DLDataType dtype) { return find_scalar(dtype).has_value(); }
 Scalar scalar_of(DLDataType dtype, std::string_view what) {
   const std::optional<Scalar> scalar = find_scalar(dtype);
   if (!scalar)
-    throw Failure(Exit::failed, cat(what, ": elements of dtype ", dtype_name(dtype), " cannot be read or made here"));
+    throw Failure(Exit::failed,
+                  cat(what, ": elements of dtype ", opdyno::to_string(dtype), " cannot be read or made here"));
   return *scalar;
 }
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
 

@@ -1,10 +1,10 @@
 // How the program ends: five exit codes, and the exception that carries one to main().
 #pragma once
-#include <opdyno/base.h>
-
 #include <exception>
 #include <string>
 #include <string_view>
+
+#include "face.h"
 
 namespace opd::cli {
 
@@ -30,9 +30,16 @@ class Failure : public std::exception {
   opd_code library_code_;
 };
 
-// Consumes `error`: NULL returns, anything else is thrown with its causes, as "subject: message" unless the
-// message names the subject itself.
-void check(opd_error *error, Exit code, std::string_view subject = {});
+// What an error of the library says with its causes, as "subject: message" unless the message names the subject itself.
+std::string message_of(const opdyno::Error &error, std::string_view subject = {});
+
+// Gives what `action` gives. An error of the library ends the program with `code`; outside of this it is Exit::failed.
+template <class Action>
+auto attempt(Exit code, std::string_view subject, Action action) {
+  try {
+    return action();
+  } catch (const opdyno::Error &error) { throw Failure(code, message_of(error, subject), error.code()); }
+}
 
 [[noreturn]] void fail_usage(std::string message);
 [[noreturn]] void fail_errno(std::string_view action, std::string_view path, int error_number);

@@ -2,6 +2,7 @@
 #include "file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,21 +18,13 @@ namespace {
 
 class Descriptor {
  public:
-  Descriptor(const std::string &path, int flags, const char *action)
-      : fd_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (fd_ < 0) fail_errno(action, path, errno);
-  }
+  explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() {
     if (fd_ >= 0) close(fd_);
   }
   Descriptor(const Descriptor &) = delete;
   Descriptor &operator=(const Descriptor &) = delete;
   int get() const { return fd_; }
-  int close_now() {
-    const int fd = fd_;
-    fd_ = -1;
-    return close(fd);
-  }
 
  private:
   int fd_;
@@ -47,14 +40,31 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
+constexpr size_t most_of_a_pipe = size_t{1} << 30;  // regular files end by themselves
+
+// Waits for what a pipe that was opened without waiting has not brought yet.
+void wait_for_more(int fd) {
+  pollfd waiting = {fd, POLLIN, 0};
+  poll(&waiting, 1, -1);
+}
+
 std::string read_all(int fd, const std::string &path) {
+  struct stat status {};
+  const bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
   std::string content;
   char block[1 << 16];
   for (;;) {
     const ssize_t got = read(fd, block, sizeof block);
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      wait_for_more(fd);
+      continue;
+    }
     if (got < 0) fail_errno("read", path, errno);
     if (got == 0) return content;
+    if (!is_regular && content.size() + static_cast<size_t>(got) > most_of_a_pipe)
+      throw Failure(Exit::failed,
+                    cat("cannot read ", path, ": it brings more than 1 GiB, and its end is not in sight"));
     content.append(block, static_cast<size_t>(got));
   }
 }
@@ -63,21 +73,22 @@ std::string read_all(int fd, const std::string &path) {
 
 std::string read_file(const std::string &path) {
   if (path == "-") return read_all(STDIN_FILENO, "standard input");
-  return read_all(Descriptor(path, O_RDONLY, "open").get(), path);
+  // Opening a device may do something to it, and a FIFO without a writer would be waited for.
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) &&
+      !S_ISDIR(status.st_mode))
+    throw Failure(Exit::failed, cat("cannot read ", path, ": it is neither a regular file nor a pipe"));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) fail_errno("open", path, errno);
+  const std::string content = read_all(file.get(), path);
+  if (content.empty() && S_ISFIFO(status.st_mode))
+    throw Failure(Exit::failed, cat("cannot read ", path, ": it is a pipe that nothing was written to"));
+  return content;
 }
 
 void write_file(const std::string &path, std::string_view content) {
   if (path == "-") return print(content);
-  struct stat status;
-  const bool is_special = stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  const std::string target = is_special ? path : cat(path, ".", getpid(), ".tmp");
-  Descriptor file(target, is_special ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC, "write");
-  if (write_all(file.get(), content) && file.close_now() == 0 &&
-      (is_special || rename(target.c_str(), path.c_str()) == 0))
-    return;
-  const int reason = errno;
-  if (!is_special) unlink(target.c_str());
-  fail_errno("write", path, reason);
+  opdyno::write_file(path, content);
 }
 
 void print(std::string_view text) {

@@ -1,6 +1,7 @@
 // What `opdyno help` and `--version` print, out of the table of commands.
+#include "collectors.h"
 #include "command.h"
-#include "handle.h"
+#include "face.h"
 #include "json.h"
 #include "text.h"
 
@@ -36,6 +37,48 @@ std::string option_line(const Option &option) {
   return cat(pad_right(left, option_column), gap, wrapped(option.help, option_column), "\n");
 }
 
+struct Example {
+  std::string_view command, line, what;
+};
+constexpr Example examples[] = {
+    {"info", "opdyno info --collectors", "what can be measured here, and what to do about the rest"},
+    {"info", "opdyno info weights.safetensors", "names, shapes and dtypes of a file's tensors"},
+    {"inspect", "opdyno inspect model.so", "functions, parameters, constants, imports"},
+    {"inspect", "opdyno inspect model.so --signatures", "what to pass to each function"},
+    {"run", "opdyno run model.so", "on random input of the shapes that the program checks"},
+    {"run", "opdyno run model.so -i x:@input.npy -o out.npz", "on your input; the result goes to a file"},
+    {"run", "opdyno run model.so -i x:@io.npz:x --expect io.npz",
+     "compares with out, out_0 … of the file; exit code 1"},
+    {"run", "opdyno run kernels.c scale -i 4xf32=1,2,3,4 -i f64=0.5 -i 4xf32=0", "a plain function of a C source"},
+    {"bench", "opdyno bench model.so", "how long a call takes, once it is warm"},
+    {"bench", "opdyno bench model.so --sweep n=1:64:x2", "for each size of n"},
+    {"bench", "opdyno bench model.so --json > before.json", "to be compared later: --compare before.json"},
+    {"profile", "opdyno profile model.so", "where the time of a call goes"},
+    {"profile", "opdyno profile model.so -i x:@input.npy --repeat 20 -o report.html", "a page with charts"},
+    {"profile", "opdyno profile model.so --roofline", "how near each operator is to the machine's peak"},
+    {"profile", "opdyno profile model.so --collector perf:page-faults --warmup 0", "counters, of the first call"},
+    {"profile", "opdyno profile model.so --chrome trace.json", "a time line for ui.perfetto.dev"},
+    {"profile", "opdyno profile model.so --runs 20 -o before.jsonl", "one side of opdyno diff"},
+    {"ab", "opdyno ab old.so new.so --fail-above 3%",
+     "which is faster; exit code 1 if the second one is slower by more"},
+    {"report", "opdyno report run.json", "the table"},
+    {"report", "opdyno report run.json -o run.html", "in the form of the suffix: .html, .csv, .md, .json, .txt"},
+    {"diff", "opdyno diff before.jsonl after.jsonl --fail-above 3%", "exit code 1 if something is slower by more"},
+    {"as", "opdyno as program.opdasm program.vmexec", ""},
+    {"dis", "opdyno dis model.so", ""},
+    {"export", "opdyno export program.opdasm model.so --import kernels.c", "one file, for TVM, too"},
+};
+
+std::string examples_text(std::string_view command) {
+  std::string text;
+  for (const Example &example : examples) {
+    if (example.command != command) continue;
+    text += cat(text.empty() ? "\nExamples:\n" : "", "  ", example.line, "\n");
+    if (!example.what.empty()) text += cat("      ", example.what, "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string help_text() {
@@ -59,20 +102,21 @@ std::string help_text(const Command &command) {
   if (!command.details.empty()) text += cat("\n", command.details, "\n");
   text += "\nOptions:\n";
   for (const Option *option : command.options) text += option_line(*option);
-  return text;
+  return text + examples_text(command.name);
 }
 
 std::string version_text() {
-  Buffer info;
-  check(opd_build_info(info.out()), Exit::failed);
-  const Json json = parse_json(info, "the build");
+  const Json json = parse_json(opdyno::build_info(), "the build");
   std::vector<std::string> on, off;
   const cJSON *feature = nullptr;
   cJSON_ArrayForEach(feature, json_member(json.get(), "features"))(cJSON_IsTrue(feature) ? on : off)
       .emplace_back(feature->string);
-  std::string text = cat("opdyno ", opd_version(), "\nbuilt by ", json_string(json.get(), "compiler"), ", ",
+  std::string text = cat("opdyno ", opdyno::version(), "\nbuilt by ", json_string(json.get(), "compiler"), ", ",
                          json_string(json.get(), "build_type"), "\n");
-  text += cat("features: ", on.empty() ? "none" : join(on, ", "), "\n");
+  std::erase(off, "papi");  // is no part of a build
+  const std::string why_no_papi = collector_problem("papi");
+  text += cat("features: ", on.empty() ? "none" : join(on, ", "), "\nloaded when asked for: papi (",
+              why_no_papi.empty() ? "counts here" : cat("cannot count here: ", why_no_papi), ")\n");
   if (!off.empty()) text += cat("not built in: ", join(off, ", "), "\n");
   return text;
 }

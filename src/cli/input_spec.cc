@@ -1,6 +1,8 @@
 // The text after -i: what an argument is and where its elements come from.
 #include "input_spec.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "failure.h"
@@ -9,6 +11,8 @@
 namespace opd::cli {
 
 namespace {
+
+constexpr int kMostNested = 16;  // tuples; programs' results may be no deeper either
 
 bool is_word(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -28,12 +32,26 @@ bool ends_call(std::string_view text, std::string_view name, std::string_view &i
 }
 
 std::optional<DLDataType> read_dtype(std::string_view text) {
-  DLDataType dtype;
   if (text.empty()) return std::nullopt;
-  opd_error *error = opd_dtype_from_string(std::string(text).c_str(), &dtype);  // knows f32, i8 and the like, too
-  if (!error) return dtype;
-  opd_error_release(error);
-  return std::nullopt;
+  try {
+    return opdyno::dtype_of(std::string(text));  // knows f32, i8 and the like, too
+  } catch (const opdyno::Error &) { return std::nullopt; }
+}
+
+// What is wrong with a type that is none, in terms of what was probably meant.
+[[noreturn]] void fail_type(const InputSpec &spec, std::string_view type) {
+  const std::string_view text = spec.text, rest = text.substr(std::min(text.size(), type.size()));
+  const bool is_named = !spec.name.empty();
+  const size_t last = type.rfind('x') + 1;  // 0 without an x
+  if (access(std::string(type).c_str(), F_OK) == 0)
+    fail_spec(spec, cat("'", type, "' is a file; its tensor is read by ", is_named ? spec.name + ":" : "", "@", type));
+  if (read_int(type.substr(last)))
+    fail_spec(spec, cat("'", type, "' has sizes but no dtype; write ", type, "xf32 for float32"));
+  if (!is_named && is_word(type) && rest.starts_with('='))
+    fail_spec(spec, cat("'", type, "' is no type; if it is the name of a parameter, write ", type, ":",
+                        rest.starts_with("=@") ? rest.substr(1) : cat("4x8xf32", rest)));
+  fail_spec(spec, cat("'", type,
+                      "' is no type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"));
 }
 
 // "4x8xf32": sizes up to the first part that, with what follows it, is a dtype (which may hold an x itself: int8x4).
@@ -45,10 +63,7 @@ void parse_tensor_type(InputSpec &spec, std::string_view type) {
     const size_t end = rest.find('x');
     const std::string_view part = rest.substr(0, end);
     const std::optional<int64_t> size = read_int(part);
-    if (end == std::string_view::npos || (!size && !is_word(part)) || (size && *size < 0))
-      fail_spec(spec,
-                cat("'", type,
-                    "' is no type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"));
+    if (end == std::string_view::npos || (!size && !is_word(part)) || (size && *size < 0)) fail_type(spec, type);
     dims.push_back(size ? Dim(*size) : Dim(std::string(part)));
     rest.remove_prefix(end + 1);
   }
@@ -119,7 +134,9 @@ bool parse_plain(InputSpec &spec, std::string_view type, std::optional<std::stri
   return true;
 }
 
-bool parse_group(InputSpec &spec, std::string_view text) {
+InputSpec parse_nested(std::string_view text, int depth);
+
+bool parse_group(InputSpec &spec, std::string_view text, int depth) {
   std::string_view inside;
   if (ends_call(text, "shape", inside)) {
     spec.kind = InputSpec::Kind::shape;
@@ -134,16 +151,16 @@ bool parse_group(InputSpec &spec, std::string_view text) {
   if (!ends_call(text, "tuple", inside)) return false;
   spec.kind = InputSpec::Kind::tuple;
   if (trim(inside).empty()) return true;
+  if (depth == kMostNested)
+    fail_usage(cat("an input has tuples nested more than ", kMostNested, " deep, which no program takes"));
   for (const std::string_view part : split(inside, ';')) {
-    spec.items.push_back(parse_input(trim(part)));
+    spec.items.push_back(parse_nested(trim(part), depth + 1));
     if (!spec.items.back().name.empty()) fail_spec(spec, "the items of a tuple have no names");
   }
   return true;
 }
 
-}  // namespace
-
-InputSpec parse_input(std::string_view text) {
+InputSpec parse_nested(std::string_view text, int depth) {
   InputSpec spec;
   spec.text = text;
   const size_t colon = text.find(':');
@@ -155,7 +172,7 @@ InputSpec parse_input(std::string_view text) {
     spec.fill = parse_fill(spec, text);
     return spec;
   }
-  if (parse_group(spec, text)) return spec;
+  if (parse_group(spec, text, depth)) return spec;
   const size_t equals = text.find('=');
   const std::string_view type = text.substr(0, equals);
   const std::optional<std::string_view> value =
@@ -165,5 +182,9 @@ InputSpec parse_input(std::string_view text) {
   if (value) spec.fill = parse_fill(spec, *value);
   return spec;
 }
+
+}  // namespace
+
+InputSpec parse_input(std::string_view text) { return parse_nested(text, 0); }
 
 }  // namespace opd::cli

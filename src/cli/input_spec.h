@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "dim.h"
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
 

@@ -14,6 +14,8 @@ std::string tree_text(const cJSON *module);
 std::string signatures_text(const cJSON *module);
 std::string sizes_text(const cJSON *module);
 
+// "library  model.so": kind and file.
+std::string module_name(const cJSON *module);
 // "main(x: float32[n, 784]) -> float32[n, 10]": as much as is known.
 std::string signature_text(const cJSON *function);
 // A number, text or list of plain ones on one line; other things as JSON.
@@ -24,7 +26,7 @@ struct Finding {
   const char *state;  // "ok"; "open": something is needed that is not there; "warning"; "damaged"
   std::string text;
 };
-// What loading alone does not tell of a program that could be loaded.
-std::vector<Finding> verify(const Program &program, const cJSON *module);
+// What reading alone does not tell of a program that could be read. A program that was loaded whole is made a VM of.
+std::vector<Finding> verify(const Program &program, const cJSON *module, Loading loading);
 
 }  // namespace opd::cli

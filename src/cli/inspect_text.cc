@@ -7,6 +7,11 @@ namespace opd::cli {
 
 namespace {
 
+constexpr std::string_view no_functions_note =
+    "no symbol of this library starts with __tvm_ffi_, so it offers nothing by TVM's conventions; a plain C function "
+    "of "
+    "it is called by its signature (opd_module_native_function(), in Python Module.native_function())";
+
 // "float32[n, 784]", "int", "(float32[4], int)" — "" if nothing is known.
 std::string type_text(const cJSON *type) {
   const std::string kind = json_string(type, "kind");
@@ -28,11 +33,6 @@ std::string type_text(const cJSON *type) {
   if (text.empty() && kind != "any") text = kind;
   const std::string symbol = json_string(type, "symbol");  // of a number that stands for a size
   return symbol.empty() ? text : cat(text, " ", symbol);
-}
-
-std::string module_name(const cJSON *module) {
-  const std::string file = json_string(module, "file");
-  return file.empty() ? json_string(module, "kind") : cat(json_string(module, "kind"), "  ", file);
 }
 
 // Calls `visit(module, depth)` for the module and what it imports; a module that comes again is named only.
@@ -87,14 +87,25 @@ class Overview {
       if (name == "kind" || name == "imports" || name == "program") continue;
       if (name.ends_with("_bytes") && name != "size_bytes") continue;       // --sizes shows them
       if (name == "functions" && json_member(module, "program")) continue;  // the program says more about them
+      if (name == "loaded" || name == "compiled") continue;                 // what inspect does is no news
       if (cJSON_IsNull(member) || (cJSON_IsString(member) && !*member->valuestring)) continue;
       line(indent + "  ", name, plain_text(member));
     }
     if (const cJSON *program = json_member(module, "program")) print_program(program, indent + "  ");
+    print_advice(module, indent + "  ");
     cJSON_ArrayForEach(member, json_member(module, "imports")) {
       out_ += cat(indent, "  imports:\n");
       print_module(member, indent + "    ");
     }
+  }
+
+  // What to do where no function, or not every one, is listed.
+  void print_advice(const cJSON *module, const std::string &indent) {
+    if (cJSON_IsFalse(json_member(module, "compiled")))
+      out_ += cat(indent, "not compiled: the functions are those that the text names; --load compiles it\n");
+    else if (json_string(module, "kind") == "library" && cJSON_GetArraySize(json_member(module, "functions")) == 0 &&
+             json_number(module, "embedded_bytes") == 0)
+      out_ += cat(indent, "note: ", no_functions_note, "\n");
   }
 
   void print_program(const cJSON *program, const std::string &indent) {
@@ -194,6 +205,11 @@ void add_library_sizes(SizeTable &table, const cJSON *module) {
 }
 
 }  // namespace
+
+std::string module_name(const cJSON *module) {
+  const std::string file = json_string(module, "file");
+  return file.empty() ? json_string(module, "kind") : cat(json_string(module, "kind"), "  ", file);
+}
 
 int64_t json_number(const cJSON *object, const char *member) {
   const cJSON *number = json_member(object, member);

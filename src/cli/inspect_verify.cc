@@ -5,15 +5,18 @@ namespace opd::cli {
 
 namespace {
 
-// What an error says, or "" for none. Ends it.
-std::string message_of(opd_error *error) {
-  const std::unique_ptr<opd_error, Release<opd_error_release>> owned(error);
-  return error ? opd_error_message(error) : "";
+// What the library refuses about `action`, or "" if it does not.
+template <class Action>
+std::string refusal_of(Action action) {
+  try {
+    action();
+    return "";
+  } catch (const opdyno::Error &error) { return error.message(); }
 }
 
 class Verification {
  public:
-  explicit Verification(const Program &program) : program_(program) {}
+  Verification(const Program &program, Loading loading) : program_(program), loading_(loading) {}
 
   std::vector<Finding> run(const cJSON *module) {
     visit(program_.root, module);
@@ -27,7 +30,7 @@ class Verification {
     const cJSON *program = json_member(described, "program"), *imported = nullptr;
     if (program) check_program(module, program);
     else check_functions(module, described);
-    const std::vector<Module> imports = imports_of(module);
+    const std::vector<Module> imports = module.imports();
     size_t i = 0;
     cJSON_ArrayForEach(imported, json_member(described, "imports")) if (i < imports.size())
         visit(imports[i++], imported);
@@ -45,21 +48,42 @@ class Verification {
     cJSON_ArrayForEach(function, functions) cJSON_ArrayForEach(read, json_member(function, "unproved_reads"))
         add("warning", cat("program: function ", json_string(function, "name"), ", instruction ", plain_text(read),
                            " may read a register that no path has written; opdyno checks it while running"));
-    Vm vm;
-    const std::string missing = message_of(opd_vm_create(module.get(), nullptr, vm.out()));
     const std::string needed = counted(cJSON_GetArraySize(packed), "function");
+    const std::string missing =
+        loading_ == Loading::whole ? refusal_of([&] { Vm{module}; }) : missing_names(module, packed);
     if (missing.empty()) add("ok", cat("program: ", needed, " that it calls outside itself, all are there"));
     else add("open", cat("program: of ", needed, " that it calls outside itself not all are there: ", missing));
   }
 
+  // Of the functions in `packed`: those that neither the tree nor the registry has by name.
+  static std::string missing_names(const Module &module, const cJSON *packed) {
+    std::vector<std::string> missing;
+    const cJSON *name = nullptr;
+    cJSON_ArrayForEach(name, packed) {
+      const std::string wanted = plain_text(name);
+      if (module.implements(wanted.c_str())) continue;
+      if (!refusal_of([&] { Function::global(wanted.c_str()); }).empty()) missing.push_back(wanted);
+    }
+    return join(missing, ", ");
+  }
+
   void check_functions(const Module &module, const cJSON *described) {
-    const std::string kind = json_string(described, "kind");
+    const std::string kind = json_string(described, "kind"), refused = json_string(described, "not_loadable");
     const cJSON *names = json_member(described, "functions"), *name = nullptr;
+    if (!refused.empty()) add("open", cat(kind, ": ", refused));
+    if (cJSON_IsFalse(json_member(described, "compiled")))
+      return add("open",
+                 cat(module_name(described),
+                     " was not compiled, so only functions that its text names are known (--load compiles it)"));
+    if (loading_ == Loading::inspect_only) {
+      if (refused.empty())
+        add("ok",
+            cat(kind, ": ", counted(cJSON_GetArraySize(names), "function"), " by name (--load tries to get each)"));
+      return;
+    }
     bool is_whole = true;
     cJSON_ArrayForEach(name, names) {
-      Function function;
-      const std::string refused =
-          message_of(opd_module_get_function(module.get(), plain_text(name).c_str(), 0, function.out()));
+      const std::string refused = refusal_of([&] { module.function(plain_text(name).c_str(), false); });
       if (refused.empty()) continue;
       is_whole = false;
       add("open", cat(kind, ": ", refused));
@@ -68,11 +92,14 @@ class Verification {
   }
 
   const Program &program_;
+  Loading loading_;
   std::vector<Finding> findings_;
 };
 
 }  // namespace
 
-std::vector<Finding> verify(const Program &program, const cJSON *module) { return Verification(program).run(module); }
+std::vector<Finding> verify(const Program &program, const cJSON *module, Loading loading) {
+  return Verification(program, loading).run(module);
+}
 
 }  // namespace opd::cli

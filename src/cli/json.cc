@@ -7,8 +7,8 @@
 
 namespace opd::cli {
 
-Json parse_json(const Buffer &text, std::string_view what) {
-  Json json(cJSON_ParseWithLength(opd_buffer_data(text.get()), opd_buffer_size(text.get())));
+Json parse_json(const std::string &text, std::string_view what) {
+  Json json(cJSON_ParseWithLength(text.data(), text.size()));
   if (!json)
     throw Failure(Exit::failed, cat("the library's description of ", what, " is no JSON; this is a defect in opdyno"));
   return json;

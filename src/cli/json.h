@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "handle.h"
+#include "face.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -22,7 +22,7 @@ struct Release {
 using Json = std::unique_ptr<cJSON, Release<cJSON_Delete>>;
 
 // The library's own JSON; one that cannot be read is a defect, reported as Exit::failed.
-Json parse_json(const Buffer &text, std::string_view what);
+Json parse_json(const std::string &text, std::string_view what);
 // "" or NULL where the member is missing or of another kind; `object` may be NULL.
 std::string json_string(const cJSON *object, const char *member);
 const cJSON *json_member(const cJSON *object, const char *member);

@@ -3,9 +3,10 @@
 
 #include <new>
 
+#include "bus_error.h"
 #include "command.h"
+#include "face.h"
 #include "file.h"
-#include "handle.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -51,7 +52,7 @@ Exit dispatch(const std::string &name, const std::vector<std::string> &words) {
   return command->run(args);
 }
 
-void show_log(void *, opd_log_level level, const char *message) {
+void show_log(opd_log_level level, const char *message) {
   if (level >= OPD_LOG_WARNING)
     print_message(cat("opdyno: ", level == OPD_LOG_ERROR ? "error: " : "warning: ", message, "\n"));
 }
@@ -72,6 +73,8 @@ int run(const std::vector<std::string> &words) {
     if (failure.code() == Exit::usage)
       print_message(cat("Try 'opdyno help", is_command ? " " : "", is_command ? name : "", "'.\n"));
     return static_cast<int>(failure.code());
+  } catch (const opdyno::Error &error) {
+    print_message(cat("opdyno ", name, ": ", message_of(error), "\n"));
   } catch (const std::bad_alloc &) { print_message("opdyno: out of memory\n"); } catch (const std::exception &error) {
     print_message(cat("opdyno: ", error.what(), "\n"));
   }
@@ -84,6 +87,7 @@ int run(const std::vector<std::string> &words) {
 
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and told as one
-  opd_log_set_callback(opd::cli::show_log, nullptr, nullptr);
+  opd::cli::report_bus_errors();
+  opdyno::set_log(opd::cli::show_log);
   return opd::cli::run({argv + (argc > 0), argv + argc});
 }

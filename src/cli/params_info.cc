@@ -5,7 +5,6 @@
 #include "dim.h"
 #include "json.h"
 #include "text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -17,7 +16,7 @@ struct Line {
 
 std::string type_of(const Params &params, size_t index) {
   const std::vector<int64_t> shape = params.shape(index);
-  return cat(dtype_name(params.dtype(index)), dims_text(shape.data(), static_cast<int32_t>(shape.size())));
+  return cat(opdyno::to_string(params.dtype(index)), dims_text(shape.data(), static_cast<int32_t>(shape.size())));
 }
 
 std::string bytes_text(uint64_t bytes) {
@@ -39,7 +38,7 @@ std::string params_text(const Params &params) {
   std::vector<Line> lines;
   uint64_t views = 0;
   for (size_t i = 0; i < params.size(); ++i) {
-    const uint64_t bytes = opd_params_bytes(params.get(), i);
+    const uint64_t bytes = params.info(i).bytes;
     if (params.is_view(i)) views += bytes;
     const std::string name = params.name(i);
     lines.push_back({name.empty() ? "(no name)" : name, type_of(params, i), bytes_text(bytes)});
@@ -61,10 +60,10 @@ std::string params_json(const Params &params) {
   JsonWriter json;
   json.begin_object().key("tensors").begin_array();
   for (size_t i = 0; i < params.size(); ++i) {
-    json.begin_object().key("name").string(params.name(i)).key("dtype").string(dtype_name(params.dtype(i)));
+    json.begin_object().key("name").string(params.name(i)).key("dtype").string(opdyno::to_string(params.dtype(i)));
     json.key("shape").begin_array();
     for (const int64_t size : params.shape(i)) json.number(size);
-    json.end_array().key("bytes").number(opd_params_bytes(params.get(), i));
+    json.end_array().key("bytes").number(params.info(i).bytes);
     json.key("view").boolean(params.is_view(i)).end_object();
   }
   return cat(json.end_array().end_object().take(), "\n");

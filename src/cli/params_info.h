@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
 

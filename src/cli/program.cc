@@ -1,11 +1,12 @@
 // MOD and --import loaded into one module tree, and what its VM program says about its functions.
 #include "program.h"
 
+#include <algorithm>
+
 #include "failure.h"
 #include "file.h"
 #include "json.h"
 #include "text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -21,19 +22,12 @@ std::string read_module(const std::string &path) {
 
 Executable assemble(const std::string &path) {
   const std::string text = read_module(path);
-  Executable executable;
-  check(opd_executable_assemble(text.data(), text.size(), executable.out()), Exit::refused, path);
-  return executable;
+  return attempt(Exit::refused, path, [&] { return Executable::assemble(text); });
 }
 
-Module load_module(const std::string &path, const Args *args) {
-  Module module;
-  if (path.ends_with(".opdasm")) {
-    check(opd_executable_to_module(assemble(path).get(), module.out()), Exit::refused, path);
-    return module;
-  }
-  opd_module_options options;
-  opd_module_options_init(&options);
+Module load_module(const std::string &path, const Args *args, Loading loading) {
+  if (path.ends_with(".opdasm")) return assemble(path).to_module();
+  auto options = opdyno::defaults(opd_module_options_init);
   const std::optional<std::string> policy = args ? args->value("copy") : std::nullopt;
   if (policy == "when-shared") options.copy = OPD_COPY_WHEN_SHARED;
   else if (policy == "never") options.copy = OPD_COPY_NEVER;
@@ -41,13 +35,20 @@ Module load_module(const std::string &path, const Args *args) {
     fail_usage(cat("option '--copy' takes always, when-shared or never, not '", *policy, "'"));
   const std::string c_flags = args ? args->value("c-flags").value_or("") : "";
   if (!c_flags.empty()) options.c_flags = c_flags.c_str();
-  check(opd_module_load(path.c_str(), &options, module.out()), Exit::refused, path);
-  return module;
+  options.inspect_only = loading == Loading::inspect_only;
+  if (const auto timeout = args ? args->duration_ns("timeout") : std::nullopt)
+    options.build_timeout_ms = static_cast<int32_t>(std::clamp<int64_t>(*timeout / 1000000, 1, INT32_MAX));
+  try {
+    return Module::load(path, &options);
+  } catch (const opdyno::Error &error) {
+    throw Failure(error.code() == OPD_DEADLINE_EXCEEDED ? Exit::failed : Exit::refused, message_of(error, path),
+                  error.code());
+  }
 }
 
 Module find_program(const Module &module) {
-  if (opd_module_kind(module.get()) == program_kind) return module;
-  for (const Module &imported : imports_of(module))
+  if (module.kind() == program_kind) return module;
+  for (const Module &imported : module.imports())
     if (Module found = find_program(imported)) return found;
   return {};
 }
@@ -65,9 +66,7 @@ std::optional<std::vector<Dim>> read_dims(const cJSON *shape) {
 }
 
 std::vector<FunctionInfo> read_functions(const Executable &executable) {
-  Buffer text;
-  check(opd_executable_to_json(executable.get(), text.out()), Exit::refused);
-  const Json json = parse_json(text, "the program");
+  const Json json = parse_json(executable.write(OPD_EXECUTABLE_JSON), "the program");
   std::vector<FunctionInfo> functions;
   const cJSON *function = nullptr, *param = nullptr;
   cJSON_ArrayForEach(function, json_member(json.get(), "functions")) {
@@ -87,34 +86,21 @@ std::vector<FunctionInfo> read_functions(const Executable &executable) {
 
 }  // namespace
 
-std::vector<Module> imports_of(const Module &module) {
-  Handle<opd_array> list;
-  check(opd_module_list_imports(module.get(), list.out()), Exit::refused);
-  std::vector<Module> imports(opd_array_count(list.get()));
-  for (size_t i = 0; i < imports.size(); ++i) {
-    Value item;
-    check(opd_array_get(list.get(), i, item.out()), Exit::refused);
-    imports[i] = Module(retain(handle_of<opd_module>(item.view())));
-  }
-  return imports;
-}
-
 const FunctionInfo *Program::find(std::string_view name) const {
   for (const FunctionInfo &function : functions)
     if (function.name == name) return &function;
   return nullptr;
 }
 
-Program load_program(const std::string &path, const Args &args) {
+Program load_program(const std::string &path, const Args &args, Loading loading) {
   Program program;
-  program.root = load_module(path, &args);
+  program.root = load_module(path, &args, loading);
   program.vm_module = find_program(program.root);
   const Module &importer = program.vm_module ? program.vm_module : program.root;
   for (const std::string &path_of_import : args.all("import"))
-    check(opd_module_add_import(importer.get(), load_module(path_of_import, &args).get()), Exit::refused,
-          path_of_import);
+    attempt(Exit::refused, path_of_import, [&] { importer.add_import(load_module(path_of_import, &args, loading)); });
   if (program.vm_module) {
-    check(opd_executable_from_module(program.vm_module.get(), program.executable.out()), Exit::refused, path);
+    program.executable = attempt(Exit::refused, path, [&] { return Executable::of(program.vm_module); });
     program.functions = read_functions(program.executable);
   }
   return program;
@@ -122,16 +108,13 @@ Program load_program(const std::string &path, const Args &args) {
 
 Executable load_executable(const std::string &path) {
   if (path.ends_with(".opdasm")) return assemble(path);
-  Executable executable;
   if (path.ends_with(".vmexec") || path == "-") {
     const std::string bytes = read_module(path);
-    check(opd_executable_load_bytes(bytes.data(), bytes.size(), executable.out()), Exit::refused, path);
-    return executable;
+    return attempt(Exit::refused, path, [&] { return Executable::load(bytes); });
   }
-  const Module module = find_program(load_module(path, nullptr));
+  const Module module = find_program(load_module(path, nullptr, Loading::inspect_only));
   if (!module) throw Failure(Exit::refused, cat(path, " holds no VM program"));
-  check(opd_executable_from_module(module.get(), executable.out()), Exit::refused, path);
-  return executable;
+  return attempt(Exit::refused, path, [&] { return Executable::of(module); });
 }
 
 }  // namespace opd::cli

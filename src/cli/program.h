@@ -6,7 +6,7 @@
 
 #include "args.h"
 #include "dim.h"
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
 
@@ -33,13 +33,12 @@ struct Program {
   const FunctionInfo *find(std::string_view name) const;
 };
 
-// MOD: a shared library, VM executable, VM assembly or C source. Fails with Exit::refused.
-Program load_program(const std::string &path, const Args &args);
+// MOD: a shared library, VM executable, VM assembly or C source. Fails with Exit::refused. Modules that are read for
+// inspection run no code: their functions are listed, and cannot be had.
+enum class Loading { inspect_only, whole };
+Program load_program(const std::string &path, const Args &args, Loading loading = Loading::whole);
 
-// The program of a file that holds one, without loading what it imports where that can be had.
+// The program of a file that holds one. Nothing else of the file is loaded.
 Executable load_executable(const std::string &path);
-
-// A value's worth of module, for walking import trees.
-std::vector<Module> imports_of(const Module &module);
 
 }  // namespace opd::cli

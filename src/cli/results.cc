@@ -13,16 +13,15 @@ namespace {
 constexpr DLDataType int64_type = {kDLInt, 64, 1}, float64_type = {kDLFloat, 64, 1}, bool_type = {kDLBool, 8, 1};
 
 Tensor from_bytes(const void *data, size_t size, const std::vector<int64_t> &dims, DLDataType dtype) {
-  Tensor tensor;
-  check(opd_tensor_create(dims.data(), static_cast<int>(dims.size()), dtype, {kDLCPU, 0}, tensor.out()), Exit::failed);
-  if (size) check(opd_tensor_copy_from_bytes(tensor.get(), data, size), Exit::failed);
+  Tensor tensor(dims, dtype);
+  if (size) tensor.copy_from_bytes(data, size);
   return tensor;
 }
 
 Tensor tensor_of(const opd_value &value) {
   switch (value.type) {
     case OPD_TENSOR:
-      return to_cpu(handle_of<opd_tensor>(value));
+      return to_cpu(Tensor::of(value));
     case OPD_INT:
       return from_bytes(&value.u.int64, 8, {}, int64_type);
     case OPD_FLOAT:
@@ -32,9 +31,8 @@ Tensor tensor_of(const opd_value &value) {
       return from_bytes(&byte, 1, {}, bool_type);
     }
     case OPD_SHAPE: {
-      const auto *shape = handle_of<opd_shape>(value);
-      const size_t ndim = opd_shape_ndim(shape);
-      return from_bytes(opd_shape_dims(shape), 8 * ndim, {static_cast<int64_t>(ndim)}, int64_type);
+      const std::vector<int64_t> dims = Shape::of(value).dims();
+      return from_bytes(dims.data(), 8 * dims.size(), {static_cast<int64_t>(dims.size())}, int64_type);
     }
     default:
       return {};
@@ -49,12 +47,8 @@ void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value valu
     leaves.push_back({name, std::move(value), std::move(tensor)});
     return;
   }
-  const auto *array = handle_of<opd_array>(value.view());
-  for (size_t i = 0; i < opd_array_count(array); ++i) {
-    Value item;
-    check(opd_array_get(array, i, item.out()), Exit::failed);
-    flatten_into(leaves, cat(name, "_", i), std::move(item), depth + 1);
-  }
+  const Array array = Array::of(value);
+  for (size_t i = 0; i < array.size(); ++i) flatten_into(leaves, cat(name, "_", i), array[i], depth + 1);
 }
 
 }  // namespace
@@ -66,11 +60,10 @@ std::vector<Leaf> flatten(const Value &result) {
 }
 
 void save_leaves(const std::vector<Leaf> &leaves, const std::string &path) {
-  Params params;
-  check(opd_params_create(params.out()), Exit::failed);
+  const Params params = Params::create();
   for (const Leaf &leaf : leaves)
-    if (leaf.tensor) check(opd_params_set(params.get(), leaf.name.c_str(), leaf.tensor.get()), Exit::failed, leaf.name);
-  check(opd_params_save(params.get(), path.c_str()), Exit::failed);
+    if (leaf.tensor) attempt(Exit::failed, leaf.name, [&] { params.set(leaf.name.c_str(), leaf.tensor); });
+  params.save(path);
 }
 
 }  // namespace opd::cli

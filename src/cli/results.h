@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
 

@@ -35,7 +35,7 @@ class Runner {
   Program program_;
   std::unique_ptr<Target> target_;
   std::unique_ptr<Arguments> arguments_;
-  Cancel token_;
+  CancelToken token_;
   // Last: their threads look at what stands above, so they must end first.
   Progress progress_;
   std::unique_ptr<Watchdog> watchdog_;

@@ -10,7 +10,6 @@
 #include "failure.h"
 #include "random.h"
 #include "text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -18,17 +17,11 @@ namespace {
 
 constexpr DLDevice cpu = {kDLCPU, 0};
 
-Tensor create(const int64_t *dims, int ndim, DLDataType dtype, DLDevice device) {
-  Tensor tensor;
-  check(opd_tensor_create(dims, ndim, dtype, device, tensor.out()), Exit::failed);
-  return tensor;
-}
-
 Tensor move_to(Tensor tensor, DLDevice device) {
-  const DLTensor &from = *opd_tensor_view(tensor.get());
+  const DLTensor &from = tensor.view();
   if (from.device.device_type == device.device_type && from.device.device_id == device.device_id) return tensor;
-  Tensor moved = create(from.shape, from.ndim, from.dtype, device);
-  check(opd_tensor_copy(&from, opd_tensor_view(moved.get())), Exit::failed);
+  const Tensor moved(tensor.shape(), from.dtype, device);
+  moved.copy_from(from);
   return moved;
 }
 
@@ -68,16 +61,16 @@ Tensor TensorMaker::make(const std::vector<int64_t> &dims, DLDataType dtype, con
                          uint64_t stream) const {
   if (fill.kind == Fill::Kind::file) {
     Tensor tensor = read(fill.file, what);
-    if (is_stored_as(opd_tensor_view(tensor.get())->dtype, dtype)) tensor = reinterpret(tensor, dtype);
-    const DLTensor &view = *opd_tensor_view(tensor.get());
-    const std::string wanted = cat(dtype_name(dtype), dims_text(dims.data(), static_cast<int>(dims.size())));
-    const std::string found = cat(dtype_name(view.dtype), dims_text(view.shape, view.ndim));
+    if (is_stored_as(tensor.dtype(), dtype)) tensor = reinterpret(tensor, dtype);
+    const DLTensor &view = tensor.view();
+    const std::string wanted = cat(opdyno::to_string(dtype), dims_text(dims.data(), static_cast<int>(dims.size())));
+    const std::string found = cat(opdyno::to_string(view.dtype), dims_text(view.shape, view.ndim));
     if (found != wanted) fail_usage(cat(what, ": ", fill.file, " holds ", found, ", not ", wanted));
     return to_device(std::move(tensor));
   }
   const Scalar scalar = scalar_of(dtype, what);
-  Tensor tensor = create(dims.data(), static_cast<int>(dims.size()), dtype, cpu);
-  const DLTensor &view = *opd_tensor_view(tensor.get());
+  Tensor tensor(dims, dtype);
+  const DLTensor &view = tensor.view();
   void *const data = data_of(view);
   const size_t count = element_count(view) * static_cast<size_t>(scalar.per_element);
   switch (fill.kind) {
@@ -96,39 +89,32 @@ Tensor TensorMaker::make(const std::vector<int64_t> &dims, DLDataType dtype, con
 Tensor TensorMaker::read(const std::string &file, std::string_view what) const {
   const auto [path, key] = FileKey(file);
   const Params params = load_params(path);
-  Tensor tensor;
-  if (key) {
-    check(opd_params_get(params.get(), key->c_str(), tensor.out()), Exit::usage, cat(what, ": ", path));
-    return tensor;
-  }
-  const size_t count = opd_params_count(params.get());
+  if (key)
+    return attempt(Exit::usage, cat(what, ": ", path),
+                   [&, &wanted = *key] { return params.get_tensor(wanted.c_str()); });
+  const size_t count = params.size();
   if (count != 1) {
     std::vector<std::string> names;
-    for (size_t i = 0; i < count; ++i) names.emplace_back(opd_params_name(params.get(), i));
+    for (size_t i = 0; i < count; ++i) names.emplace_back(params.name(i));
     fail_usage(
         cat(what, ": ", path, " holds ", count, " tensors; name one as @", path, ":KEY (", join(names, ", "), ")"));
   }
-  check(opd_params_get(params.get(), opd_params_name(params.get(), 0), tensor.out()), Exit::failed, path);
-  return tensor;
+  return attempt(Exit::failed, path, [&] { return params.get_tensor(params.name(0)); });
 }
 
 Tensor TensorMaker::to_device(Tensor tensor) const { return move_to(std::move(tensor), device); }
 
-Tensor to_cpu(opd_tensor *tensor) {
-  Tensor compact(retain(tensor));
-  if (!opd_tensor_is_contiguous(tensor)) {
-    const DLTensor &from = *opd_tensor_view(tensor);
-    compact = create(from.shape, from.ndim, from.dtype, from.device);
-    check(opd_tensor_copy(&from, opd_tensor_view(compact.get())), Exit::failed);
-  }
-  return move_to(std::move(compact), cpu);
+Tensor to_cpu(const Tensor &tensor) {
+  if (tensor.is_contiguous()) return move_to(tensor, cpu);
+  const Tensor compact(tensor.shape(), tensor.dtype(), tensor.view().device);
+  compact.copy_from(tensor);
+  return move_to(compact, cpu);
 }
 
 Tensor reinterpret(const Tensor &tensor, DLDataType dtype) {
-  const DLTensor &view = *opd_tensor_view(tensor.get());
-  Tensor out = create(view.shape, view.ndim, dtype, cpu);
-  if (const uint64_t size = opd_tensor_bytes(tensor.get()))
-    check(opd_tensor_copy_from_bytes(out.get(), data_of(view), size), Exit::failed);
+  const DLTensor &view = tensor.view();
+  Tensor out(tensor.shape(), dtype);
+  if (const uint64_t size = tensor.bytes()) out.copy_from_bytes(data_of(view), size);
   return out;
 }
 
@@ -148,10 +134,6 @@ FileKey::FileKey(const std::string &text) : path(text) {
   key = text.substr(colon + 1);
 }
 
-Params load_params(const std::string &path) {
-  Params params;
-  check(opd_params_load(path.c_str(), params.out()), Exit::failed);
-  return params;
-}
+Params load_params(const std::string &path) { return Params::load(path); }
 
 }  // namespace opd::cli

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "handle.h"
+#include "face.h"
 #include "input_spec.h"
 
 namespace opd::cli {
@@ -22,7 +22,7 @@ struct TensorMaker {
 };
 
 // A tensor that the CPU can read: `tensor` itself, or a copy.
-Tensor to_cpu(opd_tensor *tensor);
+Tensor to_cpu(const Tensor &tensor);
 
 // The same bytes under another dtype of that size. NumPy's files hold bfloat16 and float8 as unsigned integers.
 Tensor reinterpret(const Tensor &tensor, DLDataType dtype);

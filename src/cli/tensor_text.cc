@@ -6,7 +6,6 @@
 #include "dim.h"
 #include "element.h"
 #include "text.h"
-#include "value_read.h"
 
 namespace opd::cli {
 
@@ -94,14 +93,14 @@ class Printer {
 
 }  // namespace
 
-std::string tensor_text(const opd_tensor *tensor, bool full) {
-  const DLTensor &view = *opd_tensor_view(tensor);
+std::string tensor_text(const Tensor &tensor, bool full) {
+  const DLTensor &view = tensor.view();
   return has_scalars(view.dtype) ? Printer(view, full).print() : "";
 }
 
-std::string tensor_type(const opd_tensor *tensor) {
-  const DLTensor &view = *opd_tensor_view(tensor);
-  return cat(dtype_name(view.dtype), dims_text(view.shape, view.ndim));
+std::string tensor_type(const Tensor &tensor) {
+  const DLTensor &view = tensor.view();
+  return cat(opdyno::to_string(view.dtype), dims_text(view.shape, view.ndim));
 }
 
 }  // namespace opd::cli

@@ -2,15 +2,15 @@
 #pragma once
 #include <string>
 
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
 
 // `tensor` lies on the CPU. With `full` every element is shown; else a tensor of more than 1000 shows the three first
 // and last places of each dimension. A dtype without numbers gives "".
-std::string tensor_text(const opd_tensor *tensor, bool full);
+std::string tensor_text(const Tensor &tensor, bool full);
 
 // "float32[2, 3]".
-std::string tensor_type(const opd_tensor *tensor);
+std::string tensor_type(const Tensor &tensor);
 
 }  // namespace opd::cli

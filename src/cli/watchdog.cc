@@ -14,10 +14,10 @@ namespace opd::cli {
 
 using namespace std::chrono_literals;
 
-Watchdog::Watchdog(std::chrono::nanoseconds timeout, const opd_cancel *token, std::string function)
+Watchdog::Watchdog(std::chrono::nanoseconds timeout, CancelToken token, std::string function)
     : timeout_(timeout),
       deadline_(std::chrono::steady_clock::now() + timeout),
-      token_(token),
+      token_(std::move(token)),
       function_(std::move(function)),
       thread_([this] { watch(); }) {}
 
@@ -39,7 +39,7 @@ void Watchdog::watch() {
   constexpr auto grace = 250ms;
   std::unique_lock lock(mutex_);
   if (stopped_.wait_until(lock, deadline_ + grace, [this] { return is_stopped_; })) return;
-  const char *running = token_ ? opd_cancel_current_operator(token_) : nullptr;
+  const char *running = token_ ? token_.current_operator() : nullptr;
   print_message(
       cat(has_terminal() ? "\r\033[K" : "", "opdyno: ", running ? "operator '" : "function '",
           running ? running : function_.c_str(), "' was still running ",

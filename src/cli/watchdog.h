@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "handle.h"
+#include "face.h"
 
 namespace opd::cli {
 
@@ -15,7 +15,7 @@ class Watchdog {
  public:
   // `token` is that of the watched call; `function` is named where no operator is known. The message starts with
   // `prefix`.
-  Watchdog(std::chrono::nanoseconds timeout, const opd_cancel *token, std::string function);
+  Watchdog(std::chrono::nanoseconds timeout, CancelToken token, std::string function);
   ~Watchdog();
   Watchdog(const Watchdog &) = delete;
   Watchdog &operator=(const Watchdog &) = delete;
@@ -28,7 +28,7 @@ class Watchdog {
 
   std::chrono::nanoseconds timeout_;
   std::chrono::steady_clock::time_point deadline_;
-  const opd_cancel *token_;
+  CancelToken token_;
   std::string function_;
   std::mutex mutex_;
   std::condition_variable stopped_;

@@ -70,8 +70,8 @@ std::optional<int64_t> read_number(const std::string &path) {  // nothing for "m
 }
 
 // Cached file pages count as used, but the kernel drops them when memory is asked for.
-int64_t droppable_bytes(const std::string &folder, std::string_view key) {
-  const std::string stat = read_system_file(folder + "/memory.stat");
+int64_t droppable_bytes(const std::string &directory, std::string_view key) {
+  const std::string stat = read_system_file(directory + "/memory.stat");
   for (const std::string_view line : split(stat, '\n')) {
     if (!line.starts_with(key)) continue;
     int64_t number = 0;
@@ -81,33 +81,33 @@ int64_t droppable_bytes(const std::string &folder, std::string_view key) {
   return 0;
 }
 
-void read_memory(const std::string &folder, bool unified, CgroupLimits &limits) {
-  const auto limit = read_number(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes"));
+void read_memory(const std::string &directory, bool unified, CgroupLimits &limits) {
+  const auto limit = read_number(directory + (unified ? "/memory.max" : "/memory.limit_in_bytes"));
   if (!limit || *limit < 0 || *limit >= INT64_MAX - (1 << 20))
     return;  // version 1 writes the greatest page multiple for none
   limits.memory_bytes = std::min(limits.memory_bytes, static_cast<uint64_t>(*limit));
-  const int64_t used = read_number(folder + (unified ? "/memory.current" : "/memory.usage_in_bytes")).value_or(0) -
-                       droppable_bytes(folder, unified ? "inactive_file " : "total_inactive_file ");
+  const int64_t used = read_number(directory + (unified ? "/memory.current" : "/memory.usage_in_bytes")).value_or(0) -
+                       droppable_bytes(directory, unified ? "inactive_file " : "total_inactive_file ");
   const int64_t left = std::clamp<int64_t>(*limit - std::max<int64_t>(used, 0), 0, *limit);
   limits.memory_available = std::min(limits.memory_available, static_cast<uint64_t>(left));
 }
 
-void read_quota(const std::string &folder, bool unified, CgroupLimits &limits) {
+void read_quota(const std::string &directory, bool unified, CgroupLimits &limits) {
   int64_t quota = -1, period = 100'000;
   if (unified) {
-    const std::string text = read_system_file(folder + "/cpu.max");  // "150000 100000" or "max 100000"
+    const std::string text = read_system_file(directory + "/cpu.max");  // "150000 100000" or "max 100000"
     const char *end = text.data() + text.size();
     const auto first = std::from_chars(text.data(), end, quota);
     if (first.ec == std::errc() && first.ptr != end) std::from_chars(first.ptr + 1, end, period);
   } else {
-    quota = read_number(folder + "/cpu.cfs_quota_us").value_or(-1);
-    period = read_number(folder + "/cpu.cfs_period_us").value_or(period);
+    quota = read_number(directory + "/cpu.cfs_quota_us").value_or(-1);
+    period = read_number(directory + "/cpu.cfs_period_us").value_or(period);
   }
   if (quota > 0 && period > 0)
     limits.processors = std::min(limits.processors, static_cast<double>(quota) / static_cast<double>(period));
 }
 
-// Visits the folder of group `path` and those above it, up to the mount.
+// Visits the directory of group `path` and those above it, up to the mount.
 template <class Visit>
 void climb(const std::string &root, const Mount &mount, std::string path, Visit visit) {
   const bool below = path == mount.root || path.starts_with(mount.root + "/");
@@ -139,9 +139,9 @@ CgroupLimits cgroup_limits(const std::string &root) {
         return unified || (has(controllers, name) && has(mount.controllers, name));
       };
       if (mount.unified != unified || !(serves("memory") || serves("cpu"))) continue;
-      climb(root, mount, std::string(line.substr(second + 1)), [&](const std::string &folder) {
-        if (serves("memory")) read_memory(folder, unified, limits);
-        if (serves("cpu")) read_quota(folder, unified, limits);
+      climb(root, mount, std::string(line.substr(second + 1)), [&](const std::string &directory) {
+        if (serves("memory")) read_memory(directory, unified, limits);
+        if (serves("cpu")) read_quota(directory, unified, limits);
       });
     }
   }

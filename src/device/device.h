@@ -9,15 +9,6 @@
 
 namespace opd {
 
-// Queues of work beside a device's default one. Thread-safe.
-class DeviceStreams {
- public:
-  virtual ~DeviceStreams() = default;
-  virtual void *create(int32_t id) = 0;
-  virtual void release(int32_t id, void *stream) = 0;
-  virtual void sync(int32_t id, void *stream) = 0;
-};
-
 // One per kind of device; thread-safe; lives as long as the process.
 class DeviceBackend {
  public:
@@ -34,7 +25,6 @@ class DeviceBackend {
   // Compact bytes between this kind and itself or the host, finished on return.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) = 0;
   virtual void sync(int32_t id) = 0;
-  virtual DeviceStreams *streams() { return nullptr; }  // null: only the default one
 };
 
 void register_device(int32_t device_type, DeviceBackend &backend);
@@ -42,13 +32,8 @@ DeviceBackend *find_device(DLDevice device);               // null: no such kind
 DeviceBackend &device_backend(DLDevice device);            // throws OPD_UNSUPPORTED that lists what there is
 Value device_attr(DLDevice device, opd_device_attr attr);  // an absent device answers OPD_ATTR_EXIST; throws for others
 
-// Streams as the device's own interface knows them; null is the default one. Throw OPD_UNSUPPORTED where there are
-// none.
-void *create_stream(DLDevice device);
-void release_stream(DLDevice device, void *stream);
-void sync_stream(DLDevice device, void *stream);
-void check_stream(DLDevice device, void *stream);
-// What the calling thread wants used, whether or not there is such a device; gives what was set before.
+// The stream that compiled code of the calling thread asks for, whether or not there is such a device; null is the
+// device's default one. set_current_stream() returns the former one.
 void *current_stream(DLDevice device) noexcept;
 void *set_current_stream(DLDevice device, void *stream);
 

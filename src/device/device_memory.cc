@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "device/fork_mutex.h"
+#include "base/fork_mutex.h"
 #include "device/pool.h"
 #include "device/workspace.h"
 
@@ -15,7 +15,7 @@ namespace {
 std::atomic<uint32_t> trims{0};
 
 struct Table {
-  ForkMutex guard{0};
+  ForkMutex guard{LockRank::kDevices};
   std::map<std::pair<int, int>, std::unique_ptr<DeviceMemory>> devices;
 };
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "device/allocator.h"
 #include "device/device.h"
-#include "device/fork_mutex.h"
 
 namespace opd {
 
@@ -74,7 +74,7 @@ class DeviceMemory {
   alignas(64) std::atomic<uint64_t> allocated_{0};  // less what was freed: in use
   std::atomic<uint64_t> freed_{0}, reserved_{0}, requests_{0}, hits_{0};
   std::atomic<uint64_t> peak_{0}, past_peak_{0};  // since the last window opened, and before
-  ForkMutex windows_guard_{5};
+  ForkMutex windows_guard_{LockRank::kPeakWindows};
   std::vector<PeakWindow *> windows_;
   std::unique_ptr<Allocator> naive_, pooled_;
 };

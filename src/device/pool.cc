@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "device/fork_mutex.h"
+#include "base/fork_mutex.h"
 
 namespace opd {
 namespace {
@@ -98,7 +98,7 @@ class PooledAllocator final : public Allocator {
   }
 
   DeviceMemory &memory_;
-  ForkMutex guard_{1};
+  ForkMutex guard_{LockRank::kPool};
   std::array<Blocks, kSmall> small_;
   std::unordered_map<size_t, Blocks> large_;
 };

@@ -79,14 +79,15 @@ std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, co
 
 // Each by its own loader, without its imports.
 std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries, const Ref<Module> &library,
-                                      const std::string &name, std::vector<Ref<Object>> &derived) {
+                                      const std::string &name, const ModuleOptions &options,
+                                      std::vector<Ref<Object>> &derived) {
   derived.resize(entries.size());
   std::vector<Ref<Module>> modules;
   for (const auto &entry : entries) {
     if (entry.kind == kLibraryEntry) {
       modules.push_back(library);
     } else if (const auto loader = find_module_kind(entry.kind)) {
-      modules.push_back(loader(entry.bytes, name, &derived[modules.size()]));
+      modules.push_back(loader({entry.bytes, name, options, &derived[modules.size()]}));
       if (!modules.back()) fail(OPD_INTERNAL, "the loader of modules of kind ", entry.kind, " gave none");
     } else {
       modules.push_back(make_object<PlaceholderModule>(std::string(entry.kind), entry.bytes, name));
@@ -107,18 +108,18 @@ std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string 
   return read_modules(blob, name, ": embedded modules");
 }
 
-Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name,
-                                  std::vector<Ref<Object>> &derived) {
+Ref<Module> make_embedded_modules(Bytes blob, const Ref<Module> &library, const std::string &name,
+                                  const ModuleOptions &options, std::vector<Ref<Object>> &derived) {
   const auto entries = read_embedded_modules(blob, name);
-  return link(entries, make_modules(entries, library, name, derived));
+  return link(entries, make_modules(entries, library, name, options, derived));
 }
 
 Ref<Module> make_own_modules(Bytes own, Bytes blob, const Ref<Module> &library, const std::string &name,
-                             std::vector<Ref<Object>> &derived, const OwnLoader &loader) {
+                             const ModuleOptions &options, std::vector<Ref<Object>> &derived, const OwnLoader &loader) {
   const auto entries = read_modules(own, name, ": opdyno's embedded modules");
   std::vector<EmbeddedModule> theirs;
   if (!blob.empty()) theirs = read_embedded_modules(blob, name);
-  auto made = make_modules(theirs, library, name, derived);
+  auto made = make_modules(theirs, library, name, options, derived);
   std::vector<Ref<Module>> modules;
   for (const auto &entry : entries) {
     const std::string what = concat(name, ": opdyno's embedded modules: entry ", modules.size());

@@ -23,13 +23,13 @@ inline constexpr std::string_view kOwnKindPrefix = "opdyno.";
 std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name);
 
 // Makes the modules, `library` standing for "_lib", links them and gives the root. `derived`: a slot for each module.
-Ref<Module> make_embedded_modules(Bytes blob, Ref<Module> library, const std::string &name,
-                                  std::vector<Ref<Object>> &derived);
+Ref<Module> make_embedded_modules(Bytes blob, const Ref<Module> &library, const std::string &name,
+                                  const ModuleOptions &options, std::vector<Ref<Object>> &derived);
 
 // The same of the symbol __opdyno_library_bin, which holds the tree as it is where TVM is given one without our own
 // modules: its entries are "_lib", "_tvm" and kinds "opdyno.…". `blob` is TVM's, which may be absent.
 using OwnLoader = std::function<Ref<Module>(std::string_view kind, Bytes bytes)>;
 Ref<Module> make_own_modules(Bytes own, Bytes blob, const Ref<Module> &library, const std::string &name,
-                             std::vector<Ref<Object>> &derived, const OwnLoader &loader);
+                             const ModuleOptions &options, std::vector<Ref<Object>> &derived, const OwnLoader &loader);
 
 }  // namespace opd

@@ -5,19 +5,20 @@
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <mutex>
 #include <utility>
 
-#include "base/file.h"
+#include "base/fork_mutex.h"
 
 namespace opd {
 namespace {
 
 constexpr size_t kMostCalls = 512;
 
+// The kernels behind the trampolines of all libraries. `guard` is for the table and for every library's hooks: a
+// trampoline reads its own entry without it, which is written before any slot leads there.
 struct Table {
-  std::mutex guard;
+  ForkMutex guard{LockRank::kCallHooks};
   std::array<HookedCall, kMostCalls> calls;
   std::vector<size_t> free;
   Table() {
@@ -47,16 +48,18 @@ constexpr std::array<SafeCall, sizeof...(kPlaces)> trampolines(std::index_sequen
 }
 constexpr auto kTrampolines = trampolines(std::make_index_sequence<kMostCalls>());
 
-// Makes the page of a slot writable while it lives; the loader protects some after it filled them.
+// Makes the page of a slot writable while it lives: the loader makes some read-only once it has filled them.
 class WritablePage {
  public:
-  void open(void **place) {
+  // False if the system forbids it.
+  bool open(void **place) {
     const auto size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
     void *page = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(place) & ~(size - 1));
-    if (page == page_) return;
+    if (page == page_) return true;
     close();
-    if (::mprotect(page, size, PROT_READ | PROT_WRITE)) fail_errno("cannot watch the calls of", "a library", errno);
+    if (::mprotect(page, size, PROT_READ | PROT_WRITE)) return false;
     page_ = page, size_ = size;
+    return true;
   }
   ~WritablePage() { close(); }
 
@@ -73,37 +76,47 @@ class WritablePage {
 
 void set_call_hook(CallHook hook) { call_hook.store(hook, std::memory_order_relaxed); }
 
+// Reads what the slots lead to, before they are changed for the first time.
 void CallHooks::acquire() {
   auto &free = table().free;
+  places_.reserve(slots_.size());
   for (size_t i = places_.size(); i < slots_.size() && !free.empty(); ++i, free.pop_back()) {
     HookedCall &call = table().calls[free.back()];
-    call.code = reinterpret_cast<SafeCall>(__atomic_load_n(slots_[i].place, __ATOMIC_RELAXED));
     call.name = slots_[i].name;
+    call.code = reinterpret_cast<SafeCall>(__atomic_load_n(slots_[i].place, __ATOMIC_RELAXED));
     places_.push_back(free.back());
   }
 }
 
-void CallHooks::write(bool hooked) {
+void CallHooks::write(bool hooked) noexcept {
   WritablePage page;
+  num_shown_ = 0;
   for (size_t i = 0; i < places_.size(); ++i) {
-    if (slots_[i].read_only) page.open(slots_[i].place);
+    if (slots_[i].read_only && !page.open(slots_[i].place)) continue;
     const SafeCall target = hooked ? kTrampolines[places_[i]] : table().calls[places_[i]].code;
+    // Release: who comes to the trampoline through the slot finds the table's entry.
     __atomic_store_n(slots_[i].place, reinterpret_cast<void *>(target), __ATOMIC_RELEASE);
+    num_shown_ += hooked;
   }
 }
 
-void CallHooks::listen() {
+void CallHooks::add() noexcept {
   std::scoped_lock lock(table().guard);
-  if (listeners_ == 0) {
+  if (num_users_++) return;
+  try {
     acquire();
-    write(true);
-  }
-  ++listeners_;
+  } catch (const std::bad_alloc &) {}  // the slots so far have their trampolines
+  write(true);
 }
 
-void CallHooks::stop_listening() {
+void CallHooks::remove() noexcept {
   std::scoped_lock lock(table().guard);
-  if (--listeners_ == 0) write(false);
+  if (--num_users_ == 0) write(false);
+}
+
+size_t CallHooks::num_hidden() const {
+  std::scoped_lock lock(table().guard);
+  return num_users_ ? slots_.size() - num_shown_ : 0;
 }
 
 CallHooks::~CallHooks() {

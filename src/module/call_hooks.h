@@ -1,6 +1,14 @@
-// Calls of a library's code to its own functions. They go straight through its slots; while somebody listens, the slots
-// lead to functions of ours that show each call to a hook. No code is made at run time: the functions are compiled in,
-// as many as are ever needed at once. Cost while nobody listens: none.
+// Hooks into the calls that a library's code makes to its own functions.
+//
+// Compiled VM code calls kernels straight through pointers that lie in its library: the slots. Nothing of ours runs
+// between the code and the kernel, so such a call can be neither recorded nor prevented. While a library is hooked, its
+// slots point at trampolines instead, which show each call to one function, the call hook. The trampolines are compiled
+// in, because making code at run time is forbidden on hardened systems; there are 512 for the whole process.
+//
+// Threads: slots are changed while other threads call through them. A slot is one aligned pointer, written by one
+// atomic store, so a caller goes either to the kernel or to the trampoline, and both make the call. A trampoline stays
+// valid until its library is unmapped, so a thread may still be inside one when the hooks are taken away. Cost: none
+// while a library is not hooked. Hooking it takes a lock and writes each slot.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,11 +18,11 @@
 namespace opd {
 
 struct HookedCall {
-  SafeCall code = nullptr;  // what the slot led to
-  std::string name;         // of the function, without its prefix
+  SafeCall code = nullptr;  // the kernel
+  std::string name;         // of the kernel, without its prefix
 };
 
-// Makes the call, however it likes. Set once, by the VM; until then calls are just made.
+// Makes the call, however it likes. Set once, by the VM; until then trampolines just make the call.
 using CallHook = int (*)(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 void set_call_hook(CallHook hook);
 
@@ -24,25 +32,44 @@ class CallHooks {
   struct Slot {
     void **place;
     std::string name;
-    bool read_only;  // its page, since the loader is done
+    bool read_only;  // the loader made its page read-only when it was done
   };
   explicit CallHooks(std::vector<Slot> slots) : slots_(std::move(slots)) {}
   ~CallHooks();
   CallHooks(const CallHooks &) = delete;
   CallHooks &operator=(const CallHooks &) = delete;
 
-  void listen();  // counted
-  void stop_listening();
+  // Counted: the slots point at trampolines from the first add() to the last remove(). Neither fails: a slot that
+  // cannot be changed, or for which no trampoline is left, goes on pointing at its kernel.
+  void add() noexcept;
+  void remove() noexcept;
   size_t size() const { return slots_.size(); }
-  size_t num_hidden() const { return slots_.size() - places_.size(); }  // for which no function was left; once listened
+  size_t num_hidden() const;  // slots whose calls are not shown although the library is hooked
 
  private:
   void acquire();
-  void write(bool hooked);
+  void write(bool hooked) noexcept;
 
   std::vector<Slot> slots_;
   std::vector<size_t> places_;  // in the table of hooked calls, one for each of the first slots; kept to the end
-  int listeners_ = 0;
+  int num_users_ = 0;
+  size_t num_shown_ = 0;  // slots that point at trampolines
+};
+
+// Hooks libraries while it lives.
+class HookScope {
+ public:
+  explicit HookScope(const std::vector<CallHooks *> &libraries) : libraries_(libraries) {
+    for (CallHooks *hooks : libraries_) hooks->add();
+  }
+  ~HookScope() {
+    for (CallHooks *hooks : libraries_) hooks->remove();
+  }
+  HookScope(const HookScope &) = delete;
+  HookScope &operator=(const HookScope &) = delete;
+
+ private:
+  const std::vector<CallHooks *> &libraries_;
 };
 
 }  // namespace opd

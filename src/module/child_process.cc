@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <thread>
 
 #include "base/file.h"
 
@@ -19,7 +21,7 @@ struct Actions {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
 
-  explicit Actions(const std::string &log) {
+  Actions(const std::string &log, bool own_group) {
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -32,7 +34,10 @@ struct Actions {
     sigaddset(&usual, SIGCHLD);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    // Without a group of its own the program gets what the terminal sends to ours, as Ctrl-C.
+    int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    if (own_group) flags |= POSIX_SPAWN_SETPGROUP, posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
   }
   ~Actions() {
     posix_spawn_file_actions_destroy(&files);
@@ -40,19 +45,39 @@ struct Actions {
   }
 };
 
+pid_t wait_for(pid_t child, int &status, int options) {
+  pid_t waited;
+  while ((waited = ::waitpid(child, &status, options)) < 0 && errno == EINTR) {}
+  return waited;
+}
+
+// 0 at the deadline. Asks now and then: what could wake us (SIGCHLD) is the host's, and pidfd_open() is young.
+pid_t wait_until(pid_t child, std::chrono::steady_clock::time_point deadline, int &status) {
+  constexpr auto kLongest = std::chrono::milliseconds(10);
+  for (auto pause = std::chrono::microseconds(200);; pause = std::min<std::chrono::microseconds>(2 * pause, kLongest)) {
+    if (const pid_t waited = wait_for(child, status, WNOHANG)) return waited;
+    if (std::chrono::steady_clock::now() >= deadline) return 0;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 }  // namespace
 
-ProcessResult run_program(const std::vector<std::string> &arguments, const std::string &log) {
+ProcessResult run_program(const std::vector<std::string> &arguments, const std::string &log, const Deadline &deadline) {
   std::vector<char *> argv;
   for (const auto &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
-  const Actions actions(log);
+  const Actions actions(log, deadline.has_value());
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, argv[0], &actions.files, &actions.attributes, argv.data(), environ);
   if (error) fail_errno("cannot run", arguments[0], error);
   int status = 0;
-  pid_t waited;
-  while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {}
+  const pid_t waited = deadline ? wait_until(child, *deadline, status) : wait_for(child, status, 0);
+  if (waited == 0) {
+    ::kill(-child, SIGKILL);
+    wait_for(child, status, 0);
+    fail(OPD_DEADLINE_EXCEEDED, arguments[0], " was still running when the time for it was over, and was ended");
+  }
   // A host that ignores SIGCHLD takes the status away: then the program's output decides.
   return {waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0), read_file(log)};
 }

@@ -1,5 +1,7 @@
 // Runs a program and waits for it: no shell, nothing of ours inherited but the environment.
 #pragma once
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,10 @@ struct ProcessResult {
   std::string output;  // what it wrote to standard output and standard error
 };
 
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
 // `arguments[0]` is looked up in $PATH; OPD_NOT_FOUND if it is not there. The output goes through file `log`.
-ProcessResult run_program(const std::vector<std::string> &arguments, const std::string &log);
+// At the deadline the program and all that it started are killed: OPD_DEADLINE_EXCEEDED.
+ProcessResult run_program(const std::vector<std::string> &arguments, const std::string &log, const Deadline &deadline);
 
 }  // namespace opd

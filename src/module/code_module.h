@@ -3,7 +3,10 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/fork_mutex.h"
 #include "module/call_hooks.h"
 #include "module/module.h"
 
@@ -20,13 +23,15 @@ class CodeModule : public Module {
   std::string looked_up_name(const Function &function);  // of a function it gave; "" for others
   // Through which its code calls its own functions; null if nothing is known of that.
   virtual CallHooks *call_hooks() { return nullptr; }
+  // The builtins of VM programs that its code calls by name; none if that cannot be told.
+  virtual std::vector<std::string_view> called_builtins() const { return {}; }
 
  protected:
   void *context() { return static_cast<Object *>(this); }  // by which its code names it
 
  private:
   std::string called_;
-  std::mutex looked_up_guard_;
+  ForkMutex looked_up_guard_{LockRank::kLookedUp};
   std::map<std::string, Ref<Function>, std::less<>> looked_up_;
 };
 

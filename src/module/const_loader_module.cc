@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <set>
 
-#include "module/embedded_kinds.h"
+#include "base/fork_mutex.h"
 #include "module/kernel_args.h"
 #include "module/module.h"
+#include "module/module_kinds.h"
 #include "params/tensor_bytes.h"
 #include "value/map.h"
 
@@ -35,7 +35,7 @@ class ConstLoaderModule final : public Module {
   Names list() override { return {std::string(kGetAll)}; }
   void describe(JsonWriter &json) override {
     json.key("constants").value(constants_.size()).key("initializes").begin_array();
-    for (const auto &[symbol, names] : needs_) json.value(symbol);
+    for (const auto &[symbol, needs] : needs_) json.value(symbol);
     json.end_array();
   }
 
@@ -52,6 +52,11 @@ class ConstLoaderModule final : public Module {
   }
 
  private:
+  struct Needs {
+    Names constants;
+    bool met = false;  // guarded by initializer_mutex()
+  };
+
   static constexpr std::string_view kGetAll = "get_const_var_tensor";
 
   static Names read_names(ByteReader &in, const char *what) {
@@ -76,7 +81,7 @@ class ConstLoaderModule final : public Module {
       Names needed = read_names(in, "constants of a function");
       for (const auto &constant : needed)
         if (!constants_.contains(constant)) in.bad("constants of a function", "name one that is not there");
-      needs_.emplace(symbol, std::move(needed));
+      needs_.emplace(symbol, Needs{std::move(needed)});
     }
     if (!in.at_end()) in.bad("the end", concat("is followed by ", in.remaining(), " bytes"));
   }
@@ -90,32 +95,30 @@ class ConstLoaderModule final : public Module {
     return Value(Map::make(items));
   }
 
-  void initialize(const std::string &symbol, const Names &needed) {
-    std::scoped_lock lock(guard_);
-    if (initialized_.contains(symbol)) return;
+  void initialize(const std::string &symbol, Needs &needs) {
+    std::scoped_lock lock(initializer_mutex());
+    if (needs.met) return;
     Ref<Function> init;
     for (const auto &import : imports())
       if (!init) init = import->find("__init_" + symbol);
     if (init) {
       std::vector<Value> tensors;
-      for (const auto &constant : needed) tensors.push_back(constants_.at(constant));
+      for (const auto &constant : needs.constants) tensors.push_back(constants_.at(constant));
       const Value status = call_initializer(*init, tensors);
       if (status.view().type == OPD_INT && status.view().u.int64 != 0)
         fail(OPD_CALL_FAILED, "__init_", symbol, ", which takes the constants of ", symbol, ", gave ",
              status.view().u.int64);
     }
-    initialized_.insert(symbol);
+    needs.met = true;
   }
 
   std::string bytes_;
   std::map<std::string, Value, std::less<>> constants_;
-  std::map<std::string, Names, std::less<>> needs_;
-  std::recursive_mutex guard_;  // an initialiser may look up what another one makes
-  std::set<std::string> initialized_;
+  std::map<std::string, Needs, std::less<>> needs_;  // of functions
 };
 
-Ref<Module> read_const_loader(Bytes bytes, const std::string &name, Ref<Object> *) {
-  return make_object<ConstLoaderModule>(std::string(as_text(bytes)), name);
+Ref<Module> read_const_loader(const EmbeddedBytes &given) {
+  return make_object<ConstLoaderModule>(std::string(as_text(given.bytes)), given.name);
 }
 
 }  // namespace

@@ -29,10 +29,18 @@ class ElfAppender {
     copy_tables();
     for (const auto &data : added) define(data);
     place_tables();
-    out_.resize(begin_);
-    out_ += segment_;
-    write_headers();
-    return std::move(out_);
+    return finish();
+  }
+
+  // Strings cannot grow where they are, so all of them move.
+  std::string replace_run_path(const std::string &run_path) {
+    strings_ = file_.strings_;
+    const uint64_t place = strings_.size();
+    strings_.append(run_path).push_back('\0');
+    place_strings();
+    for (const int64_t tag : {DT_RUNPATH, DT_RPATH})
+      if (const auto *entry = file_.dynamic(tag)) overwrite(entry->entry + 8, place);
+    return finish();
   }
 
  private:
@@ -83,11 +91,22 @@ class ElfAppender {
       return std::string_view(reinterpret_cast<const char *>(list.data()), list.size() * sizeof list[0]);
     };
     move_table(DT_SYMTAB, SHT_DYNSYM, bytes_of(symbols_));
-    move_table(DT_STRTAB, SHT_STRTAB, strings_);
-    overwrite(file_.dynamic(DT_STRSZ)->entry + 8, uint64_t{strings_.size()});
+    place_strings();
     if (file_.dynamic(DT_VERSYM)) move_table(DT_VERSYM, SHT_GNU_versym, bytes_of(versions_));
     if (file_.dynamic(DT_GNU_HASH)) move_table(DT_GNU_HASH, SHT_GNU_HASH, gnu_hash_table());
     if (file_.dynamic(DT_HASH)) move_table(DT_HASH, SHT_HASH, sysv_hash_table());
+  }
+
+  void place_strings() {
+    move_table(DT_STRTAB, SHT_STRTAB, strings_);
+    overwrite(file_.dynamic(DT_STRSZ)->entry + 8, uint64_t{strings_.size()});
+  }
+
+  std::string finish() {
+    out_.resize(begin_);
+    out_ += segment_;
+    write_headers();
+    return std::move(out_);
   }
 
   // Sections are not for the loader, but for people who look into the file.
@@ -156,6 +175,12 @@ class ElfAppender {
   std::vector<Elf64_Sym> symbols_;
   std::vector<uint16_t> versions_;
 };
+
+std::string with_run_path(const ElfFile &file, const std::string &run_path) {
+  std::string out = ElfAppender(file).replace_run_path(run_path);
+  const ElfFile checked(as_bytes(out), file.name());  // as whoever loads it will
+  return out;
+}
 
 std::string with_data(const ElfFile &file, const std::vector<AddedData> &added) {
   std::string out = ElfAppender(file).append(added);

@@ -18,4 +18,8 @@ struct AddedData {
 // walks all of them.
 std::string with_data(const ElfFile &file, const std::vector<AddedData> &added);
 
+// Gives the library's bytes with another run path, by which the loader finds the libraries that it needs. It must have
+// one.
+std::string with_run_path(const ElfFile &file, const std::string &run_path);
+
 }  // namespace opd

@@ -8,17 +8,39 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <new>
 
-#include "module/artefact.h"
-#include "module/cache_folder.h"
-#include "module/kept_images.h"
+#include "base/fork_mutex.h"
+#include "module/artifact.h"
+#include "module/cache_directory.h"
+#include "module/elf_append.h"
+#include "module/library_cache.h"
 #include "module/symbol_table.h"
 
 namespace opd {
 namespace {
 
-std::mutex in_place_guard;  // between asking whether a file is mapped and mapping it
+// Between asking whether a file is mapped and mapping it, which runs constructors of foreign code.
+ForkMutex &in_place_guard() {
+  static auto *guard = new ForkMutex(LockRank::kInPlace);
+  return *guard;
+}
+
+// The loader's message need not say that memory was short, but errno does.
+void *map_library(const std::string &path, int flags) {
+  const LoaderCall call;
+  errno = 0;
+  void *handle = ::dlopen(path.c_str(), flags);
+  if (!handle && errno == ENOMEM) throw std::bad_alloc();
+  return handle;
+}
+
+void unmap_library(void *handle) {
+  const LoaderCall call;
+  ::dlclose(handle);
+}
 
 std::string loader_error(const std::string &name, const std::string &shown) {
   const char *text = ::dlerror();
@@ -29,13 +51,13 @@ std::string loader_error(const std::string &name, const std::string &shown) {
 }
 
 bool is_mapped(const std::string &path) {
-  void *handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  if (handle) ::dlclose(handle);
+  void *handle = map_library(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle) unmap_library(handle);
   return handle != nullptr;
 }
 
 // dlopen() looks for a name without a slash elsewhere.
-std::string with_folder(const std::string &path) { return path.find('/') == std::string::npos ? "./" + path : path; }
+std::string with_directory(const std::string &path) { return path.find('/') == std::string::npos ? "./" + path : path; }
 
 template <class T>
 std::string bytes_of(const T &value) {
@@ -62,8 +84,8 @@ bool is_our_part(std::string_view library) {
   return library.starts_with("libtvm_ffi.so") || library.starts_with("libopdyno_tvmffi.so");
 }
 
-std::vector<PrivateCopy::Edit> edits_of(const ElfFile &file) {
-  std::vector<PrivateCopy::Edit> edits;
+std::vector<LibraryCopy::Edit> edits_of(const ElfFile &file) {
+  std::vector<LibraryCopy::Edit> edits;
   for (const ElfSymbol &symbol : file.symbols()) {
     void *address = symbol.is_defined() ? nullptr : provided_symbol(symbol.name);
     // What is unique in the process would be shared by all copies, and keeps a library mapped for ever.
@@ -84,12 +106,30 @@ std::vector<PrivateCopy::Edit> edits_of(const ElfFile &file) {
   return edits;
 }
 
-std::vector<std::string> folders_for_copies(const ModuleOptions &options) {
-  std::vector<std::string> folders;
+// A copy lies elsewhere, so $ORIGIN in its run path would miss the libraries beside the original: the copy's run path
+// names their directory instead.
+void add_run_path(std::vector<LibraryCopy::Edit> &edits, const ElfFile &file, const std::string &path) {
+  const std::string origin = path.empty() ? "" : std::filesystem::absolute(path).parent_path().string();
+  if (origin.empty() || origin.find_first_of(":$") != std::string::npos) return;  // run paths cannot name it
+  std::string run_path(file.run_path());
+  for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
+    for (size_t at = 0; (at = run_path.find(token, at)) != std::string::npos; at += origin.size())
+      run_path.replace(at, token.size(), origin);
+  if (run_path == file.run_path()) return;
+  const std::string changed = with_run_path(file, run_path);
+  const std::string_view before = as_text(file.bytes());
+  for (size_t at = 0; at < before.size(); at += 8)
+    if (before.substr(at, 8) != std::string_view(changed).substr(at, std::min<size_t>(8, before.size() - at)))
+      edits.insert(edits.begin(), {at, changed.substr(at, std::min<size_t>(8, before.size() - at))});
+  edits.insert(edits.begin(), {before.size(), changed.substr(before.size())});
+}
+
+std::vector<std::string> directories_for_copies(const ModuleOptions &options) {
+  std::vector<std::string> directories;
   const char *temporary = std::getenv("TMPDIR");
-  folders.push_back(cache_folder(options.cache_dir));
-  folders.push_back(temporary && *temporary ? temporary : "/tmp");
-  return folders;
+  directories.push_back(cache_directory(options.cache_dir));
+  directories.push_back(temporary && *temporary ? temporary : "/tmp");
+  return directories;
 }
 
 }  // namespace
@@ -119,8 +159,8 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
   const bool plain = !uses_tvm_names(file);  // nothing to fill in; and a second libc, say, would not work
   if (plain && !path.empty()) return open_in_place(file, path, RTLD_NOW);
   if (path.empty() || options.copy == OPD_COPY_ALWAYS) return open_copy(image, path, options);
-  std::scoped_lock lock(in_place_guard);
-  const bool shared = is_mapped(with_folder(path));
+  std::scoped_lock lock(in_place_guard());
+  const bool shared = is_mapped(with_directory(path));
   if (options.copy == OPD_COPY_WHEN_SHARED) {
     if (shared) return open_copy(image, path, options);
     try {
@@ -140,42 +180,26 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
 }
 
 void ElfLibrary::open_in_place(const ElfFile &file, const std::string &path, int flags) {
-  handle_ = ::dlopen(with_folder(path).c_str(), flags | RTLD_LOCAL);
+  handle_ = map_library(with_directory(path), flags | RTLD_LOCAL);
   if (!handle_)
     fail(OPD_UNSUPPORTED, path, " cannot be loaded", flags == RTLD_LAZY ? " without a copy: " : ": ",
-         loader_error(with_folder(path), path));
+         loader_error(with_directory(path), path));
   if (flags == RTLD_LAZY) require_resolved(file);
 }
 
 void ElfLibrary::open_copy(const std::shared_ptr<LibraryImage> &image, const std::string &path,
                            const ModuleOptions &options) {
   const ElfFile &file = image->file();
-  open_siblings(file, path);
-  if (!image->is_prepared()) image->prepare(edits_of(file), [&] { return folders_for_copies(options); });
+  if (!image->is_prepared()) {
+    auto edits = edits_of(file);
+    add_run_path(edits, file, path);
+    image->prepare(edits, [&] { return directories_for_copies(options); });
+  }
   // Now: what is missing is told here, not in a call.
-  handle_ = ::dlopen(image->path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  handle_ = map_library(image->path(), RTLD_NOW | RTLD_LOCAL);
   image->copy().loaded();
   if (!handle_) fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: ", loader_error(image->path(), file.name()));
   image_ = image;
-}
-
-// A copy lies elsewhere, so $ORIGIN in its run path would miss the libraries beside the original.
-void ElfLibrary::open_siblings(const ElfFile &file, const std::string &path) {
-  const std::string_view run_path = file.run_path();
-  if (path.empty() || run_path.find("ORIGIN") == std::string_view::npos) return;
-  const std::string origin = with_folder(path).substr(0, with_folder(path).rfind('/'));
-  for (size_t begin = 0, end; begin <= run_path.size(); begin = end + 1) {
-    end = std::min(run_path.find(':', begin), run_path.size());
-    std::string folder(run_path.substr(begin, end - begin));
-    for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
-      if (const size_t at = folder.find(token); at != std::string::npos) folder.replace(at, token.size(), origin);
-    for (const std::string_view name : file.needed()) {
-      if (is_our_part(name)) continue;
-      const std::string sibling = concat(folder, "/", name);
-      if (::access(sibling.c_str(), R_OK)) continue;
-      if (void *handle = ::dlopen(sibling.c_str(), RTLD_LAZY | RTLD_LOCAL)) siblings_.push_back(handle);
-    }
-  }
 }
 
 void ElfLibrary::require_resolved(const ElfFile &file) const {
@@ -242,13 +266,11 @@ void *ElfLibrary::own_function(const char *name) const {
 }
 
 void ElfLibrary::close() noexcept {
-  if (handle_) ::dlclose(handle_);
-  for (void *sibling : siblings_) ::dlclose(sibling);
+  if (handle_) unmap_library(handle_);
   if (image_ && image_->copy().is_mapped(base_)) image_->copy().keep_forever();
   else if (image_) keep_image(std::move(image_));
   image_ = nullptr;
   handle_ = nullptr;
-  siblings_.clear();
 }
 
 }  // namespace opd

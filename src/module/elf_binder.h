@@ -2,7 +2,7 @@
 //
 // The library gets a private copy in which its undefined TVM symbols are defined at the addresses of our functions;
 // where the loader does not honour that, and without a copy, its slots are overwritten once it is mapped. Its own slots
-// for a loader's functions are bound to itself, since another artefact that somebody loaded for everybody would take
+// for a loader's functions are bound to itself, since another artifact that somebody loaded for everybody would take
 // their place otherwise. Cost: some 40 µs, and for a file that no kept image holds 0.2 ms per MB.
 #pragma once
 #include <memory>
@@ -35,7 +35,6 @@ class ElfLibrary {
   void open(const std::shared_ptr<LibraryImage> &image, const std::string &path, const ModuleOptions &options);
   void open_copy(const std::shared_ptr<LibraryImage> &image, const std::string &path, const ModuleOptions &options);
   void open_in_place(const ElfFile &file, const std::string &path, int flags);
-  void open_siblings(const ElfFile &file, const std::string &path);
   void require_resolved(const ElfFile &file) const;
   void patch(const ElfFile &file);
   void write_slot(const ElfFile &file, uint64_t address, void *value);
@@ -44,7 +43,6 @@ class ElfLibrary {
 
   std::shared_ptr<LibraryImage> image_;  // if that is what is mapped, rather than the file
   void *handle_ = nullptr;
-  std::vector<void *> siblings_;  // libraries that it finds beside itself, which a copy would not
   char *base_ = nullptr;
   std::vector<AddressRange> code_;
 };

@@ -190,6 +190,13 @@ std::vector<AddressRange> ElfFile::code() const {
   return ranges;
 }
 
+std::vector<AddressRange> ElfFile::constants() const {
+  std::vector<AddressRange> ranges;
+  for (const auto &s : loaded_)
+    if ((s.p_flags & (PF_R | PF_W)) == PF_R) ranges.push_back({s.p_vaddr, s.p_vaddr + std::min(s.p_filesz, s.p_memsz)});
+  return ranges;
+}
+
 uint64_t ElfFile::memory_bytes() const {
   uint64_t sum = 0;  // they do not overlap, so this is no more than the span
   for (const auto &s : loaded_) sum += s.p_memsz;

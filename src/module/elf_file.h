@@ -63,6 +63,7 @@ class ElfFile {
   bool binds_now() const { return binds_now_; }
   AddressRange relro() const { return relro_; }            // read-only once relocated
   std::vector<AddressRange> code() const;                  // the executable segments
+  std::vector<AddressRange> constants() const;             // of the file's bytes: what can be read but not written
   uint64_t memory_bytes() const;                           // of all segments, as they lie in memory
   uint64_t soname_entry() const { return soname_entry_; }  // offset of DT_SONAME in the file; 0: none
   uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: not told

@@ -1,32 +1,48 @@
-// A C source embedded in a library: compiled when one of its functions is asked for.
+// C sources that are not compiled when they are loaded: those embedded in libraries, and all with inspect_only.
 #include <algorithm>
 #include <mutex>
 
-#include "module/embedded_kinds.h"
+#include "base/fork_mutex.h"
+#include "module/module_kinds.h"
 #include "module/source_module.h"
+#include "module/unloaded_library.h"
 
 namespace opd {
 namespace {
 
-class EmbeddedSource final : public Module {
+class UncompiledSource final : public Module {
  public:
-  EmbeddedSource(std::string text, std::string format, std::vector<std::string> names, std::string origin)
-      : text_(std::move(text)), format_(std::move(format)), origin_(std::move(origin)), names_(std::move(names)) {}
+  UncompiledSource(SourceText source, std::string origin, std::string file, const ModuleOptions &options)
+      : text_(std::move(source.text)),
+        format_(std::move(source.format)),
+        names_(std::move(source.functions)),
+        origin_(std::move(origin)),
+        file_(std::move(file)),
+        options_(options) {
+    options_.format.clear();  // of what embeds it
+  }
 
   const char *kind() const override { return "c"; }
   const char *format() const override { return format_.c_str(); }
   int32_t properties() const override {
-    return OPD_MODULE_SERIALIZABLE | OPD_MODULE_COMPILATION_EXPORTABLE | (format_ == "c" ? OPD_MODULE_RUNNABLE : 0);
+    return OPD_MODULE_SERIALIZABLE | OPD_MODULE_COMPILATION_EXPORTABLE |
+           (format_ == "c" && !options_.inspect_only ? OPD_MODULE_RUNNABLE : 0);
+  }
+  std::string file() const override { return file_; }
+  void describe(JsonWriter &json) override {
+    if (options_.inspect_only) json.key("compiled").value(false);
   }
   std::vector<std::string> list() override { return names_; }
   bool implements(std::string_view name) override {
     return std::find(names_.begin(), names_.end(), name) != names_.end();
   }
   Ref<Function> find(std::string_view name) override {
-    if (!names_.empty() && !implements(name)) return nullptr;
+    if (!names_.empty() && !implements(name) && !options_.inspect_only) return nullptr;
     if (format_ != "c")
       fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, " is in a source of format ", format_,
            ", which is not compiled here; C sources are");
+    // Without compiling, a name that the list lacks cannot be told to be absent: macros may put it together.
+    if (options_.inspect_only) fail_not_loaded(concat("function \"", name, "\""), origin_);
     return compiled()->find(name);
   }
   std::string source(std::string_view format) override {
@@ -40,20 +56,22 @@ class EmbeddedSource final : public Module {
   Ref<SourceModule> compiled() {
     std::scoped_lock lock(guard_);
     if (compiled_) return compiled_;
-    auto made = SourceModule::make(text_, "", {});
+    auto made = SourceModule::make(text_, file_, options_);
     for (const auto &import : imports()) made->add_import(import);  // its code looks there
     return compiled_ = std::move(made);
   }
 
-  std::string text_, format_, origin_;
+  std::string text_, format_;
   std::vector<std::string> names_;
-  std::mutex guard_;
+  std::string origin_, file_;
+  ModuleOptions options_;
+  ForkMutex guard_{LockRank::kSource};
   Ref<SourceModule> compiled_;
 };
 
-Ref<Module> read_source(Bytes bytes, const std::string &name, Ref<Object> *) {
-  const std::string what = name + ": embedded C source";
-  ByteReader in(bytes, what.c_str());
+Ref<Module> read_source(const EmbeddedBytes &given) {
+  const std::string what = given.name + ": embedded C source";
+  ByteReader in(given.bytes, what.c_str());
   std::string text(in.read_string("the source")), format(in.read_string("its format"));
   if (format.empty() || format.size() > 16 || format.find('\0') != std::string::npos)
     in.bad("its format", concat("has ", format.size(), " bytes, or a 0 byte among them"));
@@ -62,10 +80,15 @@ Ref<Module> read_source(Bytes bytes, const std::string &name, Ref<Object> *) {
     names.emplace_back(in.read_string("a function name"));
   for (auto left = in.read_count(8, "names of constants"); left > 0; --left) in.read_string("the name of a constant");
   if (!in.at_end()) in.bad("the end", concat("is followed by ", in.remaining(), " bytes"));
-  return make_object<EmbeddedSource>(std::move(text), std::move(format), std::move(names), name);
+  return make_uncompiled_source({std::move(text), std::move(format), std::move(names)}, given.name, "", given.options);
 }
 
 }  // namespace
+
+Ref<Module> make_uncompiled_source(SourceText source, std::string origin, std::string file,
+                                   const ModuleOptions &options) {
+  return make_object<UncompiledSource>(std::move(source), std::move(origin), std::move(file), options);
+}
 
 void register_source_kind() { register_module_kind("c", read_source); }
 

@@ -1,4 +1,4 @@
-// Which targets' artefacts this build can run.
+// Which targets' artifacts this build can run.
 #pragma once
 #include <string_view>
 

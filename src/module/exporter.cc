@@ -7,9 +7,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "module/artefact.h"
+#include "module/artifact.h"
 #include "module/elf_append.h"
-#include "module/export_plan.h"
+#include "module/export_layout.h"
 #include "module/tar_file.h"
 #include "module/toolchain.h"
 
@@ -18,9 +18,9 @@ namespace {
 
 constexpr size_t kLargeBytes = size_t{1} << 30;  // code must reach its data over what lies between
 
-std::string temporary_folder() {
-  const char *folder = std::getenv("TMPDIR");
-  return folder && *folder ? folder : "/tmp";
+std::string temporary_directory() {
+  const char *directory = std::getenv("TMPDIR");
+  return directory && *directory ? directory : "/tmp";
 }
 
 // As text between quotes in assembly, in text between quotes in C.
@@ -38,7 +38,7 @@ struct EmbeddedFile {
   std::string_view symbol;
   const std::string &content;
 };
-std::vector<EmbeddedFile> embedded_files(const ExportPlan &plan) {
+std::vector<EmbeddedFile> embedded_files(const ExportLayout &plan) {
   std::vector<EmbeddedFile> files;
   if (!plan.embedded.empty()) files.push_back({"devc", ".rodata,\\\"a\\\"", kBlobSymbol, plan.embedded});
   if (!plan.own.empty()) files.push_back({"opdyno", ".opdyno,\\\"a\\\"", kOwnBlobSymbol, plan.own});
@@ -62,9 +62,9 @@ class Exporter {
   Exporter(const std::string &path, const ExportOptions &options)
       : path_(path),
         tools_(options.compiler, options.c_flags),
-        build_(options.workspace.empty() ? temporary_folder() : options.workspace, !options.workspace.empty()) {}
+        build_(options.workspace.empty() ? temporary_directory() : options.workspace, !options.workspace.empty()) {}
 
-  void write_library(const ExportPlan &plan) {
+  void write_library(const ExportLayout &plan) {
     const std::string library = build_.file("library.so");
     auto command = tools_.command({"-shared", "-fPIC", "-o", library});
     for (auto &word : write_link_inputs(plan.inputs, build_)) command.push_back(std::move(word));
@@ -75,7 +75,7 @@ class Exporter {
   }
 
   // Objects only: whoever links them needs no headers.
-  void write_archive(const ExportPlan &plan) {
+  void write_archive(const ExportLayout &plan) {
     std::vector<TarEntry> entries;
     for (const auto &input : plan.inputs) {
       if (!input.name.ends_with(".c")) {
@@ -93,8 +93,8 @@ class Exporter {
  private:
   std::string write_embedded(const EmbeddedFile &what) const {
     const std::string bytes = build_.file(concat(what.stem, ".bin")), source = build_.file(concat(what.stem, ".c"));
-    replace_file(bytes, what.content);
-    replace_file(source, source_with(what, bytes));
+    write_scratch_file(bytes, what.content);
+    write_scratch_file(source, source_with(what, bytes));
     return source;
   }
 
@@ -107,7 +107,7 @@ class Exporter {
   }
 
   void run(const std::vector<std::string> &command, const std::string &made) const {
-    const auto result = run_compiler(command, build_);
+    const auto result = tools_.run(command, build_);
     if (!result.succeeded || ::access(made.c_str(), R_OK))
       fail(OPD_CALL_FAILED, tools_.name(), " could not make ", path_, ":\n", shown_output(build_.shown(result.output)));
     if (!result.output.empty())
@@ -116,7 +116,7 @@ class Exporter {
 
   const std::string &path_;
   Toolchain tools_;
-  BuildFolder build_;
+  BuildDirectory build_;
 };
 
 // Files of an archive are told apart by their names.
@@ -132,7 +132,7 @@ void make_names_differ(std::vector<LinkInput> &inputs) {
   }
 }
 
-void write_kept_library(const ExportPlan &plan, const std::string &path, bool is_archive) {
+void write_kept_library(const ExportLayout &plan, const std::string &path, bool is_archive) {
   if (is_archive)
     fail(OPD_UNSUPPORTED, "cannot export to ", path, ": the tree's code is a shared library already, which an archive ",
          "of objects cannot hold; export it to a .so");
@@ -148,7 +148,7 @@ void export_module(Module &root, const std::string &path, const ExportOptions &o
   const bool is_archive = path.ends_with(".tar");
   require(is_archive || path.ends_with(".so"), "cannot export to ", path,
           ": a module is exported as a shared library (.so) or as an archive of objects (.tar)");
-  ExportPlan plan = plan_export(root, !options.addons.empty(), path.substr(0, path.rfind('/') + 1));  // npos + 1 is 0
+  ExportLayout plan = plan_export(root, !options.addons.empty(), path.substr(0, path.rfind('/') + 1));  // npos + 1 is 0
   for (const auto &addon : options.addons) {
     LinkInput input{addon.substr(addon.rfind('/') + 1), read_file(addon)};
     if (!input.name.ends_with(".c")) check_link_inputs({input}, addon);

@@ -2,6 +2,7 @@
 // is checked before the call. Cost: a compare per argument.
 #pragma once
 #include "value/function.h"
+#include "value/tensor.h"
 
 namespace opd {
 
@@ -15,8 +16,18 @@ inline bool check_kernel_args(const View *args, int32_t num_args) {
   return good;
 }
 
-// A function of a compiled library by tvm-ffi's convention. Who holds one may call `raw(nullptr, args, num_args,
-// result)` itself once check_kernel_args() said yes; as_kernel() tells.
+// Compiled code is given plain DLTensors and does not say which of them it writes. So a read-only tensor is refused,
+// unless the caller knows better and passes a DLTensor view of it. A program's own calls are judged by the interpreter.
+inline bool has_read_only(const View *args, int32_t num_args) {
+  bool found = false;
+  for (int32_t i = 0; i < num_args; ++i)
+    found |= args[i].type == OPD_TENSOR && is_read_only(*static_cast<Tensor *>(object_of(args[i])));
+  return found;
+}
+[[noreturn]] void refuse_read_only(const std::string &function, const View *args, int32_t num_args);
+
+// A function of a compiled library by tvm-ffi's convention. The holder of one may call `raw(nullptr, args, num_args,
+// result)` itself if check_kernel_args() is true and has_read_only() is false; as_kernel() finds it.
 struct KernelFunction final : Function {
   SafeCall raw;
   Ref<Object> library;  // keeps the code mapped, and the module that the code looks functions up in
@@ -34,15 +45,18 @@ struct KernelFunction final : Function {
 struct TypedFunction final : Function {
   SafeCall raw;
   Ref<Object> library;
+  std::string name;
 
-  TypedFunction(SafeCall code, Ref<Object> keep_alive) : Function(&run), raw(code), library(std::move(keep_alive)) {}
-  static int run(void *self, const View *args, int32_t num_args, View *result) {
-    return static_cast<TypedFunction *>(self)->raw(nullptr, args, num_args, result);
-  }
+  TypedFunction(SafeCall code, Ref<Object> keep_alive, std::string called)
+      : Function(&run), raw(code), library(std::move(keep_alive)), name(std::move(called)) {}
+  static int run(void *self, const View *args, int32_t num_args, View *result);
 };
 
 inline KernelFunction *as_kernel(Function &function) {
   return function.safe_call == &KernelFunction::run ? static_cast<KernelFunction *>(&function) : nullptr;
+}
+inline TypedFunction *as_typed(Function &function) {
+  return function.safe_call == &TypedFunction::run ? static_cast<TypedFunction *>(&function) : nullptr;
 }
 
 }  // namespace opd

@@ -5,12 +5,30 @@ namespace opd {
 
 int KernelFunction::run(void *self, const View *args, int32_t num_args, View *result) {
   const auto *kernel = static_cast<KernelFunction *>(self);
-  if (check_kernel_args(args, num_args)) [[likely]]
+  if (check_kernel_args(args, num_args) && !has_read_only(args, num_args)) [[likely]]
     return kernel->raw(nullptr, args, num_args, result);
   return raising([&] { return kernel->run_converted(args, num_args, result); });
 }
 
+int TypedFunction::run(void *self, const View *args, int32_t num_args, View *result) {
+  const auto *function = static_cast<TypedFunction *>(self);
+  if (!has_read_only(args, num_args)) [[likely]]
+    return function->raw(nullptr, args, num_args, result);
+  return raising([&]() -> int { refuse_read_only(function->name, args, num_args); });
+}
+
+void refuse_read_only(const std::string &function, const View *args, int32_t num_args) {
+  int32_t i = 0;
+  while (i + 1 < num_args && !has_read_only(args + i, 1)) ++i;
+  fail(OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", function, " is ",
+       describe(static_cast<Tensor *>(object_of(args[i]))->dl),
+       ", which is read-only, and a compiled function does not say which arguments it writes; pass a copy, or a "
+       "DLTensor "
+       "view of the tensor if the function only reads it");
+}
+
 int KernelFunction::run_converted(const View *args, int32_t num_args, View *result) const {
+  if (has_read_only(args, num_args)) refuse_read_only(name, args, num_args);
   std::vector<View> converted(args, args + num_args);
   for (int32_t i = 0; i < num_args; ++i) {
     const View &arg = args[i];

@@ -27,7 +27,7 @@ bool FileState::operator==(const FileState &other) const {
 
 LibraryImage::LibraryImage(const InputFile &file) {
   const FileState before(file.state());
-  if (may_write_file(static_cast<size_t>(before.size))) copy_ = PrivateCopy::in_memory(file.path());
+  if (may_write_file(static_cast<size_t>(before.size))) copy_ = LibraryCopy::in_memory(file.path());
   if (copy_.exists()) {
     mapped_.emplace(copy_.fd(), copy_.fill_from(file), file.path());
     if (is_settled(before) && before == FileState(file.state())) origin_ = before;
@@ -39,7 +39,7 @@ LibraryImage::LibraryImage(const InputFile &file) {
 
 LibraryImage::LibraryImage(Bytes bytes, const std::string &name) { file_.emplace(bytes, name); }
 
-void LibraryImage::prepare(const std::vector<PrivateCopy::Edit> &edits, const Folders &folders) {
+void LibraryImage::prepare(const std::vector<LibraryCopy::Edit> &edits, const Directories &directories) {
   if (prepared_) return;
   if (copy_.exists()) {
     copy_.write({}, edits);
@@ -48,8 +48,8 @@ void LibraryImage::prepare(const std::vector<PrivateCopy::Edit> &edits, const Fo
     if (!may_write_file(size))
       fail(OPD_IO, "no private copy of ", name(), " can be made: it has ", size,
            " bytes, more than this process may write to a file (ulimit -f)");
-    copy_ = PrivateCopy::in_memory(name());
-    if (!copy_.exists()) copy_ = PrivateCopy::on_disk(name(), folders());
+    copy_ = LibraryCopy::in_memory(name());
+    if (!copy_.exists()) copy_ = LibraryCopy::on_disk(name(), directories());
     copy_.write(file_->bytes(), edits);
   }
   copy_.seal();

@@ -9,7 +9,7 @@
 
 #include "base/object.h"
 #include "module/elf_file.h"
-#include "module/private_copy.h"
+#include "module/library_copy.h"
 
 namespace opd {
 
@@ -32,13 +32,13 @@ class LibraryImage {
 
   const ElfFile &file() const { return *file_; }
 
-  // Makes it ready for dlopen(): in memory, or else in the first of `folders` that will do, which are asked for only
-  // then. Does nothing when it is.
-  using Folders = std::function<std::vector<std::string>()>;
-  void prepare(const std::vector<PrivateCopy::Edit> &edits, const Folders &folders);
+  // Makes it ready for dlopen(): in memory, or else in the first of `directories` that will do, which are asked for
+  // only then. Does nothing when it is.
+  using Directories = std::function<std::vector<std::string>()>;
+  void prepare(const std::vector<LibraryCopy::Edit> &edits, const Directories &directories);
   bool is_prepared() const { return prepared_; }
   const std::string &path() const { return copy_.path(); }  // for dlopen()
-  PrivateCopy &copy() { return copy_; }
+  LibraryCopy &copy() { return copy_; }
 
   // Whether another load of `path` would find these bytes there now; never for what cannot be told or loaded again.
   bool is_of(const std::string &path, const FileState &state) const;
@@ -51,7 +51,7 @@ class LibraryImage {
   std::vector<Ref<Object>> &derived() { return derived_; }
 
  private:
-  PrivateCopy copy_;
+  LibraryCopy copy_;
   std::optional<MappedFile> mapped_;  // of the copy
   std::string content_;               // where memory cannot hold a file
   std::optional<FileState> origin_;   // of the file, if that can be relied on and the copy is in memory

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "module/artefact.h"
+#include "module/artifact.h"
 #include "module/kernel_args.h"
+#include "module/kernel_signatures.h"
 #include "module/symbol_table.h"
 
 namespace opd {
@@ -24,36 +25,54 @@ bool raises_error_objects(const ElfFile &file) {
 
 }  // namespace
 
-Bytes embedded_in(const ElfFile &file, std::string_view name) {
-  Bytes found;
-  for (const ElfSymbol &symbol : file.symbols()) {
-    if (!symbol.is_defined() || symbol.name != name) continue;
-    found = file.contents(symbol.value, symbol.size);
-    if (found.empty())
-      file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size,
-               " bytes is not data of the file");
-  }
-  return found;
-}
-
 LibraryModule::LibraryModule(const std::shared_ptr<LibraryImage> &image, const std::string &mapped, std::string file,
                              const ModuleOptions &options)
     : CodeModule(file.empty() ? "from memory" : file),
       file_(std::move(file)),
       release_(tvm_release(image->file())),
+      prefix_(system_prefix(image->file())),
       library_(image, mapped, options),
       call_hooks_(library_.slots_of_own_functions(image->file(), kFunctionPrefix)),
       checks_arguments_(raises_error_objects(image->file())) {
   const ElfFile &elf = image->file();
-  for (const ElfSymbol &symbol : elf.symbols()) {
-    if (!symbol.is_defined() || !symbol.name.starts_with(kFunctionPrefix)) continue;
-    if (symbol.type != STT_FUNC && !(symbol.type == STT_NOTYPE && elf.lies_in(symbol.value, 1, PF_X))) continue;
-    functions_.push_back(
-        {{place_of(elf, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()},
-         symbol.size});
+  for (const ElfSymbol &symbol : elf.symbols())
+    if (is_offered_function(elf, symbol))
+      functions_.push_back(
+          {{place_of(elf, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()},
+           symbol.size});
+  sizes_ = sizes_of(elf);
+  add_constants(elf);
+}
+
+void LibraryModule::add_constants(const ElfFile &elf) {
+  AddressRange embedded;
+  for (const ElfSymbol &symbol : elf.symbols())
+    if (symbol.is_defined() && symbol.name.ends_with(kBlobSymbol))
+      embedded = {symbol.value, symbol.value + symbol.size};
+  const auto add = [&](uint64_t begin, uint64_t end) {
+    if (begin < end) constants_.emplace_back(reinterpret_cast<const uint8_t *>(library_.base() + begin), end - begin);
+  };
+  for (const AddressRange &range : elf.constants()) {
+    const bool holds = range.contains(embedded.begin) && embedded.end <= range.end;
+    add(range.begin, holds ? embedded.begin : range.end);
+    if (holds) add(embedded.end, range.end);
   }
-  sizes_ = {elf.bytes().size(), elf.memory_bytes(), 0, embedded_in(elf, kBlobSymbol).size()};
-  for (const AddressRange &range : elf.code()) sizes_.code += range.end - range.begin;
+}
+
+// The code hands each name to its loader as a text of its own.
+std::vector<std::string_view> LibraryModule::called_builtins() const {
+  constexpr std::string_view kStart("\0vm.builtin.", 12);
+  std::vector<std::string_view> names;
+  for (const Bytes bytes : constants_) {
+    const std::string_view all(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    for (size_t at = 0; (at = all.find(kStart, at)) != std::string_view::npos;) {
+      const std::string_view rest = all.substr(++at);
+      const std::string_view name = rest.substr(0, rest.find('\0'));
+      const bool is_name = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string_view::npos;
+      if (is_name && name.size() < rest.size()) names.push_back(name);
+    }
+  }
+  return names;
 }
 
 Ref<LibraryModule> LibraryModule::make(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
@@ -70,7 +89,7 @@ void LibraryModule::fill_slots(const ElfFile &file) {
     auto **slot = reinterpret_cast<void **>(library_.base() + symbol.value);
     void *value = nullptr;
     if (is_context_slot(symbol)) value = provided_symbol(symbol.name.substr(2));
-    if (symbol.name == kContextSymbol) context_ = slot, value = context();
+    if (symbol.name.ends_with(kContextSymbol)) contexts_.push_back(slot), value = context();
     if (value) __atomic_store_n(slot, value, __ATOMIC_RELEASE);
   }
 }
@@ -78,16 +97,18 @@ void LibraryModule::fill_slots(const ElfFile &file) {
 LibraryModule::~LibraryModule() {
   // Functions that the library made itself may keep its code mapped for longer; they find no imports then, rather than
   // us.
-  if (context_) __atomic_store_n(context_, nullptr, __ATOMIC_RELEASE);
+  for (void **slot : contexts_) __atomic_store_n(slot, nullptr, __ATOMIC_RELEASE);
 }
 
 Ref<Function> LibraryModule::find(std::string_view name) {
   const std::string symbol = concat(kFunctionPrefix, name);
   if (symbol.find('\0') != std::string::npos) return nullptr;
   void *code = library_.own_function(symbol.c_str());
+  // Functions of a system library are named without its prefix by the library's users, and with it by its programs.
+  if (!code && !prefix_.empty()) code = library_.own_function(concat(kFunctionPrefix, prefix_, name).c_str());
   if (!code) return nullptr;
   const auto function = reinterpret_cast<SafeCall>(code);
-  if (checks_arguments_) return make_object<TypedFunction>(function, Ref<Object>::share(this));
+  if (checks_arguments_) return make_object<TypedFunction>(function, Ref<Object>::share(this), std::string(name));
   return make_object<KernelFunction>(function, Ref<Object>::share(this), std::string(name));
 }
 
@@ -98,21 +119,23 @@ std::vector<std::string> LibraryModule::list() {
   return names;
 }
 
-std::string LibraryModule::original() const {
-  if (!original_)
-    fail(OPD_UNSUPPORTED,
-         "a library that was loaded from memory cannot be exported: its bytes are not kept; load it "
-         "from its file");
-  return original_();
+std::string LibraryModule::library_bytes() const { return original_ ? original_() : fail_from_memory(); }
+
+std::string LibraryModule::fail_from_memory() {
+  fail(OPD_UNSUPPORTED,
+       "a library that was loaded from memory cannot be exported: its bytes are not kept; load it from its file");
 }
 
 void LibraryModule::describe(JsonWriter &json) {
-  json.key("tvm_release").value(release_).key("private_copy").value(library_.is_copy());
-  json.key("size_bytes").value(sizes_.file).key("memory_bytes").value(sizes_.memory);
-  json.key("code_bytes").value(sizes_.code).key("embedded_bytes").value(sizes_.embedded);
+  json.key("tvm_release").value(release_).key("library_copy").value(library_.is_copy());
+  sizes_.describe(json);
   json.key("function_bytes").begin_object();
   for (const OwnFunction &function : functions_)
     if (!is_special_name(function.name)) json.key(function.name).value(function.bytes);
+  json.end_object().key("signatures").begin_object();
+  const KernelSignatures signatures(constants_);
+  for (const OwnFunction &function : functions_)
+    if (const std::string_view text = signatures.of(function.name); !text.empty()) json.key(function.name).value(text);
   json.end_object();
 }
 

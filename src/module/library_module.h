@@ -7,6 +7,7 @@
 #include "module/code_module.h"
 #include "module/elf_binder.h"
 #include "module/kernel_args.h"
+#include "module/library_facts.h"
 
 namespace opd {
 
@@ -30,18 +31,22 @@ class LibraryModule : public CodeModule {
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
 
-  // Its file's bytes as they were loaded; throws if they cannot be had any more.
+  // Gives the bytes of its file as they were loaded; throws if they cannot be had any more.
   using Original = std::function<std::string()>;
   void set_original(Original original) { original_ = std::move(original); }
-  std::string original() const;
+  bool is_linked_library() const override { return true; }
+  std::string library_bytes() const override;
+  [[noreturn]] static std::string fail_from_memory();
 
   CallHooks *call_hooks() override { return &call_hooks_; }
+  std::vector<std::string_view> called_builtins() const override;
 
  protected:
   void fill_slots(const ElfFile &file);
 
  private:
-  std::string file_, release_;
+  void add_constants(const ElfFile &file);
+  std::string file_, release_, prefix_;  // `prefix_`: system_prefix()
   ElfLibrary library_;
   CallHooks call_hooks_;
   Original original_;
@@ -50,15 +55,10 @@ class LibraryModule : public CodeModule {
     std::string_view name;  // without the prefix; of the mapped string table
     uint64_t bytes;
   };
-  struct Sizes {
-    uint64_t file, memory, code, embedded;
-  };
   std::vector<OwnFunction> functions_;
-  Sizes sizes_{};
-  void **context_ = nullptr;  // the library's slot that holds our address
+  LibrarySizes sizes_;
+  std::vector<Bytes> constants_;   // of the mapped library, without the embedded modules
+  std::vector<void **> contexts_;  // the library's slots that hold our address
 };
-
-// Modules embedded in a library: the whole of a symbol, within the file's bytes; no data if it has none.
-Bytes embedded_in(const ElfFile &file, std::string_view name);
 
 }  // namespace opd

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "module/cache_folder.h"
+#include "module/cache_directory.h"
 #include "module/elf_machine.h"
 #include "module/toolchain.h"
 
@@ -45,6 +45,38 @@ std::string plain_name(std::string_view name) {
 
 std::string_view suffix_of(const LinkInput &input) { return is_source(input) ? ".c" : is_archive(input) ? ".a" : ".o"; }
 
+bool includes_tvm_headers(const std::vector<LinkInput> &inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const LinkInput &input) {
+    return is_source(input) && opd::includes_tvm_headers(input.content);
+  });
+}
+
+[[noreturn]] void fail_link(const Toolchain &tools, const std::string &origin, const BuildDirectory &build,
+                            const std::string &output) {
+  fail(OPD_CALL_FAILED, tools.name(), " could not link ", origin, ":\n", shown_output(build.shown(output)));
+}
+
+// As of a source alone: "" if more may decide about the result than is known. Sources among the inputs are
+// preprocessed, for they may include files.
+std::string key_of(const std::vector<LinkInput> &inputs, const Toolchain &tools, const std::string &origin,
+                   const BuildDirectory &build) {
+  ContentHash hash;
+  hash.add("link 2");
+  bool is_known = tools.add_to(hash, build);
+  std::vector<std::string> command = tools.command({});
+  if (includes_tvm_headers(inputs))
+    for (auto &flag : write_tvm_headers(build)) command.push_back(std::move(flag));
+  for (const auto &input : inputs) {
+    hash.add(suffix_of(input)).add(input.content);
+    if (!is_source(input)) continue;
+    const auto [result, text] = preprocessed(tools, command, input.content, input.name, build);
+    if (!result.succeeded) fail_link(tools, origin, build, result.output);
+    hash.add(text);
+    if (may_read_files(text)) is_known = false;
+  }
+  return is_known ? hash.hex() : "";
+}
+
 }  // namespace
 
 void check_link_inputs(const std::vector<LinkInput> &inputs, const std::string &origin) {
@@ -58,20 +90,17 @@ void check_link_inputs(const std::vector<LinkInput> &inputs, const std::string &
   }
 }
 
-std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs, const BuildFolder &build) {
+std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs, const BuildDirectory &build) {
   std::vector<std::string> words;
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::string name = plain_name(inputs[i].name);
     if (!name.ends_with(suffix_of(inputs[i]))) name += suffix_of(inputs[i]);
     const std::string file = build.file(concat(i, "-", name));
-    replace_file(file, inputs[i].content);
+    write_scratch_file(file, inputs[i].content);
     if (is_archive(inputs[i])) words.insert(words.end(), {"-Wl,--whole-archive", file, "-Wl,--no-whole-archive"});
     else words.push_back(file);
   }
-  const bool generated = std::any_of(inputs.begin(), inputs.end(), [](const LinkInput &input) {
-    return is_source(input) && includes_tvm_headers(input.content);
-  });
-  if (generated)
+  if (includes_tvm_headers(inputs))
     for (auto &flag : write_tvm_headers(build)) words.push_back(std::move(flag));
   return words;
 }
@@ -79,26 +108,21 @@ std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs,
 CompiledLibrary link_objects(const std::vector<LinkInput> &inputs, const std::string &origin,
                              const ModuleOptions &options) {
   check_link_inputs(inputs, origin);
-  const Toolchain tools(options.compiler, options.c_flags);
-  const std::string cache = cache_folder(options.cache_dir);
-  const BuildFolder build(cache);
-  ContentHash hash;
-  hash.add("link 1");
-  tools.add_to(hash, build);
-  for (const auto &input : inputs) hash.add(suffix_of(input)).add(input.content);
-  const std::string target = concat(cache, "/", hash.hex(), ".so");
-  if (auto kept = read_sealed(target)) return {target, std::move(*kept)};
+  const Toolchain tools(options.compiler, options.c_flags, options.build_timeout);
+  const std::string cache = cache_directory(options.cache_dir);
+  const BuildDirectory build(cache);
+  const std::string key = key_of(inputs, tools, origin, build), kept_path = concat(cache, "/", key, ".so");
+  if (auto kept = key.empty() ? std::nullopt : read_sealed(kept_path)) return {kept_path, std::move(*kept)};
 
   const std::string library = build.file("library.so");
   auto command = tools.command({"-shared", "-fPIC", "-o", library});
   for (auto &word : write_link_inputs(inputs, build)) command.push_back(std::move(word));
   tools.add_libraries(command);
-  const auto result = run_compiler(command, build);
-  if (!result.succeeded || ::access(library.c_str(), R_OK))
-    fail(OPD_CALL_FAILED, tools.name(), " could not link ", origin, ":\n", shown_output(build.shown(result.output)));
+  const auto result = tools.run(command, build);
+  if (!result.succeeded || ::access(library.c_str(), R_OK)) fail_link(tools, origin, build, result.output);
   if (!result.output.empty())
     log_warning(tools.name(), " on ", origin, ":\n", shown_output(build.shown(result.output)));
-  return {target, keep_sealed(library, target)};
+  return keep_sealed(library, cache, key);
 }
 
 }  // namespace opd

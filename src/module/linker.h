@@ -1,10 +1,10 @@
-// Object files to shared libraries, as the C compiler links them: once per content, kept in the cache folder.
+// Object files to shared libraries, as the C compiler links them: once per content, kept in the cache directory.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "module/build_folder.h"
+#include "module/build_directory.h"
 #include "module/compiler.h"
 
 namespace opd {
@@ -17,8 +17,8 @@ struct LinkInput {
 // Refuses what is no object file, archive or C source of this machine: OPD_BAD_FORMAT, OPD_UNSUPPORTED.
 void check_link_inputs(const std::vector<LinkInput> &inputs, const std::string &origin);
 
-// Writes the inputs to the folder and gives a command's words for them, all of every archive included.
-std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs, const BuildFolder &build);
+// Writes the inputs to the directory and gives a command's words for them, all of every archive included.
+std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs, const BuildDirectory &build);
 
 // `origin` is where they came from, for messages. Throws OPD_CALL_FAILED with what the linker wrote; OPD_NOT_FOUND
 // without one.

@@ -8,13 +8,15 @@
 #include <cerrno>
 
 #include "base/file.h"
-#include "module/artefact.h"
+#include "module/artifact.h"
 #include "module/blob_reader.h"
-#include "module/kept_images.h"
+#include "module/c_source_text.h"
+#include "module/library_cache.h"
 #include "module/library_module.h"
 #include "module/native_module.h"
 #include "module/source_module.h"
 #include "module/tar_file.h"
+#include "module/unloaded_library.h"
 
 namespace opd {
 namespace {
@@ -89,12 +91,12 @@ Format format_of(Bytes bytes, const std::string &name) {
        "is known by its suffix .c");
 }
 
-Ref<Module> load_executable(Bytes bytes, const std::string &name) {
+Ref<Module> load_executable(Bytes bytes, const std::string &name, const ModuleOptions &options) {
   std::string kind = kind_by_magic(bytes);
   if (kind.empty()) kind = kExecutableKind;  // whose reader says what is wrong
   const auto loader = find_module_kind(kind);
   if (!loader) fail(OPD_UNSUPPORTED, name, " is of kind ", kind, ", which this build of opdyno cannot load");
-  return loader(bytes, name, nullptr);
+  return loader({bytes, name, options});
 }
 
 Format format_for(Bytes start, const std::string &name, const ModuleOptions &options) {
@@ -119,7 +121,7 @@ Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, cons
                        const ModuleOptions &options) {
   switch (format) {
     case Format::kExecutable:
-      return load_executable(bytes, name);
+      return load_executable(bytes, name, options);
     case Format::kTar:
       return load_objects(inputs_in_tar(bytes, name), path, name, options);
     case Format::kObject:
@@ -151,67 +153,105 @@ Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::strin
          ", which is not there; libraries beside an exported file must be moved together with it");
   options.format.clear();
   options.alone = true;  // it could embed itself
-  return make_native_module(load_module(table.library, options), std::move(table.entries));
+  return make_native_module(load_module(table.library, options), std::move(table.entries), options.inspect_only);
+}
+
+// The library in a file without loading it. Its bytes are not kept: an export reads the file again.
+Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::string &name, const ModuleOptions &options,
+                            UnloadedLibrary::LibraryBytes library_bytes) {
+  const ElfFile elf(bytes, name);
+  const auto library = make_object<UnloadedLibrary>(facts_of(elf), file, std::move(library_bytes));
+  std::vector<Ref<Object>> derived;
+  return load_embedded(embedded_by_tvm(elf), embedded_in(elf, kOwnBlobSymbol), library, file, name, options, derived);
+}
+
+// The same of objects, which are linked for an export only.
+Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
+                            const ModuleOptions &options) {
+  check_link_inputs(inputs, name);
+  ObjectFacts facts = facts_of(inputs, name);
+  const auto library = make_object<UnloadedLibrary>(
+      std::move(facts.library), file, [inputs, name, options] { return link_objects(inputs, name, options).content; });
+  std::vector<Ref<Object>> derived;
+  const auto bytes_of = [](const std::string &text) { return text.empty() ? Bytes() : as_bytes(text); };
+  return load_embedded(bytes_of(facts.embedded), bytes_of(facts.own), library, file, name, options, derived);
+}
+
+// Of a file that must be as it was.
+LibraryModule::Original unchanged(const std::string &path, const FileState &state) {
+  return [path, state] {
+    const InputFile again(path);
+    if (!(FileState(again.state()) == state)) fail(OPD_FAILED_PRECONDITION, path, " has changed since it was loaded");
+    return again.read();
+  };
 }
 
 }  // namespace
+
+Ref<Module> load_embedded(Bytes blob, Bytes own, const Ref<Module> &library, const std::string &file,
+                          const std::string &name, const ModuleOptions &options, std::vector<Ref<Object>> &derived) {
+  if (options.alone) return library;
+  if (own.data())
+    return make_own_modules(own, blob, library, name, options, derived, [&](std::string_view kind, Bytes bytes) {
+      return load_own_module(kind, bytes, file, name, options);
+    });
+  return blob.data() ? make_embedded_modules(blob, library, name, options, derived) : library;
+}
 
 Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
                                 const std::string &file, const ModuleOptions &options,
                                 LibraryModule::Original original) {
   Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
   library->set_original(std::move(original));
-  if (options.alone) return library;
-  const Bytes embedded = embedded_in(image->file(), kBlobSymbol), own = embedded_in(image->file(), kOwnBlobSymbol);
-  if (own.data())
-    return make_own_modules(
-        own, embedded, library, image->name(), image->derived(),
-        [&](std::string_view kind, Bytes bytes) { return load_own_module(kind, bytes, file, image->name(), options); });
-  if (!embedded.data()) return library;
-  return make_embedded_modules(embedded, std::move(library), image->name(), image->derived());
+  return load_embedded(embedded_by_tvm(image->file()), embedded_in(image->file(), kOwnBlobSymbol), library, file,
+                       image->name(), options, image->derived());
 }
 
 Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
                          const ModuleOptions &options) {
+  if (options.inspect_only) return inspect_objects(inputs, file, name, options);
   const CompiledLibrary linked = link_objects(inputs, name, options);
   const auto image = std::make_shared<LibraryImage>(as_bytes(linked.content), name);
   return load_shared_library(image, options.copy == OPD_COPY_ALWAYS ? "" : linked.path, file, options,
                              [path = linked.path, name] {
                                auto kept = read_sealed(path);
                                if (!kept)
-                                 fail(OPD_NOT_FOUND, "what ", name, " was linked to is in the cache folder no more (",
-                                      path, "); load it anew");
+                                 fail(OPD_NOT_FOUND, "what ", name,
+                                      " was linked to is in the cache directory no more (", path, "); load it anew");
                                return std::move(*kept);
                              });
 }
 
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {
+  if (options.inspect_only) return make_uncompiled_source({text, "c", functions_named_in(text)}, path, path, options);
   return SourceModule::make(text, path, options);
 }
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   struct stat info {};
   if (::stat(path.c_str(), &info)) fail_errno("cannot load", path, errno);
-  if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a folder");
+  if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a directory");
   const InputFile file(path);
   const std::string start = file.read(kStartBytes);
   const Format format = format_for(as_bytes(start), path, options);
   if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
   const FileState state(file.state());
+  if (options.inspect_only) {
+    const std::string content = file.read();
+    return inspect_library(as_bytes(content), path, path, options, unchanged(path, state));
+  }
   std::shared_ptr<LibraryImage> image;
   if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, state);
   if (!image) image = std::make_shared<LibraryImage>(file);
-  return load_shared_library(image, path, path, options, [path, state] {
-    const InputFile again(path);
-    if (!(FileState(again.state()) == state)) fail(OPD_FAILED_PRECONDITION, path, " has changed since it was loaded");
-    return again.read();
-  });
+  return load_shared_library(image, path, path, options, unchanged(path, state));
 }
 
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);
+  if (options.inspect_only)
+    return inspect_library(bytes, "", name, options, [] { return LibraryModule::fail_from_memory(); });
   return load_shared_library(std::make_shared<LibraryImage>(bytes, name), "", "", options, {});
 }
 

@@ -14,6 +14,10 @@ std::string module_kind_of_magic(uint64_t magic);  // "" if no kind of file star
 Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
                                 const std::string &file, const ModuleOptions &options,
                                 LibraryModule::Original original);
+// The tree of what is embedded in a library, with `library` in its place; `blob` and `own` are those of
+// make_own_modules(), without data if there are none.
+Ref<Module> load_embedded(Bytes blob, Bytes own, const Ref<Module> &library, const std::string &file,
+                          const std::string &name, const ModuleOptions &options, std::vector<Ref<Object>> &derived);
 
 // Object files, archives of them and C sources, linked. `file` is what they came from, `name` that for messages.
 Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,

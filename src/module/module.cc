@@ -6,16 +6,26 @@
 #include <unordered_set>
 
 #include "base/file.h"
+#include "base/fork_mutex.h"
 #include "module/loader.h"
 #include "module/placeholder_module.h"
 
 namespace opd {
 namespace {
 
+// Of a library without any function by TVM's conventions, such as one of plain C.
+std::string_view how_to_call_plain(const Module &module) {
+  const std::string_view kind = module.kind();
+  if (kind != "library" && kind != "c") return "";
+  return ", as no symbol of it starts with __tvm_ffi_. A plain C function of it is called by its signature: "
+         "opd_module_native_function(module, \"cos\", \"f64(f64)\", …), in Python module.native_function(\"cos\", "
+         "\"f64(f64)\")";
+}
+
 constexpr std::string_view kEntryName = "main";
 
 struct Kinds {
-  std::shared_mutex guard;
+  ForkSharedMutex guard{LockRank::kModuleKinds};
   std::map<std::string, BytesLoader, std::less<>> loaders;
   std::map<uint64_t, std::string> magics;
 };
@@ -24,8 +34,9 @@ Kinds &kinds() {
   return *instance;
 }
 
-std::mutex &imports_guard() {
-  static auto *guard = new std::mutex;  // one for all: a cycle may close through two modules that are changed at once
+// One for all: a cycle may close through two modules that are changed at once.
+ForkMutex &imports_guard() {
+  static auto *guard = new ForkMutex(LockRank::kImports);
   return *guard;
 }
 
@@ -61,6 +72,8 @@ std::string Module::save(std::string_view) {
   fail(OPD_INTERNAL, "a module of kind ", kind(), " does not save what it offers to");
 }
 
+std::string Module::library_bytes() const { fail(OPD_INTERNAL, "a module of kind ", kind(), " is no linked library"); }
+
 std::string Module::serialize() {
   fail(OPD_UNSUPPORTED, "a module of kind ", kind(), " cannot be embedded in a library: it has no serialised form");
 }
@@ -86,7 +99,8 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
     fail(OPD_UNSUPPORTED, "function \"", name, "\" of a program is not called by itself: a VM runs it");
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name,
-       "\"", names.empty() ? ": it offers none" : ".", suggestion(name, names));
+       "\"", names.empty() ? ": it offers none" : ".", suggestion(name, names),
+       names.empty() ? how_to_call_plain(*this) : "");
 }
 
 Ref<Function> Module::entry() {
@@ -113,8 +127,10 @@ std::vector<Ref<Module>> Module::imports() const {
 
 void Module::add_import(Ref<Module> module) {
   require(static_cast<bool>(module), "the module to import must not be NULL");
+  std::vector<Ref<Module>> seen;  // one that another thread lets go meanwhile ends outside the lock
   std::scoped_lock one_at_a_time(imports_guard());
-  walk(module, [&](const Module &reached) {
+  walk(module, [&](Module &reached) {
+    seen.push_back(Ref<Module>::share(&reached));
     require(&reached != this, "a module of kind ", kind(), " cannot import one of kind ", module->kind(),
             ", which imports it already: their functions would look for each other without end");
     return false;

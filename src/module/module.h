@@ -1,7 +1,8 @@
-// Modules: loaded artefacts that offer functions and import other modules.
+// Modules: loaded artifacts that offer functions and import other modules.
 #pragma once
 #include <opdyno/module.h>
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/fork_mutex.h"
 #include "base/json_writer.h"
 #include "value/function.h"
 
@@ -21,7 +23,7 @@ struct Module : Object {
 
   virtual const char *kind() const = 0;
   virtual Ref<Function> find(std::string_view name) = 0;                // own functions only; null if absent
-  virtual std::vector<std::string> list() = 0;                          // own functions, in the artefact's order
+  virtual std::vector<std::string> list() = 0;                          // own functions, in the artifact's order
   virtual bool implements(std::string_view name);                       // even if it cannot be run from here
   virtual std::string source(std::string_view format);                  // throws OPD_UNSUPPORTED unless overridden
   virtual const char *format() const { return ""; }                     // of what it holds: "so", "c", "ptx" …
@@ -30,18 +32,21 @@ struct Module : Object {
   // A file's content without the imports. `format` is one of save_formats().
   virtual std::string save(std::string_view format);
   virtual std::string serialize();  // what its kind's BytesLoader reads; only if it is OPD_MODULE_SERIALIZABLE
-  // The same in a file that will lie in `folder` ("": the current one), where that makes a difference.
-  virtual std::string serialize_beside(const std::string &folder) {
-    (void)folder;
+  // The same in a file that will lie in `directory` ("": the current one), where that makes a difference.
+  virtual std::string serialize_beside(const std::string &directory) {
+    (void)directory;
     return serialize();
   }
   virtual std::string file() const { return {}; }          // "" if it came from memory
   virtual void describe(JsonWriter &json) { (void)json; }  // further members of its JSON object
-  // The address of a C symbol; null if absent or not a library.
+  // The address of a C symbol; null if absent or not a library. Throws if the module was loaded for inspection only.
   virtual void *symbol(const char *name) {
     (void)name;
     return nullptr;
   }
+  // Whether it is a finished shared library, which exporting keeps as it is instead of linking it.
+  virtual bool is_linked_library() const { return false; }
+  virtual std::string library_bytes() const;  // of such a library, as it was loaded; throws if they are gone
 
   Ref<Function> find_with_imports(std::string_view name);        // depth first; null if absent
   Ref<Function> get(std::string_view name, bool query_imports);  // throws OPD_NOT_FOUND with close names
@@ -52,14 +57,16 @@ struct Module : Object {
   void clear_imports();
 
  private:
-  mutable std::mutex guard_;
+  mutable ForkMutex guard_{LockRank::kModule};
   std::vector<Ref<Module>> imports_;
 };
 
 struct ModuleOptions {  // opd_module_options with defaults filled in
   opd_copy_policy copy = OPD_COPY_ALWAYS;
   std::string format, compiler, c_flags, cache_dir;
-  bool alone = false;  // without what is embedded in it
+  bool inspect_only = false;                   // no code of the file may run
+  std::chrono::milliseconds build_timeout{0};  // of the compiler and linker; 0: none
+  bool alone = false;                          // without what is embedded in it
 };
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options);
@@ -69,9 +76,16 @@ Ref<Module> load_module_bytes(Bytes bytes, const std::string &name, const Module
 void save_module(Module &module, const std::string &path, std::string format);
 
 // How a kind of module embedded in a library, or a file with certain first bytes, becomes a module. Higher layers add
-// theirs. `derived` is null, or what an earlier load of the same bytes left there for later ones, which never run at
-// the same time; the modules may share nothing of it that can be changed.
-using BytesLoader = std::function<Ref<Module>(Bytes bytes, const std::string &name, Ref<Object> *derived)>;
+// theirs.
+struct EmbeddedBytes {
+  Bytes bytes;
+  const std::string &name;  // of the file, for messages
+  const ModuleOptions &options;
+  // Null, or what an earlier load of the same bytes left there for later ones. Two loads never use it at the same time;
+  // their modules may share nothing of it that can be changed.
+  Ref<Object> *derived = nullptr;
+};
+using BytesLoader = std::function<Ref<Module>(const EmbeddedBytes &given)>;
 void register_module_kind(std::string kind, BytesLoader loader);
 BytesLoader find_module_kind(std::string_view kind);  // empty if unknown
 // `magic`: the first 8 bytes of a file of that kind, little-endian.

@@ -1,10 +1,12 @@
 #include "module/native_module.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
 
 #include "call/native_function.h"
+#include "module/unloaded_library.h"
 
 namespace opd {
 namespace {
@@ -12,7 +14,7 @@ namespace {
 constexpr size_t kMaxTextBytes = 4096;
 
 // As an absolute path without links, with a "/" at its end; "" if it is not there. "" is the current one.
-std::string folder_of(const std::string &path) {
+std::string directory_of(const std::string &path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.empty() ? "." : path.c_str(), nullptr),
                                                          &std::free);
   if (!real) return {};
@@ -40,8 +42,12 @@ class NativeModule final : public Module {
   int32_t properties() const override { return OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE; }
   std::string file() const override { return library_->file(); }
   Ref<Function> find(std::string_view name) override {
+    if (functions_.empty() && implements(name)) fail_not_loaded(concat("function \"", name, "\""), file());
     const auto found = functions_.find(name);
     return found == functions_.end() ? nullptr : found->second;
+  }
+  bool implements(std::string_view name) override {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const NativeEntry &entry) { return entry.name == name; });
   }
   std::vector<std::string> list() override {
     std::vector<std::string> names;
@@ -49,9 +55,9 @@ class NativeModule final : public Module {
     return names;
   }
   // The library's code stays where it is: what else it needs beside it may be more than a file.
-  std::string serialize_beside(const std::string &folder) override {
+  std::string serialize_beside(const std::string &directory) override {
     ByteWriter out;
-    out.write_string(path_from(folder));
+    out.write_string(path_from(directory));
     out.write<uint64_t>(entries_.size());
     for (const auto &[name, signature] : entries_) {
       out.write_string(name);
@@ -68,12 +74,12 @@ class NativeModule final : public Module {
 
  private:
   // The last link is not followed: it is the library's name for its users.
-  std::string path_from(const std::string &folder) const {
-    const std::string given = file(), from = folder_of(folder);
+  std::string path_from(const std::string &directory) const {
+    const std::string given = file(), from = directory_of(directory);
     const size_t name = given.rfind('/') + 1;  // npos + 1 is 0
-    const std::string around = folder_of(given.substr(0, name)), path = around + given.substr(name);
+    const std::string around = directory_of(given.substr(0, name)), path = around + given.substr(name);
     if (around.empty())
-      fail(OPD_NOT_FOUND, "a module of kind ", kNativeKind, " cannot be exported: the folder of its library ", given,
+      fail(OPD_NOT_FOUND, "a module of kind ", kNativeKind, " cannot be exported: the directory of its library ", given,
            " is not there any more");
     return !from.empty() && path.starts_with(from) ? path.substr(from.size()) : path;
   }
@@ -104,9 +110,9 @@ NativeTable read_native_table(Bytes bytes, const std::string &name) {
   return table;
 }
 
-Ref<Module> make_native_module(Ref<Module> library, std::vector<NativeEntry> entries) {
+Ref<Module> make_native_module(Ref<Module> library, std::vector<NativeEntry> entries, bool inspect_only) {
   auto module = make_object<NativeModule>(std::move(library), std::move(entries));
-  module->bind();
+  if (!inspect_only) module->bind();
   return module;
 }
 

@@ -9,11 +9,12 @@ struct NativeEntry {
 };
 
 // Throws OPD_NOT_FOUND for a symbol that the library lacks, OPD_INVALID_ARGUMENT for a signature that cannot be read.
-Ref<Module> make_native_module(Ref<Module> library, std::vector<NativeEntry> entries);
+// With `inspect_only` the library is one that was not loaded: its functions are listed only.
+Ref<Module> make_native_module(Ref<Module> library, std::vector<NativeEntry> entries, bool inspect_only = false);
 
 // What a library embeds of such a module: where the other library is, and the table.
 struct NativeTable {
-  std::string library;  // its path; relative to the folder of the embedding file if it lies in there
+  std::string library;  // its path; relative to the directory of the embedding file if it lies in there
   std::vector<NativeEntry> entries;
 };
 inline constexpr std::string_view kNativeKind = "opdyno.native";

@@ -1,6 +1,6 @@
 #include "module/source_module.h"
 
-#include "module/artefact.h"
+#include "module/artifact.h"
 #include "module/compiler.h"
 
 namespace opd {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "module/embedded_kinds.h"
 #include "module/linker.h"
+#include "module/module_kinds.h"
 
 namespace opd {
 namespace {
@@ -46,9 +46,9 @@ class StaticLibraryModule final : public Module {
   std::vector<std::string> names_;
 };
 
-Ref<Module> read_static_library(Bytes bytes, const std::string &name, Ref<Object> *) {
-  const std::string what = name + ": embedded static library";
-  ByteReader in(bytes, what.c_str());
+Ref<Module> read_static_library(const EmbeddedBytes &given) {
+  const std::string what = given.name + ": embedded static library";
+  ByteReader in(given.bytes, what.c_str());
   const std::string_view object = in.read_string("the object code");
   std::vector<std::string> names;
   for (auto left = in.read_count(8, "function names"); left > 0; --left)

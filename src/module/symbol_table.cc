@@ -4,15 +4,17 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "base/fork_mutex.h"
+
 namespace opd {
 namespace {
 
 struct Symbols {
-  std::shared_mutex guard;
+  ForkSharedMutex guard{LockRank::kSymbols};
   std::unordered_map<std::string_view, void *> addresses;
 };
 Symbols &symbols() {
-  static auto *instance = new Symbols;  // never destroyed: artefacts may be loaded while the process exits
+  static auto *instance = new Symbols;  // never destroyed: artifacts may be loaded while the process exits
   return *instance;
 }
 

@@ -1,4 +1,4 @@
-// The functions that artefacts expect to find in the process, by name. tvmffi/ fills it; module/ patches artefacts with
+// The functions that artifacts expect to find in the process, by name. tvmffi/ fills it; module/ patches artifacts with
 // it.
 #pragma once
 #include <span>

@@ -3,8 +3,9 @@
 #include <map>
 #include <mutex>
 
+#include "base/fork_mutex.h"
 #include "base/log.h"
-#include "module/artefact.h"
+#include "module/artifact.h"
 #include "module/blob_reader.h"
 #include "module/code_module.h"
 #include "module/kernel_args.h"
@@ -13,7 +14,7 @@ namespace opd {
 namespace {
 
 struct Symbols {
-  std::mutex guard;
+  ForkMutex guard{LockRank::kSymbols};
   std::map<std::string, void *, std::less<>> addresses;
 };
 Symbols &symbols() {
@@ -77,8 +78,7 @@ Ref<Module> make_system_library(const std::string &prefix) {
   std::memcpy(&size, blob, sizeof size);
   if (size > SIZE_MAX - sizeof size) fail(OPD_BAD_FORMAT, "the modules embedded in the program have ", size, " bytes");
   std::vector<Ref<Object>> derived;
-  return make_embedded_modules({blob, sizeof size + static_cast<size_t>(size)}, std::move(library), "the program",
-                               derived);
+  return make_embedded_modules({blob, sizeof size + static_cast<size_t>(size)}, library, "the program", {}, derived);
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ void register_system_symbol(const char *name, void *address) {
 }
 
 Ref<Module> system_library(const std::string &prefix) {
-  static auto *guard = new std::mutex;
+  static auto *guard = new ForkMutex(LockRank::kSystemLibrary);
   static auto *made = new std::map<std::string, Ref<Module>>;
   std::scoped_lock lock(*guard);
   auto &module = (*made)[prefix];

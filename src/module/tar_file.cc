@@ -9,7 +9,9 @@ namespace opd {
 namespace {
 
 constexpr size_t kBlock = 512, kMagicAt = 257, kMaxNameBytes = 4096;
-constexpr size_t kMaxUnpacked = size_t{1} << 33;  // of a compressed archive; deflate cannot do better than 1032 to 1
+// What a compressed archive may unpack to. Object files shrink to a third or so; an archive that shrank to much less
+// was made to fill memory and disk.
+constexpr size_t kAlwaysUnpacked = size_t{64} << 20, kMaxRatio = 64;
 constexpr std::string_view kGzipStart = "\x1f\x8b", kMagic = "ustar";
 
 struct Field {
@@ -26,6 +28,7 @@ std::string unpacked(Bytes packed, const std::string &shown) {
     z_stream &stream;
     ~End() { inflateEnd(&stream); }
   } const end{stream};
+  const size_t most = std::max(kAlwaysUnpacked, packed.size() * kMaxRatio);
   std::string out;
   std::vector<uint8_t> chunk(1 << 16);
   Bytes rest = packed;
@@ -42,7 +45,9 @@ std::string unpacked(Bytes packed, const std::string &shown) {
     if ((status != Z_OK && status != Z_STREAM_END) || (made == 0 && status == Z_OK))
       fail(OPD_BAD_FORMAT, shown, ": its gzip compression is damaged or cut short at offset ",
            packed.size() - rest.size() - stream.avail_in, stream.msg ? concat(": ", stream.msg) : "");
-    if (made > kMaxUnpacked - out.size()) fail(OPD_BAD_FORMAT, shown, " unpacks to more than ", kMaxUnpacked, " bytes");
+    if (made > most - out.size())
+      fail(OPD_BAD_FORMAT, shown, " has ", packed.size(), " bytes and unpacks to more than ", most,
+           "; if you trust it, unpack it (gunzip) and load the .tar");
     out.append(reinterpret_cast<const char *>(chunk.data()), made);
   }
   return out;
@@ -75,7 +80,7 @@ class TarReader {
         continue;
       }
       if (type != '0' && type != '\0' && type != '7')
-        in_.bad("a member", concat("is of type '", printable(type), "': only plain files and folders are read"));
+        in_.bad("a member", concat("is of type '", printable(type), "': only plain files and directories are read"));
       std::string name = long_name.empty() ? name_of(header) : std::exchange(long_name, {});
       check_name(name);
       entries.push_back({std::move(name), std::string(content)});

@@ -8,8 +8,11 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 
-#include "base/error.h"
+#include "base/file.h"
+#include "base/fork_mutex.h"
+#include "module/compiler_flags.h"
 #include "module/elf_machine.h"
 
 namespace opd {
@@ -17,29 +20,34 @@ namespace {
 
 constexpr size_t kMaxShownOutput = 4096;
 
-std::vector<std::string> words_of(const std::string &text) {
+std::vector<std::string> words_of(const std::string &text, const char *separators = " \t") {
   std::vector<std::string> words;
-  for (size_t at = 0; (at = text.find_first_not_of(" \t", at)) != std::string::npos;) {
-    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
+  for (size_t at = 0; (at = text.find_first_not_of(separators, at)) != std::string::npos;) {
+    const size_t end = std::min(text.find_first_of(separators, at), text.size());
     words.push_back(text.substr(at, end - at));
     at = end;
   }
   return words;
 }
 
-// What the compiler says it is. Asked once per process and state of its file.
-std::string identity_of(const std::vector<std::string> &compiler, const BuildFolder &build) {
-  static std::mutex guard;
-  static auto *known = new std::map<std::vector<std::string>, std::string>;
-  {
-    std::scoped_lock lock(guard);
-    if (const auto found = known->find(compiler); found != known->end()) return found->second;
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+// Which file a program's name means, and that file's state: a compiler that is updated in place may keep its version.
+std::string state_of_program(const std::string &name) {
+  std::vector<std::string> places{name};
+  if (name.find('/') == std::string::npos) {
+    places.clear();
+    for (const auto &directory : words_of(environment("PATH"), ":")) places.push_back(directory + "/" + name);
   }
-  auto command = compiler;
-  command.push_back("--version");
-  const std::string text = run_compiler(command, build).output;
-  std::scoped_lock lock(guard);
-  return known->emplace(compiler, text).first->second;
+  for (const auto &place : places) {
+    struct stat info {};
+    if (::access(place.c_str(), X_OK) || ::stat(place.c_str(), &info) || !S_ISREG(info.st_mode)) continue;
+    return concat(place, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+  }
+  return name;
 }
 
 // What -march=native means here: the lines of /proc/cpuinfo that say so. Its size reads as 0, so it is read until it
@@ -56,18 +64,30 @@ std::string processor() {
   return out;
 }
 
+// The content of a library or object file; nothing for text, which linkers take for a script that may name any file.
+std::optional<std::string> read_linker_input(const std::string &path) {
+  std::string content = read_file(path);
+  if (content.starts_with("\x7f"
+                          "ELF") ||
+      content.starts_with("!<arch>\n"))
+    return content;
+  return std::nullopt;
+}
+
+bool is_file(const std::string &path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
 }  // namespace
 
-Toolchain::Toolchain(const std::string &compiler, const std::string &flags) {
+Toolchain::Toolchain(const std::string &compiler, const std::string &flags, std::chrono::milliseconds timeout) {
   const char *cc = std::getenv("CC");
   const std::string command = !compiler.empty() ? compiler : cc && *cc ? cc : "cc";
   compiler_ = ::access(command.c_str(), X_OK) == 0 ? std::vector{command} : words_of(command);
   require(!compiler_.empty(), "the C compiler's name is empty");
-  for (auto &word : words_of(flags.empty() ? "-O2" : flags)) {
-    const bool is_library =
-        word.starts_with("-l") || word.starts_with("-Wl,") || (word[0] != '-' && word.find('.') != std::string::npos);
-    (is_library ? libraries_ : flags_).push_back(std::move(word));
-  }
+  split_flags(words_of(flags.empty() ? "-O2" : flags), flags_, libraries_);
+  if (timeout.count()) deadline_ = std::chrono::steady_clock::now() + timeout;
 }
 
 std::vector<std::string> Toolchain::command(std::initializer_list<std::string> more) const {
@@ -82,24 +102,99 @@ void Toolchain::add_libraries(std::vector<std::string> &command) const {
   command.push_back("-lm");  // compiled models call exp() and its like, and nobody tells
 }
 
-void Toolchain::add_to(ContentHash &hash, const BuildFolder &build) const {
-  hash.add(machine_name(kMachine)).add(identity_of(compiler_, build));
-  for (const auto *words : {&compiler_, &flags_, &libraries_})
-    for (const auto &word : *words) {
-      hash.add(word);
-      if (word.find("native") != std::string::npos) hash.add(processor());
-    }
-  for (const char *name : {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"})
-    if (const char *value = std::getenv(name)) hash.add(name).add(value);
-}
-
-ProcessResult run_compiler(const std::vector<std::string> &command, const BuildFolder &build) {
+ProcessResult Toolchain::run(const std::vector<std::string> &command, const BuildDirectory &build) const {
   try {
-    return run_program(command, build.file("log"));
+    return run_program(command, build.file("log"), deadline_);
   } catch (const Exception &e) {
     if (e.error()->code != OPD_NOT_FOUND) throw;
     fail(OPD_NOT_FOUND, "there is no C compiler \"", command[0], "\"; install one, or set CC or the option compiler");
   }
+}
+
+// What the compiler says it is. Asked once per process and state of its file.
+std::string Toolchain::identity(const BuildDirectory &build) const {
+  static auto &guard = *new ForkMutex(LockRank::kCompilers);
+  static auto *known = new std::map<std::string, std::string>;
+  std::string key;
+  for (const auto &word : compiler_) key += word + '\n';
+  for (const auto &program : {compiler_[0], std::string("as"), std::string("ld")})
+    key += state_of_program(program) + '\n';
+  {
+    std::scoped_lock lock(guard);
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+  }
+  auto command = compiler_;
+  command.push_back("--version");
+  const std::string text = key + run(command, build).output;
+  std::scoped_lock lock(guard);
+  return known->emplace(key, text).first->second;
+}
+
+std::vector<std::string> Toolchain::library_directories() const {
+  std::vector<std::string> directories;
+  for (const auto *words : {&flags_, &libraries_})
+    for (size_t i = 0; i < words->size(); ++i) {
+      const std::string &word = (*words)[i];
+      if (word == "-L" && i + 1 < words->size()) directories.push_back((*words)[i + 1]);
+      else if (word.starts_with("-L")) directories.push_back(word.substr(2));
+      else if (word.starts_with("-Wl,-L")) directories.push_back(word.substr(6));
+    }
+  for (const auto &directory : words_of(environment("LIBRARY_PATH"), ":")) directories.push_back(directory);
+  return directories;
+}
+
+// A library as -lNAME finds it: in the directories of the flags, else where the compiler keeps its own.
+bool Toolchain::add_library(ContentHash &hash, const std::string &name, const BuildDirectory &build) const {
+  std::vector<std::string> files{"lib" + name + ".so", "lib" + name + ".a"};
+  if (name.starts_with(':')) files = {name.substr(1)};
+  for (const auto &directory : library_directories()) {
+    bool found = false;
+    for (const auto &file : files) {
+      const std::string path = directory + "/" + file;
+      if (!is_file(path)) continue;
+      const auto content = read_linker_input(path);
+      if (!content) return false;
+      hash.add(path).add(*content);
+      found = true;
+    }
+    if (found) return true;
+  }
+  for (const auto &file : files) {
+    auto command = compiler_;
+    command.push_back("-print-file-name=" + file);
+    std::string path = run(command, build).output;
+    path = path.substr(0, path.find('\n'));
+    if (!path.starts_with('/') || !is_file(path)) continue;
+    hash.add(path).add(read_file(path));  // a script of the compiler's own directories names files of these only
+    return true;
+  }
+  return false;
+}
+
+bool Toolchain::add_to(ContentHash &hash, const BuildDirectory &build) const {
+  hash.add(machine_name(kMachine)).add(identity(build));
+  for (const char *name : {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_RUN_PATH",
+                           "SOURCE_DATE_EPOCH"})
+    if (const char *value = std::getenv(name)) hash.add(name).add(value);
+  bool known = true;
+  for (const auto *words : {&compiler_, &flags_, &libraries_})
+    for (const auto &word : *words) {
+      hash.add(word);
+      if (word.find("native") != std::string::npos) hash.add(processor());
+      if (word.starts_with("-fuse-ld=")) hash.add(state_of_program("ld." + word.substr(9)));
+      if (words != &compiler_ && leads_to_unknown_files(word)) known = false;
+    }
+  for (const auto &file : files_named_by(flags_)) hash.add(file).add(read_file(file));
+  for (size_t i = 0; known && i < libraries_.size(); ++i) {
+    const std::string &word = libraries_[i];
+    if (word == "-l" && i + 1 < libraries_.size()) known = add_library(hash, libraries_[++i], build);
+    else if (word.starts_with("-l")) known = add_library(hash, word.substr(2), build);
+    else if (word.starts_with('-'))
+      for (const auto &file : files_named_by({word})) hash.add(file).add(read_file(file));
+    else if (const auto content = is_file(word) ? read_linker_input(word) : std::nullopt) hash.add(*content);
+    else known = i > 0 && takes_next_word(libraries_[i - 1]);
+  }
+  return known;
 }
 
 std::string shown_output(const std::string &output) {

@@ -1,6 +1,6 @@
 // The headers that TVM's C code generator includes, so that what it wrote compiles where TVM is not installed. Only
 // what generated code uses, declared as tvm-ffi's C interface and DLPack define it; real headers, if the flags name
-// their folder, are found first.
+// their directory, are found first.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -116,16 +116,16 @@ int TVMBackendAnyListMoveFromPackedReturn(void *list, int index, void *args, int
 
 }  // namespace
 
-std::vector<std::string> write_tvm_headers(const BuildFolder &build) {
+std::vector<std::string> write_tvm_headers(const BuildDirectory &build) {
   const std::string root = build.file("include");
-  for (const char *folder : {"", "/dlpack", "/tvm", "/tvm/ffi", "/tvm/ffi/extra", "/tvm/runtime"})
-    if (::mkdir((root + folder).c_str(), 0700) && errno != EEXIST)
-      fail_errno("cannot make a folder in", build.path(), errno);
-  replace_file(root + "/dlpack/dlpack.h", kDlpack);
-  replace_file(root + "/tvm/ffi/c_api.h", kFfi);
-  replace_file(root + "/tvm/ffi/extra/c_env_api.h", kEnvironment);
-  replace_file(root + "/tvm/runtime/base.h", kBase);
-  replace_file(root + "/tvm/runtime/c_backend_api.h", kBackend);
+  for (const char *directory : {"", "/dlpack", "/tvm", "/tvm/ffi", "/tvm/ffi/extra", "/tvm/runtime"})
+    if (::mkdir((root + directory).c_str(), 0700) && errno != EEXIST)
+      fail_errno("cannot make a directory in", build.path(), errno);
+  write_scratch_file(root + "/dlpack/dlpack.h", kDlpack);
+  write_scratch_file(root + "/tvm/ffi/c_api.h", kFfi);
+  write_scratch_file(root + "/tvm/ffi/extra/c_env_api.h", kEnvironment);
+  write_scratch_file(root + "/tvm/runtime/base.h", kBase);
+  write_scratch_file(root + "/tvm/runtime/c_backend_api.h", kBackend);
   return {"-idirafter", root};
 }
 

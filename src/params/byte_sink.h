@@ -1,9 +1,10 @@
-// Where the writers of parameter files put their bytes: a file that replaces another as a whole, or memory.
+// Output of the writers of parameter files: a file that is replaced as a whole, or memory.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/output_file.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -18,7 +19,7 @@ class ByteSink {
   void write(std::string_view text) { write(text.data(), text.size()); }
   void write_elements(const DLTensor &tensor) { write(data_of(tensor), bytes_of(tensor)); }  // compact, of the CPU
   uint64_t offset() const { return offset_; }                                                // how much was written
-  virtual void reserve(uint64_t) {}                                                          // says how much will be
+  virtual void reserve(uint64_t) {}                                                          // announces the total size
 
  private:
   virtual void put(const void *data, size_t size) = 0;
@@ -30,15 +31,14 @@ inline uint64_t padding(uint64_t offset, uint64_t multiple) { return (multiple -
 class FileSink final : public ByteSink {
  public:
   explicit FileSink(std::string path);
-  ~FileSink() override;  // leaves the old file as it is, unless …
-  void commit();         // … this was called: readers see the old file or the new one, never a part
+  void commit();  // without it the old file stays as it is
 
  private:
   void put(const void *data, size_t size) override;
-  void write_out(const char *data, size_t size) const;
+  void write_out(const char *data, size_t size);
 
-  std::string path_, temporary_, buffer_;
-  int fd_;
+  std::string path_, buffer_;
+  OutputFile file_;
 };
 
 class StringSink final : public ByteSink {

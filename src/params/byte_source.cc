@@ -16,7 +16,7 @@ Ref<ByteSource> ByteSource::map(const std::string &path, bool is_shared) {
   source->name_ = path;
   source->is_shared_ = is_shared;
   struct stat info {};
-  source->fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  source->fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO would wait for its other end
   if (source->fd_ < 0 || ::fstat(source->fd_, &info)) fail_errno("cannot open", path, errno);
   if (!S_ISREG(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": not a regular file");
   if (info.st_size == 0) return source;

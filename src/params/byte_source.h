@@ -1,4 +1,4 @@
-// The bytes that parameters are read from: a mapped file, or memory of the caller's.
+// The bytes that parameters are read from: a mapped file, or the caller's memory.
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ namespace opd {
 struct ByteSource : Object {
   static int32_t type() { return OPD_OBJECT; }
 
-  // `is_shared`: tensors may point into the bytes. What they write stays theirs: the mapping is private.
+  // `is_shared`: tensors may point into the bytes. The mapping is private, so their writes do not reach the file.
   static Ref<ByteSource> map(const std::string &path, bool is_shared);
   static Ref<ByteSource> borrow(Bytes bytes, const char *name, bool is_shared);
   ByteSource() = default;
@@ -21,12 +21,12 @@ struct ByteSource : Object {
   Bytes bytes() const { return bytes_; }
   bool is_shared() const { return is_shared_; }
 
-  // Copies a part that lies within the bytes. From the file itself while it is open, which is faster than through a
-  // mapping and gives OPD_IO, not a signal, where the file was cut short meanwhile.
+  // Copies a part of the bytes. While the file is open, this reads the file instead of the mapping: reading is faster,
+  // and if the file was truncated meanwhile, it gives OPD_IO instead of SIGBUS.
   void read(uint64_t offset, void *to, size_t size) const;
-  void prefetch() const noexcept;  // asks the system to read the file ahead, and does not wait
+  void prefetch() const noexcept;  // makes the system read the file ahead; does not wait
   void set_deleter(void *user_data, void (*deleter)(void *)) noexcept;  // called at the end; may be null
-  void close_file() noexcept;  // not to hold a descriptor for each of many files
+  void close_file() noexcept;  // so that many open sets do not use up the file descriptors
 
  private:
   std::string name_;

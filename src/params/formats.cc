@@ -10,14 +10,14 @@ namespace {
 
 constexpr const char *kCacheNames[] = {"tensor-cache.json", "ndarray-cache.json"};  // the second until TVM 0.21
 
-// Of a folder, the JSON of the cache that it holds.
+// Of a directory, the JSON of the cache that it holds.
 std::string file_at(const std::string &path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) || !S_ISDIR(info.st_mode)) return path;
   for (const char *name : kCacheNames)
     if (std::string file = concat(path, path.ends_with('/') ? "" : "/", name); ::stat(file.c_str(), &info) == 0)
       return file;
-  fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": neither a regular file nor a folder with ", kCacheNames[0],
+  fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": neither a regular file nor a directory with ", kCacheNames[0],
        " or ", kCacheNames[1]);
 }
 
@@ -31,7 +31,8 @@ Ref<Params> read(const Ref<ByteSource> &source, const LoadOptions &options) {
   if (is_npz(bytes)) return read_npz(source, options.verify_checksums);
   if (is_safetensors(bytes)) return read_safetensors(source);
   if (as_text(bytes).starts_with('{'))
-    fail(OPD_UNSUPPORTED, source->name(), ": JSON, perhaps of a tensor cache; open its folder, where the shards lie");
+    fail(OPD_UNSUPPORTED, source->name(),
+         ": JSON, perhaps of a tensor cache; open its directory, where the shards lie");
   if (ByteReader(bytes, source->name()).read<uint64_t>("magic number") == kParamDictMagic)
     return read_param_dict(source);
   ByteReader(bytes, source->name())

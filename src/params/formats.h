@@ -1,4 +1,4 @@
-// The formats of parameter files. Readers check all that a file says of its tensors at once; the elements come later.
+// The formats of parameter files. A reader checks all headers at once; the elements are read later.
 #pragma once
 #include "params/byte_sink.h"
 #include "params/params.h"
@@ -6,16 +6,16 @@
 namespace opd {
 
 struct LoadOptions {
-  bool copy = false;              // into memory of their own, all at once
-  bool prefetch = false;          // have the file read ahead
-  bool verify_checksums = false;  // of what the format has checksums for; reads everything
+  bool copy = false;              // copies all tensors at once and closes the file
+  bool prefetch = false;          // makes the system read the file ahead
+  bool verify_checksums = false;  // compares all checksums that the format has; reads the whole file
 };
 
-// A file, whose content tells the format, or a tensor cache: its folder or its JSON.
+// `path` is a file, whose content decides the format, or a tensor cache (its directory or its JSON file).
 Ref<Params> load_params(const std::string &path, const LoadOptions &options = {});
 Ref<Params> load_params(Ref<ByteSource> source, const LoadOptions &options);
 
-// The suffix tells the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (which gets shards
+// The suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (which gets shards
 // beside it), else a TVM param dict. Files are replaced as a whole.
 void save_params(const Params &params, const std::string &path);
 
@@ -31,7 +31,7 @@ bool is_safetensors(Bytes front);
 Ref<Params> read_safetensors(Ref<ByteSource> source);
 void write_safetensors(const Params &params, ByteSink &out);
 
-// `json` is the content of the file at `path`, beside which the shards lie.
+// `json` is the content of the file at `path`. The shards are in the same directory.
 Ref<Params> read_tensor_cache(std::string_view json, const std::string &path, const LoadOptions &options);
 void write_tensor_cache(const Params &params, const std::string &path);
 

@@ -1,4 +1,4 @@
-// .npz: a zip archive of .npy files. Stored ones are used where they lie, deflated ones inflated when asked for.
+// .npz: a zip archive of .npy files. Stored entries are used in place, deflated entries are inflated when requested.
 #include <algorithm>
 
 #include "device/device.h"
@@ -46,7 +46,7 @@ class NpzReader {
     return read_npy(source_, entry.offset, entry.packed, place.c_str());
   }
 
-  // Only the header is inflated now, and once more with the elements.
+  // Only the header is inflated here. It is inflated again together with the elements.
   StoredTensor read_deflated(const ZipEntry &entry, const std::string &place) const {
     if (entry.unpacked / kMostRatio > entry.packed)
       bad(entry, concat("has ", entry.unpacked, " bytes, which ", entry.packed, " deflated bytes cannot hold"));
@@ -148,7 +148,7 @@ class ZipWriter {
     out.write<uint16_t>(big ? 45 : 20);
     out.write(kUtf8Name);
     out.write(entry.method);
-    out.write<uint32_t>(0x00210000);  // 1 January 1980, the first there is: equal tensors give equal files
+    out.write<uint32_t>(0x00210000);  // 1 January 1980, the earliest date of the format: equal tensors give equal files
     out.write(entry.checksum);
     out.write(big ? UINT32_MAX : static_cast<uint32_t>(entry.packed));
     out.write(big ? UINT32_MAX : static_cast<uint32_t>(entry.unpacked));

@@ -1,5 +1,6 @@
 #include "params/params.h"
 
+#include "base/fork_mutex.h"
 #include "device/device.h"
 
 namespace opd {
@@ -48,9 +49,19 @@ size_t Params::place(std::string_view name) const {
 
 // ---- the tensors
 
+// A few locks for the entries of all files, of which there may be many thousands.
+static ForkMutex &making_lock(const void *entry) {
+  struct Lock {
+    ForkMutex mutex{LockRank::kParams};
+  };
+  constexpr size_t kLocks = 16;
+  static auto *locks = new Lock[kLocks];
+  return locks[reinterpret_cast<uintptr_t>(entry) / 64 % kLocks].mutex;
+}
+
 Ref<Tensor> Params::made(const Entry &entry) const {
   if (Tensor *tensor = entry.tensor.load(std::memory_order_acquire)) return Ref<Tensor>::share(tensor);
-  std::scoped_lock lock(entry.making);
+  std::scoped_lock lock(making_lock(&entry));
   if (Tensor *tensor = entry.tensor.load(std::memory_order_acquire)) return Ref<Tensor>::share(tensor);
   const StoredTensor *stored = entry.stored.get();
   Ref<Tensor> tensor = std::move(make_tensors({&stored, 1}, false).front());

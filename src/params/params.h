@@ -1,9 +1,8 @@
-// Named tensors, in order: given ones, and ones of a file that are made at their first use.
+// Named tensors, in order. A tensor is either given by the caller, or stored in a file and made at its first use.
 #pragma once
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,15 +20,15 @@ struct Params : Object {
   DLDataType dtype(size_t i) const;
   std::span<const int64_t> dims(size_t i) const;
   uint64_t bytes(size_t i) const;
-  bool is_view(size_t i) const;  // whether the tensor is, or will be, a view of the file
+  bool is_view(size_t i) const;  // true if the tensor is, or once made will be, a view of the file
   Ref<Tensor> tensor(size_t i) const { return made(entries_[i]); }
   Ref<Tensor> get(std::string_view name) const { return made(entries_[place(name)]); }
   size_t place(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
 
-  bool add(std::string_view name, Ref<Tensor> tensor);  // false, and nothing done, if there is one of that name
+  bool add(std::string_view name, Ref<Tensor> tensor);  // false, without any effect, if the name is taken
   bool add(std::string_view name, StoredTensor stored);
   void set(std::string_view name, Ref<Tensor> tensor);  // adds, or replaces in place
-  void copy_all();  // makes whatever is not made yet, in memory of its own, and lets go of its sources
+  void copy_all();  // makes all remaining tensors in memory of their own and releases the sources
 
   uint64_t total_bytes() const;
   uint64_t viewed_bytes() const { return viewed_.load(std::memory_order_relaxed); }  // of the tensors made so far
@@ -38,9 +37,8 @@ struct Params : Object {
  private:
   struct Entry {
     std::string name;
-    std::unique_ptr<const StoredTensor> stored;     // null: there is a tensor
-    mutable std::atomic<Tensor *> tensor{nullptr};  // one reference; once it is there it stays
-    mutable std::mutex making{};
+    std::unique_ptr<const StoredTensor> stored;     // null if the tensor was given by the caller
+    mutable std::atomic<Tensor *> tensor{nullptr};  // one reference; set once, then never reset
 
     explicit Entry(std::string_view n) : name(n) {}
     ~Entry() { put(nullptr); }
@@ -53,12 +51,12 @@ struct Params : Object {
   Ref<Tensor> made(const Entry &entry) const;
   const DLTensor *given(size_t i) const;
 
-  std::deque<Entry> entries_;  // which stay in place, as the names given out do
+  std::deque<Entry> entries_;  // a deque, because callers borrow names: entries must never move
   std::unordered_map<std::string_view, size_t> places_;
   mutable std::atomic<uint64_t> viewed_{0}, copied_{0};
 };
 
-// The tensor itself if it lies compactly on the CPU, else a copy that does.
+// Returns the tensor itself if it is compact and on the CPU, else such a copy.
 Ref<Tensor> on_host(Ref<Tensor> tensor);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// A tensor as a file holds it: known by name, shape and dtype, and made when it is asked for.
+// A tensor in a file: shape and dtype are known, the tensor itself is made when it is requested.
 #pragma once
 #include <functional>
 #include <span>
@@ -14,20 +14,21 @@ struct StoredTensor {
   std::vector<int64_t> dims;
   uint64_t bytes = 0;  // compact size of the elements
   Ref<ByteSource> source;
-  uint64_t offset = 0;                                      // where the elements lie as they are, unless …
-  std::function<Ref<Tensor>(const StoredTensor &)> decode;  // … this makes them of what the file holds
+  uint64_t offset = 0;                                      // of the elements in the source; unused with `decode`
+  std::function<Ref<Tensor>(const StoredTensor &)> decode;  // if set, makes the tensor from the file's encoding
 
-  Bytes elements() const { return source->bytes().subspan(offset, bytes); }  // unless they are decoded
-  // Whether the tensor is a view of the source. A kernel needs its elements at a multiple of 64.
+  Bytes elements() const { return source->bytes().subspan(offset, bytes); }  // not with `decode`
+  // True if the tensor can be a view of the source: kernels need elements at a multiple of 64.
   bool is_view() const;
 };
 
-// Gives views where they can be, else copies; one call for many tensors, since large ones are read by several threads.
-// With `always_copy` nothing of the result points into a source. Fails with OPD_OUT_OF_MEMORY, before anything is
-// allocated, if the copies exceed the memory that this process may use.
+// Makes views if possible, else copies. One call makes many tensors, so that several threads can read large ones. With
+// `always_copy`, no result points into a source. If the copies exceed the memory that this process may use, the
+// function throws OPD_OUT_OF_MEMORY before it allocates anything.
 std::vector<Ref<Tensor>> make_tensors(std::span<const StoredTensor *const> stored, bool always_copy);
 
-// Asks for huge pages in a large block that is about to be written: 4-KiB faults cost more than copying.
+// Requests huge pages for a large block that is about to be written. Faults of 4-KiB pages would cost more than the
+// copy.
 void advise_huge_pages(void *data, size_t size) noexcept;
 
 }  // namespace opd

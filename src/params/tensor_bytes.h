@@ -1,4 +1,4 @@
-// One tensor in TVM's binary form, as parameter files and executables hold it.
+// One tensor in TVM's binary form, which parameter files and executables contain.
 #pragma once
 #include "params/stored_tensor.h"
 

@@ -1,4 +1,4 @@
-// TVM's tensor cache, read: a JSON file that says which tensors lie where in the shards beside it.
+// Reads TVM's tensor cache: a JSON file that lists tensors and their offsets in shard files of the same directory.
 #include <algorithm>
 
 #include "base/json_document.h"
@@ -69,7 +69,7 @@ class CacheReader {
     return item;
   }
 
-  // A downloaded cache must not make us read other files than its own.
+  // A downloaded cache must not make opdyno read files outside its directory.
   std::string shard_path(const cJSON *shard) const {
     const std::string name = text(shard, "dataPath");
     bool outside = name.empty() || name.front() == '/' || name.find('\0') != std::string::npos;
@@ -79,7 +79,7 @@ class CacheReader {
       begin = end + 1;
     }
     if (outside)
-      json_.bad(need(shard, "dataPath"), concat("names a shard that is not below its folder: \"", name, "\""));
+      json_.bad(need(shard, "dataPath"), concat("names a shard that is not below its directory: \"", name, "\""));
     const size_t slash = path_.rfind('/');
     return slash == std::string::npos ? name : path_.substr(0, slash + 1) + name;
   }
@@ -142,7 +142,7 @@ class CacheReader {
     if (!params_->add(name, std::move(stored))) json_.bad(tensor, concat("repeats the tensor \"", name, "\""));
   }
 
-  // What is written into one tensor must not show in another.
+  // Tensors must not overlap: a write to one would change another.
   void check_overlap(std::vector<Extent> &extents) const {
     std::sort(extents.begin(), extents.end(), [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
     for (size_t i = 1; i < extents.size(); ++i)

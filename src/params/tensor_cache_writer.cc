@@ -12,7 +12,7 @@ constexpr uint64_t kMostShard = uint64_t{32} << 20;
 class CacheWriter {
  public:
   CacheWriter(const Params &params, const std::string &path)
-      : params_(params), path_(path), folder_(path.substr(0, path.rfind('/') + 1)) {}
+      : params_(params), path_(path), directory_(path.substr(0, path.rfind('/') + 1)) {}
 
   void write() {
     json_.begin_object().key("metadata").begin_object().end_object().key("records").begin_array();
@@ -39,7 +39,7 @@ class CacheWriter {
   void write_shard(size_t begin, size_t end) {
     const std::string name = concat("params_shard_", count_++, ".bin");
     json_.begin_object().key("dataPath").value(name).key("format").value("raw-shard").key("records").begin_array();
-    FileSink shard(folder_ + name);
+    FileSink shard(directory_ + name);
     Md5 md5;
     for (size_t i = begin; i < end; ++i) {
       const Ref<Tensor> tensor = on_host(params_.tensor(i));
@@ -63,7 +63,7 @@ class CacheWriter {
 
   const Params &params_;
   const std::string &path_;
-  const std::string folder_;
+  const std::string directory_;
   JsonWriter json_;
   int count_ = 0;
 };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kPiece = 1u << 30;  // zlib counts bytes of one call in 32 bits
 constexpr uint16_t kEncrypted = 1, kSizesFollow = 1 << 3;
-constexpr uint32_t kMore = UINT32_MAX;  // a number that stands in the zip64 part
+constexpr uint32_t kMore = UINT32_MAX;  // means: the number is in the zip64 part
 constexpr size_t kEndRecord = 22, kLocator = 20, kBigEndRecord = 56, kLongestComment = 65535;
 
 struct Directory {
@@ -135,7 +135,8 @@ class DirectoryReader {
           concat("has the entry \"", entry.name, "\" of ", entry.packed, " bytes, more bytes than the file has there"));
   }
 
-  // Two entries of the same bytes would let a small file grow large, and two tensors change each other.
+  // Overlapping entries are refused: a small file could expand to a huge one, and a write to one tensor would change
+  // another.
   void check_overlap(const std::vector<ZipEntry> &entries) const {
     std::vector<const ZipEntry *> order;
     for (const ZipEntry &entry : entries) order.push_back(&entry);
@@ -155,7 +156,7 @@ class DirectoryReader {
 std::vector<ZipEntry> read_zip_directory(Bytes file, const char *what) { return DirectoryReader(file, what).read(); }
 
 uint32_t zip_checksum(Bytes bytes, uint32_t before) {
-  if (bytes.empty()) return before;  // zlib takes NULL as a wish to begin anew
+  if (bytes.empty()) return before;  // for zlib, NULL means: restart
   return static_cast<uint32_t>(crc32_z(before, bytes.data(), bytes.size()));
 }
 

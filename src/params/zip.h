@@ -1,4 +1,5 @@
-// Zip archives, read from memory: the directory, and inflating. Only what .npz needs; zip64 included.
+// Reads zip archives in memory: the directory, and deflated entries. Supports only the features that .npz files use,
+// zip64 included.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,7 +17,7 @@ struct ZipEntry {
   uint32_t checksum = 0;
   uint64_t packed = 0, unpacked = 0;
   uint64_t begin = 0;   // of its header
-  uint64_t offset = 0;  // of its `packed` bytes, which lie within the file and overlap those of no other entry
+  uint64_t offset = 0;  // of its `packed` bytes; checked: inside the file, and no overlap with another entry
 };
 inline constexpr uint16_t kZipStored = 0, kZipDeflated = 8;
 
@@ -25,13 +26,13 @@ std::vector<ZipEntry> read_zip_directory(Bytes file, const char *what);  // thro
 uint32_t zip_checksum(Bytes bytes, uint32_t before = 0);  // CRC-32
 [[noreturn]] void fail_checksum(const char *what, const ZipEntry &entry);
 
-// Gives the content of a deflated entry, piece after piece.
+// Inflates an entry piece by piece.
 class Inflater {
  public:
   Inflater(Bytes file, const ZipEntry &entry, const char *what);
   ~Inflater();
-  void read(uint8_t *to, uint64_t size);  // throws if there is not as much
-  void finish();                          // throws if anything is left, or the checksum does not fit
+  void read(uint8_t *to, uint64_t size);  // throws if the entry has fewer bytes left
+  void finish();                          // throws if bytes are left or the checksum is wrong
 
  private:
   [[noreturn]] void bad(std::string_view problem) const;

@@ -5,7 +5,8 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "profile/rank_test.h"
+#include "profile/autocorrelation.h"
+#include "profile/distributions.h"
 #include "value/value.h"
 
 namespace opd {
@@ -56,19 +57,30 @@ double Benchmark::percentile(double percent) const {
   return sorted_[below] + (sorted_[above] - sorted_[below]) * (place - static_cast<double>(below));
 }
 
-// The k-th smallest and largest value enclose the median unless fewer than k values lie on one side of it, and each
-// value is as likely to lie on either.
+// P in both directions that a binomial variable lies as far out as `tail` says for independent repeats: the mean over
+// all autocorrelations, by how probable they are.
+double Benchmark::mixed_tails(double tail, double inflation, const AutocorrelationGrid::Weights &weights) const {
+  const auto count = static_cast<double>(sorted_.size() / course.concurrency);
+  const double z = normal_quantile(tail);
+  double p = 0;
+  for (size_t i = 0; i < weights.size(); ++i)
+    p += weights[i] * 2 * normal_tail(z / std::sqrt(inflation * inflation_by(AutocorrelationGrid::kPhi[i], count)));
+  return p;
+}
+
+// The k-th smallest and the k-th largest value enclose the median unless fewer than k values lie on one side of it.
+// Each value is as likely to lie on either side.
 Benchmark::Reliability Benchmark::reliability() const {
   constexpr double kLevel = 0.05, kTooWide = 0.05;
   const size_t count = sorted_.size();
-  Reliability is{0, INFINITY, believed_autocorrelation(autocorrelation_of(repeats())), 0, true};
-  const double inflation = inflation_by(is.autocorrelation, static_cast<double>(count / course.concurrency)) *
-                           inflation_by_groups(seconds, course.concurrency);
+  const auto weights = SerialFit(repeats()).posterior(AutocorrelationGrid::kPrior);
+  Reliability is{0, INFINITY, mean_phi(weights), 0, true};
+  const double inflation = inflation_by_groups(seconds, course.concurrency);
   double term = std::exp2(-static_cast<double>(count)), tail = 0;  // of the binomial distribution
   for (size_t k = 0; k < count / 2; ++k) {
     if (count <= 1000) tail = std::min(0.5, tail + term);
     else tail = normal_tail((static_cast<double>(count) - 1 - 2.0 * k) / std::sqrt(static_cast<double>(count)));
-    if (tail > 0 && tail < 0.5 && normal_tail(normal_quantile(tail) / std::sqrt(inflation)) * 2 > kLevel) break;
+    if (tail > 0 && tail < 0.5 && mixed_tails(tail, inflation, weights) > kLevel) break;
     is.low = sorted_[k], is.high = sorted_[count - 1 - k];
     term *= static_cast<double>(count - k) / static_cast<double>(k + 1);
   }

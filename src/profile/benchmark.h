@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/object.h"
+#include "profile/autocorrelation.h"
 
 namespace opd {
 
@@ -37,6 +38,8 @@ struct Benchmark : Object {
   std::string to_text() const;  // as TVM's BenchmarkResult
 
  private:
+  double mixed_tails(double tail, double inflation, const AutocorrelationGrid::Weights &weights) const;
+
   std::vector<double> sorted_;
 };
 

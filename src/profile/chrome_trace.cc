@@ -22,6 +22,8 @@ class Writer {
   Writer(const Trace &trace, const std::function<void(std::string_view)> &sink) : trace_(trace.parts), sink_(sink) {
     for (const auto &name : trace_.names) append_json_string(quoted_.emplace_back(), name);
     int64_t first = INT64_MAX;
+    for (const auto &thread : trace_.threads)
+      for (const RunSpan &span : thread.runs) first = std::min(first, unix_ns(span.begin));
     for (const auto &thread : trace_.threads)  // records lie in the order in which calls ended
       for (uint64_t i = 0; i < thread.buffer.size(); ++i) first = std::min(first, unix_ns(thread.buffer.at(i).begin));
     first_ns_ = first == INT64_MAX ? trace_.unix_offset_ns : first;
@@ -38,7 +40,10 @@ class Writer {
     append(out_ += ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":", base_ns_);
     out_ += ",\"traceEvents\":[\n";
     write_process();
-    for (const auto &thread : trace_.threads) write_calls(thread);
+    for (const auto &thread : trace_.threads) {
+      for (const RunSpan &span : thread.runs) write_run(thread, span);
+      write_calls(thread);
+    }
     out_ += "\n],\"traceName\":\"opdyno\"}\n";  // without a bracket: TensorBoard's plug-in searches for the last one
     sink_(out_);
   }
@@ -78,7 +83,32 @@ class Writer {
     }
   }
 
-  void write_calls(const Lane &thread) {
+  // A run and the function that it called, around its calls. A viewer takes the one that comes first for the outer one.
+  void write_run(const ThreadTrack &thread, const RunSpan &span) {
+    write_span(thread, "user_annotation", concat("\"run ", span.run, "\""), span.begin, span.end);
+    append(out_ += ",\"args\":{\"Run\":", span.run);
+    out_ += "}}";
+    if (span.function >= quoted_.size()) return;
+    write_span(thread, "user_annotation", quoted_[span.function], span.begin, span.end);
+    append(out_ += ",\"args\":{\"Run\":", span.run);
+    out_ += "}}";
+  }
+
+  // Both ends are rounded, not the length: spans that nest in ticks then nest in nanoseconds.
+  void write_span(const ThreadTrack &thread, std::string_view category, std::string_view quoted_name,
+                  uint64_t begin_tick, uint64_t end_tick) {
+    const int64_t begin = unix_ns(begin_tick), end = unix_ns(std::max(begin_tick, end_tick));
+    if (written_++) out_ += ",\n";
+    append_to(out_, "{\"ph\":\"X\",\"cat\":\"", category, "\",\"name\":", quoted_name, ",\"pid\":");
+    append(out_, trace_.process_id);
+    append(out_ += ",\"tid\":", thread.thread_id);
+    out_ += ",\"ts\":";
+    append_us(begin - base_ns_);
+    out_ += ",\"dur\":";
+    append_us(end - begin);
+  }
+
+  void write_calls(const ThreadTrack &thread) {
     for (uint64_t i = 0; i < thread.buffer.size(); ++i) {
       write_call(thread, thread.buffer.at(i));
       if (out_.size() < kPieceBytes) continue;
@@ -87,23 +117,17 @@ class Writer {
     }
   }
 
-  // Both ends are rounded, not the length: spans that nest in ticks then nest in nanoseconds.
-  void write_call(const Lane &thread, const Record &record) {
-    const int64_t begin = unix_ns(record.begin), end = unix_ns(std::max(record.begin, record.end));
-    if (written_++) out_ += ",\n";
-    append(out_ += "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":",
-           record.name < quoted_.size() ? quoted_[record.name] : "\"?\"");
-    append(out_ += ",\"pid\":", trace_.process_id);
-    append(out_ += ",\"tid\":", thread.thread_id);
-    out_ += ",\"ts\":";
-    append_us(begin - base_ns_);
-    out_ += ",\"dur\":";
-    append_us(end - begin);
+  void write_call(const ThreadTrack &thread, const CallEvent &record) {
+    write_span(thread, "cpu_op", record.name < quoted_.size() ? std::string_view(quoted_[record.name]) : "\"?\"",
+               record.begin, record.end);
     append(out_ += ",\"args\":{\"External id\":", calls_ + 1);
     append(out_ += ",\"Record function id\":0,\"Ev Idx\":", calls_++);
     append(append_to(out_, ",\"Device\":\"", device_name(record.device), "\",\"Run\":"), record.run);
-    if (record.location != Record::kNoLocation) append(out_ += ",\"Instruction\":", record.location);
+    if (record.location != CallEvent::kNoLocation) append(out_ += ",\"Instruction\":", record.location);
     append(out_ += ",\"Depth\":", record.depth);
+    if (thread.buffer.has_failures())
+      if (const std::string_view error = thread.buffer.failure_of(record); !error.empty())
+        append_json_string(out_ += ",\"Error\":", error);
     write_shapes(thread.buffer.shapes_text(record));
     out_ += "}}";
   }
@@ -169,7 +193,7 @@ uint64_t Trace::num_dropped() const {
   return dropped;
 }
 
-Ref<Trace> Trace::of_lanes(std::vector<Lane> lanes, ClockLine line, std::vector<std::string> names) {
+Ref<Trace> Trace::of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line, std::vector<std::string> names) {
   TraceParts parts;
   parts.threads = std::move(lanes);
   parts.line = line;

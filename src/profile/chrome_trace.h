@@ -5,14 +5,14 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/session.h"
+#include "trace/recording_session.h"
 
 namespace opd {
 
 struct TraceParts {
-  std::vector<Lane> threads;
-  ClockLine line;                  // of their buffers, taken when recording ended
-  std::vector<std::string> names;  // what Record::name counts in
+  std::vector<ThreadTrack> threads;
+  ClockCalibration line;           // of their buffers, taken when recording ended
+  std::vector<std::string> names;  // what CallEvent::name counts in
   int64_t process_id = 0;
   std::string process_name;
   int64_t unix_offset_ns = 0;                                 // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
@@ -28,7 +28,8 @@ struct Trace : Object {
   size_t num_calls() const;
   uint64_t num_dropped() const;
 
-  static Ref<Trace> of_lanes(std::vector<Lane> lanes, ClockLine line, std::vector<std::string> names);  // of here
+  static Ref<Trace> of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line,
+                             std::vector<std::string> names);  // of here
 };
 
 int64_t realtime_offset_ns();

@@ -76,7 +76,7 @@ Ref<Collector> make_user_collector(std::string name, const opd_collector_table &
 Ref<Collector> make_memory_collector();
 Ref<Collector> make_energy_collector(const std::string &powercap_dir = "/sys/class/powercap");
 
-struct CounterWishes {
+struct CounterOptions {
   bool per_thread = false, best_effort = false;
   struct Event {
     std::string name;
@@ -84,9 +84,11 @@ struct CounterWishes {
   };
   std::vector<Event> events;  // none: the usual ones
 };
-Ref<Collector> make_time_collector(const CounterWishes &wishes);
-Ref<Collector> make_perf_collector(const CounterWishes &wishes);
-Ref<Collector> make_papi_collector(const CounterWishes &wishes);
-std::vector<std::string> papi_events();  // that can be counted here
+Ref<Collector> make_time_collector(const CounterOptions &options);
+Ref<Collector> make_perf_collector(const CounterOptions &options);
+Ref<Collector> make_papi_collector(const CounterOptions &options);
+// The events that can be counted here.
+std::vector<std::string> perf_events();
+std::vector<std::string> papi_events();
 
 }  // namespace opd

@@ -156,17 +156,22 @@ Metric in_report(ReportBuilder &builder, const MetricRows &rows, Metric metric) 
   return metric.kind == MetricKind::kString ? builder.text(rows.texts()[metric.text()]) : metric;
 }
 
-struct Sum {  // of one metric over the runs
+struct Sum {                // of one metric over the runs
+  bool is_largest = false;  // of a column whose cells join to the largest
   Metric total;
   size_t runs = 0;
   void add(Metric metric) {
     const bool alike = runs++ > 0 && metric.kind == total.kind;
     if (!alike || metric.is_text()) total = metric;
+    else if (is_largest)
+      total = metric.is_integer() ? (metric.count() > total.count() ? metric : total)
+                                  : (metric.number() > total.number() ? metric : total);
     else if (metric.is_integer()) total.bits = Metric::of_count(total.count() + metric.count()).bits;
     else total = Metric::of_number(metric.kind, total.number() + metric.number());
   }
   Metric result() const {
-    const bool is_mean = total.is_rate() || total.kind == MetricKind::kPercent;
+    const bool is_mean =
+        total.kind == MetricKind::kRatio || total.kind == MetricKind::kHertz || total.kind == MetricKind::kPercent;
     return is_mean ? Metric::of_number(total.kind, total.number() / static_cast<double>(runs)) : total;
   }
 };
@@ -177,7 +182,7 @@ void CollectorRun::set_row(ReportBuilder &builder, uint64_t sequence) {
   const auto &cells = rows_.cells();
   while (columns_.size() < rows_.names().size()) columns_.push_back(builder.column(rows_.names()[columns_.size()]));
   for (; next_cell_ < cells.size() && cells[next_cell_].row <= sequence; ++next_cell_)
-    if (const auto &cell = cells[next_cell_]; cell.row == sequence)
+    if (const auto &cell = cells[next_cell_]; cell.row == sequence && rows_.names()[cell.name] != kRowKindColumn)
       builder.set(columns_[cell.name], in_report(builder, rows_, cell.metric));
 }
 
@@ -194,6 +199,7 @@ void CollectorSet::set_device(ReportBuilder &builder, DLDevice device) const {
       if (!known[name]) {
         const auto [sum, is_new] = sums.try_emplace(rows.names()[name]);
         if (is_new) names.push_back(sum->first);
+        sum->second.is_largest = meaning_of_column(sum->first).join == Join::kMax;
         known[name] = &sum->second;
       }
       known[name]->add(in_report(builder, rows, metric));
@@ -210,7 +216,7 @@ std::string CollectorSet::note_of(const Member &member) const {
   return note;
 }
 
-void CollectorSet::configure(ReportBuilder &builder, const ClockLine &line) const {
+void CollectorSet::configure(ReportBuilder &builder, const ClockCalibration &line) const {
   for (size_t i = 0; i < members_.size(); ++i) {
     const Member &member = members_[i];
     std::string name = member.collector->name();
@@ -219,7 +225,7 @@ void CollectorSet::configure(ReportBuilder &builder, const ClockLine &line) cons
     if (times > 1) name += concat(" #", times);
     builder.configure(concat("Collector cost: ", name, " (us)"),
                       Metric::of_number(MetricKind::kDuration, line.duration_ns(cost_of(i)) / 1000));
-    if (member.error) builder.configure(concat("Collector error: ", name), builder.text(member.error->message));
+    if (member.error) builder.configure(concat(kCollectorErrorEntry, name), builder.text(member.error->message));
     if (const std::string note = note_of(member); !note.empty())
       builder.configure(concat("Collector note: ", name), builder.text(note));
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/fork_mutex.h"
 #include "profile/collector.h"
 #include "trace/call_observer.h"
 
@@ -67,7 +68,7 @@ class CollectorSet final : public CallObservers {
 
   // For the report, after finish(): metrics of the device begun, of all threads; and what to know about the collectors.
   void set_device(ReportBuilder &builder, DLDevice device) const;
-  void configure(ReportBuilder &builder, const ClockLine &line) const;
+  void configure(ReportBuilder &builder, const ClockCalibration &line) const;
   Ref<Error> first_error() const;   // of the first collector that failed; null if none did
   uint64_t outermost_cost() const;  // ticks that they took within runs, but not within the calls of these
 
@@ -89,7 +90,7 @@ class CollectorSet final : public CallObservers {
   const uint64_t max_rows_;
   const bool is_session_;
   const ClockId clock_ = tick_clock();
-  std::mutex guard_;  // of errors
+  ForkMutex guard_{LockRank::kCollectorSet};  // of errors
   std::deque<CollectorRun> runs_;
 };
 

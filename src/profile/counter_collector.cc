@@ -15,7 +15,7 @@ struct CounterCollector::State {
 };
 
 // One that makes calls, or is a worker, or both. Its own affair but for by_workers.
-class CounterCollector::Thread final : public TaskWatch {
+class CounterCollector::Thread final : public TaskObserver {
  public:
   // With room for values, so that the first task does not count the page faults of getting some.
   Thread(CounterCollector &owner, std::unique_ptr<CounterReader> reader)
@@ -39,10 +39,10 @@ class CounterCollector::Thread final : public TaskWatch {
   }
 
   void begin_call() {
-    if (calls_++ == 0) begin_watching_tasks(*this);
+    if (calls_++ == 0) begin_observing_tasks(*this);
   }
   void end_call() {
-    if (--calls_ == 0) end_watching_tasks(*this);
+    if (--calls_ == 0) end_observing_tasks(*this);
   }
 
   // On the worker, of a task that this thread launched.
@@ -119,7 +119,7 @@ void CounterCollector::init(std::span<const DLDevice>) {
   thread_here();  // which mostly makes the calls
   const auto is_of_threads = [](const Counter &counter) { return counter.of == Counter::Of::kThread; };
   if (std::none_of(counters_.begin(), counters_.end(), is_of_threads)) return;
-  add_worker_watch(*this);
+  add_worker_observer(*this);
   watches_ = true;
   gather_workers();
 }
@@ -159,7 +159,7 @@ void CounterCollector::joined() noexcept {
 }
 
 void CounterCollector::finish() noexcept {
-  if (std::exchange(watches_, false)) remove_worker_watch(*this);
+  if (std::exchange(watches_, false)) remove_worker_observer(*this);
   for (size_t place = 0; place < estimated_.size(); ++place) {
     const auto is_estimated = [&](const auto &each) { return each.second->is_estimated(place); };
     if (std::any_of(threads_.begin(), threads_.end(), is_estimated) || (rest_ && rest_->is_estimated(place)))

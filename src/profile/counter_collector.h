@@ -6,7 +6,8 @@
 #include <memory>
 #include <mutex>
 
-#include "device/cpu/worker_watch.h"
+#include "base/fork_mutex.h"
+#include "device/cpu/worker_observer.h"
 #include "profile/collector.h"
 
 namespace opd {
@@ -30,7 +31,7 @@ class CounterReader {
   virtual bool is_estimated(size_t) const { return false; }  // counted only part of the time, and scaled
 };
 
-class CounterCollector : public Collector, private WorkerWatch {
+class CounterCollector : public Collector, private WorkerObserver {
  public:
   static int32_t type() { return Collector::type(); }
   ~CounterCollector() override;
@@ -69,7 +70,7 @@ class CounterCollector : public Collector, private WorkerWatch {
   std::unique_ptr<CounterReader> rest_;
   std::atomic<size_t> num_workers_{0};
   uint64_t recording_ = 0;                               // a number that no other one has
-  std::mutex guard_;                                     // of what follows
+  ForkMutex guard_{LockRank::kCounterCollector};         // of what follows
   std::map<uint64_t, std::unique_ptr<Thread>> threads_;  // by thread_number()
   std::string failed_join_;
   std::vector<char> estimated_, went_back_;

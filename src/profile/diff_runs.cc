@@ -1,6 +1,7 @@
 #include "profile/diff_runs.h"
 
 #include <array>
+#include <cfloat>
 #include <cmath>
 
 #include "profile/cells.h"
@@ -9,6 +10,7 @@ namespace opd {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
+constexpr std::string_view kTurn = "Turn";
 
 struct KeyHash {
   size_t operator()(const std::array<size_t, 3> &key) const {
@@ -24,34 +26,91 @@ std::string key_of(std::string_view name, std::string_view shapes, std::string_v
 
 double value_of(Metric metric) { return metric.is_integer() ? static_cast<double>(metric.count()) : metric.number(); }
 
+int64_t turn_of(Metric metric) { return metric.is_integer() && metric.count() >= 0 ? metric.count() : -1; }
+
+// Of a report of one run. A merged report has a column instead.
+int64_t turn_of(const Report &report) {
+  for (const auto &[key, metric] : report.configuration())
+    if (key == kTurn) return turn_of(metric);
+  return -1;
+}
+
 }  // namespace
+
+// Sums stop at the largest number instead of becoming infinite, of which no test could tell anything.
+void RunValues::add(uint32_t run, double value, double num_calls) {
+  auto place = runs.end();
+  if (!runs.empty() && runs.back() >= run) place = std::lower_bound(runs.begin(), runs.end(), run);
+  const auto index = place - runs.begin();
+  if (place == runs.end() || *place != run) {
+    runs.insert(place, run);
+    values.insert(values.begin() + index, 0);
+    calls.insert(calls.begin() + index, 0);
+  }
+  double &sum = values[static_cast<size_t>(index)];
+  sum = std::min(sum + value, DBL_MAX);
+  calls[static_cast<size_t>(index)] += num_calls;
+}
+
+// The cells of a report that a diff needs, row by row.
+struct RunReader::Row {
+  explicit Row(const Report &report, const DiffOptions &options)
+      : values(report.find_column(options.metric)),
+        selves(options.is_time() ? report.find_column(kSelfColumn) : nullptr),
+        counts(report.find_column("Count")),
+        names(report.find_column("Name")),
+        shapes(report.find_column("Argument Shapes")),
+        devices(report.find_column("Device")),
+        runs(report.find_column("Run")),
+        turns(report.find_column(kTurn)) {}
+
+  void read(size_t row) {
+    const auto text_place = [row](Cells &cells) {
+      const Metric cell = cells.at(row);
+      return cell.is_text() ? cell.text() : kNone;
+    };
+    texts = {text_place(names), text_place(shapes), text_place(devices)};
+    value = values.at(row), self = selves.at(row), count = counts.at(row), run = runs.at(row), turn = turns.at(row);
+  }
+
+  std::array<size_t, 3> texts{};  // name, shapes, device: places among the texts of the report, or kNone
+  Metric value, self, count, run, turn;
+
+ private:
+  Cells values, selves, counts, names, shapes, devices, runs, turns;
+};
+
+uint32_t RunReader::run_of(const Report &report, const Row &row) {
+  const auto number = static_cast<uint32_t>(turns_.size());
+  const auto [found, is_new] = runs_.emplace(row.run ? row.run.bits : ~uint64_t{0}, number);
+  if (is_new) {
+    turns_.push_back(row.turn ? turn_of(row.turn) : turn_of(report));
+    program_calls_.push_back(0);
+  }
+  return found->second;
+}
 
 void RunReader::add(const Report &report) {
   if (num_reports_ == 0)
     for (size_t i = 0; i < diff_.operators.size(); ++i)
       operators_.emplace(key_of(diff_.operators[i].name, diff_.operators[i].shapes, diff_.operators[i].device), i);
   const size_t place = num_reports_++;
-  const std::string &metric = diff_.plan.metric;
-  const Column *values = report.find_column(metric);
-  if (!values && report.num_rows())
-    fail(OPD_NOT_FOUND, "report ", place, " of those ", side_name_, " has no column \"", metric, "\"");
-  Cells value(values), name(report.find_column("Name")), shapes(report.find_column("Argument Shapes")),
-      device(report.find_column("Device")), run(report.find_column("Run"));
-  const auto text = [&](size_t part) { return part == kNone ? std::string_view() : report.text(part); };
-  const auto text_place = [](Metric cell) { return cell.is_text() ? cell.text() : kNone; };
-
+  const std::string &metric = diff_.options.metric;
   const bool has_runs = report.find_column("Run") != nullptr;
+  if (!report.find_column(metric) && report.num_rows())
+    fail(OPD_NOT_FOUND, "report ", place, " of those ", side_name_, " has no column \"", metric, "\"");
+  const auto text = [&](size_t part) { return part == kNone ? std::string_view() : report.text(part); };
   std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
-  std::unordered_map<uint64_t, uint32_t> runs;                       // of this report
+  runs_.clear();
+  Row cells(report, diff_.options);
   for (size_t row = 0; row < report.num_rows(); ++row) {
-    const std::array<size_t, 3> key{text_place(name.at(row)), text_place(shapes.at(row)), text_place(device.at(row))};
-    const Metric which = run.at(row), measured = value.at(row);
-    if (has_runs && !which) continue;                               // of all runs together
-    if (key[0] != kNone && text(key[0]) == "(profiler)") continue;  // ours, and not the program's
-    const auto number = static_cast<uint32_t>(num_runs_ + runs.size());
-    const uint32_t its_run = runs.emplace(which ? which.bits : ~uint64_t{0}, number).first->second;
-    if (!measured) continue;
-    if (measured.is_text() || !(value_of(measured) >= 0) || std::isinf(value_of(measured)))
+    cells.read(row);
+    const auto &key = cells.texts;
+    if (has_runs && !cells.run) continue;                      // about all runs together
+    if (report.row_kind(row) == RowKind::kProfiler) continue;  // the recording's time, not the program's
+    const uint32_t run = run_of(report, cells);
+    if (!cells.value) continue;
+    if (cells.value.is_text() || !(value_of(cells.value) >= 0) || std::isinf(value_of(cells.value)))
       fail(OPD_INVALID_ARGUMENT, "row ", row, " of report ", place, " of those ", side_name_, " has a \"", metric,
            "\" that is not a number from 0");
     const auto [found, is_first] = known.emplace(key, 0);
@@ -64,9 +123,76 @@ void RunReader::add(const Report &report) {
       }
       found->second = entry->second;
     }
-    (diff_.operators[found->second].*side_).add(its_run, value_of(measured));
+    const double value = value_of(cells.value), calls = cells.count.is_integer() ? value_of(cells.count) : 1;
+    if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // it counts the calls of the program
+    (diff_.operators[found->second].*side_).add(run, value, calls);
+    // Functions that call others contain their time; the total must not count it twice.
+    const bool has_self = cells.self.is_number() && value_of(cells.self) >= 0 && std::isfinite(value_of(cells.self));
+    (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : value, calls);
   }
-  num_runs_ += runs.empty() ? 1 : static_cast<uint32_t>(runs.size());  // a run may have no calls
+  if (!runs_.empty()) return;
+  turns_.push_back(turn_of(report));  // a run may have no calls
+  program_calls_.push_back(0);
+}
+
+void Diff::add_computed_rows() {
+  DiffOperator replaced;
+  replaced.kind = DiffRow::kReplaced, replaced.name = "(replaced)";
+  const auto add = [](RunValues &sum, const RunValues &one) {
+    for (size_t i = 0; i < one.runs.size(); ++i) sum.add(one.runs[i], one.values[i], one.calls[i]);
+  };
+  for (const DiffOperator &one : operators) {
+    if (one.is_tested()) continue;
+    add(replaced.before, one.before);
+    add(replaced.after, one.after);
+  }
+  if (replaced.is_tested()) operators.push_back(std::move(replaced));
+  total.kind = DiffRow::kTotal, total.name = "(total)";
+  if (operators.size() > 1) operators.push_back(std::move(total));  // a single operator is the total
+}
+
+// Sums of ten calls of the program say nothing against sums of one. If all runs tell how many calls they made, and
+// these differ, times and calls are those of one call.
+void Diff::divide_by_program_calls() {
+  double least = INFINITY, most = 0;
+  for (const auto *side : {&program_calls_before, &program_calls_after})
+    for (const double calls : *side) least = std::min(least, calls), most = std::max(most, calls);
+  is_per_call_ = least > 0 && least < most;
+  if (!is_per_call_) return;
+  const auto divide = [](RunValues &side, const std::vector<double> &program_calls) {
+    for (size_t i = 0; i < side.runs.size(); ++i) {
+      side.values[i] /= program_calls[side.runs[i]];
+      side.calls[i] /= program_calls[side.runs[i]];
+    }
+  };
+  for (DiffOperator &one : operators) {
+    divide(one.before, program_calls_before);
+    divide(one.after, program_calls_after);
+  }
+}
+
+// Pairs if each run of both sides tells its turn, and no turn is there twice on a side.
+void Diff::find_pairs() {
+  if (options.is_paired) {
+    if (num_before() != num_after())
+      fail(OPD_INVALID_ARGUMENT, "runs can be compared in pairs only if both sides have as many, but there are ",
+           num_before(), " before and ", num_after(), " after");
+    for (uint32_t run = 0; run < num_before(); ++run) pairs_.emplace_back(run, run);
+    is_paired_ = true;
+    return;
+  }
+  const auto places_of = [](const std::vector<int64_t> &turns) {
+    std::unordered_map<int64_t, uint32_t> places;
+    for (const int64_t turn : turns)
+      if (turn >= 0) places.emplace(turn, static_cast<uint32_t>(places.size()));
+    if (places.size() != turns.size()) places.clear();
+    return places;
+  };
+  const auto before = places_of(turns_before), after = places_of(turns_after);
+  if (before.empty() || after.empty()) return;
+  for (uint32_t run = 0; run < num_before(); ++run)
+    if (const auto found = after.find(turns_before[run]); found != after.end()) pairs_.emplace_back(run, found->second);
+  is_paired_ = !pairs_.empty();
 }
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Reports as runs: for each operator one sum per run.
+// Reads reports as runs: for each operator one sum per run.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,19 +10,33 @@ namespace opd {
 
 class RunReader {
  public:
-  RunReader(Diff &diff, RunValues DiffOperator::*side, std::string_view side_name)
-      : diff_(diff), side_(side), side_name_(side_name) {}
+  struct Side {
+    RunValues DiffOperator::*values;
+    std::vector<int64_t> Diff::*turns;
+    std::vector<double> Diff::*program_calls;
+    std::string_view name;
+  };
+  RunReader(Diff &diff, const Side &side)
+      : diff_(diff),
+        side_(side.values),
+        turns_(diff.*side.turns),
+        program_calls_(diff.*side.program_calls),
+        side_name_(side.name) {}
 
-  void add(const Report &report);  // its runs follow those before
-  size_t num_runs() const { return num_runs_; }
+  void add(const Report &report);  // its runs follow those of the reports before
 
  private:
+  struct Row;
+  uint32_t run_of(const Report &report, const Row &row);
+
   Diff &diff_;
   RunValues DiffOperator::*side_;
+  std::vector<int64_t> &turns_;         // one for each run
+  std::vector<double> &program_calls_;  // likewise
   std::string_view side_name_;
   size_t num_reports_ = 0;
-  uint32_t num_runs_ = 0;
-  std::unordered_map<std::string, size_t> operators_;  // those of the diff by their keys
+  std::unordered_map<std::string, size_t> operators_;  // places in the diff by key
+  std::unordered_map<uint64_t, uint32_t> runs_;        // of the report that is read
 };
 
 }  // namespace opd

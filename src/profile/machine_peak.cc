@@ -80,15 +80,19 @@ int stream(int task, ParallelGroup *group, void *data) {
   return 0;
 }
 
-// The shortest of several tries, in ns.
-double shortest(ParallelTask task, Work &work, int32_t threads) {
-  uint64_t least = UINT64_MAX;
-  for (int i = 0; i < kTries; ++i) {
+// The shortest of several tries, in ns. `spread` grows to how much longer the middle one took: on a machine that does
+// something else, too, even the shortest may be too long.
+double shortest(ParallelTask task, Work &work, int32_t threads, double &spread) {
+  uint64_t times[kTries];
+  for (uint64_t &time : times) {
     const uint64_t begin = monotonic_ns();
     if (parallel_launch(task, &work, threads) != 0) throw Exception(take_raised());
-    least = std::min(least, monotonic_ns() - begin);
+    time = std::max<uint64_t>(monotonic_ns() - begin, 1);
   }
-  return static_cast<double>(std::max<uint64_t>(least, 1));
+  std::sort(std::begin(times), std::end(times));
+  const auto least = static_cast<double>(times[0]);
+  spread = std::max(spread, static_cast<double>(times[kTries / 2]) / least - 1);
+  return least;
 }
 
 std::unique_ptr<double[]> array() {
@@ -106,10 +110,10 @@ MeasuredPeak measure_machine_peak() {
   MeasuredPeak measured;
   measured.num_threads = threads;
   const double operations = 2.0 * kChains * work->rounds * threads;
-  measured.peak.gflops = operations / shortest(compute, *work, threads);
+  measured.peak.gflops = operations / shortest(compute, *work, threads, measured.spread);
   if (parallel_launch(stream, work.get(), threads) != 0) throw Exception(take_raised());  // pages come into being
   work->fills = false;
-  measured.peak.bandwidth_gbps = 3.0 * sizeof(double) * kElements / shortest(stream, *work, threads);
+  measured.peak.bandwidth_gbps = 3.0 * sizeof(double) * kElements / shortest(stream, *work, threads, measured.spread);
   return measured;
 }
 

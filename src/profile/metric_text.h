@@ -1,5 +1,6 @@
 // Numbers of metrics as text for people, the same under every locale.
 #pragma once
+#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
@@ -12,6 +13,10 @@ inline void append_general(std::string &out, double number, int digits) {
   char text[32];
   out.append(text, std::to_chars(text, text + sizeof text, number, std::chars_format::general, digits).ptr);
 }
+
+// Durations in µs have two decimals. One that is less than these can show is said to be less, not to be nothing.
+inline constexpr double kShortestShown = 0.01;
+inline constexpr std::string_view kBelowShortest = "<0.01";
 
 // Control characters, U+0080 to U+009F included, would break rows and lines apart, and a terminal obeys them.
 inline void append_printable(std::string &out, std::string_view text) {

@@ -145,7 +145,7 @@ std::optional<double> flop_of(std::string_view name, const Shapes &shapes) {
 
 OperatorCost operator_cost(std::string_view name, std::string_view shapes) {
   OperatorCost cost;
-  if (name.starts_with('(') || name.starts_with("vm.builtin.")) return cost;  // no operator, or reads no elements
+  if (name.starts_with("vm.builtin.")) return cost;  // reads no elements
   const Shapes parsed = parse(shapes);
   for (const TensorShape &shape : parsed) cost.bytes += shape.size() * shape.item_bytes;
   if (const Ref<Function> own = find_function(concat("opdyno.flop.", without_digits(name)))) {

@@ -4,11 +4,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
 
 #include "base/error.h"
+#include "base/fork_mutex.h"
 #include "profile/counting_hints.h"
 
 namespace opd {
@@ -23,6 +25,7 @@ constexpr int kThreadsInited = 4;
 unsigned long thread_id() { return static_cast<unsigned long>(syscall(SYS_gettid)); }
 
 void *open_library() {
+  const LoaderCall call;
   for (const char *name : {"libpapi.so.7.0", "libpapi.so.7.1", "libpapi.so.7.2", "libpapi.so"})
     if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   fail(OPD_UNSUPPORTED, "PAPI counters need the PAPI library, version 7, which cannot be loaded (",
@@ -65,11 +68,13 @@ Papi::Papi() {
 }
 
 const Papi &Papi::get() {
-  static std::mutex guard;
-  static const Papi *papi = nullptr;
+  static auto &guard = *new ForkMutex(LockRank::kPapi);
+  static std::atomic<const Papi *> papi{nullptr};
+  if (const Papi *known = papi.load(std::memory_order_acquire)) return *known;
   std::scoped_lock lock(guard);
-  if (!papi) papi = std::unique_ptr<Papi>(new Papi).release();  // for good: its threads may outlive everything here
-  return *papi;
+  if (!papi.load(std::memory_order_relaxed))  // for good: its threads may outlive everything here
+    papi.store(std::unique_ptr<Papi>(new Papi).release(), std::memory_order_release);
+  return *papi.load(std::memory_order_relaxed);
 }
 
 std::string Papi::reason(int error) const {

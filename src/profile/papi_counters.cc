@@ -1,6 +1,7 @@
 // PAPI's events as counters of threads.
 #include <deque>
 
+#include "base/fork_mutex.h"
 #include "profile/counter_collector.h"
 #include "profile/papi.h"
 
@@ -48,17 +49,17 @@ class GroupCounters final : public CounterReader {
     PapiSet set;
   };
   const Papi &papi_;
-  std::mutex guard_;  // those of the process are read by several threads
+  ForkMutex guard_{LockRank::kPapiCounters};  // those of the process are read by several threads
   std::vector<Part> parts_;
 };
 
 class PapiCollector final : public CounterCollector {
  public:
-  explicit PapiCollector(const CounterWishes &wishes)
-      : CounterCollector("papi", wishes.per_thread), papi_(Papi::get()), best_effort_(wishes.best_effort) {
-    require(wishes.events.size() <= kMostEvents, "at most ", kMostEvents, " events can be counted at a time");
-    for (const auto &wish : wishes.events) add_event(wish.name, wish.device);
-    if (wishes.events.empty())
+  explicit PapiCollector(const CounterOptions &options)
+      : CounterCollector("papi", options.per_thread), papi_(Papi::get()), best_effort_(options.best_effort) {
+    require(options.events.size() <= kMostEvents, "at most ", kMostEvents, " events can be counted at a time");
+    for (const auto &wish : options.events) add_event(wish.name, wish.device);
+    if (options.events.empty())
       for (const auto name : usual_events) add_event(std::string(name), {kDLCPU, -1});
     for (Group &group : groups_) choose_multiplexing(group);
     const auto rest = open_rest();  // whether all can be counted
@@ -141,7 +142,7 @@ class PapiCollector final : public CounterCollector {
 
 }  // namespace
 
-Ref<Collector> make_papi_collector(const CounterWishes &wishes) { return make_object<PapiCollector>(wishes); }
+Ref<Collector> make_papi_collector(const CounterOptions &options) { return make_object<PapiCollector>(options); }
 
 std::vector<std::string> papi_events() { return Papi::get().countable_events(); }
 

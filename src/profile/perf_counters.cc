@@ -22,10 +22,14 @@ std::string paranoia_text() {
 
 std::string perf_hint(int error) {
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
-    return "this machine has no such counter; virtual machines often have no performance monitoring unit";
+    return "this machine has no such counter. A virtual machine has the processor's only if its hypervisor passes them "
+           "on "
+           "(QEMU/KVM: -cpu host,pmu=on; in a cloud: a bare-metal instance)";
   if (error == EACCES || error == EPERM)
-    return concat("it is forbidden: ", paranoia_text(), ", where users may count their own code up to 2 and the kernel",
-                  "'s up to 1; in a container, perf_event_open must be allowed as well (--cap-add PERFMON)");
+    return concat("it is forbidden: ", paranoia_text(),
+                  ". Users may count their own code up to 2, and the kernel's up to 1: ",
+                  "sudo sysctl kernel.perf_event_paranoid=1. A container must be allowed perf_event_open as well: ",
+                  "docker run --cap-add PERFMON, and a seccomp profile with that call");
   if (error == ENOSYS) return "the kernel was built without performance events, or the container hides them";
   if (error == EMFILE) return "too many files are open; raise the limit (ulimit -n)";
   if (error == EINVAL) return "the processor cannot count it together with the other events; count fewer at a time";
@@ -119,10 +123,10 @@ class PerfGroup final : public CounterReader {
 
 class PerfCollector final : public CounterCollector {
  public:
-  PerfCollector(const CounterWishes &wishes, const std::vector<std::pair<const KnownEvent *, DLDevice>> &events)
-      : CounterCollector("perf", wishes.per_thread) {
+  PerfCollector(const CounterOptions &options, const std::vector<std::pair<const KnownEvent *, DLDevice>> &events)
+      : CounterCollector("perf", options.per_thread) {
     for (const auto &[event, device] : events) {
-      if (wishes.best_effort) {
+      if (options.best_effort) {
         const int fd = open_event(*event, -1);
         if (fd < 0) {
           add_note(concat("event ", event->name, " is left out: ", perf_hint(errno)));
@@ -156,13 +160,24 @@ const KnownEvent &known_event(std::string_view name) {
 
 }  // namespace
 
-Ref<Collector> make_perf_collector(const CounterWishes &wishes) {
+std::vector<std::string> perf_events() {
+  std::vector<std::string> names;
+  for (const KnownEvent &event : known_events) {
+    const int fd = open_event(event, -1);
+    if (fd < 0) continue;
+    close(fd);
+    names.emplace_back(event.name);
+  }
+  return names;
+}
+
+Ref<Collector> make_perf_collector(const CounterOptions &options) {
   std::vector<std::pair<const KnownEvent *, DLDevice>> events;
-  for (const auto &wish : wishes.events) events.emplace_back(&known_event(wish.name), wish.device);
+  for (const auto &wish : options.events) events.emplace_back(&known_event(wish.name), wish.device);
   if (events.empty())
     for (size_t i = 0; i < kUsual; ++i) events.emplace_back(&known_events[i], DLDevice{kDLCPU, -1});
   if (events.size() > std::size(known_events)) fail(OPD_INVALID_ARGUMENT, "an event is named more than once");
-  return make_object<PerfCollector>(wishes, events);
+  return make_object<PerfCollector>(options, events);
 }
 
 }  // namespace opd

@@ -42,7 +42,7 @@ Value measure(Function &function, DLDevice device, std::span<const Ref<Collector
   set.finish();
   if (const auto error = set.first_error()) throw Exception(error);
   const uint64_t empty = empty_interval_ticks(clock);
-  const double us = ClockLine::measure(clock).duration_ns(ticks > empty ? ticks - empty : 0) / 1000;
+  const double us = ClockCalibration::measure(clock).duration_ns(ticks > empty ? ticks - empty : 0) / 1000;
   const Ref<Map> map = map_of(run.rows());
   insert(*map, "Duration (us)", MetricKind::kDuration, Value(opd_float(us)));
   return Value(view_of(map.get()));

@@ -4,21 +4,21 @@
 
 namespace opd {
 
-Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorSet *collected) {
+Recording recording_of(std::vector<ThreadTrack> lanes, const RunRecordingOptions &plan, CollectorSet *collected) {
   if (collected) collected->finish();
-  const ClockLine line = ClockLine::measure(tick_clock());
+  const ClockCalibration line = ClockCalibration::measure(tick_clock());
   std::vector<std::string> names = plan.names();
   Recording recording;
   recording.report =
       report_of_run({lanes, line, names, plan.devices, plan.num_threads, plan.note, plan.options, collected});
-  for (Lane &lane : lanes) lane.buffer.set_observer(lane.observer = nullptr);
+  for (ThreadTrack &lane : lanes) lane.buffer.set_observer(lane.observer = nullptr);
   recording.trace = Trace::of_lanes(std::move(lanes), line, std::move(names));
   return recording;
 }
 
-Recording record_calls(const RecordingPlan &plan, const std::function<void(RecordBuffer *, uint64_t)> &call) {
-  Lane lane = Lane::of_this_thread(RecordBuffer(plan.options.max_records, plan.options.all_calls));
-  RecordBuffer &buffer = lane.buffer;
+Recording record_calls(const RunRecordingOptions &plan, const std::function<void(CallEventBuffer *, uint64_t)> &call) {
+  ThreadTrack lane = ThreadTrack::of_this_thread(CallEventBuffer(plan.options.max_records, plan.options.all_calls));
+  CallEventBuffer &buffer = lane.buffer;
   for (int32_t i = 0; i < plan.warmup; ++i) {
     buffer.restart(0);
     call(&buffer, 0);
@@ -37,7 +37,7 @@ Recording record_calls(const RecordingPlan &plan, const std::function<void(Recor
     lane.runs.push_back({i, begin, buffer.now(), plan.function});
     if (lane.observer) lane.observer->end_run(observed);
   }
-  std::vector<Lane> lanes;
+  std::vector<ThreadTrack> lanes;
   lanes.push_back(std::move(lane));
   return recording_of(std::move(lanes), plan, collected ? &*collected : nullptr);
 }

@@ -8,11 +8,11 @@
 
 namespace opd {
 
-struct RecordingPlan {
+struct RunRecordingOptions {
   int32_t warmup = 1, repeat = 1;
   RecordingOptions options;
-  uint32_t function = UINT32_MAX;                   // that is run, as Record::name counts
-  std::function<std::vector<std::string>()> names;  // what Record::name counts in; asked for after the runs
+  uint32_t function = UINT32_MAX;                   // that is run, as CallEvent::name counts
+  std::function<std::vector<std::string>()> names;  // what CallEvent::name counts in; asked for after the runs
   std::vector<DLDevice> devices;                    // get a row of totals each
   int32_t num_threads = 0;
   std::vector<Ref<Collector>> collectors;
@@ -26,9 +26,10 @@ struct Recording {
 
 // `call` runs once; it writes into the buffer, or records nothing if that is null. The second argument counts the
 // measured runs.
-Recording record_calls(const RecordingPlan &plan, const std::function<void(RecordBuffer *, uint64_t)> &call);
+Recording record_calls(const RunRecordingOptions &plan, const std::function<void(CallEventBuffer *, uint64_t)> &call);
 
 // Of what threads recorded already, with the collectors that observed them; null: there were none.
-Recording recording_of(std::vector<Lane> lanes, const RecordingPlan &plan, CollectorSet *collected = nullptr);
+Recording recording_of(std::vector<ThreadTrack> lanes, const RunRecordingOptions &plan,
+                       CollectorSet *collected = nullptr);
 
 }  // namespace opd

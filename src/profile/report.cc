@@ -9,29 +9,6 @@ int32_t Report::type() {
   return index;
 }
 
-namespace {
-constexpr std::string_view kBytesUnit = " (bytes)", kHertzUnit = " (Hz)";
-}
-
-std::string name_with_unit(std::string_view name, MetricKind kind) {
-  std::string_view unit;
-  if (kind == MetricKind::kBytes) unit = kBytesUnit;
-  if (kind == MetricKind::kHertz) unit = kHertzUnit;
-  return name.ends_with(unit) ? std::string(name) : concat(name, unit);
-}
-
-MetricKind kind_with_unit(std::string_view name, MetricKind kind) {
-  if (kind == MetricKind::kCount && name.ends_with(kBytesUnit)) return MetricKind::kBytes;
-  if (kind == MetricKind::kRatio && name.ends_with(kHertzUnit)) return MetricKind::kHertz;
-  return kind;
-}
-
-std::string_view kind_name(MetricKind kind) {
-  static constexpr std::string_view kNames[] = {"",       "count", "microseconds", "percent", "ratio",
-                                                "string", "bytes", "hertz",        ""};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 // ---- columns
 
 Metric Column::at(size_t row) const {
@@ -81,6 +58,12 @@ const Column *Report::find_column(std::string_view name) const {
   const auto found =
       std::find_if(columns_.begin(), columns_.end(), [&](auto &column) { return column.name() == name; });
   return found == columns_.end() ? nullptr : &*found;
+}
+
+RowKind Report::row_kind(size_t row) const {
+  const auto found = std::lower_bound(computed_rows_.begin(), computed_rows_.end(), row,
+                                      [](const auto &computed, size_t wanted) { return computed.first < wanted; });
+  return found != computed_rows_.end() && found->first == row ? found->second : RowKind::kCall;
 }
 
 View Report::view_of(Metric metric) const {
@@ -144,6 +127,18 @@ size_t ReportBuilder::column(std::string_view name) {
 void ReportBuilder::begin_row() {
   if (report_->num_rows_ == UINT32_MAX) fail(OPD_UNSUPPORTED, "a report holds at most ", UINT32_MAX, " calls");
   ++report_->num_rows_;
+}
+
+void ReportBuilder::set_row_kind(RowKind kind) { set(column(kRowKindColumn), text(row_kind_name(kind))); }
+
+Ref<Report> ReportBuilder::finish() {
+  if (const Column *kinds = report_->find_column(kRowKindColumn))
+    for (size_t i = 0; i < kinds->size(); ++i) {
+      const Metric cell = kinds->cell(i);
+      const RowKind kind = cell.is_text() ? row_kind_of(report_->text(cell.text())) : RowKind::kCall;
+      if (kind != RowKind::kCall) report_->computed_rows_.emplace_back(kinds->row_of(i), kind);
+    }
+  return std::move(report_);
 }
 
 bool ReportBuilder::begin_device(std::string_view name) {

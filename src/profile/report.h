@@ -9,31 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profile/report_columns.h"
 #include "value/value.h"
 
 namespace opd {
-
-enum class MetricKind : uint8_t {
-  kNone,      // no such metric in this row
-  kCount,     // int64
-  kDuration,  // µs
-  kPercent,   // 0 to 100
-  kRatio,
-  kString,
-  kBytes,  // int64
-  kHertz,
-  kRaw,  // JSON text of a kind that this version does not know, kept so that it survives a round trip
-};
-
-// The columns of a call that TVM's reports begin with.
-inline constexpr std::string_view kTvmColumns[] = {"Name",   "Duration (us)", "Percent",
-                                                   "Device", "Count",         "Argument Shapes"};
-
-// TVM knows neither bytes nor hertz, and aborts on what it does not know: its forms hold them as count and ratio, and
-// the end of their names tells what they are. These two add that end where it lacks, and read it.
-std::string name_with_unit(std::string_view name, MetricKind kind);
-MetricKind kind_with_unit(std::string_view name, MetricKind kind);
-std::string_view kind_name(MetricKind kind);  // as TVM's JSON calls it; "" for kinds without a name
 
 // A metric's value. Text is a place among the texts of the report it belongs to.
 struct Metric {
@@ -46,9 +25,6 @@ struct Metric {
   bool is_integer() const { return kind == MetricKind::kCount || kind == MetricKind::kBytes; }
   bool is_number() const { return kind != MetricKind::kNone && !is_text() && !is_integer(); }
   bool is_text() const { return kind == MetricKind::kString || kind == MetricKind::kRaw; }
-  bool is_rate() const {
-    return kind == MetricKind::kRatio || kind == MetricKind::kHertz;
-  }  // adding them means nothing
   int64_t count() const { return std::bit_cast<int64_t>(bits); }
   double number() const { return std::bit_cast<double>(bits); }
   size_t text() const { return bits; }
@@ -60,10 +36,12 @@ class Column {
  public:
   explicit Column(std::string_view name)
       : name_(name),
+        meaning_(meaning_of_column(name)),
         count_(kind_with_unit(name, MetricKind::kCount)),
         ratio_(kind_with_unit(name, MetricKind::kRatio)) {}
 
   const std::string &name() const { return name_; }
+  const ColumnMeaning &meaning() const { return meaning_; }
   size_t size() const { return bits_.size(); }  // cells
   size_t row_of(size_t cell) const { return rows_.empty() ? cell : rows_[cell]; }
   Metric cell(size_t i) const { return {kinds_.empty() ? kind_ : kinds_[i], bits_[i]}; }
@@ -84,6 +62,7 @@ class Column {
   void append_slowly(size_t row, Metric metric);
 
   std::string name_;
+  ColumnMeaning meaning_;
   MetricKind count_, ratio_;  // what counts and ratios of this name are
   MetricKind kind_ = MetricKind::kNone;
   std::vector<uint64_t> bits_;
@@ -97,6 +76,8 @@ struct Report : Object {
   static int32_t type();  // "opdyno.Report"
 
   size_t num_rows() const { return num_rows_; }
+  RowKind row_kind(size_t row) const;
+  const std::vector<std::pair<size_t, RowKind>> &computed_rows() const { return computed_rows_; }  // that are no calls
   const std::vector<Column> &columns() const { return columns_; }
   const Column *find_column(std::string_view name) const;
   const std::vector<std::pair<std::string, NamedMetrics>> &devices() const { return devices_; }
@@ -134,7 +115,8 @@ struct Report : Object {
 
   size_t num_rows_ = 0;
   std::vector<Column> columns_;
-  std::deque<Value> texts_;  // distinct; a deque, because short ones are viewed in place
+  std::vector<std::pair<size_t, RowKind>> computed_rows_;  // by rising row
+  std::deque<Value> texts_;                                // distinct; a deque, because short ones are viewed in place
   std::vector<std::pair<std::string, NamedMetrics>> devices_;
   NamedMetrics configuration_;
   std::vector<std::pair<std::string, std::string>> extras_;  // further JSON members: key, JSON text
@@ -165,7 +147,8 @@ class ReportBuilder {
   bool set_device(std::string_view name, Metric metric);  // of the device begun
   bool configure(std::string_view name, Metric metric);
   void add_extra(std::string key, std::string json) { report_->extras_.emplace_back(std::move(key), std::move(json)); }
-  Ref<Report> finish() { return std::move(report_); }
+  void set_row_kind(RowKind kind);  // of the row begun
+  Ref<Report> finish();
 
  private:
   struct Hash : std::hash<std::string_view> {

@@ -50,11 +50,26 @@ double duration_of(const ReportRows &rows, size_t row) {
   return std::max(0.0, number_of(rows.cell(row, ReportRows::kDuration)).value_or(0));
 }
 
-std::vector<size_t> by_duration(const ReportRows &rows) {
+double self_time_of(const ReportRows &rows, size_t row) {
+  const size_t self = rows.find(kSelfColumn);
+  const auto us = self == SIZE_MAX ? std::nullopt : number_of(rows.cell(row, self));
+  return us ? std::max(0.0, *us) : duration_of(rows, row);
+}
+
+double total_time_of(const ReportRows &rows) {
+  double longest = 0, sum = 0;
+  for (const auto &[device, metrics] : rows.report().devices())
+    for (const auto &[name, metric] : metrics)
+      if (name == rows.headers()[ReportRows::kDuration]) longest = std::max(longest, number_of(metric).value_or(0));
+  for (size_t row = 0; row < rows.num_calls(); ++row) sum += self_time_of(rows, row);
+  return longest > 0 ? longest : sum;
+}
+
+std::vector<size_t> by_self_time(const ReportRows &rows) {
   std::vector<size_t> order(rows.num_calls());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return duration_of(rows, a) > duration_of(rows, b); });
+                   [&](size_t a, size_t b) { return self_time_of(rows, a) > self_time_of(rows, b); });
   return order;
 }
 
@@ -84,53 +99,30 @@ void append_share(std::string &out, double us, double total) {
   if (total > 0) append_fixed(out += " · ", us / total * 100, 1), out += " %";
 }
 
-// ---- bars
-
-constexpr double kBarHeight = 26, kBarLeft = 310, kBarRight = 840;
-
-struct Bar {
-  std::string name, title;
-  double us;
-};
-
-void append_bar(std::string &out, const Bar &bar, double y, double longest, double total) {
-  const double width = std::max(1.0, longest > 0 ? (kBarRight - kBarLeft) * bar.us / longest : 0);
-  put(out, "<g><title>", bar.title, "</title><text x=\"", kBarLeft - 10, "\" y=\"", y + 18, "\" text-anchor=\"end\">",
-      bar.name, "</text><rect class=\"bar\" x=\"", kBarLeft, "\" y=\"", y + 3, "\" width=\"", width, "\" height=\"",
-      kBarHeight - 6, "\" rx=\"2\"/><text class=\"soft\" x=\"", kBarLeft + width + 8, "\" y=\"", y + 18, "\">");
-  append_share(out, bar.us, total);
-  out += "</text></g>\n";
-}
-
-// What percentages are of: the longest of the devices' totals, as in the table.
-double total_of(const ReportRows &rows) {
-  double longest = 0, sum = 0;
-  for (const auto &[device, metrics] : rows.report().devices())
-    for (const auto &[name, metric] : metrics)
-      if (name == rows.headers()[ReportRows::kDuration]) longest = std::max(longest, number_of(metric).value_or(0));
-  for (size_t row = 0; row < rows.num_calls(); ++row) sum += duration_of(rows, row);
-  return longest > 0 ? longest : sum;
-}
-
 }  // namespace
 
+// A bar's length is the share of the total. They are boxes and no drawing, so that they fit any window.
 void append_bars(std::string &out, const ReportRows &rows) {
   constexpr size_t kMost = 20;
-  const auto order = by_duration(rows);
+  const auto order = by_self_time(rows);
   const size_t shown = order.size() > kMost + 1 ? kMost : order.size();
-  const double total = total_of(rows), longest = order.empty() ? 0 : duration_of(rows, order[0]);
-  put(out, "<div class=\"chart\"><svg viewBox=\"0 0 ", kChartWidth, " ", static_cast<double>(shown) * kBarHeight + 2,
-      "\" role=\"img\" aria-label=\"Time of each operator as bars; the table below has the numbers\">\n");
+  const double total = total_time_of(rows);
+  out +=
+      "<div class=\"bars\" role=\"img\" aria-label=\"Time of each operator as bars; the table below has the "
+      "numbers\">\n";
   for (size_t i = 0; i < shown; ++i) {
-    Bar bar{"", "", duration_of(rows, order[i])};
-    append_html(bar.name, shortened(rows.text(order[i], ReportRows::kName), 38));
-    append_label(bar.title, rows, order[i]);
-    append_bar(out, bar, static_cast<double>(i) * kBarHeight, longest, total);
+    const double us = self_time_of(rows, order[i]);
+    append_label(out += "<div class=\"row\" title=\"", rows, order[i]);
+    append_html(out += "\"><span class=\"who\">", rows.text(order[i], ReportRows::kName));
+    out += "</span><span class=\"track\"><span class=\"bar\" style=\"width:";
+    append_fixed(out, total > 0 ? std::clamp(us / total, 0.0, 1.0) * 100 : 0, 2);
+    append_share(out += "%\"></span></span><span class=\"soft\">", us, total);
+    out += "</span></div>\n";
   }
-  out += "</svg></div>\n";
+  out += "</div>\n";
   if (shown == order.size()) return;
   double rest = 0;
-  for (size_t i = shown; i < order.size(); ++i) rest += duration_of(rows, order[i]);
+  for (size_t i = shown; i < order.size(); ++i) rest += self_time_of(rows, order[i]);
   append(out += "<p class=\"soft\">and ", order.size() - shown);
   append_share(out += " others: ", rest, total);
   out += "</p>\n";

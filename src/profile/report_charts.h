@@ -21,7 +21,10 @@ std::string shortened(std::string_view text, size_t most);
 
 std::optional<double> number_of(Metric metric);  // if it is a finite one
 double duration_of(const ReportRows &rows, size_t row);
-std::vector<size_t> by_duration(const ReportRows &rows);  // the rows of calls, the longest first
+double self_time_of(const ReportRows &rows, size_t row);  // without the calls within it, where the report has that
+double total_time_of(
+    const ReportRows &rows);  // what percentages are of: the longest of the devices' totals, else the sum
+std::vector<size_t> by_self_time(const ReportRows &rows);  // the rows of calls, the longest first
 
 // Adds markup; numbers are coordinates.
 inline void put_part(std::string &out, std::string_view text) { out += text; }

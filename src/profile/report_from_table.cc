@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json_writer.h"
+#include "profile/metric_text.h"
 #include "profile/report.h"
 
 namespace opd {
@@ -71,6 +72,7 @@ std::optional<T> number(std::string_view text, bool has_decimals) {
 // What a text of a column that the table's layout does not fix can be. Ratios have two digits and durations two
 // decimals, so three digits after a separator are a group.
 MetricKind guess(std::string_view text) {
+  if (text == kBelowShortest) return MetricKind::kRatio;
   if (!number<double>(text, true)) return MetricKind::kString;
   const size_t separator = text.find_last_of(".,");
   const bool grouped = separator != std::string_view::npos && text.size() - separator == 4;
@@ -209,6 +211,7 @@ class Reader {
       if (!count) bad(line, concat("has \"", text.substr(0, 60), "\" as its ", name, ", which is a count"));
       return Metric::of_count(*count);
     }
+    if (kind == MetricKind::kDuration && text == kBelowShortest) return Metric::of_number(kind, 0);
     const auto value = number<double>(text, true);
     if (!value) bad(line, concat("has \"", text.substr(0, 60), "\" as its ", name, ", which is a number"));
     return Metric::of_number(kind, *value);
@@ -224,6 +227,9 @@ class Reader {
     const bool sums = totals >= 2 && cell(rows_[totals - 1], 0) == "Sum" && cell(rows_[totals - 2], 0) == "----------";
     for (size_t row = 0; row < (sums ? totals - 2 : totals); ++row) {
       builder_.begin_row();
+      for (size_t kind = 1; kind <= static_cast<size_t>(RowKind::kBuiltins); ++kind)
+        if (cell(rows_[row], 0) == computed_row_title(static_cast<RowKind>(kind)))
+          builder_.set_row_kind(static_cast<RowKind>(kind));
       for (const auto &[column, text] : rows_[row])
         if (!builder_.set(builder_.column(names_[column]), metric_of(row + 1, column, text)))
           bad(0, concat("has the column ", names_[column], " twice"));

@@ -2,6 +2,7 @@
 // the page fetches nothing, and its policy forbids that it does.
 #include "profile/report_charts.h"
 #include "profile/report_page.h"
+#include "profile/report_summary.h"
 
 namespace opd {
 namespace {
@@ -20,7 +21,15 @@ class Page {
         "report</title>\n<style>";
     append(out_, kPageStyle);
     out_ += "</style></head><body>\n<h1>Where the time went</h1>\n";
+    for (const std::string &warning : warnings_of(rows_.report())) {
+      append_html(out_ += "<p class=\"warning\">", warning);
+      out_ += "</p>\n";
+    }
     write_summary();
+    if (const std::string conclusion = conclusion_of(rows_); !conclusion.empty()) {
+      append_html(out_ += "<p class=\"conclusion\">", conclusion);
+      out_ += "</p>\n";
+    }
     out_ += "<h2>Time per operator</h2>\n";
     append_bars(out_, rows_);
     append_roofline(out_, rows_);
@@ -49,17 +58,7 @@ class Page {
   }
 
   // Without the rows that a profile adds for what no operator took.
-  size_t num_operator_calls() const {
-    const Report &report = rows_.report();
-    const Column *names = report.find_column("Name");
-    size_t calls = report.num_rows();
-    for (size_t i = 0; names && i < names->size(); ++i) {
-      const Metric name = names->cell(i);
-      const std::string_view text = name.kind == MetricKind::kString ? report.text(name.text()) : "";
-      calls -= text == "(dispatch)" || text == "(profiler)" || text == "(builtins)";
-    }
-    return calls;
-  }
+  size_t num_operator_calls() const { return rows_.report().num_rows() - rows_.report().computed_rows().size(); }
 
   void write_table() {
     out_ += "<table><thead><tr>";

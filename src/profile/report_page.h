@@ -12,10 +12,18 @@ inline constexpr std::string_view kPageStyle = R"(
 body{margin:0 auto;padding:24px;max-width:1120px;background:var(--page);color:var(--text);font:15px/1.5 system-ui,sans-serif}
 h1{font-size:24px;margin:0}h2{font-size:18px;margin:32px 0 8px}
 .soft{color:var(--soft);margin:4px 0}
-.chart{overflow-x:auto}svg{display:block;width:100%;min-width:760px;height:auto}
+.warning{border-left:4px solid var(--roof);padding:4px 12px;margin:8px 0}
+.conclusion{font-size:17px;font-weight:600;margin:12px 0}
+.bars .row{display:grid;grid-template-columns:minmax(0,15em) 1fr 10em;gap:0 12px;align-items:center;margin:3px 0}
+.bars .who{text-align:right;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.bars .track{height:18px;background:var(--row);border-radius:3px}
+.bars .bar{display:block;height:100%;min-width:1px;background:var(--mark);border-radius:3px}
+.bars .soft{margin:0;white-space:nowrap;font-variant-numeric:tabular-nums}
+@media(max-width:640px){body{padding:12px}.bars .row{grid-template-columns:1fr max-content}.bars .who{text-align:left}.bars .track{grid-row:2;grid-column:1/3;height:10px}}
+.chart{overflow-x:auto}svg{display:block;width:100%;min-width:520px;height:auto}
 svg text{fill:var(--text);font:13px system-ui,sans-serif}svg .soft{fill:var(--soft)}
 .name{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
-.bar,.dot{fill:var(--mark)}.dot{fill-opacity:.65;stroke:var(--page)}
+.dot{fill:var(--mark)}.dot{fill-opacity:.65;stroke:var(--page)}
 .axis{stroke:var(--line)}.roof{stroke:var(--roof);stroke-width:2;fill:none}
 .scroll{overflow:auto;max-height:90vh}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}
@@ -46,7 +54,7 @@ const table=document.querySelector('table'),body=table.tBodies[0],rows=[...body.
     const up=head.ariaSort?head.ariaSort==='descending':text;
     for(const other of table.tHead.rows[0].cells)other.removeAttribute('aria-sort');
     head.setAttribute('aria-sort',up?'ascending':'descending');
-    const key=new Map(rows.map(row=>{const cell=row.cells[column].textContent;return[row,text?cell:cell===''?NaN:Number(cell)]}));
+    const key=new Map(rows.map(row=>{const cell=row.cells[column].textContent;return[row,text?cell:cell===''?NaN:Number(cell.replace('<',''))]}));
     rows.sort((a,b)=>{
       const x=key.get(a),y=key.get(b),way=up?1:-1;
       return text?way*x.localeCompare(y,undefined,{numeric:true}):isNaN(x)-isNaN(y)||way*(x<y?-1:x>y?1:0)});

@@ -2,43 +2,45 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "profile/metric_text.h"
+#include "profile/report_join.h"
 
 namespace opd {
 namespace {
 
-constexpr std::string_view kOwnTexts[] = {"", "----------", "Sum", "Total"};
-
-// Of two metrics of one kind; whole numbers stop at their largest value.
-Metric sum_of(Metric a, Metric b) {
-  if (!a.is_integer()) return Metric::of_number(a.kind, a.number() + b.number());
-  int64_t sum;
-  if (__builtin_add_overflow(a.count(), b.count(), &sum)) sum = a.count() < 0 ? INT64_MIN : INT64_MAX;
-  return {a.kind, std::bit_cast<uint64_t>(sum)};
-}
+constexpr std::string_view kOwnTexts[] = {"----------", "Sum", "Total"};
 
 }  // namespace
 
 ReportRows::ReportRows(const Report &report, Order order, bool aggregate, bool sums) : report_(report) {
-  for (const auto name : kTvmColumns) headers_.push_back(name);
-  std::vector<std::string_view> others;
-  const auto add = [&](std::string_view name) {
-    if (std::find(std::begin(kTvmColumns), std::end(kTvmColumns), name) == std::end(kTvmColumns))
-      others.push_back(name);
-  };
-  for (const auto &column : report.columns())
-    if (column.size()) add(column.name());
-  for (const auto &device : report.devices())
-    for (const auto &metric : device.second) add(metric.first);
-  std::sort(others.begin(), others.end());
-  others.erase(std::unique(others.begin(), others.end()), others.end());
-  headers_.insert(headers_.end(), others.begin(), others.end());
-  for (size_t i = 0; i < headers_.size(); ++i) places_.emplace(headers_[i], i);
-  add_calls(order, aggregate);
+  std::vector<uint32_t> group_of_row(report.num_rows());
+  std::iota(group_of_row.begin(), group_of_row.end(), 0u);
+  num_rows_ = aggregate ? group_calls(group_of_row) : report.num_rows();
+  choose_headers(num_rows_ < report.num_rows());
+  add_calls(order, group_of_row);
   if (sums) add_sums();
   add_devices();
+}
+
+// TVM's columns come first, whether the report has them or not; then, if calls are joined, how much their durations
+// differ; then the rest by name.
+void ReportRows::choose_headers(bool has_spread) {
+  for (const auto name : kTvmColumns) headers_.push_back(name);
+  std::vector<std::string_view> others;
+  for (const auto &column : report_.columns())
+    if (column.size() && column.meaning().is_shown) others.push_back(column.name());
+  for (const auto &device : report_.devices())
+    for (const auto &metric : device.second) others.push_back(metric.first);
+  std::sort(others.begin(), others.end());
+  others.erase(std::unique(others.begin(), others.end()), others.end());
+  for (const auto name : {kMedianColumn, kMinColumn, kMaxColumn})
+    has_spread &= !std::binary_search(others.begin(), others.end(), name) && report_.find_column("Duration (us)");
+  if (has_spread) headers_.insert(headers_.end(), {kMedianColumn, kMinColumn, kMaxColumn});
+  std::erase_if(others, [](auto name) { return std::ranges::find(kTvmColumns, name) != std::end(kTvmColumns); });
+  headers_.insert(headers_.end(), others.begin(), others.end());
+  for (size_t i = 0; i < headers_.size(); ++i) places_.emplace(headers_[i], i);
+  has_spread_ = has_spread;
 }
 
 size_t ReportRows::group_calls(std::vector<uint32_t> &group_of_row) const {
@@ -63,39 +65,21 @@ size_t ReportRows::group_calls(std::vector<uint32_t> &group_of_row) const {
   return groups.size();
 }
 
-// Counts, durations and percentages add up, ratios are averaged, text stays if all agree.
-std::vector<Metric> ReportRows::join(const Column &column, const std::vector<uint32_t> &group_of_row,
-                                     size_t num_groups) const {
-  std::vector<Metric> joined(num_groups);
-  std::vector<uint32_t> ratios;  // how many were added
-  for (size_t i = 0; i < column.size(); ++i) {
-    const Metric metric = column.cell(i);
-    const size_t group = group_of_row[column.row_of(i)];
-    Metric &into = joined[group];
-    if (metric.is_rate()) {
-      ratios.resize(num_groups);
-      ++ratios[group];
-    }
-    if (!into) into = metric;
-    else if (metric.kind != into.kind) into = own(kEmpty);  // nothing that could be said of them together
-    else if (!metric.is_text()) into = sum_of(into, metric);
-    else if (into.bits != metric.bits) into = own(kEmpty);
-  }
-  for (size_t group = 0; group < ratios.size(); ++group)
-    if (joined[group].is_rate())
-      joined[group] = Metric::of_number(joined[group].kind, joined[group].number() / ratios[group]);
-  return joined;
-}
-
-void ReportRows::add_calls(Order order, bool aggregate) {
-  std::vector<uint32_t> group_of_row(report_.num_rows());
-  std::iota(group_of_row.begin(), group_of_row.end(), 0u);
-  num_rows_ = aggregate ? group_calls(group_of_row) : report_.num_rows();
+void ReportRows::add_calls(Order order, std::span<const uint32_t> group_of_row) {
   check_cells(num_rows_ + report_.devices().size() + 2, headers_.size());
   columns_.assign(headers_.size(), std::vector<Metric>(num_rows_));
   for (const auto &column : report_.columns())
-    if (column.size()) columns_[places_.at(column.name())] = join(column, group_of_row, num_rows_);
+    if (const size_t place = find(column.name()); column.size() && place != SIZE_MAX)
+      columns_[place] = join_cells(report_, column, group_of_row, num_rows_);
+  if (has_spread_) {
+    Spread spread = spread_of(*report_.find_column(kTvmColumns[kDuration]), group_of_row, num_rows_);
+    columns_[places_.at(kMedianColumn)] = std::move(spread.median);
+    columns_[places_.at(kMinColumn)] = std::move(spread.least);
+    columns_[places_.at(kMaxColumn)] = std::move(spread.largest);
+  }
   num_calls_ = num_rows_;
+  kinds_.assign(num_rows_, RowKind::kCall);
+  for (const auto &[row, kind] : report_.computed_rows()) kinds_[group_of_row[row]] = kind;
   if (order == Order::kByDuration) sort_by_duration();
 }
 
@@ -113,20 +97,25 @@ void ReportRows::sort_by_duration() {
     for (size_t i = 0; i < num_rows_; ++i) sorted[i] = column[rows[i]];
     column = std::move(sorted);
   }
+  std::vector<RowKind> sorted(num_rows_);
+  for (size_t i = 0; i < num_rows_; ++i) sorted[i] = kinds_[rows[i]];
+  kinds_ = std::move(sorted);
 }
 
+// The sums are of calls, not of the rows that these were joined to: of a call that ran within another one, the time is
+// in the time of that already.
 void ReportRows::add_sums() {
-  for (auto &column : columns_) {
-    std::optional<Metric> sum;
-    bool mixed = false;
-    for (const Metric metric : column) {
-      if (metric.is_text() || metric.is_rate() || !metric) continue;
-      if (!sum) sum = metric;
-      else if (sum->kind != metric.kind) mixed = true;
-      else sum = sum_of(*sum, metric);
-    }
-    column.resize(num_rows_ + 2);
-    if (sum && !mixed) column.back() = *sum;
+  const std::vector<uint32_t> all(report_.num_rows());
+  std::vector<uint32_t> outermost = all;
+  if (const Column *depths = report_.find_column(kDepthColumn))
+    for (size_t i = 0; i < depths->size(); ++i)
+      if (depths->cell(i).kind == MetricKind::kCount && depths->cell(i).count() > 0)
+        outermost[depths->row_of(i)] = kNoGroup;
+  for (auto &column : columns_) column.resize(num_rows_ + 2);
+  for (const auto &column : report_.columns()) {
+    const size_t place = find(column.name());
+    if (!column.size() || place == SIZE_MAX || !adds_up(column)) continue;
+    columns_[place].back() = join_cells(report_, column, column.meaning().includes_inner ? outermost : all, 1)[0];
   }
   columns_[kName][num_rows_] = own(kRule);
   columns_[kName][num_rows_ + 1] = own(kSum);
@@ -141,6 +130,18 @@ void ReportRows::add_devices() {
     for (const auto &[name, metric] : report_.devices()[i].second) columns_[places_.at(name)][first + i] = metric;
     columns_[kName][first + i] = own(kTotal);
   }
+}
+
+// Whether one number says something of all calls.
+bool ReportRows::adds_up(const Column &column) {
+  const Join join = column.meaning().join;
+  if (join != Join::kByKind) return join == Join::kRatio || join == Join::kMax;
+  if (column.common_kind() == MetricKind::kDuration || column.common_kind() == MetricKind::kCount) return true;
+  for (size_t i = 0; i < column.size(); ++i) {
+    const MetricKind kind = column.cell(i).kind;
+    if (kind == MetricKind::kRatio || kind == MetricKind::kHertz || Metric{kind}.is_text()) return false;
+  }
+  return true;
 }
 
 size_t ReportRows::find(std::string_view header) const {
@@ -165,6 +166,8 @@ void ReportRows::append_text(std::string &out, Metric metric) const {
     case MetricKind::kBytes:
       return append(out, metric.count());
     case MetricKind::kDuration:
+      if (metric.number() >= 0 && metric.number() < kShortestShown / 2) return append(out, kBelowShortest);
+      [[fallthrough]];
     case MetricKind::kPercent:
       return append_fixed(out, metric.number(), 2);
     case MetricKind::kRatio:

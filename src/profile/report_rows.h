@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <map>
+#include <span>
 
 #include "profile/report.h"
 
@@ -10,17 +11,17 @@ namespace opd {
 class ReportRows {
  public:
   enum class Order { kProgram, kByDuration };
-  static constexpr size_t kName = 0, kDuration = 1, kDevice = 3, kShapes = 5;  // there always are
+  static constexpr size_t kName = 0, kDuration = 1, kDevice = 3, kCount = 4, kShapes = 5;  // there always are
 
   ReportRows(const Report &report, Order order, bool aggregate, bool sums);
 
   const Report &report() const { return report_; }
   const std::vector<std::string_view> &headers() const { return headers_; }
   size_t num_rows() const { return num_rows_; }
-  size_t num_calls() const {
-    return num_calls_;
-  }  // they come first, then a rule and the sums, if any, then the devices
+  // They come first, then a rule and the sums, if any, then the devices.
+  size_t num_calls() const { return num_calls_; }
   size_t num_totals() const { return report_.devices().size(); }
+  RowKind kind(size_t row) const { return row < num_calls_ ? kinds_[row] : RowKind::kCall; }
   Metric cell(size_t row, size_t column) const { return columns_[column][row]; }
   bool is_text_column(size_t column) const;
   size_t find(std::string_view header) const;               // SIZE_MAX if there is none
@@ -29,15 +30,16 @@ class ReportRows {
 
  private:
   // Texts that the report itself may not have; places of its own texts come first.
-  enum OwnText : size_t { kEmpty, kRule, kSum, kTotal };
+  enum OwnText : size_t { kRule, kSum, kTotal };
 
-  void add_calls(Order order, bool aggregate);
+  void choose_headers(bool has_spread);
+  void add_calls(Order order, std::span<const uint32_t> group_of_row);
   void sort_by_duration();
   void add_sums();
   void add_devices();
   // Groups calls by operator, shapes and device; gives the number of groups. Order is that of first appearance.
   size_t group_calls(std::vector<uint32_t> &group_of_row) const;
-  std::vector<Metric> join(const Column &column, const std::vector<uint32_t> &group_of_row, size_t num_groups) const;
+  static bool adds_up(const Column &column);
   Metric own(OwnText text) const { return {MetricKind::kString, report_.num_texts() + text}; }
   std::string_view text_of(Metric metric) const;
 
@@ -45,7 +47,9 @@ class ReportRows {
   std::vector<std::string_view> headers_;
   std::map<std::string_view, size_t> places_;  // of the headers
   std::vector<std::vector<Metric>> columns_;   // one per header, all of num_rows_ cells
+  std::vector<RowKind> kinds_;                 // of the rows of calls
   size_t num_rows_ = 0, num_calls_ = 0;
+  bool has_spread_ = false;
 };
 
 }  // namespace opd

@@ -8,7 +8,7 @@ namespace opd {
 namespace {
 
 constexpr const char *kFlop = "FLOP", *kBytes = "Tensors (bytes)", *kSpeed = "GFLOP/s",
-                     *kIntensity = "Arithmetic Intensity (FLOP/byte)", *kShare = "Percent of Peak";
+                     *kIntensity = "Arithmetic Intensity (FLOP/byte)", *kShare = kPeakShareColumn.data();
 
 // Makes a copy of a report, row by row, to which more is added.
 class Copy {
@@ -71,6 +71,7 @@ Ref<Report> with_roofline(const Report &report, const MachinePeak &peak) {
   std::map<std::pair<std::string_view, std::string_view>, OperatorCost> known;
   for (size_t row = 0; row < report.num_rows(); ++row) {
     copy.begin_row(row);
+    if (report.row_kind(row) != RowKind::kCall) continue;
     const std::pair key(text_at(report, names, row), text_at(report, shapes, row));
     auto place = known.find(key);
     if (place == known.end()) place = known.emplace(key, operator_cost(key.first, key.second)).first;

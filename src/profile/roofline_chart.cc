@@ -138,7 +138,7 @@ void append_roofline(std::string &out, const ReportRows &rows) {
   if (!can_be_drawn(peak) || !can_be_drawn(bandwidth) || speeds == SIZE_MAX || intensities == SIZE_MAX) return;
   std::vector<Point> points;
   double total = 0;
-  for (const size_t row : by_duration(rows)) {
+  for (const size_t row : by_self_time(rows)) {
     total += duration_of(rows, row);
     const double speed = number_of(rows.cell(row, speeds)).value_or(0);
     const double intensity = number_of(rows.cell(row, intensities)).value_or(0);

@@ -10,7 +10,7 @@ constexpr size_t kNone = SIZE_MAX;
 // What recording a call takes from before its begin to after its end.
 uint64_t ticks_of_a_record() {
   constexpr int kBatches = 8, kCalls = 128;
-  RecordBuffer buffer(kCalls);
+  CallEventBuffer buffer(kCalls);
   int64_t shape[] = {1, 1};
   DLTensor tensor{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&tensor), opd_dltensor(&tensor), opd_dltensor(&tensor)};
@@ -20,7 +20,7 @@ uint64_t ticks_of_a_record() {
     const uint64_t start = buffer.now();
     for (int i = 0; i < kCalls; ++i) {
       const uint64_t begin = buffer.now(), end = buffer.now();
-      Record *record = buffer.describe(args, 0);
+      CallEvent *record = buffer.describe(args, 0);
       record->begin = begin, record->end = end;
       buffer.commit();
     }
@@ -30,10 +30,10 @@ uint64_t ticks_of_a_record() {
 }
 
 // For each record the one that it ran within.
-std::vector<size_t> parents_of(const RecordBuffer &buffer) {
+std::vector<size_t> parents_of(const CallEventBuffer &buffer) {
   std::vector<size_t> parents(buffer.size(), kNone), open;
   for (size_t i = buffer.size(); i-- > 0;) {
-    const Record &record = buffer.at(i);
+    const CallEvent &record = buffer.at(i);
     while (!open.empty() && (buffer.at(open.back()).begin > record.begin || buffer.at(open.back()).end < record.end))
       open.pop_back();
     if (!open.empty()) parents[i] = open.back();
@@ -47,20 +47,23 @@ class Rows {
   explicit Rows(const RunRecord &run) : run_(run), names_(run.names.size() + 1) {
     if (!run.lanes.empty()) empty_ = empty_interval_ticks(run.lanes[0].buffer.clock());
     first_ = UINT64_MAX;
-    for (const Lane &lane : run.lanes)
+    nests_ = run.options.details;
+    for (const ThreadTrack &lane : run.lanes) {
+      nests_ |= has_nested(lane.buffer);
       for (const RunSpan &span : lane.runs) {
         total_us_ += ticks_us(span.end - span.begin);
         first_ = std::min(first_, span.begin);
         ++num_runs_;
       }
+    }
   }
 
   Ref<Report> make() {
     for (const std::string_view name : kTvmColumns) builder_.column(name);
     size_t rows = 3;  // those that are computed
-    for (const Lane &lane : run_.lanes) rows += lane.buffer.size();
+    for (const ThreadTrack &lane : run_.lanes) rows += lane.buffer.size();
     builder_.reserve(rows);
-    for (const Lane &lane : run_.lanes) add_lane(lane);
+    for (const ThreadTrack &lane : run_.lanes) add_lane(lane);
     add_computed();
     add_devices();
     configure();
@@ -71,7 +74,7 @@ class Rows {
   enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes };  // as in kTvmColumns
 
   double ticks_us(uint64_t ticks) const { return run_.line.duration_ns(ticks) / 1000; }
-  double duration_us(const Record &record) const {
+  double duration_us(const CallEvent &record) const {
     const uint64_t ticks = record.end > record.begin ? record.end - record.begin : 0;
     return ticks_us(ticks > empty_ ? ticks - empty_ : 0);
   }
@@ -85,7 +88,7 @@ class Rows {
     if (!known) known = builder_.text(name_of(index));
     return known;
   }
-  Metric shapes_text(const RecordBuffer &buffer, const Record &record) {
+  Metric shapes_text(const CallEventBuffer &buffer, const CallEvent &record) {
     Metric &text = record.num_tensors ? shapes_at_[record.shapes] : no_shapes_;
     if (text) return text;
     const std::span<const int64_t> words = buffer.shape_words(record);
@@ -112,48 +115,58 @@ class Rows {
     builder_.set(kShapes, shapes);
   }
 
-  bool is_folded(const Record &record) const {
+  bool is_folded(const CallEvent &record) const {
     return run_.options.folds_builtins && name_of(record.name).starts_with("vm.builtin.");
   }
 
-  void add_lane(const Lane &lane) {
-    const RecordBuffer &buffer = lane.buffer;
+  void add_lane(const ThreadTrack &lane) {
+    const CallEventBuffer &buffer = lane.buffer;
     shapes_at_.assign(buffer.num_shape_words(), {});
     Nesting nesting;
-    if (run_.options.details || run_.options.folds_builtins) nesting = nest(buffer);
+    if (nests_ || run_.options.details || run_.options.folds_builtins) nesting = nest(buffer);
     else add_outermost(buffer);
     for (size_t i = 0; i < buffer.size(); ++i) {
-      const Record &record = buffer.at(i);
+      const CallEvent &record = buffer.at(i);
       if (is_folded(record)) continue;
       add_row(name_text(record.name), duration_us(record), device_text(record.device), 1, shapes_text(buffer, record));
+      if (nests_) add_nesting(nesting, i, duration_us(record));
       if (run_.options.details) add_details(lane, nesting, i);
+      if (buffer.has_failures()) add_failure(buffer.failure_of(record));
       if (run_.collected) static_cast<CollectorRun *>(lane.observer)->set_row(builder_, record.sequence);
     }
     dropped_ += buffer.dropped();
   }
 
-  // What nest() finds where every record has a row, without its lists, which are 24 bytes a record. Records lie in the
-  // order in which they ended, so what ran within another begins after it and lies before it.
-  void add_outermost(const RecordBuffer &buffer) {
+  // Whether a call ran within another one. Records lie in the order in which they ended, so a call within another one
+  // begins after it and lies before it.
+  static bool has_nested(const CallEventBuffer &buffer) {
     uint64_t earliest = UINT64_MAX;
     for (size_t i = buffer.size(); i-- > 0;) {
-      const Record &record = buffer.at(i);
-      if (record.end > earliest) continue;
-      outermost_us_ += duration_us(record);
-      ++num_outermost_;
+      const CallEvent &record = buffer.at(i);
+      if (record.end > earliest) return true;
       earliest = record.begin;
     }
+    return false;
   }
 
-  // Of each record the one with a row that it ran within, and the time of those with rows that ran straight within it.
+  // What nest() finds where no call ran within another one, without its lists, which are 28 bytes a record.
+  void add_outermost(const CallEventBuffer &buffer) {
+    for (size_t i = 0; i < buffer.size(); ++i) outermost_us_ += duration_us(buffer.at(i));
+    num_outermost_ += buffer.size();
+  }
+
+  // Of each record the one with a row that it ran within, how many such rows there are up to the outermost one, and the
+  // time of the records with rows that ran straight within it.
   struct Nesting {
     std::vector<size_t> rows;
+    std::vector<uint32_t> depths;
     std::vector<double> inner_us;
   };
   // What is folded counts for the row that it ran within, or else for the row of all builtins.
-  Nesting nest(const RecordBuffer &buffer) {
+  Nesting nest(const CallEventBuffer &buffer) {
     const std::vector<size_t> parents = parents_of(buffer);
-    Nesting made{std::vector<size_t>(buffer.size(), kNone), std::vector<double>(buffer.size())};
+    const size_t size = buffer.size();
+    Nesting made{std::vector<size_t>(size, kNone), std::vector<uint32_t>(size), std::vector<double>(size)};
     for (size_t i = buffer.size(); i-- > 0;) {
       const size_t parent = parents[i];
       const double us = duration_us(buffer.at(i));
@@ -161,6 +174,7 @@ class Rows {
       if (parent == kNone) ++num_outermost_;
       const size_t row = made.rows[i] = within_folded ? made.rows[parent] : parent;
       if (row != kNone) {
+        made.depths[i] = made.depths[row] + 1;
         if (!folded) made.inner_us[row] += us;
         continue;
       }
@@ -171,13 +185,21 @@ class Rows {
     return made;
   }
 
-  void add_details(const Lane &lane, const Nesting &nesting, size_t i) {
-    const Record &record = lane.buffer.at(i);
-    const double self_us = duration_us(record) - nesting.inner_us[i];
-    const auto duration = [](double us) { return Metric::of_number(MetricKind::kDuration, us); };
+  static Metric duration(double us) { return Metric::of_number(MetricKind::kDuration, us); }
+
+  void add_nesting(const Nesting &nesting, size_t i, double us) {
+    builder_.set(builder_.column(kSelfColumn), duration(std::max(0.0, us - nesting.inner_us[i])));
+    if (nesting.depths[i]) builder_.set(builder_.column(kDepthColumn), Metric::of_count(nesting.depths[i]));
+  }
+
+  void add_failure(std::string_view message) {
+    if (!message.empty()) builder_.set(builder_.column(kErrorColumn), builder_.text(message));
+  }
+
+  void add_details(const ThreadTrack &lane, const Nesting &nesting, size_t i) {
+    const CallEvent &record = lane.buffer.at(i);
     const double start = record.begin > first_ ? ticks_us(record.begin - first_) : 0;
     builder_.set(builder_.column("Start (us)"), duration(start));
-    builder_.set(builder_.column("Self (us)"), duration(std::max(0.0, self_us)));
     builder_.set(builder_.column("Run"), Metric::of_count(static_cast<int64_t>(record.run)));
     builder_.set(builder_.column("Thread"), builder_.text(concat(lane.thread_name, " ", lane.thread_id)));
     builder_.set(builder_.column("Tensors", MetricKind::kBytes),
@@ -191,23 +213,27 @@ class Rows {
     builder_.set(builder_.column("Call Path"), builder_.text(path));
   }
 
-  std::string function_of(const Lane &lane, const Record &record) const {
+  std::string function_of(const ThreadTrack &lane, const CallEvent &record) const {
     const auto found = std::lower_bound(lane.runs.begin(), lane.runs.end(), record.begin,
                                         [](const RunSpan &span, uint64_t tick) { return span.end < tick; });
     return found == lane.runs.end() || found->function >= run_.names.size() ? "" : run_.names[found->function];
   }
 
   void add_computed() {
-    const Metric host = builder_.text(report_device_name({kDLCPU, 0})), none = builder_.text("");
-    if (num_builtins_)
-      add_row(builder_.text("(builtins)"), builtin_us_, host, static_cast<int64_t>(num_builtins_), none);
+    if (num_builtins_) add_computed_row(RowKind::kBuiltins, builtin_us_, static_cast<int64_t>(num_builtins_));
     if (num_runs_ == 0) return;
     // What it took to record calls within others is in the time of those.
     const uint64_t collecting = run_.collected ? run_.collected->outermost_cost() : 0;
     const double rest = std::max(0.0, total_us_ - outermost_us_ - builtin_us_);
     const double recording = std::min(rest, ticks_us(num_outermost_ * ticks_of_a_record() + collecting));
-    add_row(builder_.text("(dispatch)"), rest - recording, host, num_runs_, none);
-    add_row(builder_.text("(profiler)"), recording, host, num_runs_, none);
+    add_computed_row(RowKind::kDispatch, rest - recording, num_runs_);
+    add_computed_row(RowKind::kProfiler, recording, num_runs_);
+  }
+  void add_computed_row(RowKind kind, double us, int64_t count) {
+    const Metric host = builder_.text(report_device_name({kDLCPU, 0})), no_shapes = builder_.text("");
+    add_row(builder_.text(computed_row_title(kind)), us, host, count, no_shapes);
+    if (nests_) builder_.set(builder_.column(kSelfColumn), duration(us));
+    builder_.set_row_kind(kind);
   }
 
   void add_devices() {
@@ -228,8 +254,9 @@ class Rows {
     if (const uint64_t interval = run_.options.sample_interval; interval > 1)
       builder_.configure("Sample interval",
                          Metric::of_count(static_cast<int64_t>(std::min<uint64_t>(interval, INT64_MAX))));
-    if (!run_.note.empty()) builder_.configure("Note", builder_.text(run_.note));
-    if (dropped_) builder_.configure("Dropped calls", Metric::of_count(static_cast<int64_t>(dropped_)));
+    if (run_.options.turn) builder_.configure("Turn", Metric::of_count(run_.options.turn));
+    if (!run_.note.empty()) builder_.configure(kNoteEntry, builder_.text(run_.note));
+    if (dropped_) builder_.configure(kDroppedEntry, Metric::of_count(static_cast<int64_t>(dropped_)));
     if (run_.collected) run_.collected->configure(builder_, run_.line);
   }
 
@@ -242,6 +269,7 @@ class Rows {
   std::vector<Metric> shapes_at_;  // by their place in the lane's buffer
   Metric no_shapes_;
   std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the buffers
+  bool nests_ = false;                                   // calls within calls, so that their own time has a column
   Metric device_;
   DLDevice last_device_{};
 };

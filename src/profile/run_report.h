@@ -5,14 +5,14 @@
 
 #include "profile/collector_run.h"
 #include "profile/report.h"
-#include "trace/session.h"
+#include "trace/recording_session.h"
 
 namespace opd {
 
 struct RunRecord {
-  std::span<const Lane> lanes;         // of one clock
-  const ClockLine &line;               // of it, taken when recording ended
-  std::span<const std::string> names;  // what Record::name counts in
+  std::span<const ThreadTrack> lanes;  // of one clock
+  const ClockCalibration &line;        // of it, taken when recording ended
+  std::span<const std::string> names;  // what CallEvent::name counts in
   std::span<const DLDevice> devices;   // each gets a row of totals, in this order
   int32_t num_threads = 0;
   std::string_view note = {};  // what the records cannot show

@@ -36,9 +36,9 @@ class TimeCollector final : public CounterCollector {
 
 }  // namespace
 
-Ref<Collector> make_time_collector(const CounterWishes &wishes) {
-  require(wishes.events.empty(), "the time collector has no events to choose from");
-  return make_object<TimeCollector>(wishes.per_thread);
+Ref<Collector> make_time_collector(const CounterOptions &options) {
+  require(options.events.empty(), "the time collector has no events to choose from");
+  return make_object<TimeCollector>(options.per_thread);
 }
 
 }  // namespace opd

@@ -18,10 +18,18 @@ void check(const char *name, int64_t value, int64_t least, int64_t most) {
   require(value >= least && value <= most, name, " must be ", least, " to ", most, ", but is ", value);
 }
 
-double elapsed(const std::vector<Callers::Span> &spans) {  // in seconds, from the first begin to the last end
+double elapsed(const std::vector<LoadThreads::Span> &spans) {  // in seconds, from the first begin to the last end
   uint64_t begin = UINT64_MAX, end = 0;
-  for (const Callers::Span &span : spans) begin = std::min(begin, span.begin), end = std::max(end, span.end);
+  for (const LoadThreads::Span &span : spans) begin = std::min(begin, span.begin), end = std::max(end, span.end);
   return static_cast<double>(end - begin) / 1e9;
+}
+
+void cool_down(const LoadThreads &callers, int64_t left_ms) {
+  constexpr int64_t kStep = 50;  // ms between looks at the cancel token
+  for (; left_ms > 0; left_ms -= kStep) {
+    callers.require_not_cancelled();
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(left_ms, kStep)));
+  }
 }
 
 }  // namespace
@@ -31,7 +39,7 @@ int32_t TimeEvaluator::type() {
   return index;
 }
 
-TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorPlan plan)
+TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorOptions plan)
     : function_(std::move(function)), plan_(std::move(plan)) {
   constexpr int64_t kDay = 24 * 3600 * 1000;
   check("number", plan_.number, 1, kMostCalls);
@@ -50,7 +58,7 @@ TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorPlan plan)
 }
 
 Ref<Benchmark> TimeEvaluator::call(Args args) {
-  Callers callers(*function_, args, plan_.device, plan_.concurrency);
+  LoadThreads callers(*function_, args, plan_.device, plan_.concurrency);
   Benchmark::Course course;
   warm_up(callers, course);
   flush_from_.resize(static_cast<size_t>(plan_.cache_flush_bytes));
@@ -61,8 +69,7 @@ Ref<Benchmark> TimeEvaluator::call(Args args) {
     if (plan_.preprocess) opd::call(*plan_.preprocess, args);
     passed += measure(callers, seconds);
     calls += static_cast<double>(plan_.number * plan_.concurrency);
-    if (plan_.cooldown_interval_ms > 0 && i % plan_.repeats_to_cooldown == 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(plan_.cooldown_interval_ms));
+    if (i % plan_.repeats_to_cooldown == 0) cool_down(callers, plan_.cooldown_interval_ms);
   }
   course.number = plan_.number;
   course.concurrency = static_cast<size_t>(plan_.concurrency);
@@ -71,7 +78,7 @@ Ref<Benchmark> TimeEvaluator::call(Args args) {
 }
 
 // Times are those of batches that the clock can tell apart: what is shorter is called twice as often from then on.
-void TimeEvaluator::warm_up(Callers &callers, Benchmark::Course &course) const {
+void TimeEvaluator::warm_up(LoadThreads &callers, Benchmark::Course &course) const {
   constexpr double kBatch = 1e-3;
   if (plan_.warmup > 0) callers.round(plan_.warmup);
   course.warmup_count = plan_.warmup * plan_.concurrency;
@@ -92,10 +99,10 @@ void TimeEvaluator::warm_up(Callers &callers, Benchmark::Course &course) const {
 }
 
 // Appends the seconds per call of each thread; returns how long they all took. Calls more often until that is enough.
-double TimeEvaluator::measure(Callers &callers, std::vector<double> &seconds) {
+double TimeEvaluator::measure(LoadThreads &callers, std::vector<double> &seconds) {
   double duration_ms = 0;
   int64_t zeros = 0;
-  const std::vector<Callers::Span> *spans;
+  const std::vector<LoadThreads::Span> *spans;
   do {
     if (duration_ms > 0) {
       const auto number = static_cast<double>(plan_.number);
@@ -107,7 +114,7 @@ double TimeEvaluator::measure(Callers &callers, std::vector<double> &seconds) {
     duration_ms = elapsed(*spans) * 1e3;
     zeros += duration_ms == 0;
   } while (duration_ms < static_cast<double>(plan_.min_repeat_ms) && zeros < plan_.limit_zero_time_iterations);
-  for (const Callers::Span &span : *spans)
+  for (const LoadThreads::Span &span : *spans)
     seconds.push_back(static_cast<double>(span.end - span.begin) / 1e9 / static_cast<double>(plan_.number));
   return duration_ms / 1e3;
 }

@@ -1,12 +1,12 @@
 // Measures a packed function as TVM's time_evaluator does: repeats of many calls each, nothing else between the stamps.
 #pragma once
 #include "profile/benchmark.h"
-#include "profile/callers.h"
+#include "profile/load_threads.h"
 #include "value/function.h"
 
 namespace opd {
 
-struct EvaluatorPlan {
+struct EvaluatorOptions {
   DLDevice device{kDLCPU, 0};
   int64_t number = 10, repeat = 1, min_repeat_ms = 0, limit_zero_time_iterations = 100;
   int64_t cooldown_interval_ms = 0, repeats_to_cooldown = 1, cache_flush_bytes = 0;
@@ -16,18 +16,23 @@ struct EvaluatorPlan {
 
 class TimeEvaluator final : public Object {
  public:
-  static int32_t type();                                      // "opdyno.Evaluator"
-  TimeEvaluator(Ref<Function> function, EvaluatorPlan plan);  // throws for numbers that make no sense
+  static int32_t type();                                         // "opdyno.Evaluator"
+  TimeEvaluator(Ref<Function> function, EvaluatorOptions plan);  // throws for numbers that make no sense
 
   Ref<Benchmark> call(Args args);
+  template <class Visit>
+  void visit_kept(const Visit &visit) const {
+    visit(function_.get());
+    if (plan_.preprocess) visit(plan_.preprocess.get());
+  }
 
  private:
-  void warm_up(Callers &callers, Benchmark::Course &course) const;
-  double measure(Callers &callers, std::vector<double> &seconds);
+  void warm_up(LoadThreads &callers, Benchmark::Course &course) const;
+  double measure(LoadThreads &callers, std::vector<double> &seconds);
   void flush_caches();
 
   Ref<Function> function_;
-  EvaluatorPlan plan_;  // `number` grows, and stays grown
+  EvaluatorOptions plan_;  // `number` grows, and stays grown
   std::vector<char> flush_from_, flush_to_;
 };
 

@@ -30,7 +30,22 @@ bool is_unknown_list(const Run *run, const void *list, int32_t index, const void
 }
 
 [[gnu::noinline]] int stop(const Run &run) noexcept {
-  return raising([&] { stop_compiled(run, run.stop.load(std::memory_order_relaxed)); });
+  return raising([&] { stop_compiled(*run.compiled, run.stop.load(std::memory_order_relaxed)); });
+}
+
+[[gnu::noinline]] int move_unknown(Run *run, void *list, int32_t index, View *args, int32_t place) noexcept {
+  if (!is_unknown_list(run, list, index, args, place)) {
+    if (args && place >= 0) drop_from_list(run, std::exchange(args[place], opd_none()));
+    return refuse(run, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
+  }
+  drop_from_list(run, std::exchange(static_cast<View *>(list)[index], std::exchange(args[place], opd_none())));
+  return 0;
+}
+
+// What a register held before. Apart, so that a move into an empty register needs no frame.
+[[gnu::noinline]] int drop_old(Run &run, Object *old) {
+  run.pool.drop(old);
+  return is_stopped(run) ? stop(run) : 0;
 }
 
 extern "C" {
@@ -53,15 +68,15 @@ static int TVMBackendAnyListResetItem(void *list, int32_t index) {
 
 static int TVMBackendAnyListMoveFromPackedReturn(void *list, int32_t index, View *args, int32_t place) {
   Run *run = Run::of_thread();
-  const bool known = run && args && place >= 0 && run->lists.has_register(list, index);
-  if (!known && !is_unknown_list(run, list, index, args, place)) [[unlikely]] {
-    if (args && place >= 0) drop_from_list(run, std::exchange(args[place], opd_none()));
-    return refuse(run, index, args, place, "TVMBackendAnyListMoveFromPackedReturn");
-  }
-  const View old = std::exchange(static_cast<View *>(list)[index], args[place]);
-  args[place] = opd_none();
-  drop_from_list(run, old);
-  return is_stopped(run) ? stop(*run) : 0;
+  if (!run || !args || place < 0 || !run->lists.has_register(list, index)) [[unlikely]]
+    return move_unknown(run, list, index, args, place);
+  View &item = static_cast<View *>(list)[index];
+  const int32_t old_type = item.type;
+  Object *const old = object_of(item);
+  item = args[place];
+  write_whole(&args[place], opd_none());
+  if (old_type >= OPD_OBJECT) return drop_old(*run, old);
+  return is_stopped(*run) ? stop(*run) : 0;
 }
 
 }  // extern "C"

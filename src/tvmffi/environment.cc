@@ -1,18 +1,13 @@
 // What a library asks of the process that loaded it: functions of other modules, once-only initialisation.
 #include <mutex>
 
+#include "base/fork_mutex.h"
 #include "module/code_module.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 
 namespace opd {
 namespace {
-
-// Recursive: an initialiser may look up a function whose library initialises a handle of its own.
-std::recursive_mutex &handles_guard() {
-  static auto *guard = new std::recursive_mutex;
-  return *guard;
-}
 
 int look_up(void *context, const char *name, void **out_function) {
   return raising([&] {
@@ -25,7 +20,7 @@ int look_up(void *context, const char *name, void **out_function) {
   int status = 0;
   const int raised = raising([&] {
     require(handle && init, "TVMFFIHandleInitOnce was given NULL");
-    std::scoped_lock lock(handles_guard());
+    std::scoped_lock lock(initializer_mutex());
     if (__atomic_load_n(handle, __ATOMIC_ACQUIRE)) return;
     void *made = nullptr;
     status = init(&made);
@@ -58,7 +53,7 @@ static int TVMFFIHandleDeinitOnce(void **handle, int (*end)(void *handle)) {
   int status = 0;
   const int raised = raising([&] {
     require(handle && end, "TVMFFIHandleDeinitOnce was given NULL");
-    std::scoped_lock lock(handles_guard());
+    std::scoped_lock lock(initializer_mutex());
     if (void *made = __atomic_exchange_n(handle, nullptr, __ATOMIC_ACQ_REL)) status = end(made);
   });
   return raised ? raised : status;

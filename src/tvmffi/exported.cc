@@ -8,6 +8,8 @@
 // Pointers to objects are void * here, which to the functions behind is no difference, but one to clang's sanitizer.
 #ifdef __clang__
 #define OPD_UNTYPED __attribute__((no_sanitize("function")))
+#pragma clang diagnostic ignored \
+    "-Wreturn-type-c-linkage"  // a ByteArray with initial values is to clang none of C's types
 #else
 #define OPD_UNTYPED
 #endif

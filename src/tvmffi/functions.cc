@@ -1,6 +1,7 @@
 // Packed functions: calling, making, and the registry.
 #include <dlfcn.h>
 
+#include "base/fork_mutex.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 #include "value/type_info.h"
@@ -12,6 +13,7 @@ namespace {
 // One more reference to the library that some code lies in, or null.
 void *keep_mapped(SafeCall code) {
   Dl_info info{};
+  const LoaderCall call;
   return ::dladdr(address_of(code), &info) && info.dli_fname ? ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
                                                              : nullptr;
 }
@@ -27,7 +29,9 @@ struct ForeignFunction final : Function {
       : Function(&run), state(s), body(b), end_state(end), library(keep_mapped(b)) {}
   ~ForeignFunction() {
     if (end_state) end_state(state);
-    if (library) ::dlclose(library);
+    if (!library) return;
+    const LoaderCall call;
+    ::dlclose(library);
   }
   static int run(void *self, const View *args, int32_t num_args, View *result) {
     const auto *function = static_cast<ForeignFunction *>(self);

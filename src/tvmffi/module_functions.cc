@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/fork_mutex.h"
 #include "module/module.h"
 #include "module/system_library.h"
 #include "tvmffi/process_functions.h"
@@ -62,7 +63,7 @@ Value array_of(const std::vector<T> &items) {
 
 // Modules that a front end wants to stay, counted.
 struct Kept {
-  std::mutex guard;
+  ForkMutex guard{LockRank::kKeptModules};
   std::map<Ref<Object>, int, decltype([](const auto &a, const auto &b) { return a.get() < b.get(); })> modules;
 };
 Kept &kept() {

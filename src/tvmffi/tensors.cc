@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "device/device.h"
-#include "tvmffi/frontend.h"
 #include "tvmffi/groups.h"
+#include "tvmffi/host_language.h"
 #include "tvmffi/raising.h"
 #include "value/tensor.h"
 
@@ -77,8 +77,8 @@ static int TVMFFITensorCreateUnsafeView(void *source, const DLTensor *prototype,
     auto &tensor = object_at<Tensor>(source, "TVMFFITensorCreateUnsafeView");
     require(prototype && out_tensor && prototype->ndim >= 0 && (prototype->shape || prototype->ndim == 0),
             "TVMFFITensorCreateUnsafeView was given no prototype, or no place for the tensor");
-    auto view = Tensor::make(dims_of(*prototype), prototype->dtype, prototype->device, prototype->data,
-                             Ref<Object>::share(&tensor));
+    auto view = Tensor::make_view(Ref<Tensor>::share(&tensor), dims_of(*prototype), prototype->dtype, prototype->device,
+                                  prototype->data);
     view->dl.byte_offset = prototype->byte_offset;
     if (prototype->strides) std::copy_n(prototype->strides, prototype->ndim, view->dl.strides);
     *out_tensor = static_cast<Object *>(view.detach());

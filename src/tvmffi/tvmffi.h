@@ -1,5 +1,5 @@
-// TVM's C functions as compiled artefacts call them. None of their names is exported: module/ writes the addresses into
-// each artefact, so that a real TVM in the same process keeps its own artefacts and we keep ours.
+// TVM's C functions as compiled artifacts call them. None of their names is exported: module/ writes the addresses into
+// each artifact, so that a real TVM in the same process keeps its own artifacts and we keep ours.
 #pragma once
 
 namespace opd {

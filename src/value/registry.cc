@@ -3,6 +3,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/fork_mutex.h"
 #include "value/function.h"
 
 namespace opd {
@@ -13,11 +14,11 @@ struct Registered {
   std::string metadata;
 };
 struct Registry {
-  std::shared_mutex guard;
+  ForkSharedMutex guard{LockRank::kRegistry};
   std::map<std::string, Registered, std::less<>> functions;
 };
 Registry &registry() {
-  static auto *instance = new Registry;  // never destroyed: artefacts may call while the process exits
+  static auto *instance = new Registry;  // never destroyed: artifacts may call while the process exits
   return *instance;
 }
 
@@ -43,7 +44,8 @@ Ref<Function> find_function(std::string_view name) {
 
 Ref<Function> global_function(std::string_view name) {
   if (auto function = find_function(name)) return function;
-  fail(OPD_NOT_FOUND, "there is no global function named \"", name, "\".", suggestion(name, function_names()));
+  fail_as("ValueError", OPD_NOT_FOUND, "there is no global function named \"", name, "\".",
+          suggestion(name, function_names()));
 }
 
 void remove_function(std::string_view name) {
@@ -58,7 +60,8 @@ void remove_function(std::string_view name) {
     }
   }
   if (!removed)
-    fail(OPD_NOT_FOUND, "there is no global function named \"", name, "\".", suggestion(name, function_names()));
+    fail_as("ValueError", OPD_NOT_FOUND, "there is no global function named \"", name, "\".",
+            suggestion(name, function_names()));
 }
 
 std::string function_metadata(std::string_view name) {

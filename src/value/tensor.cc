@@ -1,6 +1,7 @@
 #include "value/tensor.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <memory>
 
@@ -27,16 +28,29 @@ struct ManagedOwner final : Object {
   }
 };
 
+// The bytes that the address of a scalar must be a multiple of: its size, if that is a power of two. Vectors of several
+// lanes are read lane by lane.
+uint64_t alignment_of(DLDataType dtype) {
+  constexpr uint64_t kMost = 8;
+  const uint64_t bytes = dtype.bits / 8u;
+  return std::has_single_bit(bytes) ? std::min(bytes, kMost) : 1;
+}
+
 template <class Managed>
-Ref<Tensor> adopt(Managed *managed) {
+Ref<Tensor> adopt(Managed *managed, bool read_only) {
   const DLTensor &from = managed->dl_tensor;
   uint64_t count = 0, bytes = 0;
+  require(from.dtype.lanes != 0, "a DLPack tensor must have a dtype of at least one lane, but lanes is 0");
   require(from.ndim >= 0 && (from.ndim == 0 || from.shape), "a DLPack tensor must have a shape");
   require(element_count(from.shape, from.ndim, count) && data_bytes(count, from.dtype, bytes),
           "a DLPack tensor has a negative or too large size");
   require(from.data || count == 0, "a DLPack tensor of ", count, " elements must have data");
+  const uint64_t alignment = alignment_of(from.dtype), address = reinterpret_cast<uintptr_t>(data_of(from));
+  require(count == 0 || address % alignment == 0, "the elements of a DLPack tensor, ", describe(from),
+          ", must start at a multiple of ", alignment, " bytes, but start ", address % alignment,
+          " bytes past one (byte_offset is ", from.byte_offset, "); copy them");
   auto owner = make_object<ManagedOwner<Managed>>();
-  auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner);
+  auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner, read_only);
   tensor->dl.byte_offset = from.byte_offset;
   if (from.strides) std::copy_n(from.strides, from.ndim, tensor->dl.strides);
   owner->managed = managed;  // from here on it is ours: nothing below can fail
@@ -48,7 +62,7 @@ Managed *lend(Ref<Tensor> tensor) {
   auto managed = std::make_unique<Managed>();
   managed->dl_tensor = tensor->dl;
   managed->deleter = [](Managed *self) {
-    release(static_cast<Object *>(self->manager_ctx));
+    release_nested(static_cast<Object *>(self->manager_ctx));  // it may have been lent, and taken over, many times
     delete self;
   };
   managed->manager_ctx = tensor.detach();
@@ -58,8 +72,10 @@ Managed *lend(Ref<Tensor> tensor) {
 }  // namespace
 
 Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
-                         Ref<Object> owner) {
-  auto tensor = make_object_sized<Tensor>(2 * dims.size() * sizeof(int64_t));
+                         Ref<Object> owner, bool read_only) {
+  const size_t trailing = 2 * dims.size() * sizeof(int64_t);
+  Ref<Tensor> tensor =
+      read_only ? Ref<Tensor>(make_object_sized<ReadOnlyTensor>(trailing)) : make_object_sized<Tensor>(trailing);
   auto *shape = reinterpret_cast<int64_t *>(tensor.get() + 1);
   auto *strides = shape + dims.size();
   std::copy(dims.begin(), dims.end(), shape);
@@ -67,6 +83,15 @@ Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevi
   tensor->dl = {data, device, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
   tensor->owner = owner.detach();
   return tensor;
+}
+
+Ref<Tensor> Tensor::make_view(Ref<Tensor> source, std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
+                              void *data) {
+  const bool read_only = is_read_only(*source);
+  // Views of views keep what the first was made of. A tensor of another maker may be more than its owner.
+  const bool is_plain = source->owner && (read_only || source->deleter == &delete_object<Tensor>);
+  Ref<Object> owner = is_plain ? Ref<Object>::share(source->owner) : Ref<Object>(std::move(source));
+  return make(dims, dtype, device, data, std::move(owner), read_only);
 }
 
 std::string describe(const DLTensor &tensor) {
@@ -99,7 +124,17 @@ DLTensor &as_dltensor(const View &v, std::string_view what) {
   fail_type(what, "a tensor", v);
 }
 
-Ref<Tensor> from_dlpack(DLManagedTensor *managed) { return adopt(managed); }
+void require_writable(const Tensor &tensor, std::string_view what) {
+  require(!is_read_only(tensor), what, " is written, but ", describe(tensor.dl), " is read-only; pass a copy");
+}
+
+DLTensor &writable_dltensor(const View &v, std::string_view what) {
+  DLTensor &tensor = as_dltensor(v, what);
+  if (v.type == OPD_TENSOR) require_writable(*static_cast<Tensor *>(object_of(v)), what);
+  return tensor;
+}
+
+Ref<Tensor> from_dlpack(DLManagedTensor *managed) { return adopt(managed, false); }
 
 Ref<Tensor> from_dlpack(DLManagedTensorVersioned *managed) {
   if (managed->version.major != DLPACK_MAJOR_VERSION)
@@ -107,15 +142,22 @@ Ref<Tensor> from_dlpack(DLManagedTensorVersioned *managed) {
          " was given; this build reads version ", DLPACK_MAJOR_VERSION);
   require(!(managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED),
           "sub-byte elements padded to bytes cannot be taken over");
-  return adopt(managed);
+  return adopt(managed, managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY);
 }
 
-DLManagedTensor *to_dlpack(Ref<Tensor> tensor) { return lend<DLManagedTensor>(std::move(tensor)); }
+DLManagedTensor *to_dlpack(Ref<Tensor> tensor) {
+  if (is_read_only(*tensor))
+    fail_as(
+        "BufferError", OPD_UNSUPPORTED, "the read-only tensor ", describe(tensor->dl),
+        " cannot be exported by the unversioned DLPack struct, which has no flag for that; export the versioned one");
+  return lend<DLManagedTensor>(std::move(tensor));
+}
 
 DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor) {
+  const uint64_t flags = is_read_only(*tensor) ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
   auto *managed = lend<DLManagedTensorVersioned>(std::move(tensor));
   managed->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  managed->flags = 0;
+  managed->flags = flags;
   return managed;
 }
 
@@ -127,9 +169,8 @@ Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims) {
   require(element_count(dims.data(), static_cast<int64_t>(dims.size()), after) && before == after, "cannot give ",
           describe(tensor->dl), " the shape ", wanted, ": ", before, " elements are not ", after);
   require(is_contiguous(tensor->dl), "cannot give ", describe(tensor->dl), " the shape ", wanted, ": it is strided");
-  auto view = Tensor::make(dims, tensor->dl.dtype, tensor->dl.device, tensor->dl.data, nullptr);
+  auto view = Tensor::make_view(tensor, dims, tensor->dl.dtype, tensor->dl.device, tensor->dl.data);
   view->dl.byte_offset = tensor->dl.byte_offset;
-  view->owner = tensor.detach();
   return view;
 }
 

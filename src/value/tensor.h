@@ -1,4 +1,4 @@
-// The tensor object: a DLTensor at the place where compiled kernels expect it, and whoever keeps its data alive.
+// The tensor object: a DLTensor at the place where compiled kernels expect it, and the owner of its data.
 #pragma once
 #include <opdyno/dlpack.h>
 
@@ -18,23 +18,25 @@ struct Tensor : Object {  // of one that foreign code made, only what comes befo
     if (owner) release(owner);
   }
 
-  // A compact view of `data`, whose shape and strides follow the object inline.
+  // A compact tensor at `data`. Its shape and strides follow the object inline.
   static Ref<Tensor> make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
-                          Ref<Object> owner);
+                          Ref<Object> owner, bool read_only = false);
+  // The same at `data`, which is memory of `source`: keeps `source` alive, and is read-only if `source` is.
+  static Ref<Tensor> make_view(Ref<Tensor> source, std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
+                               void *data);
 };
 static_assert(sizeof(Object) == 24 && sizeof(DLTensor) == 48);
+
+// A tensor whose memory must not be written. Foreign C++ makes tensors, too, of which only the header and the DLTensor
+// are ours to read, so a flag has no place in them: the deleter tells a read-only tensor from all others.
+struct ReadOnlyTensor final : Tensor {};
+static_assert(sizeof(ReadOnlyTensor) == sizeof(Tensor));
+inline bool is_read_only(const Tensor &tensor) { return tensor.deleter == &delete_object<ReadOnlyTensor>; }
 
 inline std::span<const int64_t> dims_of(const DLTensor &t) { return {t.shape, static_cast<size_t>(t.ndim)}; }
 inline char *data_of(const DLTensor &t) { return static_cast<char *>(t.data) + t.byte_offset; }
 std::string describe(const DLTensor &tensor);  // "float32[2, 3] on cpu:0"
 bool is_contiguous(const DLTensor &tensor);
-// Faster, and false also for some contiguous tensors: those with sizes 0 or 1 and unusual strides.
-inline bool is_surely_contiguous(const DLTensor &tensor) {
-  uint64_t expected = 1;
-  for (int32_t i = tensor.ndim; tensor.strides && i-- > 0; expected *= static_cast<uint64_t>(tensor.shape[i]))
-    if (tensor.strides[i] != static_cast<int64_t>(expected)) return false;
-  return true;
-}
 uint64_t bytes_of(const DLTensor &tensor);  // compact size of its elements; throws if it leaves 64 bits
 
 // The DLTensor of a tensor or a DLTensor view; null for other kinds.
@@ -44,10 +46,15 @@ inline DLTensor *try_dltensor(const View &v) {
 }
 DLTensor &as_dltensor(const View &v, std::string_view what);
 
+// For memory that is about to be written: `what` names it. A DLTensor view says nothing of its memory and may be
+// written.
+void require_writable(const Tensor &tensor, std::string_view what);
+DLTensor &writable_dltensor(const View &v, std::string_view what);
+
 // ---- DLPack exchange, zero copy
 Ref<Tensor> from_dlpack(DLManagedTensor *managed);  // takes over on success
 Ref<Tensor> from_dlpack(DLManagedTensorVersioned *managed);
-DLManagedTensor *to_dlpack(Ref<Tensor> tensor);
+DLManagedTensor *to_dlpack(Ref<Tensor> tensor);  // throws for a read-only tensor: the old struct cannot say that
 DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor);
 
 // Another shape for the same elements; shares the data of a contiguous tensor.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/fork_mutex.h"
 #include "value/hash.h"
 
 namespace opd {
@@ -67,11 +68,11 @@ struct Column : AttributeColumn {
 class TypeTable {
  public:
   static TypeTable &get() {
-    static auto *table = new TypeTable;  // never destroyed: artefacts may ask while the process exits
+    static auto *table = new TypeTable;  // never destroyed: artifacts may ask while the process exits
     return *table;
   }
 
-  std::recursive_mutex guard;  // destructors of values that it lets go may come back
+  RecursiveForkMutex guard{LockRank::kTypes};  // destructors of values that it lets go may come back
 
   Entry *find(int32_t index) const noexcept {
     if (index < 0 || index >= kChunk * kChunks) return nullptr;

@@ -1,6 +1,8 @@
 #include "value/value.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cstdint>
+#include <new>
 
 #include "value/dtype.h"
 #include "value/tensor.h"
@@ -8,11 +10,17 @@
 namespace opd {
 namespace {
 
+// The bytes of `count` items. No memory has more than an object can have; the product must not wrap to fewer.
+size_t bytes_of_items(size_t count, size_t item_bytes) {
+  if (count > static_cast<size_t>(PTRDIFF_MAX) / 2 / item_bytes) throw std::bad_alloc();
+  return count * item_bytes;
+}
+
 template <class T>
 Ref<T> make_string(std::string_view text) {
-  auto string = make_object_sized<T>(text.size() + 1);
+  auto string = make_object_sized<T>(bytes_of_items(text.size(), 1) + 1);
   char *data = reinterpret_cast<char *>(string.get() + 1);
-  std::memcpy(data, text.data(), text.size());
+  std::copy(text.begin(), text.end(), data);  // also of no text at all, whose address may be NULL
   data[text.size()] = '\0';
   string->data = data;
   string->size = text.size();
@@ -23,18 +31,16 @@ View small(int32_t type, std::string_view text) {
   View v = opd_none();
   v.type = type;
   v.length = static_cast<uint32_t>(text.size());
-  std::memcpy(v.u.bytes, text.data(), text.size());
+  std::copy(text.begin(), text.end(), v.u.bytes);
   return v;
 }
 
 View own(const View &view) {
   switch (view.type) {
     case OPD_CSTRING:
-      return Value(std::string_view(view.u.cstring)).detach();
-    case OPD_BYTES_VIEW: {
-      const auto *bytes = static_cast<const ByteArray *>(view.u.pointer);
-      return make_bytes({bytes->data, bytes->size}).detach();
-    }
+      return Value(as_text(view, "")).detach();
+    case OPD_BYTES_VIEW:
+      return make_bytes(as_text(view, "")).detach();
     case OPD_DLTENSOR:
       fail(OPD_INVALID_ARGUMENT, "a DLTensor pointer is borrowed and cannot be kept: pass a tensor");
     case kRvalueReference:  // the address of the caller's reference, which becomes ours
@@ -94,7 +100,7 @@ std::string_view as_text(const View &v, std::string_view what) {
     }
     case OPD_BYTES_VIEW: {
       const auto *bytes = static_cast<const ByteArray *>(v.u.pointer);
-      return {bytes->data, bytes->size};
+      return bytes ? std::string_view(bytes->data, bytes->size) : std::string_view();
     }
     default:
       fail_type(what, "a string", v);
@@ -105,7 +111,7 @@ Ref<String> String::make(std::string_view text) { return make_string<String>(tex
 Ref<BytesObject> BytesObject::make(std::string_view bytes) { return make_string<BytesObject>(bytes); }
 
 Ref<Shape> Shape::make_uninitialised(size_t size, int64_t *&out_data) {
-  auto shape = make_object_sized<Shape>(size * sizeof(int64_t));
+  auto shape = make_object_sized<Shape>(bytes_of_items(size, sizeof(int64_t)));
   out_data = reinterpret_cast<int64_t *>(shape.get() + 1);
   shape->data = out_data;
   shape->size = size;
@@ -120,7 +126,7 @@ Ref<Shape> Shape::make(std::span<const int64_t> dims) {
 }
 
 Ref<Array> Array::make(Args items) {
-  auto array = make_object_sized<Array>(items.size() * sizeof(Value));
+  auto array = make_object_sized<Array>(bytes_of_items(items.size(), sizeof(Value)));
   array->data = array.get() + 1;
   array->capacity = static_cast<int64_t>(items.size());
   for (const View &item : items) {

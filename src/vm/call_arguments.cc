@@ -23,37 +23,47 @@ bool on_device(const Vm &vm, DLDevice device) {
   return false;
 }
 
-// Whether kernels may read the tensor as it is.
+// Whether the tensor is handed on as it is. Kernels check strides and byte offsets themselves, and those of programs
+// may want them; but they take the alignment for granted.
 bool fits(const Vm &vm, const Tensor &tensor) {
-  const DLTensor &t = tensor.dl;
-  return is_surely_contiguous(t) && t.byte_offset == 0 && reinterpret_cast<uintptr_t>(t.data) % kAlignment == 0 &&
-         on_device(vm, t.device);
+  return reinterpret_cast<uintptr_t>(tensor.dl.data) % kAlignment == 0 && on_device(vm, tensor.dl.device);
+}
+
+// Tensors within tuples are handed on as they are: of compiled functions, which may write them, none may be read-only.
+void refuse_read_only_items(const FunctionInfo &function, size_t i, const View &arg, int depth = 0) {
+  const auto *tuple = try_as<Array>(arg);
+  if (!tuple || depth > 16) return;  // programs nest less
+  for (const View &item : tuple->views()) {
+    if (item.type == OPD_TENSOR)
+      require_writable(
+          *static_cast<Tensor *>(object_of(item)),
+          concat(parameter_text(function, i), ", a tuple of a compiled function that may write its items,"));
+    refuse_read_only_items(function, i, item, depth + 1);
+  }
 }
 
 Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View &arg) {
   const DLTensor *t = try_dltensor(arg);
-  if (!t) return Value(arg);
+  if (!t) {
+    if (function.kind == FunctionKind::kTir) refuse_read_only_items(function, i, arg);
+    return Value(arg);
+  }
   if (!on_device(vm, t->device))
     fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must lie on ", device_name(vm.devices().front().device),
          ", but is ", describe(*t));
-  if (arg.type == OPD_DLTENSOR) {  // a borrowed view may not outlive the call, and the program may keep it
+  // A borrowed view may not outlive the call, and the program may keep it. Machine code of a program may write to any
+  // of its arguments; only of bytecode it is known.
+  const bool may_be_written = function.kind == FunctionKind::kTir && arg.type == OPD_TENSOR &&
+                              is_read_only(*static_cast<Tensor *>(object_of(arg)));
+  if (arg.type == OPD_DLTENSOR || may_be_written) {
     auto copy = make_tensor(dims_of(*t), t->dtype, t->device);
     copy_tensor(*t, copy->dl);
     return Value(std::move(copy));
   }
-  if (fits(vm, *static_cast<Tensor *>(object_of(arg)))) return Value(arg);
-  const auto address = reinterpret_cast<uintptr_t>(data_of(*t));
-  if (!is_contiguous(*t)) {
-    std::string strides;
-    append_dims(strides, {t->strides, static_cast<size_t>(t->ndim)});
-    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must be contiguous, but ", describe(*t), " has strides ",
-         strides);
-  }
-  if (address % kAlignment)
+  if (const auto past = reinterpret_cast<uintptr_t>(t->data) % kAlignment)
     fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must start at a multiple of ", kAlignment, " bytes, but ",
-         describe(*t), " starts ", address % kAlignment, " bytes past one; copy it into a tensor of opdyno");
-  auto view = Tensor::make(dims_of(*t), t->dtype, t->device, data_of(*t), Ref<Object>::share(object_of(arg)));
-  return Value(std::move(view));
+         describe(*t), " starts ", past, " bytes past one; copy it into a tensor of opdyno");
+  return Value(arg);
 }
 
 size_t position_of(const FunctionInfo &function, std::string_view name) {
@@ -81,7 +91,7 @@ std::vector<View> in_order(const FunctionInfo &function, Args args, std::span<co
   return placed;
 }
 
-const DLTensor &tensor_of(opd_tensor *handle) { return static_cast<Tensor *>(reinterpret_cast<Object *>(handle))->dl; }
+const Tensor &tensor_of(opd_tensor *handle) { return *static_cast<Tensor *>(reinterpret_cast<Object *>(handle)); }
 
 // The tensors of a result in the order of its leaves, each checked against the output that is to receive it. `depth`
 // counts the tuples around the value, and stops at what programs need.
@@ -99,7 +109,8 @@ void collect(const View &value, std::span<opd_tensor *const> outputs, std::vecto
     fail(OPD_INVALID_ARGUMENT, function, " gives more than the ", outputs.size(), " outputs supplied");
   const DLTensor &result = as_dltensor(value, concat("result ", next, " of ", function));
   require(outputs[next], "output ", next, " must not be NULL");
-  check_copy(result, tensor_of(outputs[next]));
+  require_writable(tensor_of(outputs[next]), concat("output ", next, " of ", function));
+  check_copy(result, tensor_of(outputs[next]).dl);
   results.push_back(&result);
 }
 
@@ -116,10 +127,12 @@ CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args ar
   if (!names.empty()) given_ = placed = in_order(function, args, names);
   if (given_.size() != static_cast<size_t>(function.num_args)) [[unlikely]]
     bad_count(function, given_.size());
+  const bool compiled = function.kind == FunctionKind::kTir;
   bool as_they_are = names.empty();
   for (const View &arg : given_) {
-    if (const auto *tensor = try_as<Tensor>(arg)) as_they_are &= fits(vm, *tensor);
-    else as_they_are &= arg.type != OPD_DLTENSOR;
+    if (const auto *tensor = try_as<Tensor>(arg))
+      as_they_are &= fits(vm, *tensor) && !(compiled && is_read_only(*tensor));
+    else as_they_are &= arg.type != OPD_DLTENSOR && !(compiled && arg.type == OPD_ARRAY);
   }
   if (as_they_are) [[likely]]
     return;
@@ -134,7 +147,7 @@ void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std
   if (results.size() != outputs.size())
     fail(OPD_INVALID_ARGUMENT, function, " gives ", results.size(), " tensors, but ", outputs.size(),
          " outputs were supplied");
-  for (size_t i = 0; i < results.size(); ++i) copy_tensor(*results[i], tensor_of(outputs[i]));
+  for (size_t i = 0; i < results.size(); ++i) copy_tensor(*results[i], tensor_of(outputs[i]).dl);
 }
 
 }  // namespace opd

@@ -27,24 +27,24 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
 
 }  // namespace
 
-Run *CallScope::prepare(uint32_t function, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
+Run *CallScope::prepare(uint32_t function, const CallSettings &settings, CallEventBuffer *records,
+                        uint64_t record_run) {
   Run &run = *borrowed_.run;
   const Run *outer = Run::of_thread();
   inherit(run, outer, settings);
   if (instrument_ && !(outer && outer->showing)) run.instrument = instrument_.get();
   if (records) run.records = records, run.record_run = record_run;
   else if (!run.records)
-    if (Ref<Session> session = borrowed_.vm.state().session()) recorded_.begin(std::move(session), function);
+    if (Ref<RecordingSession> session = borrowed_.vm.state().session()) recorded_.begin(std::move(session), function);
   if (recorded_.records()) run.records = recorded_.records(), run.record_run = recorded_.run();
-  const bool observed = run.token || run.deadline_ns || run.instrument || recorded_.records();
-  if (borrowed_.vm.is_compiled() && observed) borrowed_.vm.watch_kernels();
+  if (run.records || run.instrument) run.observe_calls();
   if (run.native_depth > kMaxNativeDepth)
     fail_as("RecursionError", OPD_OUT_OF_RANGE,
             "functions of programs call each other through foreign functions more than ", kMaxNativeDepth, " deep");
   return &run;
 }
 
-CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings, RecordBuffer *records,
+CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings, CallEventBuffer *records,
                      uint64_t record_run)
     : borrowed_{vm, vm.acquire()},
       outer_(thread_state().run_pool),

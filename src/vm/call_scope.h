@@ -7,7 +7,7 @@ namespace opd {
 class CallScope {
  public:
   static constexpr uint32_t kNoFunction = UINT32_MAX;  // of the program
-  CallScope(Vm &vm, uint32_t function, const CallSettings &settings, RecordBuffer *records = nullptr,
+  CallScope(Vm &vm, uint32_t function, const CallSettings &settings, CallEventBuffer *records = nullptr,
             uint64_t record_run = 0);
   ~CallScope() {
     recorded_.end();
@@ -24,11 +24,11 @@ class CallScope {
     Run *run;
     ~Borrowed() { vm.give_back(run); }
   };
-  Run *prepare(uint32_t function, const CallSettings &settings, RecordBuffer *records, uint64_t record_run);
+  Run *prepare(uint32_t function, const CallSettings &settings, CallEventBuffer *records, uint64_t record_run);
 
   Borrowed borrowed_;
   void *const outer_;
-  const StopFlag *const outer_stop_;
+  const CancelFlag *const outer_stop_;
   const Ref<Function> instrument_;
   SessionCall recorded_;
   CancelGuard cancel_;

@@ -10,12 +10,18 @@
 
 #include "base/thread_state.h"
 #include "value/value.h"
-#include "vm/program.h"
+#include "vm/run.h"
 
 namespace opd {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Compiled code calls kernels without looking at the flag, so its next call has to be looked at.
+void interrupt(RunSignals &signals, CancelReason reason) noexcept {
+  signals.stop.store(reason, std::memory_order_relaxed);
+  static_cast<Run &>(signals).observe_calls();
+}
 
 // Never destroyed: its thread may outlive static destructors. A forked child starts with none.
 class DeadlineWatch {
@@ -61,7 +67,7 @@ class DeadlineWatch {
       auto next = Clock::time_point::max();
       std::erase_if(deadlines_, [&](const auto &entry) {
         if (entry.second.when > now) return next = std::min(next, entry.second.when), false;
-        entry.second.run->stop.store(StopReason::kDeadline, std::memory_order_relaxed);
+        interrupt(*entry.second.run, CancelReason::kDeadline);
         return true;
       });
       if (next == Clock::time_point::max()) changed_.wait(lock);
@@ -86,19 +92,19 @@ int32_t CancelToken::type() {
 
 void CancelToken::cancel() {
   std::scoped_lock lock(guard_);
-  cancelled_ = true;
-  for (RunSignals *run : runs_) run->stop.store(StopReason::kCancelled, std::memory_order_relaxed);
+  is_cancelled = true;
+  for (RunSignals *run : runs_) interrupt(*run, CancelReason::kCancelled);
 }
 
 void CancelToken::reset() {
   std::scoped_lock lock(guard_);
-  cancelled_ = false;
+  is_cancelled = false;
 }
 
 void CancelToken::add(RunSignals *run) {
   std::scoped_lock lock(guard_);
   runs_.push_back(run);
-  if (cancelled_) run->stop.store(StopReason::kCancelled, std::memory_order_relaxed);
+  if (is_cancelled) interrupt(*run, CancelReason::kCancelled);
 }
 
 void CancelToken::remove(RunSignals *run) {
@@ -108,10 +114,12 @@ void CancelToken::remove(RunSignals *run) {
 
 const char *CancelToken::current_operator() {
   std::scoped_lock lock(guard_);
-  for (const RunSignals *run : runs_)
+  for (RunSignals *run : runs_) {
+    static_cast<Run *>(run)->observe_calls();  // compiled code names its next operator then
     if (const char *name = run->operator_name.load(std::memory_order_relaxed)) return name;
     else if (const Instr *instr = run->current.load(std::memory_order_relaxed))
       return run->program->callee_name(run->program->pc_of(instr)).c_str();
+  }
   return nullptr;
 }
 

@@ -5,8 +5,9 @@
 #include <mutex>
 #include <vector>
 
-#include "base/object.h"
-#include "base/stop.h"
+#include "base/cancel_state.h"
+#include "base/cancellation.h"
+#include "base/fork_mutex.h"
 
 namespace opd {
 
@@ -16,16 +17,17 @@ struct Program;
 
 // What a run shows to other threads.
 struct RunSignals {
-  StopFlag stop{StopReason::kNone};
+  CancelFlag stop{CancelReason::kNone};
   std::atomic<const Instr *> current{nullptr};       // the call being made, for messages
   const Program *program = nullptr;                  // what `current` points into
   std::atomic<const char *> operator_name{nullptr};  // the same of compiled code, which has no instructions
+  std::atomic<bool> attentive{false};                // compiled code's calls are to be looked at one by one
   CancelToken *token = nullptr;                      // inherited by calls made from within
   int64_t deadline_ns = 0;                           // of the monotonic clock; 0: none; inherited likewise
 };
 
 // Thread-safe.
-struct CancelToken : Object {
+struct CancelToken : CancelState {
   static int32_t type();  // "opdyno.Cancel"
   void cancel();
   void reset();
@@ -35,9 +37,8 @@ struct CancelToken : Object {
   static void set_default(Ref<CancelToken> token);  // of the calling thread; throws inside a call
 
  private:
-  std::mutex guard_;
+  ForkMutex guard_{LockRank::kCancel};
   std::vector<RunSignals *> runs_;
-  bool cancelled_ = false;
 };
 
 // While it lives, the run stops when the deadline passes. One thread watches all deadlines of the process; it is

@@ -31,7 +31,6 @@ class Lists {
     lists_.registers = nullptr;
     lists_.num_registers = 0;
     run_.compiled = nullptr;
-    run_.observing = false;
     run_.operator_name.store(nullptr, std::memory_order_relaxed);
   }
   View *registers() { return lists_.registers; }
@@ -55,11 +54,11 @@ Ref<Error> located(const Program::Func &function, Ref<Error> error) {
 
 }  // namespace
 
-void stop_compiled(const Run &run, StopReason reason) {
-  const bool cancelled = reason == StopReason::kCancelled;
-  auto error = make_error(
-      cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
-      concat(cancelled ? "the call was cancelled" : "the deadline passed", " in ", run.compiled->info->name));
+void stop_compiled(const Program::Func &function, CancelReason reason) {
+  const bool cancelled = reason == CancelReason::kCancelled;
+  auto error =
+      make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
+                 concat(cancelled ? "the call was cancelled" : "the deadline passed", " in ", function.info->name));
   error->located = true;
   throw Exception(std::move(error));
 }
@@ -67,8 +66,10 @@ void stop_compiled(const Run &run, StopReason reason) {
 View run_compiled(Run &run, uint32_t index, Args args) {
   const Program &program = *run.program;
   const Program::Func &function = program.functions[index];
+  if (const CancelReason reason = run.stop.load(std::memory_order_relaxed); reason != CancelReason::kNone) [[unlikely]]
+    stop_compiled(function, reason);
   run.compiled = &function;
-  run.observing = run.records || run.token || run.deadline_ns || run.instrument;
+  run.operator_name.store(function.info->name.c_str(), std::memory_order_relaxed);  // until a call of it is seen
   Lists lists(run, function, args);
   const View given[] = {opd_pointer(&run), opd_pointer(lists.registers()), opd_pointer(lists.constants()),
                         opd_pointer(lists.functions())};

@@ -11,7 +11,7 @@ View run_compiled(Run &run, uint32_t index, Args args);
 // TVMFFIFunctionCall, wherever it is called from.
 inline int call_packed(Function &function, const View *args, int32_t num_args, View *result) {
   Run *run = Run::of_thread();
-  if (run && run->observing) [[unlikely]]
+  if (run && run->attentive.load(std::memory_order_relaxed)) [[unlikely]]
     return observe_call(*run, function, args, num_args, result);
   return function.safe_call(&function, args, num_args, result);
 }
@@ -25,9 +25,9 @@ inline void drop_from_list(Run *run, const View &old) {
 }
 
 // Whether compiled code that `run` executes is to stop.
-inline bool is_stopped(const Run *run) {
-  return run && run->stop.load(std::memory_order_relaxed) != StopReason::kNone && run->compiled;
+inline bool is_stopped(const Run &run) {
+  return run.stop.load(std::memory_order_relaxed) != CancelReason::kNone && run.compiled;
 }
-[[noreturn]] void stop_compiled(const Run &run, StopReason reason);
+[[noreturn]] void stop_compiled(const Program::Func &function, CancelReason reason);
 
 }  // namespace opd

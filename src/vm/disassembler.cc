@@ -1,5 +1,6 @@
 // An executable as text that assembles to the same program: docs/assembly.md.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <set>
 

@@ -15,6 +15,10 @@ const FunctionInfo *Executable::find(std::string_view name) const {
 
 const FunctionInfo &Executable::get(std::string_view name) const {
   if (const auto *function = find(name)) return *function;
+  fail_missing(name);
+}
+
+void Executable::fail_missing(std::string_view name) const {
   const auto names = program_functions();
   std::string all;
   for (size_t i = 0; i < names.size() && i < 20; ++i) all += concat(i ? ", " : "", names[i]);

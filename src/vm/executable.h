@@ -1,6 +1,6 @@
 // A VM program as data: functions, constants and instruction words, in the terms of TVM's VMExecutable.
 #pragma once
-#include <opdyno/executable.h>
+#include <opdyno/executable_builder.h>
 
 #include <span>
 #include <string>
@@ -82,6 +82,7 @@ struct Executable : Object {
   }
   const FunctionInfo *find(std::string_view name) const;  // program functions; null if absent
   const FunctionInfo &get(std::string_view name) const;   // throws OPD_NOT_FOUND with close names
+  [[noreturn]] void fail_missing(std::string_view name) const;
   std::vector<std::string> program_functions() const;
 
   // Verified; throws OPD_BAD_FORMAT. `derived`: see place_constants().

@@ -9,7 +9,16 @@ struct ExecutableModule final : Module {
 
   ExecutableModule(Ref<Executable> p, std::string f) : program(std::move(p)), path(std::move(f)) {}
   const char *kind() const override { return kExecutableKind; }
-  Ref<Function> find(std::string_view) override { return nullptr; }  // its functions need a VM
+  // The program's own functions need a VM; what TVM's executables offer beside them does not.
+  Ref<Function> find(std::string_view name) override {
+    using Write = std::string (Executable::*)() const;
+    constexpr std::pair<std::string_view, Write> kTexts[] = {
+        {"as_text", &Executable::to_assembly}, {"as_python", &Executable::to_python}, {"stats", &Executable::to_stats}};
+    for (const auto &[offered, write] : kTexts)
+      if (name == offered && !program->find(name))
+        return make_function([program = program, write = write](Args) { return Value((*program.*write)()); });
+    return nullptr;
+  }
   std::vector<std::string> list() override { return program->program_functions(); }
   std::string file() const override { return path; }
   bool implements(std::string_view name) override { return program->find(name) != nullptr; }
@@ -42,10 +51,9 @@ Ref<Executable> executable_of(Module &module) {
 
 void register_executable_format() {
   static const bool once = [] {
-    register_module_kind(kExecutableKind,
-                         [](Bytes bytes, const std::string &name, Ref<Object> *derived) -> Ref<Module> {
-                           return make_executable_module(Executable::read(bytes, derived), name);
-                         });
+    register_module_kind(kExecutableKind, [](const EmbeddedBytes &given) -> Ref<Module> {
+      return make_executable_module(Executable::read(given.bytes, given.derived), given.name);
+    });
     for (const uint64_t magic : {kExecutableMagicV1, kExecutableMagicV2}) register_module_magic(magic, kExecutableKind);
     return true;
   }();

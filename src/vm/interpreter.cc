@@ -1,20 +1,31 @@
-// The interpreter. Everything was verified and decoded before: the loop checks only what depends on values.
-// Cost: see tests/bench/vm_calls.cc and chain.cc; a compiled kernel's call adds a few loads and the copy of its
-// arguments.
+// The interpreter: one loop over decoded instructions.
+//
+// The verifier has proved every index, range and jump before, so the loop checks only what depends on values: the type
+// of a condition, the size of a storage, whether a register was written.
+//
+// A frame is one array of registers: the function's own, then constants, immediates and function values. An operand is
+// an index into it, whatever its kind, so reading one is one load without a branch.
+//
+// The loop is compiled twice. With kListen it also records calls and shows them to an instrument. Without kListen it
+// holds no trace of either, because a test per instruction would cost as much as a small instruction does.
+//
+// Cost: tests/bench/vm_calls.cc and chain.cc. The call of a compiled kernel adds a few loads and the copy of its
+// arguments to what the kernel itself takes.
 #include "vm/instrument.h"
-#include "vm/residents.h"
 #include "vm/run.h"
+#include "vm/static_buffers.h"
 #include "vm/vm.h"
 
 namespace opd {
 namespace {
 
-// A builtin that became an instruction of its own.
+// Whether the instruction was a call of a builtin. An instrument is to see it as that call.
 constexpr bool is_folded(Op op) {
-  return op == Op::kStorage || op == Op::kTensor || op == Op::kNull || op == Op::kForget;
+  return op == Op::kStorage || op == Op::kTensor || op == Op::kNull || op == Op::kForgetBorrowed;
 }
 
-struct Site {  // where in the program something happened
+// Where in the program something happened, for messages. Texts are made only when they are asked for.
+struct Site {
   const Run &run;
   const Frame &frame;
   const Instr &instr;
@@ -24,8 +35,8 @@ struct Site {  // where in the program something happened
   std::string text() const { return concat(function(), ", instruction ", pc() - frame.function->start); }
 };
 
-// The error that a callee raised, with its name in front (builtins have said theirs) and the place; errors that have
-// one already pass as they are.
+// The error that a callee raised, with the callee's name in front and the place behind. A builtin puts its name in
+// front itself. An error that came through a nested call names its place already and is left as it is.
 [[gnu::noinline]] Ref<Error> located(const Site &site, Ref<Error> error) {
   if (error->located) return error;
   const std::string callee = concat(site.callee(), ": ");
@@ -33,16 +44,17 @@ struct Site {  // where in the program something happened
   auto named = make_error(error->code,
                           concat(says_callee ? "" : callee.c_str(), error->message, " (called by ", site.text(), ")"),
                           error->kind);
-  if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be the shared one
+  // When memory is short, make_error() gives an error that all threads share: it must not be changed.
+  if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {
     named->located = true;
     named->set_cause(std::move(error));
   }
   return named;
 }
 
-[[noreturn, gnu::noinline]] void stopped(const Site &site, StopReason reason) {
+[[noreturn, gnu::noinline]] void stopped(const Site &site, CancelReason reason) {
   const std::string before = site.instr.op == Op::kGoto ? "a backward jump" : site.callee();
-  auto error = make_stop_error(reason, concat(before, " (", site.text(), ")"));
+  auto error = make_cancel_error(reason, concat(before, " (", site.text(), ")"));
   error->located = true;
   throw Exception(std::move(error));
 }
@@ -63,13 +75,26 @@ struct Site {  // where in the program something happened
        " does not fit a storage of ", size, " bytes (called by ", site.text(), ")");
 }
 
+[[noreturn, gnu::noinline]] void written_in_place(const Site &site, uint32_t i, const DLTensor &tensor) {
+  const uint32_t reg = site.instr.arg_registers()[i];
+  const FunctionInfo &function = *site.frame.function->info;
+  const std::string name = reg < function.param_names.size()
+                               ? concat(", parameter ", function.param_names[reg], " of ", function.name, ",")
+                               : std::string();
+  fail(OPD_INVALID_ARGUMENT, site.callee(), ": argument ", i, name, " is ", describe(tensor),
+       ", which is read-only, but the call has no output of its own and may write its arguments; pass a copy (called "
+       "by ",
+       site.text(), ")");
+}
+
 [[gnu::noinline]] bool condition(const Site &site, const View &v) {
   if (v.type == OPD_INT || v.type == OPD_BOOL) return v.u.int64 != 0;
   fail_as("TypeError", OPD_INVALID_ARGUMENT, "the condition must be int or bool, but is ", type_key(v.type), " (",
           site.text(), ")");
 }
 
-// Kernels take text as plain C strings only; everything else that is an object is refused. Leaves `storage` alive.
+// Makes arguments fit for a compiled kernel, which reads text as a C string and any other object as a tensor: texts are
+// copied into `storage`, which must outlive the call, and objects other than tensors are refused.
 [[gnu::noinline]] void convert_kernel_args(const Site &site, View *args, size_t count,
                                            std::vector<std::string> &storage) {
   storage.reserve(count);
@@ -85,7 +110,7 @@ struct Site {  // where in the program something happened
   }
 }
 
-// Pops what a run pushed, also when an error passes.
+// Pops the frames that a call pushed, also when an exception passes through it.
 class FrameScope {
  public:
   explicit FrameScope(Run &run) : run_(run), base_(run.depth) {}
@@ -97,14 +122,14 @@ class FrameScope {
   void pop() {
     Frame &frame = *run_.frames[run_.depth - 1];
     const Program::Func &function = *frame.function;
-    View *cells = frame.cells.data();
+    View *registers = frame.registers.data();
     for (uint32_t i = 0; i < function.num_args; ++i) {
-      if (!function.borrowed[i] && is_object(cells[i])) run_.pool.drop(object_of(cells[i]));
-      cells[i].type = kUnset;
+      if (!function.borrowed[i] && is_object(registers[i])) run_.pool.drop(object_of(registers[i]));
+      registers[i].type = kUnset;
     }
     for (uint32_t i = function.num_args; i < function.num_registers; ++i) {
-      const View old = cells[i];
-      cells[i].type = kUnset;
+      const View old = registers[i];
+      registers[i].type = kUnset;
       if (is_object(old)) run_.pool.drop(object_of(old));
     }
     --run_.depth;
@@ -122,16 +147,28 @@ class Interpreter {
   template <bool kListen>
   View execute(uint32_t index, Args args);
 
+  // Of the calls of functions that `error` ended: they get records as those that returned do, the innermost first.
+  void record_unwound(const Error &error) {
+    while (run_.depth > scope_.base() + 1) {
+      const Instr &call = *frame_->return_to;
+      const uint64_t begin = frame_->begin;
+      leave();
+      const Args given{scratch_, call.num_args};
+      if (run_.records) record(call, begin, run_.records->end_call(begin, given), given, &error);
+    }
+  }
+
  private:
   Site site(const Instr &instr) const { return {run_, *frame_, instr}; }
 
-  void assign(uint32_t cell, View value) {
-    const View old = cells_[cell];
-    cells_[cell] = value;
+  void assign(uint32_t reg, View value) {
+    const View old = registers_[reg];
+    registers_[reg] = value;
     if (is_object(old)) run_.pool.drop(object_of(old));
   }
 
-  // Parameters that the function overwrites are its own; all others are borrowed from the caller.
+  // The caller keeps its arguments alive during the call, so parameters are borrowed: no count is changed. Only a
+  // parameter that the function overwrites gets a reference of its own, because the overwriting ends one.
   void enter(const Program::Func &function, const View *args) {
     if (run_.depth >= static_cast<size_t>(run_.vm->max_depth()))
       fail_as("RecursionError", OPD_OUT_OF_RANGE, "calls are nested more than ", run_.vm->max_depth(),
@@ -139,36 +176,59 @@ class Interpreter {
     Frame &frame = run_.push();
     frame.function = &function;
     frame.return_to = nullptr;
-    View *const cells = frame.cells.data();
-    std::copy_n(args, function.num_args, cells);
+    View *const registers = frame.registers.data();
+    std::copy_n(args, function.num_args, registers);
     if (!function.all_borrowed) [[unlikely]]
       for (uint32_t i = 0; i < function.num_args; ++i)
         if (!function.borrowed[i] && is_object(args[i])) retain(object_of(args[i]));
     frame_ = &frame;
-    cells_ = cells;
+    registers_ = registers;
     scratch_ = frame.args();
+  }
+
+  // Goes on in the function that called. Inlined always: a call that gets `this` would keep the loop's state in memory
+  // instead of registers, which costs a third of an instruction's time.
+  [[gnu::always_inline]] void leave() {
+    scope_.pop();
+    frame_ = run_.frames[run_.depth - 1].get();
+    registers_ = frame_->registers.data();
+    scratch_ = frame_->args();
   }
 
   void check_reads(const Instr &instr) const {
     if (instr.op == Op::kRet || instr.op == Op::kIf) {
-      if (cells_[instr.cell].type == kUnset) unset_read(site(instr), instr.cell);
+      if (registers_[instr.reg].type == kUnset) unset_read(site(instr), instr.reg);
       return;
     }
-    const uint32_t *cells = instr.arg_cells();
+    const uint32_t *registers = instr.arg_registers();
     for (uint32_t i = 0; i < instr.num_args; ++i)
-      if (cells_[cells[i]].type == kUnset) unset_read(site(instr), cells[i]);
+      if (registers_[registers[i]].type == kUnset) unset_read(site(instr), registers[i]);
+  }
+
+  [[gnu::noinline]] void check(const Instr &instr) const {
+    if (instr.checks & kReadsUnset) check_reads(instr);
+    if (instr.checks & kWritesInPlace) check_writes(instr);
+  }
+
+  void check_writes(const Instr &instr) const {
+    for (uint32_t i = 0; i < instr.num_args; ++i) {
+      const View &arg = registers_[instr.arg_registers()[i]];
+      if (arg.type == OPD_TENSOR && is_read_only(*static_cast<Tensor *>(object_of(arg))))
+        written_in_place(site(instr), i, static_cast<Tensor *>(object_of(arg))->dl);
+    }
   }
 
   void check_stop(const Instr &instr) const {
-    const StopReason reason = run_.stop.load(std::memory_order_relaxed);
-    if (reason != StopReason::kNone) [[unlikely]]
+    const CancelReason reason = run_.stop.load(std::memory_order_relaxed);
+    if (reason != CancelReason::kNone) [[unlikely]]
       stopped(site(instr), reason);
   }
 
-  void record(const Instr &instr, uint64_t begin, uint64_t end, Args args) {
-    RecordBuffer &buffer = *run_.records;
+  // Of a call that raised `error`, or of one that returned.
+  void record(const Instr &instr, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
+    CallEventBuffer &buffer = *run_.records;
     const size_t pc = program_.pc_of(&instr);
-    Record *r = buffer.describe(args, pc);
+    CallEvent *r = buffer.describe(args, pc);
     if (!r) return;
     r->begin = begin;
     r->end = end;
@@ -176,18 +236,21 @@ class Interpreter {
     r->location = static_cast<uint32_t>(pc);
     r->depth = static_cast<uint32_t>(run_.depth);
     r->run = run_.record_run;
+    if (error) [[unlikely]]
+      return buffer.commit_failed(std::string(error->message));
     buffer.commit();
   }
 
-  // The three give false when the callee raised an error; it is in run.failure then.
+  // The next three return false if the callee raised an error, which is then in run.failure. An exception would cost
+  // microseconds, and errors of kernels are ordinary: a wrong shape is one.
   template <bool kListen, bool kKernel>
   bool call(const Instr &instr) {
     check_stop(instr);
-    const uint32_t *from = instr.arg_cells();
+    const uint32_t *from = instr.arg_registers();
     const uint32_t count = instr.num_args;
     bool plain = true;
     for (uint32_t i = 0; i < count; ++i) {
-      const View v = cells_[from[i]];
+      const View v = registers_[from[i]];
       scratch_[i] = v;
       if (kKernel) plain &= v.type < OPD_SMALL_STRING || v.type == OPD_TENSOR;
     }
@@ -214,7 +277,9 @@ class Interpreter {
     if (recorded) begin = run_.records->begin_call({scratch_, count});
     const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
     if (failed) [[unlikely]] {
-      run_.failure = located(site(instr), take_raised());
+      Ref<Error> error = take_raised();  // before collectors run, which may raise errors of their own
+      if (recorded) record(instr, begin, run_.records->end_call(begin, {scratch_, count}), {scratch_, count}, &*error);
+      run_.failure = located(site(instr), std::move(error));
       return false;
     }
     if (recorded) {
@@ -222,12 +287,13 @@ class Interpreter {
       record(instr, begin, end, {scratch_, count});
     }
     if (kListen && run_.instrument) show_owned_result(count, result);
-    if (instr.cell != program_.void_cell()) assign(instr.cell, result);
+    if (instr.reg != program_.void_register()) assign(instr.reg, result);
     else if (is_object(result)) run_.pool.drop(object_of(result));
     return true;
   }
 
-  // The arguments of a folded call as the program has them, into the scratch; gives their number.
+  // An instrument is to see a folded call with the arguments that the program wrote, which the instruction no longer
+  // has: they are read from the executable again. Fills the scratch and returns their number.
   size_t folded_arguments(const Instr &instr) {
     size_t count = 0;
     for (const int64_t word : program_.executable->instruction(program_.pc_of(&instr)).args) {
@@ -237,8 +303,8 @@ class Interpreter {
       else if (operand.kind() == Operand::kConstant) arg = program_.constants[static_cast<size_t>(operand.value())];
       else if (operand.kind() == Operand::kFunction)
         arg = run_.vm->function_value(static_cast<uint32_t>(operand.value()));
-      else if (operand.value() < kVoidRegister) arg = cells_[operand.value()];
-      else arg = operand.value() == kVmRegister ? cells_[program_.vm_cell()] : opd_none();
+      else if (operand.value() < kVoidRegister) arg = registers_[operand.value()];
+      else arg = operand.value() == kVmRegister ? registers_[program_.vm_register()] : opd_none();
       if (arg.type == kUnset) arg = opd_none();
     }
     return count;
@@ -261,24 +327,25 @@ class Interpreter {
     kept.detach();
   }
   void skip(const Instr &instr) {
-    if (instr.cell != program_.void_cell()) assign(instr.cell, opd_none());
+    if (instr.reg != program_.void_register()) assign(instr.reg, opd_none());
   }
 
   void make_tensor(const Instr &instr) {
-    const View &value = cells_[instr.inline_args[0]];
+    const View &value = registers_[instr.inline_args[0]];
     if (value.type != storage_type_) [[unlikely]]
       bad_storage(site(instr), value);
     auto *storage = static_cast<VmStorage *>(object_of(value));
     const uint64_t room = storage->size, bytes = instr.shape->bytes;
     if (bytes > room || instr.bytes > room - bytes) [[unlikely]]
       small_storage(site(instr), instr.bytes, bytes, room);
-    assign(instr.cell, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
+    assign(instr.reg, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
   }
 
-  // An instrument is shown every instruction of the program, so then there is no plan.
+  // An instrument, and a recording of all builtins, is shown every instruction of the program: then the code with
+  // static buffers, which has no allocations left, is not used.
   template <bool kListen>
   const Instr *start_of(const Program::Func &function) const {
-    return code_ + (kListen && run_.instrument ? function.start : function.planned_start);
+    return code_ + (kListen && (run_.instrument || records_builtins_) ? function.start : function.planned_start);
   }
 
   Run &run_;
@@ -287,9 +354,10 @@ class Interpreter {
   const int32_t storage_type_ = VmStorage::type();
   FrameScope scope_;
   Frame *frame_ = nullptr;
-  View *cells_ = nullptr;
+  View *registers_ = nullptr;
   View *scratch_ = nullptr;
   size_t folded_args_ = 0;
+  const bool records_builtins_ = run_.records && run_.records->all_calls();
 };
 
 template <bool kListen>
@@ -297,8 +365,8 @@ View Interpreter::execute(uint32_t index, Args args) {
   enter(program_.functions[index], args.data());
   for (const Instr *pc = start_of<kListen>(*frame_->function);;) {
     const Instr &instr = *pc;
-    if (instr.checked) [[unlikely]]
-      check_reads(instr);
+    if (instr.checks) [[unlikely]]
+      check(instr);
     if (kListen && run_.instrument && is_folded(instr.op)) {
       folded_args_ = folded_arguments(instr);
       if (!show_before(instr, folded_args_)) {
@@ -307,6 +375,8 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       }
     }
+    uint64_t folded_begin = 0;
+    if (kListen && records_builtins_ && is_folded(instr.op)) folded_begin = run_.records->begin_call({});
     switch (instr.op) {
       case Op::kKernel:
         if (!call<kListen, true>(instr)) [[unlikely]]
@@ -322,20 +392,20 @@ View Interpreter::execute(uint32_t index, Args args) {
         make_tensor(instr);
         break;
       case Op::kStorage:
-        assign(instr.cell, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class))));
+        assign(instr.reg, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class))));
         break;
-      case Op::kResident:
-        if (!residents_ready(cells_, program_.places[instr.place])) [[unlikely]]
-          make_residents(run_, cells_, program_.places[instr.place]);
+      case Op::kStaticBuffer:
+        if (!is_ready(registers_, program_.places[instr.place])) [[unlikely]]
+          make_static_buffer(run_, registers_, program_.places[instr.place]);
         break;
       case Op::kNull:
-        assign(instr.cell, opd_none());
+        assign(instr.reg, opd_none());
         break;
-      case Op::kForget:
-        cells_[instr.cell] = opd_none();
+      case Op::kForgetBorrowed:
+        registers_[instr.reg] = opd_none();
         break;
       case Op::kIf:
-        pc += condition(site(instr), cells_[instr.cell]) ? 1 : instr.offset;
+        pc += condition(site(instr), registers_[instr.reg]) ? 1 : instr.offset;
         continue;
       case Op::kGoto:
         if (instr.offset <= 0) check_stop(instr);
@@ -343,8 +413,8 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       case Op::kProgram: {
         check_stop(instr);
-        const uint32_t *from = instr.arg_cells();
-        for (uint32_t i = 0; i < instr.num_args; ++i) scratch_[i] = cells_[from[i]];
+        const uint32_t *from = instr.arg_registers();
+        for (uint32_t i = 0; i < instr.num_args; ++i) scratch_[i] = registers_[from[i]];
         if (kListen && run_.instrument && !show_before(instr, instr.num_args)) {
           skip(instr);
           ++pc;
@@ -360,26 +430,24 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       }
       case Op::kRet: {
-        Value result(cells_[instr.cell]);
+        Value result(registers_[instr.reg]);
         const Instr *const back = frame_->return_to;
         if (!back) return result.detach();  // the scope pops the frame
         const uint64_t begin = frame_->begin;
-        scope_.pop();
-        frame_ = run_.frames[run_.depth - 1].get();
-        cells_ = frame_->cells.data();
-        scratch_ = frame_->args();
+        leave();
         if (kListen && run_.records) {
           const Args given{scratch_, back->num_args};
           record(*back, begin, run_.records->end_call(begin, given), given);
         }
         if (kListen && run_.instrument) show_after(back->num_args, result.view());
-        if (back->cell != program_.void_cell()) assign(back->cell, result.detach());
+        if (back->reg != program_.void_register()) assign(back->reg, result.detach());
         pc = back + 1;
         continue;
       }
     }
-    // A builtin that became an instruction.
-    if (kListen && run_.instrument) show_after(folded_args_, cells_[instr.cell]);
+    // Only builtins that became instructions come here; all others go on with the next instruction themselves.
+    if (kListen && folded_begin) record(instr, folded_begin, run_.records->end_call(folded_begin, {}), {});
+    if (kListen && run_.instrument) show_after(folded_args_, registers_[instr.reg]);
     ++pc;
   }
 }
@@ -387,8 +455,17 @@ View Interpreter::execute(uint32_t index, Args args) {
 }  // namespace
 
 View interpret(Run &run, uint32_t function, Args args) {
-  const bool listen = run.records || run.instrument;
-  return listen ? Interpreter(run).execute<true>(function, args) : Interpreter(run).execute<false>(function, args);
+  if (!run.records && !run.instrument) return Interpreter(run).execute<false>(function, args);
+  Interpreter interpreter(run);
+  try {
+    const View result = interpreter.execute<true>(function, args);
+    if (run.failure) [[unlikely]]
+      interpreter.record_unwound(*run.failure);
+    return result;
+  } catch (...) {
+    interpreter.record_unwound(*current_error());
+    throw;
+  }
 }
 
 }  // namespace opd

@@ -17,28 +17,31 @@ uint32_t name_of(Run &run, const void *callee, const Name &name) {
   return known.name;
 }
 
-void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args) {
-  Record *record = run.records->describe(args, name);
+// Of a call that raised `error`, or of one that returned.
+void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
+  CallEvent *record = run.records->describe(args, name);
   if (!record) return;
   record->begin = begin;
   record->end = end;
   record->name = run.vm->first_operator() + name;
-  record->location = Record::kNoLocation;
+  record->location = CallEvent::kNoLocation;
   record->depth = 1;
   record->run = run.record_run;
+  if (error) [[unlikely]]
+    return run.records->commit_failed(std::string(error->message));
   run.records->commit();
 }
 
-// What the callee calls is its own affair.
+// The callee runs: the calls that it makes itself are not those of the program, so they are not looked at.
 struct Observed {
   Run &run;
-  explicit Observed(Run &r) : run(r) { run.observing = false; }
-  ~Observed() { run.observing = true; }
+  explicit Observed(Run &r) : run(r) { run.in_callee = true; }
+  ~Observed() { run.in_callee = false; }
 };
 
 void check_stop(const Run &run) {
-  if (const StopReason reason = run.stop.load(std::memory_order_relaxed); reason != StopReason::kNone) [[unlikely]]
-    stop_compiled(run, reason);
+  if (const CancelReason reason = run.stop.load(std::memory_order_relaxed); reason != CancelReason::kNone) [[unlikely]]
+    stop_compiled(*run.compiled, reason);
 }
 
 // A call that an instrument is shown, or that may be asked for by name while it runs. `callee` is what an instrument
@@ -64,20 +67,28 @@ int show(Run &run, uint32_t name, const View &callee, Args args, View *result, C
 
 // A profile's calls: there is nobody to show them to, and nothing to stop for.
 bool is_only_recorded(const Run &run) {
-  return run.records && !run.instrument && run.stop.load(std::memory_order_relaxed) == StopReason::kNone;
+  return run.records && !run.instrument && run.stop.load(std::memory_order_relaxed) == CancelReason::kNone;
+}
+
+// The record of a call that left an error for its caller. The collectors that are told of its end may raise others.
+uint64_t end_failed(Run &run, uint64_t begin, Args args, Ref<Error> &error) {
+  error = take_raised();
+  return run.records->end_call(begin, args);
 }
 
 template <class Name, class Call>
 int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
   int failed;
   uint64_t begin, end;
+  Ref<Error> error;
   {
     const Observed observed(run);
     begin = run.records->begin_call(args);
     failed = call();
-    end = failed ? 0 : run.records->end_call(begin, args);
+    end = failed ? end_failed(run, begin, args, error) : run.records->end_call(begin, args);
   }
-  if (!failed) record(run, name_of_callee(), begin, end, args);
+  record(run, name_of_callee(), begin, end, args, error.get());
+  if (failed) set_raised(std::move(error));
   return failed;
 }
 
@@ -94,25 +105,16 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
     begin = run.records->begin_call(args);
     const int failed = call();
     if (!failed) end = run.records->end_call(begin, args);
+    if (!failed) return 0;
+    Ref<Error> error;
+    end = end_failed(run, begin, args, error);
+    record(run, name, begin, std::exchange(end, 0), args, error.get());
+    set_raised(std::move(error));
     return failed;
   };
   const int failed = show(run, name, callee, args, result, timed);
   if (!failed && end) record(run, name, begin, end, args);  // an instrument may have skipped it
   return failed;
-}
-
-int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result) {
-  Run *run = Run::of_thread();
-  if (!run || !run->observing) return call.code(self, args, num_args, result);
-  return raising([&] {
-    const auto name = [&] { return name_of(*run, &call, [&] { return call.name; }); };
-    const auto make = [&] { return call.code(self, args, num_args, result); };
-    const Args views(args, static_cast<size_t>(num_args));
-    if (is_only_recorded(*run)) [[likely]]
-      return record_call(*run, name, views, make);
-    // Code that calls a kernel straight away leaves the place of the result undefined.
-    return observe(*run, name, opd_none(), views, nullptr, make);
-  });
 }
 
 }  // namespace
@@ -137,6 +139,7 @@ std::vector<std::string> OperatorNames::all() {
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
   const Args views(args, static_cast<size_t>(num_args));
   const auto make = [&] { return function.safe_call(&function, args, num_args, result); };
+  if (!run.observes_calls()) return make();
   if (is_only_recorded(run) && !run.records->wants(views)) [[likely]] {
     const Observed observed(run);
     return make();
@@ -148,13 +151,18 @@ int observe_call(Run &run, Function &function, const View *args, int32_t num_arg
   });
 }
 
-ListenScope::ListenScope(const std::vector<CallHooks *> &libraries) : libraries_(libraries) {
-  set_call_hook(&observe_kernel);
-  for (CallHooks *hooks : libraries_) hooks->listen();
-}
-
-ListenScope::~ListenScope() {
-  for (CallHooks *hooks : libraries_) hooks->stop_listening();
+int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result) {
+  Run *run = Run::of_thread();
+  if (!run || !run->observes_calls()) return call.code(self, args, num_args, result);
+  return raising([&] {
+    const auto name = [&] { return name_of(*run, &call, [&] { return call.name; }); };
+    const auto make = [&] { return call.code(self, args, num_args, result); };
+    const Args views(args, static_cast<size_t>(num_args));
+    if (is_only_recorded(*run)) [[likely]]
+      return record_call(*run, name, views, make);
+    // Code that calls a kernel straight away leaves the place of the result undefined.
+    return observe(*run, name, opd_none(), views, nullptr, make);
+  });
 }
 
 }  // namespace opd

@@ -1,26 +1,29 @@
-// Calls that compiled functions make, seen one by one: recorded, named while they run, and not begun once the run is to
-// end. Kernels are seen through their library's slots, everything else where it is called by TVMFFIFunctionCall.
+// Calls that compiled functions make, looked at one by one: recorded, named while they run, and refused once the run is
+// to end. Kernels are seen by hooks in their library's slots, all other functions in TVMFFIFunctionCall. Neither
+// happens unless the run is attentive (Run::observe_calls).
 #pragma once
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <unordered_map>
 
+#include "base/fork_mutex.h"
 #include "module/call_hooks.h"
 #include "vm/run.h"
 
 namespace opd {
 
-// What was called, by name. Thread-safe; names stay in place.
+// Numbers for the functions that compiled code calls, and their names. Thread-safe; a name stays where it is.
 class OperatorNames {
  public:
-  // Of `callee`, whose address is its own as long as this lives; `name` gives it when it is seen first.
+  // The number of the function at `callee`. No other function may have that address while this lives. `name` is asked
+  // when the function is seen for the first time.
   uint32_t index_of(const void *callee, const std::function<std::string()> &name);
   const std::string &at(uint32_t index);
   std::vector<std::string> all();
 
  private:
-  std::mutex guard_;
+  ForkMutex guard_{LockRank::kOperatorNames};
   std::unordered_map<const void *, uint32_t> places_;
   std::deque<std::string> names_;
 };
@@ -28,16 +31,7 @@ class OperatorNames {
 // A call from compiled code through TVMFFIFunctionCall.
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept;
 
-// Sees the kernel calls of a VM's libraries while it lives.
-class ListenScope {
- public:
-  explicit ListenScope(const std::vector<CallHooks *> &libraries);
-  ~ListenScope();
-  ListenScope(const ListenScope &) = delete;
-  ListenScope &operator=(const ListenScope &) = delete;
-
- private:
-  const std::vector<CallHooks *> &libraries_;
-};
+// What the hooks of kernels call (module/call_hooks.h).
+int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 
 }  // namespace opd

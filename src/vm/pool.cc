@@ -72,16 +72,16 @@ void MemoryBudget::charge(uint64_t bytes) {
 }
 
 Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget) {
-  budget->charge(bytes);
   auto storage = std::make_unique<VmStorage>();
+  storage->type_index = VmStorage::type();
   storage->allocator = &Allocator::of(device, kind);
+  budget->charge(bytes);
   try {
     storage->data = static_cast<char *>(storage->allocator->allocate(bytes));
   } catch (...) {
     budget->refund(bytes);
     throw;
   }
-  storage->type_index = VmStorage::type();
   storage->Object::deleter = destroy_storage;
   storage->size = bytes;
   storage->device = device;
@@ -181,12 +181,11 @@ VmTensor *RunPool::tensor(std::span<const int64_t> dims, DLDataType dtype, VmSto
   return tensor;
 }
 
-void RunPool::keep(VmTensor *tensor) {
+void RunPool::keep_shapeless(VmTensor *tensor) {
   tensor->owner = nullptr;
   tensor->borrows = false;
   const auto rank = static_cast<size_t>(tensor->dl.ndim);
-  if (tensor->template_id != VmTensor::kNoTemplate) tensor->next = std::exchange(tensors_[tensor->template_id], tensor);
-  else if (rank < kRanks) tensor->next = std::exchange(shapeless_[rank], tensor);
+  if (rank < kRanks) tensor->next = std::exchange(shapeless_[rank], tensor);
   else free_tensor(tensor);
 }
 

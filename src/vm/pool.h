@@ -1,9 +1,17 @@
-// Tensors and storages of running programs. Each run has a pool that only its thread touches, so that making and
-// dropping one takes no lock, no malloc and, for tensors that stay inside the run, no atomic operation.
+// Tensors and storages of running programs.
 //
-// A tensor made inside a run *borrows* its storage: a plain count in the storage says how many do. Only when a tensor
-// leaves the run (it is returned, put into a tuple, kept by a foreign function) does it become a counted owner.
-// Objects that die elsewhere, or after the run, go back to the heap: `home` tells which pool they came from.
+// A program makes and drops a tensor for nearly every kernel, often of a few bytes, so this must cost less than the
+// smallest kernel. Three things make it cheap:
+// 1. Each run has a pool, which only the run's thread touches, so no lock is taken.
+// 2. Dropped tensors and storages go to free lists by shape and by size, so malloc is called in the first run only.
+// 3. A tensor that stays inside the run *borrows* its storage: a plain count in the storage says how many tensors do,
+// so
+//    no atomic operation is needed. A tensor that leaves the run (it is returned, put into a tuple, kept by a foreign
+//    function) becomes a counted owner of its storage first, because another thread may then drop it.
+//
+// An object may end on another thread, or after its run. `home` is the number of the pool that it came from: only there
+// may it go to a free list; elsewhere it goes back to the heap. Numbers are never used again, so an object that
+// outlives its pool cannot be taken for one of a later pool.
 #pragma once
 #include <functional>
 #include <memory>
@@ -39,8 +47,8 @@ struct VmStorage final : Object {
   uint64_t home = 0;
   VmStorage *next = nullptr;  // in a free list
   uint32_t size_class = 0;
-  uint32_t borrowers = 0;  // tensors of the home run that hold no reference
-  bool dropped = false;    // its register is gone; the last borrower ends the register's reference
+  uint32_t borrowers = 0;  // tensors of the home run that use the storage without a reference
+  bool dropped = false;    // the register let go of it while tensors borrowed it: the last of them ends that reference
 };
 
 struct VmDevice {
@@ -121,7 +129,9 @@ class RunPool {
   }
   VmTensor *tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset);
 
-  // Ends a register's reference to an object.
+  // Ends a register's reference to an object. What a register holds is seldom shared, so the common cases change no
+  // count: a tensor of this run that nobody else has goes to its free list, and a storage that tensors still borrow is
+  // only marked, since they end before the run does.
   void drop(Object *object) {
     if (object->deleter == &VmTensor::destroy) {
       auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(object));
@@ -145,7 +155,14 @@ class RunPool {
   std::function<void()>
       when_short;  // gives back what nobody uses; memory that is not to be had is then asked for again
 
-  void keep(VmTensor *tensor);
+  // Takes a tensor that nobody uses any more, for tensor() to give again.
+  void keep(VmTensor *tensor) {
+    if (tensor->template_id == VmTensor::kNoTemplate) [[unlikely]]
+      return keep_shapeless(tensor);
+    tensor->owner = nullptr;
+    tensor->borrows = false;
+    tensor->next = std::exchange(tensors_[tensor->template_id], tensor);
+  }
   bool keep(VmStorage *storage);  // false: this pool does not hold on to memory
   void trim();
   uint64_t kept_bytes(DLDevice device) const;  // of storages that wait for their next use
@@ -157,6 +174,7 @@ class RunPool {
   };
 
   const VmDevice &device_of(StorageKind kind) const;  // throws OPD_OUT_OF_RANGE
+  void keep_shapeless(VmTensor *tensor);
   VmStorage *new_storage(uint32_t size_class);
   VmTensor *new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id);
   void bind(VmTensor *tensor, VmStorage *storage, uint64_t offset) {

@@ -5,7 +5,7 @@
 
 #include "device/device.h"
 #include "vm/assignment.h"
-#include "vm/not_offered.h"
+#include "vm/unsupported_builtins.h"
 
 namespace opd {
 
@@ -38,6 +38,7 @@ class Decoder {
     SafeCall call = nullptr;
     void *self = nullptr;
     bool kernel = false;
+    bool compiled = false;  // a kernel, or other code that is given plain DLTensors
   };
 
   void resolve() {
@@ -59,6 +60,7 @@ class Decoder {
                            {},
                            {},
                            true};
+        p_.index_of.try_emplace(info.name, static_cast<uint32_t>(i));
         p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
         if (info.kind == FunctionKind::kBytecode) continue;
         p_.callees[i] = value_of_(static_cast<uint32_t>(i));
@@ -70,10 +72,7 @@ class Decoder {
       if (!is_here) missing += concat(missing.empty() ? "" : ", ", info.name);
       else callees_[i] = classify(info.name, *p_.callees[i]);
     }
-    if (!missing.empty())
-      fail(OPD_NOT_FOUND,
-           "the program needs functions that neither its imported modules nor the global registry offer: ", missing,
-           why_not_offered(missing));
+    if (!missing.empty()) fail_missing_functions(missing);
   }
 
   // The machine code of a compiled function, which only a library can hold.
@@ -83,18 +82,20 @@ class Decoder {
   }
 
   static Callee classify(std::string_view name, Function &function) {
-    Callee callee{Known::kNone, function.safe_call, &function, false};
-    if (const auto *kernel = as_kernel(function)) return {Known::kNone, kernel->raw, nullptr, true};
+    Callee callee{Known::kNone, function.safe_call, &function, false, false};
+    if (const auto *kernel = as_kernel(function)) return {Known::kNone, kernel->raw, nullptr, true, true};
+    if (const auto *typed = as_typed(function)) return {Known::kNone, typed->raw, nullptr, false, true};
     if (name == "vm.builtin.alloc_storage") callee.known = Known::kStorage;
     if (name == "vm.builtin.alloc_tensor") callee.known = Known::kTensor;
     if (name == "vm.builtin.null_value") callee.known = Known::kNull;
+    if (name == "vm.builtin.call_tir_dyn") callee.compiled = true;  // calls the kernel that it is given
     return callee;
   }
 
   void lay_out_cells() {
     p_.constants.reserve(x_.constants.size());
     for (const auto &constant : x_.constants) p_.constants.push_back(constant.view());
-    // Immediates are cells too; their number must be known before function values get theirs.
+    // Immediates are registers too; their number must be known before function values get theirs.
     for (size_t pc = 0; pc < x_.offsets.size(); ++pc) {
       const Instruction in = x_.instruction(pc);
       if (in.op != Opcode::kCall) continue;
@@ -108,9 +109,9 @@ class Decoder {
 
   uint32_t immediate(int64_t value) {
     if (value >= 0 && value < kSmall) {
-      uint32_t &cell = small_[static_cast<size_t>(value)];
-      if (!cell) cell = add_immediate(value);
-      return cell;
+      uint32_t &reg = small_[static_cast<size_t>(value)];
+      if (!reg) reg = add_immediate(value);
+      return reg;
     }
     const auto [place, fresh] = immediates_.try_emplace(value, 0);
     if (fresh) place->second = add_immediate(value);
@@ -128,15 +129,15 @@ class Decoder {
     return p_.first_constant() + static_cast<uint32_t>(p_.constants.size()) + place->second;
   }
 
-  uint32_t register_cell(int64_t reg) const {
+  uint32_t register_index(int64_t reg) const {
     if (reg < kVoidRegister) return static_cast<uint32_t>(reg);
-    return reg == kVmRegister ? p_.vm_cell() : p_.void_cell();
+    return reg == kVmRegister ? p_.vm_register() : p_.void_register();
   }
 
-  uint32_t operand_cell(Operand operand) {
+  uint32_t operand_register(Operand operand) {
     switch (operand.kind()) {
       case Operand::kRegister:
-        return register_cell(operand.value());
+        return register_index(operand.value());
       case Operand::kImmediate:
         return immediate(operand.value());
       case Operand::kConstant:
@@ -146,50 +147,52 @@ class Decoder {
     }
   }
 
-  const View *constant_at(uint32_t cell) const {
+  const View *constant_at(uint32_t reg) const {
     const uint32_t first = p_.first_constant();
-    return cell >= first && cell - first < p_.constants.size() ? &p_.constants[cell - first] : nullptr;
+    return reg >= first && reg - first < p_.constants.size() ? &p_.constants[reg - first] : nullptr;
   }
 
   void decode(Program::Func &f) {
     const std::vector<bool> unproved = unproved_reads(x_, *f.info);
     f.borrowed.assign(f.num_args, true);
+    unwritten_.assign(f.num_registers, false);
     for (uint32_t pc = f.start; pc < f.end; ++pc) {
       const Instruction in = x_.instruction(pc);
       Instr &instr = p_.code[pc];
-      instr.checked = unproved[pc - f.start];
+      if (unproved[pc - f.start]) instr.checks |= kReadsUnset;
       switch (in.op) {
         case Opcode::kCall:
           decode_call(f, pc, in, instr);
           break;
         case Opcode::kRet:
-          instr.op = Op::kRet, instr.cell = register_cell(in.reg);
+          instr.op = Op::kRet, instr.reg = register_index(in.reg);
           break;
         case Opcode::kGoto:
           instr.op = Op::kGoto, instr.offset = in.target;
           break;
         case Opcode::kIf:
-          instr.op = Op::kIf, instr.cell = register_cell(in.reg), instr.offset = in.target;
+          instr.op = Op::kIf, instr.reg = register_index(in.reg), instr.offset = in.target;
           break;
       }
     }
     for (uint32_t pc = f.start; pc < f.end; ++pc)
-      if (Instr &instr = p_.code[pc]; instr.op == Op::kNull && instr.cell < f.num_args && f.borrowed[instr.cell])
-        instr.op = Op::kForget;
+      if (Instr &instr = p_.code[pc]; instr.op == Op::kNull && instr.reg < f.num_args && f.borrowed[instr.reg])
+        instr.op = Op::kForgetBorrowed;
   }
 
   void decode_call(Program::Func &f, uint32_t pc, const Instruction &in, Instr &instr) {
     const auto target = static_cast<size_t>(in.target);
     const Callee &callee = callees_[target];
     p_.callee_of[pc] = static_cast<uint32_t>(target);
-    instr.cell = in.reg < kVoidRegister ? static_cast<uint32_t>(in.reg) : p_.void_cell();
+    instr.reg = in.reg < kVoidRegister ? static_cast<uint32_t>(in.reg) : p_.void_register();
     instr.num_args = static_cast<uint16_t>(in.args.size());
-    uint32_t *cells = next_arg_;
-    if (in.args.size() <= 2) cells = instr.inline_args;
-    else instr.args = cells, next_arg_ += in.args.size();
-    for (size_t i = 0; i < in.args.size(); ++i) cells[i] = operand_cell({in.args[i]});
-    // The void cell must stay None, so only what is kept can be folded.
-    if (callee.known != Known::kNone && instr.cell != p_.void_cell() && fold(callee.known, cells, instr)) {
+    uint32_t *registers = next_arg_;
+    if (in.args.size() <= 2) registers = instr.inline_args;
+    else instr.args = registers, next_arg_ += in.args.size();
+    for (size_t i = 0; i < in.args.size(); ++i) registers[i] = operand_register({in.args[i]});
+    find_writes(callee, in, instr);
+    // The void register must stay None, so only what is kept can be folded.
+    if (callee.known != Known::kNone && instr.reg != p_.void_register() && fold(callee.known, registers, instr)) {
       if (callee.known == Known::kNull) return;  // does not count as a write that makes a parameter the callee's
     } else if (!callee.call) {
       instr.op = Op::kProgram;
@@ -199,23 +202,40 @@ class Decoder {
       instr.call = callee.call;
       instr.self = callee.self;
     }
-    if (instr.cell < f.num_args) f.borrowed[instr.cell] = f.all_borrowed = false;
+    if (instr.reg < f.num_args) f.borrowed[instr.reg] = f.all_borrowed = false;
+  }
+
+  // A program hands a compiled function the tensors that it is to write, and makes them just before. A call without
+  // such a tensor can only write what it was given to read. Tensors count as unwritten from their making to the first
+  // call that gets them, in the order of the text; a branch can only make that a stricter rule.
+  void find_writes(const Callee &callee, const Instruction &in, Instr &instr) {
+    bool has_output = false;
+    for (const int64_t word : in.args) {
+      const Operand operand{word};
+      if (operand.kind() != Operand::kRegister || operand.value() >= kVoidRegister) continue;
+      std::vector<bool>::reference unwritten = unwritten_[static_cast<size_t>(operand.value())];
+      has_output |= unwritten;
+      unwritten = false;
+    }
+    if (callee.compiled && !has_output) instr.checks |= kWritesInPlace;
+    if (in.reg < kVoidRegister) unwritten_[static_cast<size_t>(in.reg)] = callee.known == Known::kTensor;
   }
 
   // Turns a builtin with constant operands into an instruction of its own.
-  bool fold(Known known, const uint32_t *cells, Instr &instr) {
+  bool fold(Known known, const uint32_t *registers, Instr &instr) {
     if (known == Known::kNull) return instr.op = Op::kNull, instr.num_args == 0;
-    return known == Known::kStorage ? fold_storage(cells, instr) : fold_tensor(cells, instr);
+    return known == Known::kStorage ? fold_storage(registers, instr) : fold_tensor(registers, instr);
   }
 
   // alloc_storage(vm, size, device index, dtype, scope)
-  bool fold_storage(const uint32_t *cells, Instr &instr) {
-    if (instr.num_args < 4 || cells[0] != p_.vm_cell()) return false;
-    const View *size = constant_at(cells[1]), *device = constant_at(cells[2]), *dtype = constant_at(cells[3]);
+  bool fold_storage(const uint32_t *registers, Instr &instr) {
+    if (instr.num_args < 4 || registers[0] != p_.vm_register()) return false;
+    const View *size = constant_at(registers[1]), *device = constant_at(registers[2]),
+               *dtype = constant_at(registers[3]);
     if (!size || size->type != OPD_SHAPE || !device || device->type != OPD_INT || !dtype || dtype->type != OPD_DTYPE)
       return false;
     if (instr.num_args > 4) {
-      const View *scope = constant_at(cells[4]);
+      const View *scope = constant_at(registers[4]);
       if (!scope || !is_text(*scope) || as_text(*scope, "scope") != "global") return false;
     }
     uint64_t bytes;
@@ -229,15 +249,16 @@ class Decoder {
   }
 
   // alloc_tensor(storage, offset, shape, dtype[, vdevice or scope])
-  bool fold_tensor(const uint32_t *cells, Instr &instr) {
+  bool fold_tensor(const uint32_t *registers, Instr &instr) {
     if (instr.num_args != 4) return false;
-    const uint32_t storage = cells[0];
-    const View *offset = constant_at(cells[1]), *shape = constant_at(cells[2]), *dtype = constant_at(cells[3]);
+    const uint32_t storage = registers[0];
+    const View *offset = constant_at(registers[1]), *shape = constant_at(registers[2]),
+               *dtype = constant_at(registers[3]);
     if (!offset || offset->type != OPD_INT || offset->u.int64 < 0 || offset->u.int64 % kAlignment || !shape ||
         shape->type != OPD_SHAPE || !dtype || dtype->type != OPD_DTYPE)
       return false;
     // The compiler shares its constants: one pair of them is one shape.
-    const TensorTemplate *&found = template_of_[uint64_t{cells[2]} << 32 | cells[3]];
+    const TensorTemplate *&found = template_of_[uint64_t{registers[2]} << 32 | registers[3]];
     if (!found) found = make_template(*static_cast<Shape *>(object_of(*shape)), dtype->u.dtype);
     if (!found) return false;
     instr.op = Op::kTensor;
@@ -261,6 +282,7 @@ class Decoder {
   const Program::Find &find_;
   const std::function<Ref<Function>(uint32_t)> &value_of_;
   std::vector<Callee> callees_;
+  std::vector<bool> unwritten_;  // by register of the function being decoded: a new tensor that no call has seen
   std::unordered_map<int64_t, uint32_t> immediates_;
   std::unordered_map<uint32_t, uint32_t> function_values_;
   std::unordered_map<StorageKind, size_t, StorageKind::Hash> size_classes_;

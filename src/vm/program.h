@@ -2,6 +2,8 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "module/kernel_args.h"
@@ -11,24 +13,29 @@
 namespace opd {
 
 enum class Op : uint8_t {
-  kKernel,    // compiled code of a library: tensors, numbers, text and nulls only
-  kPacked,    // any other packed function
-  kProgram,   // a function of the program
-  kStorage,   // alloc_storage of a known size
-  kTensor,    // alloc_tensor of a known shape
-  kNull,      // null_value into a register
-  kForget,    // null_value into a parameter that the caller owns
-  kResident,  // of a plan: the storage of a place, and its tensors, ready in their cells
+  kKernel,          // compiled code of a library: tensors, numbers, text and nulls only
+  kPacked,          // any other packed function
+  kProgram,         // a function of the program
+  kStorage,         // alloc_storage of a known size
+  kTensor,          // alloc_tensor of a known shape
+  kNull,            // null_value into a register
+  kForgetBorrowed,  // null_value into a parameter that the caller owns
+  kStaticBuffer,    // of a plan: the storage of a place, and its tensors, ready in their registers
   kRet,
   kGoto,
   kIf
 };
 
+enum Check : uint8_t {
+  kReadsUnset = 1,     // may read a register that was never written
+  kWritesInPlace = 2,  // a call of compiled code that may write its arguments: they must not be read-only
+};
+
 struct Instr {
   Op op;
-  bool checked = false;  // may read a register that was never written
+  uint8_t checks = 0;  // what is to be looked at before each call: bits of Check
   uint16_t num_args = 0;
-  uint32_t cell = 0;  // written, or read by kRet and kIf
+  uint32_t reg = 0;  // written, or read by kRet and kIf
   union {
     SafeCall call;                // kKernel, kPacked
     int64_t offset;               // kGoto, kIf
@@ -39,29 +46,30 @@ struct Instr {
     void *self = nullptr;  // kPacked
     uint64_t bytes;        // kTensor: offset into the storage
     uint64_t size_class;   // kStorage
-    uint64_t place;        // kResident
+    uint64_t place;        // kStaticBuffer
   };
   union {
-    const uint32_t *args;     // cells
+    const uint32_t *args;     // registers
     uint32_t inline_args[2];  // up to two lie here
   };
-  const uint32_t *arg_cells() const { return num_args <= 2 ? inline_args : args; }
+  const uint32_t *arg_registers() const { return num_args <= 2 ? inline_args : args; }
 };
 static_assert(sizeof(Instr) == 32);
 
-// A storage that a frame keeps between calls, with the tensors that plans make of it; each has a cell. plan.cc.
-struct ResidentPlace {
+// A storage that a frame keeps between calls, with the tensors that plans make of it; each has a register.
+// memory_plan.cc.
+struct StaticBuffer {
   struct Tensor {
     const TensorTemplate *shape;
     uint64_t offset;
-    uint32_t cell;
+    uint32_t reg;
   };
   uint64_t size_class;
-  uint32_t cell;  // of the storage
+  uint32_t reg;  // of the storage
   std::vector<Tensor> tensors;
 };
 
-// The cells of a frame: registers | void | vm | constants | immediates | functions as values | residents.
+// The registers of a frame: registers | void | vm | constants | immediates | functions as values | static buffers.
 struct Program {
   struct Func {
     const FunctionInfo *info;
@@ -73,27 +81,28 @@ struct Program {
   };
 
   Ref<Executable> executable;
-  std::vector<Instr> code;                  // one per instruction of the executable, then the plans
-  std::vector<uint32_t> planned_from;       // per instruction of the plans: the one of the executable
-  std::vector<uint32_t> callee_of;          // per instruction of the executable: the function table's index, for names
-  std::vector<Func> functions;              // by index of the function table; `info` is null for packed functions
+  std::vector<Instr> code;             // one per instruction of the executable, then the plans
+  std::vector<uint32_t> planned_from;  // per instruction of the plans: the one of the executable
+  std::vector<uint32_t> callee_of;     // per instruction of the executable: the function table's index, for names
+  std::vector<Func> functions;         // by index of the function table; `info` is null for packed functions
+  std::unordered_map<std::string_view, uint32_t> index_of;  // functions of the program, by name
   std::vector<Ref<Function>> callees;       // by index of the function table; null for functions in bytecode
   std::vector<Ref<KernelFunction>> bodies;  // by index of the function table: machine code of compiled functions
   std::vector<View> constants;              // borrowed from the executable, then immediates
-  std::vector<uint32_t> function_values;    // function table indexes whose cells follow the constants
+  std::vector<uint32_t> function_values;    // function table indexes whose registers follow the constants
   std::vector<std::unique_ptr<TensorTemplate>> templates;
-  std::vector<ResidentPlace> places;
+  std::vector<StaticBuffer> places;
   std::vector<StorageKind> storage_kinds;  // by size class
-  uint32_t num_registers = 0, max_args = 0, num_residents = 0;
+  uint32_t num_registers = 0, max_args = 0, num_static_buffer_registers = 0;
   bool has_packed = false;
 
-  uint32_t void_cell() const { return num_registers; }
-  uint32_t vm_cell() const { return num_registers + 1; }
+  uint32_t void_register() const { return num_registers; }
+  uint32_t vm_register() const { return num_registers + 1; }
   uint32_t first_constant() const { return num_registers + 2; }
-  uint32_t first_resident() const {
+  uint32_t first_static_buffer() const {
     return first_constant() + static_cast<uint32_t>(constants.size() + function_values.size());
   }
-  uint32_t num_cells() const { return first_resident() + num_residents; }
+  uint32_t frame_size() const { return first_static_buffer() + num_static_buffer_registers; }
   size_t pc_of(const Instr *instr) const {
     const auto index = static_cast<size_t>(instr - code.data());
     return index < callee_of.size() ? index : planned_from[index - callee_of.size()];

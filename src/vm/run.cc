@@ -1,6 +1,6 @@
 #include "vm/run.h"
 
-#include "vm/residents.h"
+#include "vm/static_buffers.h"
 #include "vm/vm.h"
 
 namespace opd {
@@ -11,28 +11,45 @@ Run::Run(Vm &owner, const Program &p)
       known_shapes(pool, owner.is_compiled() ? p.constants : Args()) {
   program = &p;
   pool.when_short = [this] {
-    drop_idle_residents();
+    drop_idle_static_buffers();
     pool.trim();
     vm->trim();
   };
 }
 
-Run::~Run() { drop_idle_residents(); }
+Run::~Run() { drop_idle_static_buffers(); }
 
-void Run::drop_idle_residents() {
+void Run::drop_idle_static_buffers() {
   for (size_t i = 0; i < frames.size(); ++i)
-    drop_residents(*this, *frames[i], i < depth ? frames[i]->function : nullptr);
+    drop_static_buffers(*this, *frames[i], i < depth ? frames[i]->function : nullptr);
 }
 
 uint64_t Run::idle_bytes(DLDevice device) const {
   uint64_t sum = pool.kept_bytes(device);
   for (const auto &frame : frames)
-    for (const ResidentPlace &place : program->places) {
-      if (!residents_ready(frame->cells.data(), place)) continue;  // a result that somebody holds lies in it
-      const auto *storage = static_cast<VmStorage *>(object_of(frame->cells[place.cell]));
+    for (const StaticBuffer &place : program->places) {
+      if (!is_ready(frame->registers.data(), place)) continue;  // a result that somebody holds lies in it
+      const auto *storage = static_cast<VmStorage *>(object_of(frame->registers[place.reg]));
       if (same(storage->device, device)) sum += storage->size;
     }
   return sum;
+}
+
+void Run::observe_calls() noexcept {
+  if (!vm->is_compiled()) return;
+  // First the flag: a trampoline that is reached before the flag is set just makes the call.
+  attentive.store(true, std::memory_order_relaxed);
+  std::scoped_lock lock(hooks_guard_);
+  if (!hooks_) hooks_.emplace(vm->libraries());
+}
+
+void Run::end_call() noexcept {
+  stop.store(CancelReason::kNone, std::memory_order_relaxed);
+  current.store(nullptr, std::memory_order_relaxed);
+  if (!attentive.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  attentive.store(false, std::memory_order_relaxed);
+  hooks_.reset();
 }
 
 Frame &Run::push() {
@@ -40,13 +57,13 @@ Frame &Run::push() {
   auto frame = std::make_unique<Frame>();
   View unset = opd_none();
   unset.type = kUnset;
-  frame->cells.reserve(program->num_cells());
-  frame->cells.assign(program->num_registers, unset);
-  frame->cells.push_back(opd_none());
-  frame->cells.push_back(opd_pointer(this));
-  frame->cells.insert(frame->cells.end(), program->constants.begin(), program->constants.end());
-  for (const uint32_t index : program->function_values) frame->cells.push_back(vm->function_value(index));
-  frame->cells.resize(program->num_cells(), unset);
+  frame->registers.reserve(program->frame_size());
+  frame->registers.assign(program->num_registers, unset);
+  frame->registers.push_back(opd_none());
+  frame->registers.push_back(opd_pointer(this));
+  frame->registers.insert(frame->registers.end(), program->constants.begin(), program->constants.end());
+  for (const uint32_t index : program->function_values) frame->registers.push_back(vm->function_value(index));
+  frame->registers.resize(program->frame_size(), unset);
   frame->scratch.resize(kInstrumentHead + program->max_args + 1);
   frames.push_back(std::move(frame));
   return *frames[depth++];

@@ -1,9 +1,15 @@
-// One call into a program: its frames, its pool, and what may stop or record it. Kept by the VM between calls.
+// All that one call into a program changes: its frames, its pool, and the means to stop and to record it. The program
+// itself is never changed, so any number of threads may call one VM. The VM keeps runs between calls, because a fresh
+// one has empty free lists and would allocate everything anew.
 #pragma once
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
-#include "trace/record_buffer.h"
+#include "base/fork_mutex.h"
+#include "module/call_hooks.h"
+#include "trace/call_event_buffer.h"
 #include "vm/cancel.h"
 #include "vm/known_shapes.h"
 #include "vm/pool.h"
@@ -13,13 +19,13 @@ namespace opd {
 
 class Vm;
 
-inline constexpr int32_t kUnset = -1;  // the type of a register that was not written yet; never leaves a frame
+inline constexpr int32_t kUnset = -1;  // type of a register that was not written yet; no value outside a frame has it
 
 inline constexpr size_t kInstrumentHead = 4;  // callee, its name, whether it is to run yet, its result
 
 struct Frame {
-  std::vector<View> cells;    // laid out as Program says
-  std::vector<View> scratch;  // what an instrument gets: its head, then the arguments of the call being made
+  std::vector<View> registers;  // laid out as Program says
+  std::vector<View> scratch;    // what an instrument gets: its head, then the arguments of the call being made
   View *args() { return scratch.data() + kInstrumentHead; }
   const Program::Func *function = nullptr;
   const Instr *return_to = nullptr;  // the caller's call instruction; null: the end of the run
@@ -58,22 +64,33 @@ struct Run : RunSignals {
   const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
   CompiledLists lists;                      // what that was given
   Ref<Error> list_error;                    // it asked for an item that none of them has
-  bool observing = false;                   // the machine code's own calls are to be seen
+  bool in_callee = false;                   // a function that was looked at runs now
   struct KnownCallee {
     const void *callee = nullptr;
     uint32_t name = 0;
   } known_callees[64];  // by address
-  RecordBuffer *records = nullptr;
-  uint64_t record_run = 0;         // what Record::run gets
+  CallEventBuffer *records = nullptr;
+  uint64_t record_run = 0;         // what CallEvent::run gets
   Function *instrument = nullptr;  // is shown every call; kept by the call
   bool showing = false;            // the instrument runs: what it calls itself is not shown to it
   Ref<Error> failure;              // that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
 
+  // Compiled code calls its kernels unseen until somebody has to know of each call: a recording or an instrument when
+  // the call begins, or later a token that fires, a deadline that passes, someone who asks for the operator's name.
+  // From now to the end of the call its calls are looked at. Any thread may ask while the call is under way.
+  void observe_calls() noexcept;
+  bool observes_calls() const { return attentive.load(std::memory_order_relaxed) && compiled && !in_callee; }
+  void end_call() noexcept;  // makes the run ready for another call
+
   Frame &push();
-  void drop_idle_residents();                  // that no function uses which runs now
+  void drop_idle_static_buffers();             // that no function uses which runs now
   uint64_t idle_bytes(DLDevice device) const;  // what it keeps between calls
   static Run *of_thread();                     // of the calling thread; null outside a run
+
+ private:
+  ForkMutex hooks_guard_{LockRank::kRunHooks};
+  std::optional<HookScope> hooks_;
 };
 
 inline Run *Run::of_thread() {

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "device/fork_mutex.h"
+#include "base/fork_mutex.h"
 #include "module/code_module.h"
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"
-#include "vm/plan.h"
+#include "vm/memory_plan.h"
+#include "vm/unsupported_builtins.h"
 #include "vm/vm_function.h"
 
 namespace opd {
@@ -21,7 +22,7 @@ int32_t Vm::type() {
 namespace {
 
 struct KnownVms {
-  ForkMutex guard{0};
+  ForkMutex guard{LockRank::kKnownVms};
   std::set<Vm *> vms;
   static KnownVms &get() {
     static auto *known = new KnownVms;  // never destroyed: VMs may end while the process exits
@@ -104,10 +105,16 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     if (compiled) vm->function_values_.push_back(vm->function_value(i));  // its code finds any function by index
   }
   std::set<const Module *> seen;
-  if (compiled)
+  std::string missing;
+  if (compiled) {
+    set_call_hook(&observe_kernel);
     each_code(*module, seen, [&](CodeModule &code) {
       if (CallHooks *hooks = code.call_hooks()) vm->libraries_.push_back(hooks);
+      for (const std::string_view name : code.called_builtins())
+        if (!find(std::string(name))) missing += concat(missing.empty() ? "" : ", ", name);
     });
+    if (!missing.empty()) fail_missing_functions(missing);
+  }
   {
     std::scoped_lock lock(KnownVms::get().guard);
     KnownVms::get().vms.insert(vm.get());
@@ -138,6 +145,29 @@ void Vm::place_constants() {
 
 View Vm::function_value(uint32_t index) { return view_of(inner_functions_[index].get()); }
 
+void Vm::set_instrument(Ref<Function> instrument) {
+  state_.set_instrument(std::move(instrument));
+  keep_hooks();
+}
+
+bool Vm::start_session(Ref<RecordingSession> session) {
+  const bool started = state_.start_session(std::move(session));
+  keep_hooks();
+  return started;
+}
+
+Ref<RecordingSession> Vm::stop_session() {
+  Ref<RecordingSession> session = state_.stop_session();
+  keep_hooks();
+  return session;
+}
+
+void Vm::keep_hooks() {
+  std::scoped_lock lock(guard_);
+  if (!state_.instrument() && !state_.session()) hooks_.reset();
+  else if (!hooks_) hooks_.emplace(libraries_);
+}
+
 Run *Vm::acquire() {
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) return run;
   {
@@ -148,8 +178,7 @@ Run *Vm::acquire() {
 }
 
 void Vm::give_back(Run *run) {
-  run->stop.store(StopReason::kNone, std::memory_order_relaxed);
-  run->current.store(nullptr, std::memory_order_relaxed);
+  run->end_call();
   run = spare_.exchange(run, std::memory_order_acq_rel);
   if (!run) return;
   std::scoped_lock lock(guard_);
@@ -187,7 +216,7 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
   return sum;
 }
 
-Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result, RecordBuffer *records,
+Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result, CallEventBuffer *records,
                    uint64_t record_run) {
   const FunctionInfo &info = *program_->functions[index].info;
   {
@@ -205,7 +234,7 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
   return nullptr;
 }
 
-Value Vm::call(uint32_t index, Args args, const CallSettings &settings, RecordBuffer *records, uint64_t record_run) {
+Value Vm::call(uint32_t index, Args args, const CallSettings &settings, CallEventBuffer *records, uint64_t record_run) {
   Value result;
   if (Ref<Error> error = run(index, args, settings, result, records, record_run)) throw Exception(std::move(error));
   return result;

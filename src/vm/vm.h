@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "device/device.h"
 #include "module/module.h"
 #include "vm/observe.h"
@@ -40,16 +41,17 @@ class Vm final : public Object {
 
   const Executable &executable() const;
   const std::string &program_name(uint32_t function) const;
+  std::optional<uint32_t> find_function_index(std::string_view name) const;
   uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
   bool has_function(std::string_view name) const;        // of the program, or saved
 
   // By index of the program: what all calls come to. run() returns the error that an operator raised, since a throw
   // costs microseconds; all else is thrown by both.
   [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result,
-                               RecordBuffer *records = nullptr, uint64_t record_run = 0);
-  Value call(uint32_t function, Args args, const CallSettings &settings, RecordBuffer *records = nullptr,
+                               CallEventBuffer *records = nullptr, uint64_t record_run = 0);
+  Value call(uint32_t function, Args args, const CallSettings &settings, CallEventBuffer *records = nullptr,
              uint64_t record_run = 0);
-  void require_plain(uint32_t function) const;  // throws if its inputs were set
+  void require_arguments(uint32_t function, Args args) const;  // throws if its inputs were set in their place
 
   // By name, as users call. vm_stateful.cc.
   [[nodiscard]] Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings, Value &result);
@@ -57,16 +59,19 @@ class Vm final : public Object {
   Value invoke_closure(Function &closure, Args args, const CallSettings &settings);
   void save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings,
                      bool include_return);
-  Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings);
+  Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings,
+                   CallEventBuffer *records = nullptr, uint64_t record_run = 0);
   void set_input(std::string_view name, Args args, const CallSettings &settings);
-  void set_input_with_param_module(std::string_view name, Args args, Module &params);
+  void set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params);
   bool has_input(std::string_view name) const;
   std::vector<Value> inputs(std::string_view name) const;  // throws unless set
-  void invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records = nullptr,
+  void invoke_stateful(std::string_view name, const CallSettings &settings, CallEventBuffer *records = nullptr,
                        uint64_t record_run = 0);
   Value output(std::string_view name,
                std::span<const int64_t> path) const;  // an item of nested tuples; throws before it ran
-  void set_instrument(Ref<Function> instrument) { state_.set_instrument(std::move(instrument)); }
+  void set_instrument(Ref<Function> instrument);
+  bool start_session(Ref<RecordingSession> session);  // false: there is one already
+  Ref<RecordingSession> stop_session();               // null if there is none; calls under way go on recording
 
   bool is_compiled() const { return !function_values_.empty(); }
   // What compiled functions call. Records name them behind the program's functions.
@@ -74,7 +79,7 @@ class Vm final : public Object {
   uint32_t first_operator() const { return static_cast<uint32_t>(program_->functions.size()); }
   std::string looked_up_name(const Function &function) const;
   std::string recording_note() const;       // what records cannot show; "" if nothing
-  std::vector<std::string> record_names();  // what Record::name counts in, so far
+  std::vector<std::string> record_names();  // what CallEvent::name counts in, so far
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
 
   View function_value(uint32_t index);  // as an operand inside the program; borrowed from the VM
@@ -82,11 +87,6 @@ class Vm final : public Object {
     return function_values_;
   }  // of all functions; empty unless some are compiled
   const VmState &state() const { return state_; }
-  VmState &state() { return state_; }
-  // From now on kernel calls of compiled functions are seen: they may have to be stopped, or shown to an instrument.
-  void watch_kernels() {
-    std::call_once(watches_, [this] { watch_.emplace(libraries_); });
-  }
   void trim();                                  // frees what idle runs keep
   static uint64_t idle_bytes(DLDevice device);  // what idle runs of all VMs keep there
 
@@ -98,6 +98,7 @@ class Vm final : public Object {
   void give_back(Run *run);
   uint64_t idle_bytes_here(DLDevice device);
   void place_constants();  // on the first device
+  void keep_hooks();
 
   VmSettings settings_;
   Ref<Module> module_;
@@ -109,10 +110,11 @@ class Vm final : public Object {
   std::vector<View> function_values_;           // borrowed from inner_functions_
   std::vector<CallHooks *> libraries_;          // whose kernels compiled functions call; kept by module_
   OperatorNames operators_;
-  std::once_flag watches_;
-  std::optional<ListenScope> watch_;   // from watch_kernels() on
+  // While there is an instrument or a session. Calls that need hooks ask for them themselves, but setting them anew for
+  // each call would be slow.
+  std::optional<HookScope> hooks_;
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
-  std::mutex guard_;
+  ForkMutex guard_{LockRank::kVm};
   Run *idle_ = nullptr;
   template <class T, class... A>
   friend Ref<T> make_object_sized(size_t, A &&...);

@@ -20,8 +20,9 @@ struct BoundFunction final : Function {
   static int invoke(void *self, const View *args, int32_t num_args, View *result) {
     auto *function = static_cast<BoundFunction *>(static_cast<Object *>(self));
     return raising([&] {
-      function->vm->require_plain(function->index);
-      return run(*function->vm, function->index, {args, static_cast<size_t>(num_args)}, result);
+      const Args given{args, static_cast<size_t>(num_args)};
+      function->vm->require_arguments(function->index, given);
+      return run(*function->vm, function->index, given, result);
     });
   }
 };
@@ -49,6 +50,19 @@ struct InnerFunction final : Function {
   }
 };
 
+struct SavedCall final : Function {
+  Ref<Vm> vm;
+  Ref<SavedFunction> saved;
+  SavedCall(Ref<Vm> v, Ref<SavedFunction> s) : Function(&invoke), vm(std::move(v)), saved(std::move(s)) {}
+
+  static int invoke(void *self, const View *args, int32_t num_args, View *result) {
+    const auto *call = static_cast<SavedCall *>(static_cast<Object *>(self));
+    return raising([&] {
+      *result = call->vm->call_saved(*call->saved, {args, static_cast<size_t>(num_args)}, kDefaults).detach();
+    });
+  }
+};
+
 }  // namespace
 
 Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index) {
@@ -69,8 +83,19 @@ Ref<Function> lasting_function(Function &function) {
 }
 
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved) {
-  return make_function(
-      [vm = std::move(vm), saved = std::move(saved)](Args args) { return vm->call_saved(*saved, args, kDefaults); });
+  return make_object<SavedCall>(std::move(vm), std::move(saved));
+}
+
+void visit_kept_by_function(Function &function, const std::function<void(Object *)> &visit) {
+  if (function.safe_call == &BoundFunction::invoke) {
+    visit(static_cast<BoundFunction &>(function).vm.get());
+  } else if (function.safe_call == &InnerFunction::invoke) {
+    if (Vm *vm = static_cast<InnerFunction &>(function).keep.get()) visit(vm);
+  } else if (function.safe_call == &SavedCall::invoke) {
+    const auto &call = static_cast<SavedCall &>(function);
+    visit(call.vm.get());
+    visit(call.saved.get());
+  }
 }
 
 }  // namespace opd

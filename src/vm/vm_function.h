@@ -1,5 +1,7 @@
 // Functions of a program as packed functions.
 #pragma once
+#include <functional>
+
 #include "vm/vm.h"
 
 namespace opd {
@@ -11,5 +13,7 @@ Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index);
 Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name);
 // For users: a saved function as it is now; takes no arguments.
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved);
+// Calls visit for each object that one of these functions keeps.
+void visit_kept_by_function(Function &function, const std::function<void(Object *)> &visit);
 
 }  // namespace opd

@@ -2,6 +2,11 @@
 
 namespace opd {
 
+int32_t SavedFunction::type() {
+  static const int32_t index = register_type("opdyno.vm.SavedFunction");
+  return index;
+}
+
 void VmState::save(std::string name, Ref<SavedFunction> function) {
   std::scoped_lock lock(guard_);
   std::swap(saved_[std::move(name)], function);  // what was saved before ends outside the lock
@@ -60,7 +65,17 @@ Ref<Function> VmState::instrument() const {
   return instrument_;
 }
 
-bool VmState::start_session(Ref<Session> session) {
+void VmState::visit_kept(const std::function<void(const View &)> &visit) const {
+  std::scoped_lock lock(guard_);
+  if (instrument_) visit(view_of(instrument_.get()));
+  for (const auto &[name, function] : saved_) visit(view_of(function.get()));
+  for (const auto &[function, state] : stateful_) {
+    for (const Value &arg : state.args) visit(arg);
+    visit(state.output);
+  }
+}
+
+bool VmState::start_session(Ref<RecordingSession> session) {
   std::scoped_lock lock(guard_);
   if (session_) return false;
   session_ = std::move(session);
@@ -68,13 +83,13 @@ bool VmState::start_session(Ref<Session> session) {
   return true;
 }
 
-Ref<Session> VmState::stop_session() {
+Ref<RecordingSession> VmState::stop_session() {
   std::scoped_lock lock(guard_);
   any_session_.store(false, std::memory_order_release);
   return std::exchange(session_, nullptr);
 }
 
-Ref<Session> VmState::session() const {
+Ref<RecordingSession> VmState::session() const {
   if (!any_session_.load(std::memory_order_acquire)) [[likely]]
     return nullptr;
   std::scoped_lock lock(guard_);

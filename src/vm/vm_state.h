@@ -1,19 +1,22 @@
 // What users leave with a VM between calls: saved functions, inputs and outputs of stateful functions, the instrument,
 // the recording that was started. Readers get snapshots. Cost for a VM without any: two loads a call.
 #pragma once
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "trace/session.h"
+#include "base/fork_mutex.h"
+#include "trace/recording_session.h"
 #include "value/function.h"
 
 namespace opd {
 
 struct SavedFunction : Object {  // a function of the program with its arguments
-  static int32_t type() { return OPD_OBJECT; }
+  static int32_t type();         // "opdyno.vm.SavedFunction"
   uint32_t function = 0;
   std::vector<Value> args;
   bool include_return = true;
@@ -34,9 +37,12 @@ class VmState {
   void set_instrument(Ref<Function> instrument);
   Ref<Function> instrument() const;
 
-  bool start_session(Ref<Session> session);  // false: there is one already
-  Ref<Session> stop_session();               // null if there is none
-  Ref<Session> session() const;              // likewise
+  // Calls visit for each value kept here that calls get or gave; the lock is held meanwhile.
+  void visit_kept(const std::function<void(const View &)> &visit) const;
+
+  bool start_session(Ref<RecordingSession> session);  // false: there is one already
+  Ref<RecordingSession> stop_session();               // null if there is none
+  Ref<RecordingSession> session() const;              // likewise
 
  private:
   struct Stateful {
@@ -44,11 +50,14 @@ class VmState {
     Value output;
     bool ran = false;
   };
-  mutable std::mutex guard_;
-  std::map<std::string, Ref<SavedFunction>, std::less<>> saved_;
+  struct NameHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  mutable ForkMutex guard_{LockRank::kVmState};
+  std::unordered_map<std::string, Ref<SavedFunction>, NameHash, std::equal_to<>> saved_;
   std::map<uint32_t, Stateful> stateful_;
   Ref<Function> instrument_;
-  Ref<Session> session_;
+  Ref<RecordingSession> session_;
   std::atomic<bool> any_stateful_{false}, any_instrument_{false}, any_session_{false};
 };
 

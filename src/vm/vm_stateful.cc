@@ -10,40 +10,49 @@ std::vector<Value> owned(Args views) { return {views.begin(), views.end()}; }
 
 }  // namespace
 
-void Vm::require_plain(uint32_t function) const {
-  if (!state_.has_input(function)) [[likely]]
+void Vm::require_arguments(uint32_t function, Args args) const {
+  const FunctionInfo &info = executable().functions[function];
+  if (!args.empty() || info.num_args == 0 || !state_.has_input(function)) [[likely]]
     return;
-  const std::string &name = program_name(function);
-  fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name,
-          " were set: run it by invoke_stateful, not by a plain call");
+  fail_as("RuntimeError", OPD_FAILED_PRECONDITION, "the inputs of ", info.name,
+          " were set: run it by invoke_stateful, or pass arguments");
 }
 
 const Executable &Vm::executable() const { return *program_->executable; }
 const std::string &Vm::program_name(uint32_t function) const { return executable().functions[function].name; }
 
-uint32_t Vm::function_index(std::string_view name) const {
-  return static_cast<uint32_t>(&executable().get(name) - executable().functions.data());
+std::optional<uint32_t> Vm::find_function_index(std::string_view name) const {
+  const auto found = program_->index_of.find(name);
+  return found == program_->index_of.end() ? std::nullopt : std::optional(found->second);
 }
 
-bool Vm::has_function(std::string_view name) const { return executable().find(name) || state_.saved(name); }
+uint32_t Vm::function_index(std::string_view name) const {
+  const auto index = find_function_index(name);
+  if (!index) executable().fail_missing(name);
+  return *index;
+}
+
+bool Vm::has_function(std::string_view name) const { return find_function_index(name) || state_.saved(name); }
 
 Ref<Error> Vm::run_named(std::string_view name, Args args, const CallSettings &settings, Value &result) {
-  if (!executable().find(name))
+  const auto index = find_function_index(name);
+  if (!index) {
     if (const auto saved = state_.saved(name)) return result = call_saved(*saved, args, settings), nullptr;
-  const uint32_t index = function_index(name);
-  require_plain(index);
-  return run(index, args, settings, result);
+    executable().fail_missing(name);
+  }
+  require_arguments(*index, args);
+  return run(*index, args, settings, result);
 }
 
 Ref<Function> Vm::function(std::string_view name) {
-  if (!executable().find(name))
+  if (!find_function_index(name))
     if (auto saved = state_.saved(name)) return make_saved_call(Ref<Vm>::share(this), std::move(saved));
   return make_bound_function(Ref<Vm>::share(this), function_index(name));
 }
 
 void Vm::save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings,
                        bool include_return) {
-  if (executable().find(saved_name))
+  if (find_function_index(saved_name))
     fail(OPD_ALREADY_EXISTS, "a saved function cannot be named ", saved_name,
          ": the program has a function of that name");
   auto saved = make_object<SavedFunction>();
@@ -53,14 +62,15 @@ void Vm::save_function(std::string_view name, std::string_view saved_name, Args 
   state_.save(std::string(saved_name), std::move(saved));
 }
 
-Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &settings) {
+Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &settings, CallEventBuffer *records,
+                     uint64_t record_run) {
   if (!args.empty())
     fail_as("TypeError", OPD_INVALID_ARGUMENT, "a saved function takes no arguments, but was given ", args.size(), "; ",
             program_name(saved.function), " was saved with its own");
   CallSettings own = settings;
   own.names.clear();
-  Value result =
-      call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()}, own);
+  Value result = call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()},
+                      own, records, record_run);
   return saved.include_return ? std::move(result) : Value();
 }
 
@@ -69,11 +79,12 @@ void Vm::set_input(std::string_view name, Args args, const CallSettings &setting
   state_.set_input(index, owned(CallArguments(*this, executable().functions[index], args, settings.names).views()));
 }
 
-void Vm::set_input_with_param_module(std::string_view name, Args args, Module &params) {
+void Vm::set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params) {
   std::vector<View> all(args.begin(), args.end());
   const Value given = opd::call(*params.get("get_params", true), {});
   all.push_back(given.view());
-  set_input(name, all, {});
+  if (!settings.names.empty()) settings.names.push_back(nullptr);
+  set_input(name, all, settings);
 }
 
 bool Vm::has_input(std::string_view name) const { return state_.has_input(function_index(name)); }
@@ -86,7 +97,7 @@ std::vector<Value> Vm::inputs(std::string_view name) const {
   return state_.input(index);
 }
 
-void Vm::invoke_stateful(std::string_view name, const CallSettings &settings, RecordBuffer *records,
+void Vm::invoke_stateful(std::string_view name, const CallSettings &settings, CallEventBuffer *records,
                          uint64_t record_run) {
   const std::vector<Value> args = inputs(name);
   const uint32_t index = function_index(name);

@@ -4,7 +4,8 @@
 
 namespace opd {
 
-// All are the same processors and memory; each has allocators and statistics of its own. TVM takes any number.
+// All CPU devices are the same processors and memory, but each has its own allocators and statistics. TVM accepts any
+// device number.
 inline constexpr int32_t kCpuDevices = 64;
 
 DeviceBackend &cpu_backend();

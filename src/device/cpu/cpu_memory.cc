@@ -7,9 +7,9 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/fork_mutex.h"
 #include "base/log.h"
 #include "device/device_memory.h"
-#include "device/fork_mutex.h"
 
 namespace opd {
 namespace {
@@ -25,7 +25,7 @@ using HooksRef = std::shared_ptr<const Hooks>;
 
 struct Sources {
   std::atomic<bool> hooked{false};  // hooks are set, or blocks of hooks are still out
-  ForkMutex guard{2};
+  ForkMutex guard{LockRank::kMemorySource};
   HooksRef present;
   std::unordered_map<const void *, HooksRef> owners;  // of blocks that came from hooks
 

@@ -1,5 +1,5 @@
-// Where the CPU's memory comes from: the system, or the embedder's hooks. Each block goes back where it came from.
-// Cost: while no hooks were set, one relaxed load more than the system's allocator.
+// Source of CPU memory: the system, or the embedder's hooks. Each block is returned to the source that allocated it.
+// Cost: if no hooks were ever set, one relaxed load in addition to the system's allocator.
 #pragma once
 #include <cstddef>
 

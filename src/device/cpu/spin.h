@@ -12,7 +12,8 @@ inline void relax_processor() {
 #endif
 }
 
-// Whether `done` came true within about `ns`. The clock is read only after some rounds: most waits are shorter.
+// True if `done` became true within about `ns`. The first rounds do not read the clock, because most waits end there
+// and a clock read costs as much as several rounds.
 template <class Done>
 bool spin_for(uint64_t ns, Done done) {
   if (ns == 0) return done();

@@ -14,14 +14,14 @@ namespace opd {
 namespace {
 
 constexpr uint32_t kSpinNs = 50'000;
-constexpr int32_t kFailed = INT32_MAX;  // of a barrier's counter: that task ended with an error and comes no more
+constexpr int32_t kFailed = INT32_MAX;  // value of a barrier counter whose task failed: the task will not arrive
 
 struct alignas(64) Counter {
   int32_t value = 0;
-  // Of the first counter, in a region that can be stopped:
-  uint32_t tasks;  // how many run; kAllNeeded: one of them met a barrier
-  bool dropped;    // any task
-  const StopFlag *stop;
+  // Used in the first counter only, if the region can be cancelled:
+  uint32_t tasks;  // number of running tasks; with bit kAllNeeded once one of them reached a barrier
+  bool dropped;    // at least one task was skipped
+  const CancelFlag *stop;
   std::atomic_ref<int32_t> ref() { return std::atomic_ref<int32_t>(value); }
 };
 constexpr uint32_t kAllNeeded = uint32_t{1} << 31;
@@ -29,7 +29,7 @@ static_assert(sizeof(Counter) == 64);
 
 Counter *counters_of(const ParallelGroup &group) { return static_cast<Counter *>(group.sync); }
 
-// Barrier counters: on the stack for the usual number of tasks.
+// The barrier counters of a region; on the stack for up to eight tasks.
 class Counters {
  public:
   explicit Counters(int32_t count) {
@@ -48,12 +48,13 @@ void end_task(const ParallelGroup &group) {
   tasks.notify_all();
 }
 
-// False if the task is dropped. A task counts itself before it reads the flag: who sees the flag set and no task
-// running then knows that none begins any more. All of this in one order for all threads.
+// Returns false if the task is skipped. A task increments the counter *before* it reads the flag. So a thread that sees
+// the flag set and no task running knows that no task will start later. This argument needs a single order of all these
+// operations, hence sequentially consistent atomics.
 bool begin_task(const ParallelGroup &group) {
   Counter &shared = *counters_of(group);
   const std::atomic_ref<uint32_t> tasks(shared.tasks);
-  while (!(tasks.fetch_add(1) & kAllNeeded) && shared.stop->load() != StopReason::kNone) {
+  while (!(tasks.fetch_add(1) & kAllNeeded) && shared.stop->load() != CancelReason::kNone) {
     end_task(group);
     for (uint32_t now; !((now = tasks.load()) & kAllNeeded); tasks.wait(now)) {
       if (now > 0) continue;
@@ -69,7 +70,7 @@ void need_all_tasks(const ParallelGroup &group) {
   if (!(tasks.fetch_or(kAllNeeded) & kAllNeeded)) tasks.notify_all();
 }
 
-// One error that tells those of all tasks. Tasks that only stopped because another had failed are left out.
+// Joins the errors of all tasks into one. Errors of tasks that only stopped because another task failed are left out.
 class Errors {
  public:
   void add(int32_t task_id, Ref<Error> error) {
@@ -111,7 +112,7 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
   for (int32_t i = 0; i < count; ++i) errors.add(i + 1, team[static_cast<size_t>(i)]->take_error());
   Ref<Error> error = errors.gather();
   if (!error && launch.group.is_stoppable && counters_of(launch.group)->dropped)
-    return make_stop_error(counters_of(launch.group)->stop->load(), "all tasks of a parallel region had begun");
+    return make_cancel_error(counters_of(launch.group)->stop->load(), "all tasks of a parallel region had begun");
   return error;
 }
 
@@ -126,10 +127,10 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
     fail(OPD_OUT_OF_RANGE, "a parallel launch can have 1 to ", WorkerSet::kMaxTasks,
          " tasks, or 0 for as many as are free, but was given ", num_task);
   const bool gang = num_task > 0;
-  const StopFlag *stop = thread_state().parallel_depth > 0 ? nullptr : thread_state().stop;
+  const CancelFlag *stop = thread_state().parallel_depth > 0 ? nullptr : thread_state().stop;
   if (stop) [[unlikely]]
-    if (const StopReason reason = stop->load(std::memory_order_relaxed); reason != StopReason::kNone)
-      throw Exception(make_stop_error(reason, "a parallel region"));
+    if (const CancelReason reason = stop->load(std::memory_order_relaxed); reason != CancelReason::kNone)
+      throw Exception(make_cancel_error(reason, "a parallel region"));
   const int32_t most = gang ? num_task : thread_state().parallel_depth > 0 ? 1 : thread_count();
   if (most == 1) return run_alone(task, data);
 
@@ -141,8 +142,8 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   if (team.empty()) return run_alone(task, data);
 
   const auto count = static_cast<int32_t>(team.size()) + 1;
-  auto *const watch = static_cast<TaskWatch *>(thread_state().task_watch);
-  Launch launch{task, data, {nullptr, count}, count <= set.processors() ? kSpinNs : 0, set.generation(), watch};
+  auto *const observer = static_cast<TaskObserver *>(thread_state().task_observer);
+  Launch launch{task, data, {nullptr, count}, count <= set.processors() ? kSpinNs : 0, set.generation(), observer};
   struct Return {
     WorkerSet &set;
     std::span<Worker *> team;
@@ -157,7 +158,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
 
 }  // namespace
 
-void make_stoppable(ParallelGroup &group, const StopFlag *stop) {
+void make_stoppable(ParallelGroup &group, const CancelFlag *stop) {
   Counter &shared = *counters_of(group);
   shared.tasks = 0;
   shared.dropped = false;

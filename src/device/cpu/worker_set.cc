@@ -6,35 +6,36 @@
 #include <bit>
 #include <memory>
 
+#include "base/fork_mutex.h"
 #include "base/thread_state.h"
 #include "device/cpu/spin.h"
-#include "device/cpu/worker_watch.h"
-#include "device/fork_mutex.h"
+#include "device/cpu/worker_observer.h"
 #include "device/machine.h"
 
 namespace opd {
 namespace {
 
-constexpr uint32_t kIdleSpinNs = 50'000;  // a little longer than kernels of one program are apart
+constexpr uint32_t kIdleSpinNs = 50'000;  // a little longer than the usual time between two kernels of a program
 
 ForkMutex &start_guard() {
-  static auto *guard = new ForkMutex(3);
+  static auto *guard = new ForkMutex(LockRank::kWorkers);
   return *guard;
 }
 
-// A task under the eyes of those who count for the thread that launched it; also what it launches itself.
-Ref<Error> run_watched_by(TaskWatch *watch, Launch &launch, int32_t task_id) noexcept {
-  if (!watch) return run_task(launch, task_id);
-  void *const state = watch->begin_task();
-  Ref<Error> error = run_watched_by(watch->outer, launch, task_id);
-  watch->end_task(state);
+// Runs a task inside the observers of the launching thread, outermost first. The worker inherits the observers while it
+// runs the task, so regions that the task launches are observed, too.
+Ref<Error> run_observed_by(TaskObserver *observer, Launch &launch, int32_t task_id) noexcept {
+  if (!observer) return run_task(launch, task_id);
+  void *const state = observer->begin_task();
+  Ref<Error> error = run_observed_by(observer->outer, launch, task_id);
+  observer->end_task(state);
   return error;
 }
 
-Ref<Error> run_watched(Launch &launch, int32_t task_id) noexcept {
-  thread_state().task_watch = launch.watch;
-  Ref<Error> error = run_watched_by(launch.watch, launch, task_id);
-  thread_state().task_watch = nullptr;
+Ref<Error> run_observed(Launch &launch, int32_t task_id) noexcept {
+  thread_state().task_observer = launch.observer;
+  Ref<Error> error = run_observed_by(launch.observer, launch, task_id);
+  thread_state().task_observer = nullptr;
   return error;
 }
 
@@ -74,15 +75,15 @@ void Worker::await_work(uint32_t spin_ns) {
 }
 
 void Worker::run() {
-  uint32_t spin_ns = kIdleSpinNs, watches = 0;
+  uint32_t spin_ns = kIdleSpinNs, observers = 0;
   while (true) {
     await_work(spin_ns);
     spin_ns = launch_.spin_ns;
-    if (newest_watch.load(std::memory_order_relaxed) != watches) [[unlikely]]
-      watches = join_watches(watches);
-    error_ = launch_.watch ? run_watched(launch_, task_id_) : run_task(launch_, task_id_);
+    if (newest_observer.load(std::memory_order_relaxed) != observers) [[unlikely]]
+      observers = join_observers(observers);
+    error_ = launch_.observer ? run_observed(launch_, task_id_) : run_task(launch_, task_id_);
     if (launch_.generation != WorkerSet::get().generation())
-      return;  // the task forked, and this is the child: nobody waits
+      return;  // the task called fork(), and this is the child: no owner waits here
     if (state_.exchange(kIdle, std::memory_order_acq_rel) == kAwaited) state_.notify_all();
   }
 }
@@ -99,13 +100,14 @@ WorkerSet &WorkerSet::get() {
   return *set;
 }
 
-// From the start: a child that is forked while another thread makes it would wait for that thread, which it lacks.
+// Created at load time. If it were created at first use and another thread forked meanwhile, the child would wait for
+// ever for the creating thread, which does not exist there.
 [[maybe_unused]] const WorkerSet &made_at_load = WorkerSet::get();
 
 int32_t WorkerSet::processors() {
   if (const int32_t known = processors_.load(std::memory_order_relaxed)) [[likely]]
     return known;
-  const int32_t count = usable_processors();  // reads files; as good from several threads at once
+  const int32_t count = usable_processors();  // reads files; several threads may do it at once
   processors_.store(count, std::memory_order_relaxed);
   return count;
 }
@@ -121,7 +123,7 @@ Worker *WorkerSet::start(int32_t place) {
   auto worker = std::make_unique<Worker>(place);
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own threads
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // workers take no signals: those go to the program's own threads
   pthread_t thread;
   const int failure = pthread_create(&thread, nullptr, &run_worker, worker.get());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -134,7 +136,7 @@ Worker *WorkerSet::start(int32_t place) {
 void WorkerSet::grow_pool(int32_t count) {
   std::scoped_lock lock(start_guard());
   for (int32_t size; (size = pool_size_.load(std::memory_order_relaxed)) < count;) {
-    if (!start(size)) return;  // fewer will do
+    if (!start(size)) return;  // a shared launch works with fewer workers
     pool_size_.store(size + 1, std::memory_order_release);
     idle_[size / 64].fetch_or(uint64_t{1} << (size % 64), std::memory_order_release);
   }
@@ -149,7 +151,7 @@ size_t WorkerSet::take_idle(int32_t end, std::span<Worker *> out) noexcept {
       chosen = 0;
       uint64_t rest = idle & share;
       for (size_t n = out.size() - taken; n > 0 && rest; --n) {
-        chosen |= rest & (0 - rest);  // the lowest ones, which ran last and may still be awake
+        chosen |= rest & (0 - rest);  // the lowest ones: they ran last and may still be spinning
         rest &= rest - 1;
       }
     } while (chosen && !idle_[word].compare_exchange_weak(idle, idle & ~chosen, std::memory_order_acquire,

@@ -1,49 +1,52 @@
-// The worker threads: who is idle, how one is given a task, and what becomes of them after fork().
+// The worker threads: which of them are idle, how one gets a task, and what happens to them after fork().
 //
-// Whoever takes a worker from the idle set owns it until giving it back; the worker itself never touches the set.
+// A launching thread that takes a worker from the idle set owns it until it gives the worker back. The worker itself
+// never touches the set. So owner and worker share only the worker's state word, and need no lock.
 #pragma once
 #include <atomic>
 #include <span>
 
-#include "base/stop.h"
+#include "base/cancellation.h"
 #include "device/cpu/thread_pool.h"
 
 namespace opd {
 
-class TaskWatch;
+class TaskObserver;
 
-// One parallel region. Small, since each worker gets a copy: everything that it needs then comes in one cache line.
+// One parallel region. Each worker gets a copy, so that everything it needs is in one cache line; hence the small size.
 struct Launch {
   ParallelTask task;
   void *data;
   ParallelGroup group;
-  uint32_t spin_ns;     // how long to wait actively; 0 if there are more tasks than processors
-  uint32_t generation;  // of the worker set; another one means that this is a forked child
-  TaskWatch *watch;     // null: nobody counts what the tasks do
+  uint32_t spin_ns;        // time to spin before sleeping; 0 if there are more tasks than processors
+  uint32_t generation;     // of the worker set at the launch; if it differs now, this is a forked child
+  TaskObserver *observer;  // null: no counter observes the tasks
 };
 
-// Ends the task before it begins if the flag is set by then; see thread_pool.h. The group has its counters.
-void make_stoppable(ParallelGroup &group, const StopFlag *stop);
+// Makes the tasks of `group` skip themselves if the flag is set before they start; see thread_pool.h. The group must
+// have its counters.
+void make_stoppable(ParallelGroup &group, const CancelFlag *stop);
 Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept;  // the error that the task raised, or null
 
 class alignas(64) Worker {
  public:
   explicit Worker(int32_t place) : place_(static_cast<int16_t>(place)) {}
 
-  // The owner's side.
+  // Called by the owner.
   void give_task(const Launch &launch, int32_t task_id);
-  bool await_end(const Launch &launch);  // false in a forked child, where the worker is gone
+  bool await_end(const Launch &launch);  // false in a forked child, which has no such thread
   Ref<Error> take_error() { return std::move(error_); }
 
   void run();  // the thread's body
   int32_t place() const { return place_; }
 
  private:
-  enum State : int { kIdle, kAsleep, kWork, kAwaited };  // kAwaited: at work, and its owner sleeps until it ends
+  enum State : int { kIdle, kAsleep, kWork, kAwaited };  // kAwaited: working, while the owner sleeps until it ends
 
   void await_work(uint32_t spin_ns);
 
-  // All else is written by one side before it changes the state and read by the other afterwards.
+  // The other fields need no atomics: one side writes them before it changes the state, the other reads them after it
+  // saw the change.
   std::atomic<int> state_{kIdle};
   int16_t task_id_ = 0;
   const int16_t place_;
@@ -55,11 +58,11 @@ static_assert(sizeof(Worker) == 64);
 class WorkerSet {
  public:
   static constexpr int32_t kMaxTasks = 1024;  // of one launch
-  static WorkerSet &get();                    // never destroyed: workers sleep in it while the process exits
+  static WorkerSet &get();  // never destroyed, because workers still sleep in it while the process exits
 
   // Takes up to `out.size()` idle workers among the first `share`; starts those that do not exist yet.
   size_t take_shared(int32_t share, std::span<Worker *> out);
-  // Takes exactly `out.size()` workers, also beyond the pool's size; throws if there are no more threads.
+  // Takes exactly `out.size()` workers, also beyond the pool's size. Throws if the system gives no more threads.
   void take_gang(std::span<Worker *> out);
   void give_back(std::span<Worker *const> workers, const Launch &launch) noexcept;
 

@@ -1,5 +1,5 @@
 // The functions that compiled programs expect of a runtime: vm.builtin.*, relax.run.*, tvm.contrib.sort.*. Each file of
-// this folder offers one group of them.
+// this directory offers one group of them.
 #pragma once
 #include <algorithm>
 #include <span>

@@ -1,7 +1,7 @@
 // Conditions, tuples, closures and calls through values.
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
-#include "vm/vm.h"
+#include "vm/program_closure.h"
 
 namespace opd {
 namespace {
@@ -46,40 +46,9 @@ Value tuple_reset_item(Args args) {  // in place, so that the item's memory is f
   return {};
 }
 
-struct Closure final : Function {
-  Ref<Function> function;       // no closure, however often it was wrapped: a call of one is one call
-  std::vector<Value> captured;  // come after the arguments of a call
-
-  explicit Closure(Args args) : Function(&invoke) {
-    auto &inner = as<Function>(args[0], "function");
-    const auto *wrapped = inner.safe_call == &invoke ? static_cast<Closure *>(&inner) : nullptr;
-    function = wrapped ? wrapped->function : lasting_function(inner);  // a closure may be returned
-    for (const View &arg : args.subspan(1)) captured.emplace_back(arg);
-    if (wrapped) captured.insert(captured.end(), wrapped->captured.begin(), wrapped->captured.end());
-  }
-  ~Closure() {
-    for (Value &value : captured)
-      if (const View old = value.detach(); is_object(old)) release_nested(object_of(old));
-  }
-
- private:
-  static int invoke(void *self, const View *args, int32_t num_args, View *result) {
-    try {
-      const auto &closure = *static_cast<Closure *>(self);
-      std::vector<View> all(args, args + num_args);
-      for (const Value &value : closure.captured) all.push_back(value.view());
-      *result = call(*closure.function, all).detach();
-      return 0;
-    } catch (...) {
-      set_raised(current_error());
-      return -1;
-    }
-  }
-};
-
 Value make_closure(Args args) {
   check_count(args, 1, SIZE_MAX, "(function, captured …)");
-  return make_object<Closure>(args);
+  return make_object<ProgramClosure>(args);
 }
 
 Value invoke_closure(Args args) {
@@ -93,6 +62,10 @@ Value call_tir_dyn(Args args) {  // the last argument's sizes become integers
   auto &function = as<Function>(args[0], "function");
   const auto &shape = as<Shape>(args.back(), "the last argument");
   std::vector<View> spread(args.begin() + 1, args.end() - 1);
+  // The call site was judged when the program was decoded: these are read. The last is what the function writes.
+  for (size_t i = 0; i + 1 < spread.size(); ++i)
+    if (const auto *tensor = try_as<Tensor>(spread[i]); tensor && is_read_only(*tensor))
+      spread[i] = opd_dltensor(try_dltensor(spread[i]));
   for (const int64_t dim : shape.dims()) spread.push_back(opd_int(dim));
   return call(function, spread);
 }

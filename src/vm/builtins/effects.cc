@@ -54,9 +54,17 @@ Value debug_print(Args args) {
   return {};
 }
 
+// Of T.trace: the last argument is what was traced, and is the result.
+Value trace(Args args) {
+  check_count(args, 1, SIZE_MAX, "(names …, value)");
+  log_message(OPD_LOG_INFO, concat("[", joined(rendered(args), ", "), "]"));
+  return Value(args.back());
+}
+
 constexpr Builtin kBuiltins[] = {
     builtin<"relax.run.print", print>(),
     builtin<"relax.run.assert_op", assert_op>(),
+    builtin<"tvm.default_trace_action", trace>(),
     builtin<"vm.builtin.debug_print", debug_print>(),
 };
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <shared_mutex>
 
+#include "base/fork_mutex.h"
 #include "vm/builtins/builtins.h"
 #include "vm/vm.h"
 
@@ -10,7 +11,7 @@ namespace opd {
 namespace {
 
 struct HostFunctions {
-  std::shared_mutex guard;
+  ForkSharedMutex guard{LockRank::kHostFunctions};
   std::map<std::string, Ref<Function>, std::less<>> functions;
 };
 HostFunctions &host_functions() {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/fork_mutex.h"
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
 
@@ -15,7 +16,7 @@ struct KvCache final : Object {
     return index;
   }
 
-  std::mutex guard;
+  ForkMutex guard{LockRank::kKvCache};
   Ref<Tensor> data;             // [reserved rows, …]
   int64_t fill_count = 0;       // rows in use
   int64_t window_position = 0;  // where a window goes on being written

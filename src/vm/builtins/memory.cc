@@ -126,7 +126,28 @@ Value clear_memory(Args) {
   return {};
 }
 
+// TVM's Tensor.CreateView: other elements in the same memory, which the view keeps alive.
+Value create_view(Args args) {
+  check_count(args, 4, 4, "(tensor, shape, dtype, offset in bytes)");
+  auto &tensor = as<Tensor>(args[0], "tensor");
+  const auto &shape = as<Shape>(args[1], "shape");
+  const DLDataType dtype = as_dtype(args[2], "dtype");
+  const int64_t offset = as_int(args[3], "offset");
+  require(is_contiguous(tensor.dl), "a view needs a contiguous tensor, but is of ", describe(tensor.dl));
+  uint64_t count, bytes;
+  if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
+    bad_shape(args[1]);
+  const uint64_t size = bytes_of(tensor.dl);
+  if (offset < 0 || static_cast<uint64_t>(offset) > size || bytes > size - static_cast<uint64_t>(offset))
+    fail(OPD_INVALID_ARGUMENT, "a view of ", bytes, " bytes at byte ", offset, " does not lie within the ", size,
+         " bytes of ", describe(tensor.dl));
+  auto view = Tensor::make_view(Ref<Tensor>::share(&tensor), shape.dims(), dtype, tensor.dl.device, tensor.dl.data);
+  view->dl.byte_offset = tensor.dl.byte_offset + static_cast<uint64_t>(offset);  // the data stays aligned, as in TVM
+  return view;
+}
+
 constexpr Builtin kBuiltins[] = {
+    builtin<"runtime.TVMTensorCreateView", create_view>(),
     builtin<"vm.builtin.alloc_storage", alloc_storage>(),
     {"vm.builtin.alloc_tensor", call_alloc_tensor},
     builtin<"vm.builtin.null_value", null_value>(),

@@ -152,6 +152,7 @@ std::span<const int32_t> tokens_row(const View &v, size_t vocabulary) {
 
 Value apply_repetition_penalty(Args args) {
   check_count(args, 3, 3, "(logits, token_ids, penalty)");
+  writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
   const auto tokens = tokens_row(args[1], logits.size());
   const double penalty = finite_of(args[2], "penalty");
@@ -165,6 +166,7 @@ Value apply_repetition_penalty(Args args) {
 
 Value apply_presence_and_frequency_penalty(Args args) {
   check_count(args, 5, 5, "(logits, token_ids, token_freqs, presence_penalty, frequency_penalty)");
+  writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
   const auto tokens = tokens_row(args[1], logits.size());
   const auto counts = row<int32_t>(args[2], "token_freqs", kInt32);
@@ -180,6 +182,7 @@ Value apply_presence_and_frequency_penalty(Args args) {
 
 Value apply_softmax_with_temperature(Args args) {
   check_count(args, 2, 2, "(logits, temperature)");
+  writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
   const double temperature = finite_of(args[1], "temperature");
   require(temperature > 0, "temperature must be greater than 0, but is ", temperature);

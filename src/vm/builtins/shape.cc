@@ -16,7 +16,7 @@ struct Heap {
 
   explicit Heap(const View &v) {
     if (v.type == OPD_NONE) return;  // a program without symbolic sizes has none
-    const DLTensor &t = as_dltensor(v, "the shape heap");
+    const DLTensor &t = writable_dltensor(v, "the shape heap");
     require(t.ndim == 1 && t.dtype.code == kDLInt && t.dtype.bits == 64 && t.dtype.lanes == 1 &&
                 t.device.device_type == kDLCPU && is_contiguous(t),
             "the shape heap must be a vector of int64 on the CPU, but is ", describe(t));
@@ -60,7 +60,7 @@ Ref<Error> match(const Heap &heap, int64_t code, int64_t operand, int64_t value,
   }
   if (value == expected) [[likely]]
     return nullptr;
-  const std::string what = index < 0 ? "the value" : concat("size ", index);
+  const std::string what = index < 0 ? "the value" : concat("dimension ", index);
   return mismatch("RuntimeError", error, "expected ", what, " to be ", expected, ", but it is ", value);
 }
 

@@ -114,7 +114,7 @@ void same_shape(const DLTensor &a, std::string_view name_a, const DLTensor &b, s
 
 Value argsort(Args args) {
   check_count(args, 4, 4, "(input, output, axis, is_ascend)");
-  const DLTensor &input = compact_tensor(args[0], "input"), &output = compact_tensor(args[1], "output");
+  const DLTensor &input = compact_tensor(args[0], "input"), &output = compact_output(args[1], "output");
   same_shape(input, "input", output, "output");
   const AxisView view(input, axis_of(args[2], input.ndim));
   const bool ascending = as_int(args[3], "is_ascend") != 0;
@@ -129,7 +129,7 @@ Value argsort(Args args) {
 
 Value sort(Args args) {
   check_count(args, 4, 4, "(input, output, axis, is_ascend)");
-  const DLTensor &input = compact_tensor(args[0], "input"), &output = compact_tensor(args[1], "output", input.dtype);
+  const DLTensor &input = compact_tensor(args[0], "input"), &output = compact_output(args[1], "output", input.dtype);
   same_shape(input, "input", output, "output");
   const AxisView view(input, axis_of(args[2], input.ndim));
   const bool ascending = as_int(args[3], "is_ascend") != 0;
@@ -165,8 +165,8 @@ Value topk(Args args) {
   if (k > view.size)
     fail(OPD_OUT_OF_RANGE, "k is ", k, ", but axis ", axis, " of input, ", describe(input), ", has ", view.size,
          " elements");
-  const DLTensor *values = returns == "indices" ? nullptr : &compact_tensor(args[1], "values", input.dtype);
-  const DLTensor *indices = returns == "values" ? nullptr : &compact_tensor(args[outputs], "indices");
+  const DLTensor *values = returns == "indices" ? nullptr : &compact_output(args[1], "values", input.dtype);
+  const DLTensor *indices = returns == "values" ? nullptr : &compact_output(args[outputs], "indices");
   if (values) check_topk_shape(input, axis, k, *values, "values");
   if (indices) check_topk_shape(input, axis, k, *indices, "indices");
   std::optional<ElementCopy> copy;
@@ -188,7 +188,7 @@ Value topk(Args args) {
 Value argsort_nms(Args args) {
   check_count(args, 5, 5, "(input, sort_num, output, axis, is_ascend)");
   const DLTensor &input = compact_tensor(args[0], "input", kFloat32);
-  const DLTensor &output = compact_tensor(args[2], "output", kInt32);
+  const DLTensor &output = compact_output(args[2], "output", kInt32);
   same_shape(input, "input", output, "output");
   const AxisView view(input, axis_of(args[3], input.ndim));
   const auto given = elements<int32_t>(compact_tensor(args[1], "sort_num", kInt32), "sort_num");

@@ -18,6 +18,16 @@ const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType 
   return tensor;
 }
 
+const DLTensor &compact_output(const View &v, std::string_view name) {
+  writable_dltensor(v, name);
+  return compact_tensor(v, name);
+}
+
+const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype) {
+  writable_dltensor(v, name);
+  return compact_tensor(v, name, dtype);
+}
+
 uint64_t count_of(const DLTensor &tensor) {
   uint64_t count = 0;
   element_count(tensor.shape, tensor.ndim, count);

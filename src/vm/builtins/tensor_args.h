@@ -9,6 +9,9 @@ namespace opd {
 // Lies compactly on the CPU; throws a sentence with `name` otherwise.
 const DLTensor &compact_tensor(const View &v, std::string_view name);
 const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype);
+// The same of an argument that the builtin writes.
+const DLTensor &compact_output(const View &v, std::string_view name);
+const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype);
 uint64_t count_of(const DLTensor &tensor);
 // An axis of a tensor of rank `ndim`; negative ones count from the end.
 int32_t axis_of(const View &v, int32_t ndim);

@@ -2,6 +2,7 @@
 #include <map>
 #include <shared_mutex>
 
+#include "base/fork_mutex.h"
 #include "device/device.h"
 #include "module/module.h"
 #include "params/formats.h"
@@ -57,7 +58,7 @@ class TensorCache {
   }
 
  private:
-  std::shared_mutex guard_;
+  ForkSharedMutex guard_{LockRank::kTensorCache};
   std::map<std::string, Ref<Tensor>, std::less<>> tensors_;
 };
 
@@ -79,7 +80,7 @@ Value cache_update(Args args) {
   const bool override_existing = args.size() == 3 && as_int(args[2], "override") != 0;
   Ref<Tensor> tensor;
   if (args[1].type == OPD_DLTENSOR) {  // a view of memory that its lender keeps
-    const DLTensor &view = *args[1].u.dltensor;
+    const DLTensor &view = as_dltensor(args[1], "tensor");
     tensor = make_tensor(dims_of(view), view.dtype, view.device);
     copy_tensor(view, tensor->dl);
   } else {

@@ -1,0 +1,105 @@
+/** @file report.hpp  Reports: read, written, made by hand, compared, set against the machine's peak. */
+#ifndef OPDYNO_REPORT_HPP_
+#define OPDYNO_REPORT_HPP_
+
+#include <opdyno/diff.h>
+#include <opdyno/report.h>
+#include <opdyno/roofline.h>
+
+#include <opdyno/value.hpp>
+
+namespace opdyno {
+
+/** Measures for about half a second what this machine's processors reach at most. */
+inline opd_machine_peak measure_peak() {
+  auto peak = sized<opd_machine_peak>();
+  check(opd_machine_measure_peak(&peak));
+  return peak;
+}
+
+class Report : public Handle<opd_report> {
+ public:
+  using Handle::Handle;
+  static Report from_json(std::string_view json) {
+    return made<Report>(opd_report_from_json, json.data(), json.size());
+  }
+  static Report from_table(std::string_view text) {
+    return made<Report>(opd_report_from_table, text.data(), text.size());
+  }
+  static Report merge(const std::vector<Report> &reports) {
+    const auto all = handles(reports);
+    return made<Report>(opd_report_merge, all.data(), all.size());
+  }
+  /** What changed between two sets of runs. */
+  static Report diff(const std::vector<Report> &before, const std::vector<Report> &after,
+                     const opd_diff_options *options = nullptr) {
+    const auto a = handles(before), b = handles(after);
+    return made<Report>(opd_report_diff, a.data(), a.size(), b.data(), b.size(), options);
+  }
+  /** With what the operators compute and move; without peaks if these are not given. */
+  Report with_roofline(double peak_gflops = 0, double peak_bandwidth_gbps = 0) const {
+    return made<Report>(opd_report_add_roofline, get(), peak_gflops, peak_bandwidth_gbps);
+  }
+
+  using Options = opd_report_write_options;
+  std::string write(opd_report_format format, const Options *options = nullptr) const {
+    return text_of(opd_report_write, get(), format, options);
+  }
+  std::string table(const Options *options = nullptr) const { return write(OPD_REPORT_TABLE, options); }
+  std::string markdown(const Options *options = nullptr) const { return write(OPD_REPORT_MARKDOWN, options); }
+  std::string html(const Options *options = nullptr) const { return write(OPD_REPORT_HTML, options); }
+  std::string csv() const { return write(OPD_REPORT_CSV); }
+  std::string json() const { return write(OPD_REPORT_JSON); }
+  /** Fills @p out_stream, which the caller releases. */
+  void to_arrow(ArrowArrayStream *out_stream) const { check(opd_report_to_arrow(get(), out_stream)); }
+
+  /** The number of rows of a section. */
+  size_t count(opd_report_section section = OPD_REPORT_CALLS) const { return opd_report_count(get(), section); }
+  /** The names of a section's metrics. */
+  std::vector<std::string> columns(opd_report_section section = OPD_REPORT_CALLS) const {
+    return made<Array>(opd_report_list, get(), section).strings();
+  }
+  /** One metric of all rows of a section. */
+  Array column(opd_report_section section, const char *name) const {
+    return made<Array>([](auto... args) { return opd_report_get_column(args..., nullptr); }, get(), section, name);
+  }
+  /** One metric of a row. */
+  Value value(opd_report_section section, size_t row, const char *name) const {
+    Value found;
+    check(opd_report_get(get(), section, row, name, found.out(), nullptr));
+    return found;
+  }
+  opd_metric_kind kind(opd_report_section section, size_t row, const char *name) const {
+    Value found;
+    opd_metric_kind kind = OPD_METRIC_NONE;
+    check(opd_report_get(get(), section, row, name, found.out(), &kind));
+    return kind;
+  }
+
+ private:
+  static std::vector<const opd_report *> handles(const std::vector<Report> &reports) {
+    std::vector<const opd_report *> all;
+    for (const Report &report : reports) all.push_back(report.get());
+    return all;
+  }
+};
+
+/** Makes a report by hand. */
+class ReportBuilder : public Handle<opd_report_builder> {
+ public:
+  ReportBuilder() { check(opd_report_builder_create(out())); }
+  void add_call() const { check(opd_report_builder_add_call(get())); }
+  void set_call(const char *column, opd_metric_kind kind, const opd_value &value) const {
+    check(opd_report_builder_set(get(), OPD_REPORT_CALLS, nullptr, column, kind, &value));
+  }
+  void set_device(const char *device, const char *metric, opd_metric_kind kind, const opd_value &value) const {
+    check(opd_report_builder_set(get(), OPD_REPORT_DEVICES, device, metric, kind, &value));
+  }
+  void set_configuration(const char *key, opd_metric_kind kind, const opd_value &value) const {
+    check(opd_report_builder_set(get(), OPD_REPORT_CONFIGURATION, nullptr, key, kind, &value));
+  }
+  Report finish() const { return made<Report>(opd_report_builder_finish, get()); }
+};
+
+}  // namespace opdyno
+#endif

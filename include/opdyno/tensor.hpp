@@ -1,0 +1,97 @@
+/** @file tensor.hpp  Tensors, and the devices, memory and threads behind them. */
+#ifndef OPDYNO_TENSOR_HPP_
+#define OPDYNO_TENSOR_HPP_
+
+#include <opdyno/tensor.h>
+
+#include <opdyno/value.hpp>
+
+namespace opdyno {
+
+/** "cpu", "cuda:1" … */
+inline DLDevice device_of(const std::string &text) {
+  DLDevice device{};
+  check(opd_device_from_string(text.c_str(), &device));
+  return device;
+}
+/** None if the device does not tell. */
+inline Value device_attr(DLDevice device, opd_device_attr attr) {
+  Value value;
+  check(opd_device_get_attr(device, attr, value.out()));
+  return value;
+}
+inline void sync(DLDevice device) { check(opd_device_sync(device)); }
+
+inline opd_memory_stats memory_stats(DLDevice device) {
+  auto stats = sized<opd_memory_stats>();
+  check(opd_memory_get_stats(device, &stats));
+  return stats;
+}
+inline void reset_memory_peak(DLDevice device) { check(opd_memory_reset_peak(device)); }
+inline void trim_memory(DLDevice device) { check(opd_memory_trim(device)); }
+/** Of the CPU. NULL restores the system's allocator. */
+inline void set_memory_hooks(const opd_memory_hooks *hooks) { check(opd_memory_set_hooks(hooks)); }
+
+/** Of parallel kernels. */
+inline int32_t threads_count() { return opd_threads_count(); }
+inline void set_threads_count(int32_t count) { check(opd_threads_set_count(count)); }
+
+class Tensor : public Handle<opd_tensor> {
+ public:
+  using Handle::Handle;
+  Tensor() = default;
+  /** Uninitialised memory of its own. */
+  Tensor(const std::vector<int64_t> &dims, DLDataType dtype, DLDevice device = {kDLCPU, 0}) {
+    check(opd_tensor_create(dims.data(), static_cast<int32_t>(dims.size()), dtype, device, out()));
+  }
+  Tensor(const std::vector<int64_t> &dims, const char *dtype, DLDevice device = {kDLCPU, 0})
+      : Tensor(dims, dtype_of(dtype), device) {}
+  /** The tensor that a value holds. */
+  static Tensor of(const opd_value &value) { return Tensor(object_in<opd_tensor>(value, OPD_TENSOR)); }
+  static Tensor of(const Value &value) { return of(value.view()); }
+  /** Takes @p managed over, unless it throws. */
+  static Tensor from_dlpack(DLManagedTensor *managed) { return made<Tensor>(opd_tensor_from_dlpack, managed); }
+  static Tensor from_dlpack(DLManagedTensorVersioned *managed) {
+    return made<Tensor>(opd_tensor_from_dlpack_versioned, managed);
+  }
+  /** The consumer calls the result's deleter. */
+  DLManagedTensor *to_dlpack() const {
+    DLManagedTensor *managed = nullptr;
+    check(opd_tensor_to_dlpack(get(), &managed));
+    return managed;
+  }
+  DLManagedTensorVersioned *to_dlpack_versioned() const {
+    DLManagedTensorVersioned *managed = nullptr;
+    check(opd_tensor_to_dlpack_versioned(get(), &managed));
+    return managed;
+  }
+
+  const DLTensor &view() const { return *opd_tensor_view(get()); }
+  template <class T>
+  T *data() const {
+    return reinterpret_cast<T *>(static_cast<char *>(view().data) + view().byte_offset);
+  }
+  /** The number of elements. */
+  int64_t size() const {
+    int64_t count = 1;
+    for (int32_t i = 0; i < view().ndim; ++i) count *= view().shape[i];
+    return count;
+  }
+  std::vector<int64_t> shape() const { return {view().shape, view().shape + view().ndim}; }
+  DLDataType dtype() const { return view().dtype; }
+  uint64_t bytes() const { return opd_tensor_bytes(get()); }
+  bool is_contiguous() const { return opd_tensor_is_contiguous(get()) != 0; }
+  bool is_read_only() const { return opd_tensor_is_read_only(get()) != 0; }
+
+  void copy_from(const DLTensor &from) const { check(opd_tensor_copy(&from, get())); }
+  void copy_from(const Tensor &from) const { copy_from(from.view()); }
+  void copy_from_bytes(const void *data, size_t size) const { check(opd_tensor_copy_from_bytes(get(), data, size)); }
+  void copy_to_bytes(void *data, size_t size) const { check(opd_tensor_copy_to_bytes(get(), data, size)); }
+  /** The same elements with another shape. */
+  Tensor reshape(const std::vector<int64_t> &dims) const {
+    return made<Tensor>(opd_tensor_reshape, get(), dims.data(), static_cast<int32_t>(dims.size()));
+  }
+};
+
+}  // namespace opdyno
+#endif

@@ -1,0 +1,173 @@
+/** @file vm.hpp  VMs: called, cancelled, profiled with collectors. */
+#ifndef OPDYNO_VM_HPP_
+#define OPDYNO_VM_HPP_
+
+#include <opdyno/vm.h>
+
+#include <opdyno/module.hpp>
+#include <opdyno/report.hpp>
+#include <opdyno/tensor.hpp>
+
+namespace opdyno {
+
+/** Ends calls from outside. */
+class CancelToken : public Handle<opd_cancel_token> {
+ public:
+  using Handle::Handle;
+  static CancelToken create() { return made<CancelToken>(opd_cancel_token_create); }
+  void cancel() const { opd_cancel_token_cancel(get()); }
+  void reset() const { opd_cancel_token_reset(get()); }
+  /** The operator that is running; NULL if there is none. */
+  const char *current_operator() const { return opd_cancel_token_current_operator(get()); }
+  /** For calls of this thread that have no token of their own; one without a handle ends that. */
+  void set_default() const { check(opd_cancel_token_set_default(get())); }
+};
+
+/** Where a collector writes what it measured, until it returns. */
+class Metrics {
+ public:
+  explicit Metrics(opd_metrics *metrics) : metrics_(metrics) {}
+  template <class T>
+  void set(const char *name, opd_metric_kind kind, const T &x) const {
+    const Converted<T> converted(x);
+    check(opd_metrics_set(metrics_, name, kind, &converted.view));
+  }
+
+ private:
+  opd_metrics *metrics_;
+};
+
+/** Measures something around calls. */
+class Collector : public Handle<opd_collector> {
+ public:
+  using Handle::Handle;
+  static Collector builtin(opd_collector_kind kind, const opd_counter_options *options = nullptr) {
+    return made<Collector>(opd_collector_create_builtin, kind, options);
+  }
+  static std::vector<std::string> list_events(opd_collector_kind kind) {
+    return made<Array>(opd_collector_list_events, kind).strings();
+  }
+  /** Makes one of an object with `void *start(DLDevice)` and `void stop(void *state, const Metrics &)`, which have the
+   * meaning that opd_collector_table gives them. Exceptions become errors. */
+  template <class T>
+  static Collector of(const char *name, T object) {
+    auto kept = std::make_unique<T>(std::move(object));
+    auto table = sized<opd_collector_table>();
+    table.start = [](void *self, DLDevice device, void **out_state) {
+      return guarded([&] { *out_state = static_cast<T *>(self)->start(device); });
+    };
+    table.stop = [](void *self, void *state, opd_metrics *metrics) {
+      return guarded([&] { static_cast<T *>(self)->stop(state, Metrics(metrics)); });
+    };
+    table.user_data = kept.get();
+    table.deleter = delete_as<T>;
+    auto collector = made<Collector>(opd_collector_create, name, &table);
+    kept.release();
+    return collector;
+  }
+};
+
+inline std::vector<opd_collector *> handles_of(const std::vector<Collector> &collectors) {
+  std::vector<opd_collector *> handles;
+  for (const Collector &collector : collectors) handles.push_back(collector.get());
+  return handles;
+}
+
+/** A function that measures one call of @p function: opd_function_profile(). */
+inline Function profiled(const Function &function, DLDevice device, const std::vector<Collector> &collectors,
+                         int32_t warmup_iters = 0) {
+  auto handles = handles_of(collectors);
+  return made<Function>(opd_function_profile, function.get(), device, handles.data(),
+                        static_cast<int32_t>(handles.size()), warmup_iters);
+}
+
+/** Recorded calls on a time line. */
+class Trace : public Handle<opd_trace> {
+ public:
+  using Handle::Handle;
+  size_t size() const { return opd_trace_call_count(get()); }
+  uint64_t dropped() const { return opd_trace_dropped_count(get()); }
+  std::string chrome() const { return text_of(opd_trace_to_chrome, get()); }
+};
+
+/** What a recording gives. */
+struct Profile {
+  Report report;
+  Trace trace;
+};
+
+class Vm : public Handle<opd_vm> {
+ public:
+  using Handle::Handle;
+  explicit Vm(const Module &module, const opd_vm_options *options = nullptr) {
+    check(opd_vm_create(module.get(), options, out()));
+  }
+  template <class... Args>
+  Value call(const char *name, const Args &...args) const {
+    return Function::with_views([&](const opd_value *views, int32_t count,
+                                    opd_value *out) { check(opd_vm_call(get(), name, views, count, nullptr, out)); },
+                                args...);
+  }
+  Value call_with(const opd_call_options &options, const char *name, const Views &args) const {
+    Value result;
+    check(opd_vm_call(get(), name, args.data(), count(args), &options, result.out()));
+    return result;
+  }
+  Function function(const char *name) const { return made<Function>(opd_vm_get_function, get(), name); }
+  /** Calls a closure that a function of the program returned. */
+  Value invoke_closure(const Function &closure, const Views &args, const opd_call_options *options = nullptr) const {
+    Value result;
+    check(opd_vm_invoke_closure(get(), closure.get(), args.data(), count(args), options, result.out()));
+    return result;
+  }
+  /** Saves a function with its arguments under a name. */
+  void save_function(const char *name, const char *saved_name, const Views &args, bool include_return = true,
+                     const opd_call_options *options = nullptr) const {
+    check(opd_vm_save_function(get(), name, saved_name, args.data(), count(args), options, include_return));
+  }
+
+  void set_input(const char *name, const Views &args, const opd_call_options *options = nullptr) const {
+    check(opd_vm_set_input(get(), name, args.data(), count(args), options));
+  }
+  void invoke_stateful(const char *name, const opd_call_options *options = nullptr) const {
+    check(opd_vm_invoke_stateful(get(), name, options));
+  }
+  /** The result, or the item of nested tuples that @p path leads to. */
+  Value outputs(const char *name, const std::vector<int64_t> &path = {}) const {
+    Value result;
+    check(opd_vm_get_outputs(get(), name, path.data(), static_cast<int32_t>(path.size()), result.out()));
+    return result;
+  }
+
+  /** One without a handle ends it. */
+  void set_instrument(const Function &instrument) const { check(opd_vm_set_instrument(get(), instrument.get())); }
+  bool has_function(const char *name) const { return opd_vm_has_function(get(), name) != 0; }
+  std::vector<std::string> functions() const { return made<Array>(opd_vm_list_functions, get()).strings(); }
+  /** The names of a function's parameters. */
+  std::vector<std::string> params(const char *name) const {
+    return made<Array>(opd_vm_list_params, get(), name).strings();
+  }
+  void trim() const { check(opd_vm_trim(get())); }
+
+  Profile profile(const char *name, const Views &args, const opd_profile_options *options = nullptr,
+                  const opd_call_options *call = nullptr) const {
+    Profile result;
+    check(
+        opd_vm_profile(get(), name, args.data(), count(args), call, options, result.report.out(), result.trace.out()));
+    return result;
+  }
+  void profile_start(const opd_profile_options *options = nullptr) const {
+    check(opd_vm_profile_start(get(), options));
+  }
+  Profile profile_stop() const {
+    Profile result;
+    check(opd_vm_profile_stop(get(), result.report.out(), result.trace.out()));
+    return result;
+  }
+
+ private:
+  static int32_t count(const Views &args) { return static_cast<int32_t>(args.size()); }
+};
+
+}  // namespace opdyno
+#endif

@@ -1,0 +1,25 @@
+// include/opdyno/cancel_token.h
+#include "capi/handles.h"
+#include "vm/vm.h"
+
+using namespace opd;
+
+opd_error *opd_cancel_token_create(opd_cancel_token **out_token) {
+  return guard([&] {
+    require(out_token, "out_token must not be NULL");
+    *out_token = wrap<opd_cancel_token>(make_object<CancelToken>());
+  });
+}
+
+void opd_cancel_token_cancel(opd_cancel_token *token) {
+  if (token) unwrap<CancelToken>(token)->cancel();
+}
+void opd_cancel_token_reset(opd_cancel_token *token) {
+  if (token) unwrap<CancelToken>(token)->reset();
+}
+opd_error *opd_cancel_token_set_default(opd_cancel_token *token) {
+  return guard([&] { CancelToken::set_default(Ref<CancelToken>::share(unwrap<CancelToken>(token))); });
+}
+const char *opd_cancel_token_current_operator(const opd_cancel_token *token) {
+  return token ? unwrap<CancelToken>(token)->current_operator() : nullptr;
+}

@@ -1,0 +1,118 @@
+// `opdyno ab`: which of two programs is faster, measured in turns until the verdict is clear.
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "ab_rule.h"
+#include "ab_worker.h"
+#include "command.h"
+#include "file.h"
+#include "progress.h"
+#include "runs.h"
+#include "text.h"
+
+namespace opd::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum class Form { sentence, table, markdown, csv, json };
+
+Form form_of(const Args &args) {
+  const std::string wanted = args.value("as").value_or("sentence");
+  constexpr std::string_view names[] = {"sentence", "table", "markdown", "csv", "json"};
+  for (size_t i = 0; i < std::size(names); ++i)
+    if (wanted == names[i]) return static_cast<Form>(i);
+  fail_usage(cat("option '--as' takes sentence, table, markdown, csv or json, not '", wanted, "'"));
+}
+
+Args args_of(const Args &args, size_t program) {
+  std::vector<std::string> words = {args.words()[program]};
+  if (args.words().size() > 2) words.push_back(args.words()[2]);
+  return args.with_words(std::move(words));
+}
+
+// Enough calls for a turn of 3 ms. Much shorter turns would measure the first calls after a pause; in longer ones
+// another process would interrupt nearly every turn, and a disturbed turn counts as no more than one outlier. Profiles
+// with many rows take longer to read than to make.
+int64_t calls_of_turn(const AbWorker::Size &a, const AbWorker::Size &b) {
+  constexpr double kSeconds = 0.003, kMostRows = 6000, kMostCalls = 1000;
+  const double by_time = kSeconds / std::max({a.seconds, b.seconds, 1e-9});
+  const double by_rows = kMostRows / static_cast<double>(std::max({a.rows, b.rows, int64_t{1}}));
+  return static_cast<int64_t>(std::clamp(std::min(by_time, by_rows), 1.0, kMostCalls));
+}
+
+class Contest {
+ public:
+  Contest(const Args &args, Clock::time_point start)
+      : a_(cat("A (", args.words()[0], ")"), args_of(args, 0)),
+        b_(cat("B (", args.words()[1], ")"), args_of(args, 1)),
+        end_(start + std::chrono::nanoseconds(args.duration_ns("budget").value_or(30'000'000'000))),
+        most_turns_(args.integer("runs", 1'000'000, 1, 1'000'000)) {}
+
+  void warm_up() {
+    progress_.emplace();  // its thread must not be there when the workers fork
+    progress_->stage("warming up");
+    const AbWorker::Size a = a_.warm_up();
+    calls_ = calls_of_turn(a, b_.warm_up());
+  }
+
+  // True once the budget is spent.
+  bool measure_until(int64_t turns) {
+    for (auto turn = this->turns(); turn < turns; ++turn) {
+      if (turn > 0 && (turn >= most_turns_ || Clock::now() >= end_)) return true;
+      progress_->stage(cat("turn ", turn + 1));
+      const auto measure = [&](AbWorker &worker, std::vector<Report> &runs) {
+        runs.push_back(worker.measure(turn, calls_));
+      };
+      if (turn % 2 == 0) measure(a_, runs_a_), measure(b_, runs_b_);
+      else measure(b_, runs_b_), measure(a_, runs_a_);
+    }
+    return turns >= most_turns_ || Clock::now() >= end_;
+  }
+
+  DiffView compare(const opd_diff_options &options) const { return DiffView::of_runs(runs_a_, runs_b_, options); }
+  int64_t turns() const { return static_cast<int64_t>(runs_a_.size()); }
+  int64_t calls() const { return calls_; }
+  void finish() { progress_.reset(); }
+
+ private:
+  AbWorker a_, b_;
+  const Clock::time_point end_;
+  const int64_t most_turns_;
+  int64_t calls_ = 1;
+  std::vector<Report> runs_a_, runs_b_;
+  std::optional<Progress> progress_;
+};
+
+}  // namespace
+
+Exit run_ab(const Args &args) {
+  const auto start = Clock::now();
+  const Form form = form_of(args);
+  const opd_diff_options options = diff_options(args);
+  Contest contest(args, start);
+  contest.warm_up();
+  AbRule rule(options);
+  std::optional<DiffView> diff;
+  for (bool is_spent = false; !is_spent && !(diff && rule.is_clear(*diff));) {
+    is_spent = contest.measure_until(rule.next_look());
+    diff = contest.compare(rule.start_look());
+  }
+  contest.finish();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::string sentence = cat(ab_sentence(*diff, options), "\n"),
+                    effort = cat("(", counted(contest.turns(), "turn"), " of ", counted(contest.calls(), "call"),
+                                 " each, ", fixed(seconds, 1), " s)\n");
+  if (form == Form::json) print(diff->report().json() + "\n");
+  else if (form == Form::csv) print(diff->report().csv());
+  else if (form == Form::sentence) print(sentence + effort);
+  else {
+    const TableStyle style = form == Form::table ? TableStyle::text : TableStyle::markdown;
+    print(sentence + effort + "\n" + diff->table(style) + diff->notes(style));
+  }
+  return diff->judge("ab");
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,189 @@
+#include "diff_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "column.h"
+#include "file.h"
+#include "text.h"
+
+namespace opd::cli {
+
+namespace {
+
+std::vector<DiffRow> read_rows(const Report &report) {
+  const auto column = [&](const char *name) { return Column(report, name); };
+  const Column names = column("Name"), shapes = column("Argument Shapes"), devices = column("Device"),
+               kinds = column("Kind"), verdicts = column("Verdict"), before_us = column("Before (us)"),
+               after_us = column("After (us)"), before = column("Before"), after = column("After"),
+               changes = column("Change"), lows = column("Change Low"), highs = column("Change High"),
+               effects = column("Effect"), shares = column("Share"), runs_before = column("Runs Before"),
+               runs_after = column("Runs After"), calls_before = column("Calls Before"),
+               calls_after = column("Calls After"), runs_needed = column("Runs Needed"),
+               autocorrelations = column("Autocorrelation"), decide = column("Decides"), fail = column("Fails");
+  std::vector<DiffRow> rows(report.count());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    DiffRow &row = rows[i];
+    row.name = names.text(i), row.shapes = shapes.text(i), row.device = devices.text(i);
+    row.kind = kinds.text(i), row.verdict = verdicts.text(i);
+    row.before = before_us.number(i, before.number(i)), row.after = after_us.number(i, after.number(i));
+    row.change = changes.number(i), row.low = lows.number(i), row.high = highs.number(i);
+    row.effect = effects.number(i), row.share = shares.number(i);
+    row.runs_before = runs_before.number(i), row.runs_after = runs_after.number(i);
+    row.calls_before = calls_before.number(i), row.calls_after = calls_after.number(i);
+    row.runs_needed = runs_needed.number(i), row.autocorrelation = autocorrelations.number(i);
+    row.decides = decide.number(i) > 0, row.fails = fail.number(i) > 0;
+  }
+  return rows;
+}
+
+std::string time_text(double value) { return std::isnan(value) ? "-" : fixed(value, 2); }
+
+std::string runs_text(const DiffRow &row) { return cat(fixed(row.runs_before, 0), " + ", fixed(row.runs_after, 0)); }
+
+size_t width_of(std::string_view text) {  // in code points
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+using Lines = std::vector<std::vector<std::string>>;
+constexpr double resembling = 0.45;  // docs/diff.md, "Autocorrelation"
+constexpr size_t kVerdict = 6;       // its column, which holds words, as the first one does
+
+std::string markdown(const Lines &lines) {
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    for (const std::string &cell : lines[i]) text += cat("| ", markdown_text(cell), " ");
+    text += "|\n";
+    if (i == 0)
+      for (size_t column = 0; column < lines[0].size(); ++column)
+        text += cat(column == 0 || column == kVerdict ? "|---" : "|---:", column + 1 == lines[0].size() ? "|\n" : "");
+  }
+  return text;
+}
+
+std::string columns(const Lines &lines) {
+  std::vector<size_t> widths(lines[0].size());
+  for (const auto &line : lines)
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
+  std::string text;
+  for (const auto &line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      const std::string gap(widths[i] - width_of(line[i]), ' ');
+      const bool is_word = i == 0 || i == kVerdict;
+      text += cat(i ? "  " : "", is_word ? line[i] : gap, is_word ? gap : line[i]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+// A list below the table; at most ten entries, then how many more there are.
+std::string list_text(std::string_view title, const Lines &entries, TableStyle style) {
+  constexpr size_t kMost = 10;
+  if (entries.empty()) return "";
+  const bool is_list = style == TableStyle::markdown;
+  std::string text = cat("\n", title, "\n", is_list ? "\n" : "");
+  for (size_t i = 0; i < std::min(kMost, entries.size()); ++i)
+    text += is_list ? cat("- ", entries[i][0], ": ", markdown_text(entries[i][1]), "\n")
+                    : cat("  ", pad_left(entries[i][0], 6), "  ", entries[i][1], "\n");
+  if (entries.size() > kMost)
+    text += cat(is_list ? "- and " : "  and ", entries.size() - kMost, " more, which take less time\n");
+  return text;
+}
+
+}  // namespace
+
+std::string percent_text(double share) {
+  if (std::isnan(share)) return "-";
+  return cat(share < 0 ? "" : "+", fixed(share * 100, std::abs(share) < 1 ? 2 : 1), " %");
+}
+
+std::string interval_text(const DiffRow &row) {
+  if (std::isnan(row.change)) return "-";
+  if (std::isnan(row.high)) return std::min(row.runs_before, row.runs_after) < 4 ? "too few runs" : "unknown";
+  return cat(percent_text(row.low), " to ", percent_text(row.high));
+}
+
+std::string DiffRow::label() const {
+  std::string text = name;
+  if (!shapes.empty()) text += cat(" (", shapes, ")");
+  if (!device.empty() && device != "cpu0") text += cat(" on ", device);
+  return printable(text);
+}
+
+DiffView::DiffView(Report diff, const opd_diff_options &options)
+    : report_(std::move(diff)),
+      rows_(read_rows(report_)),
+      limit_(options.fail_above >= 0 ? options.fail_above : options.min_effect),
+      is_judged_(options.fail_above >= 0) {}
+
+DiffView DiffView::of_runs(const std::vector<Report> &before, const std::vector<Report> &after,
+                           const opd_diff_options &options) {
+  return DiffView(Report::diff(before, after, &options), options);
+}
+
+DiffView DiffView::of_benchmarks(const Benchmark &before, const Benchmark &after, const opd_diff_options &options) {
+  return DiffView(Benchmark::diff(before, after, &options), options);
+}
+
+std::string DiffView::table(TableStyle style) const {
+  Lines lines = {{"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Of total", "Verdict", "Runs"}};
+  for (const DiffRow &row : rows_)
+    lines.push_back({row.label(), time_text(row.before), time_text(row.after), percent_text(row.change),
+                     interval_text(row), percent_text(row.effect), row.verdict, runs_text(row)});
+  return style == TableStyle::markdown ? markdown(lines) : columns(lines);
+}
+
+std::string DiffView::calls_text(TableStyle style) const {
+  Lines entries;
+  for (const DiffRow &row : rows_)
+    if (row.kind == "operator" && row.decides && row.calls_before != row.calls_after)
+      entries.push_back({cat(significant(row.calls_before, 6), " -> ", significant(row.calls_after, 6)), row.label()});
+  return list_text("These are not called equally often; the times are sums over the calls of a run:", entries, style);
+}
+
+std::string DiffView::open_text(TableStyle style) const {
+  std::vector<const DiffRow *> open;
+  for (const DiffRow &row : rows_) {
+    const bool may_be_slower = std::isnan(row.high) || row.high > limit_;
+    if (row.decides && !row.is_changed() && may_be_slower) open.push_back(&row);
+  }
+  std::stable_sort(open.begin(), open.end(), [](const DiffRow *a, const DiffRow *b) { return a->share > b->share; });
+  Lines entries;
+  for (const DiffRow *row : open)
+    entries.push_back({fixed(row->runs_needed, 0),
+                       cat(row->label(), " (", runs_text(*row), " runs",
+                           row->autocorrelation >= resembling ? ", which resemble their neighbours" : "", ")")});
+  return list_text(cat("The data cannot tell whether these are slower by more than ", fixed(limit_ * 100, 1),
+                       " %; so many runs on each side would:"),
+                   entries, style);
+}
+
+std::string DiffView::notes(TableStyle style) const {
+  std::string text = calls_text(style) + open_text(style);
+  const auto columns = report_.columns(OPD_REPORT_CONFIGURATION);
+  const auto configured = [&](const char *name) {
+    return std::find(columns.begin(), columns.end(), name) != columns.end()
+               ? report_.value(OPD_REPORT_CONFIGURATION, 0, name)
+               : Value();
+  };
+  if (configured("Per call").view().u.int64 != 0)
+    text += "\nThe runs have different numbers of calls of the program; times are per call of it.\n";
+  if (const Value condition = configured("Condition"); condition.type() != OPD_NONE)
+    text += cat("\n", condition.string(), "\n");
+  return text;
+}
+
+Exit DiffView::judge(std::string_view command) const {
+  Exit code = Exit::ok;
+  if (!is_judged_) return code;
+  for (const DiffRow &row : rows_) {
+    if (!row.fails) continue;
+    print_message(cat("opdyno ", command, ": ", row.label(), " is slower by ", percent_text(row.change), " (",
+                      interval_text(row), "), more than ", fixed(limit_ * 100, 1), " %\n"));
+    code = Exit::mismatch;
+  }
+  return code;
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,59 @@
+// A diff for people: a table, what the data cannot tell, what fails. All of it is read from the diff's report.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "face.h"
+#include "failure.h"
+
+namespace opd::cli {
+
+enum class TableStyle { text, markdown };
+
+// A row of a diff. Numbers that it lacks are NaN.
+struct DiffRow {
+  std::string name, shapes, device, kind, verdict;
+  double before, after, change, low, high;  // times in µs, the others as shares
+  double effect, share;                     // on the total, of the total
+  double runs_before, runs_after, calls_before, calls_after, runs_needed, autocorrelation;
+  bool decides, fails;
+
+  bool is_total() const { return kind == "total"; }
+  bool is_tested() const { return runs_before > 0 && runs_after > 0; }
+  bool is_changed() const { return verdict != "same" && verdict != "undecided"; }
+  std::string label() const;  // for the terminal
+};
+
+class DiffView {
+ public:
+  static DiffView of_runs(const std::vector<Report> &before, const std::vector<Report> &after,
+                          const opd_diff_options &options);
+  static DiffView of_benchmarks(const Benchmark &before, const Benchmark &after, const opd_diff_options &options);
+
+  const Report &report() const { return report_; }
+  const std::vector<DiffRow> &rows() const { return rows_; }  // the total first, then what changes it most
+  const DiffRow &total() const { return rows_.front(); }      // or the only operator; rows() must not be empty
+
+  std::string table(TableStyle style) const;
+  // Further lines below the table: operators that are called more or less often, and those of which the data cannot
+  // tell whether they are slower by more than the limit, with the number of runs that could; "" if there are none.
+  std::string notes(TableStyle style) const;
+  // Names what fails on standard error, for Exit::mismatch.
+  Exit judge(std::string_view command) const;
+
+ private:
+  explicit DiffView(Report diff, const opd_diff_options &options);
+  std::string calls_text(TableStyle style) const;
+  std::string open_text(TableStyle style) const;
+
+  Report report_;
+  std::vector<DiffRow> rows_;
+  double limit_;  // --fail-above, or else --min-effect
+  bool is_judged_;
+};
+
+std::string percent_text(double share);  // "+2.10 %"
+std::string interval_text(const DiffRow &row);
+
+}  // namespace opd::cli

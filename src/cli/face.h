@@ -1,0 +1,25 @@
+// The names of the library's C++ face that the program uses.
+#pragma once
+#include <opdyno/opdyno.hpp>
+
+namespace opd::cli {
+
+using opdyno::Array;
+using opdyno::Benchmark;
+using opdyno::CancelToken;
+using opdyno::Collector;
+using opdyno::Evaluator;
+using opdyno::Executable;
+using opdyno::Function;
+using opdyno::Module;
+using opdyno::Params;
+using opdyno::Profile;
+using opdyno::Report;
+using opdyno::ReportBuilder;
+using opdyno::Shape;
+using opdyno::string_of;
+using opdyno::Tensor;
+using opdyno::Value;
+using opdyno::Vm;
+
+}  // namespace opd::cli

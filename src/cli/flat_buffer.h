@@ -1,0 +1,60 @@
+// Writes FlatBuffers, the encoding of Arrow's metadata, front to back: a table's children follow it, and the places
+// that refer to them are filled in then. Format: https://flatbuffers.dev/internals
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opd::cli {
+
+class FlatBuffer {
+ public:
+  FlatBuffer() : bytes_(4, '\0') {}  // where the root table lies
+
+  struct Field {
+    uint8_t size = 0;  // in bytes; 0: the table lacks the field
+    uint64_t value = 0;
+  };
+  static constexpr Field absent() { return {}; }
+  static constexpr Field u8(uint8_t value) { return {1, value}; }
+  static constexpr Field i16(int16_t value) { return {2, static_cast<uint16_t>(value)}; }
+  static constexpr Field i32(int32_t value) { return {4, static_cast<uint32_t>(value)}; }
+  static constexpr Field i64(int64_t value) { return {8, static_cast<uint64_t>(value)}; }
+  static constexpr Field child() { return {4, 0}; }  // to be given by refer()
+
+  struct Table {
+    size_t begin;
+    std::vector<size_t> fields;  // where each lies
+  };
+  Table table(std::span<const Field> fields);
+  Table table(std::initializer_list<Field> fields) { return table({fields.begin(), fields.size()}); }
+  size_t string(std::string_view text);
+  // A vector of `count` references; gives its place. The references lie from 4 bytes behind it.
+  size_t references(size_t count);
+  static size_t reference(size_t vector, size_t index) { return vector + 4 + 4 * index; }
+  // A vector of structs of 8-byte members.
+  size_t structs(std::span<const int64_t> words, size_t words_each);
+
+  void refer(size_t from, size_t to) { put(from, 4, to - from); }
+  void set_root(const Table &table) { refer(0, table.begin); }
+  const std::string &bytes() const { return bytes_; }
+
+ private:
+  void put(size_t at, size_t size, uint64_t value) {  // little-endian
+    for (size_t i = 0; i < size; ++i) bytes_[at + i] = static_cast<char>(value >> (8 * i));
+  }
+  size_t append(size_t size, uint64_t value) {
+    bytes_.resize(bytes_.size() + size);
+    put(bytes_.size() - size, size, value);
+    return bytes_.size() - size;
+  }
+  void align(size_t to, size_t before = 0) {  // so that what lies `before` bytes further is aligned
+    while ((bytes_.size() + before) % to) bytes_ += '\0';
+  }
+
+  std::string bytes_;
+};
+
+}  // namespace opd::cli

@@ -1,0 +1,74 @@
+#include "report_form.h"
+
+#include <algorithm>
+
+#include "arrow_file.h"
+#include "failure.h"
+#include "screen.h"
+#include "text.h"
+
+namespace opd::cli {
+
+namespace {
+
+struct Form {
+  ReportForm form;
+  std::string_view name;
+  std::vector<std::string_view> suffixes;
+};
+const std::vector<Form> &forms() {
+  static const std::vector<Form> all = {
+      {ReportForm::table, "table", {".txt"}},          {ReportForm::csv, "csv", {".csv"}},
+      {ReportForm::json, "json", {".json", ".jsonl"}}, {ReportForm::markdown, "markdown", {".md", ".markdown"}},
+      {ReportForm::html, "html", {".html", ".htm"}},   {ReportForm::arrow, "arrow", {".arrow", ".feather"}}};
+  return all;
+}
+
+constexpr int64_t usual_rows = 10;  // of a summary
+
+}  // namespace
+
+ReportForm report_form(std::string_view name) {
+  for (const Form &form : forms())
+    if (form.name == name) return form.form;
+  fail_usage(cat("--as: '", name, "' is none of table, csv, json, markdown, html and arrow"));
+}
+
+ReportForm report_form_of_file(const std::string &path, ReportForm otherwise) {
+  for (const Form &form : forms())
+    for (const std::string_view suffix : form.suffixes)
+      if (path.ends_with(suffix)) return form.form;
+  return otherwise;
+}
+
+opd_report_write_options write_options(const Args &args) {
+  if (args.has("sort") && args.has("no-sort")) fail_usage("--sort and --no-sort exclude each other");
+  auto options = opdyno::defaults(opd_report_write_options_init);
+  options.sort = !args.has("no-sort");
+  options.aggregate = !args.has("no-aggregate");
+  options.col_sums = !args.has("no-sums");
+  return options;
+}
+
+std::string written(const Report &report, ReportForm form, const opd_report_write_options &options) {
+  if (form == ReportForm::arrow) return arrow_file(report);
+  const opd_report_format formats[] = {OPD_REPORT_TABLE, OPD_REPORT_CSV, OPD_REPORT_JSON, OPD_REPORT_MARKDOWN,
+                                       OPD_REPORT_HTML};  // as ReportForm counts
+  return report.write(formats[static_cast<size_t>(form)], &options) + (form == ReportForm::json ? "\n" : "");
+}
+
+std::string shown_table(const Report &report, const Args &args) {
+  opd_report_write_options options = write_options(args);
+  const bool has_top = args.has("top");
+  if (has_top && args.has("wide")) fail_usage("--top and --wide exclude each other");
+  const int64_t rows = args.integer("top", usual_rows, 1, 1'000'000);
+  const Screen screen = output_screen();
+  if (args.has("wide") || !(screen.is_terminal || has_top)) return written(report, ReportForm::table, options);
+  constexpr int32_t least_width = 40;  // that a summary needs
+  options.width = std::max(least_width, screen.width);
+  options.max_rows = static_cast<int32_t>(rows);
+  options.colored = screen.has_colors;
+  return written(report, ReportForm::table, options);
+}
+
+}  // namespace opd::cli

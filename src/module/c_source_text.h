@@ -1,0 +1,15 @@
+// What the text of a C source tells without a compiler: as much as holds for sources that TVM wrote.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opd {
+
+// The functions that a C source names as __tvm_ffi_<name>(…). Names that macros put together are not found.
+std::vector<std::string> functions_named_in(std::string_view c_source);
+
+// The bytes of an array in a C source, where they are written out as TVM does: `NAME[COUNT] = {0x12,0x34 …}`; else "".
+std::string bytes_written_in(std::string_view c_source, std::string_view array);
+
+}  // namespace opd

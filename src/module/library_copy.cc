@@ -1,0 +1,150 @@
+#include "module/library_copy.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/fork_mutex.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U  // since Linux 6.3
+#endif
+
+namespace opd {
+namespace {
+
+// Whether files like this one may be executed: not on a file system mounted noexec, nor under some security policies.
+bool may_execute(int fd) {
+  void *page = ::mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+  if (page == MAP_FAILED) return false;
+  unmap(page, 1);
+  return true;
+}
+
+void write_all(int fd, Bytes bytes, off_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail_errno("cannot write", "the private copy of a library", n < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    offset += n;
+  }
+}
+
+std::string path_of(int fd) { return concat("/proc/self/fd/", fd); }
+
+bool is_loaded(const std::string &path) {
+  const LoaderCall call;
+  void *handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle) ::dlclose(handle);
+  return handle != nullptr;
+}
+
+}  // namespace
+
+LibraryCopy LibraryCopy::in_memory(const std::string &label) {
+  const std::string name =
+      label.substr(label.rfind('/') + 1).substr(0, 200);  // what profilers and /proc/self/maps show
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  int fd = ::memfd_create(name.c_str(), kFlags | MFD_EXEC);
+  if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), kFlags);
+  if (fd < 0) return {};
+  // Somebody else may have a library mapped under our number's name, whose descriptor is closed already: step past it.
+  std::vector<int> taken;
+  while (fd >= 0 && is_loaded(path_of(fd))) {
+    taken.push_back(fd);
+    fd = ::fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+  }
+  for (const int number : taken) ::close(number);
+  if (fd < 0) return {};
+  LibraryCopy copy(fd, path_of(fd), false);
+  static const bool executable = may_execute(fd) && !::access(copy.path_.c_str(), R_OK);  // the latter: /proc is there
+  if (!executable) return {};
+  return copy;
+}
+
+LibraryCopy LibraryCopy::on_disk(const std::string &label, const std::vector<std::string> &directories) {
+  std::string tried;
+  for (const std::string &directory : directories) {
+    std::string path = directory + "/opdyno-XXXXXX.so";
+    const int fd = ::mkostemps(path.data(), 3, O_CLOEXEC);
+    const std::string reason = fd < 0 ? error_text(errno) : "files there may not be executed";
+    tried += concat("; in ", directory, ": ", reason);
+    if (fd < 0) continue;
+    LibraryCopy copy(fd, std::move(path), true);
+    if (may_execute(fd)) return copy;
+  }
+  fail(OPD_IO, "no private copy of ", label, " can be made in memory", tried,
+       "; set OPDYNO_CACHE_DIR to a directory whose files may be executed");
+}
+
+void LibraryCopy::write(Bytes content, const std::vector<Edit> &edits) const {
+  write_all(fd_, content, 0);
+  for (const auto &edit : edits) write_all(fd_, as_bytes(edit.data), static_cast<off_t>(edit.offset));
+}
+
+size_t LibraryCopy::fill_from(const InputFile &file) const {
+  constexpr size_t kMost = 0x7ffff000;  // that one call moves
+  size_t size = 0;
+  // Within the kernel: our own memory would be faulted in page by page for nothing but passing the bytes on.
+  for (off_t from = 0;;) {
+    const ssize_t n = ::sendfile(fd_, file.fd(), &from, kMost);
+    if (n == 0) return size;
+    if (n > 0) size += static_cast<size_t>(n);
+    else if (errno == EINTR) continue;
+    else if (size == 0) break;  // not from such a file, perhaps
+    else fail_errno("cannot copy", file.path(), errno);
+  }
+  const std::string content = file.read();
+  write_all(fd_, as_bytes(content), 0);
+  return content.size();
+}
+
+void LibraryCopy::seal() const {
+  if (on_disk_) return;
+  // Kernels without seals leave the copy as safe as it was: only a process of the same user could open it.
+  ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+}
+
+bool LibraryCopy::is_mapped(const char *base) const {
+  const LoaderCall call;  // dl_iterate_phdr() holds a lock of the loader that fork() leaves locked in the child
+  // dlopen() would open and read the file, so it is asked only if some library lies there.
+  const int found =
+      ::dl_iterate_phdr([](dl_phdr_info *info, size_t,
+                           void *wanted) { return info->dlpi_addr == reinterpret_cast<uintptr_t>(wanted) ? 1 : 0; },
+                        const_cast<char *>(base));
+  return found && is_loaded(path_);
+}
+
+void LibraryCopy::loaded() {
+  if (on_disk_) ::unlink(path_.c_str());
+  on_disk_ = false;
+}
+
+LibraryCopy::~LibraryCopy() {
+  if (fd_ < 0) return;
+  loaded();
+  ::close(fd_);
+}
+
+LibraryCopy::LibraryCopy(LibraryCopy &&other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      on_disk_(std::exchange(other.on_disk_, false)) {}
+
+LibraryCopy &LibraryCopy::operator=(LibraryCopy &&other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  std::swap(on_disk_, other.on_disk_);
+  return *this;
+}
+
+}  // namespace opd

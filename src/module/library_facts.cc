@@ -1,0 +1,110 @@
+#include "module/library_facts.h"
+
+#include <algorithm>
+#include <map>
+
+#include "module/artifact.h"
+#include "module/c_source_text.h"
+#include "module/object_file.h"
+
+namespace opd {
+namespace {
+
+void add_functions(LibraryFacts &facts, const ObjectFile &object) {
+  for (const ObjectSymbol &symbol : object.symbols())
+    if (symbol.is_global && symbol.is_code && symbol.name.starts_with(kFunctionPrefix))
+      facts.functions.push_back({std::string(symbol.name.substr(kFunctionPrefix.size())), symbol.size});
+}
+
+}  // namespace
+
+void LibrarySizes::describe(JsonWriter &json) const {
+  json.key("size_bytes").value(file).key("memory_bytes").value(memory);
+  json.key("code_bytes").value(code).key("embedded_bytes").value(embedded);
+}
+
+LibrarySizes sizes_of(const ElfFile &file) {
+  LibrarySizes sizes{file.bytes().size(), file.memory_bytes(), 0, embedded_by_tvm(file).size()};
+  for (const AddressRange &range : file.code()) sizes.code += range.end - range.begin;
+  return sizes;
+}
+
+bool is_offered_function(const ElfFile &file, const ElfSymbol &symbol) {
+  if (!symbol.is_defined() || !symbol.name.starts_with(kFunctionPrefix)) return false;
+  return symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC ||
+         (symbol.type == STT_NOTYPE && file.lies_in(symbol.value, 1, PF_X));
+}
+
+Bytes embedded_in(const ElfFile &file, std::string_view name) {
+  Bytes found;
+  for (const ElfSymbol &symbol : file.symbols()) {
+    if (!symbol.is_defined() || symbol.name != name) continue;
+    found = file.contents(symbol.value, symbol.size);
+    if (found.empty())
+      file.bad(symbol.entry, symbol.name, " at address ", symbol.value, " with ", symbol.size,
+               " bytes is not data of the file");
+  }
+  return found;
+}
+
+Bytes embedded_by_tvm(const ElfFile &file) {
+  const Bytes bytes = embedded_in(file, kBlobSymbol);
+  return bytes.data() ? bytes : embedded_in(file, concat(system_prefix(file), kBlobSymbol));
+}
+
+LibraryFacts facts_of(const ElfFile &file) {
+  LibraryFacts facts;
+  try {
+    require_loadable(file);
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_UNSUPPORTED) throw;
+    facts.not_loadable = e.what();
+  }
+  facts.release = tvm_release(file);
+  facts.prefix = system_prefix(file);
+  facts.sizes = sizes_of(file);
+  for (const ElfSymbol &symbol : file.symbols())
+    if (is_offered_function(file, symbol))
+      facts.functions.push_back({std::string(symbol.name.substr(kFunctionPrefix.size())), symbol.size});
+  return facts;
+}
+
+ObjectFacts facts_of(const std::vector<LinkInput> &inputs, const std::string &origin) {
+  ObjectFacts facts;
+  std::vector<std::string_view> names;
+  std::map<std::string, std::string, std::less<>> blobs;  // by the names of their symbols
+  const auto read = [&](Bytes bytes, const std::string &shown) {
+    const ObjectFile object(bytes, shown);
+    add_functions(facts.library, object);
+    for (const ObjectSymbol &symbol : object.symbols()) {
+      names.push_back(symbol.name);
+      if (symbol.is_global && symbol.name.ends_with(kBlobSymbol))
+        blobs[std::string(symbol.name)] = as_text(object.contents(symbol));
+      if (symbol.is_global && symbol.name == kOwnBlobSymbol) facts.own = as_text(object.contents(symbol));
+    }
+    facts.library.sizes.code += object.code_bytes();
+  };
+  for (const auto &input : inputs) {
+    const std::string shown = input.name == origin ? origin : concat(origin, ": ", input.name);
+    facts.library.sizes.file += input.content.size();
+    if (input.name.ends_with(".c")) {
+      facts.library.is_compiled = false;
+      for (auto &name : functions_named_in(input.content)) facts.library.functions.push_back({std::move(name), 0});
+      if (auto bytes = bytes_written_in(input.content, kBlobSymbol); !bytes.empty())
+        blobs[std::string(kBlobSymbol)] = std::move(bytes);
+    } else if (input.name.ends_with(".a")) {
+      for (const auto &[name, bytes] : read_archive(as_bytes(input.content), shown))
+        read(bytes, concat(shown, ": ", name));
+    } else {
+      read(as_bytes(input.content), shown);
+    }
+  }
+  facts.library.release = tvm_release(names);
+  facts.library.prefix = system_prefix(names);
+  for (const std::string &name : {std::string(kBlobSymbol), concat(facts.library.prefix, kBlobSymbol)})
+    if (facts.embedded.empty()) facts.embedded = blobs[name];
+  facts.library.sizes.embedded = facts.embedded.size();
+  return facts;
+}
+
+}  // namespace opd

@@ -1,0 +1,56 @@
+// Object files (.o) and archives of them (.a), read for their symbols: what the linker would find there. Nothing is
+// linked.
+#pragma once
+#include <elf.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace opd {
+
+struct ObjectSymbol {
+  std::string_view name;
+  uint64_t value = 0, size = 0;  // `value` counts from the start of its section
+  uint32_t section = 0;
+  bool is_defined = false;  // here, in `section`
+  bool is_global = false;   // defined, and visible to other objects
+  bool is_code = false;
+};
+
+class ObjectFile {
+ public:
+  // Throws OPD_BAD_FORMAT with the offset. `bytes` must outlive the object and what it gives.
+  ObjectFile(Bytes bytes, std::string name);
+
+  std::span<const ObjectSymbol> symbols() const { return symbols_; }
+  Bytes contents(const ObjectSymbol &symbol) const;  // of one that is_defined; throws if they are not in the file
+  uint64_t code_bytes() const;                       // of all sections of code
+
+ private:
+  void read_sections();
+  void read_symbols(const Elf64_Shdr &table);
+  Bytes bytes_of(const Elf64_Shdr &section) const;
+  template <class T>
+  T read(uint64_t offset, const char *what) const {
+    if (sizeof(T) > bytes_.size() || offset > bytes_.size() - sizeof(T)) bad(offset, what);
+    T value;
+    std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+  [[noreturn]] void bad(uint64_t offset, std::string_view what) const;
+
+  Bytes bytes_;
+  std::string name_;
+  std::vector<Elf64_Shdr> sections_;
+  std::vector<ObjectSymbol> symbols_;
+};
+
+// The object files of an archive with their names; other members are left out.
+std::vector<std::pair<std::string, Bytes>> read_archive(Bytes archive, const std::string &name);
+
+}  // namespace opd

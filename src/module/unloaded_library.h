@@ -1,0 +1,36 @@
+// A library as ModuleOptions::inspect_only has it: its functions are listed, and none can be had.
+#pragma once
+#include "module/library_facts.h"
+#include "module/module.h"
+
+namespace opd {
+
+class UnloadedLibrary final : public Module {
+ public:
+  // `bytes` gives the library as it would be loaded; it is called for an export only.
+  using LibraryBytes = std::function<std::string()>;
+  UnloadedLibrary(LibraryFacts facts, std::string file, LibraryBytes bytes)
+      : facts_(std::move(facts)), file_(std::move(file)), bytes_(std::move(bytes)) {}
+
+  const char *kind() const override { return "library"; }
+  const char *format() const override { return "so"; }
+  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }
+  std::string file() const override { return file_; }
+  std::vector<std::string> list() override;
+  bool implements(std::string_view name) override;
+  Ref<Function> find(std::string_view name) override;  // throws for a function that is listed
+  void *symbol(const char *name) override;             // throws
+  void describe(JsonWriter &json) override;
+  bool is_linked_library() const override { return true; }
+  std::string library_bytes() const override { return bytes_(); }
+
+ private:
+  LibraryFacts facts_;
+  std::string file_;
+  LibraryBytes bytes_;
+};
+
+// For whatever would need code of a module that was loaded with inspect_only.
+[[noreturn]] void fail_not_loaded(std::string_view what, const std::string &file);
+
+}  // namespace opd

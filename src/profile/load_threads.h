@@ -1,0 +1,52 @@
+// Threads that call one function at once, and how long that takes each of them. A single one is the calling thread.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "value/function.h"
+
+namespace opd {
+
+class LoadThreads {
+ public:
+  // `args` are the same for all, and outlive this. Threads take over the cancel token of the calling one.
+  LoadThreads(Function &function, Args args, DLDevice device, int64_t num_threads);
+  ~LoadThreads() { end(); }
+  LoadThreads(const LoadThreads &) = delete;
+  LoadThreads &operator=(const LoadThreads &) = delete;
+
+  struct Span {
+    uint64_t begin = 0, end = 0;  // in ns
+  };
+  // Each thread calls so often, all from the same moment on. One span a thread, valid until the next round; throws the
+  // first error, after which the others make no further call. A cancelled token ends it before the next call.
+  const std::vector<Span> &round(int64_t number);
+  void require_not_cancelled() const;  // throws once the token of the calling thread is cancelled
+
+ private:
+  Span call(int64_t number) const;
+  void work(size_t index);
+  void end();
+
+  Function &function_;
+  const Args args_;
+  const DLDevice device_;
+  std::vector<Span> spans_;
+  Ref<Object> cancel_;  // null: none
+
+  std::mutex guard_;  // of what follows
+  std::condition_variable begins_, ends_;
+  int64_t number_ = 0;
+  uint64_t round_ = 0;
+  size_t working_ = 0;  // threads that have not ended the round
+  bool is_over_ = false;
+  std::exception_ptr error_;  // the round's first
+  std::atomic<size_t> waiting_{0};
+  std::atomic<bool> has_failed_{false};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace opd

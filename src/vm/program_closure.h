@@ -1,0 +1,20 @@
+// Functions with captured arguments, as vm.builtin.make_closure makes them.
+#pragma once
+#include "value/function.h"
+
+namespace opd {
+
+struct ProgramClosure final : Function {
+  Ref<Function> function;       // no closure, however often it was wrapped: a call of one is one call
+  std::vector<Value> captured;  // come after the arguments of a call
+
+  explicit ProgramClosure(Args args);
+  ~ProgramClosure();
+  static int invoke(void *self, const View *args, int32_t num_args, View *result);
+};
+
+inline const ProgramClosure *as_program_closure(const Function &function) {
+  return function.safe_call == &ProgramClosure::invoke ? static_cast<const ProgramClosure *>(&function) : nullptr;
+}
+
+}  // namespace opd

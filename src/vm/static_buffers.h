@@ -1,0 +1,21 @@
+// Storages and tensors that a frame keeps in registers of its own between calls, as the program's plans ask for them.
+#pragma once
+#include "vm/run.h"
+
+namespace opd {
+
+// Whether a place can be used again: it was made, and nobody kept one of its tensors.
+inline bool is_ready(const View *registers, const StaticBuffer &place) {
+  if (registers[place.reg].type == kUnset) return false;
+  for (const auto &tensor : place.tensors)
+    if (!object_of(registers[tensor.reg])->has_sole_owner()) return false;
+  return true;
+}
+
+// Makes the objects of a place anew; those that somebody kept are theirs from then on. Throws when memory is short.
+void make_static_buffer(Run &run, View *registers, const StaticBuffer &place);
+
+// Gives up a frame's static buffers, but not those that the function uses which it runs.
+void drop_static_buffers(Run &run, Frame &frame, const Program::Func *running);
+
+}  // namespace opd
