@@ -56,7 +56,7 @@ const bench::AddRow row("record_1us", "%", [] {
     std::vector<double> recorded;
     for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
       opdyno::Value duration;
-      check(opd_report_get_call(report.get(), i, "Duration (us)", duration.out()));
+      check(opd_report_get(report.get(), OPD_REPORT_CALLS, i, "Duration (us)", duration.out(), nullptr));
       recorded.push_back(duration.view().u.float64 * 1000);
     }
     return 100 * bench::median(recorded) * rate / bench::median(how.spent);

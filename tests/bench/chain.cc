@@ -9,7 +9,7 @@
 
 namespace bench {
 Chain::Chain(const std::string &name)
-    : module(opdyno::Module::load(artefact(name, "chain_100"))), vm(module), x({4}, "float32") {
+    : module(opdyno::Module::load(artifact(name, "chain_100"))), vm(module), x({4}, "float32") {
   for (int i = 0; i < 4; ++i) x.data<float>()[i] = static_cast<float>(i);
   const opdyno::Value result = vm.call("main", x);
   kernels = static_cast<int>(opdyno::Tensor::of(result).data<float>()[0]);  // each adds 1 to an x that begins with 0
@@ -46,7 +46,7 @@ Sampler time_of_records(const Chain &chain, int repeat, int measurements, opd_co
     for (int i = 0; i < measurements; ++i) {
       const opdyno::Report report = chain.profile(repeat, collector);
       opdyno::Value total;
-      opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
+      opdyno::check(opd_report_get(report.get(), OPD_REPORT_DEVICES, 0, "Duration (us)", total.out(), nullptr));
       const double calls = static_cast<double>(opd_report_call_count(report.get())) / repeat;
       added.push_back((total.view().u.float64 * 1000 / repeat - plain_run()) / calls);
     }
@@ -73,7 +73,7 @@ const bench::AddRow compiled("chain_compiled", "ns", [] { return time_of_chain(b
 // The compiled function itself, with its arguments ready: what no runtime can be faster than.
 const bench::AddRow bare("chain_bare_kernel", "ns", [] {
   using Kernel = int (*)(void *, const opd_value *, int32_t, opd_value *);
-  void *library = dlopen(bench::artefact("chain_1000", "chain_100").c_str(), RTLD_LAZY | RTLD_LOCAL);
+  void *library = dlopen(bench::artifact("chain_1000", "chain_100").c_str(), RTLD_LAZY | RTLD_LOCAL);
   const auto kernel = library ? reinterpret_cast<Kernel>(dlsym(library, "__tvm_ffi_add")) : nullptr;
   if (!kernel) throw std::runtime_error(dlerror());
   const opdyno::Tensor a({4}, "float32"), b({4}, "float32");

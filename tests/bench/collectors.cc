@@ -5,7 +5,7 @@
 
 namespace {
 
-using Collector = opdyno::Handle<opd_collector>;
+using opdyno::Collector;
 
 // One thread is counted, as the chain uses one.
 bench::Sampler time_with(const Collector &collector) {
@@ -38,7 +38,7 @@ Collector papi_collector() {
   options.events = kEvents;
   options.num_events = 2;
   Collector collector;
-  if (opd_error *error = opd_collector_create_papi(&options, collector.out()))
+  if (opd_error *error = opd_collector_create_builtin(OPD_COLLECTOR_PAPI, &options, collector.out()))
     throw bench::Missing(opdyno::Error(error).message());
   return collector;
 }

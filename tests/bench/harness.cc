@@ -44,7 +44,7 @@ std::string quoted(const std::string &text) { return "'" + text + "'"; }
 
 // The answer of this program, run anew for one sample.
 double sample_elsewhere(const Row &row) {
-  const std::string command = quoted(self()) + " --once " + row.name + " --artefacts " + quoted(chosen.artefacts);
+  const std::string command = quoted(self()) + " --once " + row.name + " --artifacts " + quoted(chosen.artifacts);
   const std::unique_ptr<FILE, int (*)(FILE *)> pipe(popen(command.c_str(), "re"), pclose);
   char line[1000] = "";
   if (!pipe || !fgets(line, sizeof line, pipe.get()))
@@ -135,9 +135,9 @@ Sampler timed(double divisor, Loop loop) {
   };
 }
 
-std::string artefact(const std::string &name, const std::string &stand_in) {
+std::string artifact(const std::string &name, const std::string &stand_in) {
   for (const std::string &candidate : {name, chosen.quick ? stand_in : std::string()}) {
-    const std::string path = chosen.artefacts + "/" + candidate + ".so";
+    const std::string path = chosen.artifacts + "/" + candidate + ".so";
     if (!candidate.empty() && access(path.c_str(), R_OK) == 0) return path;
   }
   throw Missing(name + ".so is missing: tests/interop/generate.py makes it");
@@ -168,10 +168,10 @@ int main(int argc, char **argv) {
     if (argument == "--serve") serving = true;
     else if (argument == "--quick") chosen.quick = true;
     else if (argument == "--once" && more) once = argv[++i];
-    else if (argument == "--artefacts" && more) chosen.artefacts = argv[++i];
+    else if (argument == "--artifacts" && more) chosen.artifacts = argv[++i];
     else if (argument == "--programs" && more) chosen.programs = argv[++i];
     else
-      return std::fprintf(stderr, "usage: %s --serve | --quick | --once ROW  [--artefacts DIR] [--programs DIR]\n",
+      return std::fprintf(stderr, "usage: %s --serve | --quick | --once ROW  [--artifacts DIR] [--programs DIR]\n",
                           argv[0]),
              2;
   }

@@ -31,8 +31,8 @@ using Sampler = std::function<double()>;      // measures once; in the unit of i
 using Loop = std::function<void(int64_t n)>;  // performs the operation n times
 
 struct Settings {
-  std::string artefacts;  // folder of the libraries made by tests/interop/generate.py
-  std::string programs;   // folder through which one side hands VM programs to the other; empty: none
+  std::string artifacts;  // directory of the libraries made by tests/interop/generate.py
+  std::string programs;   // directory through which one side hands VM programs to the other; empty: none
   bool quick = false;     // one tiny round, only to see that everything works
 };
 const Settings &settings();
@@ -51,7 +51,7 @@ Sampler timed(double divisor, Loop loop);
 inline constexpr const char *kCompiledChain = "compiled/0.27/chain_1000";  // the chain with exec_mode="compiled"
 
 // The library `name`.so. In a quick run, which has only what is committed, `stand_in` if that is missing.
-std::string artefact(const std::string &name, const std::string &stand_in = {});
+std::string artifact(const std::string &name, const std::string &stand_in = {});
 std::string read_file(const std::string &path);
 
 // The largest amount of memory that this process has had resident, in MiB.

@@ -5,7 +5,7 @@
 
 namespace {
 
-void load() { opdyno::Vm(opdyno::Module::load(bench::artefact("consts_1mb", "mlp"))); }
+void load() { opdyno::Vm(opdyno::Module::load(bench::artifact("consts_1mb", "mlp"))); }
 
 const bench::AddProcessRow first("load_first", "ms", [] { return bench::nanoseconds(load) / 1e6; });
 

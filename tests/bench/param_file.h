@@ -1,5 +1,5 @@
 // A TVM param dict of 200 MiB: 12 matrices of 16 MiB, each with a vector of 8 KiB, and a rest. Both sides read and
-// write such a file in a temporary folder.
+// write such a file in a temporary directory.
 #pragma once
 #include <unistd.h>
 
@@ -14,21 +14,21 @@
 namespace bench {
 
 struct ParamFile {
-  std::string folder, path;
+  std::string directory, path;
   uint64_t bytes = 0;  // of the tensors
 
   ParamFile() {
     const char *base = std::getenv("TMPDIR");
-    folder = std::string(base ? base : "/tmp") + "/opdyno-bench-XXXXXX";
-    if (!mkdtemp(folder.data())) throw std::runtime_error("there is no place for temporary files");
-    path = folder + "/file.params";
+    directory = std::string(base ? base : "/tmp") + "/opdyno-bench-XXXXXX";
+    if (!mkdtemp(directory.data())) throw std::runtime_error("there is no place for temporary files");
+    path = directory + "/file.params";
     write();
   }
   ~ParamFile() {
-    for (const char *name : {"/file.params", "/saved.params"}) unlink((folder + name).c_str());
-    rmdir(folder.c_str());
+    for (const char *name : {"/file.params", "/saved.params"}) unlink((directory + name).c_str());
+    rmdir(directory.c_str());
   }
-  std::string saved() const { return folder + "/saved.params"; }
+  std::string saved() const { return directory + "/saved.params"; }
 
   // The file of this process, made when it is first asked for.
   static const ParamFile &get() {

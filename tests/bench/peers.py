@@ -1,4 +1,4 @@
-"""Prepares TVM's side: its environment, the artefacts that both sides load, and the compiled host."""
+"""Prepares TVM's side: its environment, the artifacts that both sides load, and the compiled host."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 INTEROP = HERE.parent / "interop"
 RELEASE = "0.27"
-MODELS = ["chain_1000", "consts_1mb", "mlp_784"]
+MODES = {"bytecode": "", "compiled": "compiled"}  # directory below that of the artifacts
 
 
 class Missing(Exception):
@@ -32,14 +32,14 @@ def run(command, what, log):
 
 
 class Tvm:
-    """Folders and programs of TVM's side, below `cache`."""
+    """Directories and programs of TVM's side, below `cache`."""
 
     def __init__(self, cache):
         self.cache = cache
         self.venv = cache / f"venv-{RELEASE}"
-        self.folder = cache / "bench"
-        self.artefacts = self.folder / "artefacts" / RELEASE
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.directory = cache / "bench"
+        self.artifacts = self.directory / "artifacts" / RELEASE
+        self.directory.mkdir(parents=True, exist_ok=True)
 
     @property
     def packages(self):
@@ -49,21 +49,19 @@ class Tvm:
     def libraries(self):
         return [self.packages / "tvm_ffi/lib/libtvm_ffi.so", self.packages / "tvm/lib/libtvm_runtime.so"]
 
-    def make_artefacts(self):
-        """Environment and artefacts, by the generator of the interop tests; only what is missing or outdated."""
+    def make_artifacts(self):
+        """Environment and artifacts, by the generator of the interop tests; only what is missing or outdated."""
         requirements = INTEROP / f"requirements-{RELEASE}.txt"
-        wanted = digest([requirements, *INTEROP.glob("*.py"), *(INTEROP / "models").glob("*.py")])
-        stamp = self.artefacts / "stamp"
-        complete = stamp.exists() and stamp.read_text() == wanted and self.venv.exists()
-        if complete and all((self.artefacts / f"{model}.so").exists() for model in MODELS):
+        wanted = digest([requirements, *INTEROP.glob("*.py"), *(INTEROP / "models").glob("*.py")], MODES)
+        stamp = self.artifacts / "stamp"
+        if stamp.exists() and stamp.read_text() == wanted and self.venv.exists():
             return
-        print(f"TVM {RELEASE}: packages into {self.venv}, models into {self.artefacts}", flush=True)
-        command = [sys.executable, INTEROP / "generate.py", "--tvm", RELEASE, "--cache", self.cache]
-        command += ["--out", self.artefacts.parent, "--models", *MODELS]
-        run(command, "making TVM's artefacts", self.folder / "artefacts.log")
-        command = [sys.executable, INTEROP / "generate.py", "--tvm", RELEASE, "--cache", self.cache]
-        command += ["--exec-mode", "compiled", "--out", self.artefacts / "compiled", "--models", "chain_1000"]
-        run(command, "making TVM's artefacts", self.folder / "artefacts.log")
+        print(f"TVM {RELEASE}: packages into {self.venv}, models into {self.artifacts}", flush=True)
+        stamp.unlink(missing_ok=True)
+        for mode, below in MODES.items():
+            out = self.artifacts / below if below else self.artifacts.parent
+            command = [sys.executable, INTEROP / "generate.py", "--tvm", RELEASE, "--cache", self.cache, "--exec-mode", mode, "--out", out]
+            run(command, "making TVM's artifacts", self.directory / "artifacts.log")
         stamp.write_text(wanted)
 
     def compile(self):
@@ -72,21 +70,21 @@ class Tvm:
         headers = [*(HERE / "tvm").glob("*.h"), *HERE.glob("*.h")]
         compiler = os.environ.get("CXX") or shutil.which("g++") or "c++"
         wanted = digest([*sources, *headers], compiler, str(self.packages))
-        self.host, self.nop = self.folder / f"tvm_bench-{wanted}", self.folder / f"libnop-{wanted}.so"
+        self.host, self.nop = self.directory / f"tvm_bench-{wanted}", self.directory / f"libnop-{wanted}.so"
         if self.host.exists() and self.nop.exists():
             return
         print(f"TVM {RELEASE}: compiling {self.host}", flush=True)
         flags = [compiler, "-std=c++20", "-O2", "-isystem", self.packages / "tvm_ffi/include"]
         link = ["-Wl,--no-as-needed", *self.libraries, *(f"-Wl,-rpath,{library.parent}" for library in self.libraries)]
-        log = self.folder / "compile.log"
+        log = self.directory / "compile.log"
         run([*flags, "-shared", "-fPIC", HERE / "tvm/nop.cc", "-o", self.nop, *link], "compiling TVM's no-op", log)
         run([*flags, *sources, "-o", self.host, *link, "-pthread"], "compiling TVM's host", log)
 
     def host_command(self, programs):
-        return [self.host, "--serve", "--artefacts", self.artefacts, "--programs", programs]
+        return [self.host, "--serve", "--artifacts", self.artifacts, "--programs", programs]
 
     def python_command(self, programs):
-        return [self.venv / "bin/python", HERE / "python_calls.py", "tvm", programs, self.nop, self.artefacts]
+        return [self.venv / "bin/python", HERE / "python_calls.py", "tvm", programs, self.nop, self.artifacts]
 
     def versions(self):
         return (INTEROP / f"requirements-{RELEASE}.txt").read_text().split()

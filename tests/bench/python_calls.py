@@ -1,7 +1,7 @@
 """What calls cost from Python: opdyno's package and TVM's, the same rows. Speaks as harness.cc --serve does.
 
-python_calls.py opdyno|tvm PROGRAMS LIBRARY: a folder through which the sides hand VM programs to each other, and the C
-library with TVM's no-op.
+python_calls.py opdyno|tvm PROGRAMS LIBRARY ARTIFACTS: a directory through which the sides hand VM programs to each other, and
+which has the library of kernels.c; the C library that registers TVM's no-op; and the models.
 """
 
 import ctypes
@@ -12,10 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+import model_calls
+
 BATCH_SECONDS = 1e-3
 PROGRAM = "nop_1x4.vmexec"  # as VmProgram in vm_program.h names it
 NOP = "opdyno.bench.nop"
 CHAIN = "chain_1000.so"
+KERNELS = "kernels.so"  # as run.py names it
 
 
 class Opdyno:
@@ -23,23 +26,12 @@ class Opdyno:
 import opdyno
 result = opdyno.VirtualMachine(path)["main"](*inputs)
 """
-    KERNELS = """
-#include <stdint.h>
-typedef struct { int32_t type; uint32_t length; union { int64_t i; void *p; } u; } Any;
-extern int TVMFFIObjectIncRef(void *object);
-int __tvm_ffi_nop(void *self, const Any *args, int32_t n, Any *result) { return 0; }
-int __tvm_ffi_echo(void *self, const Any *args, int32_t n, Any *result) {
-  if (args->type >= 64) TVMFFIObjectIncRef(args->u.p);
-  *result = *args;
-  return 0;
-}
-"""
 
     def __init__(self, programs, library):
         import opdyno
 
         self.runtime, self.programs = opdyno, programs
-        module = opdyno.load_source(self.KERNELS)
+        module = opdyno.load_module(programs / KERNELS)
         self.nop, self.echo = module["nop"], module["echo"]
         self.tensor, self.function = opdyno.tensor, opdyno.Function
         self.error = opdyno.Error
@@ -47,15 +39,15 @@ int __tvm_ffi_echo(void *self, const Any *args, int32_t n, Any *result) {
     def view(self, tensor):
         return tensor.view()
 
-    def vm(self):
+    def nop_vm(self):
         self.runtime.register_func(NOP, self.nop, override=True)
         text = f".func main(a, b, c, d) {{\n  call {NOP}(%a, %b, %c, %d)\n  ret %void\n}}\n"
         program = self.runtime.Executable.assemble(text)
         (self.programs / PROGRAM).write_bytes(program.save_bytes())
         return self.runtime.VirtualMachine(program)["main"]
 
-    def chain(self, artefacts):
-        return self.runtime.VirtualMachine(artefacts / CHAIN)["main"]
+    def vm(self, path):
+        return self.runtime.VirtualMachine(path)
 
 
 class Tvm:
@@ -76,21 +68,21 @@ result = vm["main"](*(tvm_ffi.from_dlpack(array) for array in inputs))
 
         self.tvm, self.ffi, self.programs = tvm, tvm_ffi, programs
         ctypes.CDLL(library).opdyno_bench_register_nop()
-        ctypes.CDLL(str(Path(tvm_ffi.__file__).parent / "lib/libtvm_ffi_testing.so"))  # has testing.echo
-        self.nop, self.echo = tvm_ffi.get_global_func(NOP), tvm_ffi.get_global_func("testing.echo")
+        module = tvm_ffi.load_module(str(programs / KERNELS))
+        self.nop, self.echo = module["nop"], module["echo"]
         self.tensor, self.function = tvm.runtime.tensor, tvm_ffi.convert
         self.error = Exception
 
     def view(self, tensor):
         return np.from_dlpack(tensor)
 
-    def vm(self):
+    def nop_vm(self):
         load = self.ffi.get_global_func("ffi.Module.load_from_bytes.relax.VMExecutable")
         program = load((self.programs / PROGRAM).read_bytes())
         return self.tvm.relax.VirtualMachine(program, self.tvm.cpu())["main"]
 
-    def chain(self, artefacts):
-        return self.tvm.relax.VirtualMachine(self.tvm.runtime.load_module(str(artefacts / CHAIN)), self.tvm.cpu())["main"]
+    def vm(self, path):
+        return self.tvm.relax.VirtualMachine(self.tvm.runtime.load_module(str(path)), self.tvm.cpu())
 
 
 def failing(function, argument, error):
@@ -104,7 +96,7 @@ def failing(function, argument, error):
     return call
 
 
-def rows(side, artefacts):
+def rows(side, artifacts):
     """For each row its unit, how often it goes into that, and what makes statement and names."""
     array = np.ones(16, "float32")
     made = {"tensor": side.tensor, "view": side.view, "nop": side.nop, "echo": side.echo, "array": array, "x": side.tensor(array)}
@@ -118,8 +110,8 @@ def rows(side, artefacts):
         "python_numpy": ("us", lambda: ("x.numpy()", made)),
         "python_view": ("us", lambda: ("view(x)", made)),
         "python_callback": ("ns", lambda: ("function(1)", {"function": side.function(lambda x: x)})),
-        "python_error": ("us", lambda: ("call()", {"call": failing(side.chain(artefacts), side.tensor(np.zeros(5, "float32")), side.error)})),
-        "python_vm": ("ns", lambda: ("function(a, b, c, d)", {"function": side.vm(), **small})),
+        "python_error": ("us", lambda: ("call()", {"call": failing(side.vm(artifacts / CHAIN)["main"], side.tensor(np.zeros(5, "float32")), side.error)})),
+        "python_vm": ("ns", lambda: ("function(a, b, c, d)", {"function": side.nop_vm(), **small})),
     }
 
 
@@ -143,9 +135,9 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 """
 
 
-def peak_memory(side, artefacts):
+def peak_memory(side, artifacts):
     """Mebibytes that a fresh interpreter needs at most to import NumPy and the package, load the MLP and run it."""
-    command = [sys.executable, "-c", RUN_AND_TELL.format(run=side.RUN), str(artefacts / "mlp_784.so")]
+    command = [sys.executable, "-c", RUN_AND_TELL.format(run=side.RUN), str(artifacts / "mlp_784.so")]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -161,12 +153,13 @@ class Timer:
 
 
 def main():
-    name, programs, library, artefacts = sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    name, programs, library, artifacts = sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
     side = {"opdyno": Opdyno, "tvm": Tvm}[name]
-    known = rows(side(programs, library), artefacts)
+    side = side(programs, library)
+    known = rows(side, artifacts) | model_calls.rows(side, artifacts)
     whole = {
         "python_import": ("ms", lambda: import_time("opdyno" if name == "opdyno" else "tvm_ffi")),
-        "python_peak": ("MiB", lambda: peak_memory(side, artefacts)),
+        "python_peak": ("MiB", lambda: peak_memory(side, artifacts)),
     }
     units = {row: unit for row, (unit, _) in (known | whole).items()}
     if name == "tvm":

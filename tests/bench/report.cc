@@ -10,8 +10,8 @@ using opdyno::check;
 
 const bench::AddRow table("report_table_chain", "ms", [] {
   const opdyno::Report report = bench::Chain().profile(1);
-  opd_table_options options;
-  opd_table_options_init(&options);
+  opd_report_write_options options;
+  opd_report_write_options_init(&options);
   options.aggregate = 0;
   return bench::timed(1e6, [=](int64_t n) {
     for (int64_t i = 0; i < n; ++i) report.table(&options);
@@ -53,8 +53,8 @@ const bool added = [] {
   add("report_json", kRows, [](const opdyno::Report &report) { report.json(); });
   add("report_csv", kRows, [](const opdyno::Report &report) { report.csv(); });
   add("report_table", kRows, [](const opdyno::Report &report) {
-    opd_table_options options;
-    opd_table_options_init(&options);
+    opd_report_write_options options;
+    opd_report_write_options_init(&options);
     options.aggregate = 0;
     report.table(&options);
   });
@@ -95,7 +95,7 @@ bench::Sampler time_of_diff(int operators) {
   return bench::timed(1e6, [=](int64_t n) {
     const opd_report *const sides[] = {before.get(), after.get()};
     for (int64_t i = 0; i < n; ++i) {
-      opdyno::Handle<opd_diff> made;
+      opdyno::Report made;
       check(opd_report_diff(sides, 1, sides + 1, 1, nullptr, made.out()));
     }
   });

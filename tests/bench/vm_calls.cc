@@ -18,20 +18,24 @@ void register_nop() {
   check(opd_function_register(bench::kNop, function.get(), 1));
 }
 
+opd_error *emit(opd_executable_builder *builder, const opd_instruction &instruction) {
+  return opd_executable_builder_emit(builder, &instruction);
+}
+
 // main(a, b, c, d): calls of the no-op with the first of them.
 opdyno::Executable program(bench::VmProgram shape) {
-  opdyno::Handle<opd_builder> builder;
-  check(opd_builder_create(builder.out()));
+  opdyno::Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
   const char *names[] = {"a", "b", "c", "d"};
   std::array<opd_operand, bench::kParams> args;
   for (size_t i = 0; i < args.size(); ++i) args[i] = opd_operand_register(static_cast<int64_t>(i));
-  check(opd_builder_begin_function(builder.get(), "main", bench::kParams, names));
+  check(opd_executable_builder_begin_function(builder.get(), "main", bench::kParams, names));
   for (int i = 0; i < shape.calls; ++i)
-    check(opd_builder_emit_call(builder.get(), bench::kNop, args.data(), shape.args, OPD_REGISTER_VOID));
-  check(opd_builder_emit_ret(builder.get(), OPD_REGISTER_VOID));
-  check(opd_builder_end_function(builder.get()));
+    check(emit(builder.get(), opd_instruction_call(bench::kNop, args.data(), shape.args, OPD_REGISTER_VOID)));
+  check(emit(builder.get(), opd_instruction_ret(OPD_REGISTER_VOID)));
+  check(opd_executable_builder_end_function(builder.get()));
   opdyno::Executable executable;
-  check(opd_builder_get(builder.get(), executable.out()));
+  check(opd_executable_builder_get(builder.get(), executable.out()));
   return executable;
 }
 
@@ -68,6 +72,26 @@ const bench::AddRow one("vm_instruction_1", "ns", [] { return time_of({1000, 1},
 const bench::AddRow four("vm_instruction_4", "ns", [] { return time_of({1000, 4}, 1000); });
 
 const bench::AddRow function("vm_function_call", "ns", [] { return time_of({1, 4}, 1); });
+
+// The same call by name, of the last of 2,000 functions.
+const bench::AddRow named("vm_call_named", "ns", [] {
+  constexpr int kFunctions = 2000;
+  register_nop();
+  opdyno::Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
+  const auto name_of = [](int i) { return "function_" + std::to_string(i); };
+  for (int i = 0; i < kFunctions; ++i) {
+    check(opd_executable_builder_begin_function(builder.get(), name_of(i).c_str(), 0, nullptr));
+    check(emit(builder.get(), opd_instruction_call(bench::kNop, nullptr, 0, OPD_REGISTER_VOID)));
+    check(emit(builder.get(), opd_instruction_ret(OPD_REGISTER_VOID)));
+    check(opd_executable_builder_end_function(builder.get()));
+  }
+  opdyno::Executable executable;
+  check(opd_executable_builder_get(builder.get(), executable.out()));
+  return bench::timed(1, [vm = opdyno::Vm(executable.to_module()), name = name_of(kFunctions - 1)](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) check(opd_vm_call(vm.get(), name.c_str(), nullptr, 0, nullptr, nullptr));
+  });
+});
 
 // Per callback; each instruction makes two.
 const bench::AddRow instrument("vm_instrument", "ns", [] {

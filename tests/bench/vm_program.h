@@ -9,8 +9,8 @@ inline constexpr int kParams = 4;                        // tensors of 4 floats
 
 struct VmProgram {
   int calls, args;
-  std::string file(const std::string &folder) const {
-    return folder + "/nop_" + std::to_string(calls) + "x" + std::to_string(args) + ".vmexec";
+  std::string file(const std::string &directory) const {
+    return directory + "/nop_" + std::to_string(calls) + "x" + std::to_string(args) + ".vmexec";
   }
 };
 

@@ -1,4 +1,4 @@
-"""What the bindings' tests share: SWIG in a virtual environment of the cache folder, and where opdyno lies."""
+"""What the bindings' tests share: SWIG in a virtual environment of the cache directory, and where opdyno lies."""
 
 import argparse
 import os
@@ -11,14 +11,14 @@ SWIG = "4.5.1"
 
 
 def default_cache():
-    folder = os.environ.get("OPDYNO_CACHE_DIR")
-    return (Path(folder) if folder else Path.home() / ".cache" / "opdyno") / "bindings"
+    directory = os.environ.get("OPDYNO_CACHE_DIR")
+    return (Path(directory) if directory else Path.home() / ".cache" / "opdyno") / "bindings"
 
 
 def parse_arguments(description, language):
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "release", help="opdyno's build folder")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of SWIG's environment")
+    parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "release", help="opdyno's build directory")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="directory of SWIG's environment")
     parser.add_argument("--out", type=Path, help="what is made; its content is replaced; default: build/bindings/" + language)
     arguments = parser.parse_args()
     arguments.build_dir = arguments.build_dir.resolve()
@@ -43,11 +43,11 @@ def include_flags(arguments):
     return [f"-I{ROOT / 'include'}", f"-I{arguments.build_dir / 'include'}"]
 
 
-def library_folder(arguments):
-    folder = arguments.build_dir / "lib"
-    if not (folder / "libopdyno.so").exists():
-        sys.exit(f"{folder} has no libopdyno.so: build it first, or give --build-dir")
-    return folder
+def library_directory(arguments):
+    directory = arguments.build_dir / "lib"
+    if not (directory / "libopdyno.so").exists():
+        sys.exit(f"{directory} has no libopdyno.so: build it first, or give --build-dir")
+    return directory
 
 
 def swig(arguments, *options):
@@ -57,5 +57,5 @@ def swig(arguments, *options):
                    check=True)
 
 
-def artefact():
+def artifact():
     return ROOT / "tests" / "interop" / "data" / "0.27" / "chain_100.so"

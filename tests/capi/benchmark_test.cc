@@ -36,6 +36,12 @@ opd_benchmark_stats stats_of(const Handle<opd_benchmark> &benchmark) {
   return stats;
 }
 
+std::vector<double> seconds_of(const Handle<opd_benchmark> &benchmark) {
+  size_t count = 0;
+  const double *seconds = opd_benchmark_seconds(benchmark.get(), &count);
+  return {seconds, seconds + count};
+}
+
 }  // namespace
 
 TEST(TimeEvaluator, CallsOncePlusNumberTimesRepeat) {
@@ -54,7 +60,7 @@ TEST(TimeEvaluator, CallsOncePlusNumberTimesRepeat) {
   const auto benchmark = run(evaluator);
   EXPECT_EQ(calls, 1 + 7 * 3);
   EXPECT_EQ(prepared, 3);
-  EXPECT_EQ(opd_benchmark_count(benchmark.get()), 3u);
+  EXPECT_EQ(seconds_of(benchmark).size(), 3u);
 }
 
 TEST(TimeEvaluator, CallsMoreOftenUntilARepeatIsLongEnoughAndRemembers) {
@@ -66,7 +72,7 @@ TEST(TimeEvaluator, CallsMoreOftenUntilARepeatIsLongEnoughAndRemembers) {
   const auto evaluator = evaluator_of(function, [](auto &o) { o.number = 1, o.min_repeat_ms = 10; });
   const auto first = run(evaluator);
   EXPECT_GT(calls, 1 + 1);
-  EXPECT_GE(opd_benchmark_mean(first.get()), 100e-6) << "seconds per call";
+  EXPECT_GE(stats_of(first).mean, 100e-6) << "seconds per call";
   calls = 0;
   run(evaluator);
   EXPECT_GT(calls, 2) << "later measurements begin with the number found";
@@ -75,18 +81,18 @@ TEST(TimeEvaluator, CallsMoreOftenUntilARepeatIsLongEnoughAndRemembers) {
 TEST(TimeEvaluator, GivesTheStatisticsOfItsRepeats) {
   const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
   const auto benchmark = run(evaluator_of(function, [](auto &o) { o.repeat = 6, o.cache_flush_bytes = 1000; }));
-  const size_t count = opd_benchmark_count(benchmark.get());
-  std::vector<double> all(opd_benchmark_seconds(benchmark.get()), opd_benchmark_seconds(benchmark.get()) + count);
+  std::vector<double> all = seconds_of(benchmark);
+  const opd_benchmark_stats stats = stats_of(benchmark);
   double sum = 0, squares = 0;
   for (const double x : all) sum += x;
   const double mean = sum / 6;
   for (const double x : all) squares += (x - mean) * (x - mean);
   std::sort(all.begin(), all.end());
-  EXPECT_DOUBLE_EQ(opd_benchmark_mean(benchmark.get()), mean);
-  EXPECT_DOUBLE_EQ(opd_benchmark_std(benchmark.get()), std::sqrt(squares / 6));
-  EXPECT_DOUBLE_EQ(opd_benchmark_median(benchmark.get()), (all[2] + all[3]) / 2);
-  EXPECT_EQ(opd_benchmark_min(benchmark.get()), all[0]);
-  EXPECT_EQ(opd_benchmark_max(benchmark.get()), all[5]);
+  EXPECT_DOUBLE_EQ(stats.mean, mean);
+  EXPECT_DOUBLE_EQ(stats.std, std::sqrt(squares / 6));
+  EXPECT_DOUBLE_EQ(stats.median, (all[2] + all[3]) / 2);
+  EXPECT_EQ(stats.min, all[0]);
+  EXPECT_EQ(stats.max, all[5]);
   // numpy.percentile(x, 30) of six values: place 1.5
   EXPECT_DOUBLE_EQ(opd_benchmark_percentile(benchmark.get(), 30), (all[1] + all[2]) / 2);
   EXPECT_EQ(opd_benchmark_percentile(benchmark.get(), -5), all[0]);
@@ -168,21 +174,17 @@ TEST(TimeEvaluator, ThreadsCallAtOnce) {
   const auto benchmark = run(evaluator);
   EXPECT_EQ(calls, 3 * (1 + 4));
   EXPECT_EQ(threads.size(), 3u);
-  EXPECT_EQ(opd_benchmark_count(benchmark.get()), 3u * 4) << "one time for each thread and repeat";
+  EXPECT_EQ(seconds_of(benchmark).size(), 3u * 4) << "one time for each thread and repeat";
   const opd_benchmark_stats stats = stats_of(benchmark);
   EXPECT_EQ(stats.warmup_count, 3);
   EXPECT_EQ(stats.number, 1);
-  Handle<opd_diff> diff;
+  Report diff;
   check(opd_benchmark_diff(benchmark.get(), benchmark.get(), nullptr, diff.out()));
-  opd_diff_operator one{};
-  one.struct_size = sizeof one;
-  check(opd_diff_get_operator(diff.get(), 0, &one));
-  EXPECT_EQ(one.before_runs, 4) << "the unit is the repeat";
+  EXPECT_EQ(diff.value(OPD_REPORT_CALLS, 0, "Runs Before").view().u.int64, 4) << "the unit is the repeat";
   // In a repeat that takes as long as its slowest call, three calls are made.
   double slowest = 0;
-  for (size_t i = 0; i < 4; ++i)
-    slowest += *std::max_element(opd_benchmark_seconds(benchmark.get()) + 3 * i,
-                                 opd_benchmark_seconds(benchmark.get()) + 3 * i + 3);
+  const std::vector<double> seconds = seconds_of(benchmark);
+  for (size_t i = 0; i < 4; ++i) slowest += *std::max_element(&seconds[3 * i], &seconds[3 * i] + 3);
   EXPECT_GT(stats.calls_per_second, 0);
   EXPECT_LE(stats.calls_per_second, 3 * 4 / slowest * (1 + 1e-9));
 }
@@ -207,20 +209,20 @@ TEST(TimeEvaluator, AnErrorOfOneThreadEndsAll) {
 
 TEST(TimeEvaluator, ThreadsCallAProgramAndEndByTheCallersCancelToken) {
   std::atomic<int> calls{0};
-  Handle<opd_cancel> token;
-  check(opd_cancel_create(token.out()));
+  Handle<opd_cancel_token> token;
+  check(opd_cancel_token_create(token.out()));
   define("test.count", [&](const opd_value *, int32_t, opd_value *) {
-    if (++calls == 100) opd_cancel_cancel(token.get());
+    if (++calls == 100) opd_cancel_token_cancel(token.get());
   });
   const Vm vm(Executable::assemble(".func f(x) {\n  call test.count(%x)\n  ret %x\n}").to_module());
   const auto few = run(evaluator_of(vm.function("f"), [](auto &o) { o.concurrency = 2; }));
   EXPECT_EQ(calls, 2 * (1 + 10));
-  check(opd_cancel_set_default(token.get()));
+  check(opd_cancel_token_set_default(token.get()));
   const auto many = evaluator_of(vm.function("f"), [](auto &o) { o.number = 1'000'000'000, o.concurrency = 2; });
   const opd_value argument = opd_int(5);
   Handle<opd_benchmark> benchmark;
   expect_error(opd_evaluator_call(many.get(), &argument, 1, benchmark.out()), OPD_CANCELLED, "");
-  check(opd_cancel_set_default(nullptr));
+  check(opd_cancel_token_set_default(nullptr));
 }
 
 // A program built with headers that end before the warm-up's fields.
@@ -283,7 +285,7 @@ std::vector<double> shuffled(size_t count) {
 TEST(Benchmark, TheIntervalOfTheMedianHasTheBinomialsRanks) {
   for (const auto &[count, k] : {std::pair<size_t, size_t>{6, 1}, {10, 2}, {30, 10}, {2000, 956}}) {
     const opd_benchmark_stats stats = stats_of(shuffled(count));
-    EXPECT_EQ(stats.autocorrelation, 0) << count;
+    EXPECT_LT(stats.autocorrelation, 0.06) << count;
     EXPECT_EQ(stats.median_low, 100 + static_cast<double>(k - 1)) << count;
     EXPECT_EQ(stats.median_high, 100 + static_cast<double>(count - k)) << count;
   }

@@ -84,6 +84,12 @@ TEST(DebugPrint, SaysWhereAndWhat) {
                                                    "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
 }
 
+TEST(TheDefaultTraceAction, ShowsAllAndGivesWhatIsTraced) {
+  const Log log;
+  EXPECT_EQ(Function::global("tvm.default_trace_action")("x", 3, 2.5).to_string(), "2.5");
+  EXPECT_EQ(log.lines(), (std::vector<std::string>{"[x, 3, 2.5]"}));
+}
+
 TEST(Assert, PassesOrRaisesAnAssertionError) {
   const Function assert_op = Function::global("relax.run.assert_op");
   assert_op(true, "");

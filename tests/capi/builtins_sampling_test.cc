@@ -131,6 +131,7 @@ TEST(Penalties, RefuseTokensOutsideTheVocabularyBeforeTheyChangeAnything) {
   expect_throws([&] { repetition(logits, int32s({-1}), 2.0); }, OPD_OUT_OF_RANGE, "token_ids is -1");
   expect_throws([&] { repetition(logits, int64s({0}), 2.0); }, OPD_INVALID_ARGUMENT,
                 "token_ids must be of dtype int32");
+  repetition(floats({1, 2}), int32s({0}), 0.5);  // less than 1 is a reward
   expect_throws([&] { repetition(logits, int32s({0}), 0.0); }, OPD_INVALID_ARGUMENT, "penalty must be greater than 0");
   expect_throws(
       [&] {

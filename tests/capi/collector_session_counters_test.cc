@@ -89,14 +89,14 @@ void SessionCounters::expect_own_pages(const Collector &collector, const std::st
 
 TEST_P(SessionCounters, OfPerfAreThoseOfTheCallWhoseTasksAWorkerRuns) {
   Collector perf;
-  if (const std::string why = refusal(make(opd_collector_create_perf, {"page-faults"}, perf, true)); !why.empty())
+  if (const std::string why = refusal(make(OPD_COLLECTOR_PERF, {"page-faults"}, perf, true)); !why.empty())
     GTEST_SKIP() << why;
   expect_own_pages(perf, "page-faults");
 }
 
 TEST_P(SessionCounters, OfPapiAreThoseOfTheCallWhoseTasksAWorkerRuns) {
   Collector papi;
-  if (const std::string why = refusal(make(opd_collector_create_papi, {"perf::PAGE-FAULTS"}, papi, true)); !why.empty())
+  if (const std::string why = refusal(make(OPD_COLLECTOR_PAPI, {"perf::PAGE-FAULTS"}, papi, true)); !why.empty())
     GTEST_SKIP() << why;
   expect_own_pages(papi, "perf::PAGE-FAULTS");
 }
@@ -106,8 +106,8 @@ INSTANTIATE_TEST_SUITE_P(Launches, SessionCounters, testing::Values(kThreads, 0)
                          [](const auto &info) { return info.param ? "gang" : "shared"; });
 
 TEST(SessionCountersOfThreads, ThatComeAndGoAreCounted) {
-  for (const Make create : {Make(opd_collector_create_perf), Make(opd_collector_create_papi)}) {
-    const bool is_papi = create == opd_collector_create_papi;
+  for (const opd_collector_kind create : {OPD_COLLECTOR_PERF, OPD_COLLECTOR_PAPI}) {
+    const bool is_papi = create == OPD_COLLECTOR_PAPI;
     const char *const event = is_papi ? "perf::PAGE-FAULTS" : "page-faults";
     Collector collector;
     if (const std::string why = refusal(make(create, {event}, collector)); !why.empty()) GTEST_SKIP() << why;
@@ -130,8 +130,8 @@ TEST(SessionCountersOfThreads, ThatComeAndGoAreCounted) {
 
 TEST(SessionNotes, SayWhatIsNotOfOneCall) {
   Collector time, memory;
-  check(opd_collector_create_time(nullptr, time.out()));
-  check(opd_collector_create_memory(memory.out()));
+  check(opd_collector_create_builtin(OPD_COLLECTOR_TIME, nullptr, time.out()));
+  check(opd_collector_create_builtin(OPD_COLLECTOR_MEMORY, nullptr, memory.out()));
   const Vm vm = bytecode();
   const Tensor x = floats({1});
   Work work{1, 1, nullptr};
@@ -142,6 +142,6 @@ TEST(SessionNotes, SayWhatIsNotOfOneCall) {
             "of the whole device, with what other calls do at the same time");
   EXPECT_FALSE(report.has_configuration("Collector note: time"));
   EXPECT_GE(report.number(0, "Wall time (us)"), report.number(0, "Duration (us)"));
-  const Profile profile(vm, {time, memory}, std::vector<opd_value>{arg(x), opd_pointer(&work)});
+  const MainProfile profile(vm, {time, memory}, std::vector<opd_value>{arg(x), opd_pointer(&work)});
   EXPECT_FALSE(profile.has_configuration("Collector note: memory")) << "one call, whose caller knows what else runs";
 }

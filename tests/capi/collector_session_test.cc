@@ -224,11 +224,11 @@ TEST(CollectorSession, LeavesACollectorToWhoHasItAndGivesItBack) {
   other.call("main", floats({1}));
   EXPECT_NE(stop_profile(other).configured("Collector error: ledger").find("in use by another run"), std::string::npos);
   EXPECT_EQ(ledger.starts, 0);
-  const Profile aside(vm, {collector}, floats({1}));
+  const MainProfile aside(vm, {collector}, floats({1}));
   EXPECT_TRUE(aside.has_configuration("Collector error: ledger"));
   vm.call("main", floats({1}));
   EXPECT_EQ(stop_profile(vm).device("cpu0", "calls"), 1);
-  EXPECT_EQ(Profile(vm, {collector}, floats({1})).device("cpu0", "calls"), 1);
+  EXPECT_EQ(MainProfile(vm, {collector}, floats({1})).device("cpu0", "calls"), 1);
   EXPECT_EQ(ledger.inits, 2);
 }
 

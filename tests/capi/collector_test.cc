@@ -88,7 +88,7 @@ TEST(Collector, IsAskedAroundTheRunAndEveryCallAndNestsAsTheyDo) {
   Log log;
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
-  const Profile profile(vm, {probe(one)}, floats({1}), 0);
+  const MainProfile profile(vm, {probe(one)}, floats({1}), 0);
   EXPECT_EQ(log.lines, (Lines{"one init", "one start",                         // the run
                               "one start", "kernel", "one stop",               // double
                               "one start", "one start", "kernel", "one stop",  // inner and its double
@@ -107,7 +107,7 @@ TEST(Collector, OfSeveralTheFirstStartsFirstAndStopsLast) {
   Log log;
   Probe one{&log, "one", {}}, two{&log, "two", {}};
   const Vm vm = nested(log);
-  const Profile profile(vm, {probe(one), probe(two)}, floats({1}), 0);
+  const MainProfile profile(vm, {probe(one), probe(two)}, floats({1}), 0);
   const Lines begin(log.lines.begin(), log.lines.begin() + 9);
   EXPECT_EQ(begin, (Lines{"one init", "two init", "one start", "two start", "one start", "two start", "kernel",
                           "two stop", "one stop"}));
@@ -121,7 +121,7 @@ TEST(Collector, SeesTheMeasuredRunsOnly) {
   Log log;
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
-  const Profile profile(vm, {probe(one)}, floats({1}), 2, 3);
+  const MainProfile profile(vm, {probe(one)}, floats({1}), 2, 3);
   EXPECT_EQ(log.lines[0], "kernel") << "a warm-up";
   EXPECT_EQ(one.states, 3 * (1 + 3));
   EXPECT_EQ(one.ended, one.states);
@@ -133,7 +133,7 @@ TEST(Collector, OfADeviceThatItDoesNotSupportIsNotStopped) {
   Log log;
   Probe one{&log, "one", {}, kDLCUDA};
   const Vm vm = nested(log);
-  const Profile profile(vm, {probe(one)}, floats({1}), 0);
+  const MainProfile profile(vm, {probe(one)}, floats({1}), 0);
   EXPECT_EQ(log.lines, (Lines{"one init", "kernel", "kernel"}));
   EXPECT_EQ(profile.rows(), 3u);
   EXPECT_EQ(profile.columns().count("one"), 0u);
@@ -144,7 +144,7 @@ TEST(Collector, ThatFailsIsToldOfWhileTheRunGoesOn) {
     Log log;
     Probe bad{&log, "bad", place}, good{&log, "good", {}};
     const Vm vm = nested(log);
-    const Profile profile(vm, {probe(bad), probe(good)}, floats({1}), 0);
+    const MainProfile profile(vm, {probe(bad), probe(good)}, floats({1}), 0);
     EXPECT_EQ(profile.rows(), 3u) << place;
     EXPECT_EQ(profile.configured("Collector error: bad"), "bad is out of order") << place;
     EXPECT_EQ(bad.ended, bad.states) << place << ": every state is ended once";
@@ -163,11 +163,11 @@ TEST(Collector, IsEndedWhenTheCallFails) {
   });
   const Vm failing(Executable::assemble(kNested).to_module());
   const Collector collector = probe(one);
-  expect_throws([&] { Profile(failing, {collector}, floats({1}), 0); }, OPD_CALL_FAILED, "no");
+  expect_throws([&] { MainProfile(failing, {collector}, floats({1}), 0); }, OPD_CALL_FAILED, "no");
   EXPECT_EQ(one.states, 4) << "the run, double, inner, double in it";
   EXPECT_EQ(one.ended, 4);
   calls = 10;
-  Profile(failing, {collector}, floats({1}), 0);  // and can be used again
+  MainProfile(failing, {collector}, floats({1}), 0);  // and can be used again
   EXPECT_EQ(one.ended, 8);
 }
 
@@ -190,11 +190,13 @@ TEST(Collector, StaysInOrderWhenAFunctionCatchesAnError) {
   ret %void
 })")
                   .to_module());
-  check(opd_vm_function(vm.get(), "inner", inner.out()));
-  const Profile profile(vm, {probe(one)}, floats({1}), 0);
-  ASSERT_EQ(profile.rows(), 1u);
-  EXPECT_EQ(profile.text(0, "Name"), "test.catches");
-  EXPECT_EQ(profile.count(0, "one"), 2) << "not the state of what failed inside of it";
+  check(opd_vm_get_function(vm.get(), "inner", inner.out()));
+  const MainProfile profile(vm, {probe(one)}, floats({1}), 0);
+  ASSERT_EQ(profile.rows(), 2u);
+  EXPECT_EQ(profile.text(0, "Name"), "test.fails");
+  EXPECT_EQ(profile.text(0, "Error"), "inside");
+  EXPECT_EQ(profile.text(1, "Name"), "test.catches");
+  EXPECT_EQ(profile.count(1, "one"), 2) << "not the state of what failed inside of it";
   EXPECT_EQ(one.ended, one.states);
   EXPECT_EQ(profile.device("cpu0", "one"), 1);
 }
@@ -203,7 +205,7 @@ TEST(Collector, KeepsRecordsThatFindNoRoomOutOfTheReport) {
   Log log;
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
-  const Profile profile(vm, {probe(one)}, floats({1}), 0, 1, 2);
+  const MainProfile profile(vm, {probe(one)}, floats({1}), 0, 1, 2);
   ASSERT_EQ(profile.rows(), 2u);
   EXPECT_EQ(profile.count(1, "one"), 4);
   EXPECT_EQ(profile.configured_number("Dropped calls"), 1);
@@ -214,7 +216,7 @@ TEST(Collector, IsForOneRunAtATime) {
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
   const Collector collector = probe(one);
-  const Profile profile(vm, {collector, collector}, floats({1}), 0);
+  const MainProfile profile(vm, {collector, collector}, floats({1}), 0);
   EXPECT_NE(profile.configured("Collector error: one #2").find("in use"), std::string::npos);
   EXPECT_EQ(profile.count(0, "one"), 2);
 }
@@ -287,7 +289,7 @@ TEST(Collector, GivesMetricsOfEveryKind) {
   };
   Log log;
   const Vm vm = nested(log);
-  const Profile profile(vm, {setter(body)}, floats({1}), 0, 2);
+  const MainProfile profile(vm, {setter(body)}, floats({1}), 0, 2);
   EXPECT_EQ(profile.count(0, "hits"), 3);
   EXPECT_EQ(profile.count(0, "size (bytes)"), 3);
   EXPECT_EQ(profile.number(0, "time"), 0.5);
@@ -305,7 +307,8 @@ TEST(Collector, GivesMetricsOfEveryKind) {
 
 TEST(Collector, CannotSetTheColumnsThatTheReportHas) {
   const char *const own[] = {"Name",       "Duration (us)", "Percent", "Device", "Count",           "Argument Shapes",
-                             "Start (us)", "Self (us)",     "Run",     "Thread", "Tensors (bytes)", "Call Path"};
+                             "Start (us)", "Self (us)",     "Run",     "Thread", "Tensors (bytes)", "Call Path",
+                             "Row Kind"};
   Setter body = [&](opd_metrics *metrics) {
     const opd_value number = opd_int(-7);
     for (const char *name : own) check(opd_metrics_set(metrics, name, OPD_METRIC_COUNT, &number));
@@ -331,7 +334,7 @@ TEST(Collector, CannotSetTheColumnsThatTheReportHas) {
   }
   for (const char *name : {"Percent", "Argument Shapes"}) {
     Value value;
-    expect_error(opd_report_get_device(report.report.get(), "cpu0", name, value.out()), OPD_NOT_FOUND);
+    expect_error(opd_report_get(report.report.get(), OPD_REPORT_DEVICES, 0, name, value.out(), nullptr), OPD_NOT_FOUND);
   }
 }
 
@@ -367,7 +370,7 @@ TEST(Collector, IsCountedAsProfilingOnlyBetweenTheOutermostCalls) {
   ret %a
 })")
                   .to_module());
-  const Profile profile(vm, {collector}, floats({1}), 0);
+  const MainProfile profile(vm, {collector}, floats({1}), 0);
   ASSERT_EQ(profile.rows(), 2u);
   EXPECT_GE(profile.number(2, "Duration (us)"), 20'000) << "(dispatch) waits";
   EXPECT_LT(profile.number(3, "Duration (us)"), profile.number(2, "Duration (us)")) << "(profiler)";
@@ -381,7 +384,7 @@ TEST(ProfileFunction, MeasuresOneCallAfterTheWarmUps) {
   const Collector collector = probe(one);
   opd_collector *const collectors[] = {collector.get()};
   Function measured;
-  check(opd_profile_function(function.get(), {kDLCPU, 0}, collectors, 1, 2, measured.out()));
+  check(opd_function_profile(function.get(), {kDLCPU, 0}, collectors, 1, 2, measured.out()));
   const auto metrics = metrics_of(measured(floats({1}), 3));
   EXPECT_EQ(log.lines, (Lines{"call of 2", "call of 2", "one init", "one start", "call of 2", "one stop"}));
   ASSERT_EQ(metrics.size(), 2u);
@@ -395,7 +398,7 @@ TEST(ProfileFunction, WithoutCollectorsStillGivesTheDuration) {
   int calls = 0;
   const Function function = make_function([&](const opd_value *, int32_t, opd_value *) { ++calls; });
   Function measured;
-  check(opd_profile_function(function.get(), {kDLCPU, 0}, nullptr, 0, 10, measured.out()));
+  check(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, 0, 10, measured.out()));
   EXPECT_EQ(metrics_of(measured()).count("Duration (us)"), 1u);
   EXPECT_EQ(calls, 11);
 }
@@ -408,13 +411,13 @@ TEST(ProfileFunction, FailsAsTheFunctionOrItsCollectorDoes) {
   const Collector collector = probe(bad);
   opd_collector *const collectors[] = {collector.get()};
   Function measured;
-  check(opd_profile_function(fails.get(), {kDLCPU, 0}, nullptr, 0, 0, measured.out()));
+  check(opd_function_profile(fails.get(), {kDLCPU, 0}, nullptr, 0, 0, measured.out()));
   expect_throws([&] { measured(); }, OPD_CALL_FAILED, "no");
-  check(opd_profile_function(works.get(), {kDLCPU, 0}, collectors, 1, 0, measured.out()));
+  check(opd_function_profile(works.get(), {kDLCPU, 0}, collectors, 1, 0, measured.out()));
   expect_throws([&] { measured(); }, OPD_CALL_FAILED, "bad is out of order");
-  expect_error(opd_profile_function(works.get(), {kDLCPU, 0}, nullptr, 0, -1, measured.out()), OPD_INVALID_ARGUMENT,
+  expect_error(opd_function_profile(works.get(), {kDLCPU, 0}, nullptr, 0, -1, measured.out()), OPD_INVALID_ARGUMENT,
                "warmup_iters");
-  expect_error(opd_profile_function(works.get(), {kDLCUDA, 0}, nullptr, 0, 0, measured.out()), OPD_UNSUPPORTED);
-  expect_error(opd_profile_function(works.get(), {kDLCPU, 0}, nullptr, 1, 0, measured.out()), OPD_INVALID_ARGUMENT,
+  expect_error(opd_function_profile(works.get(), {kDLCUDA, 0}, nullptr, 0, 0, measured.out()), OPD_UNSUPPORTED);
+  expect_error(opd_function_profile(works.get(), {kDLCPU, 0}, nullptr, 1, 0, measured.out()), OPD_INVALID_ARGUMENT,
                "collectors");
 }

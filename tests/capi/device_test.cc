@@ -124,23 +124,6 @@ TEST(AnAbsentDevice, OnlyAnswersThatItDoesNotExist) {
   EXPECT_EQ(failure(opd_device_sync(kNoCpu)).message, "there is no device cpu:64; this process has cpu:0 to cpu:63");
 }
 
-TEST(TheCpu, HasItsDefaultStreamOnly) {
-  void *stream = &stream;
-  const auto told = failure(opd_raw_stream_create(kCpu, &stream));
-  EXPECT_EQ(told.code, OPD_UNSUPPORTED);
-  EXPECT_EQ(told.message, "cpu:0 has no streams but its default one, which is NULL");
-  EXPECT_EQ(stream, static_cast<void *>(&stream)) << "outputs are untouched on failure";
-  EXPECT_EQ(failure(opd_raw_stream_create(kCpu, nullptr)).code, OPD_INVALID_ARGUMENT);
-  for (auto *use : {opd_raw_stream_set, opd_raw_stream_sync, opd_raw_stream_release}) {
-    EXPECT_OK(use(kCpu, nullptr));
-    EXPECT_EQ(failure(use(kCpu, stream)).code, OPD_UNSUPPORTED);
-    EXPECT_EQ(failure(use(kNoCpu, stream)).code, OPD_UNSUPPORTED);
-  }
-  EXPECT_EQ(failure(opd_raw_stream_set(kNoCpu, nullptr)).code, OPD_UNSUPPORTED);
-  EXPECT_EQ(failure(opd_raw_stream_sync(kNoCpu, nullptr)).code, OPD_UNSUPPORTED);
-  EXPECT_EQ(opd_raw_stream_get(kCpu), nullptr);
-}
-
 TEST(MemoryStatistics, FollowTensors) {
   const opd_memory_stats before = stats();
   const int64_t dims[] = {10, 25};

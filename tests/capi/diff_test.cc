@@ -13,7 +13,6 @@ using opdyno_test::expect_error;
 namespace {
 
 using opdyno::Handle;
-using Diff = Handle<opd_diff>;
 
 struct Report : opdyno::Report {
   Report() = default;
@@ -40,22 +39,68 @@ std::vector<const opd_report *> pointers(const std::vector<Report> &reports) {
   return out;
 }
 
-opd_error *try_diff(const std::vector<Report> &before, const std::vector<Report> &after, Diff &out,
+opd_error *try_diff(const std::vector<Report> &before, const std::vector<Report> &after, Report &out,
                     const opd_diff_options *options = nullptr) {
   const auto a = pointers(before), b = pointers(after);
   return opd_report_diff(a.data(), a.size(), b.data(), b.size(), options, out.out());
 }
-Diff diff(const std::vector<Report> &before, const std::vector<Report> &after,
-          const opd_diff_options *options = nullptr) {
-  Diff made;
+Report diff(const std::vector<Report> &before, const std::vector<Report> &after,
+            const opd_diff_options *options = nullptr) {
+  Report made;
   check(try_diff(before, after, made, options));
   return made;
 }
-opd_diff_operator operator_of(const Diff &diff, size_t index = 0) {
-  opd_diff_operator one{};
-  one.struct_size = sizeof one;
-  check(opd_diff_get_operator(diff.get(), index, &one));
-  return one;
+
+std::string string_of(const Value &value) {
+  const char *data = nullptr;
+  size_t size = 0;
+  const opd_value view = value.view();
+  check(opd_string_get(&view, &data, &size));
+  return {data, size};
+}
+
+// A row of a diff, by the name of its operator.
+struct Row {
+  Row(const Report &diff, const std::string &wanted = "f", const std::string &shapes = "",
+      const std::string &device = "")
+      : diff_(&diff) {
+    for (; place_ < opd_report_call_count(diff.get()); ++place_)
+      if (text("Name") == wanted && text("Argument Shapes") == shapes && text("Device") == device) return;
+    ADD_FAILURE() << "no row " << wanted;
+    place_ = 0;
+  }
+  size_t place() const { return place_; }
+  std::string text(const char *column) const {
+    const Value value = cell(column);
+    return value.view().type == OPD_NONE ? "" : string_of(value);
+  }
+  std::string verdict() const { return text("Verdict"); }
+  double number(const char *column) const {  // NaN without one
+    const opd_value view = cell(column).view();
+    return view.type == OPD_FLOAT ? view.u.float64 : view.type == OPD_INT ? static_cast<double>(view.u.int64) : NAN;
+  }
+
+ private:
+  Value cell(const char *column) const {
+    Value value;
+    opd_error_release(opd_report_get(diff_->get(), OPD_REPORT_CALLS, place_, column, value.out(), nullptr));
+    return value;
+  }
+  const Report *diff_;
+  size_t place_ = 0;
+};
+
+std::string configured(const Report &diff, const char *key) {
+  Value value;
+  check(opd_report_get(diff.get(), OPD_REPORT_CONFIGURATION, 0, key, value.out(), nullptr));
+  return value.view().type == OPD_INT ? std::to_string(value.view().u.int64) : string_of(value);
+}
+std::string verdict_of(const Report &diff) { return configured(diff, "Verdict"); }
+
+opd_diff_options defaults() {
+  opd_diff_options options;
+  opd_diff_options_init(&options);
+  return options;
 }
 template <class... Reports>
 std::vector<Report> list(Reports... reports) {
@@ -67,56 +112,55 @@ std::vector<Report> list(Reports... reports) {
 }  // namespace
 
 TEST(Diff, SaysWhatBecameSlowerOrFaster) {
-  const Diff slower = diff(runs(100, 13), runs(110, 13));
-  EXPECT_EQ(operator_of(slower).verdict, OPD_VERDICT_REGRESSION);
-  EXPECT_NEAR(operator_of(slower).change, 0.1, 1e-9);
-  EXPECT_LT(operator_of(slower).low, 0.1);
-  EXPECT_GT(operator_of(slower).high, 0.1);
-  EXPECT_EQ(opd_diff_verdict(slower.get()), OPD_VERDICT_REGRESSION);
-  const Diff faster = diff(runs(110, 13), runs(100, 13));
-  EXPECT_EQ(opd_diff_verdict(faster.get()), OPD_VERDICT_IMPROVEMENT);
-  EXPECT_EQ(opd_diff_verdict(diff(runs(100, 13), runs(100, 13)).get()), OPD_VERDICT_SAME);
+  const Report slower = diff(runs(100, 13), runs(110, 13));
+  EXPECT_EQ(Row(slower).verdict(), "regression");
+  EXPECT_NEAR(Row(slower).number("Change"), 0.1, 1e-9);
+  EXPECT_LT(Row(slower).number("Change Low"), 0.1);
+  EXPECT_GT(Row(slower).number("Change High"), 0.1);
+  EXPECT_EQ(verdict_of(slower), "regression");
+  EXPECT_EQ(verdict_of(diff(runs(110, 13), runs(100, 13))), "improvement");
+  EXPECT_EQ(verdict_of(diff(runs(100, 13), runs(100, 13))), "same");
 }
 
 TEST(Diff, AChangeBelowTheMinimumEffectIsNone) {
-  opd_diff_options options;
-  opd_diff_options_init(&options);
+  opd_diff_options options = defaults();
   options.min_effect = 0.15;
-  EXPECT_EQ(opd_diff_verdict(diff(runs(100, 13), runs(110, 13), &options).get()), OPD_VERDICT_SAME);
+  EXPECT_EQ(verdict_of(diff(runs(100, 13), runs(110, 13), &options)), "same");
 }
 
-// 5 against 5 runs come in 252 orders: 2 / 252 = 0.8 %; 3 against 3 in 20, which is never below 5 %.
+// 5 against 5 runs come in 252 orders: 2 / 252 = 0.8 %; 3 against 3 in 20, which is never below 5 %; 4 against 4 in 70.
 TEST(Diff, TooFewRunsAreUndecidedWithTheNumberThatWouldDo) {
-  const opd_diff_operator three = operator_of(diff(runs(100, 3), runs(200, 3)));
-  EXPECT_EQ(three.verdict, OPD_VERDICT_UNDECIDED);
-  EXPECT_DOUBLE_EQ(three.p_value, 0.1);
-  EXPECT_EQ(three.low, -1);
-  EXPECT_TRUE(std::isinf(three.high));
-  EXPECT_EQ(opd_diff_runs_needed(diff(runs(100, 3), runs(200, 3)).get(), 0, 0.03), 4) << "2 / 70 orders";
-  const opd_diff_operator five = operator_of(diff(runs(100, 5), runs(200, 5)));
-  EXPECT_EQ(five.verdict, OPD_VERDICT_REGRESSION);
-  EXPECT_DOUBLE_EQ(five.p_value, 2 / 252.0);
-  const opd_diff_operator one = operator_of(diff(list(report(call("f", 1))), list(report(call("f", 2)))));
-  EXPECT_EQ(one.verdict, OPD_VERDICT_UNDECIDED);
-  EXPECT_NEAR(one.change, 1, 1e-9);
+  opd_diff_options options = defaults();
+  options.fail_above = 0.03;
+  const Report few = diff(runs(100, 3), runs(200, 3), &options), enough = diff(runs(100, 5), runs(200, 5));
+  const Row three(few), five(enough);
+  EXPECT_EQ(three.verdict(), "undecided");
+  EXPECT_DOUBLE_EQ(three.number("P Value"), 0.1);
+  EXPECT_TRUE(std::isnan(three.number("Change Low")) && std::isnan(three.number("Change High")));
+  EXPECT_EQ(three.number("Runs Needed"), 4) << "2 / 70 orders";
+  EXPECT_EQ(five.verdict(), "regression");
+  EXPECT_DOUBLE_EQ(five.number("P Value"), 2 / 252.0);
+  const Report single = diff(list(report(call("f", 1))), list(report(call("f", 2))));
+  EXPECT_EQ(Row(single).verdict(), "undecided");
+  EXPECT_NEAR(Row(single).number("Change"), 1, 1e-9);
 }
 
 TEST(Diff, TheCallsOfARunAreSummedPerNameShapesAndDevice) {
   const std::string on_gpu = ",\"Device\":{\"string\":\"cuda0\"}",
                     shaped = ",\"Argument Shapes\":{\"string\":\"i8[2]\"}";
-  const Diff made = diff(list(report(call("f", 1) + "," + call("f", 2, on_gpu) + "," + call("f", 4) + "," +
-                                     call("f", 8, shaped) + "," + call("g", 16))),
-                         list(report(call("f", 5) + "," + call("h", 3))));
-  ASSERT_EQ(opd_diff_operator_count(made.get()), 5u);
-  EXPECT_EQ(operator_of(made, 0).before, 5) << "1 + 4";
-  EXPECT_STREQ(operator_of(made, 1).device, "cuda0");
-  EXPECT_STREQ(operator_of(made, 2).shapes, "i8[2]");
-  EXPECT_EQ(operator_of(made, 3).verdict, OPD_VERDICT_VANISHED);
-  EXPECT_STREQ(operator_of(made, 4).name, "h");
-  EXPECT_EQ(operator_of(made, 4).verdict, OPD_VERDICT_NEW);
-  EXPECT_TRUE(std::isnan(operator_of(made, 4).before) && std::isnan(operator_of(made, 4).change));
-  EXPECT_EQ(operator_of(made, 4).runs_needed, -1);
-  EXPECT_EQ(opd_diff_verdict(made.get()), OPD_VERDICT_UNDECIDED);
+  const Report made = diff(list(report(call("f", 1) + "," + call("f", 2, on_gpu) + "," + call("f", 4) + "," +
+                                       call("f", 8, shaped) + "," + call("g", 16))),
+                           list(report(call("f", 5) + "," + call("h", 3))));
+  EXPECT_EQ(opd_report_call_count(made.get()), 7u) << "five operators, the total and what replaced what";
+  EXPECT_EQ(Row(made).number("Before (us)"), 5) << "1 + 4";
+  EXPECT_EQ(Row(made, "f", "", "cuda0").verdict(), "vanished");
+  EXPECT_EQ(Row(made, "f", "i8[2]").number("Before (us)"), 8);
+  EXPECT_EQ(Row(made, "g").verdict(), "vanished");
+  const Row fresh(made, "h");
+  EXPECT_EQ(fresh.verdict(), "new");
+  EXPECT_TRUE(std::isnan(fresh.number("Before (us)")) && std::isnan(fresh.number("Change")));
+  EXPECT_TRUE(std::isnan(fresh.number("Runs Needed")));
+  EXPECT_EQ(verdict_of(made), "undecided");
 }
 
 TEST(Diff, AMergedReportHoldsItsRuns) {
@@ -124,26 +168,25 @@ TEST(Diff, AMergedReportHoldsItsRuns) {
   const auto all = pointers(after);
   Report merged;
   check(opd_report_merge(all.data(), all.size(), merged.out()));
-  const opd_diff_operator apart = operator_of(diff(before, after));
-  const opd_diff_operator joined = operator_of(diff(before, list(std::move(merged))));
-  EXPECT_EQ(joined.after_runs, 13);
-  EXPECT_EQ(joined.p_value, apart.p_value);
-  EXPECT_EQ(joined.high, apart.high);
+  const Report apart = diff(before, after), joined = diff(before, list(std::move(merged)));
+  EXPECT_EQ(Row(joined).number("Runs After"), 13);
+  for (const char *column : {"P Value", "Change High"})
+    EXPECT_EQ(Row(joined).number(column), Row(apart).number(column)) << column;
 }
 
 TEST(Diff, RowsOfNoRunAndWhatTheProfilerTookAreNoPartOfIt) {
   const auto run = [](int number) { return ",\"Run\":{\"count\":" + std::to_string(number) + "}"; };
   const auto side = [&] {
     return list(report(call("f", 10, run(0)) + "," + call("f", 11, run(1)) + "," + call("(dispatch)", 500) + "," +
-                       call("(profiler)", 700, run(0))));
+                       call("(profiler)", 700, run(0) + ",\"Row Kind\":{\"string\":\"profiler\"}")));
   };
-  const Diff made = diff(side(), side());
-  ASSERT_EQ(opd_diff_operator_count(made.get()), 1u);
-  EXPECT_STREQ(operator_of(made).name, "f");
-  EXPECT_EQ(operator_of(made).before_runs, 2) << "the rows of all runs together are no third one";
+  const Report made = diff(side(), side());
+  ASSERT_EQ(opd_report_call_count(made.get()), 1u);
+  EXPECT_EQ(Row(made).number("Runs Before"), 2) << "the rows of all runs together are no third one";
 }
 
-// p = 2 / 252 for both; the p-values are weighted by 0.1 + 0.9 * 2 * share of the time, and the larger one stays.
+// p = 2 / 252 for all three; it is divided by 0.1 + 0.9 * 3 * share of the time, of which the total has one half.
+// Benjamini-Hochberg then multiplies the smallest by 3 / 1, the second by 3 / 2, the largest by 3 / 3.
 TEST(Diff, FalseVerdictsAreAllowedWhereTheTimeGoes) {
   const auto both = [](double f, double g) {
     std::vector<Report> reports;
@@ -153,11 +196,13 @@ TEST(Diff, FalseVerdictsAreAllowedWhereTheTimeGoes) {
     }
     return reports;
   };
-  const Diff made = diff(both(900, 100), both(1800, 200));
-  const double p = 2 / 252.0, share = 0.1;  // the pooled medians are as 900 to 100
-  EXPECT_DOUBLE_EQ(operator_of(made, 1).p_value, p);
-  EXPECT_NEAR(operator_of(made, 1).adjusted_p, p / (0.1 + 0.9 * 2 * share), 1e-12);
-  EXPECT_NEAR(operator_of(made, 0).adjusted_p, 2 * p / (0.1 + 0.9 * 2 * (1 - share)), 1e-12);
+  const Report made = diff(both(900, 100), both(1800, 200));
+  const double p = 2 / 252.0;  // the pooled medians of f, g and the total are as 9 to 1 to 10
+  EXPECT_DOUBLE_EQ(Row(made, "g").number("P Value"), p);
+  EXPECT_NEAR(Row(made, "g").number("Adjusted P"), p / (0.1 + 0.9 * 3 * 0.05), 1e-12);
+  EXPECT_NEAR(Row(made, "f").number("Adjusted P"), p * 3 / 2 / (0.1 + 0.9 * 3 * 0.45), 1e-12);
+  EXPECT_NEAR(Row(made, "(total)").number("Adjusted P"), p * 3 / 2 / (0.1 + 0.9 * 3 * 0.45), 1e-12)
+      << "no more than what has a larger p";
 }
 
 TEST(Diff, BenchmarksAreComparedRepeatByRepeat) {
@@ -166,62 +211,283 @@ TEST(Diff, BenchmarksAreComparedRepeatByRepeat) {
   Handle<opd_benchmark> a, b;
   check(opd_benchmark_create(before.data(), before.size(), a.out()));
   check(opd_benchmark_create(after.data(), after.size(), b.out()));
-  Diff made;
+  Report made;
   check(opd_benchmark_diff(a.get(), b.get(), nullptr, made.out()));
-  ASSERT_EQ(opd_diff_operator_count(made.get()), 1u);
-  EXPECT_STREQ(operator_of(made).name, "call");
-  EXPECT_NEAR(operator_of(made).before, 1006, 1e-6) << "µs";
-  EXPECT_NEAR(operator_of(made).change, 0.05, 1e-9);
-  EXPECT_EQ(operator_of(made).verdict, OPD_VERDICT_REGRESSION);
+  ASSERT_EQ(opd_report_call_count(made.get()), 1u);
+  EXPECT_NEAR(Row(made, "call").number("Before (us)"), 1006, 1e-6) << "µs";
+  EXPECT_NEAR(Row(made, "call").number("Change"), 0.05, 1e-9);
+  EXPECT_EQ(Row(made, "call").verdict(), "regression");
   opd_benchmark *out = nullptr;
   const double negative = -1;
-  expect_error(opd_benchmark_create(&negative, 1, &out), OPD_INVALID_ARGUMENT, "second 0 is -1");
+  expect_error(opd_benchmark_create(&negative, 1, &out), OPD_INVALID_ARGUMENT, "-1");
   expect_error(opd_benchmark_create(nullptr, 0, &out), OPD_INVALID_ARGUMENT, "not be NULL");
 }
 
 TEST(Diff, OtherMetricsCanBeCompared) {
-  opd_diff_options options;
-  opd_diff_options_init(&options);
+  opd_diff_options options = defaults();
   options.metric = "Misses";
   const auto misses = [](int count) { return call("f", 1, ",\"Misses\":{\"count\":" + std::to_string(count) + "}"); };
-  const Diff made = diff(list(report(misses(1000))), list(report(misses(1500) + "," + misses(500))), &options);
-  EXPECT_EQ(operator_of(made).before, 1000);
-  EXPECT_EQ(operator_of(made).after, 2000);
+  const Report made = diff(list(report(misses(1000))), list(report(misses(1500) + "," + misses(500))), &options);
+  EXPECT_EQ(Row(made).number("Before"), 1000);
+  EXPECT_EQ(Row(made).number("After"), 2000);
 }
 
 TEST(Diff, MoreNoiseAndSmallerChangesNeedMoreRuns) {
-  const Diff quiet = diff(runs(100, 13, 0.01), runs(100, 13, 0.01)),
-             noisy = diff(runs(100, 13, 0.1), runs(100, 13, 0.1));
-  EXPECT_GT(opd_diff_runs_needed(noisy.get(), 0, 0.03), opd_diff_runs_needed(quiet.get(), 0, 0.03));
-  EXPECT_GT(opd_diff_runs_needed(noisy.get(), 0, 0.01), opd_diff_runs_needed(noisy.get(), 0, 0.03));
-  EXPECT_EQ(opd_diff_runs_needed(noisy.get(), 1, 0.03), -1) << "there is one operator";
-  EXPECT_EQ(opd_diff_runs_needed(nullptr, 0, 0.03), -1);
+  opd_diff_options coarse = defaults(), fine = defaults();
+  coarse.fail_above = 0.03, fine.fail_above = 0.01;
+  const auto needed = [](double width, const opd_diff_options &options) {
+    return Row(diff(runs(100, 13, width), runs(100, 13, width), &options)).number("Runs Needed");
+  };
+  EXPECT_GT(needed(0.1, coarse), needed(0.01, coarse));
+  EXPECT_GT(needed(0.1, fine), needed(0.1, coarse));
 }
 
-TEST(Diff, IsAReportForAllViews) {
-  Report made;
-  check(opd_diff_to_report(diff(runs(100, 13), runs(110, 13)).get(), made.out()));
-  Value verdict, change;
-  check(opd_report_get_call(made.get(), 0, "Verdict", verdict.out()));
-  EXPECT_EQ(verdict.to_string().find("regression") != std::string::npos, true);
-  check(opd_report_get_call(made.get(), 0, "Change", change.out()));
-  EXPECT_NEAR(change.view().u.float64, 0.1, 1e-9);
+// What fails: the total, and what takes a share of the time that is not too small.
+
+using Times = std::vector<std::pair<std::string, double>>;  // operators, µs
+
+std::vector<Report> program(const Times &times, int count = 9, double width = 0.01) {
+  std::vector<Report> reports;
+  for (int i = 0; i < count; ++i) {
+    std::string calls;
+    for (const auto &[name, us] : times)
+      calls += (calls.empty() ? "" : ",") + call(name, us * (1 + width * (i * 7 % count / double(count) - 0.5)));
+    reports.push_back(report(calls));
+  }
+  return reports;
+}
+
+Report fail_above_3_percent(const Times &before, const Times &after) {
+  opd_diff_options options = defaults();
+  options.fail_above = 0.03;
+  return diff(program(before), program(after), &options);
+}
+
+TEST(Diff, AnOperatorThatTwoOthersReplacedAtTenTimesTheCostFails) {
+  const Report made =
+      fail_above_3_percent({{"fused", 110}, {"rest", 50'000}}, {{"one", 500}, {"other", 511}, {"rest", 50'000}});
+  EXPECT_EQ(Row(made, "(replaced)").text("Kind"), "replaced");
+  EXPECT_EQ(Row(made, "(replaced)").verdict(), "regression");
+  EXPECT_NEAR(Row(made, "(replaced)").number("Change"), 1011.0 / 110 - 1, 1e-9);
+  EXPECT_EQ(Row(made, "(replaced)").number("Fails"), 1);
+  EXPECT_EQ(configured(made, "Fails"), "1") << "the total is slower by 1.8 % only";
+  EXPECT_EQ(verdict_of(made), "regression");
+}
+
+TEST(Diff, ANewOperatorThatCostsAThirdOfTheTotalFails) {
+  const Report made = fail_above_3_percent({{"f", 1000}}, {{"f", 1000}, {"fresh", 360}});
+  EXPECT_EQ(Row(made, "fresh").verdict(), "new");
+  EXPECT_EQ(Row(made, "(total)").text("Kind"), "total");
+  EXPECT_EQ(Row(made, "(total)").number("Fails"), 1);
+  EXPECT_NEAR(Row(made, "(total)").number("Change"), 0.36, 1e-9);
+  EXPECT_NEAR(Row(made, "fresh").number("Effect"), 0.36, 1e-9);
+}
+
+TEST(Diff, ATinyOperatorThatDoublesFailsOnlyIfItIsAskedAfter) {
+  const Times before{{"large", 1000}, {"tiny", 0.01}}, after{{"large", 1000}, {"tiny", 0.02}};
+  const Report made = fail_above_3_percent(before, after);
+  EXPECT_EQ(Row(made, "tiny").verdict(), "regression");
+  EXPECT_EQ(Row(made, "tiny").number("Decides"), 0);
+  EXPECT_EQ(configured(made, "Fails"), "0");
+  EXPECT_EQ(verdict_of(made), "same");
+  opd_diff_options options = defaults();
+  options.fail_above = 0.03, options.min_share = 0;
+  EXPECT_EQ(configured(diff(program(before), program(after), &options), "Fails"), "1");
+}
+
+TEST(Diff, ARenamedOperatorIsNoChange) {
+  const Report made = fail_above_3_percent({{"f", 100}, {"old", 300}}, {{"f", 100}, {"new", 300}});
+  EXPECT_EQ(Row(made, "(replaced)").verdict(), "same");
+  EXPECT_EQ(verdict_of(made), "same");
+  EXPECT_EQ(configured(made, "Fails"), "0");
+}
+
+TEST(Diff, ASlowerOperatorFailsAlsoIfAnotherOneMakesUpForIt) {
+  const Report made = fail_above_3_percent({{"f", 100}, {"g", 200}}, {{"f", 150}, {"g", 150}});
+  EXPECT_EQ(Row(made, "(total)").verdict(), "same");
+  EXPECT_EQ(Row(made, "f").number("Fails"), 1);
+}
+
+TEST(Diff, TheTotalComesFirstThenWhatChangesItMost) {
+  const Report made = fail_above_3_percent({{"small", 10}, {"same", 5000}, {"large", 1000}, {"gone", 100}},
+                                           {{"small", 12}, {"same", 5000}, {"large", 1200}});
+  EXPECT_EQ(Row(made, "(total)").place(), 0u);
+  EXPECT_EQ(Row(made, "large").place(), 1u);
+  EXPECT_EQ(Row(made, "gone").place(), 2u);
+  EXPECT_EQ(Row(made, "small").place(), 3u);
+  EXPECT_EQ(Row(made, "same").place(), 4u);
+}
+
+TEST(Diff, TheTotalDoesNotCountTwiceWhatFunctionsCall) {
+  const auto nested = [](double us) {
+    const auto self = [](double own) { return ",\"Self (us)\":{\"microseconds\":" + std::to_string(own) + "}"; };
+    return list(report(call("outer", 10 + us, self(10)) + "," + call("inner", us, self(us))));
+  };
+  const Report made = diff(nested(30), nested(90));
+  EXPECT_EQ(Row(made, "(total)").number("Before (us)"), 40);
+  EXPECT_EQ(Row(made, "(total)").number("After (us)"), 100);
+}
+
+TEST(Diff, UnequalCallCountsAreComparedPerRun) {
+  const auto count = [](int calls) { return ",\"Count\":{\"count\":" + std::to_string(calls) + "}"; };
+  const Report made =
+      diff(list(report(call("f", 10, count(2)) + "," + call("f", 5))), list(report(call("f", 30, count(6)))));
+  EXPECT_EQ(Row(made).number("Calls Before"), 3) << "a row without a count is one call";
+  EXPECT_EQ(Row(made).number("Calls After"), 6);
+  EXPECT_NEAR(Row(made).number("Change"), 1, 1e-9);
+}
+
+// Runs in turns.
+
+std::vector<Report> turns(double factor, int count, bool by_column = false) {
+  std::vector<Report> reports;
+  for (int i = 0; i < count; ++i) {  // the machine slows down by far more than the change that is to be found
+    const double us = 100 * (1 + 0.2 * i) * (factor == 1 ? 1 : factor + 0.001 * (i * 7 % count));
+    const std::string turn = "{\"count\":" + std::to_string(i) + "}";
+    reports.push_back(by_column
+                          ? report(call("f", us, ",\"Turn\":" + turn))
+                          : Report("{\"calls\":[" + call("f", us) + "],\"configuration\":{\"Turn\":" + turn + "}}"));
+  }
+  return reports;
+}
+
+TEST(Diff, RunsMadeInTurnsAreComparedAsPairs) {
+  for (const bool by_column : {false, true}) {
+    const Report made = diff(turns(1, 8, by_column), turns(1.05, 8, by_column));
+    EXPECT_EQ(configured(made, "Paired"), "1");
+    EXPECT_EQ(Row(made).verdict(), "regression");
+    EXPECT_DOUBLE_EQ(Row(made).number("P Value"), 2 / 256.0) << "all of 8 pairs have the same sign";
+    EXPECT_NEAR(Row(made).number("Change"), 0.0535, 0.001);
+  }
+  opd_diff_options options = defaults();
+  options.is_paired = 1;
+  const auto untold = [](double factor) {
+    std::vector<Report> reports;
+    for (int i = 0; i < 8; ++i)
+      reports.push_back(report(call("f", 100 * (1 + 0.2 * i) * (factor + 0.001 * (i * 7 % 8)))));
+    return reports;
+  };
+  EXPECT_EQ(Row(diff(untold(1), untold(1.05))).verdict(), "undecided") << "they drift";
+  EXPECT_EQ(Row(diff(untold(1), untold(1.05), &options)).verdict(), "regression");
+}
+
+TEST(Diff, TurnsThatDoNotFitAreNoPairs) {
+  auto twice = turns(1, 4), more = turns(1, 4);
+  for (Report &one : more) twice.push_back(std::move(one));
+  EXPECT_EQ(configured(diff(twice, turns(1, 4)), "Paired"), "0");
+  EXPECT_EQ(configured(diff(turns(1, 4), runs(100, 4)), "Paired"), "0");
+  opd_diff_options options = defaults();
+  options.is_paired = 1;
+  Report out;
+  expect_error(try_diff(turns(1, 4), turns(1, 5), out, &options), OPD_INVALID_ARGUMENT, "4 before and 5 after");
+}
+
+// Numbers at the end of their range: a diff of these never ended.
+TEST(Diff, ValuesWithoutAFiniteSumAreCompared) {
+  const auto huge = [](int rows) {
+    std::vector<Report> reports;
+    for (int run = 0; run < 5; ++run) {
+      std::string calls;
+      for (int i = 0; i < rows; ++i)
+        calls +=
+            (i ? "," : "") + std::string(R"json({"Name":{"string":"f"},"Duration (us)":{"microseconds":1e308}})json");
+      reports.push_back(report(calls + "," + call("g", 1)));
+    }
+    return reports;
+  };
+  const Report made = diff(huge(1), huge(3));
+  EXPECT_EQ(Row(made).verdict(), "regression");
+  EXPECT_NEAR(Row(made).number("Change"), 1.7976931348623157 - 1, 1e-9) << "the largest number there is";
+  const double seconds[] = {1e308, 1e308}, few[] = {1, 1};
+  Handle<opd_benchmark> a, b;
+  check(opd_benchmark_create(seconds, 2, a.out()));
+  check(opd_benchmark_create(few, 2, b.out()));
+  Report of_benchmarks;
+  check(opd_benchmark_diff(a.get(), b.get(), nullptr, of_benchmarks.out()));
 }
 
 TEST(Diff, RefusesWhatCannotBeCompared) {
-  Diff out;
+  Report out;
   expect_error(try_diff({}, runs(1, 2), out), OPD_INVALID_ARGUMENT, "at least one report is expected before");
   expect_error(try_diff(runs(1, 2), list(report(call("f", -1))), out), OPD_INVALID_ARGUMENT,
                "row 0 of report 0 of those after has a \"Duration (us)\" that is not a number from 0");
   expect_error(try_diff(runs(1, 2), list(Report("{\"calls\":[{\"Name\":{\"string\":\"f\"}}]}")), out), OPD_NOT_FOUND,
                "no column \"Duration (us)\"");
-  opd_diff_options options;
-  opd_diff_options_init(&options);
-  options.level = 2;
-  expect_error(try_diff(runs(1, 2), runs(1, 2), out, &options), OPD_INVALID_ARGUMENT, "option level is 2");
-  opd_diff_operator one{};
-  one.struct_size = sizeof one;
-  expect_error(opd_diff_get_operator(diff(runs(1, 2), runs(1, 2)).get(), 1, &one), OPD_OUT_OF_RANGE, "operator 1");
-  EXPECT_STREQ(opd_verdict_name(OPD_VERDICT_VANISHED), "vanished");
-  EXPECT_STREQ(opd_verdict_name(17), "?");
+  const auto refuses = [&](const char *what, auto set) {
+    opd_diff_options options = defaults();
+    set(options);
+    expect_error(try_diff(runs(1, 2), runs(1, 2), out, &options), OPD_INVALID_ARGUMENT, what);
+  };
+  refuses("option level is 2", [](auto &options) { options.level = 2; });
+  refuses("option min_share is -1", [](auto &options) { options.min_share = -1; });
+  refuses("option fail_above is", [](auto &options) { options.fail_above = NAN; });
+  refuses("option is_paired is 2", [](auto &options) { options.is_paired = 2; });
+}
+
+namespace {
+
+// One run: an operator, and how often the program was called.
+Report run_of_calls(double us, int64_t program_calls, const std::string &more = "") {
+  const std::string count = ",\"Count\":{\"count\":" + std::to_string(program_calls) + "}";
+  return report(call("f", us, count) + "," +
+                call("(dispatch)", us / 10, count + ",\"Row Kind\":{\"string\":\"dispatch\"}") + more);
+}
+std::vector<Report> runs_of_calls(double middle, int count, int64_t program_calls) {
+  std::vector<Report> reports;
+  for (int i = 0; i < count; ++i)
+    reports.push_back(run_of_calls(middle * (1 + 0.01 * (i * 7 % count / double(count - 1) - 0.5)), program_calls));
+  return reports;
+}
+
+// Ten runs that drift slowly up and down.
+std::vector<Report> resembling(double middle) {
+  std::vector<Report> reports;
+  for (const double step : {0.0, 0.3, 0.5, 0.6, 0.6, 0.5, 0.3, 0.0, -0.2, -0.3})
+    reports.push_back(report(call("f", middle * (1 + 0.02 * step))));
+  return reports;
+}
+
+}  // namespace
+
+TEST(Diff, OfRunsWithOtherNumbersOfCallsIsPerCall) {
+  const Report equal = diff(runs_of_calls(100, 13, 1), runs_of_calls(1000, 13, 10));
+  EXPECT_EQ(Row(equal).verdict(), "same");
+  EXPECT_NEAR(Row(equal).number("After (us)"), 100, 0.1) << "of one call, not of ten";
+  EXPECT_EQ(Row(equal).number("Calls After"), 1);
+  EXPECT_EQ(Row(equal, "(total)").verdict(), "same");
+  EXPECT_EQ(configured(equal, "Per call"), "1");
+  const Report slower = diff(runs_of_calls(100, 13, 1), runs_of_calls(1100, 13, 10));
+  EXPECT_EQ(Row(slower).verdict(), "regression");
+  EXPECT_NEAR(Row(slower).number("Change"), 0.1, 1e-6);
+}
+
+TEST(Diff, OfRunsWithEquallyManyCallsComparesSums) {
+  const Report equal = diff(runs_of_calls(1000, 13, 10), runs_of_calls(1000, 13, 10));
+  EXPECT_NEAR(Row(equal).number("After (us)"), 1000, 1);
+  EXPECT_EQ(configured(equal, "Per call"), "0");
+}
+
+TEST(Diff, OfRunsOfWhichOneDoesNotTellItsCallsComparesSums) {
+  std::vector<Report> some = runs_of_calls(1000, 12, 10);
+  some.push_back(report(call("f", 1000)));
+  EXPECT_EQ(configured(diff(runs_of_calls(100, 13, 1), some), "Per call"), "0");
+}
+
+TEST(Diff, OfRunsThatResembleTheirNeighboursAsksForALargerChange) {
+  const Report small = diff(resembling(100), resembling(102)), large = diff(resembling(100), resembling(120));
+  EXPECT_GE(Row(small).number("Autocorrelation"), 0.45);
+  EXPECT_EQ(Row(small).verdict(), "undecided") << "all runs after are slower than all before, but that may be a drift";
+  EXPECT_LT(Row(small).number("Change Low"), 0);
+  EXPECT_EQ(Row(large).verdict(), "regression");
+}
+
+TEST(Diff, SaysOnWhatConditionItsVerdictHolds) {
+  const auto condition = [](const Report &diff) {
+    Value value;
+    opd_error_release(opd_report_get(diff.get(), OPD_REPORT_CONFIGURATION, 0, "Condition", value.out(), nullptr));
+    return value.type() == OPD_NONE ? "" : string_of(value);
+  };
+  EXPECT_NE(condition(diff(runs(100, 14), runs(110, 14))).find("With fewer than 15 runs on a side"), std::string::npos);
+  EXPECT_EQ(condition(diff(runs(100, 15), runs(110, 15))), "") << "so many show it";
+  EXPECT_EQ(condition(diff(runs(100, 14), runs(100, 14))), "") << "nothing changed";
 }

@@ -6,7 +6,7 @@ using namespace opdyno_test;
 namespace {
 
 std::string json_of(std::string_view program) {
-  return text_of(opd_executable_to_json, Executable::assemble(program).get());
+  return text_of(opd_executable_write, Executable::assemble(program).get(), OPD_EXECUTABLE_JSON);
 }
 
 // The result of the only function of a program.
@@ -33,7 +33,7 @@ TEST(Executable, TellsWhatItChecksOfItsParameters) {
   call vm.builtin.check_shape_info(%s, 2, "s")
   ret %x
 })");
-  const std::string json = text_of(opd_executable_to_json, executable.get());
+  const std::string json = text_of(opd_executable_write, executable.get(), OPD_EXECUTABLE_JSON);
   for (const char *part :
        {R"({"name":"x","kind":"tensor","dtype":"float16","shape":[3,"n"]})",
         R"({"name":"n","kind":"int","symbol":"n"})", R"({"name":"s","kind":"shape","shape":[null,null]})"})
@@ -110,11 +110,25 @@ TEST(Executable, SizesOfItsSectionsAddUpToItsBytes) {
   call needed(%x, shape(1, 2), "text", dtype(int8), f64(2), i64(5))
   ret %x
 })");
-  const std::string json = text_of(opd_executable_to_json, executable.get());
+  const std::string json = text_of(opd_executable_write, executable.get(), OPD_EXECUTABLE_JSON);
   const uint64_t scopes = section(json, "memory_scopes"), constants = section(json, "constants");
   EXPECT_EQ(scopes, 8u + 8 + 8 + 6);  // one: constant, length, "global"
   EXPECT_EQ(section(json, "header") + section(json, "functions") + scopes + constants + section(json, "code"),
             executable.save().size());
+}
+
+// One function of kind 2 (compiled), whose start and end mean nothing and may be any numbers.
+TEST(Executable, InstructionsOfCompiledFunctionsAreNotCounted) {
+  std::string bytes;
+  const auto put = [&](auto number) { bytes.append(reinterpret_cast<const char *>(&number), sizeof number); };
+  const auto text = [&](const std::string &s) { put(uint64_t{s.size()}), bytes += s; };
+  put(uint64_t{0xD225DE2F4214151E}), text("0.14"), put(uint64_t{1});
+  put(int32_t{2}), text("main"), put(INT64_MAX), put(INT64_MIN), put(int64_t{1}), put(int64_t{2}), put(uint64_t{1}),
+      text("x");
+  for (int section = 0; section < 4; ++section) put(uint64_t{0});
+  const std::string json = text_of(opd_executable_write, Executable::load(bytes).get(), OPD_EXECUTABLE_JSON);
+  EXPECT_NE(json.find("\"kind\":\"compiled\""), std::string::npos);
+  EXPECT_NE(json.find("\"instructions\":0"), std::string::npos) << json;
 }
 
 TEST(Executable, StatsTellFunctionsInstructionsAndConstants) {
@@ -127,7 +141,7 @@ TEST(Executable, StatsTellFunctionsInstructionsAndConstants) {
 other:
   ret %x
 })");
-  const std::string stats = text_of(opd_executable_stats, executable.get());
+  const std::string stats = executable.write(OPD_EXECUTABLE_STATS);
   for (const char *part : {"bytecode functions (1): main\n", "compiled functions (0): none\n",
                            "packed functions (1): kernel\n", "instructions (4): 1 call, 2 ret, 0 goto, 1 if;",
                            "data of tensors 24\n", "tensors: Tensor(float32[2, 3], cpu:0)\n", "others: \"text\"\n"})
@@ -136,6 +150,9 @@ other:
 
 TEST(Executable, MissingArgumentsOfListingsAreErrors) {
   opd_buffer *text = nullptr;
-  expect_error(opd_executable_stats(nullptr, &text), OPD_INVALID_ARGUMENT, "must not be NULL");
-  expect_error(opd_executable_to_python(nullptr, &text), OPD_INVALID_ARGUMENT, "must not be NULL");
+  expect_error(opd_executable_write(nullptr, OPD_EXECUTABLE_STATS, &text), OPD_INVALID_ARGUMENT, "must not be NULL");
+  const Executable executable = Executable::assemble(".func main(x) {\n  ret %x\n}");
+  expect_error(opd_executable_write(executable.get(), static_cast<opd_executable_format>(4), &text),
+               OPD_INVALID_ARGUMENT, "format is 4");
+  expect_error(opd_executable_write(executable.get(), OPD_EXECUTABLE_JSON, nullptr), OPD_INVALID_ARGUMENT);
 }

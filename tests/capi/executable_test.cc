@@ -223,24 +223,24 @@ TEST(Executable, ForeignBytesAndVersionsAreTold) {
 }
 
 TEST(Builder, WritesWhatTheAssemblerWrites) {
-  Handle<opd_builder> builder;
-  check(opd_builder_create(builder.out()));
+  Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
   const char *params[] = {"x"};
-  check(opd_builder_begin_function(builder.get(), "main", 1, params));
+  check(opd_executable_builder_begin_function(builder.get(), "main", 1, params));
   Value text;
   check(opd_string_create("a long string", 13, text.out()));
   opd_operand constant, again;
-  check(opd_builder_add_constant(builder.get(), &text.view(), &constant));
-  check(opd_builder_add_constant(builder.get(), &text.view(), &again));
+  check(opd_executable_builder_add_constant(builder.get(), &text.view(), &constant));
+  check(opd_executable_builder_add_constant(builder.get(), &text.view(), &again));
   EXPECT_EQ(constant, again);
   const opd_operand args[] = {opd_operand_register(0), opd_operand_immediate(-3), constant};
-  check(opd_builder_emit_call(builder.get(), "vm.builtin.make_tuple", args, 3, 1));
-  check(opd_builder_emit_if(builder.get(), 0, 2));
-  check(opd_builder_emit_ret(builder.get(), 1));
-  check(opd_builder_emit_goto(builder.get(), -1));
-  check(opd_builder_end_function(builder.get()));
+  check(emit(builder.get(), opd_instruction_call("vm.builtin.make_tuple", args, 3, 1)));
+  check(emit(builder.get(), opd_instruction_if(0, 2)));
+  check(emit(builder.get(), opd_instruction_ret(1)));
+  check(emit(builder.get(), opd_instruction_goto(-1)));
+  check(opd_executable_builder_end_function(builder.get()));
   Executable built;
-  check(opd_builder_get(builder.get(), built.out()));
+  check(opd_executable_builder_get(builder.get(), built.out()));
   const Executable assembled = Executable::assemble(
       ".func main(x) {\n  %r = call vm.builtin.make_tuple(%x, -3, \"a long string\")\n  if %x else back\nret:\n  ret "
       "%r\nback:\n  goto ret\n}");
@@ -248,19 +248,41 @@ TEST(Builder, WritesWhatTheAssemblerWrites) {
 }
 
 TEST(Builder, MisuseIsAnError) {
-  Handle<opd_builder> builder;
-  check(opd_builder_create(builder.out()));
-  expect_error(opd_builder_emit_ret(builder.get(), 0), OPD_FAILED_PRECONDITION, "no function was begun");
-  check(opd_builder_begin_function(builder.get(), "main", 0, nullptr));
-  expect_error(opd_builder_begin_function(builder.get(), "other", 0, nullptr), OPD_FAILED_PRECONDITION,
+  Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
+  expect_error(emit(builder.get(), opd_instruction_ret(0)), OPD_FAILED_PRECONDITION, "no function was begun");
+  check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
+  expect_error(opd_executable_builder_begin_function(builder.get(), "other", 0, nullptr), OPD_FAILED_PRECONDITION,
                "end main first");
   Executable executable;
-  expect_error(opd_builder_get(builder.get(), executable.out()), OPD_FAILED_PRECONDITION, "not ended");
-  check(opd_builder_end_function(builder.get()));
-  expect_error(opd_builder_get(builder.get(), executable.out()), OPD_BAD_FORMAT, "covers instructions");
-  expect_error(opd_builder_begin_function(builder.get(), "main", 0, nullptr), OPD_ALREADY_EXISTS, "main");
+  expect_error(opd_executable_builder_get(builder.get(), executable.out()), OPD_FAILED_PRECONDITION, "not ended");
+  check(opd_executable_builder_end_function(builder.get()));
+  expect_error(opd_executable_builder_get(builder.get(), executable.out()), OPD_BAD_FORMAT, "covers instructions");
+  expect_error(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr), OPD_ALREADY_EXISTS, "main");
   const opd_value pointer = opd_pointer(&executable);
   opd_operand operand;
-  expect_error(opd_builder_add_constant(builder.get(), &pointer, &operand), OPD_INVALID_ARGUMENT,
+  expect_error(opd_executable_builder_add_constant(builder.get(), &pointer, &operand), OPD_INVALID_ARGUMENT,
                "must be a tensor, shape");
+}
+
+TEST(Builder, RefusesAnUnknownInstruction) {
+  Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
+  check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
+  opd_instruction instruction = opd_instruction_ret(OPD_REGISTER_VOID);
+  instruction.opcode = 4;
+  expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "opcode is 4");
+  instruction.struct_size = 0;
+  expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "struct_size is 0");
+}
+
+TEST(Builder, NamesFunctionsAsOperands) {
+  Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
+  opd_operand first, again, other;
+  check(opd_executable_builder_add_function(builder.get(), "kernel", &first));
+  check(opd_executable_builder_add_function(builder.get(), "kernel", &again));
+  check(opd_executable_builder_add_function(builder.get(), "other", &other));
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, other);
 }

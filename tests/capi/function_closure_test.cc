@@ -112,7 +112,7 @@ TEST(AClosure, TakesAndGivesStructs) {
         fields[0].u.int64 += 1;
         opd_array *array = nullptr;
         if (opd_error *error = opd_array_create(fields, 2, &array)) return error;
-        *out = opd_object_value(array);
+        *out = opd_value_of_object(array);
         return nullptr;
       },
       nullptr, "{i8, f64}({i8, f64})");
@@ -232,7 +232,7 @@ TEST(AClosure, IsRefusedForSignaturesThatItCannotServe) {
   opd_closure_release(nullptr);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__) && !defined(__clang__)
+#if !defined(OPDYNO_ADDRESS_SANITIZER) && !defined(OPDYNO_THREAD_SANITIZER) && defined(__GLIBC__) && !defined(__clang__)
 TEST(AClosure, IsUnsupportedWithoutExecutableMemory) {
   Function function;
   EXPECT_OK(opd_function_create(echo, nullptr, nullptr, &function.handle));

@@ -51,7 +51,7 @@ double measure(Outer outer, uint16_t factor) {
 opd_value array_of(std::vector<opd_value> items) {
   opd_array *array = nullptr;
   EXPECT_OK(opd_array_create(items.data(), items.size(), &array));
-  return opd_object_value(array);
+  return opd_value_of_object(array);
 }
 
 TEST(ANativeFunction, TakesNestedStructsWithTheirPadding) {
@@ -196,11 +196,11 @@ TEST(ANativeFunction, TakesAndGivesPointersAndTensors) {
   const int64_t dims[] = {1, 2, 3};
   opd_tensor *tensor = nullptr;
   EXPECT_OK(opd_tensor_create(dims, 3, {kDLFloat, 32, 1}, {kDLCPU, 0}, &tensor));
-  EXPECT_EQ(rank.plain({opd_object_value(tensor)}).u.int64, 3);
+  EXPECT_EQ(rank.plain({opd_value_of_object(tensor)}).u.int64, 3);
   EXPECT_EQ(rank.plain({opd_dltensor(opd_tensor_view(tensor))}).u.int64, 3);
   EXPECT_EQ(rank.refused({opd_none()}).message, "args[0] of f must be tensor, but is None");
   EXPECT_EQ(rank.refused({opd_dltensor(nullptr)}).code, OPD_INVALID_ARGUMENT);
-  EXPECT_EQ(pointer.refused({opd_object_value(tensor)}).message, "args[0] of f must be ptr, but is ffi.Tensor");
+  EXPECT_EQ(pointer.refused({opd_value_of_object(tensor)}).message, "args[0] of f must be ptr, but is ffi.Tensor");
   opd_tensor_release(tensor);
 }
 
@@ -232,6 +232,55 @@ TEST(ANativeFunction, TakesMoreArgumentsThanThereAreRegisters) {
   }
   EXPECT_EQ(expected, -2870);
   EXPECT_EQ(function.plain(args).u.int64, expected);
+}
+
+TEST(ANativeFunction, TakesMoreArgumentsThanItsStackHasRoomFor) {
+  char buffer[512];
+  Native<int(char *, size_t, const char *, ...)> print(&std::snprintf, "i32(ptr, u64, str, ...)", "snprintf");
+  std::string format, expected;
+  std::vector<opd_value> args = {opd_pointer(buffer), opd_int(sizeof buffer), opd_none()};
+  for (int i = 0; i < 80; ++i) {
+    format += "%ld,", expected += std::to_string(i * i) + ",";
+    args.push_back(opd_int(i * i));
+  }
+  args[2] = opd_cstring(format.c_str());
+  EXPECT_EQ(print.plain(args).u.int64, static_cast<int64_t>(expected.size()));
+  EXPECT_EQ(buffer, expected);
+}
+
+TEST(ANativeFunction, GivesEachShortTextItsOwnMemory) {
+  char buffer[64];
+  Native<int(char *, size_t, const char *, ...)> print(&std::snprintf, "i32(ptr, u64, str, ...)", "snprintf");
+  const auto small = [](const char *text) {  // up to seven letters lie in the value itself and need no release
+    opd_value value;
+    EXPECT_OK(opd_string_create(text, std::strlen(text), &value));
+    EXPECT_EQ(value.type, OPD_SMALL_STRING);
+    return value;
+  };
+  for (const char *const text : {"7777777", "1"}) {
+    print.plain({opd_pointer(buffer), opd_int(sizeof buffer), opd_cstring("%s %s"), small(text), small("two")});
+    EXPECT_EQ(buffer, std::string(text) + " two");
+  }
+}
+
+struct Names {
+  const char *first, *second;
+};
+int lengths(Names names) { return static_cast<int>(100 * std::strlen(names.first) + std::strlen(names.second)); }
+
+TEST(ANativeFunction, EndsShortTextsInsideOfStructsEachByItself) {
+  Native<int(Names)> function(&lengths, "i32({str, str})", "lengths");
+  const auto small = [](uint32_t length) {  // the bytes behind the text are not zero
+    opd_value value = opd_none();
+    value.type = OPD_SMALL_STRING, value.length = length;
+    std::memset(value.u.bytes, 'x', sizeof value.u.bytes);
+    return value;
+  };
+  for (uint32_t length = 0; length < 7; ++length) {
+    opd_value names = array_of({small(length), small(7 - length)});
+    EXPECT_EQ(function.plain({names}).u.int64, 100 * length + 7 - length);
+    opd_value_release(&names);
+  }
 }
 
 TEST(ANativeFunction, KeepsAliveWhatItIsGiven) {

@@ -14,7 +14,7 @@ Module only_device(const std::string &bytes) {
 
 TEST(AnEmbeddedSource, IsCompiledWhenAFunctionOfItIsAskedFor) {
   // It calls "count" of the library that it imports.
-  const std::string code = kArtefactHead + R"(
+  const std::string code = kArtifactHead + R"(
 extern int TVMFFIEnvModLookupFromImports(void *context, const char *name, void **out);
 extern int TVMFFIFunctionCall(void *function, Any *args, int32_t n, Any *result);
 void *__tvm_ffi__library_ctx;
@@ -51,8 +51,8 @@ TEST(AnEmbeddedStaticLibrary, SaysWhatItWouldImplement) {
   EXPECT_EQ(names_of(module), (std::vector<std::string>{"f", "g"}));
   expect_throws([&] { module.function("g"); }, OPD_UNSUPPORTED, "object code");
   EXPECT_EQ(as_int(module.function("count")()), 1);
-  module.save(scratch_folder() + "/embedded.o");
-  EXPECT_EQ(read_bytes(scratch_folder() + "/embedded.o"), "object code");
+  module.save(scratch_directory() + "/embedded.o");
+  EXPECT_EQ(read_bytes(scratch_directory() + "/embedded.o"), "object code");
 }
 
 TEST(AConstLoader, GivesItsConstantsAndLetsImportsBeUsed) {
@@ -75,7 +75,7 @@ TEST(AConstLoader, GivesItsConstantsAndLetsImportsBeUsed) {
 }
 
 // Keeps what it is given, in tvm-ffi's layouts: an array's cell and a tensor follow their 24-byte headers.
-const std::string kWeighted = kArtefactHead + R"(
+const std::string kWeighted = kArtifactHead + R"(
 #include <stddef.h>
 typedef struct { char header[24]; const Any *data; int64_t size, capacity; void (*deleter)(void *); } Array;
 typedef struct { char header[24]; void *data; int32_t device[2]; int32_t ndim; uint8_t code, bits; uint16_t lanes;
@@ -160,8 +160,8 @@ TEST(CodeOfAnAbsentDevice, IsLoadedAndNamedWhenItIsAskedFor) {
                                                                    "ELF\0",
                                                                    5)));
   expect_error(opd_module_get_source(binary.get(), nullptr, &none), OPD_UNSUPPORTED, "no source");
-  binary.save(scratch_folder() + "/kernel.cubin");
-  EXPECT_EQ(read_bytes(scratch_folder() + "/kernel.cubin").size(), 5u);
+  binary.save(scratch_directory() + "/kernel.cubin");
+  EXPECT_EQ(read_bytes(scratch_directory() + "/kernel.cubin").size(), 5u);
 }
 
 TEST(CodeOfAnAbsentDevice, SurvivesAnExport) {
@@ -171,7 +171,7 @@ TEST(CodeOfAnAbsentDevice, SurvivesAnExport) {
   program.add_import(module);
   const Module device = only_device(device_code("ptx", "code"));
   module.add_import(device);
-  const std::string path = scratch_folder() + "/device.so";
+  const std::string path = scratch_directory() + "/device.so";
   program.export_to(path);
   const Module again = Module::load(path);
   EXPECT_EQ(as_int(Vm(again).call("same", 5)), 5);

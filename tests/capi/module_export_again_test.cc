@@ -7,14 +7,14 @@ namespace opdyno_test {
 namespace {
 
 struct ExportAgain : testing::Test {
-  std::string cache = scratch_folder() + "/again-cache";
+  std::string cache = scratch_directory() + "/again-cache";
 
   Module load_it(const std::string &path) const {
     opd_module_options how = options_with(OPD_COPY_ALWAYS);
     how.cache_dir = cache.c_str();
     return Module::load(path, &how);
   }
-  static std::string file(const std::string &name) { return scratch_folder() + "/" + name; }
+  static std::string file(const std::string &name) { return scratch_directory() + "/" + name; }
   Module exported(const Module &module, const std::string &name) const {
     module.export_to(file(name));
     return load_it(file(name));

@@ -5,7 +5,7 @@ namespace opdyno_test {
 namespace {
 
 struct ExportTest : testing::Test {
-  std::string cache = scratch_folder() + "/export-cache";
+  std::string cache = scratch_directory() + "/export-cache";
   opd_export_options options;
   ExportTest() { opd_export_options_init(&options); }
 
@@ -14,7 +14,7 @@ struct ExportTest : testing::Test {
     how.cache_dir = cache.c_str();
     return Module::load(path, &how);
   }
-  std::string file(const std::string &name) const { return scratch_folder() + "/" + name; }
+  std::string file(const std::string &name) const { return scratch_directory() + "/" + name; }
   Module exported(const Module &module, const std::string &name) const {
     module.export_to(file(name), &options);
     return again(file(name));
@@ -108,7 +108,7 @@ TEST_F(ExportTest, LetsTheRootImportAddonsWhereNothingElseHasCode) {
     EXPECT_EQ(Vm(exported(program, name)).call("main", 3.0).view().u.float64, 9);
 }
 
-TEST_F(ExportTest, WorksInFoldersWithUnusualNames) {
+TEST_F(ExportTest, WorksInDirectoriesWithUnusualNames) {
   const std::string workspace = file("a \"b\" \\c 'd'");
   options.workspace_dir = workspace.c_str();
   expect_nine(exported(tree_to_export(), "unusual.so"));

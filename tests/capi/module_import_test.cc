@@ -6,7 +6,7 @@ namespace {
 
 TEST(Module, FindsFunctionsOfImportsDepthFirstThenTheRegistry) {
   const Module root = Module::load(library()), middle = Module::load(library()),
-               leaf = Module::load(build_library("leaf", kArtefactHead + R"(
+               leaf = Module::load(build_library("leaf", kArtifactHead + R"(
 int __tvm_ffi_seven(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)n;
   result->type = 1, result->u.i = 7;
@@ -84,7 +84,7 @@ const struct __attribute__((packed)) {
 
 TEST(Module, RefusesEmbeddedModulesThatTheirSymbolCannotHold) {
   const std::string path =
-      build_library("liar", kArtefactHead + "const uint64_t __tvm_ffi__library_bin[2] = {1000, 0};");
+      build_library("liar", kArtifactHead + "const uint64_t __tvm_ffi__library_bin[2] = {1000, 0};");
   expect_error(load(path), OPD_BAD_FORMAT, "offset 8");
 }
 

@@ -170,7 +170,7 @@ TEST_P(EveryKind, GivesItsSourceAndItsFiles) {
   else EXPECT_EQ(module.source(), expected.source);
   expect_throws([&] { module.source("no such format"); }, OPD_UNSUPPORTED, expected.kind);
   EXPECT_EQ(names_of(module, opd_module_list_formats), expected.formats);
-  const std::string path = scratch_folder() + "/kind.saved";
+  const std::string path = scratch_directory() + "/kind.saved";
   for (const auto &format : expected.formats) {
     module.save(path, format.c_str());
     EXPECT_FALSE(read_bytes(path).empty()) << format;

@@ -4,15 +4,15 @@
 namespace opdyno_test {
 namespace {
 
-// The linker's name as -fuse-ld takes it, with a folder where the compiler finds it; "" if there is none.
+// The linker's name as -fuse-ld takes it, with a directory where the compiler finds it; "" if there is none.
 std::string lld_flags() {
   for (const std::string name :
        {"ld.lld", "ld.lld-19", "ld.lld-18", "ld.lld-17", "ld.lld-16", "ld.lld-15", "ld.lld-14"})
-    for (const std::string folder : {"/usr/bin", "/usr/local/bin"}) {
-      if (!std::filesystem::exists(folder + "/" + name)) continue;
-      const std::string link = scratch_folder() + "/ld.lld";  // Debian's have a version in their names
-      if (!std::filesystem::exists(link)) std::filesystem::create_symlink(folder + "/" + name, link);
-      return "-B'" + scratch_folder() + "' -fuse-ld=lld ";
+    for (const std::string directory : {"/usr/bin", "/usr/local/bin"}) {
+      if (!std::filesystem::exists(directory + "/" + name)) continue;
+      const std::string link = scratch_directory() + "/ld.lld";  // Debian's have a version in their names
+      if (!std::filesystem::exists(link)) std::filesystem::create_symlink(directory + "/" + name, link);
+      return "-B'" + scratch_directory() + "' -fuse-ld=lld ";
     }
   return "";
 }
@@ -30,13 +30,13 @@ TEST_F(LinkedByLld, ALibraryRunsWhateverItsLayout) {
     EXPECT_EQ(as_int(module.function("main")()), 1) << flags;
     const Module program = Executable::assemble(".func f() {\n  %y = call count()\n  ret %y\n}\n").to_module();
     program.add_import(module);
-    program.export_to(scratch_folder() + "/lld_program.so");  // as another segment of it
-    EXPECT_EQ(as_int(Vm(Module::load(scratch_folder() + "/lld_program.so")).call("f")), 1) << flags;
+    program.export_to(scratch_directory() + "/lld_program.so");  // as another segment of it
+    EXPECT_EQ(as_int(Vm(Module::load(scratch_directory() + "/lld_program.so")).call("f")), 1) << flags;
   }
 }
 
 TEST_F(LinkedByLld, AnExportedIndirectFunctionIsChosen) {
-  const std::string code = kArtefactHead + R"(
+  const std::string code = kArtifactHead + R"(
 static int64_t chosen_one(void) { return 17; }
 static void *choose(void) { return chosen_one; }
 int64_t chosen(void) __attribute__((ifunc("choose")));

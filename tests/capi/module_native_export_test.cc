@@ -7,14 +7,14 @@ namespace {
 namespace fs = std::filesystem;
 
 struct NativeExport : testing::Test {
-  std::string folder = scratch_folder() + "/native-export", cache = scratch_folder() + "/native-export-cache";
+  std::string directory = scratch_directory() + "/native-export", cache = scratch_directory() + "/native-export-cache";
   NativeExport() {
-    fs::remove_all(folder);
-    fs::create_directories(folder + "/lib");
+    fs::remove_all(directory);
+    fs::create_directories(directory + "/lib");
   }
 
   std::string native_library(const std::string &name) const {
-    const std::string path = folder + "/lib/" + name + ".so";
+    const std::string path = directory + "/lib/" + name + ".so";
     fs::rename(build_library(name, "double twice(double x) { return 2 * x; }\n"), path);
     return path;
   }
@@ -67,73 +67,75 @@ std::vector<std::string> kinds_of_imports(const Module &module) {
 TEST_F(NativeExport, KeepsItsPlaceInTheTree) {
   const Module whole = tree(native(native_library("placed")));
   for (const char *name : {"/tree.so", "/tree.tar"}) {
-    whole.export_to(folder + name);
-    const Module module = again(folder + name);
+    whole.export_to(directory + name);
+    const Module module = again(directory + name);
     expect_eighteen(module);
     EXPECT_EQ(kinds_of_imports(module), (std::vector<std::string>{"library", "opdyno.native"}));
     EXPECT_TRUE(holds(json_of(module), "\"signatures\":{\"twice\":\"f64(f64)\"}")) << json_of(module);
   }
-  EXPECT_TRUE(holds(read_bytes(folder + "/tree.so"), std::string("\0.opdyno\0", 9)));
-  EXPECT_TRUE(holds(read_bytes(folder + "/tree.tar"), "opdyno.o"));
+  EXPECT_TRUE(holds(read_bytes(directory + "/tree.so"), std::string("\0.opdyno\0", 9)));
+  EXPECT_TRUE(holds(read_bytes(directory + "/tree.tar"), "opdyno.o"));
 }
 
 TEST_F(NativeExport, FindsItsLibraryBesideItselfOrWhereItWas) {
   const std::string beside = native_library("beside"),
                     away = build_library("away", "double twice(double x) { return 2 * x; }");
-  tree(native(beside)).export_to(folder + "/moved.so");
-  fs::rename(folder, folder + "-2");
-  expect_eighteen(again(folder + "-2/moved.so"));
+  tree(native(beside)).export_to(directory + "/moved.so");
+  fs::rename(directory, directory + "-2");
+  expect_eighteen(again(directory + "-2/moved.so"));
   expect_throws(
       [&] {
-        const std::string bytes = read_bytes(folder + "-2/moved.so");
+        const std::string bytes = read_bytes(directory + "-2/moved.so");
         check(opd_module_load_bytes(bytes.data(), bytes.size(), "moved", nullptr, Module().out()));
       },
       OPD_NOT_FOUND, "moved offers C functions of the library lib/beside.so");
-  fs::remove_all(folder + "-2/lib");
-  expect_throws([&] { again(folder + "-2/moved.so"); }, OPD_NOT_FOUND, folder + "-2/lib/beside.so, which is not there");
-  fs::create_directory(folder);
-  tree(native(away)).export_to(folder + "/fixed.so");
-  fs::rename(folder + "/fixed.so", folder + "-2/fixed.so");
-  expect_eighteen(again(folder + "-2/fixed.so"));
-  fs::remove_all(folder + "-2");
+  fs::remove_all(directory + "-2/lib");
+  expect_throws([&] { again(directory + "-2/moved.so"); }, OPD_NOT_FOUND,
+                directory + "-2/lib/beside.so, which is not there");
+  fs::create_directory(directory);
+  tree(native(away)).export_to(directory + "/fixed.so");
+  fs::rename(directory + "/fixed.so", directory + "-2/fixed.so");
+  expect_eighteen(again(directory + "-2/fixed.so"));
+  fs::remove_all(directory + "-2");
 }
 
 TEST_F(NativeExport, MayBeTheRootOfOneTree) {
   const Module module = native(native_library("root"));
-  module.export_to(folder + "/alone.so");
-  const Module alone = again(folder + "/alone.so");
+  module.export_to(directory + "/alone.so");
+  const Module alone = again(directory + "/alone.so");
   EXPECT_STREQ(alone.kind(), "opdyno.native");
   EXPECT_EQ(alone.function("twice")(4.0).view().u.float64, 8);
   EXPECT_EQ(kinds_of_imports(alone), std::vector<std::string>{});
   module.add_import(source_module(kSumSource));
-  module.export_to(folder + "/code.tar");
-  EXPECT_EQ(again(folder + "/code.tar").function("sum")(floats({3, 4})).view().u.float64, 7);
+  module.export_to(directory + "/code.tar");
+  EXPECT_EQ(again(directory + "/code.tar").function("sum")(floats({3, 4})).view().u.float64, 7);
   module.add_import(Executable::assemble(".func same(x) {\n  ret %x\n}\n").to_module());
-  expect_throws([&] { module.export_to(folder + "/two.so"); }, OPD_UNSUPPORTED, "that imports 2 others");
+  expect_throws([&] { module.export_to(directory + "/two.so"); }, OPD_UNSUPPORTED, "that imports 2 others");
 }
 
 TEST_F(NativeExport, IsRefusedWhereItWouldNotBeTheSameAgain) {
   const std::string path = native_library("changed");
-  tree(native(path)).export_to(folder + "/tree.so");
+  tree(native(path)).export_to(directory + "/tree.so");
   fs::rename(build_library("changed", "double once(double x) { return x; }\n"), path);
-  expect_throws([&] { again(folder + "/tree.so"); }, OPD_NOT_FOUND, "no C function \"twice\"");
+  expect_throws([&] { again(directory + "/tree.so"); }, OPD_NOT_FOUND, "no C function \"twice\"");
   // A library that names itself is not read for ever: only its C functions are taken.
-  fs::copy_file(folder + "/tree.so", path, fs::copy_options::overwrite_existing);
+  fs::copy_file(directory + "/tree.so", path, fs::copy_options::overwrite_existing);
   expect_throws([&] { again(path); }, OPD_NOT_FOUND, "lib/lib/changed.so");
-  fs::create_directories(folder + "/lib/lib");
-  fs::copy_file(path, folder + "/lib/lib/changed.so");
+  fs::create_directories(directory + "/lib/lib");
+  fs::copy_file(path, directory + "/lib/lib/changed.so");
   expect_throws([&] { again(path); }, OPD_NOT_FOUND, "no C function \"twice\"");
 }
 
-TEST_F(NativeExport, NeedsTheFolderThatTheLibraryWasIn) {
+TEST_F(NativeExport, NeedsTheDirectoryThatTheLibraryWasIn) {
   const Module module = native(native_library("gone"));
-  fs::rename(folder + "/lib", folder + "/moved");
-  expect_throws([&] { module.export_to(folder + "/none.so"); }, OPD_NOT_FOUND, folder + "/lib/gone.so is not there");
+  fs::rename(directory + "/lib", directory + "/moved");
+  expect_throws([&] { module.export_to(directory + "/none.so"); }, OPD_NOT_FOUND,
+                directory + "/lib/gone.so is not there");
 }
 
 TEST_F(NativeExport, IsReadAsBytesThatMayBeDamaged) {
-  tree(native(native_library("flipped"))).export_to(folder + "/whole.so");
-  const std::string whole = read_bytes(folder + "/whole.so"), path = folder + "/damaged.so";
+  tree(native(native_library("flipped"))).export_to(directory + "/whole.so");
+  const std::string whole = read_bytes(directory + "/whole.so"), path = directory + "/damaged.so";
   const size_t kind = whole.find("opdyno.native"), begin = (kind - 200) / 64 * 64,
                end = whole.find("f64(f64)", kind) + 8;  // the section's start has that alignment
   ASSERT_NE(kind, std::string::npos);

@@ -1,4 +1,4 @@
-// Where linked objects are kept: many at once, damage, folders that cannot be written to.
+// Where linked objects are kept: many at once, damage, directories that cannot be written to.
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ObjectCache : testing::Test {
-  std::string cache = scratch_folder() + "/objects-kept";
+  std::string cache = scratch_directory() + "/objects-kept";
   opd_module_options options = options_with(OPD_COPY_ALWAYS);
 
   ObjectCache() {
@@ -29,7 +29,7 @@ struct ObjectCache : testing::Test {
 // An archive of a program's objects, as it is handed around.
 std::string archive() {
   static const std::string path = [] {
-    const std::string out = scratch_folder() + "/cached.tar";
+    const std::string out = scratch_directory() + "/cached.tar";
     Module::load_static_library(build_object("cached", kSquareSource), {"square"}).export_to(out);
     return out;
   }();
@@ -80,7 +80,7 @@ TEST_F(ObjectCache, MayBeFilledByManyThreadsAndProcessesAtOnce) {
     EXPECT_EQ(status, 0);
   }
   EXPECT_EQ(good, 3);
-  EXPECT_EQ(kept().size(), 1u);  // and no folder of work
+  EXPECT_EQ(kept().size(), 1u);  // and no directory of work
 }
 
 TEST_F(ObjectCache, IsFilledAnewWhereItIsDamaged) {
@@ -105,7 +105,7 @@ TEST_F(ObjectCache, IsFilledAnewWhereItIsDamaged) {
   expect_error(load(path, &options), OPD_IO, linked);
 }
 
-TEST_F(ObjectCache, TellsOfAFolderThatCannotBeWrittenTo) {
+TEST_F(ObjectCache, TellsOfADirectoryThatCannotBeWrittenTo) {
   std::string home = (fs::temp_directory_path() / "opdyno-home-XXXXXX").string();
   ASSERT_NE(mkdtemp(home.data()), nullptr);
   const std::string object = home + "/square.o", closed = home + "/opdyno";
@@ -119,7 +119,7 @@ TEST_F(ObjectCache, TellsOfAFolderThatCannotBeWrittenTo) {
     fs::permissions(closed, fs::perms::owner_read | fs::perms::owner_exec);
     options.cache_dir = closed.c_str();
     expect_error(load(object, &options), OPD_IO, "cannot write to " + closed);
-    // Of the usual folders the next one is taken.
+    // Of the usual directories the next one is taken.
     options.cache_dir = nullptr;
     unsetenv("OPDYNO_CACHE_DIR");
     setenv("XDG_CACHE_HOME", home.c_str(), 1);
@@ -130,7 +130,7 @@ TEST_F(ObjectCache, TellsOfAFolderThatCannotBeWrittenTo) {
   });
   fs::permissions(closed, fs::perms::owner_all);
   fs::remove_all(home);
-  if (status == 77) GTEST_SKIP() << "this process may not become another user, and root may write to any folder";
+  if (status == 77) GTEST_SKIP() << "this process may not become another user, and root may write to any directory";
   EXPECT_EQ(status, 0);
 }
 

@@ -6,7 +6,7 @@
 namespace opdyno_test {
 namespace {
 
-const std::string kSquare = kArtefactHead + R"(
+const std::string kSquare = kArtifactHead + R"(
 #include <math.h>
 int64_t table[2] = {3, 4};
 int __tvm_ffi_hypotenuse(void *self, const Any *args, int32_t n, Any *result) {
@@ -16,7 +16,7 @@ int __tvm_ffi_hypotenuse(void *self, const Any *args, int32_t n, Any *result) {
   return 0;
 }
 )";
-const std::string kOther = kArtefactHead + R"(
+const std::string kOther = kArtifactHead + R"(
 extern int64_t table[2];
 int __tvm_ffi_second(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)n;
@@ -28,7 +28,7 @@ int __tvm_ffi_second(void *self, const Any *args, int32_t n, Any *result) {
 void run(const std::string &command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }
 
 struct ObjectTest : testing::Test {
-  std::string cache = scratch_folder() + "/object-cache";
+  std::string cache = scratch_directory() + "/object-cache";
   opd_module_options options = options_with(OPD_COPY_ALWAYS);
 
   ObjectTest() {
@@ -47,18 +47,18 @@ struct ObjectTest : testing::Test {
 };
 
 TEST_F(ObjectTest, IsLinkedOnceAndNothingIsLeftBesideIt) {
-  std::filesystem::create_directory(scratch_folder() + "/alone");
-  const std::string path = scratch_folder() + "/alone/square.o";
+  std::filesystem::create_directory(scratch_directory() + "/alone");
+  const std::string path = scratch_directory() + "/alone/square.o";
   std::filesystem::rename(build_object("square", kSquare), path);
   for (int i = 0; i < 2; ++i) {
     const Module module = load_it(path);
     EXPECT_STREQ(opd_module_kind(module.get()), "library");
     EXPECT_EQ(module.function("hypotenuse")(0).view().u.float64, 5);  // sqrt(9 + 16)
     EXPECT_TRUE(holds(json_of(module), "\"file\":\"" + path + "\"")) << json_of(module);
-    expect_throws([&] { module.function("hypotenuse")(); }, OPD_CALL_FAILED, "artefact: one argument");
+    expect_throws([&] { module.function("hypotenuse")(); }, OPD_CALL_FAILED, "artifact: one argument");
   }
   EXPECT_EQ(num_cached(), 1u);
-  const std::filesystem::directory_iterator files(scratch_folder() + "/alone");
+  const std::filesystem::directory_iterator files(scratch_directory() + "/alone");
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
@@ -86,16 +86,16 @@ TEST_F(ObjectTest, WorksInEveryCopyPolicyAndFromMemory) {
 
 TEST_F(ObjectTest, ArchivesAndTarsAreLinkedWhole) {
   const std::string square = build_object("one", kSquare), other = build_object("two", kOther),
-                    folder = scratch_folder();
-  run("cd '" + folder + "' && rm -f both.a && ar rc both.a one.o two.o");
-  expect_both(load_it(folder + "/both.a"));
+                    directory = scratch_directory();
+  run("cd '" + directory + "' && rm -f both.a && ar rc both.a one.o two.o");
+  expect_both(load_it(directory + "/both.a"));
   for (const std::string flags :
        {"-cf both.tar", "-czf both.tar", "--format=pax -cf both.tar", "--format=gnu -cf both.tar"}) {
-    run("cd '" + folder + "' && tar " + flags + " one.o two.o");
-    expect_both(load_it(folder + "/both.tar"));
+    run("cd '" + directory + "' && tar " + flags + " one.o two.o");
+    expect_both(load_it(directory + "/both.tar"));
   }
-  run("cd '" + folder + "' && tar -czf mixed.tar one.c two.o");  // a C source is compiled
-  expect_both(load_it(folder + "/mixed.tar"));
+  run("cd '" + directory + "' && tar -czf mixed.tar one.c two.o");  // a C source is compiled
+  expect_both(load_it(directory + "/mixed.tar"));
 }
 
 TEST_F(ObjectTest, SourcesThatTvmGeneratedNeedNoTvm) {
@@ -127,18 +127,18 @@ TVM_DLL int32_t __tvm_ffi_first(void* self_handle, void* args, int32_t num_args,
   Tensor zero({1}, "float32");
   *zero.data<float>() = 0;
   EXPECT_EQ(load_it(write_text("generated.c", source)).function("first")(zero).view().u.float64, 1);
-  run("cd '" + scratch_folder() + "' && tar -czf generated.tar generated.c");
-  EXPECT_EQ(load_it(scratch_folder() + "/generated.tar").function("first")(zero).view().u.float64, 1);
+  run("cd '" + scratch_directory() + "' && tar -czf generated.tar generated.c");
+  EXPECT_EQ(load_it(scratch_directory() + "/generated.tar").function("first")(zero).view().u.float64, 1);
 }
 
 TEST_F(ObjectTest, TellsWhatTheLinkerSaid) {
   const std::string good = read_bytes(build_object("good", kSquare));
   std::string cut = good.substr(0, good.size() / 2);
   expect_error(load(write_text("cut.o", cut), &options), OPD_CALL_FAILED,
-               "could not link " + scratch_folder() + "/cut.o:\n");
-  const std::string folder = scratch_folder();
-  run("cd '" + folder + "' && cp good.o again.o && tar -czf twice.tar good.o again.o");
-  expect_error(load(folder + "/twice.tar", &options), OPD_CALL_FAILED, "again.o");
+               "could not link " + scratch_directory() + "/cut.o:\n");
+  const std::string directory = scratch_directory();
+  run("cd '" + directory + "' && cp good.o again.o && tar -czf twice.tar good.o again.o");
+  expect_error(load(directory + "/twice.tar", &options), OPD_CALL_FAILED, "again.o");
   const std::string path =
       build_object("undefined", "int elsewhere(void); int __tvm_ffi_f(void) { return elsewhere(); }");
   expect_error(load(path, &options), OPD_UNSUPPORTED, "undefined symbol: elsewhere");
@@ -159,20 +159,20 @@ TEST_F(ObjectTest, IsCheckedBeforeALinkerSeesIt) {
 }
 
 TEST_F(ObjectTest, TarsThatHoldOtherThingsAreRefused) {
-  const std::string folder = scratch_folder();
+  const std::string directory = scratch_directory();
   build_object("inside", kSquare);
   write_text("notes.txt", "text");
-  run("cd '" + folder + "' && tar -czf notes.tar inside.o notes.txt");
-  expect_error(load(folder + "/notes.tar", &options), OPD_UNSUPPORTED, "holds notes.txt");
-  run("cd '" + folder + "' && ln -sf /etc/passwd link.o && tar -czf link.tar link.o");
-  expect_error(load(folder + "/link.tar", &options), OPD_BAD_FORMAT, "of type '2'");
-  run("cd '" + folder + "' && mkdir -p deep && tar -P -czf up.tar -C deep ../inside.o");
-  expect_error(load(folder + "/up.tar", &options), OPD_BAD_FORMAT, "leads out of the archive: ../inside.o");
-  run("cd '" + folder + "' && tar -P -czf root.tar '" + folder + "/inside.o'");
-  expect_error(load(folder + "/root.tar", &options), OPD_BAD_FORMAT, "leads out of the archive: /");
-  run("cd '" + folder + "' && mkdir -p only && tar -czf folder.tar only");
-  expect_error(load(folder + "/folder.tar", &options), OPD_BAD_FORMAT, "holds no files");
-  const std::string whole = read_bytes(folder + "/notes.tar");
+  run("cd '" + directory + "' && tar -czf notes.tar inside.o notes.txt");
+  expect_error(load(directory + "/notes.tar", &options), OPD_UNSUPPORTED, "holds notes.txt");
+  run("cd '" + directory + "' && ln -sf /etc/passwd link.o && tar -czf link.tar link.o");
+  expect_error(load(directory + "/link.tar", &options), OPD_BAD_FORMAT, "of type '2'");
+  run("cd '" + directory + "' && mkdir -p deep && tar -P -czf up.tar -C deep ../inside.o");
+  expect_error(load(directory + "/up.tar", &options), OPD_BAD_FORMAT, "leads out of the archive: ../inside.o");
+  run("cd '" + directory + "' && tar -P -czf root.tar '" + directory + "/inside.o'");
+  expect_error(load(directory + "/root.tar", &options), OPD_BAD_FORMAT, "leads out of the archive: /");
+  run("cd '" + directory + "' && mkdir -p only && tar -czf directory.tar only");
+  expect_error(load(directory + "/directory.tar", &options), OPD_BAD_FORMAT, "holds no files");
+  const std::string whole = read_bytes(directory + "/notes.tar");
   expect_error(load(write_text("half.tar", whole.substr(0, whole.size() / 2)), &options), OPD_BAD_FORMAT, "cut short");
 }
 

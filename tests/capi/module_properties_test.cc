@@ -33,36 +33,38 @@ TEST(AModule, IsCalledThroughMain) {
   expect_throws([&] { vm.entry(); }, OPD_UNSUPPORTED, "VM");
 }
 
-TEST(AModule, ImplementsWhatItMayNotBeAbleToRun) {
+TEST(AModule, TellsFunctionsThatItMayNotBeAbleToRun) {
+  constexpr int kAny = OPD_LOOKUP_IMPORTS | OPD_LOOKUP_UNCALLABLE;
   const Module vm = program();
-  EXPECT_TRUE(vm.implements("main", false));
-  EXPECT_EQ(opd_module_has_function(vm.get(), "main", 0), 0);
-  EXPECT_FALSE(vm.implements("count"));
+  EXPECT_TRUE(vm.has_function("main", OPD_LOOKUP_UNCALLABLE));
+  EXPECT_FALSE(vm.has_function("main", OPD_LOOKUP_OWN));
+  EXPECT_FALSE(vm.has_function("count", kAny));
   vm.add_import(Module::load(library()));
-  EXPECT_TRUE(vm.implements("count"));
-  EXPECT_FALSE(vm.implements("count", false));
-  EXPECT_EQ(opd_module_implements_function(nullptr, "x", 1), 0);
+  EXPECT_TRUE(vm.has_function("count", kAny));
+  EXPECT_TRUE(vm.has_function("count", OPD_LOOKUP_IMPORTS));
+  EXPECT_FALSE(vm.has_function("count", OPD_LOOKUP_UNCALLABLE));
+  EXPECT_EQ(opd_module_has_function(nullptr, "x", kAny), 0);
 }
 
 TEST(AModule, IsSavedAloneInTheFormatsThatItOffers) {
-  const std::string folder = scratch_folder();
+  const std::string directory = scratch_directory();
   const Module source = source_module(kSource), vm = program();
   source.add_import(vm);
   EXPECT_EQ(formats_of(source), std::vector<std::string>{"c"});
-  source.save(folder + "/saved.c");
-  EXPECT_EQ(read_bytes(folder + "/saved.c"), kSource);
-  EXPECT_EQ(as_int(Module::load(folder + "/saved.c").function("count")()), 1);
+  source.save(directory + "/saved.c");
+  EXPECT_EQ(read_bytes(directory + "/saved.c"), kSource);
+  EXPECT_EQ(as_int(Module::load(directory + "/saved.c").function("count")()), 1);
   EXPECT_EQ(formats_of(vm), (std::vector<std::string>{"vmexec", "opdasm"}));
-  vm.save(folder + "/saved.vmexec");
-  EXPECT_STREQ(Module::load(folder + "/saved.vmexec").kind(), "relax.VMExecutable");
-  vm.save(folder + "/saved.opdasm");
-  EXPECT_EQ(read_bytes(folder + "/saved.opdasm"), vm.source());
-  vm.save(folder + "/saved", "opdasm");
-  EXPECT_EQ(read_bytes(folder + "/saved"), vm.source());
-  expect_throws([&] { vm.save(folder + "/saved", "so"); }, OPD_UNSUPPORTED, "it offers vmexec, opdasm");
+  vm.save(directory + "/saved.vmexec");
+  EXPECT_STREQ(Module::load(directory + "/saved.vmexec").kind(), "relax.VMExecutable");
+  vm.save(directory + "/saved.opdasm");
+  EXPECT_EQ(read_bytes(directory + "/saved.opdasm"), vm.source());
+  vm.save(directory + "/saved", "opdasm");
+  EXPECT_EQ(read_bytes(directory + "/saved"), vm.source());
+  expect_throws([&] { vm.save(directory + "/saved", "so"); }, OPD_UNSUPPORTED, "it offers vmexec, opdasm");
   expect_throws([&] { source.save("/nonexistent/saved.c"); }, OPD_NOT_FOUND, "/nonexistent");
   EXPECT_EQ(formats_of(Module::load(library())), std::vector<std::string>{});
-  expect_throws([&] { Module::load(library()).save(folder + "/saved.so"); }, OPD_UNSUPPORTED, library());
+  expect_throws([&] { Module::load(library()).save(directory + "/saved.so"); }, OPD_UNSUPPORTED, library());
 }
 
 TEST(AStaticLibrary, IsKeptAsItIs) {
@@ -77,8 +79,8 @@ TEST(AStaticLibrary, IsKeptAsItIs) {
   EXPECT_EQ(opd_module_has_function(module.get(), "count", 1), 0);
   expect_throws([&] { module.function("count"); }, OPD_UNSUPPORTED, "export the module");
   expect_throws([&] { module.function("raise"); }, OPD_NOT_FOUND, "raise");
-  module.save(scratch_folder() + "/again.o");
-  EXPECT_EQ(read_bytes(scratch_folder() + "/again.o"), read_bytes(path));
+  module.save(scratch_directory() + "/again.o");
+  EXPECT_EQ(read_bytes(scratch_directory() + "/again.o"), read_bytes(path));
 }
 
 TEST(AStaticLibrary, IsAnObjectFileOfThisMachine) {
@@ -95,7 +97,7 @@ TEST(AStaticLibrary, IsAnObjectFileOfThisMachine) {
   EXPECT_EQ(none, nullptr);
 }
 
-TEST(ATarget, IsEnabledIfItsArtefactsCanBeRun) {
+TEST(ATarget, IsEnabledIfItsArtifactsCanBeRun) {
   for (const char *target : {"cpu", "llvm", "c", "llvm -mcpu=skylake"})
     EXPECT_EQ(opd_module_enabled(target), 1) << target;
   for (const char *target : {"", "unknown", "cpux", "vpi", "tflite"})

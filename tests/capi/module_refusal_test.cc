@@ -6,7 +6,7 @@ namespace {
 
 TEST(Module, SaysWhyAFileCannotBeLoaded) {
   expect_error(load("/nonexistent/model.so"), OPD_NOT_FOUND, "/nonexistent/model.so");
-  expect_error(load(scratch_folder()), OPD_INVALID_ARGUMENT, "folder");
+  expect_error(load(scratch_directory()), OPD_INVALID_ARGUMENT, "directory");
   expect_error(load(write_text("empty.so", "")), OPD_BAD_FORMAT, "is empty");
   expect_error(load(write_text("noise.bin", "noise and more")), OPD_BAD_FORMAT, "6e 6f 69 73 65 20 61 6e");
   expect_error(load(write_text("noise.so", "noise")), OPD_BAD_FORMAT, "VM executable");
@@ -59,7 +59,7 @@ TEST(Module, RefusesNullAndOptionsThatItDoesNotKnow) {
   Module module;
   expect_error(opd_module_load(nullptr, nullptr, module.out()), OPD_INVALID_ARGUMENT);
   expect_error(opd_module_load("x", nullptr, nullptr), OPD_INVALID_ARGUMENT);
-  expect_error(opd_module_load_source(nullptr, nullptr, module.out()), OPD_INVALID_ARGUMENT);
+  expect_error(opd_module_load_bytes(nullptr, 1, nullptr, nullptr, module.out()), OPD_INVALID_ARGUMENT);
   struct {
     opd_module_options known;
     int64_t unknown;

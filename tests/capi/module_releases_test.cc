@@ -1,4 +1,4 @@
-// Artefacts as older releases of TVM made them, put together here by the formats of those releases.
+// Artifacts as older releases of TVM made them, put together here by the formats of those releases.
 #include "support/module_test.h"
 
 namespace opdyno_test {
@@ -76,7 +76,7 @@ Value call_with(const Vm &vm, const char *dtype, int64_t size) {
   return vm.call("main", Tensor(tensor));
 }
 
-TEST(AnArtefactOf022, RunsWithItsOldNamesAndItsOldBool) {
+TEST(AnArtifactOf022, RunsWithItsOldNamesAndItsOldBool) {
   define("module_releases.twice",
          [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(2 * args[0].u.int64); });
   const Module module = library_of_0_22();
@@ -89,15 +89,15 @@ TEST(AnArtefactOf022, RunsWithItsOldNamesAndItsOldBool) {
   expect_throws([&] { call_with(vm, "bool", 5); }, OPD_CALL_FAILED, "ask: x is too long");
 }
 
-TEST(AnArtefactOf022, IsWrittenAnewInTheNewerForm) {
+TEST(AnArtifactOf022, IsWrittenAnewInTheNewerForm) {
   const Module module = library_of_0_22();
-  const std::string path = scratch_folder() + "/newer.vmexec";
+  const std::string path = scratch_directory() + "/newer.vmexec";
   module.save(path);
   EXPECT_EQ(read_bytes(path).substr(0, 8), number(static_cast<int64_t>(0xD225DE2F4214151E)));
   EXPECT_TRUE(Module::load(path).implements("main"));
 }
 
-TEST(AnOlderArtefact, IsRefusedWithWhatToDo) {
+TEST(AnOlderArtifact, IsRefusedWithWhatToDo) {
   for (const auto &[symbol, release] : {std::pair{"__tvm_module_ctx", "0.20 or older"},
                                         {"__TVMFuncCall", "0.20 or older"},
                                         {"__tvm_ffi_library_ctx", "0.21"},

@@ -11,7 +11,7 @@
 namespace opdyno_test {
 namespace {
 
-const std::string kCounter = kArtefactHead + R"(
+const std::string kCounter = kArtifactHead + R"(
 #include <math.h>
 #ifndef STEP
 #define STEP 1
@@ -26,7 +26,7 @@ int twice(int x) { return 2 * x; }
 )";
 
 struct SourceTest : testing::Test {
-  std::string cache = scratch_folder() + "/cache";
+  std::string cache = scratch_directory() + "/cache";
   std::string flags = "-O1 -lm";
   opd_module_options options = options_with(OPD_COPY_ALWAYS);
 
@@ -37,7 +37,7 @@ struct SourceTest : testing::Test {
   }
   Module source(const std::string &text) const {
     Module module;
-    check(opd_module_load_source(text.c_str(), &options, module.out()));
+    check(load_source(text, &options, module.out()));
     return module;
   }
   std::vector<std::filesystem::path> cached() const {
@@ -75,16 +75,16 @@ TEST_F(SourceTest, IsCompiledOnceForEachTextAndFlags) {
   EXPECT_EQ(cached().size(), 2u);
 }
 
-TEST_F(SourceTest, IsKeptInAFolderThatIsItsOwners) {
+TEST_F(SourceTest, IsKeptInADirectoryThatIsItsOwners) {
   source(kCounter);
   struct stat info {};
   ASSERT_EQ(stat(cache.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   chmod(cache.c_str(), 0777);
   Module module;
-  expect_error(opd_module_load_source(kCounter.c_str(), &options, module.out()), OPD_IO, "others may write");
+  expect_error(load_source(kCounter, &options, module.out()), OPD_IO, "others may write");
   options.cache_dir = "/proc/none";
-  expect_error(opd_module_load_source(kCounter.c_str(), &options, module.out()), OPD_IO, "/proc/none");
+  expect_error(load_source(kCounter, &options, module.out()), OPD_IO, "/proc/none");
 }
 
 TEST_F(SourceTest, IsCompiledAgainWhenWhatWasKeptIsDamaged) {
@@ -104,14 +104,14 @@ TEST_F(SourceTest, IsCompiledAgainWhenWhatWasKeptIsDamaged) {
 
 TEST_F(SourceTest, TellsWhatTheCompilerSays) {
   Module module;
-  expect_error(opd_module_load_source("int f(void) { return undeclared; }", &options, module.out()), OPD_CALL_FAILED,
+  expect_error(load_source("int f(void) { return undeclared; }", &options, module.out()), OPD_CALL_FAILED,
                "undeclared");
   const std::string path = write_text("broken.c", "int x;\n\nint f(void) { return wrong; }\n");
   expect_error(load(path, &options), OPD_CALL_FAILED, "broken.c:3:");
-  expect_error(opd_module_load_source("void gone(void); void __tvm_ffi_f(void) { gone(); }", &options, module.out()),
+  expect_error(load_source("void gone(void); void __tvm_ffi_f(void) { gone(); }", &options, module.out()),
                OPD_UNSUPPORTED, "gone");
   options.compiler = "no-such-compiler";
-  expect_error(opd_module_load_source(kCounter.c_str(), &options, module.out()), OPD_NOT_FOUND, "no-such-compiler");
+  expect_error(load_source(kCounter, &options, module.out()), OPD_NOT_FOUND, "no-such-compiler");
   EXPECT_EQ(cached().size(), 1u);  // the library that could be compiled, but not loaded
 }
 
@@ -171,7 +171,7 @@ TEST_F(SourceTest, IsToldByItsSuffixOrItsFormat) {
 TEST_F(SourceTest, MayBeMappedFromTheCacheForProfilers) {
   options.copy = OPD_COPY_NEVER;
   const Module module = source(kCounter);
-  EXPECT_TRUE(holds(json_of(module), "\"private_copy\":false"));
+  EXPECT_TRUE(holds(json_of(module), "\"library_copy\":false"));
   EXPECT_EQ(as_int(module.function("next")()), 1);
 }
 

@@ -24,7 +24,7 @@ TEST(Module, FillsEverySlotAndCallsWithoutASelf) { EXPECT_EQ(as_int(Module::load
 TEST(Module, GivesErrorsOfCompiledCodeTheirKindAndMessage) {
   const Module module = Module::load(library());
   for (const auto &[name, kind, message] :
-       {std::tuple{"raise", "KeyError", "artefact: no such key"}, {"raise_old", "IndexError", "old"}}) {
+       {std::tuple{"raise", "KeyError", "artifact: no such key"}, {"raise_old", "IndexError", "old"}}) {
     try {
       module.function(name)();
       FAIL() << name;
@@ -87,7 +87,7 @@ TEST(Module, StaysMappedWhileAFunctionOfItLives) {
 TEST(Module, StaysMappedForAFunctionThatItsCodeMade) {
   Value made;
   {
-    const Module module = Module::load(build_library("maker", kArtefactHead + R"(
+    const Module module = Module::load(build_library("maker", kArtifactHead + R"(
 typedef int Body(void *self, const Any *args, int32_t n, Any *result);
 extern int TVMFFIFunctionCreate(void *self, Body *body, void (*end)(void *), void **out);
 static int state = 6;
@@ -135,7 +135,7 @@ FUNCTION(unique) { (void)self, (void)args, (void)n; result->type = 1, result->u.
 }
 
 TEST(Module, DoesNotNoticeWhenItsFileIsOverwritten) {
-  const std::string path = scratch_folder() + "/overwritten.so";
+  const std::string path = scratch_directory() + "/overwritten.so";
   std::filesystem::copy_file(library(), path, std::filesystem::copy_options::overwrite_existing);
   const Module module = Module::load(path);
   std::filesystem::resize_file(path, 0);
@@ -171,14 +171,14 @@ TEST(Module, DescribesItselfAndItsImports) {
   module.add_import(Module::load(library()));
   const std::string json = json_of(module);
   EXPECT_EQ(json.find("{\"kind\":\"library\",\"file\":\"" + library() +
-                      "\",\"tvm_release\":\"0.26 or newer\",\"private_copy\":true"),
+                      "\",\"tvm_release\":\"0.26 or newer\",\"library_copy\":true"),
             0u)
       << json;
   EXPECT_TRUE(holds(json, "\"imports\":[{\"kind\":\"library\"")) << json;
 }
 
 TEST(Module, CallsTvmFunctionsWhileItIsBeingLoaded) {
-  const std::string path = build_library("starts", kArtefactHead + R"(
+  const std::string path = build_library("starts", kArtifactHead + R"(
 extern int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol);
 static int registered = -2;
 __attribute__((constructor)) static void start(void) {
@@ -195,11 +195,18 @@ int __tvm_ffi_registered(void *self, const Any *args, int32_t n, Any *result) {
   expect_error(load(path, &options), OPD_UNSUPPORTED, "needs a copy");
 }
 
-TEST(Module, FindsLibrariesBesideTheOriginal) {
-  std::filesystem::create_directory(scratch_folder() + "/beside");
-  const std::string sibling =
-      build_library("beside/libsibling", "int sibling(void) { return 42; }", "-Wl,-soname,libsibling.so");
-  const std::string path = build_library("beside/user", kArtefactHead + R"(
+TEST(Module, FindsLibrariesBesideTheOriginalWithASonameOrWithout) {
+  const std::string directory = scratch_directory() + "/beside";
+  std::filesystem::create_directory(directory);
+  struct Case {
+    std::string library, soname, run_path;
+  };
+  for (const auto &[library, soname, run_path] :
+       {Case{"named", "-Wl,-soname,libnamed.so", "-Wl,-rpath,'$ORIGIN'"}, Case{"bare", "", "-Wl,-rpath,'$ORIGIN'"},
+        Case{"braced", "", "-Wl,-rpath,'${ORIGIN}/../beside:/nowhere'"},
+        Case{"old", "", "-Wl,--disable-new-dtags,-rpath,'$ORIGIN'"}}) {
+    build_library("beside/lib" + library, "int sibling(void) { return 42; }", soname);
+    const std::string path = build_library("beside/user_of_" + library, kArtifactHead + R"(
 int sibling(void);
 int __tvm_ffi_ask(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)n;
@@ -207,8 +214,9 @@ int __tvm_ffi_ask(void *self, const Any *args, int32_t n, Any *result) {
   return 0;
 }
 )",
-                                         "'" + sibling + "' -Wl,-rpath,'$ORIGIN'");
-  EXPECT_EQ(as_int(Module::load(path).function("ask")()), 42);
+                                           "-L'" + directory + "' -l" + library + " " + run_path);
+    EXPECT_EQ(as_int(Module::load(path).function("ask")()), 42) << library;
+  }
 }
 
 // ---- C symbols

@@ -31,7 +31,7 @@ TEST(ParamsOpen, TellsNamesDtypesAndShapesWithoutLoading) {
   for (const char *name : kEveryFormat) {
     const Params params(data_path(name), options(0));
     uint64_t total = 0;
-    for (size_t i = 0; i < params.size(); ++i) total += opd_params_bytes(params.get(), i);
+    for (size_t i = 0; i < params.size(); ++i) total += params.info(i).bytes;
     EXPECT_EQ(stats_of(params).total_bytes, total);
     EXPECT_EQ(stats_of(params).viewed_bytes + stats_of(params).copied_bytes, 0u) << name;
     for (size_t i = 0; i < params.size(); ++i) {
@@ -40,30 +40,30 @@ TEST(ParamsOpen, TellsNamesDtypesAndShapesWithoutLoading) {
       const Tensor tensor = params[params.name(i)];
       EXPECT_TRUE(same(tensor.view().dtype, dtype)) << name << " " << params.name(i);
       EXPECT_EQ(shape_of(tensor), shape);
-      EXPECT_EQ(opd_tensor_bytes(tensor.get()), opd_params_bytes(params.get(), i));
+      EXPECT_EQ(opd_tensor_bytes(tensor.get()), params.info(i).bytes);
       EXPECT_EQ(address(tensor) % 64, 0u);
     }
     EXPECT_EQ(stats_of(params).viewed_bytes + stats_of(params).copied_bytes, total) << name;
   }
 }
 
-TEST(ParamsOpen, AnswersPastTheEnd) {
+TEST(ParamsOpen, KnowsNoTensorPastTheEnd) {
   const Params params(data_path("tvm.params"));
-  int32_t ndim = -1;
-  EXPECT_EQ(opd_params_shape(params.get(), 15, &ndim), nullptr);
-  EXPECT_EQ(ndim, -1);
-  EXPECT_EQ(opd_params_dtype(params.get(), 15).bits, 0);
-  EXPECT_EQ(opd_params_bytes(params.get(), 15), 0u);
-  EXPECT_EQ(opd_params_is_view(params.get(), 15), 0);
-  EXPECT_NE(opd_params_shape(params.get(), 12, &ndim), nullptr) << "a scalar has a shape";
-  EXPECT_EQ(ndim, 0);
+  opd_tensor_info info{};
+  info.struct_size = sizeof info;
+  expect_error(opd_params_get_info(params.get(), 15, &info), OPD_OUT_OF_RANGE, "index 15 of a set of 15 tensors");
+  EXPECT_EQ(info.name, nullptr) << "outputs are untouched on failure";
+  EXPECT_EQ(opd_params_name(params.get(), 15), nullptr);
+  info = params.info(12);
+  EXPECT_NE(info.shape, nullptr) << "a scalar has a shape";
+  EXPECT_EQ(info.ndim, 0);
 }
 
 TEST(ParamsOpen, MapsWhatItsOwnWritersPadded) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   for (const char *name : {"a.npz", "tensor-cache.json"}) {
-    sample().save(folder / name);
-    const Params params(folder / name);
+    sample().save(directory / name);
+    const Params params(directory / name);
     EXPECT_TRUE(params.is_view(0) && params.is_view(1)) << name;
     EXPECT_EQ(contents(params), contents(sample()));
     EXPECT_EQ(stats_of(params).viewed_bytes, 76u);
@@ -86,11 +86,11 @@ TEST(ParamsOpen, KeepsEveryDtypeOfDlpack) {
     add({kDLBfloat, 16, lanes}), add({kDLBool, 8, lanes}), add({kDLUInt, 4, lanes});
   add({kDLComplex, 64, 1}), add({kDLComplex, 128, 1});
   add({kDLFloat6_e2m3fn, 6, 1}), add({kDLFloat6_e3m2fn, 6, 1}), add({kDLFloat4_e2m1fn, 4, 1});
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   for (const char *name : {"a.params", "tensor-cache.json"})
     for (const int copy : {0, 1}) {
-      params.save(folder / name);
-      const Params again(folder / name, options(copy));
+      params.save(directory / name);
+      const Params again(directory / name, options(copy));
       ASSERT_EQ(again.names(), params.names()) << name;
       for (size_t i = 0; i < params.size(); ++i) {
         EXPECT_TRUE(same(again.dtype(i), params.dtype(i))) << name << " " << i;
@@ -101,9 +101,9 @@ TEST(ParamsOpen, KeepsEveryDtypeOfDlpack) {
 }
 
 TEST(ParamsOpen, CopiesOnceWhatLiesElsewhere) {
-  const TemporaryFolder folder;
-  sample().save(folder / "a.params");  // a format without room for padding
-  const Params params(folder / "a.params");
+  const TemporaryDirectory directory;
+  sample().save(directory / "a.params");  // a format without room for padding
+  const Params params(directory / "a.params");
   EXPECT_FALSE(params.is_view(0) || params.is_view(1));
   EXPECT_EQ(address(params["first"]), address(params["first"]));
   EXPECT_EQ(stats_of(params).copied_bytes, 12u);
@@ -112,47 +112,47 @@ TEST(ParamsOpen, CopiesOnceWhatLiesElsewhere) {
 }
 
 TEST(ParamsOpen, KeepsWritesToViewsPrivate) {
-  const TemporaryFolder folder;
-  sample().save(folder / "a.npz");
-  const std::string before = read_bytes(folder / "a.npz");
+  const TemporaryDirectory directory;
+  sample().save(directory / "a.npz");
+  const std::string before = read_bytes(directory / "a.npz");
   Tensor kept;
   {
-    const Params params(folder / "a.npz");
+    const Params params(directory / "a.npz");
     kept = params["first"];
     kept.data<float>()[0] = 7;
     EXPECT_EQ(params["first"].data<float>()[0], 7);
   }
   EXPECT_EQ(kept.data<float>()[1], 1) << "a tensor keeps the file mapped";
-  EXPECT_EQ(read_bytes(folder / "a.npz"), before);
-  EXPECT_EQ(Params(folder / "a.npz")["first"].data<float>()[0], 0);
+  EXPECT_EQ(read_bytes(directory / "a.npz"), before);
+  EXPECT_EQ(Params(directory / "a.npz")["first"].data<float>()[0], 0);
 }
 
 TEST(ParamsOpen, OutlivesTheFileThatWasReplacedOrRemoved) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   for (const char *name : {"a.npz", "a.params", "a.safetensors"}) {
-    sample().save(folder / name);
-    const Params params(folder / name);
+    sample().save(directory / name);
+    const Params params(directory / name);
     Params other;
     other.set("first", counting<float>({1000}, {kDLFloat, 32, 1}));
-    other.save(folder / name);
-    fs::remove(folder / name);
+    other.save(directory / name);
+    fs::remove(directory / name);
     EXPECT_EQ(contents(params), contents(sample())) << name;
-    params.save(folder / name);
-    Params(folder / name).save(folder / name);  // onto the file that it is mapped from
-    EXPECT_EQ(contents(Params(folder / name)), contents(sample())) << name;
+    params.save(directory / name);
+    Params(directory / name).save(directory / name);  // onto the file that it is mapped from
+    EXPECT_EQ(contents(Params(directory / name)), contents(sample())) << name;
   }
 }
 
 TEST(ParamsOpen, CopiesEverythingOnRequest) {
-  const TemporaryFolder folder;
-  sample().save(folder / "tensor-cache.json");
+  const TemporaryDirectory directory;
+  sample().save(directory / "tensor-cache.json");
   for (const char *name : {"a.npz", "a.params", "a.safetensors", "a.npy", "tensor-cache.json"}) {
     Params one;
     if (std::string(name) == "a.npy") one.set("", sample()["second"]);
     const Params given = one.size() ? one : sample();
-    given.save(folder / name);
-    const Params params(folder / name, options(1));
-    for (const auto &entry : fs::directory_iterator((folder / name).parent_path()))
+    given.save(directory / name);
+    const Params params(directory / name, options(1));
+    for (const auto &entry : fs::directory_iterator((directory / name).parent_path()))
       if (entry.path().extension() != ".json") fs::resize_file(entry.path(), 0);  // nothing is mapped any more
     EXPECT_EQ(contents(params), contents(given)) << name;
     EXPECT_FALSE(params.is_view(0));
@@ -161,24 +161,24 @@ TEST(ParamsOpen, CopiesEverythingOnRequest) {
 }
 
 TEST(ParamsOpen, ReadsLargeTensorsWithSeveralThreads) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   Params params;
   const Tensor large = counting<int32_t>({5 << 20}, {kDLInt, 32, 1});  // 20 MiB
   params.set("large", large);
-  params.save(folder / "a.params");
+  params.save(directory / "a.params");
   for (const int copy : {0, 1}) {
-    const Tensor tensor = Params(folder / "a.params", options(copy, 1))["large"];
+    const Tensor tensor = Params(directory / "a.params", options(copy, 1))["large"];
     EXPECT_EQ(std::memcmp(tensor.view().data, large.view().data, opd_tensor_bytes(large.get())), 0);
   }
 }
 
 TEST(ParamsOpen, GivesThreadsThatAskAtOnceTheSameTensor) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   Params written;
   for (const char *name : {"a", "b", "c"}) written.set(name, counting<float>({3, 1000}, {kDLFloat, 32, 1}));
-  written.save(folder / "a.params");
+  written.save(directory / "a.params");
   for (int round = 0; round < 20; ++round) {
-    const Params params(folder / "a.params");
+    const Params params(directory / "a.params");
     std::atomic<int> ready{0};
     std::vector<uintptr_t> seen(4 * 3);
     std::vector<std::thread> threads;
@@ -211,10 +211,10 @@ struct Block {
 };
 
 TEST(ParamsOpen, ViewsMemoryUntilTheLastTensorEnds) {
-  const TemporaryFolder folder;
-  sample().save(folder / "a.npz");
+  const TemporaryDirectory directory;
+  sample().save(directory / "a.npz");
   Block block;
-  const size_t size = block.fill(read_bytes(folder / "a.npz"));
+  const size_t size = block.fill(read_bytes(directory / "a.npz"));
   Tensor kept;
   {
     opdyno::Params params;
@@ -244,19 +244,19 @@ TEST(ParamsOpen, LeavesMemoryToItsOwnerAfterAnError) {
 // ---- options and errors
 
 TEST(ParamsOpen, ComparesChecksumsOnRequest) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   for (const char *name : {"stored.npz", "deflated.npz"}) {
     check(open_error(data_path(name), options(0, 0, 1)));
     std::string bytes = data_bytes(name);
     const size_t at = name[0] == 's' ? bytes.find("complex128.npy") + 200 : bytes.find("PK\1\2") - 6;
     bytes[at] = static_cast<char>(bytes[at] ^ 1);  // among the elements, or the deflated ones
-    write_bytes(folder / name, bytes);
-    expect_error(open_error(folder / name, options(0, 0, 1)), OPD_BAD_FORMAT, "entry");
+    write_bytes(directory / name, bytes);
+    expect_error(open_error(directory / name, options(0, 0, 1)), OPD_BAD_FORMAT, "entry");
     expect_error(load_error(bytes), OPD_BAD_FORMAT, "entry");
   }
-  const Params unchecked(folder / "stored.npz");  // stored elements are then taken as they are
+  const Params unchecked(directory / "stored.npz");  // stored elements are then taken as they are
   EXPECT_EQ(unchecked["complex128"].view().ndim, 2);
-  const Params late(folder / "deflated.npz");  // compressed ones are always checked
+  const Params late(directory / "deflated.npz");  // compressed ones are always checked
   Tensor tensor;
   expect_error(opd_params_get(late.get(), "fortran", tensor.out()), OPD_BAD_FORMAT, "\"fortran.npy\"");
   EXPECT_EQ(shape_of(late["zeros"]), (std::vector<int64_t>{100, 100})) << "the others can still be had";
@@ -275,23 +275,23 @@ TEST(ParamsOpen, RefusesUnknownOptions) {
 }
 
 TEST(ParamsOpen, SaysThatAFileWasCutShort) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   Params params;
   params.set("w", counting<float>({1 << 20}, {kDLFloat, 32, 1}));
-  params.save(folder / "a.params");
-  const Params opened(folder / "a.params");
-  fs::resize_file(folder / "a.params", 1 << 20);
+  params.save(directory / "a.params");
+  const Params opened(directory / "a.params");
+  fs::resize_file(directory / "a.params", 1 << 20);
   Tensor tensor;
   expect_error(opd_params_get(opened.get(), "w", tensor.out()), OPD_IO, "was cut to");
 }
 
 TEST(ParamsOpen, RefusesWhatIsNoFile) {
-  const TemporaryFolder folder;
-  expect_error(open_error(folder / "none", options(0)), OPD_NOT_FOUND, "none");
-  expect_error(open_error(folder / ".", options(0)), OPD_INVALID_ARGUMENT, "tensor-cache.json");
+  const TemporaryDirectory directory;
+  expect_error(open_error(directory / "none", options(0)), OPD_NOT_FOUND, "none");
+  expect_error(open_error(directory / ".", options(0)), OPD_INVALID_ARGUMENT, "tensor-cache.json");
   expect_error(open_error("/dev/zero", options(0)), OPD_INVALID_ARGUMENT, "not a regular file");
-  write_bytes(folder / "empty", "");
-  expect_error(open_error(folder / "empty", options(0)), OPD_BAD_FORMAT, "offset 0");
+  write_bytes(directory / "empty", "");
+  expect_error(open_error(directory / "empty", options(0)), OPD_BAD_FORMAT, "offset 0");
 }
 
 }  // namespace

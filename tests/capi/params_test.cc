@@ -62,23 +62,23 @@ TEST(Params, ReadsAndWritesTvmsParamDictByteForByte) {
 // ---- round trips
 
 TEST(Params, SavesWhatItReads) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const Params original(data_path("stored.npz"));
   for (const char *name : {"a.npz", "a.params", "a.bin", "a"}) {
-    original.save(folder / name);
-    const Params again(folder / name);
+    original.save(directory / name);
+    const Params again(directory / name);
     EXPECT_EQ(again.names(), original.names());
     EXPECT_EQ(again.bytes(), original.bytes());
   }
-  EXPECT_EQ(read_bytes(folder / "a").substr(0, 4), original.bytes().substr(0, 4));
-  EXPECT_EQ(read_bytes(folder / "a.npz").substr(0, 2), "PK");
+  EXPECT_EQ(read_bytes(directory / "a").substr(0, 4), original.bytes().substr(0, 4));
+  EXPECT_EQ(read_bytes(directory / "a.npz").substr(0, 2), "PK");
 }
 
 TEST(Params, WritesNpyAsNumpyDoes) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   for (const char *name : {"f32.npy", "scalar.npy", "empty.npy"}) {
-    Params(data_path(name)).save(folder / name);
-    EXPECT_EQ(read_bytes(folder / name), data_bytes(name)) << name;
+    Params(data_path(name)).save(directory / name);
+    EXPECT_EQ(read_bytes(directory / name), data_bytes(name)) << name;
   }
 }
 
@@ -117,21 +117,21 @@ TEST(Params, WritesStridedTensorsCompactly) {
   Params params;
   params.set("t", tensor);
   expect_counting(Params(params.bytes())["t"], {kDLFloat, 32, 1}, {3, 2});
-  const TemporaryFolder folder;
-  params.save(folder / "t.npz");
-  expect_counting(Params(folder / "t.npz")["t"], {kDLFloat, 32, 1}, {3, 2});
+  const TemporaryDirectory directory;
+  params.save(directory / "t.npz");
+  expect_counting(Params(directory / "t.npz")["t"], {kDLFloat, 32, 1}, {3, 2});
 }
 
 TEST(Params, WritesFloatsThatNumpyLacksAsTheirBits) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const struct {
     DLDataType from, to;
   } cases[] = {{{kDLBfloat, 16, 1}, {kDLUInt, 16, 1}}, {{kDLFloat8_e4m3fn, 8, 1}, {kDLUInt, 8, 1}}};
   for (const auto &[from, to] : cases) {
     Params params;
     params.set("x", from.bits == 16 ? counting<uint16_t>({3}, from) : counting<uint8_t>({3}, from));
-    params.save(folder / "x.npz");
-    expect_counting(Params(folder / "x.npz")["x"], to, {3});
+    params.save(directory / "x.npz");
+    expect_counting(Params(directory / "x.npz")["x"], to, {3});
     const Tensor kept = Params(params.bytes())["x"];  // TVM's format keeps the dtype
     EXPECT_EQ(kept.view().dtype.code, from.code);
   }
@@ -139,9 +139,9 @@ TEST(Params, WritesFloatsThatNumpyLacksAsTheirBits) {
        {DLDataType{kDLInt, 4, 1}, DLDataType{kDLFloat, 32, 4}, DLDataType{kDLFloat4_e2m1fn, 4, 1}}) {
     Params params;
     params.set("x", counting<uint8_t>({2}, dtype));
-    expect_error(opd_params_save(params.get(), (folder / "y.npy").c_str()), OPD_UNSUPPORTED, "param dict");
+    expect_error(opd_params_save(params.get(), (directory / "y.npy").c_str()), OPD_UNSUPPORTED, "param dict");
   }
-  EXPECT_EQ(folder.num_files(), 1u);
+  EXPECT_EQ(directory.num_files(), 1u);
 }
 
 TEST(Params, WritesArchivesOfMoreEntriesThan16BitsCount) {
@@ -149,12 +149,12 @@ TEST(Params, WritesArchivesOfMoreEntriesThan16BitsCount) {
   const Tensor tensor = counting<float>({0}, {kDLFloat, 32, 1});
   constexpr size_t kCount = 65536;
   for (size_t i = 0; i < kCount; ++i) params.set(std::to_string(i).c_str(), tensor);
-  const TemporaryFolder folder;
-  params.save(folder / "many.npz");
-  const Params again(folder / "many.npz");
+  const TemporaryDirectory directory;
+  params.save(directory / "many.npz");
+  const Params again(directory / "many.npz");
   ASSERT_EQ(opd_params_count(again.get()), kCount);
   EXPECT_STREQ(again.name(kCount - 1), "65535");
-  EXPECT_NE(read_bytes(folder / "many.npz").find("PK\6\6"), std::string::npos);
+  EXPECT_NE(read_bytes(directory / "many.npz").find("PK\6\6"), std::string::npos);
 }
 
 // ---- misuse
@@ -165,22 +165,23 @@ TEST(Params, SaysWhatIsMissing) {
   expect_error(opd_params_get(params.get(), "int63", none.out()), OPD_NOT_FOUND, "Did you mean int");
   EXPECT_EQ(none.get(), nullptr);
   opd_params *loaded = nullptr;
-  expect_error(opd_params_load("/nonexistent/weights.npz", &loaded), OPD_NOT_FOUND, "/nonexistent/weights.npz");
-  expect_error(opd_params_load(OPDYNO_TEST_DATA, &loaded), OPD_INVALID_ARGUMENT, "regular");
-  expect_error(opd_params_load(nullptr, &loaded), OPD_INVALID_ARGUMENT, "NULL");
+  expect_error(opd_params_open("/nonexistent/weights.npz", nullptr, &loaded), OPD_NOT_FOUND,
+               "/nonexistent/weights.npz");
+  expect_error(opd_params_open(OPDYNO_TEST_DATA, nullptr, &loaded), OPD_INVALID_ARGUMENT, "regular");
+  expect_error(opd_params_open(nullptr, nullptr, &loaded), OPD_INVALID_ARGUMENT, "NULL");
   expect_error(opd_params_set(params.get(), "x", nullptr), OPD_INVALID_ARGUMENT, "NULL");
-  expect_error(opd_params_save(params.get(), "/nonexistent/folder/x.npz"), OPD_NOT_FOUND, "/nonexistent/folder");
+  expect_error(opd_params_save(params.get(), "/nonexistent/directory/x.npz"), OPD_NOT_FOUND, "/nonexistent/directory");
   EXPECT_EQ(loaded, nullptr);
 }
 
 TEST(Params, LeavesTheOldFileWhenItCannotWriteTheNewOne) {
-  const TemporaryFolder folder;
-  const fs::path path = folder / "x.npy";
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "x.npy";
   Params(data_path("f32.npy")).save(path);
   expect_error(opd_params_save(Params(data_path("stored.npz")).get(), path.c_str()), OPD_INVALID_ARGUMENT,
                "exactly one");
   EXPECT_EQ(read_bytes(path), data_bytes("f32.npy"));
-  EXPECT_EQ(folder.num_files(), 1u);
+  EXPECT_EQ(directory.num_files(), 1u);
 }
 
 // ---- what is refused
@@ -297,6 +298,36 @@ TEST(Params, RefusesArchivesThatClaimMoreThanTheyHold) {
   archive = data_bytes("stored.npz");
   patch(archive, "PK\1\2", 10, 12);  // bzip2
   expect_error(load_error(archive), OPD_UNSUPPORTED, "method 12");
+}
+
+TEST(Params, RefusesAnEntryThatDoesNotFitItsChecksum) {
+  std::string archive = data_bytes("deflated.npz");
+  for (const auto &[signature, at] : {std::pair("PK\1\2", 16), std::pair("PK\3\4", 14)})  // both headers agree
+    patch(archive, signature, static_cast<size_t>(at), 0x12345678);
+  expect_error(load_error(archive), OPD_BAD_FORMAT, "does not fit its checksum");
+}
+
+TEST(Params, RefusesArchivesOfWhichTwoEntriesShareBytes) {
+  const auto number = [](uint32_t value, int bytes) {
+    return std::string(reinterpret_cast<const char *>(&value), static_cast<size_t>(bytes));
+  };
+  const std::string npy = data_bytes("f32.npy");
+  std::string directory;
+  // A stored entry at the given place, without a checksum: the directory is checked first.
+  const auto entry = [&](const std::string &name, const std::string &content, size_t place) {
+    const auto size = static_cast<uint32_t>(content.size());
+    const std::string fields = number(20, 2) + std::string(8, '\0') + number(0, 4) + number(size, 4) + number(size, 4) +
+                               number(static_cast<uint32_t>(name.size()), 2) + number(0, 2);
+    directory +=
+        "PK\1\2" + number(20, 2) + fields + std::string(10, '\0') + number(static_cast<uint32_t>(place), 4) + name;
+    return "PK\3\4" + fields + name + content;
+  };
+  const std::string inner = entry("inner.npy", npy, 30 + 9);  // lies in the content of the other one
+  std::string archive = entry("outer.npy", inner, 0);
+  const auto begin = static_cast<uint32_t>(archive.size()), size = static_cast<uint32_t>(directory.size());
+  archive += directory + "PK\5\6" + number(0, 4) + number(2, 2) + number(2, 2) + number(size, 4) + number(begin, 4) +
+             number(0, 2);
+  expect_error(load_error(archive), OPD_BAD_FORMAT, "overlapping entries");
 }
 
 TEST(Params, RefusesUnknownContent) {

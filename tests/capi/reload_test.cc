@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 #include "support/opdyno_test.h"
 
 namespace opdyno_test {
@@ -22,7 +22,7 @@ int64_t as_int(const Value &value) { return value.view().u.int64; }
 
 // A library that counts the calls of "count", by `step`; of one size for every step.
 std::string counter_source(int step) {
-  return kArtefactHead + "static int64_t step = " + std::to_string(step) + R"(;
+  return kArtifactHead + "static int64_t step = " + std::to_string(step) + R"(;
 __attribute__((weak)) void *__tvm_ffi__library_ctx;
 SLOT(int, TVMFFIFunctionCall, void *, Any *, int32_t, Any *)
 static int64_t calls;
@@ -67,7 +67,7 @@ struct Reload : testing::Test {
     static const std::vector<std::string> paths = [] {
       std::vector<std::string> made;
       for (int i = 0; i < 24; ++i) {
-        made.push_back(scratch_folder() + "/copy" + std::to_string(i) + ".so");
+        made.push_back(scratch_directory() + "/copy" + std::to_string(i) + ".so");
         std::filesystem::copy_file(counter(), made.back());
       }
       let_settle(made.back());
@@ -187,6 +187,51 @@ TEST_F(Reload, KeepsFewLibraries) {
   EXPECT_EQ(kept(), 8u);
 }
 
+// A library of 150 KiB takes twice as much, the copy and the mapped file: 1 MiB is enough for three.
+TEST_F(Reload, KeepsNoMoreBytesThanItMay) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // a process of its own, which reads the variable
+  std::vector<std::string> paths;
+  for (int i = 0; i < 5; ++i) {
+    paths.push_back(scratch_directory() + "/large" + std::to_string(i) + ".so");
+    std::filesystem::copy_file(counter(), paths.back(), std::filesystem::copy_options::skip_existing);
+    std::filesystem::resize_file(paths.back(), 150 << 10);
+  }
+  let_settle(paths.back());
+  setenv("OPDYNO_KEPT_LIBRARIES_MB", "1", 1);
+  EXPECT_EXIT(
+      {
+        for (const auto &path : paths) Module::load(path);
+        std::exit(static_cast<int>(kept()));
+      },
+      testing::ExitedWithCode(3), "");
+  unsetenv("OPDYNO_KEPT_LIBRARIES_MB");
+}
+
+TEST_F(Reload, HoldsCopiesThatNobodyCanWrite) {
+  const Module module = Module::load(settled_copy());
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (!std::filesystem::read_symlink(entry.path(), gone).string().starts_with("/memfd:")) continue;
+    const int seals = fcntl(std::stoi(entry.path().filename().string()), F_GET_SEALS);
+    EXPECT_EQ(seals & (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL),
+              F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  }
+}
+
+// The loader keeps such a library mapped for ever, with its data as they are; a later load must not meet them.
+TEST_F(Reload, DoesNotTakeALibraryAgainThatStaysMapped) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // a process of its own, where the copy stays
+  const std::string path = build_library("pinned", counter_source(1), std::string(kFlags) + " -Wl,-z,nodelete");
+  let_settle(path);
+  EXPECT_EXIT(
+      {
+        bool anew = true;
+        for (int i = 0; i < 3; ++i) anew = as_int(Module::load(path).function("count")()) == 1 && anew;
+        std::exit(anew ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(Reload, IsSafeForManyThreads) {
   const std::string path = settled_copy();
   std::atomic<int> good{0};
@@ -243,22 +288,22 @@ struct Constants : Reload {
   }
 
   static std::string program() {
-    opd_builder *builder = nullptr;
-    check(opd_builder_create(&builder));
+    opd_executable_builder *builder = nullptr;
+    check(opd_executable_builder_create(&builder));
     for (size_t i = 0; i < std::size(kSizes); ++i) {
       const Tensor tensor({kSizes[i]}, "uint8");
       for (int64_t j = 0; j < kSizes[i]; ++j) tensor.data<uint8_t>()[j] = element(i, j);
       opd_operand operand;
       const opd_value value = arg(tensor);
-      check(opd_builder_add_constant(builder, &value, &operand));
-      check(opd_builder_begin_function(builder, ("f" + std::to_string(i)).c_str(), 0, nullptr));
-      check(opd_builder_emit_call(builder, "test.touch", &operand, 1, 0));
-      check(opd_builder_emit_ret(builder, 0));
-      check(opd_builder_end_function(builder));
+      check(opd_executable_builder_add_constant(builder, &value, &operand));
+      check(opd_executable_builder_begin_function(builder, ("f" + std::to_string(i)).c_str(), 0, nullptr));
+      check(emit(builder, opd_instruction_call("test.touch", &operand, 1, 0)));
+      check(emit(builder, opd_instruction_ret(0)));
+      check(opd_executable_builder_end_function(builder));
     }
     Executable executable;
-    check(opd_builder_get(builder, executable.out()));
-    opd_builder_release(builder);
+    check(opd_executable_builder_get(builder, executable.out()));
+    opd_executable_builder_release(builder);
     return executable.save();
   }
 

@@ -8,6 +8,20 @@ using opdyno::Report;
 using opdyno::ReportBuilder;
 using opdyno_test::expect_error;
 
+namespace {
+
+// The code of the error that asking for a metric ends with.
+opd_code kind_of(const Report &report, opd_report_section section, size_t row, const char *name) {
+  opdyno::Value value;
+  opd_metric_kind kind = OPD_METRIC_NONE;
+  opd_error *error = opd_report_get(report.get(), section, row, name, value.out(), &kind);
+  const opd_code code = opd_error_code(error);
+  opd_error_release(error);
+  return code;
+}
+
+}  // namespace
+
 TEST(ReportBuilder, MakesTheJsonThatTvmReads) {
   const ReportBuilder builder;
   builder.add_call();
@@ -46,10 +60,11 @@ TEST(ReportBuilder, KindsComeBackFromJson) {
   builder.set_call("f", OPD_METRIC_HERTZ, arg(1));
   builder.add_call();
   builder.set_device("cpu0", "g", OPD_METRIC_BYTES, arg(3));
+  builder.set_device("cpu1", "i", OPD_METRIC_COUNT, arg(5));
   builder.set_configuration("h", OPD_METRIC_HERTZ, arg(4));
   const Report made = builder.finish();
   for (const Report &report : {made, Report::from_json(made.json())}) {
-    const auto kind = [&](const char *column) { return opd_report_call_kind(report.get(), 0, column); };
+    const auto kind = [&](const char *column) { return report.kind(OPD_REPORT_CALLS, 0, column); };
     EXPECT_EQ(kind("Name"), OPD_METRIC_STRING);
     EXPECT_EQ(kind("a"), OPD_METRIC_COUNT);
     EXPECT_EQ(kind("b"), OPD_METRIC_DURATION);
@@ -57,26 +72,27 @@ TEST(ReportBuilder, KindsComeBackFromJson) {
     EXPECT_EQ(kind("d"), OPD_METRIC_RATIO);
     EXPECT_EQ(kind("e (bytes)"), OPD_METRIC_BYTES);
     EXPECT_EQ(kind("f (Hz)"), OPD_METRIC_HERTZ);
-    EXPECT_EQ(kind("e"), OPD_METRIC_NONE);
-    EXPECT_EQ(opd_report_call_kind(report.get(), 1, "a"), OPD_METRIC_NONE);
-    EXPECT_EQ(opd_report_call_kind(report.get(), 2, "a"), OPD_METRIC_NONE);
-    EXPECT_EQ(opd_report_device_kind(report.get(), "cpu0", "g (bytes)"), OPD_METRIC_BYTES);
-    EXPECT_EQ(opd_report_device_kind(report.get(), "cpu1", "g (bytes)"), OPD_METRIC_NONE);
-    EXPECT_EQ(opd_report_configuration_kind(report.get(), "h (Hz)"), OPD_METRIC_HERTZ);
-    EXPECT_EQ(opd_report_configuration_kind(report.get(), nullptr), OPD_METRIC_NONE);
+    EXPECT_EQ(kind_of(report, OPD_REPORT_CALLS, 0, "e"), OPD_NOT_FOUND);
+    EXPECT_EQ(report.kind(OPD_REPORT_CALLS, 1, "a"), OPD_METRIC_NONE);
+    EXPECT_EQ(kind_of(report, OPD_REPORT_CALLS, 2, "a"), OPD_OUT_OF_RANGE);
+    EXPECT_EQ(report.kind(OPD_REPORT_DEVICES, 0, "g (bytes)"), OPD_METRIC_BYTES);
+    EXPECT_EQ(report.kind(OPD_REPORT_DEVICES, 1, "g (bytes)"), OPD_METRIC_NONE) << "another device has it";
+    EXPECT_EQ(kind_of(report, OPD_REPORT_DEVICES, 2, "g (bytes)"), OPD_OUT_OF_RANGE);
+    EXPECT_EQ(report.kind(OPD_REPORT_CONFIGURATION, 0, "h (Hz)"), OPD_METRIC_HERTZ);
+    EXPECT_EQ(kind_of(report, OPD_REPORT_CONFIGURATION, 0, nullptr), OPD_INVALID_ARGUMENT);
+    EXPECT_EQ(kind_of(report, OPD_REPORT_CONFIGURATION, 1, "h (Hz)"), OPD_OUT_OF_RANGE);
     opdyno::Value bytes, hertz;
-    opdyno::check(opd_report_get_call(report.get(), 0, "e (bytes)", bytes.out()));
-    opdyno::check(opd_report_get_call(report.get(), 0, "f (Hz)", hertz.out()));
+    opdyno::check(opd_report_get(report.get(), OPD_REPORT_CALLS, 0, "e (bytes)", bytes.out(), nullptr));
+    opdyno::check(opd_report_get(report.get(), OPD_REPORT_CALLS, 0, "f (Hz)", hertz.out(), nullptr));
     EXPECT_EQ(bytes.type(), OPD_INT);
     EXPECT_EQ(hertz.type(), OPD_FLOAT);
     opdyno::Handle<opd_array> names;
-    opdyno::check(opd_report_list_device_metrics(report.get(), "cpu0", names.out()));
-    EXPECT_EQ(opdyno::Value::retain(arg(names)).to_string(), R"-(["g (bytes)"])-");
-    opd_array *none = nullptr;
-    expect_error(opd_report_list_device_metrics(report.get(), "cpu9", &none), OPD_NOT_FOUND, "it has cpu0");
+    opdyno::check(opd_report_list(report.get(), OPD_REPORT_DEVICES, names.out()));
+    EXPECT_EQ(opdyno::Value::retain(arg(names)).to_string(), R"-(["Device", "g (bytes)", "i"])-");
+    EXPECT_EQ(report.value(OPD_REPORT_DEVICES, 1, "Device").to_string(), "\"cpu1\"");
   }
   const Report newer = Report::from_json(R"-({"calls":[{"x":{"furlongs":1}}]})-");
-  EXPECT_EQ(opd_report_call_kind(newer.get(), 0, "x"), OPD_METRIC_JSON);
+  EXPECT_EQ(newer.kind(OPD_REPORT_CALLS, 0, "x"), OPD_METRIC_JSON);
 }
 
 TEST(ReportBuilder, BytesAddUpAndHertzAreAveraged) {
@@ -95,12 +111,24 @@ TEST(ReportBuilder, BytesAddUpAndHertzAreAveraged) {
             "\nConfiguration\n-------------\n");
 }
 
+TEST(ReportBuilder, RefusesADeviceWhereThereIsNone) {
+  const ReportBuilder builder;
+  builder.add_call();
+  const opd_value one = arg(1);
+  const auto set = [&](opd_report_section section, const char *device) {
+    return opd_report_builder_set(builder.get(), section, device, "n", OPD_METRIC_COUNT, &one);
+  };
+  expect_error(set(OPD_REPORT_CALLS, "cpu0"), OPD_INVALID_ARGUMENT, "device must be given for");
+  expect_error(set(OPD_REPORT_DEVICES, nullptr), OPD_INVALID_ARGUMENT, "device must be given for");
+  expect_error(set(static_cast<opd_report_section>(3), nullptr), OPD_INVALID_ARGUMENT, "section is 3");
+}
+
 TEST(ReportBuilder, RefusesWhatDoesNotFit) {
   const ReportBuilder builder;
   const auto set = [&](const char *column, opd_metric_kind kind, const opd_value &value) {
-    return opd_report_builder_set_call(builder.get(), column, kind, &value);
+    return opd_report_builder_set(builder.get(), OPD_REPORT_CALLS, nullptr, column, kind, &value);
   };
-  expect_error(set("Name", OPD_METRIC_STRING, arg("x")), OPD_FAILED_PRECONDITION, "opd_report_builder_add_call()");
+  expect_error(set("Name", OPD_METRIC_STRING, arg("x")), OPD_FAILED_PRECONDITION, "there is no call yet");
   builder.add_call();
   builder.set_call("Name", OPD_METRIC_STRING, arg("x"));
   expect_error(set("Name", OPD_METRIC_STRING, arg("y")), OPD_ALREADY_EXISTS, "\"Name\"");
@@ -116,11 +144,12 @@ TEST(ReportBuilder, RefusesWhatDoesNotFit) {
   expect_error(set(nullptr, OPD_METRIC_COUNT, arg(1)), OPD_INVALID_ARGUMENT, "NULL");
   const opd_value one = arg(1);
   builder.set_device("cpu0", "Memory", OPD_METRIC_BYTES, one);
-  expect_error(opd_report_builder_set_device(builder.get(), "cpu0", "Memory (bytes)", OPD_METRIC_COUNT, &one),
-               OPD_ALREADY_EXISTS, "cpu0");
+  expect_error(
+      opd_report_builder_set(builder.get(), OPD_REPORT_DEVICES, "cpu0", "Memory (bytes)", OPD_METRIC_COUNT, &one),
+      OPD_ALREADY_EXISTS, "cpu0");
   builder.set_configuration("k", OPD_METRIC_COUNT, one);
-  expect_error(opd_report_builder_set_configuration(builder.get(), "k", OPD_METRIC_COUNT, &one), OPD_ALREADY_EXISTS,
-               "k");
+  expect_error(opd_report_builder_set(builder.get(), OPD_REPORT_CONFIGURATION, nullptr, "k", OPD_METRIC_COUNT, &one),
+               OPD_ALREADY_EXISTS, "k");
   EXPECT_EQ(opd_report_call_count(builder.finish().get()), 1u);
   opd_report *second = nullptr;
   expect_error(opd_report_builder_finish(builder.get(), &second), OPD_FAILED_PRECONDITION, "taken");

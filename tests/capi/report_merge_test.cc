@@ -61,7 +61,7 @@ TEST(ReportMerge, RunsOfMergedReportsKeepApart) {
   EXPECT_EQ(opd_report_call_count(twice.get()), 4u);
   for (size_t row = 0; row < 4; ++row) {
     Value run;
-    check(opd_report_get_call(twice.get(), row, "Run", run.out()));
+    check(opd_report_get(twice.get(), OPD_REPORT_CALLS, row, "Run", run.out(), nullptr));
     EXPECT_EQ(run.view().u.int64, static_cast<int64_t>(row));
   }
 }

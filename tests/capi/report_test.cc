@@ -21,8 +21,8 @@ struct Report : opdyno::Report {
   explicit Report(const std::string &json) { check(opd_report_from_json(json.data(), json.size(), out())); }
   using opdyno::Report::table;
   std::string table(int sort, int aggregate, int col_sums) const {
-    opd_table_options options;
-    opd_table_options_init(&options);
+    opd_report_write_options options;
+    opd_report_write_options_init(&options);
     options.sort = sort, options.aggregate = aggregate, options.col_sums = col_sums;
     return table(&options);
   }
@@ -85,24 +85,27 @@ TEST(Report, GivesItsMetrics) {
   EXPECT_EQ(report.call(3, "Duration (us)").type(), OPD_FLOAT);
   EXPECT_EQ(report.call(3, "Duration (us)").view().u.float64, 1061.324);
   Value total, threads, executor;
-  check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
+  check(opd_report_get(report.get(), OPD_REPORT_DEVICES, 0, "Duration (us)", total.out(), nullptr));
   EXPECT_EQ(total.view().u.float64, 1480.075);
-  check(opd_report_get_configuration(report.get(), "Number of threads", threads.out()));
+  check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Number of threads", threads.out(), nullptr));
   EXPECT_EQ(threads.view().u.int64, 1);
-  check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
+  check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Executor", executor.out(), nullptr));
   EXPECT_EQ(Report::text_of(executor), "VM");
 }
 
 TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
   const Report report(report_file("sample.json"));
   opd_value value = opd_int(77);
-  expect_error(opd_report_get_call(report.get(), 13, "Name", &value), OPD_OUT_OF_RANGE, "13");
-  expect_error(opd_report_get_call(report.get(), 0, "name", &value), OPD_NOT_FOUND, "Argument Shapes, Device, Name");
-  expect_error(opd_report_get_device(report.get(), "cpu:0", "Count", &value), OPD_NOT_FOUND, "cpu0");
-  expect_error(opd_report_get_device(report.get(), "cpu0", "Percent", &value), OPD_NOT_FOUND, "Duration (us)");
-  expect_error(opd_report_get_configuration(report.get(), "Threads", &value), OPD_NOT_FOUND,
+  expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 13, "Name", &value, nullptr), OPD_OUT_OF_RANGE, "13");
+  expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 0, "name", &value, nullptr), OPD_NOT_FOUND,
+               "Argument Shapes, Device, Name");
+  expect_error(opd_report_get(report.get(), OPD_REPORT_DEVICES, 1, "Count", &value, nullptr), OPD_OUT_OF_RANGE,
+               "row 1 of 1");
+  expect_error(opd_report_get(report.get(), OPD_REPORT_DEVICES, 0, "Percent", &value, nullptr), OPD_NOT_FOUND,
+               "Duration (us)");
+  expect_error(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Threads", &value, nullptr), OPD_NOT_FOUND,
                "Number of threads, Executor");
-  expect_error(opd_report_get_call(nullptr, 0, "Name", &value), OPD_INVALID_ARGUMENT, "NULL");
+  expect_error(opd_report_get(nullptr, OPD_REPORT_CALLS, 0, "Name", &value, nullptr), OPD_INVALID_ARGUMENT, "NULL");
   EXPECT_EQ(value.u.int64, 77) << "an output was written on failure";
 }
 
@@ -117,13 +120,80 @@ TEST(Report, JoinsCallsOfOneOperatorWithEqualShapesOnOneDevice) {
   const Report report(calls(call_row("add", 1.5, a + "1.0}") + "," + call_row("add", 5, b + "4.0}") + "," +
                             call_row("add", 2.25, a + "2.0}")));
   // 1.5 + 2.25 = 3.75; ratios 1.0 and 2.0 average 1.5 and are not summed; 5 + 3.75 = 8.75; 3 × 10 % = 30 %.
-  EXPECT_EQ(report.table(),
-            "Name        Duration (us)  Percent  Device  Count  Argument Shapes  IPC  \n"
-            "add                  5.00    10.00    cpu0      1       float32[8]    4  \n"
-            "add                  3.75    20.00    cpu0      2       float32[4]  1.5  \n"
-            "----------                                                               \n"
-            "Sum                  8.75    30.00              3                        \n"
+  EXPECT_EQ(
+      report.table(),
+      "Name        Duration (us)  Percent  Device  Count  Argument Shapes  Median (us)  Min (us)  Max (us)  IPC  \n"
+      "add                  5.00    10.00    cpu0      1       float32[8]         5.00      5.00      5.00    4  \n"
+      "add                  3.75    20.00    cpu0      2       float32[4]         1.88      1.50      2.25  1.5  \n"
+      "----------                                                                                                \n"
+      "Sum                  8.75    30.00              3                                                         \n"
+      "\nConfiguration\n-------------\n");
+}
+
+// Two calls of 1000 operations each, in 1 µs and in 3 µs, on 100 bytes and on 300: 2000 operations in 4 µs are
+// 0.5 GFLOP/s, though the mean of 1 and 1/3 is 0.67; on 400 bytes they are 5 a byte. At the peak the calls would take
+// 0.4 µs and 0.9 µs: 1.3 of 4 µs are 32.5 %, though 40 % and 30 % have the sum 70 %.
+TEST(Report, RatesOfJoinedCallsComeFromTheirSums) {
+  const auto call = [](double us, const char *rate, const char *bytes, const char *intensity, const char *percent) {
+    return call_row("add", us,
+                    std::string(",\"FLOP\":{\"count\":1000},\"GFLOP/s\":{\"ratio\":") + rate +
+                        "},\"Tensors (bytes)\":{\"count\":" + bytes +
+                        "},\"Arithmetic Intensity (FLOP/byte)\":{\"ratio\":" + intensity +
+                        "},\"Percent of Peak\":{\"percent\":" + percent + "}");
+  };
+  const Report report(calls(call(1, "1.0", "100", "10", "40") + "," + call(3, "0.3333", "300", "3.3333", "30")));
+  const std::string table = report.table();
+  const std::string rates = "        5  2000      0.5            32.50              400  \n";  // in the columns' order
+  EXPECT_NE(table.find(rates), std::string::npos) << table;
+  EXPECT_NE(table.find(rates, table.find("\nSum")), std::string::npos) << "of all calls, too\n" << table;
+}
+
+TEST(Report, RatesOfCallsWithoutOneAreNotGuessed) {
+  const std::string rate = ",\"GFLOP/s\":{\"ratio\":";
+  const Report report(
+      calls(call_row("a", 2, rate + "6.0}") + "," + call_row("a", 4, rate + "3.0}") + "," + call_row("a", 1000)));
+  EXPECT_NE(report.table(1, 1, 0).find("1006.00"), std::string::npos);
+  EXPECT_NE(report.table(1, 1, 0).find("        4  \n"), std::string::npos)
+      << "6 for 2 µs and 3 for 4 µs are 24 in 6; nothing is known of the third\n"
+      << report.table(1, 1, 0);
+}
+
+TEST(Report, KeepsWhatIsNoAmountWhereAllCallsAgree) {
+  const auto at = [](const char *start, const char *run) {
+    return std::string(",\"Start (us)\":{\"microseconds\":") + start + "},\"Run\":{\"count\":" + run + "}";
+  };
+  const Report report(calls(call_row("a", 1, at("10", "7")) + "," + call_row("a", 1, at("20", "7"))));
+  EXPECT_EQ(report.table(0, 1, 1),
+            "Name        Duration (us)  Percent  Device  Count  Argument Shapes  Median (us)  Min (us)  Max (us)  Run  "
+            "Start (us)  \n"
+            "a                    2.00                                                  1.00      1.00      1.00    7  "
+            "            \n"
+            "----------                                                                                                "
+            "            \n"
+            "Sum                  2.00                                                                                 "
+            "            \n"
             "\nConfiguration\n-------------\n");
+}
+
+// A function of 10 µs that calls a kernel of 7 µs: together they take 10 µs, not 17. The kernel's count is a call.
+TEST(Report, SumsCountACallWithinAnotherOneOnce) {
+  const std::string one = ",\"Count\":{\"count\":1},\"cycles\":{\"count\":", depth = "},\"Depth\":{\"count\":1}";
+  const Report report(calls(call_row("kernel", 7, one + "70" + depth) + "," + call_row("function", 10, one + "100}")));
+  EXPECT_NE(report.table().find("\nSum                 10.00                       2                      100  \n"),
+            std::string::npos)
+      << report.table();
+  EXPECT_EQ(report.table().find("Depth"), std::string::npos) << "is for readers of the file";
+}
+
+TEST(Report, SaysOfADurationBelowTheResolutionThatItIsLess) {
+  const Report report(calls(call_row("fast", 0) + "," + call_row("slow", 0.0051) + "," + call_row("tiny", 0.0049)));
+  const std::string table = report.table(0, 0, 0);
+  EXPECT_NE(table.find("\nfast          <0.01 "), std::string::npos) << table;
+  EXPECT_NE(table.find("\nslow           0.01 "), std::string::npos) << table;
+  EXPECT_NE(table.find("\ntiny          <0.01 "), std::string::npos) << table;
+  opdyno_test::Report read;
+  check(opd_report_from_table(table.data(), table.size(), read.out()));
+  EXPECT_NE(read.table(nullptr).find("\nfast                <0.01 "), std::string::npos) << "is read back";
 }
 
 TEST(Report, JoinsByHashWhereThereIsOne) {
@@ -192,15 +262,16 @@ TEST(Report, WritesTablesOfNothing) {
 
 TEST(Report, RefusesTableOptionsItDoesNotKnow) {
   struct {
-    opd_table_options known;
+    opd_report_write_options known;
     int32_t newer;
   } options{};
-  opd_table_options_init(&options.known);
+  opd_report_write_options_init(&options.known);
   options.known.struct_size = sizeof options;
   options.newer = 1;
   const Report report("{\"calls\":[]}");
   opd_buffer *out = nullptr;
-  expect_error(opd_report_to_table(report.get(), &options.known, &out), OPD_UNSUPPORTED, "does not know");
+  expect_error(opd_report_write(report.get(), OPD_REPORT_TABLE, &options.known, &out), OPD_UNSUPPORTED,
+               "does not know");
   EXPECT_EQ(out, nullptr);
 }
 
@@ -209,11 +280,11 @@ TEST(Report, RefusesATableThatWouldBeFarLargerThanTheReport) {
   for (int i = 0; i < 20000; ++i) rows += (i ? ",{\"m" : "{\"m") + std::to_string(i) + "\":{\"count\":1}}";
   const Report report(calls(rows));
   opd_buffer *out = nullptr;
-  opd_table_options options;
-  opd_table_options_init(&options);
+  opd_report_write_options options;
+  opd_report_write_options_init(&options);
   options.aggregate = 0;
-  expect_error(opd_report_to_table(report.get(), &options, &out), OPD_UNSUPPORTED, "columns");
-  expect_error(opd_report_to_csv(report.get(), &out), OPD_UNSUPPORTED, "columns");
+  expect_error(opd_report_write(report.get(), OPD_REPORT_TABLE, &options, &out), OPD_UNSUPPORTED, "columns");
+  expect_error(opd_report_write(report.get(), OPD_REPORT_CSV, nullptr, &out), OPD_UNSUPPORTED, "columns");
   EXPECT_EQ(report.json(), "{\"calls\":[" + rows + "],\"device_metrics\":{},\"configuration\":{}}");
   EXPECT_EQ(report.call(19999, "m19999").view().u.int64, 1);
   EXPECT_EQ(report.call(19999, "m19998").type(), OPD_NONE);
@@ -435,12 +506,49 @@ TEST(Report, ListsItsColumnsDevicesAndConfiguration) {
                            R"("device_metrics":{"cpu0":{},"cuda1":{}},"configuration":{"Executor":{"string":"VM"}}})";
   opdyno::Report report;
   opdyno::check(opd_report_from_json(json.data(), json.size(), report.out()));
-  const auto listed = [&](opd_error *(*list)(const opd_report *, opd_array **)) {
+  const auto listed = [&](opd_report_section section) {
     opdyno::Handle<opd_array> names;
-    opdyno::check(list(report.get(), names.out()));
+    opdyno::check(opd_report_list(report.get(), section, names.out()));
     return opdyno::Value::retain(opdyno::arg(names)).to_string();
   };
-  EXPECT_EQ(listed(opd_report_list_columns), R"(["Name", "Count", "Hash"])");
-  EXPECT_EQ(listed(opd_report_list_devices), R"(["cpu0", "cuda1"])");
-  EXPECT_EQ(listed(opd_report_list_configuration), R"(["Executor"])");
+  EXPECT_EQ(listed(OPD_REPORT_CALLS), R"(["Name", "Count", "Hash"])");
+  EXPECT_EQ(listed(OPD_REPORT_DEVICES), R"(["Device"])");
+  EXPECT_EQ(report.count(OPD_REPORT_DEVICES), 2u);
+  EXPECT_EQ(listed(OPD_REPORT_CONFIGURATION), R"(["Executor"])");
+  EXPECT_EQ(report.count(OPD_REPORT_CONFIGURATION), 1u);
+  EXPECT_EQ(report.count(static_cast<opd_report_section>(3)), 0u);
+  opd_array *none = nullptr;
+  expect_error(opd_report_list(report.get(), static_cast<opd_report_section>(3), &none), OPD_INVALID_ARGUMENT,
+               "section is 3");
+}
+
+TEST(Report, GivesAColumnAtOnce) {
+  const std::string json = R"({"calls":[{"Name":{"string":"a"},"Count":{"count":1}},{"Name":{"string":"b"}}],)"
+                           R"("device_metrics":{"cpu0":{"Count":{"count":3}},"cuda1":{}}})";
+  opdyno::Report report;
+  opdyno::check(opd_report_from_json(json.data(), json.size(), report.out()));
+  const auto column = [&](opd_report_section section, const char *name) {
+    opdyno::Handle<opd_array> values, kinds;
+    opdyno::check(opd_report_get_column(report.get(), section, name, values.out(), kinds.out()));
+    return opdyno::Value::retain(opdyno::arg(values)).to_string() +
+           opdyno::Value::retain(opdyno::arg(kinds)).to_string();
+  };
+  EXPECT_EQ(column(OPD_REPORT_CALLS, "Name"), R"(["a", "b"][5, 5])");
+  EXPECT_EQ(column(OPD_REPORT_CALLS, "Count"), "[1, None][1, 0]");
+  EXPECT_EQ(column(OPD_REPORT_DEVICES, "Count"), "[3, None][1, 0]");
+  EXPECT_EQ(column(OPD_REPORT_DEVICES, "Device"), R"(["cpu0", "cuda1"][5, 5])");
+  opdyno::Handle<opd_array> values;
+  opdyno::check(opd_report_get_column(report.get(), OPD_REPORT_CALLS, "Name", values.out(), nullptr));
+  opd_array *none = nullptr;
+  expect_error(opd_report_get_column(report.get(), OPD_REPORT_CALLS, "x", &none, nullptr), OPD_NOT_FOUND,
+               "Name, Count");
+  expect_error(opd_report_get_column(opdyno::ReportBuilder().finish().get(), OPD_REPORT_CALLS, "x", &none, nullptr),
+               OPD_NOT_FOUND, "without calls");
+}
+
+TEST(Report, RefusesAFormThatThereIsNot) {
+  const opdyno::Report report = opdyno::ReportBuilder().finish();
+  opd_buffer *text = nullptr;
+  expect_error(opd_report_write(report.get(), static_cast<opd_report_format>(5), nullptr, &text), OPD_INVALID_ARGUMENT,
+               "format is 5");
 }

@@ -6,14 +6,15 @@
 namespace {
 
 using opdyno::arg;
+using opdyno::Handle;
 using opdyno::Report;
 using opdyno::ReportBuilder;
 using opdyno_test::expect_error;
 using opdyno_test::report_file;
 
-opd_table_options as_it_is() {
-  opd_table_options options;
-  opd_table_options_init(&options);
+opd_report_write_options as_it_is() {
+  opd_report_write_options options;
+  opd_report_write_options_init(&options);
   options.sort = options.aggregate = options.col_sums = 0;
   return options;
 }
@@ -32,7 +33,7 @@ std::string line(const char *name, const char *duration, const char *percent, co
 // ---- tables read back
 
 TEST(ReportTable, ReadsTheTablesThatTvmPrinted) {
-  const opd_table_options options = as_it_is();
+  const opd_report_write_options options = as_it_is();
   const std::string plain = report_file("table_program_order.txt");
   EXPECT_EQ(Report::from_table(plain).table(&options), plain);
   const Report report = Report::from_table(report_file("table.txt"));
@@ -41,9 +42,9 @@ TEST(ReportTable, ReadsTheTablesThatTvmPrinted) {
   EXPECT_EQ(number(report, 0, "Percent"), 71.71);
   EXPECT_EQ(number(report, 12, "Count"), 1);
   opdyno::Value total, threads, executor;
-  opdyno::check(opd_report_get_device(report.get(), "cpu0", "Duration (us)", total.out()));
-  opdyno::check(opd_report_get_configuration(report.get(), "Number of threads", threads.out()));
-  opdyno::check(opd_report_get_configuration(report.get(), "Executor", executor.out()));
+  opdyno::check(opd_report_get(report.get(), OPD_REPORT_DEVICES, 0, "Duration (us)", total.out(), nullptr));
+  opdyno::check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Number of threads", threads.out(), nullptr));
+  opdyno::check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Executor", executor.out(), nullptr));
   EXPECT_EQ(total.view().u.float64, 1480.08);
   EXPECT_EQ(threads.to_string(), "1");
   EXPECT_EQ(executor.to_string(), "\"VM\"");
@@ -100,18 +101,18 @@ TEST(ReportTable, KeepsTheKindsOfFurtherColumns) {
   builder.set_configuration("Executor", OPD_METRIC_STRING, arg("VM: fast"));
   builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(1.5));
   builder.set_configuration("Cache (bytes)", OPD_METRIC_BYTES, arg(65536));
-  const opd_table_options options = as_it_is();
+  const opd_report_write_options options = as_it_is();
   const std::string table = builder.finish().table(&options);
   const Report report = Report::from_table(table);
   EXPECT_EQ(report.table(&options), table);
-  const auto kind = [&](const char *column) { return opd_report_call_kind(report.get(), 1, column); };
+  const auto kind = [&](const char *column) { return report.kind(OPD_REPORT_CALLS, 1, column); };
   EXPECT_EQ(kind("perf::CYCLES"), OPD_METRIC_COUNT);
   EXPECT_EQ(kind("IPC"), OPD_METRIC_RATIO);
   EXPECT_EQ(kind("Wait (us)"), OPD_METRIC_DURATION);
   EXPECT_EQ(kind("Peak (bytes)"), OPD_METRIC_BYTES);
   EXPECT_EQ(kind("Clock (Hz)"), OPD_METRIC_HERTZ);
   EXPECT_EQ(kind("Place"), OPD_METRIC_STRING);
-  EXPECT_EQ(opd_report_configuration_kind(report.get(), "Cache (bytes)"), OPD_METRIC_BYTES);
+  EXPECT_EQ(report.kind(OPD_REPORT_CONFIGURATION, 0, "Cache (bytes)"), OPD_METRIC_BYTES);
 }
 
 TEST(ReportTable, ReadsWhatAnEditorDidToIt) {
@@ -198,7 +199,7 @@ TEST(ReportMarkdown, EscapesWhatMarkdownWouldTakeForItsOwn) {
   }
   builder.set_configuration("[a]", OPD_METRIC_STRING, arg("b"));
   builder.set_configuration("# c", OPD_METRIC_STRING, arg("d"));
-  const opd_table_options options = as_it_is();
+  const opd_report_write_options options = as_it_is();
   const std::string text = builder.finish().markdown(&options);
   for (const char *expected :
        {"| a\\|b |", "| \\*bold\\* |", "| \\_soft\\_ |", "| check_tensor_info |", "| \\`code\\` |", "| &lt;script> |",
@@ -263,13 +264,95 @@ TEST(ReportHtml, ShowsTheLongestOperatorsAndAddsUpTheOthers) {
   }
   const std::string page = builder.finish().html();
   size_t bars = 0;
-  for (size_t i = page.find("<rect class=\"bar\""); i != std::string::npos; i = page.find("<rect class=\"bar\"", i + 1))
+  for (size_t i = page.find("<span class=\"bar\""); i != std::string::npos; i = page.find("<span class=\"bar\"", i + 1))
     ++bars;
   EXPECT_EQ(bars, 20u);
   // 10 + 20 + … + 100 = 550 of 10 + … + 300 = 4650: 11.8 %
   EXPECT_NE(page.find("and 10 others: 550.00 µs · 11.8 %"), std::string::npos) << page;
-  EXPECT_NE(page.find(">op30</text>"), std::string::npos);
+  EXPECT_NE(page.find(">op30</span>"), std::string::npos);
+  EXPECT_NE(page.find("style=\"width:6.45%\""), std::string::npos) << "300 of the total of 4650";
   EXPECT_NE(page.find("300.00 µs · 6.5 %"), std::string::npos);
+}
+
+std::string summary(const Report &report, int32_t width, int32_t max_rows = 0, int32_t colored = 0) {
+  opd_report_write_options options;
+  opd_report_write_options_init(&options);
+  options.width = width, options.max_rows = max_rows, options.colored = colored;
+  return report.table(&options);
+}
+
+// Calls of two operators, conv2d in two shapes: 60 and 20 of 100 µs, at 2 % and 6 % of the peak: together at
+// (60 * 2 + 20 * 6) / 80 = 3 %.
+Report two_operators(double dispatch_us) {
+  const ReportBuilder builder;
+  const auto add = [&](const char *name, double us, const char *shapes) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(us));
+    builder.set_call("Argument Shapes", OPD_METRIC_STRING, arg(shapes));
+    builder.set_call("Count", OPD_METRIC_COUNT, arg(1));
+  };
+  add("conv2d", 60, "float32[8, 8], float32[3], int64[]");
+  builder.set_call("Percent of Peak", OPD_METRIC_PERCENT, arg(2.0));
+  add("conv2d", 20, "float32[4, 4], float32[3]");
+  builder.set_call("Percent of Peak", OPD_METRIC_PERCENT, arg(6.0));
+  add("relu", 20 - dispatch_us, "float32[4]");
+  builder.set_call("Percent of Peak", OPD_METRIC_PERCENT, arg(250.0));
+  add("(dispatch)", dispatch_us, "");
+  builder.set_call("Row Kind", OPD_METRIC_STRING, arg("dispatch"));
+  builder.set_device("cpu0", "Duration (us)", OPD_METRIC_DURATION, arg(100.0));
+  builder.set_device("cpu0", "Count", OPD_METRIC_COUNT, arg(3));
+  return builder.finish();
+}
+
+TEST(ReportSummary, IsWhatFitsAndASentence) {
+  EXPECT_EQ(summary(two_operators(1), 80),
+            "Operator       Time   Share  Calls  Of peak  Shapes\n"
+            "conv2d      60.0 µs  60.0 %      1    2.0 %  8x8xf32 3xf32 i64\n"
+            "conv2d      20.0 µs  20.0 %      1    6.0 %  4x4 3 f32\n"
+            "relu        19.0 µs  19.0 %      1   >100 %  4 f32\n"
+            "(dispatch)  1.00 µs   1.0 %      1\n"
+            "Total 100 µs in 3 runs on cpu0\n"
+            "\n"
+            "conv2d: 80 % of the time at 3.0 % of this machine's peak: a better kernel pays;\n"
+            "dispatch 1.0 %\n");
+}
+
+TEST(ReportSummary, SaysWhenDispatchIsTheMatter) {
+  EXPECT_NE(summary(two_operators(20), 200).find("dispatch 20 %: fewer and larger operators pay\n"), std::string::npos);
+}
+
+TEST(ReportSummary, LeavesOutWhatDoesNotFitAndSaysSo) {
+  const std::string text = summary(two_operators(1), 40, 1);
+  EXPECT_NE(text.find("conv2d    60.0 µs  60.0 %      1"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n3 more rows, 40.0 %\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Shapes"), std::string::npos) << text;
+  EXPECT_EQ(summary(two_operators(1), 80).find('\033'), std::string::npos);
+  EXPECT_NE(summary(two_operators(1), 80, 0, 1).find("\033["), std::string::npos);
+}
+
+TEST(ReportSummary, IsRefusedWithoutRoom) {
+  const Report report = two_operators(1);
+  opd_report_write_options options;
+  opd_report_write_options_init(&options);
+  Handle<opd_buffer> text;
+  options.width = 39;
+  expect_error(opd_report_write(report.get(), OPD_REPORT_TABLE, &options, text.out()), OPD_INVALID_ARGUMENT,
+               "at least 40, but is 39");
+  options.width = 40, options.max_rows = -1;
+  expect_error(opd_report_write(report.get(), OPD_REPORT_TABLE, &options, text.out()), OPD_INVALID_ARGUMENT,
+               "max_rows");
+}
+
+TEST(ReportSummary, ShowsReportsOfNothingAndOfAnyText) {
+  EXPECT_EQ(summary(Report::from_json(R"({"calls":[]})"), 80), "Operator  Time  Share  Calls  Shapes\n");
+  const Report report = Report::from_json(
+      R"x({"calls":[{"Name":{"string":"a\u001b[31m\nb"},"Duration (us)":{"microseconds":null},)x"
+      R"x("Argument Shapes":{"string":"][,x"}}],)x"
+      R"("configuration":{"Collector error: x\u001b":{"string":"y\n"},"Dropped calls":{"count":3},"Note":{"string":"n"}}})");
+  const std::string text = summary(report, 80);
+  EXPECT_TRUE(text.starts_with("collector x  failed: y\n3 calls found no room and have no row\nn\n")) << text;
+  EXPECT_EQ(text.find('\033'), std::string::npos) << text;
 }
 
 TEST(ReportHtml, CountsTheOperatorsCallsAlone) {
@@ -278,6 +361,7 @@ TEST(ReportHtml, CountsTheOperatorsCallsAlone) {
     builder.add_call();
     builder.set_call("Name", OPD_METRIC_STRING, arg(name));
     builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(10));
+    if (*name == '(') builder.set_call("Row Kind", OPD_METRIC_STRING, arg(std::string(name + 1, strlen(name) - 2)));
   }
   const std::string page = builder.finish().html();
   EXPECT_NE(page.find(">3 calls in 5 rows</p>"), std::string::npos) << page;

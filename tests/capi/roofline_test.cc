@@ -26,7 +26,7 @@ Report roofline(const Report &report, double gflops = 0, double bandwidth = 0) {
 }
 double number(const Report &report, const char *column, size_t at = 0) {
   Value value;
-  if (opd_error *error = opd_report_get_call(report.get(), at, column, value.out())) {
+  if (opd_error *error = opd_report_get(report.get(), OPD_REPORT_CALLS, at, column, value.out(), nullptr)) {
     opd_error_release(error);
     return -1;  // no such column
   }
@@ -97,14 +97,24 @@ TEST(Roofline, RelatesSpeedToTheLowerOfTheTwoRoofs) {
   EXPECT_NEAR(number(roofline(report_of(matmul), 1, 7), "Percent of Peak"), 51.2, 1e-9);
   EXPECT_EQ(number(report, "FLOP", 1), -1);
   Value value;
-  check(opd_report_get_configuration(report.get(), "Peak GFLOP/s", value.out()));
+  check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Peak GFLOP/s", value.out(), nullptr));
   EXPECT_EQ(value.view().u.float64, 100);
-  check(opd_report_get_configuration(report.get(), "Executor", value.out()));
+  check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Executor", value.out(), nullptr));
   EXPECT_EQ(value.to_string(), "\"VM\"");
   EXPECT_EQ(number(report, "Duration (us)"), 2) << "what the report had is still there";
   Report none;
   expect_error(opd_report_add_roofline(report.get(), 0, 0, none.out()), OPD_ALREADY_EXISTS, "\"FLOP\" already");
   expect_error(opd_report_add_roofline(report.get(), 0, 7, none.out()), OPD_INVALID_ARGUMENT, "both be positive");
+}
+
+// The first call was below the clock's resolution and has no rate; its operations count all the same: 1024 + 1024 in
+// 2 us are 1.024 GFLOP/s.
+TEST(Roofline, RatesOfSeveralCallsIncludeThoseOfNoMeasurableTime) {
+  const std::string shapes = "float32[4, 16], float32[16, 8], float32[4, 8]";
+  const Report report = roofline(report_of(row("matmul", shapes, 0) + "," + row("matmul", shapes, 2)), 100, 7);
+  EXPECT_EQ(number(report, "GFLOP/s", 0), -1);
+  EXPECT_NE(report.table().find("  2048        1  "), std::string::npos) << report.table();
+  EXPECT_EQ(report.table().find("0.51"), std::string::npos) << report.table();
 }
 
 TEST(Roofline, MeasuresWhatTheMachineCanDo) {
@@ -115,6 +125,7 @@ TEST(Roofline, MeasuresWhatTheMachineCanDo) {
   EXPECT_EQ(peak.num_threads, opd_threads_count());
   EXPECT_GT(peak.gflops, 0);
   EXPECT_GT(peak.bandwidth_gbps, 0);
+  EXPECT_GE(peak.spread, 0);
 }
 
 }  // namespace

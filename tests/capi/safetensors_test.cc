@@ -49,10 +49,10 @@ TEST(Safetensors, ReadsTypesOfLessThanAByte) {
   for (const auto &[name, code, bits] : cases) {
     const Params params(one(name, "[2,4]", bits));
     EXPECT_TRUE(same(params.dtype(0), {code, bits, 1})) << name;
-    EXPECT_EQ(opd_params_bytes(params.get(), 0), bits);
-    const TemporaryFolder folder;
-    params.save(folder / "a.safetensors");
-    const Params again(folder / "a.safetensors");
+    EXPECT_EQ(params.info(0).bytes, bits);
+    const TemporaryDirectory directory;
+    params.save(directory / "a.safetensors");
+    const Params again(directory / "a.safetensors");
     EXPECT_TRUE(same(again.dtype(0), params.dtype(0)));
     EXPECT_EQ(elements(again["a"]), std::string(bits, '\1'));
   }
@@ -63,9 +63,9 @@ TEST(Safetensors, KeepsTheOrderOfTheSet) {
   Params params;
   for (const auto &[name, count] : {std::pair("z", 3), {"a", 64}, {"größe", 5}, {"m", 128}, {"e", 0}})
     params.set(name, counting<uint8_t>({count}, kU8));
-  const TemporaryFolder folder;
-  params.save(folder / "a.safetensors");
-  const Params again(folder / "a.safetensors");
+  const TemporaryDirectory directory;
+  params.save(directory / "a.safetensors");
+  const Params again(directory / "a.safetensors");
   EXPECT_EQ(again.names(), params.names());
   for (const std::string &name : params.names())
     EXPECT_EQ(elements(again[name.c_str()]), elements(params[name.c_str()]));
@@ -73,22 +73,22 @@ TEST(Safetensors, KeepsTheOrderOfTheSet) {
 }
 
 TEST(Safetensors, WritesWhatItReads) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const Params original(data_path("library.safetensors"));
-  original.save(folder / "a.safetensors");
-  const Params again(folder / "a.safetensors");
+  original.save(directory / "a.safetensors");
+  const Params again(directory / "a.safetensors");
   EXPECT_EQ(again.bytes(), original.bytes());
   uint64_t header = 0;
-  std::memcpy(&header, read_bytes(folder / "a.safetensors").data(), 8);
+  std::memcpy(&header, read_bytes(directory / "a.safetensors").data(), 8);
   EXPECT_EQ((8 + header) % 64, 0u);
 }
 
 TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const auto error = [&](const char *name, const Tensor &tensor) {
     Params params;
     params.set(name, tensor);
-    return opd_params_save(params.get(), (folder / "a.safetensors").c_str());
+    return opd_params_save(params.get(), (directory / "a.safetensors").c_str());
   };
   for (const DLDataType dtype :
        {DLDataType{kDLInt, 4, 1}, {kDLFloat, 32, 4}, {kDLComplex, 128, 1}, {kDLFloat8_e3m4, 8, 1}})
@@ -96,7 +96,7 @@ TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
   expect_error(error("a", counting<uint8_t>({3}, {kDLFloat4_e2m1fn, 4, 1})), OPD_UNSUPPORTED, "cannot hold 3 elements");
   expect_error(error("__metadata__", counting<float>({1}, kF32)), OPD_INVALID_ARGUMENT, "__metadata__");
   expect_error(error("\xff", counting<float>({1}, kF32)), OPD_INVALID_ARGUMENT, "cannot name");
-  EXPECT_EQ(folder.num_files(), 0u);
+  EXPECT_EQ(directory.num_files(), 0u);
 }
 
 TEST(Safetensors, AcceptsWhatTheLibraryAccepts) {

@@ -7,8 +7,8 @@ using namespace params_test;
 
 const fs::path kTvms = data_path("tensor-cache");
 
-// A cache in a folder, whose one shard "s.bin" holds 16 bytes from 'a' on.
-struct Cache : TemporaryFolder {
+// A cache in a directory, whose one shard "s.bin" holds 16 bytes from 'a' on.
+struct Cache : TemporaryDirectory {
   Cache() { write_bytes(*this / "s.bin", "abcdefghijklmnop"); }
   fs::path json(const std::string &text) const {
     write_bytes(*this / "tensor-cache.json", text);
@@ -40,11 +40,11 @@ TEST(TensorCache, ReadsWhatTvmWrites) {
 }
 
 TEST(TensorCache, ReadsTheNameOfOlderReleases) {
-  const TemporaryFolder folder;
-  fs::copy(kTvms / "params_shard_0.bin", folder / "params_shard_0.bin");
-  fs::copy(kTvms / "tensor-cache.json", folder / "ndarray-cache.json");
-  EXPECT_EQ(Params(folder / "").size(), 15u);
-  EXPECT_EQ(Params(folder / "ndarray-cache.json").size(), 15u);
+  const TemporaryDirectory directory;
+  fs::copy(kTvms / "params_shard_0.bin", directory / "params_shard_0.bin");
+  fs::copy(kTvms / "tensor-cache.json", directory / "ndarray-cache.json");
+  EXPECT_EQ(Params(directory / "").size(), 15u);
+  EXPECT_EQ(Params(directory / "ndarray-cache.json").size(), 15u);
 }
 
 TEST(TensorCache, WidensFloatsThatWereStoredAsTheirUpperHalves) {
@@ -63,45 +63,45 @@ TEST(TensorCache, WidensFloatsThatWereStoredAsTheirUpperHalves) {
 }
 
 TEST(TensorCache, WritesWhatItReads) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const Params original(kTvms);
-  original.save(folder / "tensor-cache.json");
-  const Params again(folder / "", options(0, 1, 1));
+  original.save(directory / "tensor-cache.json");
+  const Params again(directory / "", options(0, 1, 1));
   EXPECT_EQ(again.names(), original.names());
   EXPECT_EQ(again.bytes(), original.bytes());
-  for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again.is_view(i), opd_params_bytes(again.get(), i) > 0);
-  EXPECT_EQ(folder.num_files(), 2u);
+  for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again.is_view(i), again.info(i).bytes > 0);
+  EXPECT_EQ(directory.num_files(), 2u);
 }
 
 TEST(TensorCache, FillsShardsUpTo32MiB) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   Params params;
   const Tensor large = counting<uint32_t>({5 << 20}, {kDLUInt, 32, 1}), small = counting<uint8_t>({5}, {kDLUInt, 8, 1});
   for (const char *name : {"a", "b", "c"})
     params.set(name, large), params.set((std::string(name) + "_").c_str(), small);
-  params.save(folder / "tensor-cache.json");
-  EXPECT_EQ(folder.num_files(), 4u);  // two large ones do not fit into a shard
-  const Params again(folder / "tensor-cache.json");
+  params.save(directory / "tensor-cache.json");
+  EXPECT_EQ(directory.num_files(), 4u);  // two large ones do not fit into a shard
+  const Params again(directory / "tensor-cache.json");
   EXPECT_EQ(again.names(), params.names());
   EXPECT_EQ(elements(again["c"]), elements(large));
   EXPECT_EQ(elements(again["a_"]), elements(small));
 }
 
 TEST(TensorCache, NoticesDamageByItsChecksum) {
-  const TemporaryFolder folder;
-  fs::copy(kTvms / "tensor-cache.json", folder / "tensor-cache.json");
+  const TemporaryDirectory directory;
+  fs::copy(kTvms / "tensor-cache.json", directory / "tensor-cache.json");
   std::string shard = read_bytes(kTvms / "params_shard_0.bin");
   shard[100] ^= 1;
-  write_bytes(folder / "params_shard_0.bin", shard);
-  check(open_error(folder / "", options(0)));
-  expect_error(open_error(folder / "", options(0, 0, 1)), OPD_BAD_FORMAT, "md5sum");
+  write_bytes(directory / "params_shard_0.bin", shard);
+  check(open_error(directory / "", options(0)));
+  expect_error(open_error(directory / "", options(0, 0, 1)), OPD_BAD_FORMAT, "md5sum");
 }
 
-TEST(TensorCache, ReadsOnlyShardsBelowItsFolder) {
+TEST(TensorCache, ReadsOnlyShardsBelowItsDirectory) {
   const Cache cache;
   for (const char *name : {"/etc/passwd", "../s.bin", "a/../../s.bin", "..", "", "a\\u0000b", "a/.."}) {
     const std::string head = std::string("\"dataPath\":\"") + name + "\",\"format\":\"raw-shard\",\"nbytes\":16";
-    expect_error(open_error(cache.shard("", head), options(0)), OPD_BAD_FORMAT, "not below its folder");
+    expect_error(open_error(cache.shard("", head), options(0)), OPD_BAD_FORMAT, "not below its directory");
   }
   fs::create_directory(cache / "sub");
   write_bytes(cache / "sub/..s", "x");
@@ -147,16 +147,16 @@ TEST(TensorCache, SaysWhatIsWrong) {
 }
 
 TEST(TensorCache, CannotBeReadFromMemory) {
-  expect_error(load_error("{\"records\":[]}"), OPD_UNSUPPORTED, "open its folder");
+  expect_error(load_error("{\"records\":[]}"), OPD_UNSUPPORTED, "open its directory");
 }
 
 TEST(TensorCache, RefusesEveryTruncation) {
-  const TemporaryFolder folder;
-  fs::copy(kTvms / "params_shard_0.bin", folder / "params_shard_0.bin");
+  const TemporaryDirectory directory;
+  fs::copy(kTvms / "params_shard_0.bin", directory / "params_shard_0.bin");
   const std::string json = read_bytes(kTvms / "tensor-cache.json");
   for (size_t size = 1; size < json.size() - 1; size += 7) {
-    write_bytes(folder / "tensor-cache.json", json.substr(0, size));
-    expect_error(open_error(folder / "", options(0)), OPD_BAD_FORMAT);
+    write_bytes(directory / "tensor-cache.json", json.substr(0, size));
+    expect_error(open_error(directory / "", options(0)), OPD_BAD_FORMAT);
   }
 }
 

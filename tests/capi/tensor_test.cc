@@ -35,6 +35,16 @@ struct Strided {
   }
 };
 
+// Copies into memory of the test.
+opd_error *copy(const DLTensor &from, const DLTensor &to) {
+  DLManagedTensor lent{to, nullptr, nullptr};
+  opd_tensor *target = nullptr;
+  EXPECT_OK(opd_tensor_from_dlpack(&lent, &target));
+  opd_error *error = opd_tensor_copy(&from, target);
+  opd_tensor_release(target);
+  return error;
+}
+
 TEST(ATensor, HasAlignedMemoryAndCompactStrides) {
   opd_tensor *tensor = make({2, 3, 4}, kFloat32);
   const DLTensor *view = opd_tensor_view(tensor);
@@ -86,7 +96,7 @@ TEST(ACopy, TransposesThroughStrides) {
   float from[6] = {0, 1, 2, 3, 4, 5}, to[6] = {};
   Strided source(from, {3, 2}, {1, 3}, kFloat32);  // columns of a 2x3 matrix
   Strided target(to, {3, 2}, {}, kFloat32);        // strides NULL: compact
-  EXPECT_OK(opd_tensor_copy(&source.view, &target.view));
+  EXPECT_OK(copy(source.view, target.view));
   EXPECT_EQ(std::vector<float>(to, to + 6), (std::vector<float>{0, 3, 1, 4, 2, 5}));
 }
 
@@ -119,7 +129,7 @@ TEST(ACopy, FollowsEveryPermutationOfDimensionsAndElementSize) {
         for_all([&](int i, int j, int k, unsigned char v) {
           std::memset(at(source, i, j, k), v, static_cast<size_t>(bytes));
         });
-        EXPECT_OK(opd_tensor_copy(&source.view, &target.view));
+        EXPECT_OK(copy(source.view, target.view));
         for_all([&](int i, int j, int k, unsigned char v) {
           for (int b = 0; b < bytes; ++b) EXPECT_EQ(at(target, i, j, k)[b], v);
         });
@@ -131,12 +141,12 @@ TEST(ACopy, ReadsBackwardsAndBroadcasts) {
   const DLDataType int32 = {kDLInt, 32, 1};
   Strided backwards(from, {4}, {-1}, int32, 3 * sizeof(int32_t));
   Strided target(to, {4}, {2}, int32);
-  EXPECT_OK(opd_tensor_copy(&backwards.view, &target.view));
+  EXPECT_OK(copy(backwards.view, target.view));
   EXPECT_EQ(std::vector<int32_t>(to, to + 8), (std::vector<int32_t>{4, 0, 3, 0, 2, 0, 1, 0}));
   Strided broadcast(from, {2, 4}, {0, 1}, int32), rows(to, {2, 4}, {4, 1}, int32);
-  EXPECT_OK(opd_tensor_copy(&broadcast.view, &rows.view));
+  EXPECT_OK(copy(broadcast.view, rows.view));
   EXPECT_EQ(std::vector<int32_t>(to, to + 8), (std::vector<int32_t>{1, 2, 3, 4, 1, 2, 3, 4}));
-  EXPECT_EQ(failure(opd_tensor_copy(&rows.view, &broadcast.view)).message,
+  EXPECT_EQ(failure(copy(rows.view, broadcast.view)).message,
             "cannot copy to int32[2, 4] on cpu:0: its stride of dimension 0 is 0, so elements share a place");
 }
 
@@ -144,11 +154,11 @@ TEST(ACopy, NamesWhatDiffers) {
   float data[12] = {};
   Strided a(data, {2, 3}, {}, kFloat32), b(data + 6, {3, 2}, {}, kFloat32), c(data, {2, 3}, {}, {kDLInt, 32, 1}),
       d(data, {6}, {}, kFloat32);
-  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &b.view)).code, OPD_INVALID_ARGUMENT);
-  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &b.view)).message,
+  EXPECT_EQ(failure(copy(a.view, b.view)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(copy(a.view, b.view)).message,
             "cannot copy float32[2, 3] on cpu:0 to float32[3, 2] on cpu:0: the shapes differ");
-  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &d.view)).code, OPD_INVALID_ARGUMENT);
-  EXPECT_EQ(failure(opd_tensor_copy(&a.view, &c.view)).message,
+  EXPECT_EQ(failure(copy(a.view, d.view)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(copy(a.view, c.view)).message,
             "cannot copy float32[2, 3] on cpu:0 to int32[2, 3] on cpu:0: the dtypes differ");
 }
 
@@ -160,26 +170,29 @@ TEST(ACopy, RefusesTensorsThatAreNotOnes) {
   no_data.data = nullptr;
   negative.ndim = -1;
   absent.view.device = {kDLVPI, 0};
-  for (DLTensor *bad : {&no_shape, &no_data, &negative, &far.view, static_cast<DLTensor *>(nullptr)}) {
-    EXPECT_EQ(failure(opd_tensor_copy(bad, &good.view)).code, OPD_INVALID_ARGUMENT);
-    EXPECT_EQ(failure(opd_tensor_copy(&good.view, bad)).code, OPD_INVALID_ARGUMENT);
-  }
-  EXPECT_EQ(failure(opd_tensor_copy(&absent.view, &good.view)).code, OPD_UNSUPPORTED);
+  for (DLTensor *bad : {&no_shape, &no_data, &negative, &far.view})
+    EXPECT_EQ(failure(copy(*bad, good.view)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(copy(good.view, far.view)).code, OPD_INVALID_ARGUMENT);
+  opd_tensor *tensor = make({2}, kFloat32);
+  EXPECT_EQ(failure(opd_tensor_copy(nullptr, tensor)).code, OPD_INVALID_ARGUMENT);
+  EXPECT_EQ(failure(opd_tensor_copy(&good.view, nullptr)).code, OPD_INVALID_ARGUMENT);
+  opd_tensor_release(tensor);
+  EXPECT_EQ(failure(copy(absent.view, good.view)).code, OPD_UNSUPPORTED);
 }
 
 TEST(ACopy, OfElementsBelowAByteNeedsContiguousTensors) {
   unsigned char from[4] = {0x21, 0x43, 0x65, 0x07}, to[4] = {};
   Strided a(from, {7}, {}, kInt4), b(to, {7}, {}, kInt4), strided(to, {7}, {2}, kInt4);
-  EXPECT_OK(opd_tensor_copy(&a.view, &b.view));
+  EXPECT_OK(copy(a.view, b.view));
   EXPECT_EQ(std::memcmp(from, to, 4), 0);
-  const Failure told = failure(opd_tensor_copy(&a.view, &strided.view));
+  const Failure told = failure(copy(a.view, strided.view));
   EXPECT_EQ(told.code, OPD_UNSUPPORTED);
   EXPECT_NE(told.message.find("elements of 4 bits"), std::string::npos);
 }
 
 TEST(ACopy, OfNothingTouchesNothing) {
   Strided a(nullptr, {0, 3}, {}, kFloat32), b(nullptr, {0, 3}, {1, 1}, kFloat32);
-  EXPECT_OK(opd_tensor_copy(&a.view, &b.view));
+  EXPECT_OK(copy(a.view, b.view));
 }
 
 TEST(Bytes, GoInAndOutOfAContiguousTensor) {
@@ -256,7 +269,7 @@ TEST(DLPack, StridesAndOffsetsAreKept) {
   EXPECT_FALSE(opd_tensor_is_contiguous(tensor));
   float out[3] = {};
   Strided target(out, {1, 3}, {}, kFloat32);
-  EXPECT_OK(opd_tensor_copy(opd_tensor_view(tensor), &target.view));
+  EXPECT_OK(copy(*opd_tensor_view(tensor), target.view));
   EXPECT_EQ(std::vector<float>(out, out + 3), (std::vector<float>{1, 3, 5}));
   const int64_t dims[] = {3};
   opd_tensor *none = nullptr;
@@ -280,6 +293,15 @@ TEST(DLPack, WhatIsRefusedIsNotTakenOver) {
   producer.managed.dl_tensor.data = nullptr;
   EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).message,
             "a DLPack tensor of 6 elements must have data");
+  producer.managed.dl_tensor.data = producer.data;
+  producer.managed.dl_tensor.dtype.lanes = 0;
+  EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).message,
+            "a DLPack tensor must have a dtype of at least one lane, but lanes is 0");
+  producer.managed.dl_tensor.dtype.lanes = 1;
+  producer.managed.dl_tensor.byte_offset = 3;  // of floats, which lie at multiples of 4
+  EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).message,
+            "the elements of a DLPack tensor, float32[2, 3] on cpu:0, must start at a multiple of 4 bytes, but start 3 "
+            "bytes past one (byte_offset is 3); copy them");
   producer.dims[0] = -1;
   EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).code, OPD_INVALID_ARGUMENT);
   producer.managed.dl_tensor.shape = nullptr;

@@ -1,5 +1,6 @@
 // Values, containers, dtypes, errors, buffers, the log.
 #include <cstddef>
+#include <cstring>
 #include <thread>
 
 #include "support/opdyno_test.h"
@@ -111,8 +112,11 @@ TEST(Shape, HoldsItsSizes) {
   const int64_t dims[] = {2, -1, INT64_MAX};
   Handle<opd_shape> shape;
   check(opd_shape_create(dims, 3, shape.out()));
-  EXPECT_EQ(opd_shape_ndim(shape.get()), 3u);
-  EXPECT_EQ(opd_shape_dims(shape.get())[2], INT64_MAX);
+  size_t ndim = 0;
+  EXPECT_EQ(opd_shape_dims(shape.get(), &ndim)[2], INT64_MAX);
+  EXPECT_EQ(ndim, 3u);
+  EXPECT_EQ(opd_shape_dims(nullptr, &ndim), nullptr);
+  EXPECT_EQ(ndim, 0u);
   EXPECT_EQ(Value::retain(arg(shape)).to_string(), "[2, -1, 9223372036854775807]");
 }
 
@@ -198,9 +202,19 @@ TEST(Library, SaysWhatItIs) {
   EXPECT_EQ(opd_version(), std::to_string(OPD_VERSION_MAJOR) + "." + std::to_string(OPD_VERSION_MINOR) + "." +
                                std::to_string(OPD_VERSION_PATCH));
   const std::string info = text_of(opd_build_info);
-  for (const char *part : {"\"version\":\"0.1.0\"", "\"features\":{\"cpu\":true", "\"tvm_artefacts\":[\"0.22\"",
+  for (const char *part : {"\"version\":\"0.2.0\"", "\"features\":{\"cpu\":true", "\"tvm_artifacts\":[\"0.22\"",
                            "\"tvm_tested\":[\"0.25\""})
     EXPECT_NE(info.find(part), std::string::npos) << info;
+}
+
+TEST(Value, AShortStringNeverEndsBehindTheValue) {
+  opd_value value = opd_none();
+  value.type = OPD_SMALL_STRING, value.length = 200;
+  std::memset(value.u.bytes, 'x', sizeof value.u.bytes);
+  const char *data = nullptr;
+  size_t size = 0;
+  check(opd_string_get(&value, &data, &size));
+  EXPECT_EQ(std::string(data, size), "xxxxxxx");
 }
 
 TEST(Log, ReplacingTheCallbackEndsTheOldOne) {
@@ -216,6 +230,14 @@ TEST(Log, ReplacingTheCallbackEndsTheOldOne) {
   EXPECT_EQ(ended, 2);
 }
 
+TEST(Objects, TellTheirKind) {
+  EXPECT_EQ(opd_object_type(Tensor({1}, "float32").get()), OPD_TENSOR);
+  Handle<opd_array> array;
+  check(opd_array_create(nullptr, 0, array.out()));
+  EXPECT_EQ(opd_object_type(array.get()), OPD_ARRAY);
+  EXPECT_EQ(opd_object_type(nullptr), OPD_NONE);
+}
+
 TEST(Objects, ManyThreadsMayCountOne) {
   const Value text = string_value("shared by all threads");
   std::vector<std::thread> threads;
@@ -227,10 +249,66 @@ TEST(Objects, ManyThreadsMayCountOne) {
   EXPECT_EQ(get_string(text.view()), "shared by all threads");
 }
 
+TEST(Values, OfNoMemoryAtAllAreEmptyOrToldAsNull) {
+  const opd_value one[] = {opd_int(1), opd_int(2)};
+  Handle<opd_map> map;
+  check(opd_map_create(one, 1, map.out()));
+  const opd_value key = opd_dltensor(nullptr), text = opd_cstring(nullptr);
+  opd_value bytes = opd_none();
+  bytes.type = OPD_BYTES_VIEW;
+  Value out;
+  expect_error(opd_map_get(map.get(), &key, out.out()), OPD_NOT_FOUND, "the map has no key NULL");
+  EXPECT_EQ(text_of(opd_value_to_string, &key), "NULL");
+  for (const opd_value &empty : {text, bytes}) EXPECT_EQ(get_string(Value::retain(empty).view()), "");
+  check(opd_string_create(nullptr, 0, out.out()));
+  EXPECT_EQ(get_string(out.view()), "");
+  check(opd_bytes_create(nullptr, 0, out.out()));
+  EXPECT_EQ(get_string(out.view()), "");
+}
+
+TEST(Values, LargerThanMemoryCanBeAreAnError) {
+  const opd_value item = opd_int(1);
+  const int64_t size = 1;
+  Handle<opd_array> array;
+  Handle<opd_shape> shape;
+  expect_error(opd_array_create(&item, SIZE_MAX, array.out()), OPD_OUT_OF_MEMORY);
+  expect_error(opd_array_create(&item, SIZE_MAX / 16 + 2, array.out()), OPD_OUT_OF_MEMORY);  // 16 bytes, if it wrapped
+  expect_error(opd_shape_create(&size, SIZE_MAX / 8 + 2, shape.out()), OPD_OUT_OF_MEMORY);
+  Value text;
+  expect_error(opd_string_create("x", SIZE_MAX, text.out()), OPD_OUT_OF_MEMORY);
+}
+
+constexpr int kVeryDeep = 1'000'000;  // each level on the stack would need some 50 bytes of it: more than there are
+
+TEST(Arrays, AndTensorsThatNestDeeperThanTheStackEnd) {
+  Handle<opd_array> outer;
+  for (int i = 0; i < kVeryDeep; ++i) {
+    const opd_value item = opd_value_of_object(outer.get());
+    Handle<opd_array> next;
+    check(opd_array_create(&item, 1, next.out()));
+    outer = std::move(next);
+  }
+  const opd_value value = opd_value_of_object(outer.get());
+  EXPECT_NE(text_of(opd_value_to_string, &value).find("..."), std::string::npos);
+
+  Tensor view = floats({1, 2}), lent = floats({1, 2});
+  const int64_t dims[] = {2};
+  for (int i = 0; i < kVeryDeep; ++i) {
+    Tensor next;
+    check(opd_tensor_reshape(view.get(), dims, 1, next.out()));
+    view = std::move(next);
+  }
+  for (int i = 0; i < kVeryDeep; ++i) {
+    DLManagedTensor *managed = nullptr;
+    check(opd_tensor_to_dlpack(lent.get(), &managed));
+    check(opd_tensor_from_dlpack(managed, lent.out()));
+  }
+}
+
 TEST(Map, NestDeeperThanTheStack) {
   Handle<opd_map> outer;
   for (int i = 0; i < 300000; ++i) {
-    const opd_value pair[] = {opd_int(0), opd_object_value(outer.get())};
+    const opd_value pair[] = {opd_int(0), opd_value_of_object(outer.get())};
     Handle<opd_map> next;
     check(opd_map_create(pair, 1, next.out()));
     outer = std::move(next);

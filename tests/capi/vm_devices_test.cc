@@ -163,7 +163,7 @@ TEST(VmOnTwoDevices, HasTotalsOfEachInAReport) {
   const opd_value argument = arg(x);
   Report report;
   check(opd_vm_profile(vm.get(), "main", &argument, 1, nullptr, nullptr, report.out(), nullptr));
-  const std::string json = text_of(opd_report_to_json, report.get());
+  const std::string json = report.json();
   EXPECT_NE(json.find("\"cpu1\":"), std::string::npos) << json;
   EXPECT_NE(json.find("\"cpu2\":"), std::string::npos) << json;
 }

@@ -1,7 +1,7 @@
 // Calls that are cancelled while a kernel runs parallel regions, in both execution modes.
 #include <atomic>
 
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 #include "support/opdyno_test.h"
 
 using namespace opdyno_test;
@@ -14,7 +14,7 @@ struct Probe {  // what the kernel and the test share
   int32_t first, second;  // tasks of the two regions that ran
 };
 
-const std::string kKernels = kArtefactHead + R"(
+const std::string kKernels = kArtifactHead + R"(
 typedef struct { void *sync; int32_t num_task; } Group;
 typedef int (*Task)(int, Group *, void *);
 SLOT(int, TVMBackendParallelLaunch, Task, void *, int)
@@ -68,21 +68,22 @@ class AParallelKernel : public testing::TestWithParam<Vm (*)()> {};
 
 TEST_P(AParallelKernel, IsEndedBetweenItsRegions) {
   const Vm vm = GetParam()();
-  Handle<opd_cancel> cancel;
-  check(opd_cancel_create(cancel.out()));
+  Handle<opd_cancel_token> cancel;
+  check(opd_cancel_token_create(cancel.out()));
   opd_call_options options;
   opd_call_options_init(&options);
   options.cancel = cancel.get();
   check(opd_threads_set_count(3));
   for (int round = 0; round < 20; ++round) {
-    Probe probe{[](void *token) { opd_cancel_cancel(static_cast<opd_cancel *>(token)); }, cancel.get(), 0, 0};
+    Probe probe{[](void *token) { opd_cancel_token_cancel(static_cast<opd_cancel_token *>(token)); }, cancel.get(), 0,
+                0};
     opd_value argument = opd_pointer(&probe);
     Value result;
     expect_error(opd_vm_call(vm.get(), "main", &argument, 1, &options, result.out()), OPD_CANCELLED, "parallel region");
     EXPECT_GE(probe.first, 1);
     EXPECT_EQ(probe.second, 0);
 
-    opd_cancel_reset(cancel.get());  // the VM, the token and the threads are usable
+    opd_cancel_token_reset(cancel.get());  // the VM, the token and the threads are usable
     probe = {[](void *) {}, nullptr, 0, 0};
     check(opd_vm_call(vm.get(), "main", &argument, 1, &options, result.out()));
     EXPECT_GE(probe.first, 1);
@@ -93,9 +94,9 @@ TEST_P(AParallelKernel, IsEndedBetweenItsRegions) {
 
 TEST_P(AParallelKernel, OfACallWithoutATokenIsNotEnded) {
   const Vm vm = GetParam()();
-  Handle<opd_cancel> cancel;
-  check(opd_cancel_create(cancel.out()));
-  Probe probe{[](void *token) { opd_cancel_cancel(static_cast<opd_cancel *>(token)); }, cancel.get(), 0, 0};
+  Handle<opd_cancel_token> cancel;
+  check(opd_cancel_token_create(cancel.out()));
+  Probe probe{[](void *token) { opd_cancel_token_cancel(static_cast<opd_cancel_token *>(token)); }, cancel.get(), 0, 0};
   opd_value argument = opd_pointer(&probe);
   Value result;
   check(opd_vm_call(vm.get(), "main", &argument, 1, nullptr, result.out()));

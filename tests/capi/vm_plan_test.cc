@@ -1,5 +1,5 @@
 // Programs whose tensors stay between compiled kernels: a VM makes them once and uses them again, which nobody may see.
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 #include "support/opdyno_test.h"
 
 using namespace opdyno_test;
@@ -10,7 +10,7 @@ using Numbers = std::vector<float>;
 
 // add1(in, out); twice(in, out); sum(a, b, c, out); keep(tensor) holds a reference, kept(out) reads it, forget() ends
 // it.
-const std::string kKernels = kArtefactHead + R"(
+const std::string kKernels = kArtifactHead + R"(
 typedef struct { void *data; int32_t device[2]; int32_t ndim; uint8_t code, bits; uint16_t lanes; int64_t *shape, *strides;
                  uint64_t byte_offset; } Tensor;
 extern int TVMFFIObjectIncRef(void *object);
@@ -29,11 +29,17 @@ KERNEL(sum) { float *x = DATA(0), *y = DATA(1), *z = DATA(2), *o = DATA(3); EACH
 KERNEL(keep) { TVMFFIObjectIncRef(held = args[0].u.p); return 0; }
 KERNEL(kept) { float *x = data_of(held), *y = DATA(0); EACH y[i] = x[i]; return 0; }
 KERNEL(forget) { if (held) TVMFFIObjectDecRef(held); held = 0; return 0; }
+KERNEL(texts) {  /* the kinds of two texts, and how long they are */
+  float *o = DATA(2);
+  for (int i = 0; i < 2; ++i) { o[2 * i] = args[i].type; for (const char *c = args[i].u.s; *c; ++c) ++o[2 * i + 1]; }
+  return 0;
+}
 )";
 
 void define_host_functions() {
   define("test.minus_one", [](const opd_value *args, int32_t, opd_value *out) { *out = opd_int(args[0].u.int64 - 1); });
   define("test.refuse", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no"); });
+  define("test.zero", [](const opd_value *args, int32_t, opd_value *) { std::fill_n(elements(args[0]), 4, 0.0f); });
 }
 
 Vm make_vm(const std::string &text, const opd_vm_options *options = nullptr) {
@@ -81,6 +87,27 @@ TEST(VmPlan, RunsAgainAndAgainWithTheSameAnswers) {
   std::vector<Value> results;
   for (int i = 0; i < 5; ++i) results.push_back(vm.call("main", floats({float(i), 0, 1, 2})));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(to_floats(results[static_cast<size_t>(i)]), (Numbers{float(i) + 9, 9, 10, 11}));
+}
+
+TEST(VmPlan, StoragesThatAreAliveTogetherShareNoMemory) {
+  const Vm vm =
+      make_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + storage("%b") +
+              tensor("%u", "%b") + "call twice(%x, %u)\n" + storage("%c") + tensor("%v", "%c") +
+              "call twice(%u, %v)\n" + storage("%d") + tensor("%r", "%d") + "call sum(%t, %u, %v, %r)\n" + kill("%t") +
+              kill("%u") + kill("%v") + kill("%a") + kill("%b") + kill("%c") + "ret %r\n}\n");
+  for (int i = 0; i < 3; ++i)  // (x + 1) + 2x + 4x
+    EXPECT_EQ(to_floats(vm.call("main", floats({1, 2, 3, 4}))), (Numbers{8, 15, 22, 29}));
+}
+
+TEST(VmPlan, KernelsReceiveEveryStringAsCText) {
+  const Vm vm = make_vm(".func main(x, text) {\n" + storage("%a") + tensor("%r", "%a") +
+                        "call test.zero(%r)\ncall texts(%text, \"longer than seven\", %r)\nret %r\n}\n");
+  for (const std::string text : {"", "seven 7", "eight 88"}) {  // up to seven letters lie in the value itself
+    Value value;
+    check(opd_string_create(text.data(), text.size(), value.out()));
+    EXPECT_EQ(to_floats(vm.call("main", floats({1}), value)),
+              (Numbers{OPD_CSTRING, float(text.size()), OPD_CSTRING, 17}));
+  }
 }
 
 TEST(VmPlan, ATensorThatAKernelKeptIsNotWrittenAgain) {

@@ -102,6 +102,160 @@ TEST(VmProfile, ShowsBuiltinsOnRequestAndFoldsThem) {
                OPD_INVALID_ARGUMENT, "builtins must be one of");
 }
 
+TEST(VmProfile, HasATraceOfTheSameCalls) {
+  opd_profile_options options = defaults();
+  options.max_records = 2;
+  const Tensor argument = floats({0, 0, 0, 0});
+  const opd_value x = arg(argument);
+  Report report;
+  Handle<opd_trace> trace;
+  check(opd_vm_profile(program().get(), "main", &x, 1, nullptr, &options, report.out(), trace.out()));
+  EXPECT_EQ(opd_trace_call_count(trace.get()), 2u);
+  EXPECT_GT(opd_trace_dropped_count(trace.get()), 0u);
+  EXPECT_NE(text_of(opd_trace_to_chrome, trace.get()).find("\"traceEvents\""), std::string::npos);
+}
+
+// main calls inner, which calls a kernel: the time of both is in the time of inner.
+TEST(VmProfile, SumsOfNestedCallsAreTheTotal) {
+  const Report report = profile(program(), defaults());
+  const std::string table = report.table();
+  const std::string sum = table.substr(table.find("\nSum") + 4), total_row = table.substr(table.find("\nTotal") + 6);
+  EXPECT_NEAR(std::stod(sum), std::stod(total_row), 0.02) << table;
+  EXPECT_EQ(report.kind(OPD_REPORT_CALLS, 1, "Depth"), OPD_METRIC_COUNT) << "the kernel within inner";
+  EXPECT_EQ(report.kind(OPD_REPORT_CALLS, 2, "Depth"), OPD_METRIC_NONE) << "inner";
+  EXPECT_NEAR(number(report, 2, "Self (us)"), number(report, 2, "Duration (us)") - number(report, 1, "Duration (us)"),
+              1e-6);
+  EXPECT_EQ(text(report, 3, "Row Kind"), "\"dispatch\"");
+}
+
+// Static buffers would leave nothing to show: the program runs as it is written.
+TEST(VmProfile, OfAllBuiltinsShowsAllocationsWithTheirMemory) {
+  define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) {});
+  const Vm vm(Executable::assemble(R"(
+.func main(x) {
+  %storage = call vm.builtin.alloc_storage(%vm, shape(4096), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%storage, 0, shape(1024), dtype(float32))
+  call test.profile.kernel(%x, %t)
+  ret %t
+})")
+                  .to_module());
+  opd_profile_options options = defaults();
+  options.builtins = OPD_BUILTINS_ALL;
+  options.warmup = 0;
+  Handle<opd_collector> memory;
+  check(opd_collector_create_builtin(OPD_COLLECTOR_MEMORY, nullptr, memory.out()));
+  opd_collector *collectors[] = {memory.get()};
+  options.collectors = collectors, options.num_collectors = 1;
+  const Report report = profile(vm, options);
+  EXPECT_EQ(names(report),
+            "\"vm.builtin.alloc_storage\" \"vm.builtin.alloc_tensor\" \"test.profile.kernel\" \"(dispatch)\" "
+            "\"(profiler)\" ");
+  EXPECT_EQ(number(report, 0, "Allocated (bytes)"), 4096);
+  EXPECT_EQ(number(report, 2, "Allocated (bytes)"), 0);
+}
+
+TEST(VmProfile, CountsTheBytesOfVectorsAndOfElementsBelowAByte) {
+  const Vm vm = program();
+  opd_profile_options options = defaults();
+  options.details = 1;
+  const std::pair<const char *, double> cases[] = {{"float32x4", 3 * 16}, {"int4", 2}, {"float32", 3 * 4}};
+  for (const auto &[dtype, bytes] : cases) {
+    const Tensor x(std::vector<int64_t>{3}, dtype);
+    const opd_value args[] = {arg(x)};
+    Report report;
+    check(opd_vm_profile(vm.get(), "main", args, 1, nullptr, &options, report.out(), nullptr));
+    EXPECT_EQ(number(report, 0, "Tensors (bytes)"), bytes) << dtype;
+  }
+}
+
+TEST(VmProfile, OfAnApplicationHasARowForAKernelThatFailed) {
+  define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no luck"); });
+  const Vm vm(Executable::assemble(".func main(x) {\n  call test.profile.kernel(%x)\n  ret %x\n}\n").to_module());
+  check(opd_vm_profile_start(vm.get(), nullptr));
+  const Tensor x = floats({0, 0, 0, 0});
+  const opd_value args[] = {arg(x)};
+  Value result;
+  expect_error(opd_vm_call(vm.get(), "main", args, 1, nullptr, result.out()), OPD_CALL_FAILED, "no luck");
+  const Report report = stop(vm);
+  ASSERT_EQ(names(report), "\"test.profile.kernel\" \"(dispatch)\" \"(profiler)\" ");
+  EXPECT_EQ(text(report, 0, "Error"), "\"no luck\"");
+  EXPECT_EQ(text(report, 0, "Argument Shapes"), "\"float32[4]\"");
+}
+
+// The kernel, then the functions that its error went through, the innermost first; "middle" called one that returned.
+TEST(VmProfile, HasRowsForTheFunctionsThatAnErrorEnded) {
+  define("test.profile.fails", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no luck"); });
+  define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) {});
+  const Vm vm(Executable::assemble(R"(
+.func main(x) {
+  call middle(%x)
+  ret %x
+}
+.func middle(x) {
+  call good(%x)
+  call inner(%x)
+  ret %x
+}
+.func good(x) {
+  call test.profile.kernel(%x)
+  ret %x
+}
+.func inner(x) {
+  call test.profile.fails(%x)
+  ret %x
+})")
+                  .to_module());
+  const Tensor x = floats({0, 0, 0, 0});
+  vm.profile_start();
+  expect_throws([&] { vm.call("main", x); }, OPD_CALL_FAILED, "no luck");
+  const Report report = stop(vm);
+  ASSERT_EQ(names(report),
+            "\"test.profile.kernel\" \"good\" \"test.profile.fails\" \"inner\" \"middle\" \"(dispatch)\" "
+            "\"(profiler)\" ");
+  for (const size_t row : {0, 1}) EXPECT_EQ(text(report, row, "Error"), "None") << row;
+  for (const size_t row : {2, 3, 4}) EXPECT_NE(text(report, row, "Error").find("no luck"), std::string::npos) << row;
+  for (const size_t row : {2, 3, 4}) EXPECT_EQ(text(report, row, "Argument Shapes"), "\"float32[4]\"") << row;
+  EXPECT_GE(number(report, 4, "Duration (us)"), number(report, 3, "Duration (us)"));
+  EXPECT_EQ(text(report, 2, "Depth"), "2") << "inner and middle are around it";
+  vm.profile_start();  // the VM goes on as before
+  expect_throws([&] { vm.call("main", x); }, OPD_CALL_FAILED, "no luck");
+  EXPECT_EQ(names(stop(vm)), names(report));
+}
+
+// What ends a call before a kernel runs is an exception inside of the VM, and no error that a kernel returned.
+TEST(VmProfile, HasRowsForTheFunctionsThatACancelledCallHadEntered) {
+  const CancelToken token = CancelToken::create();
+  define("test.profile.cancels", [&token](const opd_value *, int32_t, opd_value *) { token.cancel(); });
+  const Vm vm(Executable::assemble(R"(
+.func main(x) {
+  call inner(%x)
+  ret %x
+}
+.func inner(x) {
+  call test.profile.cancels(%x)
+  call test.profile.cancels(%x)
+  ret %x
+})")
+                  .to_module());
+  const Tensor x = floats({0, 0, 0, 0});
+  auto options = opdyno::defaults(opd_call_options_init);
+  options.cancel = token.get();
+  vm.profile_start();
+  expect_throws([&] { vm.call_with(options, "main", {arg(x)}); }, OPD_CANCELLED);
+  const Report report = stop(vm);
+  ASSERT_EQ(names(report), "\"test.profile.cancels\" \"inner\" \"(dispatch)\" \"(profiler)\" ");
+  EXPECT_EQ(text(report, 0, "Error"), "None");
+  EXPECT_NE(text(report, 1, "Error"), "None");
+}
+
+TEST(VmProfile, HasTheTurnThatItWasGiven) {
+  opd_profile_options options = defaults();
+  options.turn = 7;
+  EXPECT_EQ(configuration_value(profile(program(), options), "Turn").view().u.int64, 7);
+  options.turn = -1;
+  expect_throws([&] { profile(program(), options); }, OPD_INVALID_ARGUMENT, "turn");
+}
+
 TEST(VmProfile, TellsWhenWhereAndWithinWhatOnRequest) {
   const Vm vm = program();
   opd_profile_options options = defaults();
@@ -127,7 +281,7 @@ TEST(VmProfile, OfAnApplicationSeesEveryCallOnEveryThread) {
   expect_error(opd_vm_profile_start(vm.get(), nullptr), OPD_FAILED_PRECONDITION, "profiled already");
   const Handle<opd_function> bound = [&] {
     Handle<opd_function> made;
-    check(opd_vm_function(vm.get(), "main", made.out()));
+    check(opd_vm_get_function(vm.get(), "main", made.out()));
     return made;
   }();
   const Tensor x = floats({1, 2, 3, 4});

@@ -94,9 +94,9 @@ TEST(VmClosure, KeepsItsVm) {
 TEST(VmClosure, EndsWithTheTokenOfItsCall) {
   const Vm vm = make_vm();
   const Function closure = closure_of(vm.call("closure", floats({1, 1, 1, 1})));
-  Handle<opd_cancel> cancel;
-  check(opd_cancel_create(cancel.out()));
-  opd_cancel_cancel(cancel.get());
+  Handle<opd_cancel_token> cancel;
+  check(opd_cancel_token_create(cancel.out()));
+  opd_cancel_token_cancel(cancel.get());
   opd_call_options options;
   opd_call_options_init(&options);
   options.cancel = cancel.get();
@@ -120,6 +120,31 @@ TEST(VmSaved, IsCalledWithoutArguments) {
   EXPECT_EQ(to_floats(before()), (Numbers{2, 3, 4, 5})) << "who bound the old one keeps it";
   check(save(vm, "main", "quiet", {arg(x), arg(y)}, false));
   EXPECT_EQ(vm.call("quiet").view().type, OPD_NONE);
+}
+
+TEST(VmSaved, OneOfThousandsOfNamesIsFound) {
+  constexpr int kFunctions = 2000;
+  Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
+  const auto name_of = [](int i) { return "function_" + std::to_string(i); };
+  for (int i = 0; i < kFunctions; ++i) {
+    check(opd_executable_builder_begin_function(builder.get(), name_of(i).c_str(), 0, nullptr));
+    const opd_operand number = opd_operand_immediate(i);
+    check(emit(builder.get(), opd_instruction_call("vm.builtin.copy", &number, 1, 0)));
+    check(emit(builder.get(), opd_instruction_ret(0)));
+    check(opd_executable_builder_end_function(builder.get()));
+  }
+  Executable executable;
+  check(opd_executable_builder_get(builder.get(), executable.out()));
+  const Vm vm(executable.to_module());
+  for (int i = 0; i < kFunctions; i += 2) check(save(vm, name_of(i).c_str(), ("saved_" + name_of(i)).c_str(), {}));
+  for (int i = 0; i < kFunctions; ++i) {
+    EXPECT_EQ(vm.call(name_of(i).c_str()).view().u.int64, i);
+    const std::string saved = "saved_" + name_of(i);
+    EXPECT_EQ(opd_vm_has_function(vm.get(), saved.c_str()), i % 2 == 0);
+    if (i % 2 == 0) { EXPECT_EQ(vm.call(saved.c_str()).view().u.int64, i); }
+  }
+  expect_throws([&] { vm.call("function_2000"); }, OPD_NOT_FOUND, "function_200");
 }
 
 TEST(VmSaved, RefusesWhatTvmRefuses) {
@@ -184,8 +209,10 @@ TEST(VmStateful, EveryMisuseIsAnError) {
   check(set_input(vm, "main", {arg(x), arg(x)}));
   expect_error(opd_vm_get_outputs(vm.get(), "main", nullptr, 0, value.out()), OPD_FAILED_PRECONDITION,
                "invoke_stateful");
-  expect_throws([&] { vm.call("main", x, x); }, OPD_FAILED_PRECONDITION, "invoke_stateful");
-  expect_throws([&] { bound(x, x); }, OPD_FAILED_PRECONDITION, "invoke_stateful");
+  expect_throws([&] { vm.call("main"); }, OPD_FAILED_PRECONDITION, "invoke_stateful");
+  expect_throws([&] { bound(); }, OPD_FAILED_PRECONDITION, "invoke_stateful");
+  EXPECT_EQ(to_floats(vm.call("main", x, x)), (Numbers{2, 4, 6, 8})) << "as in TVM";
+  EXPECT_EQ(to_floats(bound(x, x)), (Numbers{2, 4, 6, 8}));
   EXPECT_EQ(to_floats(vm.call("twice", x, x)), (Numbers{3, 6, 9, 12})) << "the program itself may call it";
 }
 

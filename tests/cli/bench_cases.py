@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-from case import FAILED, OK, USAGE, WORK, CliTest, run
+from case import FAILED, OK, USAGE, WORK, CliTest, compile_kernels, run
 
 
 class Bench(CliTest):
@@ -71,8 +71,9 @@ class Bench(CliTest):
 
     def test_a_deadline_ends_all_threads(self):
         words = ("--timeout", "300ms", "--concurrency", "3")
-        self.assertIn("deadline", self.kernel("loops.opdasm", *words, command="bench", expect=FAILED).stderr)
-        message = self.kernel("hangs.opdasm", *words, command="bench", expect=FAILED).stderr
+        how = {"command": "bench", "expect": FAILED, "library": compile_kernels("kernels.so")}
+        self.assertIn("deadline", self.kernel("loops.opdasm", *words, **how).stderr)
+        message = self.kernel("hangs.opdasm", *words, **how).stderr
         self.assertIn("operator 'hangs' was still running 0.3 s after the start", message)
 
     def test_cold_calls_are_measured_one_by_one(self):
@@ -153,5 +154,9 @@ class Bench(CliTest):
         self.assertIn(
             "'--repeat' takes an integer from 1",
             self.kernel("add_one.opdasm", "--repeat", "0", command="bench", expect=USAGE).stderr,
+        )
+        self.assertIn(
+            "'--concurrency' takes an integer from 1 to 1024, not '1025'",
+            self.kernel("add_one.opdasm", "--concurrency", "1025", command="bench", expect=USAGE).stderr,
         )
         self.assertIn("always does", self.kernel("fails.opdasm", command="bench", expect=FAILED).stderr)

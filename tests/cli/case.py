@@ -20,7 +20,7 @@ WORK = Path(tempfile.mkdtemp(prefix="opdyno-cli-"))
 
 
 def make_files():
-    """Fills the work folder."""
+    """Fills the work directory."""
     os.environ["OPDYNO_CACHE_DIR"] = str(WORK / "cache")
     os.environ.pop("OPDYNO_NUM_THREADS", None)
     shutil.copy(HERE / "kernels.c", WORK)
@@ -32,11 +32,13 @@ def make_files():
 
 
 def compile_kernels(name):
+    """For tests with a deadline, too, which would cover the compiler."""
     subprocess.run([COMPILER, "-shared", "-fPIC", "-o", name, "kernels.c"], cwd=WORK, check=True)
+    return name
 
 
 def run(*words, stdin=None, **settings):
-    """Runs the program in the work folder; gives what subprocess.run gives, with text output."""
+    """Runs the program in the work directory; gives what subprocess.run gives, with text output."""
     return subprocess.run(
         [OPDYNO, *words], cwd=WORK, input=stdin, capture_output=True, text=True, timeout=120, **settings
     )
@@ -59,8 +61,8 @@ class CliTest(unittest.TestCase):
         self.assertTrue(result.stderr.endswith("\n"))
         return result.stderr
 
-    def kernel(self, *words, command="run", expect=OK):
-        return self.check(expect, command, *words, "--import", "kernels.c")
+    def kernel(self, *words, command="run", expect=OK, library="kernels.c"):
+        return self.check(expect, command, *words, "--import", library)
 
     def numbers(self, *words):
         """The elements of the only output."""

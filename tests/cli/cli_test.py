@@ -13,14 +13,19 @@ if __name__ == "__main__":
     os.environ["OPDYNO_PROGRAM"] = os.path.abspath(sys.argv.pop(1))  # before the cases are read
 
     import case
+    from ab_cases import *
     from bench_cases import *
     from bench_compare_cases import *
     from commands_cases import *
     from diff_cases import *
+    from file_cases import *
     from inspect_cases import *
+    from probe_cases import *
     from report_cases import *
     from results_cases import *
     from run_cases import *
+    from screen_cases import *
+    from untrusted_cases import *
 
     del CliTest  # the base has no tests of its own
     case.make_files()

@@ -86,7 +86,7 @@ class Info(CliTest):
     def test_text_names_the_cpu_and_the_releases(self):
         text = self.succeeds("info")
         self.assertIn("cpu:0", text)
-        self.assertRegex(text, r"loads artefacts of TVM 0\.22.*0\.27; tested with those of 0\.25, 0\.26, 0\.27")
+        self.assertRegex(text, r"loads artifacts of TVM 0\.22.*0\.27; tested with those of 0\.25, 0\.26, 0\.27")
         self.assertRegex(text, r"threads: \d+")
 
     def test_json_is_one_document(self):
@@ -152,7 +152,7 @@ class Profile(CliTest):
 
     def test_the_table_has_tvms_columns(self):
         text = self.profile()
-        self.assertRegex(text.splitlines()[0], r"^Name +Duration \(us\) +Percent +Device +Count +Argument Shapes *$")
+        self.assertRegex(text.splitlines()[0], r"^Name +Duration \(us\) +Percent +Device +Count +Argument Shapes +Median \(us\) +Min \(us\) +Max \(us\) *$")
         self.assertRegex(text, r"(?m)^add_one .*float32\[4\], float32\[4\]")
         self.assertRegex(text, r"(?m)^Sum ")
         self.assertRegex(text, r"(?m)^Total ")
@@ -167,6 +167,27 @@ class Profile(CliTest):
         self.assertLess(ordered.index("vm.builtin.check_tensor_info"), ordered.index("add_one"))
         self.assertNotIn("Sum", ordered)
         self.assertIn("Sum", names("--sort"))
+
+    def test_a_call_that_fails_leaves_its_report(self):
+        words = ["fails_inside.opdasm", "--import", "kernels.c", "-i", "4xf32=1"]
+        result = self.check(FAILED, "profile", *words, "-o", "failed.json")
+        self.assertIn("it always does", result.stderr)
+        rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
+        self.assertIn("it always does", rows["fails"])
+        self.assertIn("it always does", rows["inner"])
+        self.assertNotIn("it always does", rows["add_one"])
+        self.assertIn("the report is of one more call", result.stdout)
+        calls = json.loads((WORK / "failed.json").read_text())["calls"]
+        self.assertEqual(["add_one", "fails", "inner"], [call["Name"]["string"] for call in calls if "alloc" not in call["Name"]["string"]][:3])
+        self.assertIn("it always does", self.fails(FAILED, "profile", *words, "--warmup", "0", "--runs", "3"))
+
+    def test_a_turn_counts_on_with_the_runs(self):
+        self.profile("--runs", "3", "--turn", "5", "-o", "turns.jsonl")
+        lines = (WORK / "turns.jsonl").read_text().splitlines()
+        self.assertEqual([5, 6, 7], [json.loads(line)["configuration"]["Turn"]["count"] for line in lines])
+        self.profile("-o", "turns.jsonl")
+        self.assertNotIn("Turn", json.loads((WORK / "turns.jsonl").read_text())["configuration"])
+        self.profile("--turn", "0", expect=USAGE)
 
     def test_reports_are_written(self):
         self.profile(
@@ -202,8 +223,9 @@ class Profile(CliTest):
         detailed = calls("--details")[0]
         self.assertLessEqual({"Start (us)", "Self (us)", "Run", "Thread", "Tensors (bytes)", "Call Path"}, set(detailed))
         add = next(call for call in calls("--roofline", "--details") if call["Name"]["string"] == "add_one")
-        self.assertEqual({"count": 4}, add["FLOP"])
-        self.assertIn("Percent of Peak", add)
+        self.assertEqual({"count": 4}, add["FLOP"])  # its time, and so its rate, may be below the clock's resolution
+        peaks = json.loads(self.profile("--json", "--roofline"))["configuration"]
+        self.assertLessEqual({"Peak GFLOP/s", "Peak Bandwidth (GB/s)"}, set(peaks))
 
     def test_reports_can_be_printed(self):
         self.assertEqual({"calls", "device_metrics", "configuration"}, set(json.loads(self.profile("--json"))))
@@ -224,7 +246,7 @@ class Profile(CliTest):
         self.assertTrue(all((WORK / name).exists() for name in ("one", "two", "three")))
         self.assertFalse((WORK / "same").exists())
 
-    def test_an_absent_folder_is_named(self):
+    def test_an_absent_directory_is_named(self):
         self.assertIn(
             "cannot write absent/x.json",
             self.kernel("add_one.opdasm", "-o", "absent/x.json", command="profile", expect=FAILED).stderr,
@@ -278,6 +300,6 @@ class Collectors(CliTest):
         text = self.succeeds("info", "--collectors")
         self.assertRegex(text, r"(?m)^  time +.*\n +here: yes$")
         for name in ("perf", "papi", "energy"):
-            self.assertRegex(text, r"(?m)^  %s +.*\n +here: (yes|no: .+)$" % name)
+            self.assertRegex(text, r"(?m)^  %s +.*\n +here: (yes|no: .+|in part, as .+)$" % name)
         self.assertIn("takes no file", self.fails(USAGE, "info", "x.npy", "--collectors"))
         self.assertIn("has no JSON", self.fails(USAGE, "info", "--collectors", "--json"))

@@ -23,13 +23,13 @@ class Inspect(CliTest):
         self.assertRegex(text, r"(?m)^  needs: add_one\n  builtins: .*make_tuple")
 
     def test_json_has_the_program_and_the_tree(self):
-        module = json.loads(self.succeeds("inspect", "with_weight.opdasm", "--import", "kernels.c", "--json"))
+        module = json.loads(self.succeeds("inspect", "with_weight.opdasm", "--import", "kernels.c", "--json", "--load"))
         self.assertEqual("relax.VMExecutable", module["kind"])
         self.assertEqual(["x", "weight"], [param["name"] for param in module["program"]["functions"][0]["params"]])
         self.assertIn("add_one", module["imports"][0]["functions"])
 
     def test_c_sources_are_modules_of_kernels(self):
-        self.assertIn("add_one", self.succeeds("inspect", "kernels.c"))
+        self.assertIn("add_one", self.succeeds("inspect", "kernels.c", "--load"))
 
     def test_what_cannot_be_loaded_is_refused(self):
         (WORK / "short.vmexec").write_bytes(b"\x1e\x15\x14B/\xde%\xd2\x04")
@@ -37,7 +37,7 @@ class Inspect(CliTest):
         self.assertIn("absent.so", self.fails(REFUSED, "inspect", "absent.so"))
         self.assertIn("absent.opdasm", self.fails(REFUSED, "inspect", "absent.opdasm"))
         self.assertIn("short.vmexec", self.fails(REFUSED, "inspect", "short.vmexec"))
-        self.assertIn("nothing_like_this", self.fails(REFUSED, "inspect", "broken.c"))
+        self.assertIn("nothing_like_this", self.fails(REFUSED, "inspect", "broken.c", "--load"))
         self.assertIn("absent.c", self.fails(REFUSED, "inspect", "add_one.opdasm", "--import", "absent.c"))
         self.assertIn("--copy' takes always", self.fails(USAGE, "inspect", "kernels.c", "--copy", "maybe"))
 
@@ -48,7 +48,7 @@ class Inspect(CliTest):
         self.assertRegex(lines[1], r"^└─ c  kernels\.c: \d+ functions$")
 
     def test_signatures_have_parameters_and_results(self):
-        text = self.succeeds("inspect", "symbolic.opdasm", "--import", "kernels.c", "--signatures")
+        text = self.succeeds("inspect", "symbolic.opdasm", "--import", "kernels.c", "--signatures", "--load")
         self.assertIn("\n  main(x: float32[n]) -> (float32[n], (int n, float32[n]))\n", text)
         self.assertIn("\n  add_one(…)\n", text)
         self.assertIn("main(x)\n", self.succeeds("inspect", "identity.opdasm", "--signatures"))
@@ -96,7 +96,7 @@ class Inspect(CliTest):
     def test_what_is_missing_is_open(self):
         text = self.succeeds("inspect", "needs_missing.opdasm", "--verify")
         self.assertRegex(text, r"(?m)^open .*nobody_has_this")
-        text = self.succeeds("inspect", "add_one.opdasm", "--import", "kernels.c", "--verify")
+        text = self.succeeds("inspect", "add_one.opdasm", "--import", "kernels.c", "--verify", "--load")
         self.assertNotIn("open", text)
 
     def test_a_read_that_no_path_wrote_is_a_warning(self):

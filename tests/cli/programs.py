@@ -62,6 +62,10 @@ SYMBOLIC = program(
 IDENTITY = program(function("main", "x", "ret %x"))
 UNCHECKED = program(function("main", "x", output("t"), "call add_one(%x, %t)", "ret %t"))
 FAILS = program(unary("main", "fails"))
+FAILS_INSIDE = program(
+    function("main", "x", output("t"), "call add_one(%x, %t)", "%r = call inner(%t)", "ret %r"),
+    function("inner", "x", "call fails(%x, %x)", "ret %x"),
+)
 HANGS = program(unary("main", "hangs"))
 SLEEPS = program(unary("main", "sleeps"))
 NAPS = program(unary("main", "naps"))

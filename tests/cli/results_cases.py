@@ -1,4 +1,4 @@
-"""What run does with results: saving, comparing, and real artefacts against the numbers of TVM."""
+"""What run does with results: saving, comparing, and real artifacts against the numbers of TVM."""
 
 import json
 import os
@@ -111,7 +111,7 @@ class Results(CliTest):
         self.assertIn("absent", self.kernel("add_one.opdasm", "-o", "absent/out.npz", expect=FAILED).stderr)
 
 
-class TvmArtefacts(CliTest):
+class TvmArtifacts(CliTest):
     """Libraries that TVM made, against TVM's own answers; the inputs come from the same files."""
 
     def libraries(self, name):

@@ -27,10 +27,19 @@ class Run(CliTest):
         self.assertEqual("output,index,value\nout,0,1\nout,1,1\nout,2,1\nout,3,1\n", out)
         self.assertIn("[1 1]", self.succeeds("run", "kernels.so", "add_one", "-i", "2xf32=0", "-i", "2xf32"))
 
+    def test_a_library_of_plain_c_says_how_its_functions_are_called(self):
+        (WORK / "plain.c").write_text("double twice(double x) { return 2 * x; }\n")
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", "plain.so", "plain.c"], cwd=WORK, check=True)
+        for words in (["run", "plain.so"], ["run", "plain.so", "twice"], ["bench", "plain.so"], ["run", "plain.c"]):
+            message = self.fails(USAGE, *words)
+            self.assertIn("no symbol of it starts with __tvm_ffi_", message)
+            self.assertIn("called by its signature", message)
+            self.assertIn("native_function", message)
+
     def test_c_flags_reach_the_compiler(self):
         (WORK / "flag.c").write_text("#ifndef WANTED\n#error not wanted\n#endif\n" + (WORK / "kernels.c").read_text())
-        self.assertIn("not wanted", self.fails(REFUSED, "inspect", "flag.c"))
-        self.succeeds("inspect", "flag.c", "--c-flags", "-O1 -DWANTED")
+        self.assertIn("not wanted", self.fails(REFUSED, "inspect", "flag.c", "--load"))
+        self.succeeds("inspect", "flag.c", "--load", "--c-flags", "-O1 -DWANTED")
 
     def test_libraries_may_be_used_in_place(self):
         compile_kernels("in_place.so")
@@ -129,6 +138,12 @@ class Inputs(CliTest):
         self.assertEqual("out: float32[0, 2]\n[]\n", show("0x2xf32"))
         self.assertEqual("out: float32[]\n1.5\n", show("0dxf32=1.5"))
         self.assertEqual("out_0: int32[2]\n[5 5]\nout_1: 3\n", show("tuple(2xi32=5;i64=3)"))
+
+    def test_tuples_that_nest_deeper_than_programs_take_are_refused(self):
+        for depth in (17, 18_000):
+            text = "tuple(" * depth + "i64=1" + ")" * depth
+            self.assertIn("nested more than 16 deep", self.fails(USAGE, "run", "identity.opdasm", "-i", text))
+        self.succeeds("run", "identity.opdasm", "-i", "tuple(" * 16 + "i64=1" + ")" * 16)
 
     def test_large_tensors_lose_their_middle(self):
         text = self.succeeds("run", "identity.opdasm", "-i", "50x40xi32=range")
@@ -274,16 +289,19 @@ class Settings(CliTest):
         )
 
     def test_a_deadline_ends_a_loop_of_operators(self):
+        library = compile_kernels("kernels.so")
         begin = time.monotonic()
-        message = self.kernel("loops.opdasm", "--timeout", "300ms", expect=FAILED).stderr
+        message = self.kernel("loops.opdasm", "--timeout", "300ms", expect=FAILED, library=library).stderr
         self.assertLess(time.monotonic() - begin, 20)
         self.assertIn("deadline", message.lower())
 
     def test_a_kernel_that_hangs_is_named_when_the_process_ends(self):
+        library = compile_kernels("kernels.so")
         for command in ("run", "bench", "profile"):
-            message = self.kernel("hangs.opdasm", "--timeout", "300ms", command=command, expect=FAILED).stderr
+            how = {"command": command, "expect": FAILED, "library": library}
+            message = self.kernel("hangs.opdasm", "--timeout", "300ms", **how).stderr
             self.assertIn("operator 'hangs' was still running 0.3 s after the start", message)
-        message = self.fails(FAILED, "run", "kernels.c", "hangs", "--timeout", "0.3s")
+        message = self.fails(FAILED, "run", library, "hangs", "--timeout", "0.3s")
         self.assertIn("function 'hangs' was still running", message)
         self.assertIn("takes a time as", self.kernel("hangs.opdasm", "--timeout", "soon", expect=USAGE).stderr)
 

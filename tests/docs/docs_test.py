@@ -1,4 +1,5 @@
-"""Executes the code blocks of README and docs/: C and C++ are built and run, assembly is assembled.
+"""Executes the code blocks of README and docs/: C and C++ are built and run, assembly is assembled, lines of "sh" blocks
+that begin with opdyno are run. They find a model.so whose main() takes four float32 numbers.
 
 Run by ctest with OPDYNO_LIBRARY, OPDYNO_PROGRAM, OPDYNO_ROOT, OPDYNO_BUILD, OPDYNO_FLAGS, CC and CXX in the environment.
 """
@@ -6,6 +7,8 @@ Run by ctest with OPDYNO_LIBRARY, OPDYNO_PROGRAM, OPDYNO_ROOT, OPDYNO_BUILD, OPD
 import os
 import pathlib
 import re
+import shlex
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -23,17 +26,18 @@ def blocks(*languages):
                 yield f"{page.name}:{text[:match.start()].count(chr(10)) + 1}", match[1], match[2]
 
 
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def run(*command, cwd=None):
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd)
 
 
 class Docs(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        shutil.copy(ROOT / "tests/interop/data/0.27/chain_100.so", self.path("model.so"))
 
     def path(self, name):
-        return os.path.join(self.folder.name, name)
+        return os.path.join(self.directory.name, name)
 
     def test_c_and_cpp_blocks_build_and_run(self):
         library = pathlib.Path(os.environ["OPDYNO_LIBRARY"])
@@ -47,7 +51,7 @@ class Docs(unittest.TestCase):
             pathlib.Path(source).write_text(code)
             built = run(os.environ[compiler], f"-std={standard}", "-Wall", "-Wextra", "-pedantic", source, "-o", self.path("block"), *flags)
             self.assertEqual(built.returncode, 0, f"{where}\n{built.stderr}")
-            ran = run(self.path("block"))  # under AddressSanitizer a leak is an error
+            ran = run(self.path("block"), cwd=self.directory.name)  # under AddressSanitizer a leak is an error
             self.assertEqual(ran.returncode, 0, f"{where}\n{ran.stdout}{ran.stderr}")
             self.assertTrue(ran.stdout.strip(), where)
         self.assertEqual(seen, {"c", "cpp"})
@@ -65,6 +69,23 @@ class Docs(unittest.TestCase):
             self.assertEqual(pathlib.Path(self.path("block.vmexec")).read_bytes(), pathlib.Path(self.path("again.vmexec")).read_bytes(), where)
             count += 1
         self.assertGreater(count, 0)
+
+    def test_lines_of_the_shell_run(self):
+        count = 0
+        for where, _, code in blocks("sh"):
+            for line in code.splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:1] != ["opdyno"]:
+                    continue
+                done = run(os.environ["OPDYNO_PROGRAM"], *words[1:], cwd=self.directory.name)
+                self.assertEqual(done.returncode, 0, f"{where}: {line}\n{done.stderr}")
+                count += 1
+        self.assertGreater(count, 0)
+
+    def test_pictures_exist_and_are_small(self):
+        for page in PAGES:
+            for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text()):
+                self.assertLessEqual((page.parent / name).stat().st_size, 100_000, f"{page.name} shows {name}")
 
     def test_every_environment_variable_that_the_code_reads_is_documented(self):
         code = "".join(p.read_text() for p in (ROOT / "src").rglob("*.cc"))

@@ -2,7 +2,7 @@
 // Nothing is given to dlopen(): what passes could run.
 #include <cstdlib>
 
-#include "module/artefact.h"
+#include "module/artifact.h"
 #include "module/blob_reader.h"
 #include "module/elf_append.h"
 #include "tvmffi/tvmffi.h"

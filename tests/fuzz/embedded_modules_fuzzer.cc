@@ -4,7 +4,7 @@
 #include <set>
 
 #include "module/blob_reader.h"
-#include "module/embedded_kinds.h"
+#include "module/module_kinds.h"
 #include "module/native_module.h"
 #include "vm/executable_module.h"
 
@@ -65,12 +65,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   register_static_library_kind();  // C sources are not: what is asked of them is compiled
   register_const_loader_kind();
   std::vector<Ref<Object>> kept;
-  try_tree([&] { return make_embedded_modules({data, size}, make_object<Library>(), "any.so", kept); });
+  try_tree([&] { return make_embedded_modules({data, size}, make_object<Library>(), "any.so", {}, kept); });
   uint64_t begin = 0;  // of ours
   if (size >= sizeof begin) std::memcpy(&begin, data, sizeof begin);
   if (size < sizeof begin || begin > size - sizeof begin || (begin += sizeof begin) == size) return 0;
   try_tree([&] {
-    return make_own_modules({data + begin, size - begin}, {data, begin}, make_object<Library>(), "any.so", kept,
+    return make_own_modules({data + begin, size - begin}, {data, begin}, make_object<Library>(), "any.so", {}, kept,
                             read_own);
   });
   return 0;

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     opd_error_release(error);
     return 0;
   }
-  text_of(opd_executable_to_json, executable.get());
+  text_of(opd_executable_write, executable.get(), OPD_EXECUTABLE_JSON);
   const Executable again = Executable::load(executable.save());
   if (again.save() != executable.save()) abort();
   const std::string text = executable.disassemble();

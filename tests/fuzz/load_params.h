@@ -9,8 +9,9 @@
 // Looks at every tensor. Damage in compressed elements shows only then.
 inline void read_params(opd_params *params) {
   for (size_t i = 0; i < opd_params_count(params); ++i) {
-    int32_t ndim = -1;
-    if (!opd_params_shape(params, i, &ndim) || ndim < 0) std::abort();
+    opd_tensor_info info{};
+    info.struct_size = sizeof info;
+    if (opd_params_get_info(params, i, &info) || !info.shape || info.ndim < 0) std::abort();
     opd_tensor *tensor = nullptr;
     const char *name = opd_params_name(params, i);
     if (opd_error *error = opd_params_get(params, name, &tensor)) {  // nor can a name with a NUL byte be asked for

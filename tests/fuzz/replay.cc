@@ -1,4 +1,5 @@
-// Feeds every file of the given folders to a fuzz target, without libFuzzer: so that corpora are tried in every run.
+// Feeds every file of the given directories to a fuzz target, without libFuzzer: so that corpora are tried in every
+// run.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -14,12 +14,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   opd_buffer *json = nullptr, *text = nullptr;
   opd_report *again = nullptr;
-  if (opd_report_to_json(report, &json) || opd_report_from_json(opd_buffer_data(json), opd_buffer_size(json), &again))
+  if (opd_report_write(report, OPD_REPORT_JSON, nullptr, &json) ||
+      opd_report_from_json(opd_buffer_data(json), opd_buffer_size(json), &again))
     std::abort();
   opd_buffer_release(json);
   opd_report_release(again);
-  for (const auto write : {opd_report_to_table, opd_report_to_markdown, opd_report_to_html}) {
-    opd_error_release(write(report, nullptr, &text));  // may be refused as too large
+  for (const auto format : {OPD_REPORT_TABLE, OPD_REPORT_MARKDOWN, OPD_REPORT_HTML}) {
+    opd_error_release(opd_report_write(report, format, nullptr, &text));  // may be refused as too large
     opd_buffer_release(text);
     text = nullptr;
   }

@@ -1,4 +1,5 @@
-// The JSON of a tensor cache, in a folder with one shard of 4096 bytes: it gives an error, or tensors that can be read.
+// The JSON of a tensor cache, in a directory with one shard of 4096 bytes: it gives an error, or tensors that can be
+// read.
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,15 +9,15 @@
 
 namespace {
 
-struct Folder {
+struct Directory {
   std::string path;
-  Folder() {
+  Directory() {
     const char *base = std::getenv("TMPDIR");
     path = std::string(base ? base : "/tmp") + "/opdyno-fuzz-XXXXXX";
     if (!::mkdtemp(path.data())) std::abort();
     write("params_shard_0.bin", std::string(4096, 'x').data(), 4096);
   }
-  ~Folder() {
+  ~Directory() {
     for (const char *name : {"/params_shard_0.bin", "/tensor-cache.json"}) ::unlink((path + name).c_str());
     ::rmdir(path.c_str());
   }
@@ -29,14 +30,14 @@ struct Folder {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const Folder folder;
-  folder.write("tensor-cache.json", data, size);
+  static const Directory directory;
+  directory.write("tensor-cache.json", data, size);
   for (const int32_t eager : {0, 1}) {
     opd_params_options options;
     opd_params_options_init(&options);
     options.copy = options.verify_checksums = eager;
     opd_params *params = nullptr;
-    if (opd_error *error = opd_params_open(folder.path.c_str(), &options, &params)) {
+    if (opd_error *error = opd_params_open(directory.path.c_str(), &options, &params)) {
       if (params || !*opd_error_message(error)) std::abort();
       opd_error_release(error);
       continue;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs into a clean prefix, builds a small C program against it by pkg-config and by CMake, and runs both and the CLI.
-#   install_test.sh SOURCE_DIR BUILD_DIR [SANITIZERS]
+#   install_test.sh SOURCE_DIR BUILD_DIR [COMPILER FLAG…]
 set -euo pipefail
 
-source_dir=$1 build_dir=$2 sanitize=${3:-}
+source_dir=$1 build_dir=$2 flags=("${@:3}")
 work=$build_dir/install_test
 rm -rf "$work"
 mkdir -p "$work"
@@ -19,8 +19,6 @@ mv "$work/first" "$work/prefix"  # whoever names the first place is not relocata
 prefix=$work/prefix
 version=$(sed -n 's/^project(opdyno VERSION \([0-9.]*\).*/\1/p' "$source_dir/CMakeLists.txt")
 wanted="opdyno $version: Tensor(float32[2, 3], cpu:0)"
-flags=()
-[[ -n $sanitize ]] && flags=("-fsanitize=$sanitize")
 
 libdir=$(dirname "$(find "$prefix" -name opdyno.pc)")/..
 export PKG_CONFIG_PATH=$libdir/pkgconfig
@@ -29,16 +27,34 @@ read -ra pc_flags < <(pkg-config --cflags --libs opdyno)
 "${CC:-cc}" -std=c99 -pedantic -Wall -Wextra -Werror "${flags[@]}" "$source_dir/tests/install/consumer/hello.c" "${pc_flags[@]}" -o "$work/hello"
 expect "built by pkg-config" "$(LD_LIBRARY_PATH=$libdir "$work/hello")" "$wanted"
 
-cmake -G Ninja -S "$source_dir/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" >"$work/cmake.log"
+cmake -G Ninja -S "$source_dir/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" -DCMAKE_CXX_FLAGS="${flags[*]}" >"$work/cmake.log"
 cmake --build "$work/consumer" >>"$work/cmake.log"
 expect "built by CMake" "$("$work/consumer/hello")" "$wanted"
+
+expect "built in C++" "$("$work/consumer/hello_cpp")" "$wanted"
 
 expect "the second library by CMake" "$("$work/consumer/linked")" "seven is 7"
 expect "the second library's flags" "$(pkg-config --libs-only-l opdyno_tvmffi | xargs)" "-lopdyno_tvmffi -lopdyno"
 
 unset LD_LIBRARY_PATH
+# tools/demo builds all that is installed: README installs after it.
+for target in $(sed -n 's/^install(TARGETS \(.*\) \(EXPORT\|RUNTIME\).*/\1/p' "$source_dir/cmake/install.cmake" "$source_dir/src/cli/CMakeLists.txt"); do
+  grep -q "build release .*\b$target\b" "$source_dir/tools/demo" || { echo "tools/demo does not build $target" >&2; exit 1; }
+done
+
+# The build tree may be moved; nothing is looked for in the current directory.
+mkdir -p "$work/moved/bin" "$work/moved/lib" "$work/here"
+cp "$build_dir/bin/opdyno" "$work/moved/bin/"
+cp -d "$build_dir"/lib/libopdyno*.so* "$work/moved/lib/"
+for library in "$build_dir"/lib/libopdyno*.so*; do echo "no library" >"$work/here/$(basename "$library")"; done
+expect "the moved program" "$(cd "$work/here" && "$work/moved/bin/opdyno" --version | head -n 1)" "opdyno $version"
+for file in "$work/moved/bin/opdyno" "$work/moved"/lib/*.so; do
+  run_path=$(readelf -d "$file" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p')
+  [[ :$run_path: != *::* || -z $run_path ]] || { echo "the run path of $file has an empty element: $run_path" >&2; exit 1; }
+  [[ $run_path != *"$build_dir"* ]] || { echo "$file names the build tree: $run_path" >&2; exit 1; }
+done
 expect "the installed program" "$("$prefix/bin/opdyno" --version | head -n 1)" "opdyno $version"
-for header in "$source_dir"/include/opdyno/*.h; do
+for header in "$source_dir"/include/opdyno/*.h "$source_dir"/include/opdyno/*.hpp; do
   [[ -f $prefix/include/opdyno/$(basename "$header") ]] || { echo "$(basename "$header") is not installed" >&2; exit 1; }
 done
 [[ -f $prefix/include/opdyno/dlpack.h ]] || { echo "dlpack.h is not installed" >&2; exit 1; }

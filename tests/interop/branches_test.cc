@@ -17,7 +17,7 @@ Value run(const Vm &vm, const char *function, bool condition) {
 
 TEST(ABranchThatReadsWhatOnlyTheOtherWrote, IsAnErrorThatSaysWhere) {
   int count = 0;
-  for (const auto &file : recorded_artefacts({".so"})) {
+  for (const auto &file : recorded_artifacts({".so"})) {
     if (fs::path(file).stem() != "branches") continue;
     SCOPED_TRACE(file);
     ++count;

@@ -27,7 +27,7 @@ from recorded import assert_same, describe, flatten, text_array, to_tvm
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--check", action="store_true", help="compare the artefacts in --out with their .npz instead")
+    parser.add_argument("--check", action="store_true", help="compare the artifacts in --out with their .npz instead")
     parser.add_argument("--models", nargs="*", default=[], help="only these")
     parser.add_argument("--set", choices=["committed", "tests", "all"], default="all")
     parser.add_argument("--text", action="store_true", help="also write every disassembly")
@@ -105,17 +105,17 @@ def load(path):
         unpack(path, scratch)
         sources = sorted(map(str, Path(scratch).glob("*.c")))
         headers = {tvm.libinfo.find_include_path(), libinfo.find_include_path(), libinfo.find_dlpack_include_path()}
-        tvm.support.cc.create_shared(linked, sources, options=[f"-I{folder}" for folder in headers])
+        tvm.support.cc.create_shared(linked, sources, options=[f"-I{directory}" for directory in headers])
         return tvm.runtime.load_module(linked)
 
 
-def unpack(path, folder):
+def unpack(path, directory):
     with tarfile.open(path) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(directory, filter="data")
 
 
 class Runner:
-    """Calls the functions of one loaded artefact and turns what they do into arrays."""
+    """Calls the functions of one loaded artifact and turns what they do into arrays."""
 
     def __init__(self, path, kind):
         self.library = load(path)
@@ -173,7 +173,7 @@ def record(model, path):
 
 
 def check(model, path):
-    """Loads an artefact built earlier; TVM must give the answers that were recorded then."""
+    """Loads an artifact built earlier; TVM must give the answers that were recorded then."""
     runner = Runner(path, model.kind)
     answers = {}
     for case in model.cases:

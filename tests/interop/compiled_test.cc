@@ -1,5 +1,6 @@
-// What listens to machine code: profiles, cancel tokens and many threads on programs that TVM built with
-// exec_mode="compiled". That they give TVM's answers is replay_test.cc's.
+// Calls of machine code that are looked at from outside: profiles, cancel tokens, deadlines and many threads, on
+// programs that TVM built with exec_mode="compiled". replay_test.cc checks that such programs give TVM's answers.
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -40,8 +41,8 @@ std::map<std::string, int> kernels(const Report &report) {
   std::map<std::string, int> counts;
   for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
     Value name, shapes;
-    check(opd_report_get_call(report.get(), i, "Name", name.out()));
-    check(opd_report_get_call(report.get(), i, "Argument Shapes", shapes.out()));
+    check(opd_report_get(report.get(), OPD_REPORT_CALLS, i, "Name", name.out(), nullptr));
+    check(opd_report_get(report.get(), OPD_REPORT_CALLS, i, "Argument Shapes", shapes.out(), nullptr));
     const std::string text = name.to_string();
     const bool is_kernel = !text.starts_with("\"vm.builtin.") && !text.starts_with("\"(");
     if (is_kernel) ++counts[text + " " + shapes.to_string()];
@@ -49,13 +50,49 @@ std::map<std::string, int> kernels(const Report &report) {
   return counts;
 }
 
+opd_call_options with_token(opd_cancel_token *cancel) {
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.cancel = cancel;
+  return options;
+}
+
+opd_error *call(const Vm &vm, const opd_call_options &options, Value &result) {
+  const Tensor x = input();
+  const opd_value argument = arg(x);
+  return opd_vm_call(vm.get(), "with_constants", &argument, 1, &options, result.out());
+}
+
+// While it lives, `then` gets what each call of a builtin gives. Holds for code that is loaded meanwhile.
+class WatchedBuiltin {
+ public:
+  WatchedBuiltin(const char *name, std::function<void(const opd_value &)> then) : name_(name) {
+    check(opd_function_get_global(name, original_.out()));
+    define(name, [original = original_, then = std::move(then)](const opd_value *args, int32_t count, opd_value *out) {
+      check(opd_function_call(original.get(), args, count, out));
+      then(*out);
+    });
+  }
+  ~WatchedBuiltin() { check(opd_function_register(name_, original_.get(), 1)); }
+  WatchedBuiltin(const WatchedBuiltin &) = delete;
+  WatchedBuiltin &operator=(const WatchedBuiltin &) = delete;
+
+ private:
+  const char *const name_;
+  Function original_;
+};
+
 }  // namespace
 
 TEST(Compiled, AProfileShowsTheKernelsThatBytecodeShows) {
   for (const char *release : kReleases) {
     const Vm compiled(Module::load(path(release))), bytecode(Module::load(path(release, "")));
     const auto before = answer(compiled);
-    const auto seen = kernels(profile(compiled, 3));
+    const Report first = profile(compiled, 3);
+    const auto seen = kernels(first);
+    Value note;
+    expect_error(opd_report_get(first.get(), OPD_REPORT_CONFIGURATION, 0, "Note", note.out(), nullptr),
+                 OPD_NOT_FOUND);  // nothing is hidden
     EXPECT_EQ(seen, kernels(profile(bytecode, 3))) << release;
     EXPECT_EQ(seen.size(), 2u) << release << ": two fused kernels";
     EXPECT_EQ(answer(compiled), before) << release;
@@ -67,9 +104,9 @@ TEST(Compiled, ACancelledCallEndsAndTheVmStaysUsable) {
   for (const char *release : kReleases) {
     const Vm vm(Module::load(path(release)));
     const auto before = answer(vm);
-    Handle<opd_cancel> cancel;
-    check(opd_cancel_create(cancel.out()));
-    opd_cancel_cancel(cancel.get());
+    Handle<opd_cancel_token> cancel;
+    check(opd_cancel_token_create(cancel.out()));
+    opd_cancel_token_cancel(cancel.get());
     opd_call_options options;
     opd_call_options_init(&options);
     options.cancel = cancel.get();
@@ -78,11 +115,91 @@ TEST(Compiled, ACancelledCallEndsAndTheVmStaysUsable) {
     Value result;
     expect_error(opd_vm_call(vm.get(), "with_constants", &argument, 1, &options, result.out()), OPD_CANCELLED,
                  "with_constants");
-    opd_cancel_reset(cancel.get());
+    opd_cancel_token_reset(cancel.get());
     check(opd_vm_call(vm.get(), "with_constants", &argument, 1, &options, result.out()));
     EXPECT_EQ(to_floats(result), before);
     EXPECT_EQ(answer(vm), before);
   }
+}
+
+TEST(Compiled, CallsAreNotLookedAtUntilSomebodyAsksWhatRuns) {
+  for (const char *release : kReleases) {
+    Handle<opd_cancel_token> cancel;
+    check(opd_cancel_token_create(cancel.out()));
+    std::vector<std::string> running;
+    const WatchedBuiltin asks("vm.builtin.alloc_tensor", [&](const opd_value &) {
+      const char *name = opd_cancel_token_current_operator(cancel.get());
+      running.emplace_back(name ? name : "nothing");
+    });
+    const Vm vm(Module::load(path(release)));
+    const std::vector<std::string> expected = {"with_constants", "vm.builtin.alloc_tensor"};
+    for (int i = 0; i < 3; ++i) {
+      running.clear();
+      Value result;
+      check(call(vm, with_token(cancel.get()), result));
+      ASSERT_EQ(running.size(), 2u) << release;
+      EXPECT_EQ(running, expected) << release << ", call " << i << ": the first to ask, and the next";
+    }
+  }
+}
+
+TEST(Compiled, ATokenThatFiresAmidACallEndsItBeforeTheNextKernel) {
+  for (const char *release : kReleases) {
+    Handle<opd_cancel_token> cancel;
+    check(opd_cancel_token_create(cancel.out()));
+    bool fires = true;
+    std::vector<Value> made;
+    const WatchedBuiltin counts("vm.builtin.alloc_tensor", [&](const opd_value &result) {
+      made.push_back(Value::retain(result));
+      Tensor::of(made.back()).data<float>()[0] = -1;
+      if (fires) opd_cancel_token_cancel(cancel.get());
+    });
+    const Vm vm(Module::load(path(release)));
+    Value result;
+    expect_error(call(vm, with_token(cancel.get()), result), OPD_CANCELLED, "with_constants");
+    ASSERT_EQ(made.size(), 1u) << release;
+    EXPECT_EQ(Tensor::of(made[0]).data<float>()[0], -1) << release << ": the kernel, a relu, writes nothing below 0";
+    made.clear();
+    fires = false;
+    opd_cancel_token_reset(cancel.get());
+    check(call(vm, with_token(cancel.get()), result));
+    EXPECT_EQ(to_floats(result), answer(vm)) << release;
+  }
+}
+
+TEST(Compiled, CallsThatAreCancelledOrLateLeaveOthersAlone) {
+  const Vm vm(Module::load(path("0.27")));
+  const auto expected = answer(vm);
+  Handle<opd_cancel_token> cancel;
+  check(opd_cancel_token_create(cancel.out()));
+  std::atomic<bool> done{false};
+  std::thread canceller([&] {
+    while (!done) {
+      opd_cancel_token_cancel(cancel.get());
+      std::this_thread::yield();
+      opd_cancel_token_reset(cancel.get());
+      opd_cancel_token_current_operator(cancel.get());
+    }
+  });
+  const auto run = [&](int kind) {
+    for (int i = 0; i < 200; ++i) {
+      opd_call_options options = with_token(kind == 0 ? cancel.get() : nullptr);
+      if (kind == 1) options.timeout_ns = 1 + i * 500;
+      Value result;
+      if (opd_error *error = call(vm, options, result)) {
+        const Error e(error);
+        EXPECT_EQ(e.code(), kind == 0 ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED) << e.what();
+        EXPECT_NE(kind, 2) << "a call without token and deadline";
+      } else {
+        EXPECT_EQ(to_floats(result), expected);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) threads.emplace_back(run, t);
+  for (auto &thread : threads) thread.join();
+  done = true;
+  canceller.join();
 }
 
 TEST(Compiled, ThreadsCallWhileOthersProfile) {
@@ -144,6 +261,17 @@ TEST(Compiled, ARegisterBeyondThoseThatTheExecutableStatesIsAnError) {
   check(opd_module_add_import(module.get(), reinterpret_cast<opd_module *>(kernels.view().u.object)));
   const Vm vm(module);
   expect_throws([&] { answer(vm); }, OPD_OUT_OF_RANGE, "was given item 2 of a list that has no such");
+}
+
+TEST(Compiled, AProgramThatNeedsABuiltinThatIsNotOfferedIsRefusedByName) {
+  Function builtin;
+  check(opd_function_get_global("vm.builtin.alloc_tensor", builtin.out()));
+  check(opd_function_remove_global("vm.builtin.alloc_tensor"));
+  for (const char *mode : {"", "compiled/"})
+    for (const char *release : kReleases)
+      expect_throws([&] { Vm(Module::load(path(release, mode))); }, OPD_NOT_FOUND, "vm.builtin.alloc_tensor");
+  check(opd_function_register("vm.builtin.alloc_tensor", builtin.get(), 1));
+  for (const char *release : kReleases) answer(Vm(Module::load(path(release))));
 }
 
 TEST(Compiled, AProgramWithoutItsLibraryIsRefusedByName) {

@@ -1,5 +1,5 @@
-// One flipped byte in what opdyno reads of a real artefact is an error or a program that runs safely: no signal, no
-// hang. Every artefact at hand is tried, at random places that OPDYNO_FUZZ_SEED chooses; OPDYNO_TEST_FULL=1 tries more
+// One flipped byte in what opdyno reads of a real artifact is an error or a program that runs safely: no signal, no
+// hang. Every artifact at hand is tried, at random places that OPDYNO_FUZZ_SEED chooses; OPDYNO_TEST_FULL=1 tries more
 // of them, OPDYNO_TEST_THOROUGH=1 all of them.
 #include <elf.h>
 
@@ -203,5 +203,5 @@ TEST_P(Flips, InALibraryNeverEndTheProcess) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Tvm, Flips, testing::ValuesIn(recorded_artefacts({".so"}, Newest::kOnly)),
+INSTANTIATE_TEST_SUITE_P(Tvm, Flips, testing::ValuesIn(recorded_artifacts({".so"}, Newest::kOnly)),
                          [](const auto &info) { return test_name(info.param, info.index); });

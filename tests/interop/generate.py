@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the test artefacts of tests/interop with real TVM; see README.md.
+"""Makes the test artifacts of tests/interop with real TVM; see README.md.
 
-Each TVM release gets a virtual environment of its own in the cache folder, which later runs use again.
+Each TVM release gets a virtual environment of its own in the cache directory, which later runs use again.
 """
 
 import argparse
@@ -22,8 +22,8 @@ def default_cache():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tvm", choices=[*RELEASES, "all"], default="all", help="TVM release (default: all)")
-    parser.add_argument("--out", type=Path, help="folder of the results (default: a folder of the cache)")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of the environments")
+    parser.add_argument("--out", type=Path, help="directory of the results (default: a directory of the cache)")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="directory of the environments")
     parser.add_argument(
         "--set",
         choices=["committed", "tests", "all"],
@@ -41,12 +41,12 @@ def parse_arguments():
 def environment_for(release, cache):
     """The Python of a virtual environment with exactly the pinned packages; makes it if needed."""
     wanted = HERE / f"requirements-{release}.txt"
-    folder = cache / f"venv-{release}"
-    installed = folder / wanted.name  # a copy, written last: it says that the environment is complete
-    python = folder / "bin" / "python"
+    directory = cache / f"venv-{release}"
+    installed = directory / wanted.name  # a copy, written last: it says that the environment is complete
+    python = directory / "bin" / "python"
     if not installed.exists() or installed.read_text() != wanted.read_text():
-        print(f"TVM {release}: installing into {folder}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        print(f"TVM {release}: installing into {directory}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", directory], check=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", wanted], check=True)
         shutil.copyfile(wanted, installed)
     return python
@@ -64,7 +64,7 @@ def run_builder(python, arguments, out, *more):
 def fixed_addresses():
     """Command prefix that turns address randomisation off: TVM orders some things by address, which shows in the code.
 
-    Containers may forbid it; the artefacts are then as good, but not the same byte for byte.
+    Containers may forbid it; the artifacts are then as good, but not the same byte for byte.
     """
     prefix = ["setarch", "-R"]
     usable = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0

@@ -1,4 +1,4 @@
-// What some artefacts call on the host: host_functions.py describes it. Damaged programs call it with anything.
+// What some artifacts call on the host: host_functions.py describes it. Damaged programs call it with anything.
 #pragma once
 #include <span>
 

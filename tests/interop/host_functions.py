@@ -1,6 +1,6 @@
-"""Functions that the artefacts `packed`, `destination`, `kernels` and `effects` call by name, and that the host has to provide.
+"""Functions that the artifacts `packed`, `destination`, `kernels` and `effects` call by name, and that the host has to provide.
 
-Whoever runs these artefacts without TVM registers functions of the same names that do the same.
+Whoever runs these artifacts without TVM registers functions of the same names that do the same.
 """
 
 import atexit

@@ -198,15 +198,15 @@ inline void expect_equal(const opd_value &got, const opd_value &wanted, const st
 
 enum class Newest { kToo, kOnly };
 
-/** Artefacts with recorded answers: those of the repository, and those in the folder $OPDYNO_INTEROP_DIR, made anew;
+/** Artifacts with recorded answers: those of the repository, and those in the directory $OPDYNO_INTEROP_DIR, made anew;
  * kOnly: the former only where there are none of the latter, which are the same and more. */
-inline std::vector<std::string> recorded_artefacts(const std::set<std::string> &suffixes,
+inline std::vector<std::string> recorded_artifacts(const std::set<std::string> &suffixes,
                                                    Newest newest = Newest::kToo) {
   std::vector<std::string> files;
   const char *more = std::getenv("OPDYNO_INTEROP_DIR");
-  for (const std::string &folder : {std::string(more ? more : ""), std::string(OPDYNO_INTEROP_DATA)})
-    if (!folder.empty() && std::filesystem::exists(folder) && (newest == Newest::kToo || files.empty()))
-      for (const auto &entry : std::filesystem::recursive_directory_iterator(folder)) {
+  for (const std::string &directory : {std::string(more ? more : ""), std::string(OPDYNO_INTEROP_DATA)})
+    if (!directory.empty() && std::filesystem::exists(directory) && (newest == Newest::kToo || files.empty()))
+      for (const auto &entry : std::filesystem::recursive_directory_iterator(directory)) {
         const auto &path = entry.path();
         if (suffixes.count(path.extension().string()) && exists(std::filesystem::path(path).replace_extension(".npz")))
           files.push_back(path.string());
@@ -215,13 +215,13 @@ inline std::vector<std::string> recorded_artefacts(const std::set<std::string> &
   return files;
 }
 
-inline std::vector<Case> cases_of(const std::string &artefact) {
-  return read_cases(std::filesystem::path(artefact).replace_extension(".npz").string());
+inline std::vector<Case> cases_of(const std::string &artifact) {
+  return read_cases(std::filesystem::path(artifact).replace_extension(".npz").string());
 }
 
 /** A name for one of them, as GoogleTest wants it. */
-inline std::string test_name(const std::string &artefact, size_t index) {
-  const std::filesystem::path path(artefact);
+inline std::string test_name(const std::string &artifact, size_t index) {
+  const std::filesystem::path path(artifact);
   std::string name = path.parent_path().filename().string() + "_" + path.stem().string() + "_" + std::to_string(index);
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

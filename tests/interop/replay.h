@@ -1,4 +1,4 @@
-// Calls an artefact as TVM did when it recorded its answers, and compares.
+// Calls an artifact as TVM did when it recorded its answers, and compares.
 #pragma once
 #include "interop/host_functions.h"
 #include "interop/recorded.h"
@@ -6,9 +6,9 @@
 namespace opdyno_test {
 
 /** A library or program that can be called without looking at which it is. */
-class Artefact {
+class Artifact {
  public:
-  explicit Artefact(const std::string &path) : module_(load(path)) {
+  explicit Artifact(const std::string &path) : module_(load(path)) {
     if (std::string(opd_module_kind(module_.get())) == "relax.VMExecutable") vm_ = Vm(module_);
   }
 
@@ -35,11 +35,11 @@ class Artefact {
 };
 
 /** Makes a recorded call and compares what it gives. */
-inline void replay(const Artefact &artefact, const Case &c) {
+inline void replay(const Artifact &artifact, const Case &c) {
   const std::vector<Value> inputs = c.arguments();
   const std::vector<opd_value> args = views_of(inputs);
   Value result;
-  opd_error *error = artefact.call(c.function(), args, result);
+  opd_error *error = artifact.call(c.function(), args, result);
   if (!c.error.empty()) {
     ASSERT_NE(error, nullptr) << c.call << " should fail: " << c.error;
     const Error e(error);

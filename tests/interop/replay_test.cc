@@ -17,16 +17,16 @@ class Replay : public testing::TestWithParam<std::string> {};
 
 TEST_P(Replay, GivesTvmsAnswers) {
   define_host_functions();
-  const Artefact artefact(GetParam());
+  const Artifact artifact(GetParam());
   const auto cases = cases_of(GetParam());
   ASSERT_FALSE(cases.empty());
   for (const Case &c : cases) {
     SCOPED_TRACE(c.call);
     try {
-      replay(artefact, c);
+      replay(artifact, c);
     } catch (const std::exception &e) { ADD_FAILURE() << e.what(); }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tvm, Replay, testing::ValuesIn(recorded_artefacts(kSuffixes)),
+INSTANTIATE_TEST_SUITE_P(Tvm, Replay, testing::ValuesIn(recorded_artifacts(kSuffixes)),
                          [](const auto &info) { return test_name(info.param, info.index); });

@@ -62,8 +62,8 @@ static void test_kernels(void) {
   opd_function *function = NULL;
   opd_tensor *x = tensor_of(0, 4, 1), *y = tensor_of(0, 4, 0), *many = tensor_of(0, 64, 0);
   opd_value args[2], result = opd_none();
-  args[0] = opd_object_value(x);
-  args[1] = opd_object_value(y);
+  args[0] = opd_value_of_object(x);
+  args[1] = opd_value_of_object(y);
   EXPECT(ok(opd_module_get_function(module, "add_one", 0, &function)));
   EXPECT(ok(opd_function_call(function, args, 2, &result)));
   EXPECT(data_of(y)[0] == 2 && data_of(y)[3] == 5);
@@ -77,7 +77,7 @@ static void test_kernels(void) {
   EXPECT(data_of(x)[0] == 3 + 4);
   opd_function_release(function);
 
-  args[0] = opd_object_value(many);
+  args[0] = opd_value_of_object(many);
   EXPECT(ok(opd_module_get_function(module, "in_parallel", 0, &function)));
   EXPECT(ok(opd_function_call(function, args, 1, &result)));
   EXPECT(data_of(many)[0] == 0 && data_of(many)[63] == 126);
@@ -96,7 +96,7 @@ static int rows_of(const opd_report *report, const char *name) {
     opd_value value = opd_none();
     const char *text = NULL;
     size_t size = 0;
-    EXPECT(ok(opd_report_get_call(report, i, "Name", &value)));
+    EXPECT(ok(opd_report_get(report, OPD_REPORT_CALLS, i, "Name", &value, NULL)));
     EXPECT(ok(opd_string_get(&value, &text, &size)));
     count += size == strlen(name) && memcmp(text, name, size) == 0;
     opd_value_release(&value);
@@ -114,7 +114,7 @@ static void test_program(const char *prefix, int is_compiled) {
   EXPECT(ok(opd_vm_create(module, NULL, &vm)));
   opd_module_release(module);
   opd_tensor *x = tensor_of(2, 4, 0);
-  opd_value arg = opd_object_value(x), result = opd_none(), note = opd_none();
+  opd_value arg = opd_value_of_object(x), result = opd_none(), note = opd_none();
   notes = 0;
   EXPECT(ok(opd_vm_call(vm, "main", &arg, 1, NULL, &result)));
   EXPECT(result.type == OPD_TENSOR);
@@ -135,7 +135,7 @@ static void test_program(const char *prefix, int is_compiled) {
   EXPECT(rows_of(report, "opdyno.test.note") == 1);
   EXPECT(rows_of(report, "vm.builtin.match_shape") == 1);
   EXPECT(rows_of(report, "packed function") == 0); /* a call that nobody can name */
-  opd_error *error = opd_report_get_configuration(report, "Note", &note);
+  opd_error *error = opd_report_get(report, OPD_REPORT_CONFIGURATION, 0, "Note", &note, NULL);
   EXPECT(is_compiled ? !error : opd_error_code(error) == OPD_NOT_FOUND);
   opd_error_release(error);
   if (is_compiled) {

@@ -1,5 +1,5 @@
 // Sixteen threads call the same loaded programs, bytecode and machine code, while others load and replay every
-// artefact, make and drop VMs under running calls, profile, instrument, cancel, save functions and trim. For
+// artifact, make and drop VMs under running calls, profile, instrument, cancel, save functions and trim. For
 // OPDYNO_SOAK_SECONDS.
 #include <atomic>
 #include <chrono>
@@ -47,8 +47,8 @@ class Soak : public testing::Test {
     opd_log_set_callback([](void *, opd_log_level, const char *) {}, nullptr, nullptr);
     define_host_functions();
     define("soak.nothing", [](const opd_value *, int32_t, opd_value *) {});
-    check(opd_cancel_create(cancelled_.out()));
-    opd_cancel_cancel(cancelled_.get());
+    check(opd_cancel_token_create(cancelled_.out()));
+    opd_cancel_token_cancel(cancelled_.get());
   }
   ~Soak() override { opd_log_set_callback(nullptr, nullptr, nullptr); }
 
@@ -133,19 +133,19 @@ class Soak : public testing::Test {
   }
 
   void stop(const Vm &endless, size_t i) {
-    Handle<opd_cancel> cancel;
-    check(opd_cancel_create(cancel.out()));
+    Handle<opd_cancel_token> cancel;
+    check(opd_cancel_token_create(cancel.out()));
     opd_call_options options;
     opd_call_options_init(&options);
     if (i % 2) options.timeout_ns = 1'000'000;
     else options.cancel = cancel.get();
-    std::thread canceller([&] { opd_cancel_cancel(cancel.get()); });
+    std::thread canceller([&] { opd_cancel_token_cancel(cancel.get()); });
     expect_code(opd_vm_call(endless.get(), "loop", nullptr, 0, &options, nullptr),
                 i % 2 ? OPD_DEADLINE_EXCEEDED : OPD_CANCELLED);
     canceller.join();
   }
 
-  Handle<opd_cancel> cancelled_;
+  Handle<opd_cancel_token> cancelled_;
   std::vector<std::thread> threads_;
   std::atomic<bool> over_{false};
   std::atomic<int> wrong_{0};
@@ -158,14 +158,14 @@ TEST_F(Soak, SixteenThreadsGetTheRightAnswersWhateverElseGoesOn) {
   const Subject bytecode("/0.27/mlp.so"), compiled("/compiled/0.27/mlp.so");
   const Subject *const subjects[] = {&bytecode, &compiled};
   const Vm endless(Executable::assemble(".func loop() {\nagain:\n  call soak.nothing()\n  goto again\n}").to_module());
-  const auto files = recorded_artefacts({".so"}, Newest::kOnly);
+  const auto files = recorded_artifacts({".so"}, Newest::kOnly);
   std::vector<std::vector<Case>> cases;
   for (const auto &file : files) cases.push_back(cases_of(file));
 
   start(16, [&](size_t i) { call(*subjects[i % 2], i / 2); });
   start(2, [&](size_t i) {
-    const Artefact artefact(files[i % files.size()]);
-    for (const Case &c : cases[i % files.size()]) replay(artefact, c);
+    const Artifact artifact(files[i % files.size()]);
+    for (const Case &c : cases[i % files.size()]) replay(artifact, c);
   });
   start(1, [&](size_t i) { profile(*subjects[i % 2], i / 2); });
   start(1, [&](size_t i) { instrument(*subjects[i % 2]); });

@@ -1,4 +1,4 @@
-// Many threads, one VM, real artefacts: every answer is compared exactly, while others load, cancel, profile and trim.
+// Many threads, one VM, real artifacts: every answer is compared exactly, while others load, cancel, profile and trim.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -123,9 +123,9 @@ TEST(ThreadsSoak, ProfilingAndCancellingBesideOtherCalls) {
         check(opd_vm_profile(vm.get(), "with_constants", args, 1, nullptr, nullptr, report.out(), nullptr));
         wrong += opd_report_call_count(report.get()) != 4 + 2;  // two checks, two kernels; (dispatch), (profiler)
       } else {
-        Handle<opd_cancel> cancel;
-        check(opd_cancel_create(cancel.out()));
-        std::thread canceller([&] { opd_cancel_cancel(cancel.get()); });
+        Handle<opd_cancel_token> cancel;
+        check(opd_cancel_token_create(cancel.out()));
+        std::thread canceller([&] { opd_cancel_token_cancel(cancel.get()); });
         opd_call_options options;
         opd_call_options_init(&options);
         options.cancel = cancel.get();

@@ -7,8 +7,6 @@
 
 namespace opdyno_test {
 
-using Collector = Handle<opd_collector>;
-
 inline std::string string_of(const Value &value) {
   const char *data = nullptr;
   size_t size = 0;
@@ -25,12 +23,6 @@ inline opd_profile_options profile_options(const std::vector<opd_collector *> &h
   options.num_collectors = static_cast<int32_t>(handles.size());
   return options;
 }
-inline std::vector<opd_collector *> handles_of(const std::vector<Collector> &collectors) {
-  std::vector<opd_collector *> handles;
-  for (const Collector &collector : collectors) handles.push_back(collector.get());
-  return handles;
-}
-
 /** A report of a run of the VM. */
 struct RunReport {
   Report report;
@@ -48,14 +40,13 @@ struct RunReport {
   }
   std::string configured(const char *key) const { return string_of(configuration_value(report, key)); }
   double configured_number(const char *key) const { return number_of(configuration_value(report, key)); }
-  std::set<std::string> columns() const { return names(opd_report_list_columns); }
-  bool has_configuration(const std::string &key) const { return names(opd_report_list_configuration).count(key); }
+  std::set<std::string> columns() const { return names(OPD_REPORT_CALLS); }
+  bool has_configuration(const std::string &key) const { return names(OPD_REPORT_CONFIGURATION).count(key); }
 
  private:
-  template <class List>
-  std::set<std::string> names(List list) const {
+  std::set<std::string> names(opd_report_section section) const {
     Handle<opd_array> array;
-    check(list(report.get(), array.out()));
+    check(opd_report_list(report.get(), section, array.out()));
     std::set<std::string> names;
     for (size_t i = 0; i < opd_array_count(array.get()); ++i) {
       Value item;
@@ -67,12 +58,12 @@ struct RunReport {
 };
 
 /** A profile of `main`. */
-struct Profile : RunReport {
-  Profile(const Vm &vm, const std::vector<Collector> &collectors, const Tensor &argument, int32_t warmup = 1,
-          int32_t repeat = 1, uint64_t max_records = 1000)
-      : Profile(vm, collectors, std::vector<opd_value>{arg(argument)}, warmup, repeat, max_records) {}
-  Profile(const Vm &vm, const std::vector<Collector> &collectors, const std::vector<opd_value> &args,
-          int32_t warmup = 1, int32_t repeat = 1, uint64_t max_records = 1000) {
+struct MainProfile : RunReport {
+  MainProfile(const Vm &vm, const std::vector<Collector> &collectors, const Tensor &argument, int32_t warmup = 1,
+              int32_t repeat = 1, uint64_t max_records = 1000)
+      : MainProfile(vm, collectors, std::vector<opd_value>{arg(argument)}, warmup, repeat, max_records) {}
+  MainProfile(const Vm &vm, const std::vector<Collector> &collectors, const std::vector<opd_value> &args,
+              int32_t warmup = 1, int32_t repeat = 1, uint64_t max_records = 1000) {
     const std::vector<opd_collector *> handles = handles_of(collectors);
     opd_profile_options options = profile_options(handles);
     options.warmup = warmup;
@@ -102,7 +93,7 @@ struct MetricValue {
   opd_metric_kind kind;
   double number;
 };
-/** What a function of opd_profile_function() gave; of numbers. */
+/** What a function of opd_function_profile() gave; of numbers. */
 inline std::map<std::string, MetricValue> metrics_of(const Value &given) {
   std::map<std::string, MetricValue> metrics;
   auto *map = reinterpret_cast<const opd_map *>(given.view().u.object);

@@ -1,7 +1,7 @@
 // A kernel that is known to touch fresh pages and to add to a counter on every thread of the pool, and the counters
 // that are to see it.
 #pragma once
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 #include "support/collector_test.h"
 
 namespace opdyno_test {
@@ -13,7 +13,7 @@ struct Work {  // what the kernel and the test share
 
 // Each task touches `pages` fresh pages, adds as many to the counter, and waits until all have, so that no thread does
 // the work of two.
-inline const std::string kKernels = kArtefactHead + R"(
+inline const std::string kKernels = kArtifactHead + R"(
 #include <sys/mman.h>
 typedef struct { void *sync; int32_t num_task; } Group;
 typedef int (*Task)(int, Group *, void *);
@@ -70,9 +70,9 @@ inline Vm compiled() {
 
 // A sanitizer touches pages of its own meanwhile: some, and ThreadSanitizer up to one for each.
 inline int64_t most_pages(int64_t pages) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(OPDYNO_THREAD_SANITIZER)
   return 2 * pages + 64;
-#elif defined(__SANITIZE_ADDRESS__)
+#elif defined(OPDYNO_ADDRESS_SANITIZER)
   return pages + 16;
 #else
   return pages;
@@ -89,16 +89,15 @@ struct Threads {
   ~Threads() { check(opd_threads_set_count(0)); }
 };
 
-using Make = opd_error *(*)(const opd_counter_options *, opd_collector **);
-inline opd_error *make(Make create, const std::vector<const char *> &events, Collector &out, bool per_thread = false,
-                       bool best_effort = false) {
+inline opd_error *make(opd_collector_kind kind, const std::vector<const char *> &events, Collector &out,
+                       bool per_thread = false, bool best_effort = false) {
   opd_counter_options options;
   opd_counter_options_init(&options);
   options.per_thread = per_thread;
   options.best_effort = best_effort;
   options.events = events.data();
   options.num_events = static_cast<int32_t>(events.size());
-  return create(&options, out.out());
+  return opd_collector_create_builtin(kind, &options, out.out());
 }
 
 inline std::string refusal(opd_error *error) { return error ? Error(error).message() : ""; }

@@ -24,7 +24,7 @@ TVM_DLL int32_t __tvm_ffi_sum(void* self_handle, void* args, int32_t num_args, v
   return 0;
 }
 )";
-inline const std::string kSquareSource = kArtefactHead + R"(
+inline const std::string kSquareSource = kArtifactHead + R"(
 int __tvm_ffi_square(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)n;
   result->type = 3, result->length = 0, result->u.f = args[0].u.f * args[0].u.f;
@@ -33,7 +33,7 @@ int __tvm_ffi_square(void *self, const Any *args, int32_t n, Any *result) {
 )";
 
 inline std::string build_object(const std::string &name, const std::string &source) {
-  const std::string text = write_text(name + ".c", source), path = scratch_folder() + "/" + name + ".o";
+  const std::string text = write_text(name + ".c", source), path = scratch_directory() + "/" + name + ".o";
   const char *cc = std::getenv("CC");
   const std::string command = std::string(cc && *cc ? cc : "cc") + " -O1 -fPIC -c -o '" + path + "' '" + text + "'";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
@@ -42,7 +42,7 @@ inline std::string build_object(const std::string &name, const std::string &sour
 
 inline Module source_module(const std::string &text) {
   Module module;
-  check(opd_module_load_source(text.c_str(), nullptr, module.out()));
+  check(load_source(text, nullptr, module.out()));
   return module;
 }
 

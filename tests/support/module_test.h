@@ -1,12 +1,12 @@
 // What the tests of modules share: a library that shows what it was wired to, and short ways to load and describe one.
 #pragma once
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 #include "support/opdyno_test.h"
 
 namespace opdyno_test {
 
 // Functions that show what their library was wired to.
-inline const std::string kSource = kArtefactHead + R"(
+inline const std::string kSource = kArtifactHead + R"(
 SLOT(int, TVMFFIFunctionCall, void *, Any *, int32_t, Any *)
 SLOT(void, TVMFFIErrorSetRaisedFromCStr, const char *, const char *)
 SLOT(int, TVMFFIEnvModLookupFromImports, void *, const char *, void **)

@@ -72,4 +72,18 @@ inline float *elements(const opd_value &value) {
   return reinterpret_cast<float *>(static_cast<char *>(t->data) + t->byte_offset);
 }
 
+/** Appends an instruction. */
+inline opd_error *emit(opd_executable_builder *builder, const opd_instruction &instruction) {
+  return opd_executable_builder_emit(builder, &instruction);
+}
+
+/** Compiles and loads a C source. */
+inline opd_error *load_source(const std::string &text, const opd_module_options *options, opd_module **out_module) {
+  opd_module_options how;
+  opd_module_options_init(&how);
+  if (options) how = *options;
+  how.format = "c";
+  return opd_module_load_bytes(text.data(), text.size(), nullptr, &how, out_module);
+}
+
 }  // namespace opdyno_test

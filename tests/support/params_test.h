@@ -48,7 +48,7 @@ Tensor counting(std::vector<int64_t> shape, DLDataType dtype) {
 
 struct Params : opdyno::Params {
   Params() { check(opd_params_create(out())); }
-  explicit Params(const fs::path &path) { check(opd_params_load(path.c_str(), out())); }
+  explicit Params(const fs::path &path) { check(opd_params_open(path.c_str(), nullptr, out())); }
   Params(const fs::path &path, const opd_params_options &options) {
     check(opd_params_open(path.c_str(), &options, out()));
   }
@@ -140,13 +140,13 @@ inline void expect_counting(const Tensor &tensor, DLDataType dtype, const std::v
     EXPECT_EQ(element(tensor, i), static_cast<double>(dtype.code == kDLBool ? i % 2 : i));
 }
 
-class TemporaryFolder {
+class TemporaryDirectory {
  public:
-  TemporaryFolder() {
+  TemporaryDirectory() {
     std::string pattern = (fs::temp_directory_path() / "opdyno-params-XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
   }
-  ~TemporaryFolder() { fs::remove_all(path_); }
+  ~TemporaryDirectory() { fs::remove_all(path_); }
   fs::path operator/(const std::string &name) const { return path_ / name; }
   size_t num_files() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));

@@ -15,20 +15,30 @@ inline std::string report_file(const std::string &name) {
   return content.str();
 }
 
+inline std::string text_value(const Value &value) {
+  const opd_value view = value.view();
+  const char *data = nullptr;
+  size_t size = 0;
+  check(opd_string_get(&view, &data, &size));
+  return {data, size};
+}
+
+/** The row of a device among the devices; past the end if there is none of that name. */
+inline size_t device_row(const Report &report, const std::string &device) {
+  size_t row = 0;
+  for (; row < report.count(OPD_REPORT_DEVICES); ++row)
+    if (text_value(report.value(OPD_REPORT_DEVICES, row, "Device")) == device) break;
+  return row;
+}
+
 inline Value call_value(const Report &report, size_t row, const char *column) {
-  Value value;
-  check(opd_report_get_call(report.get(), row, column, value.out()));
-  return value;
+  return report.value(OPD_REPORT_CALLS, row, column);
 }
 inline Value device_value(const Report &report, const char *device, const char *metric) {
-  Value value;
-  check(opd_report_get_device(report.get(), device, metric, value.out()));
-  return value;
+  return report.value(OPD_REPORT_DEVICES, device_row(report, device), metric);
 }
 inline Value configuration_value(const Report &report, const char *key) {
-  Value value;
-  check(opd_report_get_configuration(report.get(), key, value.out()));
-  return value;
+  return report.value(OPD_REPORT_CONFIGURATION, 0, key);
 }
 
 inline double number_of(const Value &value) {

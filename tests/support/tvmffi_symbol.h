@@ -1,4 +1,4 @@
-// TVM's C functions, found as artefacts find them.
+// TVM's C functions, found as artifacts find them.
 #pragma once
 #include <gtest/gtest.h>
 

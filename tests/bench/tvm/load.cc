@@ -4,7 +4,7 @@
 
 namespace {
 
-void load() { bench::make_vm(tvm::ffi::Module::LoadFromFile(bench::artefact("consts_1mb"))); }
+void load() { bench::make_vm(tvm::ffi::Module::LoadFromFile(bench::artifact("consts_1mb"))); }
 
 const bench::AddProcessRow first("load_first", "ms", [] { return bench::nanoseconds(load) / 1e6; });
 

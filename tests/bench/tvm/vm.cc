@@ -56,13 +56,13 @@ const bench::AddRow instrument("vm_instrument", "ns", [] {
   return [=] { return time() - plain_time(); };
 });
 
-ffi::Module chain() { return ffi::Module::LoadFromFile(bench::artefact("chain_1000")); }
+ffi::Module chain() { return ffi::Module::LoadFromFile(bench::artifact("chain_1000")); }
 
 const bench::AddRow plain("chain", "ns",
                           [] { return time_of_calls(bench::make_vm(chain()), {bench::make_tensor({4})}, 1000); });
 
 const bench::AddRow compiled("chain_compiled", "ns", [] {
-  const auto library = ffi::Module::LoadFromFile(bench::artefact(bench::kCompiledChain));
+  const auto library = ffi::Module::LoadFromFile(bench::artifact(bench::kCompiledChain));
   return time_of_calls(bench::make_vm(library), {bench::make_tensor({4})}, 1000);
 });
 

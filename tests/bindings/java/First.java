@@ -1,4 +1,4 @@
-// Loads an artefact of TVM, calls it, calls back into Java, meets errors, and closes everything: args[0] is the artefact.
+// Loads an artifact of TVM, calls it, calls back into Java, meets errors, and closes everything: args[0] is the artifact.
 import static opdyno.Native.*;
 import static opdyno.Out.take;
 

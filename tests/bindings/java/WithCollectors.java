@@ -93,7 +93,7 @@ final class WithCollectors {
 
   private static void profiles(VirtualMachine vm, Tensor x, Numbering numbering) {
     try (Collector ours = collector("Numbering", numbering);
-        Collector time = take(out -> opd_collector_create_time(Map.of("per_thread", true), out));
+        Collector time = take(out -> opd_collector_create_builtin(opd_collector_kind.OPD_COLLECTOR_TIME, Map.of("per_thread", true), out));
         Report report = profile(vm, x, ours, time)) {
       First.check(numbering.inits == 1 && numbering.devices.equals(List.of(Device.CPU)), "init: " + numbering.devices);
       First.check(numbering.states.size() == 3 * (1 + CALLS) && numbering.ended == 3 * (1 + CALLS), "ended " + numbering.ended);
@@ -108,9 +108,11 @@ final class WithCollectors {
       for (Object[] metric : metrics) {
         String name = (String) metric[0];
         First.check(call(report, 0, name).equals(metric[1]), name + ": " + call(report, 0, name));
-        First.check(opd_report_call_kind(report, 0, name) == metric[2], name + ": " + opd_report_call_kind(report, 0, name));
+        Out<opd_metric_kind> kind = new Out<>();
+        opd_report_get(report, opd_report_section.OPD_REPORT_CALLS, 0, name, new Out<>(), kind);
+        First.check(kind.get() == metric[2], name + ": " + kind.get());
       }
-      Object total = take((Out<Object> out) -> opd_report_get_device(report, "cpu0", "Größe 😀", out));
+      Object total = take((Out<Object> out) -> opd_report_get(report, opd_report_section.OPD_REPORT_DEVICES, 0, "Größe 😀", out, null));
       First.check(total.equals(1L + (1 + 103) + (1 + 2 * 103)), "the device has the runs: " + total);
       First.check((Double) call(report, 0, "Wall time (us)") > 0, "the time collector measures");
       First.check(WithOptions.columns(report).contains("CPU time (us) (most of threads)"), "per_thread");
@@ -143,7 +145,8 @@ final class WithCollectors {
     }
     try (Collector nowhere = collector("Nowhere", giving(null, null));
         Report report = profile(vm, x, nowhere)) {
-      First.check(opd_report_configuration_kind(report, "Collector error: Nowhere") == opd_metric_kind.OPD_METRIC_NONE, "null is no state");
+      First.error(() -> opd_report_get(report, opd_report_section.OPD_REPORT_CONFIGURATION, 0, "Collector error: Nowhere", new Out<>(), null),
+          opd_code.OPD_NOT_FOUND, "Nowhere"); // null is no state
     }
   }
 
@@ -169,8 +172,8 @@ final class WithCollectors {
     try (Function counted = take(out -> opd_function_create(args -> calls[0] += (int) (long) (Long) args[0], out));
         Collector ours = collector("Numbering", numbering);
         Collector bad = collector("Bad", new Numbering("stop"));
-        Function measured = take(out -> opd_profile_function(counted, Device.CPU, new Collector[] {ours}, 2, out));
-        Function fails = take(out -> opd_profile_function(counted, Device.CPU, new Collector[] {bad}, 0, out));
+        Function measured = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {ours}, 2, out));
+        Function fails = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {bad}, 0, out));
         opdyno.Map map = (opdyno.Map) Out.<Object>take(out -> opd_function_call(measured, new Object[] {7}, out))) {
       First.check(calls[0] == 21 && numbering.ended == 1, "three calls: " + calls[0] + ", " + numbering.ended);
       try (Array pair = (Array) Out.<Object>take(out -> opd_map_get(map, "moved (bytes)", out))) {
@@ -182,10 +185,10 @@ final class WithCollectors {
   }
 
   private static Object call(Report report, long row, String column) {
-    return take((Out<Object> out) -> opd_report_get_call(report, row, column, out));
+    return take((Out<Object> out) -> opd_report_get(report, opd_report_section.OPD_REPORT_CALLS, row, column, out, null));
   }
 
   private static String configuration(Report report, String key) {
-    return (String) Out.<Object>take(out -> opd_report_get_configuration(report, key, out));
+    return (String) Out.<Object>take(out -> opd_report_get(report, opd_report_section.OPD_REPORT_CONFIGURATION, 0, key, out, null));
   }
 }

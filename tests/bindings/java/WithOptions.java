@@ -12,7 +12,7 @@ import opdyno.Function;
 import opdyno.Module;
 
 final class WithOptions {
-  private static final int OPERATORS = 100; // of the artefact: each adds 1
+  private static final int OPERATORS = 100; // of the artifact: each adds 1
 
   static void run(String path) {
     long live = First.liveBytes();
@@ -32,7 +32,7 @@ final class WithOptions {
   private static void calls(VirtualMachine vm, Tensor x) {
     Object[] input = {x};
     try (Tensor into = Tensors.of(new float[4], 4);
-        Cancel cancel = take(out -> opd_cancel_create(out))) {
+        Cancel cancel = take(out -> opd_cancel_token_create(out))) {
       Map<String, ?> options = Map.of("names", List.of("x"), "outputs", List.of(into), "timeout_ns", 1L << 40, "cancel", cancel);
       ((Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, options, out))).close();
       First.check(Arrays.equals(Tensors.floats(into), new float[] {101, 102, 103, 95.5f}), "outputs are given");
@@ -40,7 +40,7 @@ final class WithOptions {
       ((Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, Map.of("names", positional), out))).close();
       First.error(() -> opd_vm_call(vm, "main", input, Map.of("names", List.of("y")), new Out<>()),
           opd_code.OPD_INVALID_ARGUMENT, "\"y\"");
-      opd_cancel_cancel(cancel);
+      opd_cancel_token_cancel(cancel);
       First.error(() -> opd_vm_call(vm, "main", input, options, new Out<>()), opd_code.OPD_CANCELLED, "main");
     }
   }
@@ -68,8 +68,8 @@ final class WithOptions {
     Map<String, ?> options = Map.of("warmup", 0, "repeat", 3, "builtins", folded);
     try (Report report = take(out -> opd_vm_profile(vm, "main", new Object[] {x}, null, options, out, null))) {
       First.check(rows(report, "add") == 3 * OPERATORS && rows(report, "(builtins)") > 0, "three folded runs");
-      String all = take(out -> opd_report_to_table(report, null, out));
-      String plain = take(out -> opd_report_to_table(report, Map.of("col_sums", 0, "aggregate", false), out));
+      String all = take(out -> opd_report_write(report, opd_report_format.OPD_REPORT_TABLE, null, out));
+      String plain = take(out -> opd_report_write(report, opd_report_format.OPD_REPORT_TABLE, Map.of("col_sums", 0, "aggregate", false), out));
       First.check(all.contains("\nSum ") && !plain.contains("\nSum "), "col_sums: " + plain);
       First.check(lines(all, "add ") == 1 && lines(plain, "add ") == 3 * OPERATORS, "aggregate: " + all);
       Report[] both = {report};
@@ -86,7 +86,7 @@ final class WithOptions {
     try (Function counted = take(out -> opd_function_create(args -> ++calls[0], out));
         Evaluator evaluator = take(out -> opd_evaluator_create(counted, options, out))) {
       try (Benchmark benchmark = take(out -> opd_evaluator_call(evaluator, null, out))) {
-        First.check(opd_benchmark_count(benchmark) == 4, "four repeats");
+        First.check(Out.<long[]>take(out -> opd_benchmark_get_stats(benchmark, out))[4] == 3, "calls of a repeat");
         First.check(calls[0] == 1 + 3 * 4 && calls[1] == 4, "calls: " + Arrays.toString(calls));
       }
       refused(given -> opd_evaluator_create(counted, given, new Out<>()), "device", "cpu", "option device must be a Device");
@@ -122,7 +122,7 @@ final class WithOptions {
     }
     refused(options -> opd_vm_create(module, options, new Out<>()), "devices", List.of("cpu"), "option devices[0] must be a Device");
     refused(options -> opd_vm_create(module, options, new Out<>()), "allocators", List.of(0, 0), "as many items as devices: 1, not 2");
-    refused(options -> opd_collector_create_time(options, new Out<>()), "devices", List.of(Device.CPU, Device.CPU), "as events: 1, not 2");
+    refused(options -> opd_collector_create_builtin(opd_collector_kind.OPD_COLLECTOR_TIME, options, new Out<>()), "devices", List.of(Device.CPU, Device.CPU), "as events: 1, not 2");
     Throwable thrown = First.thrown(() -> opd_tensor_copy(x, closed));
     First.check(thrown instanceof IllegalStateException, "the tensor before a closed one can end: " + thrown);
   }
@@ -137,13 +137,13 @@ final class WithOptions {
     long count = 0;
     for (long i = 0; i < opd_report_call_count(report); ++i) {
       long row = i;
-      if (name.equals(take((Out<Object> out) -> opd_report_get_call(report, row, "Name", out)))) ++count;
+      if (name.equals(take((Out<Object> out) -> opd_report_get(report, opd_report_section.OPD_REPORT_CALLS, row, "Name", out, null)))) ++count;
     }
     return count;
   }
 
   static List<Object> columns(Report report) {
-    try (Array names = take(out -> opd_report_list_columns(report, out))) {
+    try (Array names = take(out -> opd_report_list(report, opd_report_section.OPD_REPORT_CALLS, out))) {
       return First.items(names);
     }
   }

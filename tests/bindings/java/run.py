@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common import ROOT, artefact, include_flags, library_folder, parse_arguments, swig
+from common import ROOT, artifact, include_flags, library_directory, parse_arguments, swig
 
 
 def java_home():
@@ -25,7 +25,7 @@ def main():
     wrapper = out / "native_wrap.cc"
     swig(arguments, "-java", "-c++", "-package", "opdyno", f"-I{source / 'swig'}", "-outdir", out / "opdyno", "-o", wrapper)
 
-    home, libraries = java_home(), library_folder(arguments)
+    home, libraries = java_home(), library_directory(arguments)
     subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{source / 'native'}", f"-I{ROOT / 'bindings' / 'swig'}",
                     f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}", *include_flags(arguments),
                     "-o", out / "libopdyno_java.so", wrapper, *sorted((source / "native").glob("*.cc")),
@@ -34,7 +34,7 @@ def main():
                     *(out / "opdyno").glob("*.java"), *(source / "opdyno").glob("*.java"),
                     *Path(__file__).parent.glob("*.java")], check=True)
     done = subprocess.run([home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", f"-Djava.library.path={out}",
-                           "-cp", out / "classes", "First", artefact()], stdout=subprocess.PIPE, text=True)
+                           "-cp", out / "classes", "First", artifact()], stdout=subprocess.PIPE, text=True)
     print(done.stdout, end="")
     if done.returncode or "WARNING" in done.stdout or not done.stdout.endswith("ok\n"):
         sys.exit("the Java program failed")

@@ -31,15 +31,15 @@ def main() -> None:
     vm = opdyno.VirtualMachine(opdyno.Executable.assemble(PROGRAM))
     check(vm["main"](1) == (0.5, 7), "a program with a function of Python")
     report = vm.profile("main", 1)
-    check(opdyno.Report.from_json(report.json()).calls == report.calls and json.loads(report.json()), "a report (cJSON)")
+    check(opdyno.Report.from_json(report.json()).json() == report.json() and json.loads(report.json()), "a report (cJSON)")
     mapped = Path("/proc/self/maps").read_text()
     libm = next(line.split()[-1] for line in mapped.splitlines() if "/libm.so" in line)
     check(opdyno.load_native(libm, {"hypot": "f64(f64, f64)"})["hypot"](3.0, 4.0) == 5.0, "a function of C by its signature (libffi)")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         tensor = opdyno.empty((2, 3), "float32")
         memoryview(tensor).cast("B")[:] = bytes(range(24))
-        opdyno.Params({"w": tensor}).save(f"{folder}/w.npz")
-        read = opdyno.load_params(f"{folder}/w.npz")["w"]
+        opdyno.Params({"w": tensor}).save(f"{directory}/w.npz")
+        read = opdyno.load_params(f"{directory}/w.npz")["w"]
         check(read.shape == (2, 3) and bytes(memoryview(read).cast("B")) == bytes(range(24)), "parameters in a file (zlib)")
     run = subprocess.run([sys.executable, "-m", "opdyno", "--version"], capture_output=True, text=True)
     check(run.returncode == 0 and opdyno.__version__ in run.stdout, "python -m opdyno")

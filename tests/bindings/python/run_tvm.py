@@ -24,12 +24,12 @@ RUN = "import sys; sys.path += sys.argv[1].split('\\n'); import pytest; sys.exit
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tvm", choices=[*RELEASES, "all"], default="all", help="TVM release (default: all)")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of the environments")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="directory of the environments")
     parser.add_argument("pytest", nargs="*", help="more arguments for pytest, after --")
     return parser.parse_args()
 
 
-def folder_of(package):
+def directory_of(package):
     found = importlib.util.find_spec(package)
     if found is None:
         sys.exit(f"{sys.executable} has no {package}: pip install './bindings/python[test]'")
@@ -38,7 +38,7 @@ def folder_of(package):
 
 def main():
     arguments = parse_arguments()
-    path = "\n".join(dict.fromkeys(map(folder_of, ("opdyno", "pytest"))))
+    path = "\n".join(dict.fromkeys(map(directory_of, ("opdyno", "pytest"))))
     settings = os.environ | {"OPDYNO_TEST_TVM": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "TVM_NUM_THREADS": "2"}
     settings.pop("PYTHONPATH", None)
     files = [HERE / "test_tvm.py", HERE / "test_docs.py"]

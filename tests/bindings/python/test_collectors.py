@@ -219,10 +219,17 @@ class PerThread(MetricCollector):
 
 
 def test_an_application_is_profiled_with_collectors_on_its_own_threads(chain):
-    collector = PerThread()
+    collector, together = PerThread(), threading.Barrier(3)  # a thread that ends early may give its number to another
+
+    def work():
+        together.wait()
+        for _ in range(5):
+            chain["main"](X)
+        together.wait()
+
     with chain.profiling(details=True, collectors=[collector, TimeMetricCollector(), MemoryMetricCollector()]) as run:
         assert collector.inits == 1
-        threads = [threading.Thread(target=lambda: [chain["main"](X) for _ in range(5)]) for _ in range(3)]
+        threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -48,6 +48,9 @@ def test_diff_gives_verdicts():
     assert row["Change Low"].ratio < 0.1 < row["Change High"].ratio
     assert profiling.diff(runs(110, 13), profiling.merge(runs(100, 13))).verdict == "improvement"
     assert profiling.diff(runs(100, 13), runs(110, 13), min_effect=0.2).verdict == "same"
+    assert row["Fails"].value == 0
+    (row,) = profiling.diff(runs(100, 13), runs(110, 13), fail_above=0.03, paired=True).report.calls
+    assert row["Fails"].value == 1
     assert "regression" in str(slower) and "regression" in repr(slower)
     assert "&lt;f&gt;</td>" in slower._repr_html_()
 

@@ -21,14 +21,14 @@ def accuracy(output):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """What the example printed and plotted, by the plot's format."""
-    folder = tmp_path_factory.mktemp("digits")
+    directory = tmp_path_factory.mktemp("digits")
 
     def run(plot):
         done = subprocess.run([sys.executable, DIGITS / "digits.py", plot], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout, plot
 
-    return {suffix: run(folder / f"digits.{suffix}") for suffix in ("png", "svg")}
+    return {suffix: run(directory / f"digits.{suffix}") for suffix in ("png", "svg")}
 
 
 def test_it_reads_what_the_reference_reads(runs):

@@ -48,6 +48,11 @@ def test_the_examples_run(run, capsys):
     opdyno.remove_global_func("my.scale")
 
 
+def test_the_examples_of_the_readme_run(run, capsys):
+    run("readme", blocks(with_tvm=False, page="../README.md"))
+    assert "[100. 101. 102. 103.]" in capsys.readouterr().out
+
+
 def test_the_examples_of_reports_run(run, capsys):
     pytest.importorskip("duckdb")
     pytest.importorskip("pyarrow")

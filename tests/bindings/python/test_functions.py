@@ -30,7 +30,7 @@ def test_the_registry_gives_what_was_registered():
         opdyno.register_func("test.py.registered", triple)
     opdyno.remove_global_func("test.py.registered")
     assert opdyno.get_global_func("test.py.registered", allow_missing=True) is None
-    with pytest.raises(LookupError, match="test.py.registered") as caught:
+    with pytest.raises(ValueError, match="test.py.registered") as caught:
         opdyno.get_global_func("test.py.registered")
     assert caught.value.code == opdyno.Code.NOT_FOUND
 
@@ -140,3 +140,12 @@ def test_errors_can_be_pickled():
     assert type(again) is type(caught.value) and str(again) == str(caught.value)
     assert (again.code, again.kind, again.native_cause) == (caught.value.code, caught.value.kind, caught.value.native_cause)
     assert again.__notes__ == ["seen"]
+
+
+def test_a_missing_global_function_is_a_value_error():
+    with pytest.raises(ValueError, match="no global function named") as caught:
+        opdyno.get_global_func("test.py.no_such_function")
+    assert caught.value.code == opdyno.Code.NOT_FOUND
+    assert opdyno.get_global_func("test.py.no_such_function", allow_missing=True) is None
+    with pytest.raises(ValueError):
+        opdyno.remove_global_func("test.py.no_such_function")

@@ -19,7 +19,7 @@ NAMES = {
         c:Device f:device f:cpu f:cuda f:gpu f:opencl f:cl f:vulkan f:metal f:mtl f:vpi f:rocm f:ext_dev
         c:Module c:ModulePropertyMask f:load_module f:enabled f:system_lib f:load_static_library f:load_source f:load_native
         f:save_param_dict f:load_param_dict f:save_param_dict_to_file f:load_param_dict_from_file c:Params f:load_params
-        c:Tensor c:NDArray f:tensor f:array f:empty f:from_dlpack
+        c:Tensor c:NDArray f:tensor f:array f:empty f:from_dlpack f:reads_only
         f:num_threads f:set_num_threads f:memory_stats f:set_log_callback c:Error c:Code
         c:Report c:BenchmarkResult c:VirtualMachine c:Executable c:VMInstrumentReturnKind c:Cancel
         v:vm v:profiling v:__version__

@@ -7,6 +7,7 @@ import threading
 import weakref
 
 import numpy as np
+import pytest
 
 import opdyno
 from conftest import DATA, host_program
@@ -120,3 +121,123 @@ def test_objects_end_in_any_order_on_any_thread():
             thread.start()
         for thread in threads:
             thread.join()
+
+
+class Model:
+    """Refers to the functions that refer to it."""
+
+    def __init__(self, make):
+        self.vm = host_program()
+        make(self)
+
+    def method(self, *args):
+        return None
+
+    def keep_all(self):
+        self.vm.set_instrument(self.method)
+        self.vm.save_function("add", "saved", self.method, [self.method, {"again": self.method}])
+        self.vm.set_input("call", self.method, 1)
+        self.main, self.bound, self.saved = self.vm["add"], self.vm.function("add"), self.vm["saved"]
+        self.timer = self.vm.time_evaluator("add", f_preproc=self.method)
+        self.closure = self.vm["closure"](self.method)
+
+
+def result_of_a_stateful_call(model):
+    model.vm.set_input("pair", model.method)
+    model.vm.invoke_stateful("pair")
+
+
+CYCLES = {
+    "instrument": lambda m: m.vm.set_instrument(m.method),
+    "saved arguments": lambda m: m.vm.save_function("add", "saved", m.method, 1),
+    "saved lists": lambda m: m.vm.save_function("add", "saved", [1, {"k": (m.method,)}], 1),
+    "inputs": lambda m: m.vm.set_input("call", m.method, 1),
+    "result of a stateful call": result_of_a_stateful_call,
+    "function": lambda m: setattr(m, "function", opdyno.Function(m.method)),
+    "array": lambda m: setattr(m, "items", opdyno.Array([m.method, opdyno.Map({"k": m.method})])),
+    "evaluator": lambda m: setattr(m, "timer", m.vm.time_evaluator("add", f_preproc=m.method)),
+    "closure": lambda m: setattr(m, "closure", m.vm["closure"](m.method)),
+    "all of them": Model.keep_all,
+}
+
+
+@pytest.mark.parametrize("cycle", CYCLES)
+def test_cycles_through_native_objects_are_collected(cycle):
+    gc.collect()
+    model = Model(CYCLES[cycle])
+    ended = weakref.ref(model)
+    gc.collect()
+    assert ended() is model
+    del model
+    gc.collect()
+    assert ended() is None
+
+
+def test_what_a_function_of_a_vm_needs_is_not_collected():
+    kept, seen = {}, []
+    for name in ("bound", "main", "timer", "closure"):
+        model = Model(Model.keep_all)
+        kept[name] = getattr(model, name)
+        ended = weakref.ref(model)
+        del model
+        gc.collect()
+        assert ended() is not None, name
+        ended().vm.set_instrument(lambda func, name, *args: seen.append(name))
+    assert kept["bound"](1, 2) == kept["main"](1, 2) == 3 and kept["timer"](1, 2).mean >= 0
+    assert "test.py.add" in seen
+
+
+def test_an_instrument_lives_while_native_code_has_its_vm():
+    seen = []
+
+    def make():
+        vm = host_program()
+        vm.set_instrument(lambda func, name, *args, vm=vm: seen.append(name))
+        opdyno.register_func("test.py.registered", vm.function("add"), override=True)
+
+    make()
+    gc.collect()
+    assert opdyno.get_global_func("test.py.registered")(1, 2) == 3 and "test.py.add" in seen
+    opdyno.remove_global_func("test.py.registered")
+
+
+def test_collection_during_a_call_lets_nothing_go():
+    def collect(*args):
+        gc.collect()
+
+    vm = host_program()
+    vm.set_instrument(collect)
+    function = opdyno.Function(lambda f: f())
+    gc.collect()
+    assert function(lambda: gc.collect() or vm["add"](1, 2)) == 3
+    stop, threads = threading.Event(), []
+
+    def work():
+        while not stop.is_set():
+            assert vm["add"](1, 2) == 3
+
+    for _ in range(2):
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+    for _ in range(50):
+        gc.collect()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert vm["add"](1, 2) == 3
+
+
+def test_vms_in_cycles_do_not_pile_up():
+    def work():
+        vm = opdyno.VirtualMachine(DATA / "0.27" / "chain_100.so")
+        vm.set_instrument(lambda *args: vm)
+        vm["main"](np.zeros(4, "float32"))
+
+    for _ in range(20):
+        work()
+    gc.collect()
+    before = resident_kib()
+    for _ in range(100):
+        work()
+    gc.collect()
+    assert resident_kib() - before < 8192

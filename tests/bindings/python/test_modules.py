@@ -97,7 +97,7 @@ def test_what_cannot_be_loaded_is_an_error_that_says_why(tmp_path):
         opdyno.load_module(tmp_path / "nothing.so")
     assert isinstance(caught.value, opdyno.Error) and caught.value.code == opdyno.Code.NOT_FOUND
     with pytest.raises(opdyno.Error):
-        opdyno.load_module(b"no artefact")
+        opdyno.load_module(b"no artifact")
     with pytest.raises(opdyno.Error, match="error"):
         opdyno.load_source("this is not C", cache_dir=str(tmp_path))
     with pytest.raises(TypeError, match="colour"):
@@ -153,3 +153,25 @@ def test_what_this_build_can_run():
     assert opdyno.num_threads() >= 1
     with pytest.raises(opdyno.Error):
         opdyno.system_lib("no_such_prefix_")["f"]
+
+
+def test_executables_offer_their_text_as_tvms_do():
+    module = opdyno.Executable.assemble(".func main(x) {\n  ret %x\n}").to_module()
+    program = opdyno.Executable(module)
+    assert module["as_text"]() == program.as_text() and module["stats"]() == program.stats()
+    assert module["as_python"]() == program.as_python()
+    own = opdyno.Executable.assemble(".func stats(x) {\n  ret %x\n}").to_module()
+    with pytest.raises(opdyno.Error):  # the program's own function, which needs a VM
+        own["stats"]()
+
+
+def test_views_of_tensors_are_made_as_in_tvm():
+    view = opdyno.get_global_func("runtime.TVMTensorCreateView")
+    x = opdyno.tensor(np.arange(8, dtype="float32"))
+    part = view(x, opdyno.Shape((2, 2)), "float32", 16)
+    assert part.numpy().tolist() == [[4, 5], [6, 7]] and view(x, opdyno.Shape((4,)), "int64", 0).dtype == "int64"
+    part.copyfrom(np.zeros((2, 2), "float32"))
+    assert x.numpy().tolist() == [0, 1, 2, 3, 0, 0, 0, 0]
+    for shape, offset in (((9,), 0), ((8,), 4), ((1,), -4), ((2**62, 8), 0)):
+        with pytest.raises(opdyno.Error):
+            view(x, opdyno.Shape(shape), "float32", offset)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import opdyno
+from opdyno import profiling
 from conftest import DATA
 from opdyno.profiling import Count, Duration, Percent, PAPIMetricCollector, Ratio, Report, profile_function
 
@@ -73,6 +74,11 @@ def test_tuples_that_are_made_of_tensors_are_rows():
         "add", "multiply", "subtract", "vm.builtin.make_tuple", "vm.builtin.make_tuple"]
 
 
+def test_a_profile_tells_its_turn(mlp, report):
+    assert json.loads(mlp.profile("with_constants", X, turn=3).json())["configuration"]["Turn"] == {"count": 3}
+    assert "Turn" not in json.loads(report.json())["configuration"]
+
+
 def test_equal_calls_become_one_row_in_a_table(mlp):
     report = mlp.profile("with_constants", X, repeat=7)
     (row,) = [line for line in report.table().splitlines() if line.startswith("fused_matmul_add_relu ")]
@@ -93,3 +99,30 @@ def test_one_function_is_measured_without_and_with_counters(kernels):
     assert measured["perf::TASK-CLOCK"].value >= 0
     with pytest.raises(IndexError, match="out of paper"):
         profile_function(kernels, opdyno.cpu(), [], "fail")()
+
+
+def test_durations_are_added_scaled_and_compared():
+    one, three = profiling.Duration(1.0), profiling.Duration(3.0)
+    assert one + three == profiling.Duration(4.0) and three - one == one * 2 == 2 * one and three / one == 3.0
+    assert three / 3 == one and sum([one, three]) == one + three and max(one, three) is three and sorted([three, one]) == [one, three]
+    assert float(three) == 3.0 and one < three and three >= three and not one > three
+    for wrong in (lambda: one + 1, lambda: one + profiling.Count(1), lambda: one < 2, lambda: one * one):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+@pytest.mark.parametrize("kind", [profiling.Count, profiling.Duration, profiling.Bytes, profiling.Percent])
+def test_a_metric_is_made_of_a_number(kind):
+    for wrong in ("a", b"1", None, [1]):
+        with pytest.raises(TypeError, match=f"a {kind.__name__} is made of a number"):
+            kind(wrong)
+
+
+def test_reports_are_read_without_json(chain, monkeypatch):
+    report = chain.profile("main", np.zeros(4, "float32"), details=True)
+    encoded = json.loads(report.json())
+    monkeypatch.setattr(opdyno.Report, "json", None)
+    assert [list(call) for call in report.calls] == [list(call) for call in encoded["calls"]]
+    assert list(report.configuration) == list(encoded["configuration"]) and list(report.device_metrics) == ["cpu0"]
+    first, text = report.calls[0], encoded["calls"][0]
+    assert first["Name"] == text["Name"]["string"] and first["Duration (us)"].microseconds == pytest.approx(text["Duration (us)"]["microseconds"])

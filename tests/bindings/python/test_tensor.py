@@ -119,3 +119,93 @@ def test_wrong_arguments_are_errors():
         opdyno.from_dlpack(capsule)
     with pytest.raises(BufferError):
         opdyno.empty((2,), "int8").__dlpack__(copy=True)
+
+
+# ---- read-only memory
+
+
+def read_only(values):
+    array = np.array(values, "float64")
+    array.flags.writeable = False
+    return array
+
+
+READ_ONLY = {
+    "flags": lambda tmp_path: read_only([1, 2, 3]),
+    "bytes": lambda tmp_path: np.frombuffer(np.array([1.0, 2, 3]).tobytes()),
+    "memoryview": lambda tmp_path: memoryview(np.array([1.0, 2, 3])).toreadonly(),
+    "memmap": lambda tmp_path: mapped(tmp_path / "x.bin"),
+}
+
+
+def mapped(path):
+    np.array([1.0, 2, 3]).tofile(path)
+    return np.memmap(path, mode="r")[:].view("float64")
+
+
+@pytest.mark.parametrize("kind", READ_ONLY)
+def test_read_only_arrays_are_refused_by_compiled_functions(kernels, kind, tmp_path):
+    array = READ_ONLY[kind](tmp_path)
+    with pytest.raises(ValueError, match="argument 0 of compiled function double .* is read-only"):
+        kernels["double"](array)
+    with pytest.raises(ValueError, match="read-only"):
+        kernels["double"](opdyno.from_dlpack(array))
+    assert kernels["sum"](opdyno.reads_only(array)) == 6
+    assert kernels["sum"](opdyno.reads_only(opdyno.from_dlpack(array))) == 6
+    assert np.asarray(array).tolist() == [1, 2, 3]
+
+
+def test_read_only_tensors_give_read_only_arrays():
+    tensor = opdyno.from_dlpack(read_only([1, 2]))
+    assert tensor.is_read_only and not opdyno.empty((2,)).is_read_only
+    assert not tensor.view().flags.writeable and memoryview(tensor).readonly and opdyno.empty((2,)).view().flags.writeable
+    with pytest.raises((ValueError, BufferError)):
+        np.frombuffer(tensor)[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        tensor.copyfrom(np.zeros(2))
+    assert tensor.reshape(1, 2).is_read_only and not opdyno.tensor(tensor).is_read_only
+    assert not np.from_dlpack(tensor).flags.writeable
+    with pytest.raises(BufferError):
+        tensor.__dlpack__()
+    assert tensor.numpy().flags.writeable  # a copy
+
+
+def test_callbacks_get_read_only_arrays_as_such():
+    seen = opdyno.Function(lambda x, y, items: (x.is_read_only, y.is_read_only, items[0].is_read_only))
+    assert tuple(seen(read_only([1]), np.zeros(1), [read_only([1])])) == (True, False, True)
+    assert opdyno.Function(lambda: read_only([1]))().is_read_only
+
+
+def test_vms_copy_read_only_arrays(chain):
+    x = np.zeros(4, "float32")
+    x.flags.writeable = False
+    assert chain["main"](x).numpy().tolist() == [100] * 4 and chain["main"](opdyno.reads_only(x)).numpy().tolist() == [100] * 4
+    assert x.tolist() == [0] * 4
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"])
+def test_a_tensor_of_one_element_is_a_number(dtype):
+    one = opdyno.tensor(np.ones((1, 1), dtype))
+    assert one.item() == 1 and type(one.item()) is type(np.ones(1, dtype).item())
+    assert bool(one) is True and int(one) == 1 and float(one) == 1.0
+    assert not opdyno.tensor(np.zeros((), dtype))
+
+
+def test_a_tensor_of_several_elements_is_no_number():
+    for number in (bool, int, float, opdyno.Tensor.item):
+        for shape in ((2,), (0,)):
+            with pytest.raises(ValueError, match="only a tensor of one element"):
+                number(opdyno.empty(shape))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_arrays_of_ml_dtypes_are_arguments(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = np.array([1, 2, 0.5]).astype(getattr(ml_dtypes, name))
+    echo = opdyno.Function(lambda x: x)
+    for back in (echo(array), echo([array])[0], opdyno.tensor(array), opdyno.from_dlpack(array), opdyno.convert(array)):
+        assert back.dtype == name and back.shape == (3,) and back.tobytes() == array.tobytes()
+    assert echo(array[::2]).numpy().tolist() == [1, 0.5]

@@ -316,4 +316,65 @@ def test_tensors_and_reports_go_to_other_processes_and_back(chain):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         y = pool.map_async(_square, [opdyno.tensor(np.arange(4.0))]).get(120)[0]
         assert y.numpy().tolist() == [0, 1, 4, 9]
-        assert pool.map_async(str, [report]).get(120) == [str(report)]
+        # JSON has 17 digits behind the point: the last bit of a short time may change, and with it the order of a table.
+        assert pool.map_async(opdyno.Report.json, [report]).get(120) == [report.json()]
+
+
+AT_EXIT = """
+import sys, threading, time
+sys.path.insert(0, sys.argv[1])
+import numpy as np, opdyno
+from test_threads import PROGRAM, SOURCE, DATA
+begun = threading.Event()
+
+class Late:  # ends after the interpreter began to end, and lets other threads try to go on then
+    def __del__(self, sleep=time.sleep):
+        sleep(0.2)
+
+late = Late()
+chain, x = opdyno.VirtualMachine(DATA / "0.27" / "chain_100.so"), np.zeros(4, "float32")
+kernels = opdyno.load_source(SOURCE, cache_dir=sys.argv[2])
+calls = {"vm": lambda: chain["main"](x), "callback": lambda: opdyno.Function(time.sleep)(0.001),
+         "thread of C": lambda: kernels["on_thread"](lambda n: time.sleep(0.001), 1), "load": lambda: opdyno.load_module(DATA / "0.27" / "chain_100.so")}
+
+def work():
+    while True:
+        calls[sys.argv[3]]()
+        begun.set()
+
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+"""
+
+
+@pytest.mark.parametrize("call", ["vm", "callback", "thread of C", "load"])
+def test_a_daemon_thread_in_a_call_does_not_disturb_the_end_of_the_interpreter(call, tmp_path):
+    command = [sys.executable, "-c", AT_EXIT, str(Path(__file__).parent), str(tmp_path), call]
+    for _ in range(3):
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert (run.returncode, run.stderr) == (0, "")
+
+
+INTERRUPTED_EVALUATOR = """
+import os, signal, sys, threading
+import opdyno
+begun = threading.Event()
+opdyno.register_func("test.py.step", lambda: begun.set())
+opdyno.VirtualMachine(opdyno.Executable.assemble(".func main(x) {\\n  ret %x\\n}"))
+threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGINT))).start()
+module = opdyno.load_source("int __tvm_ffi_step(void *s, const void *a, int n, void *r) { return 0; }", cache_dir=sys.argv[1])
+signal.alarm(60)
+before = opdyno.get_global_func("test.py.step")
+options = {"pause": {"cooldown_interval_ms": 10**7}, "calls": {"number": 1 << 49}, "threads": {"number": 1 << 49, "concurrency": 2}}
+try:
+    module.time_evaluator("step", opdyno.cpu(), f_preproc=before, **options[sys.argv[2]])()
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+@pytest.mark.parametrize("way", ["pause", "calls", "threads"])
+def test_ctrl_c_ends_the_time_evaluator_of_a_module(way, tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED_EVALUATOR, str(tmp_path), way]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.stdout == "ended\n", run.stderr

@@ -86,6 +86,20 @@ def test_programs_give_what_they_give_in_tvm(tvm, models, name, mode):
         check(case, theirs, ours)
 
 
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_programs_for_a_system_library(tvm, models, mode):
+    mlp = models["mlp"]
+    module = mlp.module()
+    for function, parameters in mlp.bound.items():
+        module = tvm.relax.transform.BindParams(function, parameters)(module)
+    theirs = tvm.relax.VirtualMachine(build(mlp, mode), tvm.cpu())
+    target = tvm.target.Target({"kind": "llvm"})
+    executable = tvm.relax.build(module.with_attr("system_lib_prefix", "mlp_"), target, exec_mode=mode)
+    ours = opdyno.VirtualMachine(opdyno.tvm.load(executable), opdyno.cpu())
+    for case in mlp.cases:
+        check(case, theirs, ours)
+
+
 def test_kernels_without_a_vm(tvm, models):
     executable = build(models["kernels"])
     assert isinstance(executable, tvm.runtime.Executable)
@@ -113,9 +127,6 @@ def test_what_cannot_be_taken_over_says_why(tvm, models):
     with pytest.raises(ValueError, match="opdyno.load_module") as caught:
         opdyno.tvm.load(tvm.runtime.load_module(str(INTEROP / "data" / release / "mlp.so")))
     assert isinstance(caught.value, opdyno.Error) and caught.value.code == opdyno.Code.UNSUPPORTED
-    linked = tvm.compile(models["mlp"].module().with_attr("system_lib_prefix", "mlp_"), tvm.target.Target({"kind": "llvm"}))
-    with pytest.raises(ValueError, match="system_lib_prefix"):
-        opdyno.tvm.load(linked)
     vm = tvm.relax.VirtualMachine(build(models["mlp"]), tvm.cpu())
     with pytest.raises(ValueError, match="relax.VirtualMachine"):
         opdyno.tvm.load(vm.module)
@@ -392,3 +403,58 @@ def test_errors_of_both_do_not_mix(tvm, models):
         with pytest.raises(Exception) as caught:
             theirs["with_constants"](wrong)
         assert not isinstance(caught.value, opdyno.Error)
+
+
+def test_programs_compiled_with_opt_level_0_are_taken_over(tvm, models):
+    target = tvm.target.Target({"kind": "llvm", "opt-level": 0})
+    model = models["mlp"]
+    module = model.module()
+    for function, parameters in model.bound.items():
+        module = tvm.relax.transform.BindParams(function, parameters)(module)
+    ours = opdyno.VirtualMachine(tvm.relax.build(module, target))
+    case = model.cases[1]
+    np.testing.assert_allclose(ours[case.function](*case.inputs).numpy(), case.expected, rtol=1e-5)
+
+
+def at_offset(bytes_past, values):
+    """An array whose elements begin so many bytes past a multiple of 64."""
+    memory = np.zeros(64 + 8 * len(values) + 64, "uint8")
+    start = -memory.ctypes.data % 64 + bytes_past
+    array = memory[start : start + 8 * len(values)].view("float64")
+    array[:] = values
+    return array
+
+
+@pytest.mark.parametrize("bytes_past", [0, 8, 32])
+def test_functions_of_tvm_take_and_write_unaligned_arrays(tvm, bytes_past):
+    x = at_offset(bytes_past, [1, 2, 3])
+
+    def double(x, items):
+        assert x.numpy().tolist() == items[0].numpy().tolist() == [1, 2, 3]
+        x.copyfrom(2 * x.numpy())
+        return [x, 7]
+
+    function = opdyno.tvm.from_tvm(sys.modules["tvm_ffi"].convert(double))
+    result = function(x, (at_offset(bytes_past, [1, 2, 3]), "text"))
+    assert result[0].numpy().tolist() == x.tolist() == [2, 4, 6] and result[1] == 7
+    assert opdyno.tvm.to_tvm(opdyno.from_dlpack(x)).numpy().tolist() == [2, 4, 6]
+    assert opdyno.tvm.to_tvm((opdyno.from_dlpack(x), 1))[0].numpy().tolist() == [2, 4, 6]
+
+
+def test_tvms_devices_executables_and_modules_are_taken_everywhere(tvm, models, installed):
+    kernels, program = build(models["kernels"]), build(models["mlp"])
+    case, device = models["kernels"].cases[0], tvm.cpu()
+    arguments = opdyno.tvm.from_tvm([tvm.runtime.tensor(np.array(value)) for value in case.inputs])
+    for module in (kernels, kernels.mod):
+        measured = tvm.runtime.profiling.profile_function(module, device, func_name=case.function)
+        assert measured(*arguments)["Duration (us)"].microseconds >= 0
+    case = models["mlp"].cases[1]
+    for module in (program, program.mod):
+        vm = opdyno.VirtualMachine(module, [device], {device: "naive"})
+        np.testing.assert_allclose(vm[case.function](*case.inputs).numpy(), case.expected, rtol=1e-5)
+        assert vm.time_evaluator(case.function, device, number=1)(*case.inputs).mean > 0
+        assert opdyno.profiling.profile_function(module and vm, device, func_name=case.function)(*case.inputs)
+        assert "with_constants" in opdyno.Executable(module).as_text()
+    assert opdyno.empty((2,), "float32", device).device == opdyno.cpu() == opdyno.device(device)
+    assert opdyno.empty((2,)).copyto(device).shape == (2,) and opdyno.memory_stats(device)["live_bytes"] > 0
+    assert opdyno.tensor([1.0], device=device).device == opdyno.cpu()

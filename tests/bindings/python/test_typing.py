@@ -66,17 +66,17 @@ def test_the_package_says_that_it_is_typed():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def directory(tmp_path_factory):
     """Programs (the example, and those of docs/python.md but TVM's) that import the package, and a copy of the package."""
-    folder = tmp_path_factory.mktemp("typing")
-    (folder / "programs").mkdir()
-    (folder / "digits").mkdir()
-    shutil.copy(Path(__file__).parent / "example.py", folder / "programs")
-    shutil.copy(Path(__file__).parents[3] / "examples" / "digits" / "digits.py", folder / "digits")
-    (folder / "programs" / "page.py").write_text("\n".join(blocks(with_tvm=False)))
-    shutil.copytree(PACKAGE, folder / "package" / "opdyno", ignore=shutil.ignore_patterns("*.so", "bin", "__pycache__"))
-    (folder / "programs" / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
-    return folder
+    directory = tmp_path_factory.mktemp("typing")
+    (directory / "programs").mkdir()
+    (directory / "digits").mkdir()
+    shutil.copy(Path(__file__).parent / "example.py", directory / "programs")
+    shutil.copy(Path(__file__).parents[3] / "examples" / "digits" / "digits.py", directory / "digits")
+    (directory / "programs" / "page.py").write_text("\n".join(blocks(with_tvm=False)))
+    shutil.copytree(PACKAGE, directory / "package" / "opdyno", ignore=shutil.ignore_patterns("*.so", "bin", "__pycache__"))
+    (directory / "programs" / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
+    return directory
 
 
 def run(program, *arguments, cwd):
@@ -87,24 +87,24 @@ def run(program, *arguments, cwd):
 
 
 @pytest.mark.parametrize("what", ["programs", "package", "digits"])
-def test_mypy_accepts(what, folder):
+def test_mypy_accepts(what, directory):
     pytest.importorskip("mypy")
     if what == "digits":
         pytest.importorskip("matplotlib")
-    run("mypy", "--strict", f"--cache-dir={folder / 'cache'}", ".", cwd=folder / what)
+    run("mypy", "--strict", f"--cache-dir={directory / 'cache'}", ".", cwd=directory / what)
 
 
 @pytest.mark.parametrize("what", ["programs", "package"])
-def test_pyright_accepts(what, folder):
+def test_pyright_accepts(what, directory):
     pytest.importorskip("pyright")
-    run("pyright", "--pythonpath", sys.executable, cwd=folder / what)
+    run("pyright", "--pythonpath", sys.executable, cwd=directory / what)
 
 
-def test_type_checkers_see_a_mistake(folder):
+def test_type_checkers_see_a_mistake(directory):
     """So that they do not pass because they see nothing."""
     pytest.importorskip("mypy")
-    wrong = folder / "wrong.py"
+    wrong = directory / "wrong.py"
     wrong.write_text("import opdyno\n\nx: int = opdyno.empty((1,)).shape\nopdyno.cpu().nothing()\n")
-    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={folder / 'cache'}", wrong]
+    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={directory / 'cache'}", wrong]
     told = subprocess.run(command, capture_output=True, text=True).stdout
     assert "Shape" in told and '"Device" has no attribute "nothing"' in told

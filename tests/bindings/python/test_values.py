@@ -108,3 +108,35 @@ def test_const_infers_the_dtype(value, dtype):
     made = opdyno.const(value)
     assert made.dtype == dtype and made.shape == () and made.numpy() == value
     assert opdyno.const(value, "float64").dtype == "float64"
+
+
+def nested(depth, wrap):
+    value = 1
+    for _ in range(depth):
+        value = wrap(value)
+    return value
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {"k": x}], ids=["list", "tuple", "dict"])
+def test_containers_that_are_nested_too_deep_are_an_error(echo, wrap):
+    assert echo(nested(1000, wrap)) is not None
+    for depth in (1001, 100_000):
+        with pytest.raises(ValueError, match="nested at most 1000 deep"):
+            echo(nested(depth, wrap))
+        with pytest.raises(ValueError, match="nested at most 1000 deep"):
+            opdyno.Function(lambda: nested(depth, wrap))()
+
+
+def test_containers_that_contain_themselves_are_an_error(echo, host_vm):
+    items, mapping = [1], {"a": 1}
+    items.append([items])
+    mapping["b"] = [mapping]
+
+    class Itself(opdyno.ObjectGeneric):
+        def asobject(self):
+            return self
+
+    for cyclic in (items, mapping, Itself()):
+        for call in (echo, host_vm["pair"], opdyno.convert, opdyno.Array([0]).__class__):
+            with pytest.raises(ValueError, match="contains itself"):
+                call([cyclic])

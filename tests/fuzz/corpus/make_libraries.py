@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the seeds of the fuzzers of libraries and of the modules embedded in them: python3 make_libraries.py.
+"""Makes the seeds of the fuzzers of libraries, of objects, and of the modules embedded in them: python3 make_libraries.py.
 Needs gcc and binutils for x86-64. The libraries are linked with small pages, to have 2 to 4 kB each."""
 import pathlib
 import struct
@@ -92,3 +92,21 @@ library("chooses", CHOOSES, "-Wl,-z,x86-64-v3")
 library("versions", VERSIONS, "-lm", "-Wl,--version-script,@/a.map")
 bytes_of_it = ",".join(str(byte) for byte in tree([0, 1, 1], [1], LIB, (b"odd", b"abc")))
 library("embeds", f"const unsigned char __tvm_ffi__library_bin[] = {{{bytes_of_it}}};")
+
+# Objects of a system library, alone and in an archive beside a file that is none; the long name lies in a table of names.
+SYSTEM = f"""
+extern int TVMFFIEnvModRegisterSystemLibSymbol(const char *, void *);
+const unsigned char abc___tvm_ffi__library_bin[] = {{{bytes_of_it}}};
+__attribute__((weak)) void *abc___tvm_ffi__library_ctx;
+int __tvm_ffi_abc_f(void) {{ return TVMFFIEnvModRegisterSystemLibSymbol("abc_f", 0); }}
+"""
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    (folder / "a.c").write_text(SYSTEM)
+    (folder / "notes.txt").write_text("no object")
+    named = folder / "an_object_with_a_name_of_more_than_16_bytes.o"
+    subprocess.run(["gcc", "-Os", "-fPIC", "-fno-ident", "-c", folder / "a.c", "-o", named], check=True)
+    archive = folder / "a.a"
+    subprocess.run(["ar", "rcsD", archive, named, folder / "notes.txt"], check=True)
+    save("objects", "system", named.read_bytes())
+    save("objects", "archive", archive.read_bytes())

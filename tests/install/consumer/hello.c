@@ -7,7 +7,7 @@ int main(void) {
   opd_tensor *tensor = NULL;
   opd_buffer *text = NULL;
   opd_error *error = opd_tensor_create(dims, 2, (DLDataType){kDLFloat, 32, 1}, (DLDevice){kDLCPU, 0}, &tensor);
-  const opd_value value = opd_object_value(tensor);
+  const opd_value value = opd_value_of_object(tensor);
   if (!error) error = opd_value_to_string(&value, &text);
   printf("opdyno %s: %s\n", opd_version(), error ? opd_error_message(error) : opd_buffer_data(text));
   opd_buffer_release(text);

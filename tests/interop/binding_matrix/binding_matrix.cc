@@ -1,7 +1,7 @@
-// Whom an artefact's calls of TVM's functions reach, in every order in which opdyno, TVM and artefacts can be in a
+// Whom an artifact's calls of TVM's functions reach, in every order in which opdyno, TVM and artifacts can be in a
 // process.
 //
-//   binding_matrix LIBOPDYNO          builds the artefacts, runs each situation in a process of its own, prints what
+//   binding_matrix LIBOPDYNO          builds the artifacts, runs each situation in a process of its own, prints what
 //   went wrong binding_matrix --one …            one situation
 //
 // TVM is a stand-in that counts who calls it. With OPDYNO_TEST_TVM_LIBS=path:path… real libraries are loaded in its
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "artefacts.h"
+#include "artifacts.h"
 
 namespace {
 
@@ -53,15 +53,13 @@ struct Situation {
   std::string scope;    // local, global: how it is loaded
   std::string tvm;      // none, before, after: when TVM is loaded, for everybody
   std::string copy;     // always, shared
-  std::string artefact;
+  std::string artifact;
   std::string stand_in;
 };
 
 struct Opdyno {
   void *handle;
   decltype(opd_module_load) *load = name_in<decltype(opd_module_load)>(handle, "opd_module_load");
-  decltype(opd_module_options_init) *init =
-      name_in<decltype(opd_module_options_init)>(handle, "opd_module_options_init");
   decltype(opd_module_get_function) *get =
       name_in<decltype(opd_module_get_function)>(handle, "opd_module_get_function");
   decltype(opd_module_has_function) *has =
@@ -81,7 +79,7 @@ struct Opdyno {
   }
   opd_module *open(const std::string &path, const std::string &copy) const {
     opd_module_options options;
-    init(&options);
+    opd_module_options_init(&options);
     options.copy = copy == "shared" ? OPD_COPY_WHEN_SHARED : OPD_COPY_ALWAYS;
     opd_module *module = nullptr;
     const std::string problem = text(load(path.c_str(), &options, &module));
@@ -104,11 +102,11 @@ opd_error *add(void *, const opd_value *args, int32_t, opd_value *out) {
   return nullptr;
 }
 
-// Every way in which the artefact calls back must reach us.
+// Every way in which the artifact calls back must reach us.
 void check_ours(const Opdyno &opdyno, opd_module *module) {
   for (const char *name : {"fail", "fail_by_pointer"}) {
     const std::string answer = opdyno.call(module, name, {});
-    expect(answer == "from the artefact", std::string(name) + " gave us: " + answer);
+    expect(answer == "from the artifact", std::string(name) + " gave us: " + answer);
   }
   opd_value sum = opd_none();
   const std::string answer = opdyno.call(module, "look_up", {opd_int(2), opd_int(3)}, &sum);
@@ -124,14 +122,14 @@ void check_ours(const Opdyno &opdyno, opd_module *module) {
 
 using Kernel = int(void *, const opd_value *, int32_t, opd_value *);
 
-// The artefact as TVM loads it must reach TVM, whatever we did.
-void check_theirs(void *tvm, void *artefact) {
+// The artifact as TVM loads it must reach TVM, whatever we did.
+void check_theirs(void *tvm, void *artifact) {
   auto *hits = name_in<int()>(tvm, "stand_in_hits");
   for (const char *name : {"__tvm_ffi_fail", "__tvm_ffi_fail_by_pointer", "__tvm_ffi_look_up"}) {
     const int before = hits();
     opd_value result = opd_none();
-    expect(name_in<Kernel>(artefact, name)(nullptr, nullptr, 0, &result) == -1 && hits() == before + 1,
-           std::string(name) + " of TVM's artefact did not reach TVM");
+    expect(name_in<Kernel>(artifact, name)(nullptr, nullptr, 0, &result) == -1 && hits() == before + 1,
+           std::string(name) + " of TVM's artifact did not reach TVM");
   }
 }
 
@@ -155,26 +153,26 @@ int run_one(const Situation &s) {
   expect(opdyno.text(opdyno.create(add, nullptr, nullptr, &function)).empty(), "no function");
   expect(opdyno.text(opdyno.add_global("matrix.add", function, 0)).empty(), "no registration");
 
-  opd_module *module = opdyno.open(s.artefact, s.copy);
+  opd_module *module = opdyno.open(s.artifact, s.copy);
   check_ours(opdyno, module);
   if (!tvm || std::getenv("OPDYNO_TEST_TVM_LIBS")) return 0;
-  expect(name_in<int()>(tvm, "stand_in_hits")() == 0, "our artefact's calls reached TVM");
+  expect(name_in<int()>(tvm, "stand_in_hits")() == 0, "our artifact's calls reached TVM");
   if (s.copy == "shared") return 0;  // documented: wrong if TVM opens the file later
 
   // The same file in TVM: opened after us here, and before us below.
-  void *theirs = name_in<void *(const char *)>(tvm, "stand_in_load")(s.artefact.c_str());
-  expect(theirs, "TVM cannot load the artefact");
+  void *theirs = name_in<void *(const char *)>(tvm, "stand_in_load")(s.artifact.c_str());
+  expect(theirs, "TVM cannot load the artifact");
   check_theirs(tvm, theirs);
   check_ours(opdyno, module);
-  opd_module *second = opdyno.open(s.artefact, s.copy);
+  opd_module *second = opdyno.open(s.artifact, s.copy);
   check_ours(opdyno, second);
   check_theirs(tvm, theirs);
   opdyno.release(module);
   check_ours(opdyno, second);
   dlclose(theirs);
   // Somebody loads it for everybody: its slots would take the place of ours.
-  if (void *global = dlopen(s.artefact.c_str(), RTLD_LAZY | RTLD_GLOBAL)) {
-    opd_module *third = opdyno.open(s.artefact, s.copy);
+  if (void *global = dlopen(s.artifact.c_str(), RTLD_LAZY | RTLD_GLOBAL)) {
+    opd_module *third = opdyno.open(s.artifact, s.copy);
     check_ours(opdyno, third);
     check_ours(opdyno, second);
     opdyno.release(third);
@@ -186,10 +184,10 @@ int run_one(const Situation &s) {
 
 // ---- all of them
 
-std::string folder;
+std::string directory;
 
 std::string build(const std::string &name, const std::string &source, const std::string &flags) {
-  const std::string text = folder + "/" + name + ".c", path = folder + "/" + name + ".so";
+  const std::string text = directory + "/" + name + ".c", path = directory + "/" + name + ".so";
   std::ofstream(text) << source;
   const char *cc = std::getenv("CC");
   const std::string command =
@@ -205,7 +203,7 @@ bool run_child(const char *program, const Situation &s, bool bind_now) {
     if (bind_now) setenv("LD_BIND_NOW", "1", 1);
     else unsetenv("LD_BIND_NOW");
     execl(program, program, "--one", s.library.c_str(), s.scope.c_str(), s.tvm.c_str(), s.copy.c_str(),
-          s.artefact.c_str(), s.stand_in.c_str(), nullptr);
+          s.artifact.c_str(), s.stand_in.c_str(), nullptr);
     _exit(127);
   }
   int status = 0;
@@ -215,8 +213,8 @@ bool run_child(const char *program, const Situation &s, bool bind_now) {
 }
 
 int run_all(const char *program, const std::string &library) {
-  folder = (std::filesystem::temp_directory_path() / "opdyno-matrix-XXXXXX").string();
-  if (!mkdtemp(folder.data())) fail("no folder for artefacts");
+  directory = (std::filesystem::temp_directory_path() / "opdyno-matrix-XXXXXX").string();
+  if (!mkdtemp(directory.data())) fail("no directory for artifacts");
   const std::string kernels = kKernels, compiled = kernels + kCompiledMode;
   struct Kind {
     const char *name;
@@ -231,7 +229,7 @@ int run_all(const char *program, const std::string &library) {
   s.stand_in = build("tvm", kStandIn, "-ldl");
   int failed = 0, run = 0;
   for (const auto &kind : kinds) {
-    s.artefact = build(kind.name, kind.source, kind.flags);
+    s.artifact = build(kind.name, kind.source, kind.flags);
     for (const char *copy : {"always", "shared"})
       for (const char *scope : {"local", "global"})
         for (const char *tvm : {"none", "before", "after"})
@@ -240,11 +238,11 @@ int run_all(const char *program, const std::string &library) {
             ++run;
             if (run_child(program, s, bind_now)) continue;
             ++failed;
-            std::printf("FAILED: artefact %s, copy %s, opdyno %s, TVM %s%s\n", kind.name, copy, scope, tvm,
+            std::printf("FAILED: artifact %s, copy %s, opdyno %s, TVM %s%s\n", kind.name, copy, scope, tvm,
                         bind_now ? ", LD_BIND_NOW=1" : "");
           }
   }
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(directory);
   std::printf("%d of %d situations failed\n", failed, run);
   return failed != 0;
 }

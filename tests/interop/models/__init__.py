@@ -1,4 +1,4 @@
-"""The models that become test artefacts. Each module of this package offers MODELS, a list of Model."""
+"""The models that become test artifacts. Each module of this package offers MODELS, a list of Model."""
 
 from . import builtins, calls, control, imported, kernels, narrow, networks, scaling, shapes, values
 from .common import Case, Model

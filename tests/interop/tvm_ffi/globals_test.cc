@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <opdyno/opdyno.h>
 
+#include <cmath>
 #include <concepts>
 #include <cstring>
 #include <string>
@@ -134,6 +135,37 @@ TEST(Globals, CompareHashAndCopyByContent) {
   const Value circle = call("ffi.DeepCopy", {one});
   EXPECT_EQ(call("ffi.ListGetItem", {circle, Value(2)}).raw.u.object, circle.raw.u.object);
   for (const Value &list : {one, circle}) call("ffi.ListClear", {list});
+}
+
+TEST(Globals, CompareWhatAppearsTwice) {
+  const auto list = [](int64_t last) {
+    const Value part = call("ffi.Array", {Value(7)});
+    return call("ffi.List", {part, part, last});
+  };
+  EXPECT_TRUE(call("ffi.RecursiveLt", {list(1), list(2)}).raw.u.int64) << last_error;
+}
+
+TEST(Globals, MapsOfDifferentSizesDiffer) {
+  const Value one = call("ffi.Map", {"a", Value(1)}), two = call("ffi.Map", {"a", Value(1), "b", Value(2)});
+  EXPECT_FALSE(call("ffi.RecursiveEq", {one, two}).raw.u.int64);
+  EXPECT_FALSE(call("ffi.RecursiveEq", {two, one}).raw.u.int64);
+}
+
+TEST(Globals, EqualNumbersHaveEqualHashes) {
+  const auto hash = [](double number) { return call("ffi.RecursiveHash", {number}).raw.u.int64; };
+  EXPECT_EQ(hash(0.0), hash(-0.0));
+  EXPECT_EQ(hash(std::nan("1")), hash(-std::nan("2")));
+  EXPECT_NE(hash(0.0), hash(1.0));
+}
+
+TEST(Globals, ACopyOfAnArrayThatHoldsItselfHoldsTheCopy) {
+  const Value list = call("ffi.List", {}), array = call("ffi.Array", {list});
+  call("ffi.ListAppend", {list, array});
+  const Value copy = call("ffi.DeepCopy", {array}), copied_list = call("ffi.ArrayGetItem", {copy, Value(0)});
+  EXPECT_NE(copy.raw.u.object, array.raw.u.object);
+  EXPECT_NE(copied_list.raw.u.object, list.raw.u.object);
+  EXPECT_EQ(call("ffi.ListGetItem", {copied_list, Value(0)}).raw.u.object, copy.raw.u.object);
+  for (const Value &circle : {list, copied_list}) call("ffi.ListClear", {circle});
 }
 
 TEST(Globals, WriteAndReadJson) {

@@ -56,7 +56,7 @@ static void arrays(void) {
   const opd_value items[3] = {opd_int(1), opd_int(2), opd_int(39)};
   opd_array *array = NULL;
   check(opd_array_create(items, 3, &array));
-  opd_value args[2] = {opd_object_value(array), opd_int(7)}, item;
+  opd_value args[2] = {opd_value_of_object(array), opd_int(7)}, item;
   EXPECT(called("sum", args, 1).u.int64 == 42);
   opd_value longer = called("appended", args, 2);
   EXPECT(longer.type == OPD_ARRAY && opd_array_count((opd_array *)longer.u.object) == 4);
@@ -66,7 +66,7 @@ static void arrays(void) {
   const opd_value texts[1] = {opd_cstring("no number")};
   opd_array *wrong = NULL;
   check(opd_array_create(texts, 1, &wrong));
-  args[0] = opd_object_value(wrong);
+  args[0] = opd_value_of_object(wrong);
   opd_error *error = call("sum", args, 1, &item);
   EXPECT(error && !strcmp(opd_error_kind(error), "TypeError"));
   opd_error_release(error);
@@ -87,13 +87,13 @@ static void maps(int64_t count) {
   opd_map *map = NULL;
   check(opd_map_create(pairs, (size_t)count, &map));
   for (int64_t i = 0; i < count; ++i) {
-    const opd_value args[2] = {opd_object_value(map), pairs[2 * i]};
+    const opd_value args[2] = {opd_value_of_object(map), pairs[2 * i]};
     EXPECT(called("look_up", args, 2).u.int64 == i * i);
   }
-  const opd_value absent[2] = {opd_object_value(map), opd_cstring("absent")};
+  const opd_value absent[2] = {opd_value_of_object(map), opd_cstring("absent")};
   EXPECT(called("look_up", absent, 2).type == OPD_NONE);
 
-  const opd_value more[2] = {opd_object_value(map), opd_int(50)};
+  const opd_value more[2] = {opd_value_of_object(map), opd_int(50)};
   opd_value grown = called("grown", more, 2), key, value;
   opd_map *made = (opd_map *)grown.u.object; /* the kernel's own object, if it had to copy */
   EXPECT(opd_map_count(made) == (size_t)count + 49 && opd_map_count(map) == (size_t)count);
@@ -125,7 +125,7 @@ static opd_error *twice(void *user_data, const opd_value *args, int32_t num_args
 static void functions_and_text(void) {
   opd_function *callback = NULL;
   check(opd_function_create(twice, NULL, NULL, &callback));
-  const opd_value args[2] = {opd_object_value(callback), opd_int(21)};
+  const opd_value args[2] = {opd_value_of_object(callback), opd_int(21)};
   EXPECT(called("apply", args, 2).u.int64 == 42);
   opd_object_release(callback);
 
@@ -144,9 +144,10 @@ static void functions_and_text(void) {
   const int64_t dims[3] = {1, 2, 3};
   opd_shape *shape = NULL;
   check(opd_shape_create(dims, 3, &shape));
-  const opd_value argument = opd_object_value(shape);
+  const opd_value argument = opd_value_of_object(shape);
   opd_value doubled = called("doubled", &argument, 1);
-  EXPECT(opd_shape_ndim((opd_shape *)doubled.u.object) == 3 && opd_shape_dims((opd_shape *)doubled.u.object)[2] == 6);
+  size_t ndim = 0;
+  EXPECT(opd_shape_dims((opd_shape *)doubled.u.object, &ndim)[2] == 6 && ndim == 3);
   opd_value_release(&doubled);
   opd_object_release(shape);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs tvm-ffi's own Python tests with opdyno in the place of its library, and a kernel that tvm_ffi.cpp.build makes.
 
-The package and its tests come from PyPI: the wheel goes to a virtual environment in the cache folder, which later runs use
+The package and its tests come from PyPI: the wheel goes to a virtual environment in the cache directory, which later runs use
 again, the tests beside it. The package that is tested is a copy in --out whose libtvm_ffi.so is libopdyno_tvmffi.so.
 """
 
@@ -24,52 +24,52 @@ def default_cache():
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=HERE.parents[2] / "build" / "release", help="opdyno's build folder")
+    parser.add_argument("--build", type=Path, default=HERE.parents[2] / "build" / "release", help="opdyno's build directory")
     parser.add_argument("--out", type=Path, default=HERE.parents[2] / "build" / "interop" / "tvm_ffi")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of the environment")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="directory of the environment")
     parser.add_argument("--original", action="store_true", help="test the package as it is, for comparison")
     parser.add_argument("tests", nargs="*", help="only these, as pytest names them")
     return parser.parse_args()
 
 
 def environment(cache):
-    """The folder of a virtual environment with exactly the pinned packages, and of tvm-ffi's sources; makes it if needed."""
+    """The directory of a virtual environment with exactly the pinned packages, and of tvm-ffi's sources; makes it if needed."""
     wanted = HERE / "requirements.txt"
-    folder = cache / f"venv-tvm-ffi-{RELEASE}"
-    installed = folder / wanted.name  # a copy, written last: it says that the environment is complete
+    directory = cache / f"venv-tvm-ffi-{RELEASE}"
+    installed = directory / wanted.name  # a copy, written last: it says that the environment is complete
     if not installed.exists() or installed.read_text() != wanted.read_text():
-        print(f"tvm-ffi {RELEASE}: installing into {folder}", flush=True)
-        python = folder / "bin" / "python"
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        print(f"tvm-ffi {RELEASE}: installing into {directory}", flush=True)
+        python = directory / "bin" / "python"
+        subprocess.run([sys.executable, "-m", "venv", "--clear", directory], check=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", wanted], check=True)
         subprocess.run([python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "apache-tvm-ffi",
-                        "--dest", folder, f"apache-tvm-ffi=={RELEASE}"], check=True)
-        with tarfile.open(folder / f"apache_tvm_ffi-{RELEASE}.tar.gz") as sources:
+                        "--dest", directory, f"apache-tvm-ffi=={RELEASE}"], check=True)
+        with tarfile.open(directory / f"apache_tvm_ffi-{RELEASE}.tar.gz") as sources:
             safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and newer
-            sources.extractall(folder, **safely)
+            sources.extractall(directory, **safely)
         shutil.copyfile(wanted, installed)
-    return folder
+    return directory
 
 
-def packages_of(folder):
-    return next(folder.glob("lib/python3*/site-packages"))
+def packages_of(directory):
+    return next(directory.glob("lib/python3*/site-packages"))
 
 
-def replaced_package(folder, arguments):
-    """A folder for PYTHONPATH with a copy of the package whose library is ours."""
+def replaced_package(directory, arguments):
+    """A directory for PYTHONPATH with a copy of the package whose library is ours."""
     site = arguments.out / "site"
     shutil.rmtree(site, ignore_errors=True)
-    for part in packages_of(folder).glob("*tvm_ffi*"):
+    for part in packages_of(directory).glob("*tvm_ffi*"):
         shutil.copytree(part, site / part.name)
     library = site / "tvm_ffi" / "lib" / "libtvm_ffi.so"
     library.unlink()
-    shutil.copy(arguments.build / "lib" / "libopdyno_tvmffi.so.0", library)
-    shutil.copy(arguments.build / "lib" / "libopdyno.so.0", library.parent)  # which ours looks for beside itself
+    shutil.copy(arguments.build / "lib" / "libopdyno_tvmffi.so.1", library)
+    shutil.copy(arguments.build / "lib" / "libopdyno.so.1", library.parent)  # which ours looks for beside itself
     return site
 
 
-def settings(folder, site, out):
-    tools = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+def settings(directory, site, out):
+    tools = f"{directory / 'bin'}{os.pathsep}{os.environ['PATH']}"
     result = os.environ | {"PATH": tools, "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1",
                            "TVM_FFI_CACHE_DIR": str(out / "cache")}
     result.pop("PYTHONPATH", None)
@@ -99,18 +99,18 @@ else:
 """
 
 
-def test_kernel(folder, site, arguments):
+def test_kernel(directory, site, arguments):
     """Built with tvm-ffi's library and with ours; each loaded by C and by the package with our library."""
-    python = folder / "bin" / "python"
+    python = directory / "bin" / "python"
     for name, built_with in ("original", None), ("replaced", site):
         out = arguments.out / f"kernel-{name}"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
         made = subprocess.run([python, "-c", BUILD_KERNEL, HERE / "kernel.cc", out], check=True, text=True,
-                              stdout=subprocess.PIPE, env=settings(folder, built_with, arguments.out))
+                              stdout=subprocess.PIPE, env=settings(directory, built_with, arguments.out))
         kernel = made.stdout.splitlines()[-1]
         subprocess.run([arguments.build / "bin" / "tvm_ffi_kernel", kernel], check=True)
-        subprocess.run([python, "-c", TRY_KERNEL, kernel], check=True, env=settings(folder, site, arguments.out))
+        subprocess.run([python, "-c", TRY_KERNEL, kernel], check=True, env=settings(directory, site, arguments.out))
 
 
 def left_out():
@@ -118,13 +118,13 @@ def left_out():
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def run_tests(folder, site, arguments):
-    tests = folder / f"apache_tvm_ffi-{RELEASE}" / "tests" / "python"
-    command = [folder / "bin" / "python", "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", "--tb=short"]
+def run_tests(directory, site, arguments):
+    tests = directory / f"apache_tvm_ffi-{RELEASE}" / "tests" / "python"
+    command = [directory / "bin" / "python", "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", "--tb=short"]
     for name in [] if arguments.original else left_out():
         command.append(f"--deselect=tests/python/{name}" if "::" in name else f"--ignore={name}")
     run = subprocess.run([*command, *(arguments.tests or ["."])], cwd=tests, text=True, stdout=subprocess.PIPE,
-                         env=settings(folder, site, arguments.out))
+                         env=settings(directory, site, arguments.out))
     print(run.stdout[-6000:])
     counts = {what: int(number) for number, what in re.findall(r"(\d+) (passed|failed|errors?|skipped|xfailed)", run.stdout)}
     if run.returncode or not counts.get("passed"):
@@ -135,11 +135,11 @@ def run_tests(folder, site, arguments):
 def main():
     arguments = parse_arguments()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    folder = environment(arguments.cache)
-    site = None if arguments.original else replaced_package(folder, arguments)
+    directory = environment(arguments.cache)
+    site = None if arguments.original else replaced_package(directory, arguments)
     if site and not arguments.tests:
-        test_kernel(folder, site, arguments)
-    run_tests(folder, site, arguments)
+        test_kernel(directory, site, arguments)
+    run_tests(directory, site, arguments)
 
 
 main()

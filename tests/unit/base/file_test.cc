@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 
 namespace opd {
 namespace {
@@ -39,7 +39,7 @@ TEST(File, IsRefusedIfItIsNone) {
   EXPECT_EQ(code_of("/nonexistent/file"), OPD_NOT_FOUND);
   EXPECT_EQ(code_of("/"), OPD_INVALID_ARGUMENT);
   EXPECT_EQ(code_of("/dev/zero"), OPD_INVALID_ARGUMENT);
-  const std::string fifo = opdyno_test::scratch_folder() + "/fifo";
+  const std::string fifo = opdyno_test::scratch_directory() + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(code_of(fifo), OPD_INVALID_ARGUMENT);  // at once, though nobody writes to it
 }

@@ -64,13 +64,13 @@ TEST(CgroupLimits, AreReadFromVersion1) {
   // In a container the mount shows only its own group: the path of cgroup starts with the mount's root.
   root.write("proc/self/mountinfo",
              "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro master:1 - cgroup cgroup rw,memory\n"
-             "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu\\040x ro - cgroup cgroup rw,cpu,cpuacct\n");
+             "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu\\040 ro - cgroup cgroup rw,cpu,cpuacct\n");
   root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000000\n");
   root.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000000\n");
   root.write("sys/fs/cgroup/memory/memory.stat", "inactive_file 7\ntotal_inactive_file 20000000\n");
   root.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");  // how version 1 writes none
-  root.write("sys/fs/cgroup/cpu x/cpu.cfs_quota_us", "50000\n");
-  root.write("sys/fs/cgroup/cpu x/cpu.cfs_period_us", "100000\n");
+  root.write("sys/fs/cgroup/cpu /cpu.cfs_quota_us", "50000\n");
+  root.write("sys/fs/cgroup/cpu /cpu.cfs_period_us", "100000\n");
   const auto limits = root.limits();
   EXPECT_EQ(limits.memory_bytes, 500'000'000u);
   EXPECT_EQ(limits.memory_available, 420'000'000u);  // 500 - (100 - 20) million

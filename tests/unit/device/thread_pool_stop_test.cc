@@ -16,7 +16,7 @@ int launch(int32_t num_task, Body body) { return parallel_launch(&run_body, &bod
 
 // Stands for a call of the test's thread that can be ended.
 struct StoppableCall {
-  StopFlag flag{StopReason::kNone};
+  CancelFlag flag{CancelReason::kNone};
   StoppableCall() {
     thread_state().stop = &flag;
     set_thread_count(4);
@@ -32,7 +32,7 @@ struct Region {
   struct alignas(64) Line {
     char bytes[64] = {};
   } counters[2];
-  StopFlag flag{StopReason::kNone};
+  CancelFlag flag{CancelReason::kNone};
   Body body;
   Launch launch{&run_body, &body, {counters, 2}, 0, 0, nullptr};
   explicit Region(Body b) : body(std::move(b)) { make_stoppable(launch.group, &flag); }
@@ -41,14 +41,14 @@ struct Region {
 TEST(AStoppedCall, BeginsNoParallelRegion) {
   StoppableCall call;
   for (const auto &[reason, code] :
-       {std::pair(StopReason::kCancelled, OPD_CANCELLED), std::pair(StopReason::kDeadline, OPD_DEADLINE_EXCEEDED)})
+       {std::pair(CancelReason::kCancelled, OPD_CANCELLED), std::pair(CancelReason::kDeadline, OPD_DEADLINE_EXCEEDED)})
     for (const int32_t tasks : {0, 1, 3}) {
       call.flag = reason;
       std::atomic<int> ran{0};
       EXPECT_EQ(launch(tasks, [&](int, ParallelGroup *) { return ++ran, 0; }), -1);
       EXPECT_EQ(take_raised()->code, code);
       EXPECT_EQ(ran, 0);
-      call.flag = StopReason::kNone;
+      call.flag = CancelReason::kNone;
       EXPECT_EQ(launch(tasks, [&](int, ParallelGroup *) { return ++ran, 0; }), 0);
       EXPECT_GE(ran, 1);
     }
@@ -57,10 +57,10 @@ TEST(AStoppedCall, BeginsNoParallelRegion) {
 TEST(AStoppedCall, ReportsTasksThatItDropped) {
   StoppableCall call;
   for (int round = 0; round < 200; ++round) {
-    call.flag = StopReason::kNone;
+    call.flag = CancelReason::kNone;
     std::atomic<int> ran{0}, told{0};
     const int rc = launch(0, [&](int, ParallelGroup *group) {
-      call.flag = StopReason::kCancelled;
+      call.flag = CancelReason::kCancelled;
       told = group->num_task;
       return ++ran, 0;
     });
@@ -77,11 +77,11 @@ TEST(AStoppedCall, ReportsTasksThatItDropped) {
 TEST(AStoppedCall, RunsAllTasksThatMeetAtABarrier) {
   StoppableCall call;
   for (int round = 0; round < 200; ++round) {
-    call.flag = StopReason::kNone;
+    call.flag = CancelReason::kNone;
     std::atomic<int> before{0}, told{0}, incomplete{0};
     ASSERT_EQ(launch(0,
                      [&](int id, ParallelGroup *group) {
-                       call.flag = StopReason::kCancelled;
+                       call.flag = CancelReason::kCancelled;
                        told = group->num_task;
                        ++before;
                        if (parallel_barrier(id, group)) return -1;
@@ -99,7 +99,7 @@ TEST(AStoppedCall, RunsAGangWhole) {
   std::atomic<int> ran{0};
   EXPECT_EQ(launch(8,
                    [&](int id, ParallelGroup *group) {
-                     call.flag = StopReason::kCancelled;
+                     call.flag = CancelReason::kCancelled;
                      ++ran;
                      return parallel_barrier(id, group);
                    }),
@@ -112,7 +112,7 @@ TEST(AStoppedCall, LetsTasksLaunchWhatTheyNeed) {
   std::atomic<int> inner{0};
   EXPECT_EQ(launch(3,
                    [&](int id, ParallelGroup *group) {
-                     call.flag = StopReason::kCancelled;
+                     call.flag = CancelReason::kCancelled;
                      if (parallel_barrier(id, group)) return -1;
                      return launch(0, [&](int, ParallelGroup *) { return ++inner, 0; });
                    }),
@@ -125,7 +125,7 @@ TEST(AStoppedCall, DropsATaskWhenNoneRuns) {
   Region region([&](int, ParallelGroup *) { return ++ran, 0; });
   EXPECT_EQ(run_task(region.launch, 0), nullptr);
   EXPECT_EQ(ran, 1);
-  region.flag = StopReason::kCancelled;
+  region.flag = CancelReason::kCancelled;
   EXPECT_EQ(run_task(region.launch, 1), nullptr);
   EXPECT_EQ(ran, 1);
 }
@@ -136,7 +136,7 @@ TEST(AStoppedCall, DropsATaskOnceThoseThatRunHaveEnded) {
   Region region([&](int id, ParallelGroup *) {
     ++ran;
     if (id == 1) return 0;
-    region.flag = StopReason::kCancelled;
+    region.flag = CancelReason::kCancelled;
     late = std::thread([&] { run_task(region.launch, 1); });  // waits for this task, and is dropped
     return 0;
   });
@@ -150,7 +150,7 @@ TEST(AStoppedCall, RunsATaskThatOneWhichRunsMeetsAtABarrier) {
   std::atomic<int> ran{0};
   Region region([&](int id, ParallelGroup *group) {
     if (id == 0) {
-      region.flag = StopReason::kCancelled;
+      region.flag = CancelReason::kCancelled;
       late = std::thread([&] { run_task(region.launch, 1); });
     }
     ++ran;

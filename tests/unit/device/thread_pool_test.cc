@@ -2,6 +2,8 @@
 #include "device/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,14 +17,6 @@
 
 #include "base/error.h"
 #include "base/thread_state.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define OPD_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define OPD_TSAN 1
-#endif
-#endif
 
 namespace opd {
 namespace {
@@ -53,6 +47,41 @@ TEST(AThreadPool, StartsNoThreadForALaunchOfOneTask) {
   EXPECT_EQ(launch(1, [](int, ParallelGroup *) { return 0; }), 0);
   EXPECT_EQ(threads_of_process(), before);
 }
+
+// The workers of the process are the threads of that name; no signal may be theirs to handle.
+TEST(AThreadPool, LeavesSignalsToThreadsOfTheProgram) {
+  ThreadCount three(3);
+  std::mutex guard;
+  size_t workers = 0, blocked = 0;
+  launch(3, [&](int id, ParallelGroup *group) {
+    parallel_barrier(id, group);
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    std::scoped_lock lock(guard);
+    if (id != 0) ++workers, blocked += sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGUSR1) == 1;
+    else EXPECT_EQ(sigismember(&mask, SIGINT), 0);
+    return 0;
+  });
+  EXPECT_EQ(workers, 2u);
+  EXPECT_EQ(blocked, workers);
+}
+
+#if defined(__GLIBC__)
+TEST(AThreadPool, GivesBackTheWorkersOfAGangForWhichThereAreTooFewThreads) {
+  const auto nothing = [](int, ParallelGroup *) { return 0; };
+  ASSERT_EQ(launch(4, nothing), 0);
+  pthread_attr_t usual, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);  // no address space has room for such a stack
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  EXPECT_EQ(launch(1000, nothing), -1);
+  const Ref<Error> error = take_raised();
+  EXPECT_EQ(error->code, OPD_OUT_OF_MEMORY);
+  EXPECT_EQ(launch(4, nothing), 0) << "the three workers must be free again";
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+}
+#endif
 
 TEST(AThreadPool, RunsEveryIdOnceAndTellsTheirNumber) {
   ThreadCount four(4);
@@ -267,7 +296,7 @@ TEST(AThreadPool, WaitsForTasksThatTakeLong) {
   EXPECT_TRUE(done);
 }
 
-#ifndef OPD_TSAN  // which allows no threads in a child of a process with threads
+#ifndef OPDYNO_THREAD_SANITIZER  // which allows no threads in a child of a process with threads
 int wait_for(pid_t child) {
   for (int tries = 0; tries < 1000; ++tries, usleep(10'000)) {
     int status = 0;
@@ -282,7 +311,7 @@ TEST(AThreadPool, StartsAnewInAForkedChild) {
   ThreadCount three(3);
   std::atomic<bool> stop{false};
   std::thread busy([&] {
-#ifndef __SANITIZE_ADDRESS__  // the allocator of gcc 12's AddressSanitizer may be left locked in the child
+#ifndef OPDYNO_ADDRESS_SANITIZER  // AddressSanitizer's allocator may be left locked in the child
     while (!stop) launch(0, [](int, ParallelGroup *) { return 0; });
 #endif
   });
@@ -298,6 +327,31 @@ TEST(AThreadPool, StartsAnewInAForkedChild) {
   }
   stop = true;
   busy.join();
+}
+
+// The forked child has only the launching thread. Once its launch has ended with an error, it launches again.
+TEST(AThreadPool, TakesNoWorkerOfItsParentAfterATaskForked) {
+  ThreadCount three(3);
+  launch(0, [](int, ParallelGroup *) { return 0; });
+  std::atomic<int> child_status{-3}, started{0};
+  std::atomic<bool> forked{false};
+  const int rc = launch(3, [&](int id, ParallelGroup *) {
+    ++started;
+    while (id != 0 && !forked) std::this_thread::yield();  // or the child would miss nobody
+    if (id != 0) return 0;
+    while (started < 3) std::this_thread::yield();
+    const pid_t child = fork();
+    forked = true;
+    if (child != 0) child_status = wait_for(child);
+    return 0;
+  });
+  if (child_status == -3) {
+    std::atomic<int> ran{0};
+    const bool refused = rc == -1 && take_raised()->code == OPD_FAILED_PRECONDITION;
+    _exit(refused && launch(3, [&](int, ParallelGroup *) { return ++ran, 0; }) == 0 && ran == 3 ? 0 : 1);
+  }
+  EXPECT_EQ(rc, 0);
+  EXPECT_EQ(child_status, 0);
 }
 
 TEST(AThreadPool, DoesNotHangWhenATaskForks) {

@@ -66,12 +66,12 @@ TEST(BlobReader, GivesKindsBytesAndImportsInTheirOrder) {
 }
 
 TEST(BlobReader, LinksModulesAndGivesTheRoot) {
-  register_module_kind("test.Executable", [](Bytes bytes, const std::string &name, Ref<Object> *) -> Ref<Module> {
-    return make_object<Named>(concat(as_text(bytes), "@", name));
+  register_module_kind("test.Executable", [](const EmbeddedBytes &given) -> Ref<Module> {
+    return make_object<Named>(concat(as_text(given.bytes), "@", given.name));
   });
   const std::string text = relax().text();
   Ref<Module> library = make_object<Named>("library");
-  const auto root = make_embedded_modules(as_bytes(text), library, "model.so", derived);
+  const auto root = make_embedded_modules(as_bytes(text), library, "model.so", {}, derived);
   EXPECT_EQ(static_cast<Named &>(*root).name, "abc@model.so");
   ASSERT_EQ(root->imports().size(), 1u);
   EXPECT_EQ(root->imports()[0].get(), library.get());
@@ -79,14 +79,14 @@ TEST(BlobReader, LinksModulesAndGivesTheRoot) {
 
 TEST(BlobReader, SharesAModuleThatSeveralImport) {
   const std::string text = Blob{{0, 2, 3, 3}, {1, 2, 2}, {{"_lib", ""}, {"odd.a", "x"}, {"odd.b", "y"}}}.text();
-  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", derived);
+  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", {}, derived);
   ASSERT_EQ(root->imports().size(), 2u);
   EXPECT_EQ(root->imports()[1].get(), root->imports()[0]->imports()[0].get());
 }
 
 TEST(BlobReader, KeepsAModuleOfUnknownKindInItsPlace) {
   const std::string text = Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"odd.kind", std::string("\1\2\0\3", 4)}}}.text();
-  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", derived);
+  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", {}, derived);
   const auto child = root->imports().at(0);
   EXPECT_STREQ(child->kind(), "odd.kind");
   EXPECT_EQ(static_cast<PlaceholderModule &>(*child).bytes(), std::string("\1\2\0\3", 4));
@@ -118,7 +118,7 @@ std::string device_bytes() {
 
 TEST(BlobReader, KnowsTheFunctionsOfDeviceModulesAndRefusesOnlyThose) {
   const std::string text = Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"cuda", device_bytes()}}}.text();
-  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", derived);
+  const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", {}, derived);
   EXPECT_EQ(root->imports().at(0)->list(), std::vector<std::string>{"add_kernel"});
   EXPECT_EQ(root->find_with_imports("vm.builtin.copy").get(), nullptr);  // may be found elsewhere
   EXPECT_THROW(root->find_with_imports("add_kernel"), Exception);
@@ -183,7 +183,7 @@ TEST(BlobReader, RefusesTheLibraryTwiceAndKindsWithoutAName) {
 
 Ref<Module> own_tree(const Blob &own, const std::string &blob) {
   const std::string text = own.text();
-  return make_own_modules(as_bytes(text), as_bytes(blob), make_object<Named>("library"), "model.so", derived,
+  return make_own_modules(as_bytes(text), as_bytes(blob), make_object<Named>("library"), "model.so", {}, derived,
                           [](std::string_view kind, Bytes bytes) -> Ref<Module> {
                             return make_object<Named>(concat(kind, ":", as_text(bytes)));
                           });

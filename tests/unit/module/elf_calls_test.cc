@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "module/elf_file.h"
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 
 namespace opd {
 namespace {

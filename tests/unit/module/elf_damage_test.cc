@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "module/module.h"
-#include "support/c_artefact.h"
+#include "support/c_artifact.h"
 #include "support/tries.h"
 #include "tvmffi/tvmffi.h"
 
@@ -18,7 +18,7 @@ using opdyno_test::build_library;
 using opdyno_test::read_bytes;
 using opdyno_test::Tries;
 
-const std::string kSource = opdyno_test::kArtefactHead + R"(
+const std::string kSource = opdyno_test::kArtifactHead + R"(
 #include <math.h>
 #include <string.h>
 SLOT(int, TVMFFIFunctionCall, void *, Any *, int32_t, Any *)

@@ -2,22 +2,24 @@
 #include "module/elf_file.h"
 
 #include <gtest/gtest.h>
+#include <link.h>
 
 #include <algorithm>
+#include <set>
 
-#include "module/artefact.h"
-#include "module/private_copy.h"
-#include "support/c_artefact.h"
+#include "module/artifact.h"
+#include "module/library_copy.h"
+#include "support/c_artifact.h"
 #include "tvmffi/tvmffi.h"
 
 namespace opd {
 namespace {
 
 using opdyno_test::build_library;
-using opdyno_test::kArtefactHead;
+using opdyno_test::kArtifactHead;
 using opdyno_test::read_bytes;
 
-const std::string kSource = kArtefactHead + R"(
+const std::string kSource = kArtifactHead + R"(
 SLOT(int, TVMBackendParallelLaunch, int (*)(int, void *, void *), void *, int)
 int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)result;
@@ -146,18 +148,21 @@ TEST(ElfFile, RefusesAnExecutableStack) {
   EXPECT_NE(refusal(bytes).message.find("executable stack"), std::string::npos);
 }
 
+// The libraries that this program has loaded: other directories of the system may hold those of another architecture.
 TEST(ElfFile, FindsTheCommonLibrariesOfTheSystemGood) {
-  size_t read = 0;
-  for (const char *folder : {"/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64"})
-    for (const char *name : {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libffi.so.8", "libz.so.1"}) {
-      const std::string path = std::string(folder) + "/" + name;
-      if (!std::filesystem::exists(path)) continue;
-      const std::string bytes = read_bytes(path);
-      EXPECT_EQ(refusal(bytes).message, "accepted") << path;
-      EXPECT_FALSE(uses_tvm_names(ElfFile(as_bytes(bytes), path)));
-      ++read;
-    }
-  EXPECT_GT(read, 2u);
+  std::set<std::string> paths;
+  const auto add = [](dl_phdr_info *library, size_t, void *data) {
+    const std::string path = library->dlpi_name;
+    if (path.find("/lib") != std::string::npos) static_cast<std::set<std::string> *>(data)->insert(path);
+    return 0;
+  };
+  dl_iterate_phdr(add, &paths);
+  EXPECT_GT(paths.size(), 2u) << "at least the libraries of C, of C++ and libm";
+  for (const std::string &path : paths) {
+    const std::string bytes = read_bytes(path);
+    EXPECT_EQ(refusal(bytes).message, "accepted") << path;
+    EXPECT_FALSE(uses_tvm_names(ElfFile(as_bytes(bytes), path)));
+  }
 }
 
 // ---- what the symbols tell
@@ -167,7 +172,7 @@ std::string release_of(const std::string &source) {
   return tvm_release(ElfFile(as_bytes(bytes), "release.so"));
 }
 
-TEST(Artefact, TellsTheReleaseByTheNamesOfSlots) {
+TEST(Artifact, TellsTheReleaseByTheNamesOfSlots) {
   const std::string slots = "#define S(n) __attribute__((weak)) void *__##n;\n";
   const std::string parts =
       "extern void TVMFFIErrorSetRaisedFromCStrParts(void); void f(void) { TVMFFIErrorSetRaisedFromCStrParts(); }\n";
@@ -195,7 +200,7 @@ std::string unloadable(const std::string &source) {
   return "";
 }
 
-TEST(Artefact, RefusesOtherCallingConventionsAndUnknownNames) {
+TEST(Artifact, RefusesOtherCallingConventionsAndUnknownNames) {
   EXPECT_NE(unloadable("void *__tvm_module_ctx;").find("TVM 0.20 or older"), std::string::npos);
   EXPECT_NE(unloadable("const char __tvm_dev_mblob[8];").find("export the model anew"), std::string::npos);
   EXPECT_NE(unloadable("void *__tvm_ffi_library_ctx;").find("TVM 0.21"), std::string::npos);
@@ -207,7 +212,7 @@ TEST(Artefact, RefusesOtherCallingConventionsAndUnknownNames) {
   EXPECT_EQ(unloadable("int x; void *__TVMFilled = &x;"), "");  // its own business
 }
 
-TEST(Artefact, RefusesASlotThatCannotHoldAPointer) {
+TEST(Artifact, RefusesASlotThatCannotHoldAPointer) {
   register_tvmffi_symbols();
   for (const char *source :
        {"__attribute__((weak)) int __TVMFFIFunctionCall;", "const char __tvm_ffi__library_ctx[8] = \"1234567\";",
@@ -218,8 +223,8 @@ TEST(Artefact, RefusesASlotThatCannotHoldAPointer) {
 }
 
 #if defined(__x86_64__)
-TEST(Artefact, NamesTheProcessorFeaturesThatAreMissing) {
-  const std::string bytes = read_bytes(build_library("level", kSource, "-Wl,-z,x86-64-v4"));
+TEST(Artifact, NamesTheProcessorFeaturesThatAreMissing) {
+  const std::string bytes = read_bytes(build_library("level", "int level(void) { return 4; }", "-Wl,-z,x86-64-v4"));
   const ElfFile file(as_bytes(bytes), "level.so");
   EXPECT_TRUE(file.needed_isa() & 8);
   try {
@@ -235,15 +240,15 @@ TEST(Artefact, NamesTheProcessorFeaturesThatAreMissing) {
 
 // ---- the private copy
 
-TEST(PrivateCopy, IsAFileWithItsEdits) {
-  const auto copy = PrivateCopy::in_memory("/some/where/model.so");
+TEST(LibraryCopy, IsAFileWithItsEdits) {
+  const auto copy = LibraryCopy::in_memory("/some/where/model.so");
   ASSERT_TRUE(copy.exists());
   copy.write(as_bytes("hello world"), {{6, "W"}, {0, "H"}});
   EXPECT_EQ(read_bytes(copy.path()), "Hello World");
 }
 
-TEST(PrivateCopy, StaysAsItIsOnceItIsSealed) {
-  const auto copy = PrivateCopy::in_memory("model.so");
+TEST(LibraryCopy, StaysAsItIsOnceItIsSealed) {
+  const auto copy = LibraryCopy::in_memory("model.so");
   const InputFile file(opdyno_test::write_text("to_copy", "hello world"));
   EXPECT_EQ(copy.fill_from(file), 11u);
   copy.write({}, {{6, "W"}});
@@ -254,20 +259,20 @@ TEST(PrivateCopy, StaysAsItIsOnceItIsSealed) {
   EXPECT_FALSE(copy.is_mapped(nullptr));
 }
 
-TEST(PrivateCopy, TakesFilesOfUnknownSize) {
-  const auto copy = PrivateCopy::in_memory("status");
+TEST(LibraryCopy, TakesFilesOfUnknownSize) {
+  const auto copy = LibraryCopy::in_memory("status");
   EXPECT_GT(copy.fill_from(InputFile("/proc/self/status")), 100u);
   EXPECT_TRUE(read_bytes(copy.path()).starts_with("Name:"));
 }
 
-TEST(PrivateCopy, OnDiskTakesTheFirstFolderThatWillDo) {
-  auto copy = PrivateCopy::on_disk("model.so", {"/nonexistent", opdyno_test::scratch_folder()});
+TEST(LibraryCopy, OnDiskTakesTheFirstDirectoryThatWillDo) {
+  auto copy = LibraryCopy::on_disk("model.so", {"/nonexistent", opdyno_test::scratch_directory()});
   const std::string path = copy.path();
-  EXPECT_TRUE(path.starts_with(opdyno_test::scratch_folder()));
+  EXPECT_TRUE(path.starts_with(opdyno_test::scratch_directory()));
   copy.write(as_bytes("x"), {});
   copy.loaded();
   EXPECT_FALSE(std::filesystem::exists(path));  // no trace while it is mapped
-  EXPECT_THROW(PrivateCopy::on_disk("model.so", {"/nonexistent"}), Exception);
+  EXPECT_THROW(LibraryCopy::on_disk("model.so", {"/nonexistent"}), Exception);
 }
 
 }  // namespace

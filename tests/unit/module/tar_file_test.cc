@@ -36,7 +36,7 @@ std::string changed(size_t at, const std::string &bytes) {
 }
 
 TEST(ATarFile, IsReadAsItWasWritten) {
-  const std::vector<TarEntry> entries = {{"a.o", "content"}, {"folder/b.o", std::string(512, 'x')}, {"empty.o", ""}};
+  const std::vector<TarEntry> entries = {{"a.o", "content"}, {"directory/b.o", std::string(512, 'x')}, {"empty.o", ""}};
   const std::string archive = write_tar(entries);
   // Per file a header and its content in blocks of 512; two empty blocks at the end.
   EXPECT_EQ(archive.size(), 512u * (2 + 2 + 1 + 2));

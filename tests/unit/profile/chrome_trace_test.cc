@@ -42,14 +42,14 @@ std::vector<const cJSON *> events(const cJSON *trace, const char *phase) {
 }
 
 // A buffer of calls at given ticks, each with one float32[2, 3] and one int64[] argument.
-RecordBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> spans, uint64_t max_records = 1 << 20) {
-  RecordBuffer buffer(max_records);
+CallEventBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> spans, uint64_t max_records = 1 << 20) {
+  CallEventBuffer buffer(max_records);
   int64_t shape[] = {2, 3};
   DLTensor matrix{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   DLTensor scalar{nullptr, {kDLCUDA, 1}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&matrix), opd_int(5), opd_dltensor(&scalar)};
   for (const auto &[begin, end] : spans) {
-    Record *record = buffer.describe(args, 0);
+    CallEvent *record = buffer.describe(args, 0);
     if (!record) continue;
     record->begin = begin, record->end = end;
     record->name = static_cast<uint32_t>(record->sequence % 2);
@@ -59,7 +59,7 @@ RecordBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> span
   return buffer;
 }
 
-TraceParts parts_of(RecordBuffer buffer, ClockLine line) {
+TraceParts parts_of(CallEventBuffer buffer, ClockCalibration line) {
   TraceParts parts;
   parts.threads.push_back({std::move(buffer), {}, 42, "main"});
   parts.line = line;
@@ -105,6 +105,20 @@ TEST(ChromeTrace, WritesWhatViewersNeedOfACall) {
   EXPECT_EQ(number(args, "External id"), 1);
   EXPECT_EQ(text(calls[1], "name"), "quote\"\\ \n \xEF\xBF\xBD");
   EXPECT_EQ(number(member(calls[1], "args"), "Run"), 1);
+}
+
+TEST(ChromeTrace, HasASpanForEachRunAndItsFunctionAroundTheCalls) {
+  TraceParts parts = parts_of(buffer_of({{2000, 3000}}), {{0, 0}, 1});
+  parts.threads[0].runs = {{0, 1000, 4000, 0}, {1, 5000, 6000, UINT32_MAX}};
+  const Json json = parse(chrome_trace(*make_object<Trace>(std::move(parts))));
+  const auto spans = events(json.get(), "X");
+  ASSERT_EQ(spans.size(), 4u);
+  EXPECT_EQ(text(spans[0], "name"), "run 0");
+  EXPECT_EQ(text(spans[1], "name"), "matmul") << "the function that was run";
+  EXPECT_EQ(number(spans[0], "dur"), 3);
+  EXPECT_EQ(number(spans[1], "dur"), 3);
+  EXPECT_EQ(text(spans[2], "name"), "run 1") << "whose function is not known";
+  EXPECT_EQ(number(spans[3], "ts") - number(spans[0], "ts"), 1) << "the call, within the first run";
 }
 
 TEST(ChromeTrace, NamesProcessAndThreadsFirst) {
@@ -154,11 +168,11 @@ TEST(ChromeTrace, WritesATraceOfNothing) {
 }
 
 TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
-  RecordBuffer buffer(1 << 20);
+  CallEventBuffer buffer(1 << 20);
   DLTensor scalar{nullptr, {kDLCPU, 0}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
   for (int i = 0; i < 5000; ++i) {
-    Record *record = buffer.describe(args, 0);
+    CallEvent *record = buffer.describe(args, 0);
     record->begin = static_cast<uint64_t>(i), record->end = record->begin + 1;
     record->name = record->location = record->depth = 0, record->run = 0;
     buffer.commit();
@@ -178,8 +192,8 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
 }
 
 TEST(ChromeTrace, KnowsTheThreadThatItIsTakenOn) {
-  std::vector<Lane> lanes;
-  lanes.push_back(Lane::of_this_thread(buffer_of({{1, 2}})));
+  std::vector<ThreadTrack> lanes;
+  lanes.push_back(ThreadTrack::of_this_thread(buffer_of({{1, 2}})));
   const auto trace = Trace::of_lanes(std::move(lanes), {{0, monotonic_ns()}, 1}, {"f", "g"});
   EXPECT_EQ(trace->parts.process_id, ::getpid());
   EXPECT_FALSE(trace->parts.process_name.empty());

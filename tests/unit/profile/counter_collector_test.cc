@@ -124,13 +124,13 @@ TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
   EXPECT_TRUE(run.rows().cells().empty());
 }
 
-// A folder as the kernel's powercap interface has it.
+// A directory as the kernel's powercap interface has it.
 struct Powercap {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / concat("opdyno-powercap-", getpid());
-  ~Powercap() { std::filesystem::remove_all(folder); }
+  std::filesystem::path directory = std::filesystem::temp_directory_path() / concat("opdyno-powercap-", getpid());
+  ~Powercap() { std::filesystem::remove_all(directory); }
   void write(const std::string &domain, const std::string &file, const std::string &text) {
-    std::filesystem::create_directories(folder / domain);
-    std::ofstream(folder / domain / file) << text << "\n";
+    std::filesystem::create_directories(directory / domain);
+    std::ofstream(directory / domain / file) << text << "\n";
   }
 };
 
@@ -142,7 +142,7 @@ TEST(EnergyCollector, ReadsThePackagesOverTheEndOfTheirCounters) {
     powercap.write(domain, "energy_uj", "900");
     powercap.write(domain, "max_energy_range_uj", "1000");
   }
-  const auto collector = make_energy_collector(powercap.folder);
+  const auto collector = make_energy_collector(powercap.directory);
   collector->init({});
   void *state = collector->start(kCpu);
   powercap.write("intel-rapl:0", "energy_uj", "950");
@@ -156,7 +156,7 @@ TEST(EnergyCollector, SaysWhyThereIsNone) {
   Powercap powercap;
   const auto message = [&] {
     try {
-      make_energy_collector(powercap.folder);
+      make_energy_collector(powercap.directory);
     } catch (const Exception &e) { return e.error()->message; }
     return std::string();
   };
@@ -165,7 +165,7 @@ TEST(EnergyCollector, SaysWhyThereIsNone) {
   EXPECT_NE(message().find("energy_uj may not be read"), std::string::npos) << message();
 }
 
-class Counting final : public WorkerWatch {
+class Counting final : public WorkerObserver {
  public:
   void joined() noexcept override { ++joins; }
   std::atomic<int> joins{0};
@@ -176,32 +176,32 @@ int launch(int32_t tasks) {
   return parallel_launch(meet, nullptr, tasks);
 }
 
-TEST(WorkerWatch, IsJoinedOnceByEachWorkerThatGetsWork) {
+TEST(WorkerObserver, IsJoinedOnceByEachWorkerThatGetsWork) {
   ASSERT_EQ(launch(4), 0);  // these workers are there before
   Counting watch;
-  add_worker_watch(watch);
+  add_worker_observer(watch);
   for (int i = 0; i < 10; ++i) ASSERT_EQ(launch(4), 0);
   EXPECT_EQ(watch.joins, 3);
   ASSERT_EQ(launch(9), 0);  // five more, some of them new
   EXPECT_EQ(watch.joins, 8);
-  remove_worker_watch(watch);
+  remove_worker_observer(watch);
   ASSERT_EQ(launch(20), 0);
   EXPECT_EQ(watch.joins, 8);
   Counting later;
-  add_worker_watch(later);
+  add_worker_observer(later);
   ASSERT_EQ(launch(20), 0);
   EXPECT_EQ(later.joins, 19);
   EXPECT_EQ(watch.joins, 8);
-  remove_worker_watch(later);
+  remove_worker_observer(later);
 }
 
-TEST(WorkerWatch, GathersIdleWorkersAtOnce) {
+TEST(WorkerObserver, GathersIdleWorkersAtOnce) {
   set_thread_count(3);
   Counting watch;
-  add_worker_watch(watch);
+  add_worker_observer(watch);
   gather_workers();
   EXPECT_EQ(watch.joins, 2);
-  remove_worker_watch(watch);
+  remove_worker_observer(watch);
   set_thread_count(0);
 }
 

@@ -9,15 +9,15 @@ namespace {
 constexpr DLDevice kCpu{kDLCPU, 0};
 
 // Each run records `calls` calls of a vector with run + 1 elements.
-Recording record(RecordingPlan plan, int calls) {
+Recording record(RunRecordingOptions plan, int calls) {
   plan.names = [] { return std::vector<std::string>{"add"}; };
   plan.devices = {kCpu};
-  return record_calls(std::move(plan), [&](RecordBuffer *buffer, uint64_t run) {
+  return record_calls(std::move(plan), [&](CallEventBuffer *buffer, uint64_t run) {
     int64_t size = static_cast<int64_t>(run) + 1;
     DLTensor vector{nullptr, kCpu, 1, {kDLFloat, 32, 1}, &size, nullptr, 0};
     const View args[] = {opd_dltensor(&vector)};
     for (int i = 0; i < calls; ++i) {
-      Record *record = buffer->describe(args, 0);
+      CallEvent *record = buffer->describe(args, 0);
       if (!record) continue;
       record->begin = record->end = buffer->now();
       record->name = record->location = record->depth = 0;
@@ -27,8 +27,8 @@ Recording record(RecordingPlan plan, int calls) {
   });
 }
 
-RecordingPlan plan(int32_t warmup, int32_t repeat, uint64_t max_records = 1 << 20) {
-  RecordingPlan made;
+RunRecordingOptions plan(int32_t warmup, int32_t repeat, uint64_t max_records = 1 << 20) {
+  RunRecordingOptions made;
   made.warmup = warmup, made.repeat = repeat, made.options.max_records = max_records, made.num_threads = 1;
   return made;
 }

@@ -7,7 +7,7 @@ namespace opd {
 namespace {
 
 constexpr uint64_t kTicksPerUs = 1'000'000'000;  // so that what an empty interval reads is below the tolerance
-const ClockLine kLine{{0, 0}, 1e-6};             // ns per tick
+const ClockCalibration kLine{{0, 0}, 1e-6};      // ns per tick
 const std::vector<std::string> kNames = {"matmul", "add", "vm.builtin.reshape", "vm.builtin.invoke_closure"};
 const DLDevice kCpu = {kDLCPU, 0}, kCuda = {kDLCUDA, 1};
 
@@ -16,15 +16,15 @@ struct Call {
   uint64_t us, run;
 };
 
-RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records = 1 << 20) {
-  RecordBuffer buffer(max_records);
+CallEventBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records = 1 << 20) {
+  CallEventBuffer buffer(max_records);
   int64_t shape[] = {4, 8};
   DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0},
       device{nullptr, kCuda, 1, {kDLFloat, 16, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&host), opd_dltensor(&device)};
   uint64_t at = 1000;
   for (const auto &call : calls) {
-    Record *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2), call.name);
+    CallEvent *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2), call.name);
     if (!record) continue;
     record->begin = at, record->end = at += call.us * kTicksPerUs;
     record->name = call.name, record->run = call.run;
@@ -34,9 +34,9 @@ RecordBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records =
 }
 
 // Runs follow each other from the first record's begin on.
-Ref<Report> report_of(RecordBuffer buffer, std::initializer_list<uint64_t> totals, std::span<const DLDevice> devices,
+Ref<Report> report_of(CallEventBuffer buffer, std::initializer_list<uint64_t> totals, std::span<const DLDevice> devices,
                       int32_t num_threads, RecordingOptions options = {}) {
-  Lane lane{std::move(buffer), {}, 77, "worker"};
+  ThreadTrack lane{std::move(buffer), {}, 77, "worker"};
   uint64_t at = 1000, run = 0;
   for (const uint64_t total : totals) {
     lane.runs.push_back({run++, at, at + total, 1});
@@ -58,7 +58,10 @@ TEST(RunReport, HasARowPerCallInProgramOrder) {
   ASSERT_EQ(report->num_rows(), 4u);
   std::string columns;
   for (const auto &column : report->columns()) columns += column.name() + "|";
-  EXPECT_EQ(columns, "Name|Duration (us)|Percent|Device|Count|Argument Shapes|");
+  EXPECT_EQ(columns, "Name|Duration (us)|Percent|Device|Count|Argument Shapes|Row Kind|");
+  EXPECT_EQ(report->row_kind(1), RowKind::kCall);
+  EXPECT_EQ(report->row_kind(2), RowKind::kDispatch);
+  EXPECT_EQ(report->row_kind(3), RowKind::kProfiler);
   EXPECT_EQ(text(report, 0, "Name"), "\"add\"");
   EXPECT_EQ(text(report, 0, "Device"), "\"cuda1\"");
   EXPECT_EQ(text(report, 0, "Argument Shapes"), "\"float32[4, 8], float16[4]\"");
@@ -102,14 +105,14 @@ TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
 }
 
 TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
-  RecordBuffer buffer(10);
+  CallEventBuffer buffer(10);
   DLTensor scalar{nullptr, kCpu, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
-  Record *record = buffer.describe(args, 0);
+  CallEvent *record = buffer.describe(args, 0);
   record->begin = 100, record->end = 101;  // less than any clock reads
   record->name = 0, record->run = 0;
   buffer.commit();
-  const Lane lane{std::move(buffer), {}, 1, ""};
+  const ThreadTrack lane{std::move(buffer), {}, 1, ""};
   const auto report = report_of_run({{&lane, 1}, {{0, 0}, 1}, kNames, {}, 1});
   EXPECT_EQ(number(report, 0, "Duration (us)"), 0);
   EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";
@@ -120,13 +123,13 @@ struct Span {
   uint64_t begin, end;
 };
 // Calls in the order in which they end; some within others.
-RecordBuffer nested_buffer_of(const std::vector<Span> &calls, uint64_t ticks = kTicksPerUs) {
-  RecordBuffer buffer(1 << 20);
+CallEventBuffer nested_buffer_of(const std::vector<Span> &calls, uint64_t ticks = kTicksPerUs) {
+  CallEventBuffer buffer(1 << 20);
   int64_t shape[] = {4, 8};
   DLTensor tensor{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&tensor)};
   for (const Span &call : calls) {
-    Record *record = buffer.describe(args, call.name);
+    CallEvent *record = buffer.describe(args, call.name);
     record->begin = 1000 + call.begin * ticks, record->end = 1000 + call.end * ticks;
     record->name = call.name, record->run = 0;
     buffer.commit();
@@ -151,6 +154,11 @@ TEST(RunReport, TakesForProfilingOnlyWhatLiesBetweenTheOutermostCalls) {
       << "10,001 records would take all of the 100,000 ticks that are left";
 }
 
+TEST(RunReport, TakesNoMoreForProfilingThanCallsLeave) {
+  const auto report = report_of(nested_buffer_of({{0, 0, 5}, {1, 5, 10}}, 1), {10}, {&kCpu, 1}, 1);
+  EXPECT_GE(duration_of(report, "(dispatch)"), 0) << "two records take more than lies between these calls";
+}
+
 // 0 to 100: a closure that is called by a builtin (10 to 60) with two kernels in it, and a builtin within a function.
 TEST(RunReport, FoldsBuiltinsSoThatTheRowsStillAddUp) {
   RecordingOptions options;
@@ -167,7 +175,7 @@ TEST(RunReport, FoldsBuiltinsSoThatTheRowsStillAddUp) {
 }
 
 TEST(RunReport, CountsWhatRanWithinACallOnce) {
-  RecordBuffer buffer = nested_buffer_of({{0, 10, 30}, {0, 40, 50}, {1, 5, 60}});  // two in the one that ends last
+  CallEventBuffer buffer = nested_buffer_of({{0, 10, 30}, {0, 40, 50}, {1, 5, 60}});  // two in the one that ends last
   RecordingOptions options;
   options.details = true;
   const auto report = report_of(std::move(buffer), {100 * kTicksPerUs}, {&kCpu, 1}, 1, options);

@@ -1,4 +1,4 @@
-// TVM's C functions as artefacts reach them: by their names in the table.
+// TVM's C functions as artifacts reach them: by their names in the table.
 #include <gtest/gtest.h>
 
 #include <thread>

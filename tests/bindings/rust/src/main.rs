@@ -1,4 +1,4 @@
-//! Loads an artefact of TVM, calls it, calls back into Rust, meets errors, and drops everything. Argument: the artefact.
+//! Loads an artifact of TVM, calls it, calls back into Rust, meets errors, and drops everything. Argument: the artifact.
 use opdyno::{Arg, Error, Function, Module, Tensor, Value, VirtualMachine, ffi};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ mod profile;
 const CPU: ffi::DLDevice = ffi::DLDevice { device_type: ffi::kDLCPU, device_id: 0 };
 
 fn main() -> Result<(), Error> {
-    let path = std::env::args().nth(1).expect("the artefact's path");
+    let path = std::env::args().nth(1).expect("the artifact's path");
     let live = opdyno::memory_get_stats(CPU)?.live_bytes;
     {
         let vm = VirtualMachine::create(&Module::load(&path, None)?, None)?;

@@ -73,12 +73,12 @@ fn evaluators() -> Result<(), Error> {
     let evaluator = Evaluator::create(&function, &options.preprocess(&preprocess))?;
     drop((function, preprocess)); // it has references of its own
     let benchmark = evaluator.call(&[])?;
-    assert_eq!((benchmark.count(), calls.load(Ordering::Relaxed)), (2, 1 + 3 * 2));
+    assert_eq!((benchmark.get_stats()?.number, calls.load(Ordering::Relaxed)), (3, 1 + 3 * 2));
     assert_eq!(prepared.load(Ordering::Relaxed), 2, "before each repeat");
     drop(evaluator);
     assert_eq!((Arc::strong_count(&calls), Arc::strong_count(&prepared)), (1, 1));
     let diff = benchmark.diff(&benchmark, &DiffOptions::new().min_effect(0.5).confidence(0.9))?;
-    assert_eq!(diff.operator_count(), 1);
+    assert_eq!(diff.call_count(), 1);
     expect(benchmark.diff(&benchmark, &DiffOptions::new().level(2.0)), ffi::OPD_INVALID_ARGUMENT, "level");
     Ok(())
 }

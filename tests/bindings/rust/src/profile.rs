@@ -24,24 +24,24 @@ pub fn run(path: &str) -> Result<(), Error> {
 fn reports(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
     let (report, trace) = vm.profile("main", args, None, None)?;
     assert_eq!((report.call_count(), trace.call_count()), (CALLS + COMPUTED, CALLS));
-    expect(report.get_call(0, "Run"), ffi::OPD_NOT_FOUND, "Run");
-    let plain = TableOptions::new().aggregate(0).sort(0).col_sums(0);
-    assert!(report.to_table(&plain)?.lines().count() > report.to_table(None)?.lines().count() + CALLS - 10);
-    assert!(report.to_markdown(None)?.contains("Sum") && !report.to_markdown(&plain)?.contains("Sum"));
+    expect(report.get(ffi::OPD_REPORT_CALLS, 0, "Run"), ffi::OPD_NOT_FOUND, "Run");
+    let plain = ReportWriteOptions::new().aggregate(0).sort(0).col_sums(0);
+    assert!(report.write(ffi::OPD_REPORT_TABLE, &plain)?.lines().count() > report.write(ffi::OPD_REPORT_TABLE, None)?.lines().count() + CALLS - 10);
+    assert!(report.write(ffi::OPD_REPORT_MARKDOWN, None)?.contains("Sum") && !report.write(ffi::OPD_REPORT_MARKDOWN, &plain)?.contains("Sum"));
 
     let options = ProfileOptions::new().warmup(0).repeat(3).builtins(ffi::OPD_BUILTINS_FOLDED).details(1);
     let calls = CallOptions::new().names(&[Some("x")]);
     let (report, _) = vm.profile("main", args, &calls, &options)?;
-    let names = (0..report.call_count()).map(|row| text(report.get_call(row, "Name")?));
+    let names = (0..report.call_count()).map(|row| text(report.get(ffi::OPD_REPORT_CALLS, row, "Name")?.0));
     let names = names.collect::<Result<Vec<_>, Error>>()?;
     assert_eq!(names.iter().filter(|name| name.starts_with("add")).count(), 3 * ADDITIONS, "{names:?}");
     let last = names.iter().rposition(|name| name.starts_with("add")).expect("additions");
-    assert_eq!(int(report.get_call(last, "Run")?), 2, "of runs 0, 1 and 2");
+    assert_eq!(int(report.get(ffi::OPD_REPORT_CALLS, last, "Run")?.0), 2, "of runs 0, 1 and 2");
     let (few, _) = vm.profile("main", args, None, &options.max_records(7))?;
     assert!(few.call_count() < report.call_count());
     expect(vm.profile("main", args, None, &options.repeat(0)), ffi::OPD_INVALID_ARGUMENT, "repeat");
     let metric = |name| Report::diff(&[&report], &[&report], &DiffOptions::new().metric(name));
-    assert_eq!(metric("Count")?.operator_count(), 1, "what is of all runs together is no operator");
+    assert_eq!(metric("Count")?.call_count(), 1, "what is of all runs together is no operator");
     expect(metric("none such"), ffi::OPD_NOT_FOUND, "none such");
     Ok(())
 }
@@ -56,12 +56,12 @@ fn counts(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
         for call in 0..CALLS {
             // Each run has a start for the device before those of its calls.
             let ordinal = run * (CALLS + 1) + 1 + call;
-            let found = report.get_call(run * CALLS + call, "ordinal")?;
+            let (found, _) = report.get(ffi::OPD_REPORT_CALLS, run * CALLS + call, "ordinal")?;
             assert_eq!(int(found), ordinal as i64, "call {call} of run {run}");
         }
     }
     let totals = (0..3).map(|run| run * (CALLS + 1)).sum::<usize>();
-    assert_eq!(int(report.get_device("cpu0", "ordinal")?), totals as i64);
+    assert_eq!(int(report.get(ffi::OPD_REPORT_DEVICES, 0, "ordinal")?.0), totals as i64);
     let kinds = [
         ("ordinal", ffi::OPD_METRIC_COUNT, "Int(0)"),
         ("moved (bytes)", ffi::OPD_METRIC_BYTES, "Int(16)"),
@@ -72,10 +72,10 @@ fn counts(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
         ("wörld", ffi::OPD_METRIC_STRING, r#"Text("größer")"#),
     ];
     for (column, kind, value) in &kinds[1..] {
-        assert_eq!(format!("{:?}", report.get_call(0, column)?), *value, "{column}");
-        assert_eq!(report.call_kind(0, column)?, *kind, "{column}");
+        let (found, its_kind) = report.get(ffi::OPD_REPORT_CALLS, 0, column)?;
+        assert_eq!((format!("{found:?}"), its_kind), ((*value).into(), *kind), "{column}");
     }
-    assert_eq!(report.call_kind(0, kinds[0].0)?, kinds[0].1);
+    assert_eq!(report.get(ffi::OPD_REPORT_CALLS, 0, kinds[0].0)?.1, kinds[0].1);
     let log = seen.log();
     assert_eq!((log.inits, log.starts, log.stops), (1, 3 * (CALLS + 1), 3 * (CALLS + 1)));
     assert_eq!((log.devices, log.open), (vec![CPU], 0));
@@ -85,7 +85,7 @@ fn counts(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
 
     let elsewhere = Collector::create("GPU", Counting::unsupported(&seen))?;
     let (report, _) = vm.profile("main", args, None, &ProfileOptions::new().collectors(&[&elsewhere]))?;
-    expect(report.get_call(0, "ordinal"), ffi::OPD_NOT_FOUND, "ordinal");
+    expect(report.get(ffi::OPD_REPORT_CALLS, 0, "ordinal"), ffi::OPD_NOT_FOUND, "ordinal");
     expect(Collector::create("a\0b", Counting::new(&seen)), ffi::OPD_INVALID_ARGUMENT, "NUL");
     drop(elsewhere);
     assert_eq!(Arc::strong_count(&seen), 1);
@@ -100,10 +100,10 @@ fn failures(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
         let good = Collector::create("good", Counting::new(&Arc::default()))?;
         let collectors = [&failing, &good];
         let (report, _) = vm.profile("main", args, None, &ProfileOptions::new().collectors(&collectors))?;
-        assert_eq!(text(report.get_configuration("Collector error: failing")?)?, format!("fails in {place:?}"));
-        expect(report.get_configuration("Collector error: good"), ffi::OPD_NOT_FOUND, "good");
+        assert_eq!(text(report.get(ffi::OPD_REPORT_CONFIGURATION, 0, "Collector error: failing")?.0)?, format!("fails in {place:?}"));
+        expect(report.get(ffi::OPD_REPORT_CONFIGURATION, 0, "Collector error: good"), ffi::OPD_NOT_FOUND, "good");
         assert_eq!(report.call_count(), CALLS + COMPUTED, "the run goes on");
-        assert_eq!(int(report.get_call(CALLS - 1, "ordinal")?), CALLS as i64, "with the other collector");
+        assert_eq!(int(report.get(ffi::OPD_REPORT_CALLS, CALLS - 1, "ordinal")?.0), CALLS as i64, "with the other collector");
         let log = seen.log();
         assert_eq!(
             log.starts,
@@ -135,16 +135,16 @@ fn failing_calls(path: &str, args: &[Arg]) -> Result<(), Error> {
 }
 
 fn built_in(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
-    let time = Collector::create_time(None)?;
-    let memory = Collector::create_memory()?;
+    let time = Collector::create_builtin(ffi::OPD_COLLECTOR_TIME, None)?;
+    let memory = Collector::create_builtin(ffi::OPD_COLLECTOR_MEMORY, None)?;
     let both = [&time, &memory];
     let (report, _) = vm.profile("main", args, None, &ProfileOptions::new().collectors(&both))?;
-    assert!(float(report.get_call(0, "Wall time (us)")?) > 0.0 && int(report.get_call(0, "Peak (bytes)")?) >= 0);
-    let threads = Collector::create_time(&CounterOptions::new().per_thread(1))?;
+    assert!(float(report.get(ffi::OPD_REPORT_CALLS, 0, "Wall time (us)")?.0) > 0.0 && int(report.get(ffi::OPD_REPORT_CALLS, 0, "Peak (bytes)")?.0) >= 0);
+    let threads = Collector::create_builtin(ffi::OPD_COLLECTOR_TIME, &CounterOptions::new().per_thread(1))?;
     let (report, _) = vm.profile("main", args, None, &ProfileOptions::new().collectors(&[&threads]))?;
-    assert!(report.to_csv()?.lines().next().is_some_and(|header| header.contains("(most of threads)")));
+    assert!(report.write(ffi::OPD_REPORT_CSV, None)?.lines().next().is_some_and(|header| header.contains("(most of threads)")));
     let more = CounterOptions::new().events(&["task-clock (ns)"]).devices(&[CPU, CPU]);
-    expect(Collector::create_perf(&more), ffi::OPD_INVALID_ARGUMENT, "option devices: its length is 2");
+    expect(Collector::create_builtin(ffi::OPD_COLLECTOR_PERF, &more), ffi::OPD_INVALID_ARGUMENT, "option devices: its length is 2");
     Ok(())
 }
 
@@ -156,7 +156,7 @@ fn session(vm: &VirtualMachine, args: &[Arg]) -> Result<(), Error> {
     }
     let (report, trace) = vm.profile_stop()?;
     assert_eq!(trace.call_count(), 2 * CALLS, "one of two calls is recorded");
-    assert_eq!(int(report.get_call(CALLS, "Run")?), 1);
+    assert_eq!(int(report.get(ffi::OPD_REPORT_CALLS, CALLS, "Run")?.0), 1);
     Ok(())
 }
 
@@ -164,7 +164,7 @@ fn function() -> Result<(), Error> {
     let seen = Arc::default();
     let inner = Function::create(|args: &[Value]| Ok(Value::Int(args.len() as i64)))?;
     let collector = Collector::create("Rust", Counting::new(&seen))?;
-    let measured = profile_function(&inner, CPU, &[&collector], 2)?;
+    let measured = inner.profile(CPU, &[&collector], 2)?;
     drop(collector); // the function has a reference
     for calls in 1..3 {
         let Value::Map(metrics) = measured.call(&[Arg::Int(1)])? else { panic!("a map") };
@@ -179,13 +179,13 @@ fn function() -> Result<(), Error> {
     assert_eq!(Arc::strong_count(&seen), 1);
 
     let failing = Collector::create("failing", Counting::failing(&seen, Fails::Stop, true))?;
-    let error = profile_function(&inner, CPU, &[&failing], 0)?.call(&[]).expect_err("an error here");
+    let error = inner.profile(CPU, &[&failing], 0)?.call(&[]).expect_err("an error here");
     assert_eq!((error.kind(), error.message()), ("Panic", "fails in Stop"));
 
     let seen = Arc::default();
     let collector = Collector::create("Rust", Counting::new(&seen))?;
     let refuse = Function::create(|_: &[Value]| Err(Error::new(ffi::OPD_OUT_OF_RANGE, "Refused", "not now")))?;
-    expect(profile_function(&refuse, CPU, &[&collector], 0)?.call(&[]), ffi::OPD_OUT_OF_RANGE, "not now");
+    expect(refuse.profile(CPU, &[&collector], 0)?.call(&[]), ffi::OPD_OUT_OF_RANGE, "not now");
     assert_eq!((seen.log().starts, seen.log().stops, seen.log().open), (1, 1, 0), "also when the call fails");
     Ok(())
 }

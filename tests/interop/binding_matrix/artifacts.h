@@ -1,4 +1,4 @@
-// C sources of the libraries that the binding matrix loads: two artefacts, and a stand-in for TVM's own libraries.
+// C sources of the libraries that the binding matrix loads: two artifacts, and a stand-in for TVM's own libraries.
 #pragma once
 
 // As TVM compiles kernels: direct references for errors, slots for the rest.
@@ -9,7 +9,7 @@ extern void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **par
 __attribute__((weak)) int (*__TVMFFIFunctionCall)(void *, Any *, int32_t, Any *);
 __attribute__((weak)) int (*__TVMFFIEnvModLookupFromImports)(void *, const char *, void **);
 __attribute__((weak)) void *__tvm_ffi__library_ctx;
-static const char *parts[] = {"from ", "the artefact"};
+static const char *parts[] = {"from ", "the artifact"};
 static void (*volatile by_pointer)(const char *, const char **, int32_t) = TVMFFIErrorSetRaisedFromCStrParts;
 int __tvm_ffi_fail(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)n, (void)result;
@@ -49,7 +49,7 @@ int __tvm_ffi___vmtir__main(void *self, const Any *args, int32_t n, Any *result)
 }
 )";
 
-// Exports TVM's names and counts who arrives; loads artefacts in place, as TVM does.
+// Exports TVM's names and counts who arrives; loads artifacts in place, as TVM does.
 inline constexpr const char *kStandIn = R"(
 #include <dlfcn.h>
 #include <stdint.h>

@@ -11,25 +11,25 @@
 
 namespace opdyno_test {
 
-/** A folder of this process that goes away with it. */
-inline const std::string &scratch_folder() {
-  struct Folder {
+/** A directory of this process that goes away with it. */
+inline const std::string &scratch_directory() {
+  struct Directory {
     std::string path = (std::filesystem::temp_directory_path() / "opdyno-test-XXXXXX").string();
     const pid_t owner = getpid();
-    Folder() {
+    Directory() {
       if (!mkdtemp(path.data())) std::abort();
     }
-    ~Folder() {
+    ~Directory() {
       std::error_code ignored;
       if (getpid() == owner) std::filesystem::remove_all(path, ignored);
     }
   };
-  static const Folder folder;
-  return folder.path;
+  static const Directory directory;
+  return directory.path;
 }
 
 inline std::string write_text(const std::string &name, const std::string &text) {
-  const std::string path = scratch_folder() + "/" + name;
+  const std::string path = scratch_directory() + "/" + name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
@@ -39,9 +39,9 @@ inline std::string read_bytes(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/** Compiles a C source to a shared library in the scratch folder and gives its path. `flags` follow the source. */
+/** Compiles a C source to a shared library in the scratch directory and gives its path. `flags` follow the source. */
 inline std::string build_library(const std::string &name, const std::string &source, const std::string &flags = "") {
-  const std::string text = write_text(name + ".c", source), path = scratch_folder() + "/" + name + ".so";
+  const std::string text = write_text(name + ".c", source), path = scratch_directory() + "/" + name + ".so";
   const char *cc = std::getenv("CC");
   const std::string command =
       std::string(cc && *cc ? cc : "cc") + " -O1 -shared -fPIC -o '" + path + "' '" + text + "' " + flags;
@@ -49,13 +49,13 @@ inline std::string build_library(const std::string &name, const std::string &sou
   return path;
 }
 
-/** What the sources of artefacts share: the value, and TVM's functions as they are declared there. */
-inline const std::string kArtefactHead = R"(
+/** What the sources of artifacts share: the value, and TVM's functions as they are declared there. */
+inline const std::string kArtifactHead = R"(
 #include <stdint.h>
 typedef struct { int32_t type; uint32_t length; union { int64_t i; double f; void *p; const char *s; } u; } Any;
 extern void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts, int32_t num_parts);
 static int fail(const char *kind, const char *message) {
-  const char *parts[2] = {"artefact: ", message};
+  const char *parts[2] = {"artifact: ", message};
   TVMFFIErrorSetRaisedFromCStrParts(kind, parts, 2);
   return -1;
 }

@@ -1,0 +1,123 @@
+/** @file benchmark.h  How long functions take: TVM's time_evaluator and its results. */
+#ifndef OPDYNO_BENCHMARK_H_
+#define OPDYNO_BENCHMARK_H_
+
+#include <opdyno/function.h>
+
+OPD_BEGIN_DECLS
+
+/** Measures one function. One at a time: the number of calls that it found is used by later measurements. */
+typedef struct opd_evaluator opd_evaluator;
+OPD_HANDLE(opd_evaluator);
+
+/** The results of a measurement. Immutable. */
+typedef struct opd_benchmark opd_benchmark;
+OPD_HANDLE(opd_benchmark);
+
+/** How to measure. The names and defaults are those of TVM's time_evaluator. */
+typedef struct opd_evaluator_options {
+  uint32_t struct_size;               /**< set by opd_evaluator_options_init() */
+  DLDevice device;                    /**< cpu:0; it is synchronised before the clock is read */
+  uint32_t reserved;                  /**< 0 */
+  int64_t number;                     /**< calls in each repeat; 10 */
+  int64_t repeat;                     /**< measurements; 1 */
+  int64_t min_repeat_ms;              /**< a repeat is done again with more calls until it lasts that long; 0 */
+  int64_t limit_zero_time_iterations; /**< tries while the clock reads 0; 100 */
+  int64_t cooldown_interval_ms;       /**< sleep; 0: none */
+  int64_t repeats_to_cooldown;        /**< sleeps after every so many repeats; 1 */
+  int64_t cache_flush_bytes;          /**< copied from one array to another before each measurement; 0: none */
+  opd_function *preprocess;           /**< borrowed; called with the arguments before each repeat; NULL: none */
+  int64_t warmup;                     /**< calls of each thread before the measured ones; 1 */
+  int64_t steady_ms; /**< further warm-up calls until their times are steady, for at most this long (but a running call
+                          is not interrupted); 0: none. Times are compared in windows of ten batches of 1 ms or one
+                          call. They are steady once two windows in a row do not differ by Mann-Whitney's test (5 %),
+                          or differ by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java
+                          Performance Evaluation (windows of calls that agree) */
+  int64_t concurrency; /**< threads that call at once, beginning together at each repeat; 1: the calling thread. Not
+                          with cache_flush_bytes */
+} opd_evaluator_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+static inline void opd_evaluator_options_init(opd_evaluator_options *options) {
+  const opd_evaluator_options defaults = {
+      (uint32_t)sizeof *options, {kDLCPU, 0}, 0, 10, 1, 0, 100, 0, 1, 0, NULL, 1, 0, 1};
+  if (options) *options = defaults;
+}
+
+/** Makes an evaluator of any packed function: of a module, of a VM, a saved function.
+ * @param function      Borrowed; retained.
+ * @param options       Borrowed; NULL means all defaults.
+ * @param out_evaluator New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT with the option; OPD_UNSUPPORTED device.
+ * Threads: safe. Since: 0.1. Source: TVM Module.time_evaluator. */
+OPD_API OPD_NODISCARD opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_options *options,
+                                                      opd_evaluator **out_evaluator);
+
+/** Calls the function warmup + number × repeat times (more with min_repeat_ms or steady_ms) on each of `concurrency`
+ * threads. The warm-up is not measured.
+ * @param args          Borrowed, @p num_args values, the same for every call. With concurrency the function is called
+ * on several threads at once, as functions of a VM may be. The cancel token of the calling thread holds for all of
+ * them.
+ * @param out_benchmark New reference.
+ * @return NULL, or the first error that the function raised (OPD_CALL_FAILED …), after which no thread calls it again.
+ * Threads: one at a time. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_evaluator_call(opd_evaluator *evaluator, const opd_value *args, int32_t num_args,
+                                                    opd_benchmark **out_benchmark);
+
+/** Makes a benchmark of times that were measured elsewhere.
+ * @param seconds       Borrowed; seconds per call, one value for each repeat, in the order of measurement.
+ * @param num           At least 1.
+ * @param out_benchmark New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT: no value, or one that is not at least 0. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark **out_benchmark);
+
+/** Returns seconds per call, one value for each repeat, in the order of measurement. With concurrency there is one for
+ * each thread of a repeat; for number = 1 these are the latencies of the calls.
+ * @param out_count How many there are; NULL if that is of no interest.
+ * @return Borrowed; NULL for NULL. Threads: safe. Since: 0.2 */
+OPD_API const double *opd_benchmark_seconds(const opd_benchmark *benchmark, size_t *out_count);
+
+/** Returns a percentile of the seconds per call, interpolated between two repeats.
+ * @param percent 0 to 100; numbers outside are taken as the nearer end. Threads: safe. Since: 0.1 */
+OPD_API double opd_benchmark_percentile(const opd_benchmark *benchmark, double percent);
+
+/** The figures of a benchmark, and how far they can be relied on. Times are in seconds per call. */
+typedef struct opd_benchmark_stats {
+  uint32_t struct_size; /**< sizeof(opd_benchmark_stats), set by the caller; then the bytes that were filled */
+  uint32_t is_noisy;    /**< 1: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
+                             the median */
+  double median_low;    /**< lower end of the 95 % confidence interval of the median: an order statistic by the binomial
+                             distribution, further out if repeats resemble the ones before or the threads of a repeat
+                             resemble each other; 0 with too few */
+  double median_high;   /**< upper end; infinite with fewer than 6 repeats */
+  double autocorrelation; /**< of the ranks of consecutive repeats, as far as it is taken into account; 0 to 1 */
+  int64_t outlier_count;  /**< repeats further from the quartiles than 1.5 times the distance between them; none is left
+                               out of any figure */
+  int64_t number;         /**< calls of a thread in the last repeat. This and the next three are 0 for times measured
+                               elsewhere. */
+  int64_t warmup_count;   /**< calls of all threads before the measured ones */
+  double calls_per_second; /**< of all threads together, while the repeats ran */
+  uint32_t is_steady; /**< 1: the warm-up ended because the times were steady; 0: they were not within steady_ms, or
+                           steady_ms was 0 */
+  uint32_t reserved;  /**< 0 */
+  double mean;        /**< since 0.2, as the rest */
+  double median;
+  double std; /**< standard deviation of the population */
+  double min;
+  double max;
+} opd_benchmark_stats;
+
+/** Gives the figures of a benchmark.
+ * @param out_stats Written. Its struct_size must be set.
+ * @return NULL, or OPD_INVALID_ARGUMENT for a wrong struct_size. Threads: safe. Since: 0.1. Source: the interval:
+ * Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, 3.6; the outliers: Tukey: Exploratory Data Analysis. */
+OPD_API OPD_NODISCARD opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark,
+                                                         opd_benchmark_stats *out_stats);
+
+/** Writes the summary that TVM's BenchmarkResult prints, in ms.
+ * @param out_text New reference.
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_benchmark_to_text(const opd_benchmark *benchmark, opd_buffer **out_text);
+
+OPD_END_DECLS
+#endif

@@ -1,0 +1,150 @@
+/** @file collector.h  Collectors: measure something around each call of a profile: time, memory, counters, or what a
+ * program's own collector measures. */
+#ifndef OPDYNO_COLLECTOR_H_
+#define OPDYNO_COLLECTOR_H_
+
+#include <opdyno/function.h>
+#include <opdyno/report.h>
+
+OPD_BEGIN_DECLS
+
+/** Measures something around calls. A collector serves one profile or recording at a time: two that overlap need two
+ * collectors. A profile calls it like this:
+ *
+ * - `init` once, after the warm-up calls; in opd_vm_profile_start() before it returns;
+ * - `start` before and `stop` after each whole run, once for each device: these metrics are the device's totals;
+ * - `start` before and `stop` after each call of an operator, builtins and the program's own functions included, if the
+ *   report has a row for it; with the device of the call's last tensor argument.
+ *
+ * Calls nest as those of the program do: the last one started stops first. Of several collectors, the first in the list
+ * starts first and stops last. The time of the row is taken inside of all of them. If a function of the program calls
+ * others, its time includes the collectors' work around these. `Collector cost: NAME (us)`, in the report's
+ * configuration, says how much time the starts and stops of a collector took in all. If a collector fails, it is not
+ * started any more; the run goes on, and the configuration says so under `Collector error: NAME`. If two collectors set
+ * the same metric in a row, the one stopped last wins. Built-in columns cannot be set. Calls of the VM that a collector
+ * makes are not recorded.
+ *
+ * Threads: in opd_vm_profile() all functions of a collector run on the calling thread. After opd_vm_profile_start()
+ * they run on the threads of the recorded calls, several at once, nested on each thread: a collector guards its shared
+ * state. Built-in collectors that measure the whole device, process or processor also count concurrent calls;
+ * `Collector note: NAME` says so. Source: TVM 0.23 runtime.profiling.MetricCollector. */
+typedef struct opd_collector opd_collector;
+OPD_HANDLE(opd_collector);
+
+/** Where a collector's `stop` writes. Valid until that returns. */
+typedef struct opd_metrics opd_metrics;
+
+/** Writes a metric of the call that ended.
+ * @param name  Borrowed; the name of the report's column. If a name is set twice, the later value counts.
+ * @param kind  What @p value is: an int for OPD_METRIC_COUNT and OPD_METRIC_BYTES, text for OPD_METRIC_STRING, an int
+ *              or a float for the others.
+ * @param value Borrowed.
+ * @return NULL, or OPD_INVALID_ARGUMENT: no name, no such kind, a value of another type.
+ * Threads: the one that runs `stop`. Cost: 20 ns if metrics come in the order of the call before. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_metrics_set(opd_metrics *metrics, const char *name, opd_metric_kind kind,
+                                                 const opd_value *value);
+
+/** A program's own collector. A function may be NULL: then nothing is done there. Errors that the functions return are
+ * taken over. */
+typedef struct opd_collector_table {
+  uint32_t struct_size; /**< sizeof(opd_collector_table) */
+  uint32_t reserved;    /**< 0 */
+  /** Prepares what is expensive. @p devices are those of the run. */
+  opd_error *(*init)(void *user_data, const DLDevice *devices, int32_t num_devices);
+  /** Begins to measure a call on @p device. Writes the state for its stop into @p out_state, which is NULL before. If
+   * it stays NULL, the device is not supported and stop is not called. */
+  opd_error *(*start)(void *user_data, DLDevice device, void **out_state);
+  /** Ends a measurement. Called exactly once for each state, also if the call failed. */
+  opd_error *(*stop)(void *user_data, void *state, opd_metrics *metrics);
+  void *user_data;     /**< handed to all */
+  opd_deleter deleter; /**< called with user_data after the last reference ended; may be NULL */
+} opd_collector_table;
+
+/** Makes a collector of a table.
+ * @param name          Borrowed; its name in reports.
+ * @param table         Borrowed; its user_data is taken over on success.
+ * @param out_collector New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT; OPD_UNSUPPORTED for functions of a later version.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_collector_create(const char *name, const opd_collector_table *table,
+                                                      opd_collector **out_collector);
+
+/* ---- collectors that are built in ----------------------------------------------------------------------------- */
+
+/** A built-in collector. Counters of threads cover the calling thread and each pool worker while it runs tasks of this
+ * call, nested ones included. Concurrent calls do not see each other's counts. */
+typedef enum opd_collector_kind OPD_ENUM_TYPE {
+  /** "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", which all threads of the call used together. Takes no
+   * events. */
+  OPD_COLLECTOR_TIME = 0,
+  /** The device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by any thread of the process,
+   * and "Peak (bytes)", the most that was in use at a time above the use before the call. A program keeps memory
+   * between calls; it is not allocated again. Takes no options. */
+  OPD_COLLECTOR_MEMORY = 1,
+  /** The kernel's counters, one group for each thread, so that all count the same stretches: cycles, instructions,
+   * cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns), page-faults,
+   * minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only part of the
+   * time, it is scaled, and the configuration says so. Source: perf_event_open(2). */
+  OPD_COLLECTOR_PERF = 2,
+  /** PAPI's events, each in a column of its name; TVM's five unless others are named: perf::CYCLES,
+   * perf::STALLED-CYCLES-FRONTEND, perf::STALLED-CYCLES-BACKEND, perf::INSTRUCTIONS, perf::CACHE-MISSES. The PAPI
+   * library is loaded at the first use. Events of components other than perf_event are of the whole process. Source:
+   * TVM 0.23 PAPIMetricCollector; PAPI 7. */
+  OPD_COLLECTOR_PAPI = 3,
+  /** The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
+   * no options. Source: Linux powercap, intel-rapl. */
+  OPD_COLLECTOR_ENERGY = 4,
+  OPD_COLLECTOR_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_collector_kind;
+
+/** What a built-in collector counts. */
+typedef struct opd_counter_options {
+  uint32_t struct_size;      /**< set by opd_counter_options_init() */
+  int32_t per_thread;        /**< 1: also columns "NAME (least of threads)" and "NAME (most of threads)"; 0 */
+  int32_t best_effort;       /**< 1: events that cannot be counted here are left out; the configuration says why; 0 */
+  int32_t num_events;        /**< 0: the collector's usual ones */
+  const char *const *events; /**< borrowed; @p num_events names */
+  const DLDevice
+      *devices; /**< borrowed; one for each event: it is counted during calls on that device; NULL: the CPU */
+} opd_counter_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+static inline void opd_counter_options_init(opd_counter_options *options) {
+  const opd_counter_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, NULL, NULL};
+  if (options) *options = defaults;
+}
+
+/** Makes a built-in collector.
+ * @param options       Borrowed; NULL means all defaults.
+ * @param out_collector New reference.
+ * @return NULL, or OPD_NOT_FOUND for the name of an event; OPD_UNSUPPORTED with the reason and the remedy if the
+ *         collector or an event is not available here; OPD_INVALID_ARGUMENT for the kind or an option that it does not
+ *         take.
+ * Threads: safe. Cost: each named event is counted once. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_collector_create_builtin(opd_collector_kind kind,
+                                                              const opd_counter_options *options,
+                                                              opd_collector **out_collector);
+
+/** Lists the events that a built-in collector can count here: each was counted once.
+ * @param out_names New reference: an array of strings; empty for a collector that takes no events.
+ * @return NULL, or OPD_UNSUPPORTED without the PAPI library, OPD_INVALID_ARGUMENT for the kind.
+ * Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_collector_list_events(opd_collector_kind kind, opd_array **out_names);
+
+/* ---- one function ----------------------------------------------------------------------------------------------- */
+
+/** Makes a function that measures calls of another one. It takes the same arguments, calls the function @p warmup_iters
+ * times, then once with the collectors around it. Its result is a map from a metric's name to an array of its kind
+ * (opd_metric_kind) and its value; "Duration (us)" is always there. A collector that fails is an error here.
+ * @param function     Borrowed; retained.
+ * @param device       What collectors are started with. It is synchronised before the clock is read.
+ * @param collectors   Borrowed; @p num_collectors of them, retained.
+ * @param out_function New reference. One call at a time.
+ * @return NULL, or OPD_INVALID_ARGUMENT, OPD_UNSUPPORTED device.
+ * Threads: safe. Since: 0.2. Source: TVM 0.23 profile_function. */
+OPD_API OPD_NODISCARD opd_error *opd_function_profile(opd_function *function, DLDevice device,
+                                                      opd_collector *const *collectors, int32_t num_collectors,
+                                                      int32_t warmup_iters, opd_function **out_function);
+
+OPD_END_DECLS
+#endif

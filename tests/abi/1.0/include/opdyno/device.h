@@ -1,0 +1,126 @@
+/** @file device.h  Devices: places that own memory and run kernels; their allocators; the thread pool. */
+#ifndef OPDYNO_DEVICE_H_
+#define OPDYNO_DEVICE_H_
+
+#include <opdyno/value.h>
+
+OPD_BEGIN_DECLS
+
+/** Reads a device: "cpu", "cpu:0", "cuda:1", or a DLPack number as "2:0". TVM's other names are read, too: "gpu" is
+ * cuda, "cl" opencl, "mtl" metal, "llvm" and "c" cpu.
+ * @param text       Borrowed.
+ * @param out_device Written. The device need not exist.
+ * @return NULL, or OPD_INVALID_ARGUMENT with the text.
+ * Threads: safe. Since: 0.1. Source: DLPack 1.3 DLDeviceType. */
+OPD_API OPD_NODISCARD opd_error *opd_device_from_string(const char *text, DLDevice *out_device);
+
+/** Writes a device as "cpu:0": opd_value_to_string() of its value.
+ * @param out_text New reference.
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+static inline OPD_NODISCARD opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text) {
+  const opd_value value = opd_device_value(device);
+  return opd_value_to_string(&value, out_text);
+}
+
+/* The CPU has 64 devices, "cpu:0" to "cpu:63". All are the same processors and memory; each has its own allocators and
+ * statistics. Programs that TVM compiled for several devices run on them. */
+
+/** Properties of a device; numbers are TVM's DeviceAttrKind. Append-only. */
+typedef enum opd_device_attr OPD_ENUM_TYPE {
+  OPD_ATTR_EXIST = 0,                       /**< bool */
+  OPD_ATTR_MAX_THREADS_PER_BLOCK = 1,       /**< int */
+  OPD_ATTR_WARP_SIZE = 2,                   /**< int */
+  OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK = 3, /**< int, bytes */
+  OPD_ATTR_COMPUTE_VERSION = 4,             /**< string */
+  OPD_ATTR_DEVICE_NAME = 5,                 /**< string */
+  OPD_ATTR_MAX_CLOCK_RATE = 6,              /**< int, kHz */
+  OPD_ATTR_MULTI_PROCESSOR_COUNT = 7,       /**< int */
+  OPD_ATTR_MAX_THREAD_DIMENSIONS = 8,       /**< shape of 3 */
+  OPD_ATTR_API_VERSION = 11,                /**< int */
+  OPD_ATTR_DRIVER_VERSION = 12,             /**< string */
+  OPD_ATTR_L2_CACHE_SIZE_BYTES = 13,        /**< int, bytes */
+  OPD_ATTR_TOTAL_GLOBAL_MEMORY = 14,        /**< int, bytes */
+  OPD_ATTR_AVAILABLE_GLOBAL_MEMORY = 15,    /**< int, bytes */
+  OPD_ATTR_TEXTURE_SPATIAL_LIMIT = 1000,    /**< int, elements along an axis of an image; TVM has no number for it */
+  OPD_DEVICE_ATTR_MAX_ENUM = 0x7FFFFFFF     /**< Not a value: makes the type 32 bits wide. */
+} opd_device_attr;
+
+/** Gives a property of a device.
+ * @param out_value New reference; OPD_NONE if the device does not tell. For an absent device only OPD_ATTR_EXIST.
+ * @return NULL, or OPD_UNSUPPORTED for any other property of an absent device; the message lists the present ones.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
+
+/** Waits until all work given to a device has ended. The CPU never has any left.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
+
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
+
+/** How freed memory is kept. */
+typedef enum opd_allocator_kind OPD_ENUM_TYPE {
+  OPD_ALLOCATOR_NAIVE = 1,                 /**< Every block is returned to the system at once. */
+  OPD_ALLOCATOR_POOLED = 2,                /**< Blocks are kept for the next request of the same size. */
+  OPD_ALLOCATOR_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_allocator_kind;
+
+/** Memory in use on a device by the whole process. Sizes in bytes. */
+typedef struct opd_memory_stats {
+  uint32_t struct_size;    /**< sizeof(opd_memory_stats), set by the caller; then the bytes that were filled */
+  uint32_t reserved;       /**< 0 */
+  uint64_t live_bytes;     /**< held by tensors, storages and workspaces */
+  uint64_t peak_bytes;     /**< greatest live_bytes since the start or the last opd_memory_reset_peak() */
+  uint64_t reserved_bytes; /**< taken from the system: live and pooled */
+  uint64_t alloc_count;    /**< requests */
+  uint64_t pool_hit_count; /**< requests served from a pool */
+  uint64_t idle_bytes;     /**< the part of live_bytes that VMs keep for their next call and nobody uses now;
+                                opd_vm_trim() frees it, and so does a VM that runs short of memory */
+} opd_memory_stats;
+
+/** Reads the statistics of a device's memory.
+ * @param out_stats Written. Its struct_size must be set.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for a wrong struct_size.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats);
+
+/** Sets peak_bytes of a device to its present live_bytes.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
+
+/** Returns pooled blocks to the system. For the CPU this includes the copies of unloaded libraries that are kept for
+ * their next load (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB).
+ * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
+
+/** Where CPU memory comes from, for programs with an arena of their own. Both functions must be thread-safe. */
+typedef struct opd_memory_hooks {
+  uint32_t struct_size; /**< sizeof(opd_memory_hooks) */
+  uint32_t reserved;    /**< 0 */
+  /** Returns @p size bytes at a multiple of @p alignment (a power of two, at least 64), or NULL. */
+  void *(*allocate)(void *user_data, size_t size, size_t alignment);
+  /** Takes a block of allocate back, with the same numbers. */
+  void (*deallocate)(void *user_data, void *data, size_t size, size_t alignment);
+  void *user_data;     /**< handed to both */
+  opd_deleter deleter; /**< called with user_data once the hooks were replaced and all their blocks are back; may be
+                            NULL */
+} opd_memory_hooks;
+
+/** Sets where the CPU's memory comes from. Blocks that are in use return to the hooks that they came from.
+ * @param hooks Borrowed; its user_data is taken over on success. NULL restores the system's allocator.
+ * @return NULL, or OPD_INVALID_ARGUMENT for a wrong struct_size or a missing function. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_memory_set_hooks(const opd_memory_hooks *hooks);
+
+/* ---- threads --------------------------------------------------------------------------------------------------- */
+
+/** Returns the number of threads that a parallel kernel may use, the calling thread included. The first of these that
+ * is set counts: opd_threads_set_count(), OPDYNO_NUM_THREADS, TVM_NUM_THREADS, OMP_NUM_THREADS, the processors that the
+ * process may use (affinity and cgroup quota). Threads: safe. Since: 0.1 */
+OPD_API int32_t opd_threads_count(void);
+
+/** Sets that number. Kernels that are running keep theirs.
+ * @param count 1 to 1024; 0 restores the default, which is read anew.
+ * @return NULL, or OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_threads_set_count(int32_t count);
+
+OPD_END_DECLS
+#endif

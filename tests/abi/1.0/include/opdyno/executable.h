@@ -1,0 +1,66 @@
+/** @file executable.h  VM programs: read, verified, printed, assembled from text. executable_builder.h makes them
+ * instruction by instruction. */
+#ifndef OPDYNO_EXECUTABLE_H_
+#define OPDYNO_EXECUTABLE_H_
+
+#include <opdyno/module.h>
+
+OPD_BEGIN_DECLS
+
+/** A verified VM program. Immutable. Format: docs/executable.md; source: TVM relax::vm::VMExecutable. */
+typedef struct opd_executable opd_executable;
+OPD_HANDLE(opd_executable);
+
+/** Reads an executable's bytes (of either version) and verifies it.
+ * @param data           Borrowed for the call.
+ * @param out_executable New reference.
+ * @return NULL, or OPD_BAD_FORMAT with the section, function or instruction and the offset.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_executable_load_bytes(const void *data, size_t size,
+                                                           opd_executable **out_executable);
+
+/** Writes the bytes that TVM 0.23 and newer read.
+ * @param out_bytes New reference.
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_executable_save_bytes(const opd_executable *executable, opd_buffer **out_bytes);
+
+/** Assembles text (docs/assembly.md).
+ * @param text           Borrowed, @p size bytes.
+ * @param out_executable New reference.
+ * @return NULL, or OPD_BAD_FORMAT with line and column. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_executable_assemble(const char *text, size_t size,
+                                                         opd_executable **out_executable);
+
+/** A text form of a program. */
+typedef enum opd_executable_format OPD_ENUM_TYPE {
+  OPD_EXECUTABLE_ASSEMBLY = 0, /**< text that assembles to the same program; source: TVM VMExecutable.as_text */
+  OPD_EXECUTABLE_PYTHON = 1,   /**< a Python script that builds the same program with TVM's relax.ExecBuilder, constants
+                                    included; compiled functions are named in comments; source: TVM as_python */
+  OPD_EXECUTABLE_JSON = 2,     /**< for programs: for each function its name, kind, parameters (with dtype and shape as
+                                    far as the program checks them), result (of a tuple its items, as far as the
+                                    instructions tell), registers, instructions, bytes of code, instructions that may
+                                    read a register which no path has written; the packed functions it needs; constants;
+                                    bytes of each section */
+  OPD_EXECUTABLE_STATS = 3,    /**< for people: functions, those it needs, instructions by kind, constants, and their
+                                    bytes; source: TVM VMExecutable.stats */
+  OPD_EXECUTABLE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_executable_format;
+
+/** Writes a program as text.
+ * @param out_text New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format. Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_executable_write(const opd_executable *executable, opd_executable_format format,
+                                                      opd_buffer **out_text);
+
+/** Gives the program of a module of kind "relax.VMExecutable".
+ * @param out_executable New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT for another kind. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_executable_from_module(opd_module *module, opd_executable **out_executable);
+
+/** Makes a module of a program. Add the modules with its kernels by opd_module_add_import().
+ * @param out_module New reference.
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_executable_to_module(opd_executable *executable, opd_module **out_module);
+
+OPD_END_DECLS
+#endif

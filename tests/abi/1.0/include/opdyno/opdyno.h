@@ -1,0 +1,24 @@
+/** @file opdyno.h  All of opdyno's C API. */
+#ifndef OPDYNO_OPDYNO_H_
+#define OPDYNO_OPDYNO_H_
+
+#include <opdyno/arrow.h>
+#include <opdyno/base.h>
+#include <opdyno/benchmark.h>
+#include <opdyno/cancel_token.h>
+#include <opdyno/collector.h>
+#include <opdyno/device.h>
+#include <opdyno/diff.h>
+#include <opdyno/executable.h>
+#include <opdyno/executable_builder.h>
+#include <opdyno/function.h>
+#include <opdyno/module.h>
+#include <opdyno/params.h>
+#include <opdyno/report.h>
+#include <opdyno/roofline.h>
+#include <opdyno/tensor.h>
+#include <opdyno/trace.h>
+#include <opdyno/value.h>
+#include <opdyno/vm.h>
+
+#endif

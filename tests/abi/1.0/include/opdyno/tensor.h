@@ -1,0 +1,97 @@
+/** @file tensor.h  Tensors: DLPack memory with a shape and a dtype on a device. */
+#ifndef OPDYNO_TENSOR_H_
+#define OPDYNO_TENSOR_H_
+
+#include <opdyno/device.h>
+
+OPD_BEGIN_DECLS
+
+/** A tensor. Its shape, dtype and device are immutable. opdyno does not guard its data: programs that read and write it
+ * on several threads must.
+ *
+ * A tensor is read-only if it was taken over from a DLPack tensor with DLPACK_FLAG_BITMASK_READ_ONLY, or is a view of
+ * one that is. opdyno writes no such tensor: copies into it are OPD_INVALID_ARGUMENT, and so is its use as an output.
+ * docs/tensors.md says which functions take it as an input. */
+typedef struct opd_tensor opd_tensor;
+OPD_HANDLE(opd_tensor);
+
+/** Makes a tensor with memory of its own: compact, 64-byte aligned, not initialised.
+ * @param dims       Borrowed, @p ndim sizes, each at least 0.
+ * @param out_tensor New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT for a negative size, too many elements or a dtype without a size;
+ *         OPD_OUT_OF_MEMORY; OPD_UNSUPPORTED device.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_create(const int64_t *dims, int32_t ndim, DLDataType dtype, DLDevice device,
+                                                   opd_tensor **out_tensor);
+
+/** Returns the DLPack view of a tensor. Strides are always given.
+ * @return Borrowed: valid while the tensor lives. NULL for NULL. Threads: safe. Since: 0.1 */
+OPD_API DLTensor *opd_tensor_view(const opd_tensor *tensor);
+
+/** Returns the size of the elements in bytes. Threads: safe. Since: 0.1 */
+OPD_API uint64_t opd_tensor_bytes(const opd_tensor *tensor);
+
+/** Returns 1 if the elements lie compactly in row-major order, else 0. Threads: safe. Since: 0.1 */
+OPD_API int opd_tensor_is_contiguous(const opd_tensor *tensor);
+
+/** Returns 1 if the elements must not be written, else 0. A function that you register must ask before it writes a
+ * tensor. Threads: safe. Since: 0.2. Source: DLPack 1.3 DLPACK_FLAG_BITMASK_READ_ONLY. */
+OPD_API int opd_tensor_is_read_only(const opd_tensor *tensor);
+
+/** Copies the elements of a tensor to another one of the same shape and dtype, and waits. Strides and devices may
+ * differ.
+ * @param from Borrowed.
+ * @param to   Borrowed; its elements are written.
+ * @return NULL, or OPD_INVALID_ARGUMENT: the shapes or dtypes differ (the message has both), or @p to is read-only;
+ *         OPD_UNSUPPORTED device.
+ * Threads: one at a time per @p to. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to);
+
+/** Copies bytes into a contiguous tensor.
+ * @param size The tensor's size in bytes.
+ * @return NULL, or OPD_INVALID_ARGUMENT for another size, strides or a read-only tensor; OPD_UNSUPPORTED device.
+ * Threads: one at a time per @p to. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t size);
+
+/** Copies the bytes of a contiguous tensor out.
+ * @param size The tensor's size in bytes.
+ * @return NULL, or OPD_INVALID_ARGUMENT for another size or strides; OPD_UNSUPPORTED device.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from, void *data, size_t size);
+
+/** Makes a tensor of the same elements with another shape. It shares the data of @p tensor, which must be contiguous.
+ * @param out_tensor New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT for another number of elements or for strides.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_reshape(opd_tensor *tensor, const int64_t *dims, int32_t ndim,
+                                                    opd_tensor **out_tensor);
+
+/** Takes over a DLPack tensor without a copy.
+ * @param managed    Taken over on success only. Its deleter runs after the last reference.
+ * @param out_tensor New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT: padded elements smaller than a byte, elements without data, a dtype of 0
+ * lanes, elements that do not start at a multiple of their size. Threads: safe. Since: 0.1. Source: DLPack 1.3. */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor);
+
+/** Takes over a versioned DLPack tensor, as opd_tensor_from_dlpack() does an old one. Its flag READ_ONLY stays with the
+ * tensor and its views.
+ * @return NULL, or OPD_INVALID_ARGUMENT as there; OPD_UNSUPPORTED for another major version.
+ * Threads: safe. Since: 0.1. Source: DLPack 1.3. */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_from_dlpack_versioned(DLManagedTensorVersioned *managed,
+                                                                  opd_tensor **out_tensor);
+
+/** Gives a tensor to a DLPack consumer without a copy.
+ * @param out_managed New; its own deleter ends it.
+ * @return NULL, or OPD_UNSUPPORTED for a read-only tensor, as this struct has no flag for it; OPD_OUT_OF_MEMORY.
+ * Threads: safe. Since: 0.1. Source: DLPack 1.3. */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_to_dlpack(opd_tensor *tensor, DLManagedTensor **out_managed);
+
+/** Gives a tensor to a DLPack consumer as the versioned struct, version 1.3, with the flag READ_ONLY
+ * of a read-only tensor.
+ * @param out_managed New; its own deleter ends it.
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1. Source: DLPack 1.3. */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_to_dlpack_versioned(opd_tensor *tensor,
+                                                                DLManagedTensorVersioned **out_managed);
+
+OPD_END_DECLS
+#endif

@@ -1,0 +1,268 @@
+/** @file vm.h  The VM: a program bound to devices and allocators, ready to be called from any thread. */
+#ifndef OPDYNO_VM_H_
+#define OPDYNO_VM_H_
+
+#include <opdyno/cancel_token.h>
+#include <opdyno/collector.h>
+#include <opdyno/executable.h>
+#include <opdyno/tensor.h>
+#include <opdyno/trace.h>
+
+OPD_BEGIN_DECLS
+
+/** A program bound to devices. Thread-safe: registers belong to the call. Source: TVM relax.VirtualMachine. */
+typedef struct opd_vm opd_vm;
+OPD_HANDLE(opd_vm);
+
+/** How to make a VM. */
+typedef struct opd_vm_options {
+  uint32_t struct_size;        /**< set by opd_vm_options_init() */
+  int32_t num_devices;         /**< 0 */
+  const DLDevice *devices;     /**< borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
+                                    list; constants lie on the first. The host is added at the end unless that is a CPU
+                                    device. */
+  const int32_t *allocators;   /**< an opd_allocator_kind for each device; NULL: pooled */
+  uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
+  int32_t max_depth;           /**< nested program calls; 1000 */
+  uint32_t reserved;           /**< 0 */
+} opd_vm_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+static inline void opd_vm_options_init(opd_vm_options *options) {
+  const opd_vm_options defaults = {(uint32_t)sizeof *options, 0, NULL, NULL, 0, 1000, 0};
+  if (options) *options = defaults;
+}
+
+/** Makes a VM of a module of kind "relax.VMExecutable". Kernels are looked up in its imports, then among the global
+ * functions.
+ * @param module  Borrowed; retained.
+ * @param options Borrowed; NULL means all defaults.
+ * @param out_vm  New reference.
+ * @return NULL, or OPD_NOT_FOUND with the functions that are missing; OPD_UNSUPPORTED device or program;
+ *         OPD_INVALID_ARGUMENT for a module of another kind or an option.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm);
+
+/* ---- calls ----------------------------------------------------------------------------------------------------- */
+
+/** How to make one call. */
+typedef struct opd_call_options {
+  uint32_t struct_size;       /**< set by opd_call_options_init() */
+  uint32_t reserved;          /**< 0 */
+  const char *const *names;   /**< borrowed; one parameter name for each argument, with NULL for positional ones; NULL:
+                                   all are positional */
+  int64_t timeout_ns;         /**< from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
+                                   kernel starts parallel tasks; a running task is not interrupted. */
+  opd_cancel_token *cancel;   /**< borrowed; NULL: the default token of the thread */
+  opd_tensor *const *outputs; /**< borrowed, num_outputs tensors. The results are copied into them in their order once
+                                   the program has run; NULL: none */
+  int32_t num_outputs;        /**< 0 */
+  uint32_t reserved2;         /**< 0 */
+  opd_module *param_module;   /**< borrowed; for opd_vm_set_input() only: the result of its function `get_params` is the
+                                   last argument; NULL: none. Since: 0.2 */
+} opd_call_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+static inline void opd_call_options_init(opd_call_options *options) {
+  const opd_call_options defaults = {(uint32_t)sizeof *options, 0, NULL, 0, NULL, NULL, 0, 0, NULL};
+  if (options) *options = defaults;
+}
+
+/** Calls function @p name of @p vm and waits for its result.
+ *
+ * @param vm        Borrowed. May be called from several threads at once.
+ * @param name      Borrowed.
+ * @param args      Borrowed, @p num_args values. Tensors must lie on a device of the VM. An OPD_TENSOR is used as it is
+ *                  and must be 64-byte aligned and contiguous. An OPD_DLTENSOR may have any alignment and strides: it
+ * is copied on every call, and writes of the program do not reach the original. To avoid the copy, make a tensor of it
+ * once by opd_tensor_from_dlpack().
+ * @param options   Borrowed; NULL means all defaults.
+ * @param out_value New reference; a tuple arrives as an array, nested as the program returns it.
+ * @return NULL, or
+ *   - OPD_NOT_FOUND with close names;
+ *   - OPD_INVALID_ARGUMENT: count, dtype or shape (the message has the parameter, expected and given); outputs that do
+ *     not fit; a negative timeout;
+ *   - OPD_CANCELLED, OPD_DEADLINE_EXCEEDED, OPD_OUT_OF_MEMORY, OPD_OUT_OF_RANGE (depth);
+ *   - the error that an operator raised, with the operator's name.
+ * Threads: safe. Cost: one frame; no allocation once the pool is warm. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                                             const opd_call_options *options, opd_value *out_value);
+
+/** Gives a function of the program. It keeps the VM and is called without a look-up by name.
+ * @param out_function New reference.
+ * @return NULL, or OPD_NOT_FOUND with close names. Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_get_function(opd_vm *vm, const char *name, opd_function **out_function);
+
+/** Calls a closure that a function of @p vm returned, or any packed function, as opd_vm_call() calls a function: with
+ * deadline and cancel token, and seen by profiles and the instrument. Closures that a program returns keep their VM.
+ * @param closure   Borrowed.
+ * @param options   Borrowed; without names and outputs; NULL means all defaults.
+ * @param out_value New reference.
+ * @return NULL, or an error as opd_vm_call(): OPD_CANCELLED, OPD_CALL_FAILED …
+ * Threads: safe. Since: 0.1. Source: TVM invoke_closure. */
+OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args,
+                                                       int32_t num_args, const opd_call_options *options,
+                                                       opd_value *out_value);
+
+/** Saves a function with its arguments under a name, by which it is then called without arguments.
+ * @param saved_name     Borrowed. A saved function of that name is replaced.
+ * @param args           As in opd_vm_call(); kept until the name is saved anew or the VM ends.
+ * @param options        Borrowed; only names are used.
+ * @param include_return 0: a call of the saved function gives OPD_NONE.
+ * @return NULL, or OPD_ALREADY_EXISTS if the program has a function named @p saved_name; OPD_NOT_FOUND;
+ *         OPD_INVALID_ARGUMENT as in opd_vm_call().
+ * Threads: safe; running calls keep the function they began with. Since: 0.1. Source: TVM save_function. */
+OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name,
+                                                      const opd_value *args, int32_t num_args,
+                                                      const opd_call_options *options, int include_return);
+
+/* ---- calls in three steps --------------------------------------------------------------------------------------- */
+
+/* opd_vm_set_input(), opd_vm_invoke_stateful(), opd_vm_get_outputs(): for each function, one thread at a time. Once its
+ * inputs are set, a plain call of the function is OPD_FAILED_PRECONDITION. Source: TVM relax.VirtualMachine. */
+
+/** Keeps the arguments of a function for opd_vm_invoke_stateful(). Tensors on the VM's device are not copied.
+ * @param args    As in opd_vm_call().
+ * @param options Borrowed; only names and param_module are used. NULL means all defaults.
+ * @return NULL, or OPD_NOT_FOUND, OPD_INVALID_ARGUMENT as in opd_vm_call().
+ * Threads: one at a time. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                                                  const opd_call_options *options);
+
+/** Runs a function on its inputs and keeps the result.
+ * @param options Borrowed; NULL means all defaults.
+ * @return NULL, or OPD_FAILED_PRECONDITION if its inputs were not set; errors as opd_vm_call().
+ * Threads: one at a time. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options);
+
+/** Gives the result of the last opd_vm_invoke_stateful(), or an item of it.
+ * @param path      Borrowed: @p path_size indices into nested tuples; none for the whole result.
+ * @param out_value New reference.
+ * @return NULL, or OPD_FAILED_PRECONDITION before it ran, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index into
+ *         anything but a tuple.
+ * Threads: one at a time. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path,
+                                                    int32_t path_size, opd_value *out_value);
+
+/** Gives the number of items of a tuple in the result; -1 if it is no tuple.
+ * @param path      As in opd_vm_get_outputs().
+ * @param out_arity Written.
+ * @return NULL, or an error as opd_vm_get_outputs(): OPD_FAILED_PRECONDITION, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT.
+ * Threads: one at a time. Since: 0.1 */
+static inline OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path,
+                                                               int32_t path_size, int64_t *out_arity) {
+  opd_value value = opd_none();
+  opd_error *error = opd_vm_get_outputs(vm, name, path, path_size, &value);
+  if (error) return error;
+  if (out_arity)
+    *out_arity = value.type == OPD_ARRAY ? (int64_t)opd_array_count((const opd_array *)value.u.object) : -1;
+  opd_value_release(&value);
+  return NULL;
+}
+
+/* ---- instrument ------------------------------------------------------------------------------------------------ */
+
+/** What an instrument may return before a call. Source: TVM VMInstrumentReturnKind. */
+typedef enum opd_instrument_action OPD_ENUM_TYPE {
+  OPD_INSTRUMENT_NO_OP = 0,    /**< The call runs. So it does for any other result. */
+  OPD_INSTRUMENT_SKIP_RUN = 1, /**< The call is skipped, its result is OPD_NONE, and the instrument is not
+                                    called after it. */
+  OPD_INSTRUMENT_ACTION_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_instrument_action;
+
+/** Shows every call of the VM's programs to a function: `instrument(function, name, before, result, arguments …)`, once
+ * before the call (before is true, result OPD_NONE) and once after it. An error that it raises ends the call. Calls
+ * that it makes itself are not shown. In compiled functions, calls of kernels come with OPD_NONE as the function.
+ * @param instrument Borrowed; retained. NULL: none. Running calls keep theirs.
+ * @return NULL, or OPD_INVALID_ARGUMENT.
+ * Threads: safe; the instrument runs on the thread of the call. Since: 0.1. Source: TVM set_instrument. */
+OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument);
+
+/* ---- what it has ----------------------------------------------------------------------------------------------- */
+
+/** Returns 1 if the program has a function of that name, or one was saved under it; else 0.
+ * Threads: safe. Since: 0.1 */
+OPD_API int opd_vm_has_function(opd_vm *vm, const char *name);
+
+/** Lists the program's functions.
+ * @param out_names New reference: an array of strings.
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names);
+
+/** Lists the names of a function's parameters.
+ * @param out_names New reference: an array of strings.
+ * @return NULL, or OPD_NOT_FOUND. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names);
+
+/** Returns the memory that idle frames keep to the allocators.
+ * @return NULL, or OPD_INVALID_ARGUMENT. Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
+
+/* ---- profiles -------------------------------------------------------------------------------------------------- */
+
+/** Which calls a profile shows beside calls of kernels and of the program's own functions. */
+typedef enum opd_profile_builtins OPD_ENUM_TYPE {
+  OPD_BUILTINS_WITH_TENSORS = 0, /**< calls with a tensor among their arguments, as TVM's profiler */
+  OPD_BUILTINS_ALL = 1,          /**< every call */
+  OPD_BUILTINS_FOLDED = 2,       /**< every call; outermost calls of vm.builtin.* share one row, "(builtins)";
+                                      others count in the row of the function that made them */
+  OPD_PROFILE_BUILTINS_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_profile_builtins;
+
+/** How to profile. */
+typedef struct opd_profile_options {
+  uint32_t struct_size;             /**< set by opd_profile_options_init() */
+  int32_t warmup;                   /**< calls before the measured ones; 1, as TVM */
+  int32_t repeat;                   /**< measured calls; 1 */
+  uint32_t reserved;                /**< 0 */
+  uint64_t max_records;             /**< calls kept for each thread; later ones are counted and dropped; 1 << 20 */
+  int32_t builtins;                 /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
+  int32_t details;                  /**< 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0 */
+  uint64_t sample_interval;         /**< opd_vm_profile_start(): records one of so many calls; 1 */
+  opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h */
+  int32_t num_collectors;           /**< 0 */
+  int32_t turn; /**< from 1: opd_report_diff() compares this run with the run of the same turn on the
+                     other side; 0: it has no turn; 0 */
+} opd_profile_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+static inline void opd_profile_options_init(opd_profile_options *options) {
+  const opd_profile_options defaults = {
+      (uint32_t)sizeof *options, 1, 1, 0, (uint64_t)1 << 20, OPD_BUILTINS_WITH_TENSORS, 0, 1, NULL, 0, 0};
+  if (options) *options = defaults;
+}
+
+/** Calls a function as opd_vm_call() does and measures every operator call with a tensor argument.
+ *
+ * @param call_options As in opd_vm_call().
+ * @param options      Borrowed; NULL means all defaults.
+ * @param out_report   New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program
+ * order, then the collectors' columns. The rows "(dispatch)" and "(profiler)" are the time of the VM and of the
+ * recording; with them the outermost rows add up to the total.
+ * @param out_trace    New reference: the same calls on a time line; NULL if it is not wanted.
+ * @return NULL, or an error as opd_vm_call(); OPD_INVALID_ARGUMENT also for an option. After an error there is no
+ * report. To see what ran before a call failed, make that call between opd_vm_profile_start() and
+ * opd_vm_profile_stop(): each call that failed has a row with its "Error".
+ * Threads: safe. Since: 0.1. Source: TVM 0.23 vm.profile. */
+OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
+                                                const opd_call_options *call_options,
+                                                const opd_profile_options *options, opd_report **out_report,
+                                                opd_trace **out_trace);
+
+/** Records every call of @p vm from now on, on any thread, until opd_vm_profile_stop(): an application is profiled
+ * without a change of its calls. Calls that opd_vm_profile() makes are not part of it.
+ * @param options Borrowed; NULL means all defaults; warmup and repeat are not used. Collectors are prepared here and
+ *                retained until opd_vm_profile_stop(). They run on the threads of the recorded calls, several at once.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already; OPD_INVALID_ARGUMENT for an option.
+ * Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
+
+/** Ends the recording, once the calls that are being recorded have ended.
+ * @param out_report New reference: as opd_vm_profile()'s, thread by thread; Run counts the calls.
+ * @param out_trace  New reference; NULL if it is not wanted.
+ * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or inside of a call of the VM, collectors included.
+ * Threads: safe. Since: 0.1 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace);
+
+OPD_END_DECLS
+#endif

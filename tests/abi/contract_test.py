@@ -1,0 +1,113 @@
+"""What the public headers promise: layouts, the size of the API, its comments, and that tests call all of it.
+
+Run by ctest as abi_test.py is. `contract_test.py --renew` writes layout.txt and baseline.abi anew.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from headers import HEADERS, INCLUDES, ROOT, enums, exported, functions, headers, structs
+
+HERE = pathlib.Path(__file__).parent
+LAYOUT, BASELINE = HERE / "layout.txt", HERE / "baseline.abi"
+LIMIT = 165  # functions for what exists; a new one must be better than an option, a column or a value
+
+
+def compiled(source, directory, *flags):
+    path = pathlib.Path(directory) / "made"
+    subprocess.run([os.environ["CC"], "-x", "c", "-std=c99", "-w", *INCLUDES, *flags, "-", "-o", path], input=source, text=True, check=True)
+    return path
+
+
+def layout():
+    """One line for each struct and enum, as the compiler lays it out."""
+    lines = []
+    for name, members in sorted(structs().items()):
+        lines.append(f'printf("struct {name} %zu\\n", sizeof({name}));')
+        lines += [f'printf("  {member} %zu\\n", offsetof({name}, {member}));' for member in members]
+    for name, values in sorted(enums().items()):
+        lines.append(f'printf("enum {name} %zu\\n", sizeof({name}));')
+        lines += [f'printf("  {value} %lld\\n", (long long){value});' for value in values]
+    source = "#include <opdyno/opdyno.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n"
+    with tempfile.TemporaryDirectory() as directory:
+        return subprocess.run([compiled(source, directory)], check=True, capture_output=True, text=True).stdout
+
+
+def interface(out):
+    """The API as abidw sees it: a library of empty functions with the headers' types, whatever the real one is built with."""
+    bodies = [f"{f.result} {f.name}({f.parameters}) {{ __builtin_trap(); }}" for f in functions() if not f.inline]
+    with tempfile.TemporaryDirectory() as directory:
+        library = compiled("#include <opdyno/opdyno.h>\n" + "\n".join(bodies) + "\n", directory, "-shared", "-fPIC", "-g",
+                           "-Wl,-soname,libopdyno.so")
+        subprocess.run(["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--type-id-style", "hash", "--out-file", out, library],
+                       check=True)
+
+
+class Layout(unittest.TestCase):
+    maxDiff = None
+
+    def test_structs_and_enums_lie_as_the_table_says(self):
+        self.assertEqual(layout(), LAYOUT.read_text())
+
+    def test_every_enum_is_32_bits_wide(self):
+        for name, values in enums().items():
+            self.assertTrue(values[-1].endswith("_MAX_ENUM"), f"{name} ends in {values[-1]}")
+
+    @unittest.skipUnless(shutil.which("abidiff"), "abidiff is not installed: the package abigail-tools has it")
+    def test_the_interface_is_compatible_with_the_committed_baseline(self):
+        with tempfile.TemporaryDirectory() as directory:
+            now = os.path.join(directory, "now.abi")
+            interface(now)
+            done = subprocess.run(["abidiff", "--no-added-syms", BASELINE, now], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, f"{done.stdout}{done.stderr}\nCONTRIBUTING.md, \"Changes of the ABI\", says what to do")
+
+
+class Size(unittest.TestCase):
+    def test_there_are_no_more_functions_than_agreed(self):
+        self.assertLessEqual(len(exported()), LIMIT)
+
+    def test_every_handle_has_retain_and_release(self):
+        text = "".join(h.read_text() for h in headers())
+        handles = set(re.findall(r"typedef struct (opd_\w+) \1;", text)) - {"opd_object", "opd_metrics"}
+        self.assertEqual(handles, set(re.findall(r"^OPD_HANDLE\((\w+)\);", text, re.M)))
+
+
+class Comments(unittest.TestCase):
+    def lacking(self, part, chosen=lambda function: True):
+        return [f"{f.header}: {f.name}" for f in functions() if chosen(f) and not re.search(part, f.comment)]
+
+    def of_interest(self, function):  # makers of values share one comment
+        return not re.fullmatch(r"opd_(none|int|bool|float|pointer|cstring|dltensor|dtype_value|device_value)", function.name)
+
+    def test_every_function_says_on_which_threads_it_may_be_called(self):
+        self.assertEqual(self.lacking(r"\bThreads:", self.of_interest), [])
+
+    def test_every_function_says_since_when_it_exists(self):
+        self.assertEqual(self.lacking(r"\bSince:\s+\*?\s*\d+\.\d+", self.of_interest), [])
+
+    def test_every_function_that_can_fail_names_its_error_codes(self):
+        self.assertEqual(self.lacking(r"\bOPD_[A-Z]", lambda f: f.result == "opd_error *"), [])
+
+
+class Calls(unittest.TestCase):
+    def test_every_function_is_called_by_a_test_in_c_or_cpp(self):
+        sources = [p for d in ("capi", "unit", "interop", "abi", "support", "soak") for p in (ROOT / "tests" / d).rglob("*")
+                   if p.suffix in {".c", ".cc", ".h"} and "include" not in p.parts]
+        text = "".join(p.read_text(errors="replace") for p in sources)
+        face = "".join(h.read_text() for h in HEADERS.glob("*.hpp"))
+        called = set(re.findall(r"\b(opd_\w+)\b", text + face))
+        self.assertEqual([name for name in exported() if name not in called], [])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--renew"]:
+        LAYOUT.write_text(layout())
+        interface(BASELINE)
+    else:
+        unittest.main(verbosity=2)

@@ -1,0 +1,68 @@
+"""The command ab. Programs differ by so much that no machine is too noisy to see it, or are given too few turns."""
+
+import json
+
+import programs
+from case import *
+
+CALL = "  call spin(%x, %t)\n"
+QUICK = programs.ADD_ONE.replace("  call add_one(%x, %t)\n", CALL)
+SLOW = QUICK.replace(CALL, 10 * CALL)
+SPIN = """int __tvm_ffi_NAME(void *self, void *args, int count, void *result) {
+  for (int i = 0; i < COUNT; ++i) __asm__ volatile("");
+  return 0;
+}
+"""
+
+
+class Ab(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        assert SLOW != QUICK != programs.ADD_ONE
+        (WORK / "spin.c").write_text(SPIN.replace("NAME", "spin").replace("COUNT", "100000"))
+        (WORK / "quick.opdasm").write_text(QUICK)
+        (WORK / "slow.opdasm").write_text(SLOW)
+
+    def ab(self, *words, expect=OK):
+        return self.check(expect, "ab", *words, "--import", "spin.c")
+
+    def test_a_slower_program_is_told_in_one_sentence_and_fails_above_the_limit(self):
+        answer = self.ab("quick.opdasm", "slow.opdasm", "--fail-above", "50%", expect=MISMATCH)
+        self.assertRegex(answer.stdout, r"^B is \d+\.\d % ± \d+\.\d % slower; .*spin \+\d+ %")
+        self.assertRegex(answer.stdout, r"\n\(\d+ turns of \d+ calls? each, \d+\.\d s\)\n$")
+        self.assertNotIn("nothing got slower", answer.stdout)
+        self.assertIn("opdyno ab: (total) is slower by +", answer.stderr)
+
+    def test_a_faster_program_passes_with_a_table(self):
+        text = self.ab("slow.opdasm", "quick.opdasm", "main", "-i", "4xf32=1", "--fail-above", "3%", "--as", "table").stdout
+        self.assertRegex(text, r"^B is \d+\.\d % ± \d+\.\d % faster; ")
+        self.assertRegex(text, r"\nspin .* improvement ")
+        self.assertRegex(text, r"not called equally often; .*\n +10 -> 1  spin ")
+
+    def test_the_result_is_a_report_of_pairs(self):
+        report = json.loads(self.ab("quick.opdasm", "slow.opdasm", "--as", "json").stdout)
+        self.assertEqual({"string": "regression"}, report["configuration"]["Verdict"])
+        self.assertEqual({"count": 1}, report["configuration"]["Paired"])
+        self.assertGreaterEqual(report["configuration"]["Runs before"]["count"], 10)
+        self.assertLess(report["configuration"]["Level"]["ratio"], 0.05)  # it allows for further looks
+        self.assertEqual("total", report["calls"][0]["Kind"]["string"])
+
+    def test_three_turns_tell_nothing(self):
+        text = self.ab("quick.opdasm", "quick.opdasm", "--runs", "3", "--fail-above", "1%").stdout
+        self.assertTrue(text.startswith("too few turns to tell which is faster"), text)
+        self.assertIn("(3 turns of ", text)
+
+    def test_plain_functions_can_be_compared(self):
+        for name, count in (("few.c", "1000"), ("many.c", "100000")):
+            (WORK / name).write_text(SPIN.replace("NAME", "turn").replace("COUNT", count))
+        text = self.succeeds("ab", "few.c", "many.c", "turn")
+        self.assertRegex(text, r"^B is \d+\.\d % ± .* slower")
+
+    def test_what_fails_names_the_program(self):
+        self.assertIn("A (absent.so): ", self.ab("absent.so", "quick.opdasm", expect=REFUSED).stderr)
+        self.assertIn("B (absent.so): ", self.ab("quick.opdasm", "absent.so", expect=REFUSED).stderr)
+        self.assertIn("no function 'other'", self.ab("quick.opdasm", "quick.opdasm", "other", expect=USAGE).stderr)
+        (WORK / "dies.c").write_text("#include <stdlib.h>\nint __tvm_ffi_die(void *a, void *b, int c, void *d) { abort(); }\n")
+        self.assertIn("A (dies.c): its process ended by signal 6", self.fails(FAILED, "ab", "dies.c", "dies.c", "die"))
+        self.assertIn("takes sentence, table", self.fails(USAGE, "ab", "a", "b", "--as", "html"))
+        self.assertIn("write 5%", self.fails(USAGE, "ab", "a", "b", "--fail-above", "5"))

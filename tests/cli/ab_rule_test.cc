@@ -1,0 +1,138 @@
+// How often `opdyno ab` errs although it may stop at every look, by simulation without a clock. Seeds are fixed.
+#include "../../src/cli/ab_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <random>
+
+namespace opd::cli {
+namespace {
+
+#if defined(OPDYNO_ADDRESS_SANITIZER) || defined(OPDYNO_THREAD_SANITIZER) || !defined(NDEBUG)
+constexpr int kContests = 40;
+#else
+constexpr int kContests = 400;
+#endif
+
+class Noise {  // standard distributions differ between standard libraries
+ public:
+  explicit Noise(uint64_t seed) : bits_(seed) {}
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
+
+ private:
+  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
+  std::mt19937_64 bits_;
+};
+
+struct Setting {
+  double noise = 0.02, autocorrelation = 0, drift = 0;  // drift: of both sides alike, per turn
+  double slower = 0;                                    // B
+  int64_t most_turns = 160;
+};
+
+// The turns of a contest: two operators, of which one takes three quarters of the time.
+class Turns {
+ public:
+  Turns(const Setting &setting, Noise &noise) : setting_(setting), noise_(noise) {
+    for (double &state : states_) state = noise_.normal();
+  }
+  std::vector<Report> report(int side, int64_t turns) {
+    while (static_cast<int64_t>(values_[0].size()) < turns) step();
+    const opdyno::ReportBuilder builder;
+    for (int64_t turn = 0; turn < turns; ++turn)
+      for (int which = 0; which < 2; ++which) {
+        builder.add_call();
+        builder.set_call("Name", OPD_METRIC_STRING, opdyno::arg(which ? "small" : "large"));
+        builder.set_call("Duration (us)", OPD_METRIC_DURATION,
+                         opdyno::arg(values_[side * 2 + which][static_cast<size_t>(turn)]));
+        builder.set_call("Run", OPD_METRIC_COUNT, opdyno::arg(turn));
+        builder.set_call("Turn", OPD_METRIC_COUNT, opdyno::arg(turn));
+      }
+    std::vector<Report> all;
+    all.push_back(builder.finish());
+    return all;
+  }
+
+ private:
+  void step() {
+    const double phi = setting_.autocorrelation;
+    const double drift = std::exp(setting_.drift * static_cast<double>(values_[0].size()));
+    for (int i = 0; i < 4; ++i) {
+      states_[i] = phi * states_[i] + std::sqrt(1 - phi * phi) * noise_.normal();
+      values_[i].push_back((i % 2 ? 25 : 75) * (i < 2 ? 1 : 1 + setting_.slower) * drift *
+                           std::exp(setting_.noise * states_[i]));
+    }
+  }
+  const Setting &setting_;
+  Noise &noise_;
+  double states_[4];
+  std::vector<double> values_[4];  // A's large and small one, B's
+};
+
+struct Rates {
+  double wrong = 0, faster = 0, slower = 0, turns = 0;  // contests with a change in any row; mean number of turns
+};
+
+Rates simulate(const char *name, const Setting &setting) {
+  Noise noise(20261122);
+  opd_diff_options options;
+  opd_diff_options_init(&options);
+  options.min_effect = 0.001;
+  Rates rates;
+  for (int i = 0; i < kContests; ++i) {
+    Turns turns(setting, noise);
+    AbRule rule(options);
+    bool is_changed = false;
+    for (bool is_last = false; !is_last;) {
+      const int64_t count = std::min(rule.next_look(), setting.most_turns);
+      const DiffView diff = DiffView::of_runs(turns.report(0, count), turns.report(1, count), rule.start_look());
+      // Who stops at the first change of any row errs most.
+      for (const DiffRow &row : diff.rows()) is_changed |= row.is_changed();
+      is_last = is_changed || rule.is_clear(diff) || count == setting.most_turns;
+      if (!is_last) continue;
+      rates.turns += static_cast<double>(count);
+      rates.slower += diff.total().verdict == "regression";
+      rates.faster += diff.total().verdict == "improvement";
+    }
+    rates.wrong += is_changed;
+  }
+  for (double *rate : {&rates.wrong, &rates.faster, &rates.slower, &rates.turns}) *rate /= kContests;
+  std::printf("  %-20s any change %.3f, faster %.3f, slower %.3f, %.0f turns\n", name, rates.wrong, rates.faster,
+              rates.slower, rates.turns);
+  return rates;
+}
+
+const double kMargin = 2 * std::sqrt(0.05 * 0.95 / kContests);  // two standard errors of 5 % seen in so many contests
+
+TEST(AbRule, EqualProgramsDifferInAtMostFivePercentOfContestsHoweverOftenOneLooks) {
+  EXPECT_LE(simulate("independent", {}).wrong, 0.05 + kMargin);
+  EXPECT_LE(simulate("autocorrelation 0.5", {.autocorrelation = 0.5}).wrong, 0.05 + kMargin);
+  EXPECT_LE(simulate("drift", {.drift = 0.01}).wrong, 0.05 + kMargin) << "pairs do not see what both have in common";
+}
+
+TEST(AbRule, ADifferenceIsFoundAndALargeOneSoon) {
+  const Rates large = simulate("10 % slower", {.slower = 0.1}), small = simulate("2 % slower", {.slower = 0.02});
+  EXPECT_GE(large.slower, 0.97);
+  EXPECT_LE(large.turns, 25);
+  EXPECT_GE(small.slower, 0.9);
+  EXPECT_GT(small.turns, large.turns);
+}
+
+TEST(AbRule, LooksAreFewAndShareTheLevel) {
+  opd_diff_options options;
+  opd_diff_options_init(&options);
+  AbRule rule(options);
+  double spent = 0;
+  for (const int64_t turns : {10, 20, 40, 80, 160}) {
+    EXPECT_EQ(rule.next_look(), turns);
+    const opd_diff_options look = rule.start_look();
+    EXPECT_NEAR(1 - look.confidence, look.level, 1e-12);
+    spent += look.level;
+  }
+  EXPECT_NEAR(spent, 0.05 * (1 - 1.0 / 32), 1e-12);
+}
+
+}  // namespace
+}  // namespace opd::cli
