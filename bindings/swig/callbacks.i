@@ -6,6 +6,4 @@
 %ignore opd_metrics;
 %ignore opd_metrics_set;
 %opd_pointer(void *pointer)
-%opd_pointer(void *stream)
-%opd_pointer_out(void **out_stream)
 %opd_pointer(void *keep_alive)

@@ -6,7 +6,6 @@
 
 /* Bindings make errors of their language's exceptions and take them apart by themselves. */
 %ignore opd_error_create;
-%ignore opd_error_release;
 %ignore opd_error_code;
 %ignore opd_error_kind;
 %ignore opd_error_message;

@@ -1,34 +1,37 @@
-/* Handles: %opd_handle(C type, class, function that ends a reference).
+/* Handles: %opd_handle(C type, class).
  *
  * An argument `T *` borrows the handle; see optional.i for none (null). `T **out_x` gives a new reference, which the
- * language's object owns. Functions that end references are not offered: objects end theirs by themselves. */
-%opd_handle(opd_tensor, Tensor, opd_tensor_release)
-%opd_handle(opd_function, Function, opd_function_release)
-%opd_handle(opd_module, Module, opd_module_release)
-%opd_handle(opd_array, Array, opd_object_release)
-%opd_handle(opd_map, Map, opd_object_release)
-%opd_handle(opd_shape, Shape, opd_object_release)
-%opd_handle(opd_executable, Executable, opd_executable_release)
-%opd_handle(opd_builder, Builder, opd_builder_release)
-%opd_handle(opd_vm, VirtualMachine, opd_vm_release)
-%opd_handle(opd_cancel, Cancel, opd_cancel_release)
-%opd_handle(opd_params, Params, opd_params_release)
-%opd_handle(opd_report, Report, opd_report_release)
-%opd_handle(opd_report_builder, ReportBuilder, opd_report_builder_release)
-%opd_handle(opd_diff, Diff, opd_diff_release)
-%opd_handle(opd_trace, Trace, opd_trace_release)
-%opd_handle(opd_evaluator, Evaluator, opd_evaluator_release)
-%opd_handle(opd_benchmark, Benchmark, opd_benchmark_release)
-%opd_handle(opd_collector, Collector, opd_collector_release)
-%opd_handle(opd_closure, Closure, opd_closure_release)
+ * language's object owns. Functions that add or end references are not offered: objects of the
+ * language release theirs by themselves. */
+%opd_handle(opd_tensor, Tensor)
+%opd_handle(opd_function, Function)
+%opd_handle(opd_module, Module)
+%opd_handle(opd_array, Array)
+%opd_handle(opd_map, Map)
+%opd_handle(opd_shape, Shape)
+%opd_handle(opd_executable, Executable)
+%opd_handle(opd_vm, VirtualMachine)
+%opd_handle(opd_cancel_token, Cancel)
+%opd_handle(opd_params, Params)
+%opd_handle(opd_report, Report)
+%opd_handle(opd_report_builder, ReportBuilder)
+%opd_handle(opd_trace, Trace)
+%opd_handle(opd_evaluator, Evaluator)
+%opd_handle(opd_benchmark, Benchmark)
+%opd_handle(opd_collector, Collector)
+%opd_handle(opd_closure, Closure)
 
 %opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
 
 /* Reference counts are the objects' own affair. */
+%ignore opd_buffer_retain;
+%ignore opd_buffer_release;
+%ignore opd_error_retain;
+%ignore opd_error_release;
 %ignore opd_object_retain;
 %ignore opd_object_release;
 %ignore opd_object_type;
-%ignore opd_object_value;
+%ignore opd_value_of_object;
 %ignore opd_value_retain;
 %ignore opd_value_release;
 
@@ -39,7 +42,7 @@
 %opd_options(opd_vm_options)
 %opd_options(opd_call_options)
 %opd_options(opd_profile_options)
-%opd_options(opd_table_options)
+%opd_options(opd_report_write_options)
 %opd_options(opd_evaluator_options)
 %opd_options(opd_diff_options)
 %opd_options(opd_counter_options)
@@ -47,5 +50,6 @@
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)
 %opd_stats(opd_params_stats)
+%opd_stats(opd_tensor_info)
 %opd_stats(opd_machine_peak)
 %opd_stats(opd_benchmark_stats)

@@ -21,8 +21,11 @@
 %include <opdyno/params.h>
 %include <opdyno/module.h>
 %include <opdyno/executable.h>
+%include <opdyno/executable_builder.h>
 %include <opdyno/report.h>
 %include <opdyno/collector.h>
+%include <opdyno/trace.h>
+%include <opdyno/cancel_token.h>
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>

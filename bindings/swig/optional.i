@@ -18,8 +18,10 @@
 
 %opd_optional(opd_function_create_native, name)
 %opd_optional(opd_module_load_bytes, name)
+%opd_optional(opd_module_get_function, name)
 %opd_optional(opd_module_system_lib, prefix)
 %opd_optional(opd_module_save, format)
 %opd_optional(opd_module_get_source, format)
+%opd_optional(opd_report_builder_set, device)
 %opd_optional(opd_vm_set_instrument, instrument)
-%opd_optional(opd_cancel_set_default, cancel)
+%opd_optional(opd_cancel_token_set_default, token)

@@ -65,7 +65,8 @@ class Lists {
     return fields;                                 \
   }
 OPDRULES_FIELDS(opd_module_options, OPDRULES_FIELD('i', copy), OPDRULES_FIELD('s', format),
-                OPDRULES_FIELD('s', compiler), OPDRULES_FIELD('s', c_flags), OPDRULES_FIELD('s', cache_dir))
+                OPDRULES_FIELD('s', compiler), OPDRULES_FIELD('s', c_flags), OPDRULES_FIELD('s', cache_dir),
+                OPDRULES_FIELD('i', inspect_only), OPDRULES_FIELD('i', build_timeout_ms))
 OPDRULES_FIELDS(opd_export_options, OPDRULES_LIST('S', addons, nullptr), OPDRULES_FIELD('s', compiler),
                 OPDRULES_FIELD('s', c_flags), OPDRULES_FIELD('s', workspace_dir))
 OPDRULES_FIELDS(opd_params_options, OPDRULES_FIELD('i', copy), OPDRULES_FIELD('i', prefetch),
@@ -73,12 +74,15 @@ OPDRULES_FIELDS(opd_params_options, OPDRULES_FIELD('i', copy), OPDRULES_FIELD('i
 OPDRULES_FIELDS(opd_vm_options, OPDRULES_LIST('D', devices, nullptr), OPDRULES_LIST_LIKE('I', allocators, "devices"),
                 OPDRULES_FIELD('L', memory_limit_bytes), OPDRULES_FIELD('i', max_depth))
 OPDRULES_FIELDS(opd_call_options, OPDRULES_LIST_LIKE('S', names, "args"), OPDRULES_FIELD('l', timeout_ns),
-                OPDRULES_FIELD('h', cancel, "Cancel"), OPDRULES_LIST('H', outputs, "Tensor"))
+                OPDRULES_FIELD('h', cancel, "Cancel"), OPDRULES_LIST('H', outputs, "Tensor"),
+                OPDRULES_FIELD('h', param_module, "Module"))
 OPDRULES_FIELDS(opd_profile_options, OPDRULES_FIELD('i', warmup), OPDRULES_FIELD('i', repeat),
                 OPDRULES_FIELD('L', max_records), OPDRULES_FIELD('i', builtins), OPDRULES_FIELD('i', details),
-                OPDRULES_FIELD('L', sample_interval), OPDRULES_LIST('H', collectors, "Collector"))
-OPDRULES_FIELDS(opd_table_options, OPDRULES_FIELD('i', sort), OPDRULES_FIELD('i', aggregate),
-                OPDRULES_FIELD('i', col_sums))
+                OPDRULES_FIELD('L', sample_interval), OPDRULES_FIELD('i', turn),
+                OPDRULES_LIST('H', collectors, "Collector"))
+OPDRULES_FIELDS(opd_report_write_options, OPDRULES_FIELD('i', sort), OPDRULES_FIELD('i', aggregate),
+                OPDRULES_FIELD('i', col_sums), OPDRULES_FIELD('i', width), OPDRULES_FIELD('i', max_rows),
+                OPDRULES_FIELD('i', colored))
 OPDRULES_FIELDS(opd_evaluator_options, OPDRULES_FIELD('d', device), OPDRULES_FIELD('l', number),
                 OPDRULES_FIELD('l', repeat), OPDRULES_FIELD('l', min_repeat_ms),
                 OPDRULES_FIELD('l', limit_zero_time_iterations), OPDRULES_FIELD('l', cooldown_interval_ms),
@@ -86,7 +90,8 @@ OPDRULES_FIELDS(opd_evaluator_options, OPDRULES_FIELD('d', device), OPDRULES_FIE
                 OPDRULES_FIELD('h', preprocess, "Function"), OPDRULES_FIELD('l', warmup),
                 OPDRULES_FIELD('l', steady_ms), OPDRULES_FIELD('l', concurrency))
 OPDRULES_FIELDS(opd_diff_options, OPDRULES_FIELD('f', min_effect), OPDRULES_FIELD('f', level),
-                OPDRULES_FIELD('f', confidence), OPDRULES_FIELD('s', metric))
+                OPDRULES_FIELD('f', confidence), OPDRULES_FIELD('s', metric), OPDRULES_FIELD('f', min_share),
+                OPDRULES_FIELD('f', fail_above), OPDRULES_FIELD('i', is_paired))
 OPDRULES_FIELDS(opd_counter_options, OPDRULES_FIELD('i', per_thread), OPDRULES_FIELD('i', best_effort),
                 OPDRULES_LIST('S', events, nullptr), OPDRULES_LIST_LIKE('D', devices, "events"))
 #undef OPDRULES_FIELDS

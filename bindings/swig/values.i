@@ -32,12 +32,12 @@
 
 /* Plain outputs, and the structs of DLPack. */
 %opd_number_out(int64_t *out_arity)
+%opd_kind_out(opd_metric_kind *out_kind)
 %opd_dtype(DLDataType)
 %opd_device(DLDevice)
 %opd_dtype_out(DLDataType *out_dtype)
 %opd_device_out(DLDevice *out_device)
 %opd_dltensor_in(const DLTensor *from)
-%opd_dltensor_in(DLTensor *to)
 
 /* The struct of an Arrow stream. */
 %opd_arrow_stream_out(ArrowArrayStream *out_stream)
@@ -58,7 +58,6 @@
 %ignore opd_shape_dims;
 %ignore opd_buffer_data;
 %ignore opd_buffer_size;
-%ignore opd_buffer_release;
 %ignore opd_tensor_view;
 %ignore opd_tensor_copy_to_bytes;
 %ignore opd_tensor_from_dlpack;
@@ -66,14 +65,25 @@
 %ignore opd_tensor_to_dlpack;
 %ignore opd_tensor_to_dlpack_versioned;
 %ignore opd_params_open_bytes;
-%ignore opd_params_shape;
 %ignore opd_benchmark_seconds;
 %ignore opd_benchmark_create;
-%ignore opd_diff_operator; /* a diff is looked at as a report */
-%ignore opd_diff_get_operator;
 %ignore opd_memory_set_hooks;
 %ignore opd_memory_hooks;
-%ignore opd_builder_begin_function;
-%ignore opd_builder_add_constant;
-%ignore opd_builder_add_function;
-%ignore opd_builder_emit_call;
+
+/* Experimental: programs are built in C. */
+%ignore opd_operand_register;
+%ignore opd_operand_immediate;
+%ignore opd_instruction;
+%ignore opd_instruction_call;
+%ignore opd_instruction_ret;
+%ignore opd_instruction_goto;
+%ignore opd_instruction_if;
+%ignore opd_executable_builder_retain;
+%ignore opd_executable_builder_release;
+%ignore opd_executable_builder_create;
+%ignore opd_executable_builder_begin_function;
+%ignore opd_executable_builder_end_function;
+%ignore opd_executable_builder_add_constant;
+%ignore opd_executable_builder_add_function;
+%ignore opd_executable_builder_emit;
+%ignore opd_executable_builder_get;

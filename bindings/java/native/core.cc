@@ -62,7 +62,7 @@ opd_error *lend(const DLTensor &lent, opd_value *out) {
   opd_tensor *made = nullptr;
   opd_error *error = opd_tensor_from_dlpack(managed, &made);
   if (error) delete managed;
-  else *out = opd_object_value(made);
+  else *out = opd_value_of_object(made);
   return error;
 }
 
@@ -116,9 +116,11 @@ OPDJAVA_NATIVE(void, Values, releaseObject, jlong pointer) { opd_object_release(
 
 OPDJAVA_NATIVE(jlongArray, Values, dimsOf, jlong pointer) {
   const auto *shape = reinterpret_cast<const opd_shape *>(pointer);
-  const auto count = static_cast<jsize>(opd_shape_ndim(shape));
+  size_t ndim = 0;
+  const int64_t *sizes = opd_shape_dims(shape, &ndim);
+  const auto count = static_cast<jsize>(ndim);
   jlongArray dims = env->NewLongArray(count);
-  if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(opd_shape_dims(shape)), static_cast<size_t>(count));
+  if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(sizes), static_cast<size_t>(count));
   return dims;
 }
 

@@ -64,11 +64,12 @@
 %typemap(javain, pre="    long p$javainput = 0;", post="      Handle.end($javainput, p$javainput);") PARAMETER "p$javainput = Handle.begin($javainput)"
 %enddef
 
-%define %opd_handle(TYPE, CLASS, RELEASE)
-%ignore RELEASE;
+%define %opd_handle(TYPE, CLASS)
+%ignore TYPE##_retain;
+%ignore TYPE##_release;
 %javamethodmodifiers release_##TYPE "private"
 %inline {
-static void release_##TYPE(long long pointer) { RELEASE(reinterpret_cast<TYPE *>(pointer)); }
+static void release_##TYPE(long long pointer) { opd_object_release(reinterpret_cast<TYPE *>(pointer)); }
 }
 %rename(CLASS) TYPE;
 %nodefaultctor TYPE;
@@ -118,6 +119,8 @@ struct TYPE {};
   }
 }
 %enddef
+
+%ignore opd_params_get_info;  /* it has pointers; a tensor of the set tells the same */
 
 /* Statistics: the numbers after struct_size and reserved, in the header's order. */
 %define %opd_stats(STRUCT)
@@ -231,6 +234,11 @@ struct TYPE {};
 %define %opd_number_out(PARAMETER)
 %opdjava_out(PARAMETER, jlongArray, long[], long[1], Long, p$javainput[0])
 %typemap(in) PARAMETER (int64_t number) { number = 0; $1 = &number; }
+%typemap(argout) PARAMETER { opdjava::give(jenv, $input, {static_cast<jlong>(*$1)}); }
+%enddef
+%define %opd_kind_out(PARAMETER)
+%opdjava_out(PARAMETER, jlongArray, long[], long[1], opd_metric_kind, opd_metric_kind.swigToEnum((int) p$javainput[0]))
+%typemap(in) PARAMETER (opd_metric_kind kind) { kind = OPD_METRIC_NONE; $1 = &kind; }
 %typemap(argout) PARAMETER { opdjava::give(jenv, $input, {static_cast<jlong>(*$1)}); }
 %enddef
 %define %opd_dtype(TYPE)

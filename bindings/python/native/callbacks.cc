@@ -4,22 +4,6 @@
 namespace opdpy {
 namespace {
 
-class Gil {
- public:
-  Gil() : own_(std::exchange(waiting_state, nullptr)) {
-    if (own_) PyEval_RestoreThread(own_);  // the thread came from Python
-    else state_ = PyGILState_Ensure();
-  }
-  ~Gil() {
-    if (own_) waiting_state = PyEval_SaveThread();
-    else PyGILState_Release(state_);
-  }
-
- private:
-  PyThreadState *const own_;
-  PyGILState_STATE state_;
-};
-
 // A callback's result is owned; what only views Python's memory is copied.
 opd_error *give(PyObject *result, opd_value *out) {
   Arguments views;
@@ -27,45 +11,50 @@ opd_error *give(PyObject *result, opd_value *out) {
   if (!views.view(result, &view)) return error_of_exception();
   if (view.type == OPD_DLTENSOR) {  // an array: the tensor keeps it
     opd_tensor *tensor = nullptr;
-    if (!from_dlpack(result, &tensor)) return error_of_exception();
-    *out = opd_object_value(tensor);
+    if (!shared_tensor(result, &tensor)) return error_of_exception();
+    *out = opd_value_of_object(tensor);
     return nullptr;
   }
   return opd_value_retain(&view, out);
 }
 
-opd_error *run(void *callable, const opd_value *args, int32_t num_args, opd_value *out_result) {
+}  // namespace
+
+opd_error *run_callback(void *callable, const opd_value *args, int32_t num_args, opd_value *out_result) {
   if (!Py_IsInitialized()) return opd_error_create(OPD_FAILED_PRECONDITION, "RuntimeError", "Python has ended");
-  const Gil gil;
-  PyObject *tuple = PyTuple_New(num_args);
-  for (int32_t i = 0; tuple && i < num_args; ++i) {
-    PyObject *arg = from_view(args[i]);
-    if (!arg) Py_CLEAR(tuple);
-    else PyTuple_SetItem(tuple, i, arg);
-  }
-  PyObject *result = tuple ? PyObject_CallObject(static_cast<PyObject *>(callable), tuple) : nullptr;
-  Py_XDECREF(tuple);
-  if (!result) return error_of_exception();
-  opd_error *error = result == Py_None ? nullptr : give(result, out_result);
-  Py_DECREF(result);
-  return error;
+  return with_gil([&]() -> opd_error * {
+    PyObject *tuple = PyTuple_New(num_args);
+    for (int32_t i = 0; tuple && i < num_args; ++i) {
+      PyObject *arg = from_view(args[i]);
+      if (!arg) Py_CLEAR(tuple);
+      else PyTuple_SetItem(tuple, i, arg);
+    }
+    PyObject *result = tuple ? PyObject_CallObject(static_cast<PyObject *>(callable), tuple) : nullptr;
+    Py_XDECREF(tuple);
+    if (!result) return error_of_exception();
+    opd_error *error = result == Py_None ? nullptr : give(result, out_result);
+    Py_DECREF(result);
+    return error;
+  });
 }
+
+namespace {
 
 void end(void *callable) {
   if (!Py_IsInitialized()) return;  // its memory is gone with Python
-  const Gil gil;
-  Py_DECREF(static_cast<PyObject *>(callable));
+  with_gil([&] { Py_DECREF(static_cast<PyObject *>(callable)); });
 }
 
 void log(void *callable, opd_log_level level, const char *message) {
   if (!Py_IsInitialized()) return;
-  const Gil gil;
-  PyObject *kind, *value, *trace;
-  PyErr_Fetch(&kind, &value, &trace);
-  PyObject *done = PyObject_CallFunction(static_cast<PyObject *>(callable), "is", static_cast<int>(level), message);
-  if (!done) PyErr_WriteUnraisable(static_cast<PyObject *>(callable));
-  Py_XDECREF(done);
-  PyErr_Restore(kind, value, trace);
+  with_gil([&] {
+    PyObject *kind, *value, *trace;
+    PyErr_Fetch(&kind, &value, &trace);
+    PyObject *done = PyObject_CallFunction(static_cast<PyObject *>(callable), "is", static_cast<int>(level), message);
+    if (!done) PyErr_WriteUnraisable(static_cast<PyObject *>(callable));
+    Py_XDECREF(done);
+    PyErr_Restore(kind, value, trace);
+  });
 }
 
 // ---- collectors
@@ -82,27 +71,29 @@ PyObject *ask(void *collector, const char *method, PyObject *argument) {
 
 opd_error *init_collector(void *collector, const DLDevice *devices, int32_t num_devices) {
   if (!Py_IsInitialized()) return nullptr;
-  const Gil gil;
-  PyObject *list = PyList_New(0);
-  for (int32_t i = 0; list && i < num_devices; ++i) {
-    PyObject *device = from_device(devices[i]);
-    if (!device || PyList_Append(list, device)) Py_CLEAR(list);
-    Py_XDECREF(device);
-  }
-  PyObject *result = ask(collector, "_init", list);
-  if (!result) return error_of_exception();
-  Py_DECREF(result);
-  return nullptr;
+  return with_gil([&]() -> opd_error * {
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; list && i < num_devices; ++i) {
+      PyObject *device = from_device(devices[i]);
+      if (!device || PyList_Append(list, device)) Py_CLEAR(list);
+      Py_XDECREF(device);
+    }
+    PyObject *result = ask(collector, "_init", list);
+    if (!result) return error_of_exception();
+    Py_DECREF(result);
+    return nullptr;
+  });
 }
 
 opd_error *start_collector(void *collector, DLDevice device, void **out_state) {
   if (!Py_IsInitialized()) return nullptr;
-  const Gil gil;
-  PyObject *state = ask(collector, "_start", from_device(device));
-  if (!state) return error_of_exception();
-  if (state == Py_None) Py_DECREF(state);
-  else *out_state = state;
-  return nullptr;
+  return with_gil([&]() -> opd_error * {
+    PyObject *state = ask(collector, "_start", from_device(device));
+    if (!state) return error_of_exception();
+    if (state == Py_None) Py_DECREF(state);
+    else *out_state = state;
+    return nullptr;
+  });
 }
 
 bool set_metric(PyObject *item, opd_metrics *metrics) {
@@ -120,15 +111,16 @@ bool set_metric(PyObject *item, opd_metrics *metrics) {
 
 opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
   if (!Py_IsInitialized()) return nullptr;
-  const Gil gil;
-  PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // which held a reference
-  PyObject *items = given ? PySequence_Tuple(given) : nullptr;
-  Py_XDECREF(given);
-  bool is_good = items != nullptr;
-  for (Py_ssize_t i = 0; is_good && i < PyTuple_Size(items); ++i)
-    is_good = set_metric(PyTuple_GetItem(items, i), metrics);
-  Py_XDECREF(items);
-  return is_good ? nullptr : error_of_exception();
+  return with_gil([&]() -> opd_error * {
+    PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // which held a reference
+    PyObject *items = given ? PySequence_Tuple(given) : nullptr;
+    Py_XDECREF(given);
+    bool is_good = items != nullptr;
+    for (Py_ssize_t i = 0; is_good && i < PyTuple_Size(items); ++i)
+      is_good = set_metric(PyTuple_GetItem(items, i), metrics);
+    Py_XDECREF(items);
+    return is_good ? nullptr : error_of_exception();
+  });
 }
 
 bool check_callable(PyObject *callable) {
@@ -142,7 +134,7 @@ bool check_callable(PyObject *callable) {
 }  // namespace
 
 bool to_callback(PyObject *callable, opd_packed_fn *fn, void **user_data, opd_deleter *deleter) {
-  *fn = run;
+  *fn = run_callback;
   *user_data = Py_NewRef(callable);
   *deleter = end;
   return true;

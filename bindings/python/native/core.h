@@ -3,7 +3,9 @@
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
 #include <opdyno/opdyno.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "capi/exclusive.h"
 #include "options.h"
 
 namespace opdpy {
@@ -28,7 +31,14 @@ struct Handle {
   Kind *kind;
 };
 
-extern PyTypeObject *handle_type;
+// A handle whose native object may keep Python callables, which may refer to the handle: the collector of cycles sees
+// through it. native/collected.cc.
+struct Collected : Handle {
+  PyObject *owner;                      // the VM's handle, if the object keeps that VM: see set_owner(); may be null
+  std::vector<void *const *> *members;  // of an owner: where those that it owns hold their native references
+};
+
+extern PyTypeObject *handle_type, *collected_type;
 Kind *kind_of(const char *name);  // one for each name, made when it is first asked for
 template <class T>
 Kind *add_kind(const char *name, void (*release)(T *)) {
@@ -44,6 +54,12 @@ PyObject *new_handle(Kind *kind, void *pointer);  // takes the reference over, a
 // None gives null. -1 with a TypeError.
 int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_pointer);
 
+// Tells the collector that what `place` points to keeps the native VM of the handle `owner`: gives a new reference to
+// the owner, or null if it is no such handle. Ended by leave_owner().
+PyObject *join_owner(PyObject *owner, void *const *place);
+void leave_owner(PyObject *&owner, void *const *place);
+void set_owner(PyObject *object, PyObject *owner);  // of a Collected; once
+
 // ---- values: native/values.cc
 
 struct BufferView {  // a tensor argument that lies in a buffer of Python
@@ -51,15 +67,21 @@ struct BufferView {  // a tensor argument that lies in a buffer of Python
   DLTensor tensor;
   int64_t strides[8];
   std::unique_ptr<int64_t[]> more_strides;
-  explicit BufferView(Py_buffer taken);
+  explicit BufferView(const Py_buffer &taken);
   BufferView(const BufferView &) = delete;
   ~BufferView() { PyBuffer_Release(&buffer); }
+};
+
+// What a function may do with the elements of a read-only buffer, as an array with flags.writeable = False.
+enum class ReadOnly : bool {
+  kMarked,  // they come as a tensor that says so: a function that may write them refuses it
+  kViewed,  // they come as a plain view: the callee copies arguments, as a VM does
 };
 
 // Views of Python objects as arguments, and what must live as long.
 class Arguments {
  public:
-  Arguments() = default;
+  explicit Arguments(ReadOnly read_only = ReadOnly::kViewed) : read_only_(read_only) {}
   Arguments(const Arguments &) = delete;
   ~Arguments() {
     for (auto &value : owned_) opd_value_release(&value);
@@ -73,15 +95,19 @@ class Arguments {
   bool view(PyObject *object, opd_value *out, int what = -1);
 
  private:
+  bool view_nested(PyObject *object, opd_value *out, int what);
   bool view_container(PyObject *object, opd_value *out);
   bool view_other(PyObject *object, opd_value *out, int what);
   bool view_buffer(PyObject *object, opd_value *out);
+  bool view_vouched(PyObject *object, opd_value *out, int what);
   bool keep(opd_error *error, opd_value made, opd_value *out);
 
   static constexpr size_t kFew = 8;
   opd_value few_[kFew];
   std::vector<opd_value> more_;
   size_t count_ = 0;
+  const ReadOnly read_only_;
+  int depth_ = 0;  // of the container that is being converted
   std::vector<opd_value> owned_;
   std::vector<PyObject *> held_;
   std::vector<std::unique_ptr<BufferView>> buffers_;
@@ -98,10 +124,15 @@ PyObject *text_of(opd_buffer *buffer);        // these take the buffer over
 PyObject *bytes_of(opd_buffer *buffer);
 bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out);  // false: no exception, no such buffer
 bool from_dlpack(PyObject *object, opd_tensor **out_tensor);                  // false with an exception
+// A tensor that shares the elements of a buffer or of an object that speaks DLPack. False with an exception.
+bool shared_tensor(PyObject *object, opd_tensor **out_tensor);
+// A tensor of the buffer's memory, which it keeps; read-only if the buffer is. False with an exception.
+bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tensor);
 
 // Plain types of the package: native/types.cc. What `is_` says is of the package's own class; `to_` takes what can be
 // made one, or sets an exception.
 bool is_dtype(PyObject *object);
+bool is_vouched(PyObject *object);  // opdyno.reads_only(array)
 bool is_device(PyObject *object);
 bool is_shape(PyObject *object);
 bool to_dtype(PyObject *object, DLDataType *out);
@@ -122,6 +153,7 @@ PyObject *dict_of(const opd_memory_stats &stats);
 PyObject *dict_of(const opd_params_stats &stats);
 PyObject *dict_of(const opd_machine_peak &peak);
 PyObject *dict_of(const opd_benchmark_stats &stats);
+PyObject *dict_of(const opd_tensor_info &info);
 
 class Bytes {  // text, or anything that is a buffer of bytes
  public:
@@ -146,7 +178,52 @@ class Bytes {  // text, or anything that is a buffer of bytes
 void raise(opd_error *error);     // sets the exception; takes the error over
 opd_error *error_of_exception();  // takes the exception that is set; out it comes again when the error is raised
 
+// ---- the GIL in native code: native/interrupts.cc
+
+// Runs what takes the GIL, or Python code, which takes it now and then. While the interpreter ends, CPython up to 3.13
+// ends the thread there, by unwinding its stack: past frames whose destructors use Python, and through noexcept
+// functions, which aborts the process. Such a thread waits for the end of the process instead, as CPython 3.14 lets it
+// do itself.
+template <class Body>
+auto or_wait_for_exit(Body body) {
+  try {
+    return body();
+  } catch (const abi::__forced_unwind &) {  // ends here, since this handler is never left
+    for (;;) pause();
+  }
+}
+
+// Takes the GIL for a state of this thread, or for one made for it.
+void take_gil(PyThreadState *state) noexcept;
+PyGILState_STATE take_gil() noexcept;
+
+// The state of a thread that has released the GIL to call native code. A callback takes the GIL with it again.
+extern thread_local PyThreadState *waiting_state __attribute__((tls_model("initial-exec")));
+
 // ---- callbacks: native/callbacks.cc
+
+opd_error *run_callback(void *callable, const opd_value *args, int32_t num_args, opd_value *out_result);
+class Gil {  // of a thread of native code
+ public:
+  Gil() : own_(std::exchange(waiting_state, nullptr)) {
+    if (own_) take_gil(own_);  // the thread came from Python
+    else state_ = take_gil();
+  }
+  ~Gil() {
+    if (own_) waiting_state = PyEval_SaveThread();
+    else PyGILState_Release(state_);
+  }
+
+ private:
+  PyThreadState *const own_;
+  PyGILState_STATE state_;
+};
+
+template <class Body>
+auto with_gil(Body body) {
+  const Gil gil;
+  return or_wait_for_exit(body);
+}
 
 bool to_callback(PyObject *callable, opd_packed_fn *fn, void **user_data, opd_deleter *deleter);
 bool to_log_callback(PyObject *callable, opd_log_fn *fn, void **user_data, opd_deleter *deleter);
@@ -181,7 +258,7 @@ class Options {
 // ---- Ctrl-C: native/interrupts.cc
 
 struct Interrupts {
-  opd_cancel *token = nullptr;  // of all calls of the main thread; null until watch_signals()
+  opd_cancel_token *token = nullptr;  // of all calls of the main thread; null until watch_signals()
   unsigned long main_thread = 0;
   std::atomic<int> calls{0};  // of the main thread that are under way, one inside the other; only it writes here
   std::atomic<bool> cancelled{false};
@@ -197,25 +274,26 @@ struct Interrupts {
 extern Interrupts interrupts;
 PyObject *watch_signals(PyObject *, PyObject *);
 
-// Of a thread that has let go of the GIL to call native code: what a callback takes it again with.
-extern thread_local PyThreadState *waiting_state __attribute__((tls_model("initial-exec")));
-
 // While it lives, other Python threads run, and Ctrl-C ends what the main thread calls.
 class ReleasedGil {
  public:
   ReleasedGil() : is_main_(interrupts.token && PyThread_get_thread_ident() == interrupts.main_thread) {
     if (is_main_) interrupts.count(1);
+    ++calls_;
     outer_ = std::exchange(waiting_state, PyEval_SaveThread());
     released_ = true;
   }
   ~ReleasedGil() { end(); }
   void end() {
     if (!std::exchange(released_, false)) return;
-    PyEval_RestoreThread(std::exchange(waiting_state, outer_));
+    take_gil(std::exchange(waiting_state, outer_));
+    --calls_;
     if (is_main_) interrupts.count(-1);
   }
+  static int calls() { return calls_; }  // native calls that are under way, on all threads
 
  private:
+  static inline int calls_ = 0;  // guarded by the GIL
   const bool is_main_;
   bool released_;
   PyThreadState *outer_;

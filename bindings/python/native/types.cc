@@ -7,11 +7,12 @@
 namespace opdpy {
 
 bool add_handle_type(PyObject *module);
+bool add_collected_type(PyObject *module);
 bool add_vm_function_type(PyObject *module);
 
 namespace {
 
-PyObject *dtype_class = nullptr, *device_class = nullptr, *shape_class = nullptr;
+PyObject *dtype_class = nullptr, *device_class = nullptr, *shape_class = nullptr, *vouched_class = nullptr;
 
 // ---- functions
 
@@ -21,7 +22,8 @@ PyObject *call(PyObject *self, PyObject *args, PyObject *names) {
     return nullptr;
   }
   auto *function = static_cast<opd_function *>(reinterpret_cast<Handle *>(self)->pointer);
-  Arguments views;
+  if (!function) return PyErr_SetString(PyExc_ReferenceError, "the function was collected as garbage"), nullptr;
+  Arguments views(ReadOnly::kMarked);
   const Py_ssize_t count = PyTuple_Size(args);
   for (Py_ssize_t i = 0; i < count; ++i)
     if (!views.add(PyTuple_GetItem(args, i), static_cast<int>(i))) return nullptr;
@@ -41,7 +43,7 @@ PyObject *call(PyObject *self, PyObject *args, PyObject *names) {
 PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void *>(call)},
                                 {Py_tp_doc, const_cast<char *>("What a packed function can do.")},
                                 {0, nullptr}};
-PyType_Spec function_spec = {"opdyno._native.FunctionBase", sizeof(Handle), 0,
+PyType_Spec function_spec = {"opdyno._native.FunctionBase", sizeof(Collected), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              function_slots};
 
@@ -61,6 +63,10 @@ PyObject *get_strides(PyObject *self, void *) {
 PyObject *get_dtype(PyObject *self, void *) { return from_dtype(view_of(self).dtype); }
 PyObject *get_device(PyObject *self, void *) { return from_device(view_of(self).device); }
 PyObject *get_ndim(PyObject *self, void *) { return PyLong_FromLong(view_of(self).ndim); }
+PyObject *get_data(PyObject *self, void *) {
+  const DLTensor &t = view_of(self);
+  return PyLong_FromVoidPtr(static_cast<char *>(t.data) + t.byte_offset);
+}
 PyObject *get_bytes(PyObject *self, void *) { return PyLong_FromUnsignedLongLong(opd_tensor_bytes(tensor_of(self))); }
 
 PyGetSetDef tensor_properties[] = {{"shape", get_shape, nullptr, "Sizes of the axes, as a Shape.", nullptr},
@@ -68,6 +74,7 @@ PyGetSetDef tensor_properties[] = {{"shape", get_shape, nullptr, "Sizes of the a
                                    {"dtype", get_dtype, nullptr, "The elements' DataType.", nullptr},
                                    {"device", get_device, nullptr, "The Device that holds the elements.", nullptr},
                                    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
+                                   {"_data", get_data, nullptr, "The address of the first element.", nullptr},
                                    {"nbytes", get_bytes, nullptr, "Size of the elements in bytes.", nullptr},
                                    {}};
 
@@ -97,11 +104,13 @@ const char *format_of(DLDataType dtype) {
 int get_buffer(PyObject *self, Py_buffer *out, int flags) {
   const DLTensor &t = view_of(self);
   const char *format = format_of(t.dtype);
-  const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+  const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES, read_only = opd_tensor_is_read_only(tensor_of(self));
   out->obj = nullptr;
-  if (t.device.device_type != kDLCPU || !format || (!strided && !opd_tensor_is_contiguous(tensor_of(self)))) {
+  if (t.device.device_type != kDLCPU || !format || (!strided && !opd_tensor_is_contiguous(tensor_of(self))) ||
+      (read_only && (flags & PyBUF_WRITABLE))) {
     PyErr_SetString(PyExc_BufferError, t.device.device_type != kDLCPU ? "the tensor does not lie in the CPU's memory"
                                        : !format                      ? "Python's buffers have no such dtype"
+                                       : read_only                    ? "the tensor is read-only"
                                                                       : "the tensor is not contiguous");
     return -1;
   }
@@ -113,7 +122,7 @@ int get_buffer(PyObject *self, Py_buffer *out, int flags) {
   out->obj = Py_NewRef(self);
   out->len = static_cast<Py_ssize_t>(opd_tensor_bytes(tensor_of(self)));
   out->itemsize = item;
-  out->readonly = 0;
+  out->readonly = read_only;
   out->ndim = t.ndim;
   out->format = flags & PyBUF_FORMAT ? const_cast<char *>(format) : nullptr;
   out->shape = flags & PyBUF_ND ? shape : nullptr;
@@ -190,8 +199,8 @@ PyType_Slot tensor_slots[] = {{Py_tp_getset, tensor_properties},
 PyType_Spec tensor_spec = {"opdyno._native.TensorBase", sizeof(Handle), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, tensor_slots};
 
-bool add_type(PyObject *module, PyType_Spec *spec, const char *name) {
-  PyObject *bases = PyTuple_Pack(1, handle_type);
+bool add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject *base) {
+  PyObject *bases = PyTuple_Pack(1, base);
   PyObject *type = bases ? PyType_FromSpecWithBases(spec, bases) : nullptr;
   const bool good = type && PyModule_AddObjectRef(module, name, type) == 0;
   Py_XDECREF(bases);
@@ -205,10 +214,11 @@ PyObject *register_class(PyObject *, PyObject *args) {
   const char *name;
   PyObject *type;
   if (!PyArg_ParseTuple(args, "sO", &name, &type)) return nullptr;
-  PyObject **place = std::strcmp(name, "DataType") == 0 ? &dtype_class
-                     : std::strcmp(name, "Device") == 0 ? &device_class
-                     : std::strcmp(name, "Shape") == 0  ? &shape_class
-                                                        : &kind_of(name)->python_class;
+  PyObject **place = std::strcmp(name, "DataType") == 0    ? &dtype_class
+                     : std::strcmp(name, "Device") == 0    ? &device_class
+                     : std::strcmp(name, "Shape") == 0     ? &shape_class
+                     : std::strcmp(name, "ReadsOnly") == 0 ? &vouched_class
+                                                           : &kind_of(name)->python_class;
   PyObject *old = *place;
   *place = Py_NewRef(type);
   Py_XDECREF(old);
@@ -226,7 +236,7 @@ PyObject *tensor_from(PyObject *, PyObject *args) {
   if (!buffer_to_dltensor(array, buffer) && !from_dlpack(array, &lent)) return nullptr;
   const DLTensor &from = buffer ? buffer->tensor : *opd_tensor_view(lent);
   opd_error *error = opd_tensor_create(from.shape, from.ndim, from.dtype, device, &made);
-  if (!error) error = opd_tensor_copy(&from, opd_tensor_view(made));
+  if (!error) error = opd_tensor_copy(&from, made);
   opd_object_release(lent);
   if (!error) return new_handle(kind_of("Tensor"), made);
   opd_object_release(made);
@@ -244,6 +254,14 @@ PyObject *function_from(PyObject *, PyObject *callable) {
   return function_of(callable, &function) ? new_handle(kind_of("Function"), function) : nullptr;
 }
 
+// owned_by(handle, vm): the handle, of an object that keeps the native VM of the other.
+PyObject *owned_by(PyObject *, PyObject *args) {
+  PyObject *object, *owner;
+  if (!PyArg_ParseTuple(args, "OO", &object, &owner)) return nullptr;
+  set_owner(object, owner);
+  return Py_NewRef(object);
+}
+
 // convert(value): the value as an object or a plain value, as a callee would get it.
 PyObject *convert(PyObject *, PyObject *object) {
   Arguments views;
@@ -258,25 +276,24 @@ PyObject *seconds_of(PyObject *, PyObject *object) {
   void *benchmark = nullptr;
   if (to_handle(object, kind_of("Benchmark"), "benchmark", &benchmark)) return nullptr;
   auto *results = static_cast<opd_benchmark *>(benchmark);
-  const auto count = static_cast<Py_ssize_t>(results ? opd_benchmark_count(results) : 0);
+  size_t size = 0;
+  const double *seconds = opd_benchmark_seconds(results, &size);
+  const auto count = static_cast<Py_ssize_t>(size);
   PyObject *list = PyTuple_New(count);
-  for (Py_ssize_t i = 0; list && i < count; ++i)
-    PyTuple_SetItem(list, i, PyFloat_FromDouble(opd_benchmark_seconds(results)[i]));
+  for (Py_ssize_t i = 0; list && i < count; ++i) PyTuple_SetItem(list, i, PyFloat_FromDouble(seconds[i]));
   return list;
 }
 
-PyObject *params_shape(PyObject *, PyObject *args) {
-  PyObject *object;
-  Py_ssize_t index;
-  void *params = nullptr;
-  if (!PyArg_ParseTuple(args, "On", &object, &index) || to_handle(object, kind_of("Params"), "params", &params))
-    return nullptr;
-  int32_t ndim = 0;
-  const int64_t *dims =
-      params ? opd_params_shape(static_cast<opd_params *>(params), static_cast<size_t>(index), &ndim) : nullptr;
-  if (dims) return shape_of(dims, ndim);
-  PyErr_SetString(PyExc_IndexError, "there is no such tensor");
-  return nullptr;
+PyObject *benchmark_of(PyObject *, PyObject *sequence) {
+  PyObject *items = PySequence_Tuple(sequence);
+  if (!items) return nullptr;
+  std::vector<double> seconds;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(items); ++i) seconds.push_back(PyFloat_AsDouble(PyTuple_GetItem(items, i)));
+  Py_DECREF(items);
+  if (PyErr_Occurred()) return nullptr;
+  opd_benchmark *made = nullptr;
+  if (opd_error *error = opd_benchmark_create(seconds.data(), seconds.size(), &made)) return raise(error), nullptr;
+  return new_handle(kind_of("Benchmark"), made);
 }
 
 PyObject *dtype_parts(PyObject *, PyObject *object) {
@@ -307,15 +324,17 @@ PyMethodDef functions[] = {
     {"tensor_from", tensor_from, METH_VARARGS, "Makes a tensor with a copy of an array's elements."},
     {"tensor_from_dlpack", tensor_from_dlpack, METH_O, "Makes a tensor of a DLPack object, without a copy."},
     {"function_from", function_from, METH_O, "Makes a packed function of a callable."},
+    {"owned_by", owned_by, METH_VARARGS, "Tells the collector of cycles that an object keeps a VM."},
     {"convert", convert, METH_O, "Converts a value as a call would."},
     {"seconds_of", seconds_of, METH_O, "The samples of a benchmark."},
-    {"params_shape", params_shape, METH_VARARGS, "The shape of a parameter by its place."},
+    {"benchmark_of", benchmark_of, METH_O, "A benchmark of the samples."},
     {"watch_signals", watch_signals, METH_NOARGS, "Starts to read a file for signals, and gives where to write them."},
     {}};
 
 }  // namespace
 
 bool is_dtype(PyObject *object) { return dtype_class && PyObject_IsInstance(object, dtype_class) == 1; }
+bool is_vouched(PyObject *object) { return vouched_class && PyObject_IsInstance(object, vouched_class) == 1; }
 bool is_device(PyObject *object) { return device_class && PyObject_IsInstance(object, device_class) == 1; }
 bool is_shape(PyObject *object) { return shape_class && PyObject_IsInstance(object, shape_class) == 1; }
 
@@ -343,6 +362,14 @@ bool to_device(PyObject *object, DLDevice *out) {
     Py_XDECREF(type);
     Py_XDECREF(id);
     return !PyErr_Occurred();
+  }
+  if (PyObject_HasAttrString(object, "dlpack_device_type")) {  // TVM's
+    PyObject *module = PyImport_ImportModule("opdyno._device");
+    PyObject *made = module ? PyObject_CallMethod(module, "device_of", "O", object) : nullptr;
+    const bool good = made && is_device(made) && to_device(made, out);
+    Py_XDECREF(made);
+    Py_XDECREF(module);
+    return good;
   }
   const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, nullptr) : nullptr;
   if (!text) {
@@ -392,8 +419,9 @@ PyObject *shape_of(const int64_t *dims, Py_ssize_t count) {
 }
 
 bool add_types(PyObject *module) {
-  return add_handle_type(module) && add_type(module, &function_spec, "FunctionBase") &&
-         add_type(module, &tensor_spec, "TensorBase") && add_vm_function_type(module) &&
+  return add_handle_type(module) && add_collected_type(module) &&
+         add_type(module, &function_spec, "FunctionBase", collected_type) &&
+         add_type(module, &tensor_spec, "TensorBase", handle_type) && add_vm_function_type(module) &&
          PyModule_AddFunctions(module, functions) == 0;
 }
 

@@ -1,9 +1,13 @@
 // Python objects as values and back. Numbers, text and buffers are viewed where they lie; nothing is copied but
 // containers.
+//
+// Longer than other files, since each kind of value is read and made here, and the two directions share their helpers.
 #include "core.h"
 
 namespace opdpy {
 namespace {
+
+constexpr int kMaxDepth = 1000;  // of containers in each other: their conversion recurses
 
 bool is_buffer_scalar(const Py_buffer &buffer, PyObject *object) {
   // NumPy's scalars export a buffer, too; unlike arrays they cannot be written.
@@ -85,7 +89,10 @@ PyObject *call_dlpack(PyObject *object) {
 
 }  // namespace
 
-BufferView::BufferView(Py_buffer taken) : buffer(taken) {
+BufferView::BufferView(const Py_buffer &taken) : buffer(taken) {
+  // The shape and strides of bytes are members of the buffer itself (PyBuffer_FillInfo).
+  if (taken.shape == &taken.len) buffer.shape = &buffer.len;
+  if (taken.strides == &taken.itemsize) buffer.strides = &buffer.itemsize;
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
   int64_t *place = strides;
   if (buffer.ndim > 8) {
@@ -97,9 +104,40 @@ BufferView::BufferView(Py_buffer taken) : buffer(taken) {
   dtype_of_format(buffer.format, buffer.itemsize, &tensor.dtype);
 }
 
+namespace {
+
+// Elements of ml_dtypes, as bfloat16: NumPy gives no buffer of them, so they are viewed as integers of their size.
+bool view_as_integers(PyObject *object, Py_buffer *out, DLDataType *out_dtype) {
+  PyObject *dtype = PyObject_GetAttrString(object, "dtype");
+  PyObject *name = dtype ? PyObject_GetAttrString(dtype, "name") : nullptr;
+  const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
+  bool good = text && (std::strncmp(text, "bfloat", 6) == 0 || std::strncmp(text, "float8_", 7) == 0);
+  if (good) {
+    opd_error *error = opd_dtype_from_string(text, out_dtype);
+    good = !error;
+    if (error) opd_object_release(error);
+  }
+  PyObject *view =
+      good ? PyObject_CallMethod(object, "view", "s", out_dtype->bits == 16 ? "uint16" : "uint8") : nullptr;
+  good = view && get_buffer(view, out);
+  Py_XDECREF(view);  // the buffer holds it
+  Py_XDECREF(name);
+  Py_XDECREF(dtype);
+  PyErr_Clear();
+  return good;
+}
+
+}  // namespace
+
 bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
   Py_buffer buffer;
-  if (!get_buffer(object, &buffer)) return false;
+  DLDataType dtype;
+  if (!get_buffer(object, &buffer)) {
+    if (!PyObject_CheckBuffer(object) || !view_as_integers(object, &buffer, &dtype)) return false;
+    out = std::make_unique<BufferView>(buffer);
+    out->tensor.dtype = dtype;
+    return true;
+  }
   if (!fits_dltensor(buffer) || is_buffer_scalar(buffer, object)) {
     PyBuffer_Release(&buffer);
     return false;
@@ -108,9 +146,48 @@ bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
   return true;
 }
 
+static bool is_read_only_buffer(PyObject *object, std::unique_ptr<BufferView> &out) {
+  return buffer_to_dltensor(object, out) && out->buffer.readonly;
+}
+
+bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tensor) {
+  auto managed = std::make_unique<DLManagedTensorVersioned>();
+  managed->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  managed->manager_ctx = buffer.get();
+  managed->deleter = [](DLManagedTensorVersioned *self) {
+    if (!Py_IsInitialized()) return;  // its memory is gone with Python
+    with_gil([self] {
+      delete static_cast<BufferView *>(self->manager_ctx);
+      delete self;
+    });
+  };
+  managed->flags = buffer->buffer.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  managed->dl_tensor = buffer->tensor;
+  if (opd_error *error = opd_tensor_from_dlpack_versioned(managed.get(), out_tensor)) return raise(error), false;
+  managed.release();
+  buffer.release();
+  return true;
+}
+
+bool shared_tensor(PyObject *object, opd_tensor **out_tensor) {
+  std::unique_ptr<BufferView> buffer;
+  return buffer_to_dltensor(object, buffer) ? tensor_of_buffer(std::move(buffer), out_tensor)
+                                            : from_dlpack(object, out_tensor);
+}
+
 bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
   PyObject *capsule = PyCapsule_CheckExact(object) ? Py_NewRef(object) : call_dlpack(object);
-  if (!capsule) return false;
+  if (!capsule) {  // NumPy has no DLPack for the dtypes of ml_dtypes, nor, before 2.1, for read-only arrays
+    PyObject *kind, *value, *trace;
+    PyErr_Fetch(&kind, &value, &trace);
+    std::unique_ptr<BufferView> buffer;
+    if (!PyObject_TypeCheck(object, handle_type) && buffer_to_dltensor(object, buffer)) {
+      Py_XDECREF(kind), Py_XDECREF(value), Py_XDECREF(trace);
+      return tensor_of_buffer(std::move(buffer), out_tensor);
+    }
+    PyErr_Restore(kind, value, trace);
+    return false;
+  }
   opd_error *error = nullptr;
   bool taken = false;
   if (auto *versioned = static_cast<DLManagedTensorVersioned *>(
@@ -118,6 +195,9 @@ bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
                                                            : nullptr)) {
     error = opd_tensor_from_dlpack_versioned(versioned, out_tensor);
     taken = !error && PyCapsule_SetName(capsule, "used_dltensor_versioned") == 0;
+  } else if (std::unique_ptr<BufferView> buffer; is_read_only_buffer(object, buffer)) {
+    // Only a capsule with a version says that its elements are read-only, but the buffer does.
+    taken = tensor_of_buffer(std::move(buffer), out_tensor);
   } else if (auto *managed = static_cast<DLManagedTensor *>(
                  PyCapsule_IsValid(capsule, "dltensor") ? PyCapsule_GetPointer(capsule, "dltensor") : nullptr)) {
     error = opd_tensor_from_dlpack(managed, out_tensor);
@@ -174,11 +254,11 @@ bool Arguments::view(PyObject *object, opd_value *out, int what) {
   } else if (PyFloat_Check(object)) {
     *out = opd_float(PyFloat_AsDouble(object));
   } else if (const Handle *handle = as_handle(object); handle && handle->pointer) {
-    if (handle->kind->release != opd_object_release && opd_object_type(handle->pointer) < OPD_OBJECT) {
+    if (opd_object_type(handle->pointer) < OPD_OBJECT) {
       PyErr_Format(PyExc_TypeError, "%s is not a value that a function takes", handle->kind->name);
       return false;
     }
-    *out = opd_object_value(handle->pointer);
+    *out = opd_value_of_object(handle->pointer);
   } else if (PyUnicode_Check(object)) {
     if (is_dtype(object)) {
       DLDataType dtype;
@@ -213,8 +293,28 @@ bool Arguments::view_buffer(PyObject *object, opd_value *out) {
   }
   std::unique_ptr<BufferView> buffer;
   if (!buffer_to_dltensor(object, buffer)) return false;
+  if (buffer->buffer.readonly && read_only_ == ReadOnly::kMarked) {
+    opd_tensor *tensor = nullptr;
+    return tensor_of_buffer(std::move(buffer), &tensor) && keep(nullptr, opd_value_of_object(tensor), out);
+  }
   *out = opd_dltensor(&buffer->tensor);
   buffers_.push_back(std::move(buffer));
+  return true;
+}
+
+// The caller says that the function only reads the elements: it gets them as a view, which says nothing of writing.
+bool Arguments::view_vouched(PyObject *object, opd_value *out, int what) {
+  PyObject *array = PyObject_GetAttrString(object, "array");
+  if (!array) return false;
+  held_.push_back(array);
+  std::unique_ptr<BufferView> buffer;
+  if (buffer_to_dltensor(array, buffer)) {
+    *out = opd_dltensor(&buffer->tensor);
+    buffers_.push_back(std::move(buffer));
+    return true;
+  }
+  if (!view(array, out, what)) return false;
+  if (DLTensor *tensor = dltensor_of(*out)) *out = opd_dltensor(tensor);
   return true;
 }
 
@@ -227,6 +327,7 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
   }
   if (view_buffer(object, out)) return true;
   if (PyErr_Occurred()) return false;
+  if (is_vouched(object)) return view_vouched(object, out, what);
   if (PyByteArray_Check(object)) {
     bytes_.push_back(std::make_unique<ByteView>(
         ByteView{PyByteArray_AsString(object), static_cast<size_t>(PyByteArray_Size(object))}));
@@ -237,9 +338,9 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
   if (PyObject_HasAttrString(object, "__dlpack__")) {
     opd_tensor *tensor = nullptr;
     if (!from_dlpack(object, &tensor)) return false;
-    return keep(nullptr, opd_object_value(tensor), out);
+    return keep(nullptr, opd_value_of_object(tensor), out);
   }
-  if (PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object)) return view_container(object, out);
+  if (PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object)) return view_nested(object, out, what);
   if (PyIndex_Check(object)) {
     PyObject *number = PyNumber_Index(object);
     if (!number) return false;
@@ -249,16 +350,11 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
     *out = opd_int(whole);
     return true;
   }
-  if (PyObject_HasAttrString(object, "asobject")) {  // ObjectGeneric
-    PyObject *converted = call_method(object, "asobject");
-    if (!converted) return false;
-    held_.push_back(converted);
-    return view(converted, out, what);
-  }
+  if (PyObject_HasAttrString(object, "asobject")) return view_nested(object, out, what);  // ObjectGeneric
   if (PyCallable_Check(object)) {
     opd_function *function = nullptr;
     if (!function_of(object, &function)) return false;
-    return keep(nullptr, opd_object_value(function), out);
+    return keep(nullptr, opd_value_of_object(function), out);
   }
   if (PyObject_HasAttrString(object, "_as_parameter_") || PyObject_HasAttrString(object, "value")) {  // ctypes.c_void_p
     PyObject *value = PyObject_GetAttrString(object, "value");
@@ -284,13 +380,35 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
   return false;
 }
 
+// A value made of others, which may contain itself.
+bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
+  if (depth_ == kMaxDepth) {
+    PyErr_Format(
+        PyExc_ValueError,
+        "lists, tuples and dicts may be nested at most %d deep; an argument is nested deeper, or contains itself",
+        kMaxDepth);
+    return false;
+  }
+  ++depth_;
+  bool good;
+  if (PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object)) {
+    good = view_container(object, out);
+  } else {
+    PyObject *converted = call_method(object, "asobject");
+    if (converted) held_.push_back(converted);
+    good = converted && view(converted, out, what);
+  }
+  --depth_;
+  return good;
+}
+
 bool Arguments::view_container(PyObject *object, opd_value *out) {
   if (is_shape(object)) {
     std::vector<int64_t> dims;
     opd_shape *shape = nullptr;
     if (!to_dims(object, dims)) return false;
     opd_error *error = opd_shape_create(dims.data(), dims.size(), &shape);
-    return keep(error, error ? opd_none() : opd_object_value(shape), out);
+    return keep(error, error ? opd_none() : opd_value_of_object(shape), out);
   }
   std::vector<opd_value> items;
   const auto add_item = [&](PyObject *item) {
@@ -298,8 +416,8 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
     if (!view(item, &value)) return false;
     if (value.type == OPD_DLTENSOR) {  // containers keep their items: an array becomes a tensor that shares its memory
       opd_tensor *tensor = nullptr;
-      if (!from_dlpack(item, &tensor)) return false;
-      keep(nullptr, opd_object_value(tensor), &value);
+      if (!shared_tensor(item, &tensor)) return false;
+      keep(nullptr, opd_value_of_object(tensor), &value);
     }
     items.push_back(value);
     return true;
@@ -310,7 +428,7 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
       if (!add_item(key) || !add_item(item)) return false;
     opd_map *map = nullptr;
     opd_error *error = opd_map_create(items.data(), items.size() / 2, &map);
-    return keep(error, error ? opd_none() : opd_object_value(map), out);
+    return keep(error, error ? opd_none() : opd_value_of_object(map), out);
   }
   const Py_ssize_t count = PySequence_Size(object);
   for (Py_ssize_t i = 0; i < count; ++i) {
@@ -319,7 +437,7 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
   }
   opd_array *array = nullptr;
   opd_error *error = opd_array_create(items.data(), items.size(), &array);
-  return keep(error, error ? opd_none() : opd_object_value(array), out);
+  return keep(error, error ? opd_none() : opd_value_of_object(array), out);
 }
 
 // ---- from values
@@ -374,7 +492,9 @@ Kind *kind_of_type(int32_t type) {
 }
 
 PyObject *from_shape(const opd_shape *shape) {
-  return shape_of(opd_shape_dims(shape), static_cast<Py_ssize_t>(opd_shape_ndim(shape)));
+  size_t ndim = 0;
+  const int64_t *dims = opd_shape_dims(shape, &ndim);
+  return shape_of(dims, static_cast<Py_ssize_t>(ndim));
 }
 
 PyObject *pointer_of(void *address) {
@@ -572,16 +692,22 @@ PyObject *dict_of(const opd_params_stats &stats) {
   return Py_BuildValue("{sKsKsK}", "total_bytes", stats.total_bytes, "viewed_bytes", stats.viewed_bytes, "copied_bytes",
                        stats.copied_bytes);
 }
+PyObject *dict_of(const opd_tensor_info &info) {
+  return Py_BuildValue("{sssNsNsKsO}", "name", info.name, "shape", shape_of(info.shape, info.ndim), "dtype",
+                       from_dtype(info.dtype), "bytes", info.bytes, "is_view", info.is_view ? Py_True : Py_False);
+}
 PyObject *dict_of(const opd_machine_peak &peak) {
-  return Py_BuildValue("{sisdsd}", "num_threads", peak.num_threads, "gflops", peak.gflops, "bandwidth_gbps",
-                       peak.bandwidth_gbps);
+  return Py_BuildValue("{sisdsdsd}", "num_threads", peak.num_threads, "gflops", peak.gflops, "bandwidth_gbps",
+                       peak.bandwidth_gbps, "spread", peak.spread);
 }
 PyObject *dict_of(const opd_benchmark_stats &stats) {
-  return Py_BuildValue("{sOsdsdsdsLsLsLsdsO}", "is_noisy", stats.is_noisy ? Py_True : Py_False, "median_low",
+  return Py_BuildValue("{sOsdsdsdsLsLsLsdsOsdsdsdsdsd}", "is_noisy", stats.is_noisy ? Py_True : Py_False, "median_low",
                        stats.median_low, "median_high", stats.median_high, "autocorrelation", stats.autocorrelation,
                        "outlier_count", static_cast<long long>(stats.outlier_count), "number",
                        static_cast<long long>(stats.number), "warmup_count", static_cast<long long>(stats.warmup_count),
-                       "calls_per_second", stats.calls_per_second, "is_steady", stats.is_steady ? Py_True : Py_False);
+                       "calls_per_second", stats.calls_per_second, "is_steady", stats.is_steady ? Py_True : Py_False,
+                       "mean", stats.mean, "median", stats.median, "std", stats.std, "min", stats.min, "max",
+                       stats.max);
 }
 
 }  // namespace opdpy

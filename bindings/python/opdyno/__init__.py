@@ -4,7 +4,7 @@
 
     vm = opdyno.VirtualMachine("model.so", opdyno.cpu())
     x = numpy.ones((1, 784), "float32")
-    y = vm["main"](x)                                   # an opdyno.Tensor
+    y = vm["main"](x)                                   # an opdyno.Tensor; of a program from PyTorch a tuple of them
     print(vm.profile("main", x))                        # a table of the operators' times
 
 Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.vm`) and `tvm.runtime.profiling`
@@ -76,7 +76,7 @@ from ._structural import (
     get_first_structural_mismatch,
     structural_equal,
 )
-from ._tensor import NDArray, Tensor, array, const, empty, from_dlpack, tensor
+from ._tensor import NDArray, Tensor, array, const, empty, from_dlpack, reads_only, tensor
 from ._types import DataType, DataTypeCode, Shape, ShapeTuple, String
 from .profiling import Report
 from .vm import Cancel, Executable, VirtualMachine, VMInstrumentReturnKind
@@ -188,6 +188,7 @@ __all__ = [
     "num_threads",
     "opencl",
     "profiling",
+    "reads_only",
     "register_func",
     "register_global_func",
     "remove_global_func",

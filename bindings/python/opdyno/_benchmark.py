@@ -26,27 +26,27 @@ class BenchmarkResult(_native.Handle):
     @property
     def mean(self) -> float:
         """Their mean, in seconds."""
-        return _native.opd_benchmark_mean(self)
+        return _native.opd_benchmark_get_stats(self)["mean"]
 
     @property
     def median(self) -> float:
         """Their median, in seconds."""
-        return _native.opd_benchmark_median(self)
+        return _native.opd_benchmark_get_stats(self)["median"]
 
     @property
     def std(self) -> float:
         """Their standard deviation, that of the population, in seconds."""
-        return _native.opd_benchmark_std(self)
+        return _native.opd_benchmark_get_stats(self)["std"]
 
     @property
     def min(self) -> float:
         """The shortest of them, in seconds."""
-        return _native.opd_benchmark_min(self)
+        return _native.opd_benchmark_get_stats(self)["min"]
 
     @property
     def max(self) -> float:
         """The longest of them, in seconds."""
-        return _native.opd_benchmark_max(self)
+        return _native.opd_benchmark_get_stats(self)["max"]
 
     def percentile(self, percent: float) -> float:
         """The seconds that `percent` (0 to 100) of the samples do not exceed; between two samples it is interpolated."""
@@ -60,7 +60,11 @@ class BenchmarkResult(_native.Handle):
         `number`, the calls of a thread in the last repeat; `warmup_count`, all calls before the measured ones; `is_steady`,
         whether the warm-up ended because their times were; `calls_per_second`, of all threads together.
         """
-        return _native.opd_benchmark_get_stats(self)
+        stats = _native.opd_benchmark_get_stats(self)
+        return {name: value for name, value in stats.items() if name not in ("mean", "median", "std", "min", "max")}
+
+    def __reduce__(self) -> Any:  # the results only: how they came about is not known to the copy
+        return _benchmark_of, (self.results,)
 
     def __str__(self) -> str:
         return _native.opd_benchmark_to_text(self)
@@ -70,7 +74,11 @@ class BenchmarkResult(_native.Handle):
         return f"BenchmarkResult({figures}, count={len(self.results)})"
 
 
-class _Evaluator(_native.Handle):
+def _benchmark_of(results: tuple[float, ...]) -> BenchmarkResult:
+    return _native.benchmark_of(results)
+
+
+class _Evaluator(_native.CollectedHandle):
     __slots__ = ("__weakref__",)
 
     def __call__(self, *args: Any) -> BenchmarkResult:

@@ -7,14 +7,14 @@ from typing import Any
 
 from . import _native
 from ._function import Function
-from ._module import Module
-from ._device import Device
+from ._module import Module, module_of
+from ._device import Device, device_of
 
 
 def _decoded(kind: int, value: Any) -> Any:
-    from .profiling import METRIC_KINDS
+    from .profiling import metric_of
 
-    return next((metric(value) for metric, number in METRIC_KINDS.items() if number == kind), value)
+    return metric_of(kind, value)
 
 
 class DeviceWrapper:
@@ -54,8 +54,8 @@ class MetricCollector:
         """Begins to measure a call on `dev`: a state, or None if the device is not supported."""
         raise NotImplementedError
 
-    def Stop(self, state: Any) -> Mapping[str, Any]:
-        """Ends what gave `state`: the metrics by name, each a Duration, Percent, Count, Ratio, Bytes, Hertz or str."""
+    def Stop(self, obj: Any) -> Mapping[str, Any]:
+        """Ends what gave the state `obj`: the metrics by name, each a Duration, Percent, Count, Ratio, Bytes, Hertz or str."""
         raise NotImplementedError
 
     def _init(self, devices: list[Device]) -> None:
@@ -83,7 +83,7 @@ class _BuiltIn(MetricCollector):
     def Start(self, dev: Device) -> Any:
         raise TypeError("a collector that is built in is started by opdyno")
 
-    def Stop(self, state: Any) -> Mapping[str, Any]:
+    def Stop(self, obj: Any) -> Mapping[str, Any]:
         raise TypeError("a collector that is built in is stopped by opdyno")
 
     def _collector(self) -> Collector:
@@ -106,14 +106,14 @@ class TimeMetricCollector(_BuiltIn):
     """ "Wall time (us)", and "CPU time (us)" of all threads together; per thread the least and the most, too."""
 
     def __init__(self, *, per_thread: bool = False) -> None:
-        self._made = _native.opd_collector_create_time({"per_thread": int(per_thread)})
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_TIME, {"per_thread": int(per_thread)})
 
 
 class MemoryMetricCollector(_BuiltIn):
     """Bytes of tensor memory that a call allocates and frees, and its peak above what was in use."""
 
     def __init__(self) -> None:
-        self._made = _native.opd_collector_create_memory()
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_MEMORY, None)
 
 
 class _Counters(_BuiltIn):
@@ -121,7 +121,7 @@ class _Counters(_BuiltIn):
 
     __module__ = "opdyno.profiling"
 
-    _create: Callable[[dict[str, Any]], Any]
+    _kind: int
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Counters(_BuiltIn):
         per_thread: bool = False,
         best_effort: bool = False,
     ) -> None:
-        self._made = self._create(_wishes(metric_names, per_thread, best_effort))
+        self._made = _native.opd_collector_create_builtin(self._kind, _wishes(metric_names, per_thread, best_effort))
 
 
 class PerfMetricCollector(_Counters):
@@ -139,25 +139,25 @@ class PerfMetricCollector(_Counters):
     Others can be named for each device. What cannot be counted here is an error, or is left out with `best_effort`.
     """
 
-    _create = staticmethod(_native.opd_collector_create_perf)
+    _kind = _native.OPD_COLLECTOR_PERF
 
 
 class PAPIMetricCollector(_Counters):
     """PAPI's events, for each device; without names TVM's five for the CPU. `events()` lists what there is here."""
 
-    _create = staticmethod(_native.opd_collector_create_papi)
+    _kind = _native.OPD_COLLECTOR_PAPI
 
     @staticmethod
     def events() -> list[str]:
         """The events that PAPI can count on this machine."""
-        return [str(name) for name in _native.opd_papi_list_events()]
+        return [str(name) for name in _native.opd_collector_list_events(_native.OPD_COLLECTOR_PAPI)]
 
 
 class EnergyMetricCollector(_BuiltIn):
     """Energy that the processor's packages used during a call, in microjoules."""
 
     def __init__(self) -> None:
-        self._made = _native.opd_collector_create_energy()
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_ENERGY, None)
 
 
 def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:
@@ -177,13 +177,14 @@ def profile_function(
     It takes the function's arguments and gives the metrics by name, "Duration (us)" always. Without `func_name` it is
     the function that the module is called by.
     """
+    mod, dev = module_of(mod), device_of(dev)
     if isinstance(mod, Function):
         function = mod
     elif isinstance(mod, Module):
         function = mod.get_function(func_name, True) if func_name else mod.entry_func
     else:
         function = mod.function(func_name or "main")
-    measured = _native.opd_profile_function(function, dev, handles_of(collectors), warmup_iters)
+    measured = _native.opd_function_profile(function, dev, handles_of(collectors), warmup_iters)
 
     def profile(*args: Any) -> dict[str, Any]:
         return {str(name): _decoded(*metric) for name, metric in measured(*args).items()}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._errors import Code, Error, make
 from ._frozen import Frozen
 
 if TYPE_CHECKING:
     import ctypes
+
+
+_REMOTE = 128  # TVM's numbers for kinds of devices of remote sessions begin here
 
 
 class Device(Frozen):
@@ -130,32 +134,51 @@ class Device(Frozen):
         return self._number(_native.OPD_ATTR_TEXTURE_SPATIAL_LIMIT)
 
     def create_raw_stream(self) -> ctypes.c_void_p:
-        """Makes a stream: a queue of work in the device's own interface, as a cudaStream_t.
+        """Makes a stream, which no device of this version has: an `Error` with code UNSUPPORTED.
 
-        The caller ends it by `free_raw_stream`. An `Error` with code UNSUPPORTED on a device without streams, as the CPU:
-        what is given to it has ended when the call returns.
+        The CPU has finished its work when a call returns.
         """
-        import ctypes
-
-        return ctypes.c_void_p(_native.opd_raw_stream_create(self))
+        raise self._no_stream()
 
     def free_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
-        """Ends a stream that `create_raw_stream` made of the same device. None and 0 are the default one: nothing is done."""
-        _native.opd_raw_stream_release(self, stream)
+        """Ends a stream that `create_raw_stream` made. None and 0 are the default one: nothing is done."""
+        self._only_default(stream)
 
     def set_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
-        """Sets the stream that work of the calling thread goes to; None is the device's default one.
-
-        It may be another library's. It is not kept alive: set another one before it ends.
-        """
-        _native.opd_raw_stream_set(self, stream)
+        """Sets the stream that work of the calling thread goes to; None is the device's default one."""
+        self._only_default(stream)
 
     def sync(self, stream: ctypes.c_void_p | int | None = None) -> None:
-        """Waits until all work in a stream has ended; without one, all work that was given to the device.
+        """Waits until all work that was given to the device has ended. Other Python threads run meanwhile."""
+        self._only_default(stream)
+        _native.opd_device_sync(self)
 
-        Other Python threads run meanwhile.
-        """
-        _native.opd_raw_stream_sync(self, stream)
+    def _only_default(self, stream: ctypes.c_void_p | int | None) -> None:
+        address = getattr(stream, "value", stream)  # of a c_void_p
+        if address is not None and not isinstance(address, int):
+            raise TypeError(f"stream must be a c_void_p, an int or None, not {type(stream).__name__}")
+        if address:
+            raise self._no_stream()
+
+    def _no_stream(self) -> Error:
+        _native.opd_device_sync(self)  # an absent device says so itself
+        message = f"{self} has no streams but its default one, which is None"
+        return make(Code.UNSUPPORTED, "NotImplementedError", message)
+
+
+def device_of(value: Any) -> Device:
+    """A device, also of TVM; a ValueError for one of a remote session, a TypeError for anything else."""
+    if isinstance(value, Device):
+        return value
+    if isinstance(value, str):
+        return device(value)
+    kind = getattr(value, "dlpack_device_type", None)
+    if kind is None:
+        raise TypeError(f"a device is needed, not a {type(value).__name__}")
+    if kind() >= _REMOTE:
+        text = f"{value} is a device of a remote session; opdyno runs programs here"
+        raise make(Code.UNSUPPORTED, "ValueError", text)
+    return Device(kind(), value.index)
 
 
 def device(dev_type: str | int | Device, dev_id: int | None = None) -> Device:
@@ -164,8 +187,8 @@ def device(dev_type: str | int | Device, dev_id: int | None = None) -> Device:
     Kinds are named as in the functions `cpu`, `cuda`, `opencl` …; targets as "llvm -mcpu=…" mean the device they are for,
     numbers are DLPack's. A ValueError for an unknown name. The device need not exist.
     """
-    if isinstance(dev_type, Device):
-        return dev_type
+    if not isinstance(dev_type, (int, str)):
+        return device_of(dev_type)
     if isinstance(dev_type, int):
         return Device(dev_type, dev_id or 0)
     text = (dev_type.split() or [""])[0]  # a target, as "llvm -mcpu=…"

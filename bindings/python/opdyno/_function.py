@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from . import _native
 from ._errors import Code, Error
@@ -14,7 +14,8 @@ class Function(_native.FunctionBase):
     """A packed function: any number of values in, one out. `Function(callable)` makes one of a Python callable.
 
     Called as `function(x, 2, "text")`, by position only. It takes None, numbers, text, bytes, dtypes, devices, shapes,
-    tensors, arrays of other libraries and buffers (without a copy: what it writes, it writes there), lists, tuples, dicts,
+    tensors, arrays of other libraries and buffers (without a copy: what it writes, it writes there; a compiled function
+    refuses read-only ones, see `reads_only`), lists, tuples, dicts,
     callables and objects; anything else is a TypeError that says which argument. It gives numbers as int, float or bool,
     text as str, tuples as `Array`, and objects of their classes.
 
@@ -78,10 +79,14 @@ def register_func(
 register_global_func = register_func
 
 
+@overload
+def get_global_func(name: str, allow_missing: Literal[False] = False) -> Function: ...
+@overload
+def get_global_func(name: str, allow_missing: bool) -> Function | None: ...
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
     """Gives a registered function.
 
-    Without one of that name it raises a LookupError (code NOT_FOUND) that names close ones, or gives None if
+    Without one of that name it raises a ValueError (code NOT_FOUND) that names close ones, or gives None if
     `allow_missing`. Source: TVM's get_global_func.
     """
     try:
@@ -98,7 +103,7 @@ def list_global_func_names() -> list[str]:
 
 
 def remove_global_func(name: str) -> None:
-    """Removes a registered function; what holds it keeps it. A LookupError (code NOT_FOUND) if there is none."""
+    """Removes a registered function; what holds it keeps it. A ValueError (code NOT_FOUND) if there is none."""
     _native.opd_function_remove_global(name)
 
 

@@ -1,4 +1,4 @@
-"""Modules: loaded artefacts that offer functions and import other modules."""
+"""Modules: loaded artifacts that offer functions and import other modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModulePropertyMask:
 
 
 class Module(Object):
-    """A loaded artefact: a library, a VM program, a C source … `module["name"]` gives a function, `module(…)` calls the
+    """A loaded artifact: a library, a VM program, a C source … `module["name"]` gives a function, `module(…)` calls the
     entry function.
 
     Made by `load_module`, `load_source`, `load_native`, `load_static_library`, `system_lib` and `Executable.jit`. Any number of
@@ -58,7 +58,7 @@ class Module(Object):
 
         An `Error` if there is none (code NOT_FOUND), or if it needs a VM (UNSUPPORTED).
         """
-        return _native.opd_module_entry_function(self)
+        return _native.opd_module_get_function(self, None, True)
 
     @property
     def imports(self) -> list[Module]:
@@ -98,7 +98,8 @@ class Module(Object):
 
         Even one that has to be compiled, run by a VM or by an absent device first, so that `get_function` refuses it.
         """
-        return bool(_native.opd_module_implements_function(self, name, query_imports))
+        flags = _native.OPD_LOOKUP_UNCALLABLE | (_native.OPD_LOOKUP_IMPORTS if query_imports else _native.OPD_LOOKUP_OWN)
+        return bool(_native.opd_module_has_function(self, name, flags))
 
     def get_function(self, name: str, query_imports: bool = False) -> Function:
         """Gives a function of it; with `query_imports` also of the modules that it imports, depth first.
@@ -170,7 +171,7 @@ class Module(Object):
 
         `file_name`: ends in `.so` for a shared library, in `.tar` for an archive of objects; else a ValueError.
         `addons`: further objects, archives of them and C sources. `workspace_dir`: keeps what is made on the way; else that
-        lies in a temporary folder.
+        lies in a temporary directory.
 
         `fcompile(target, files, **kwargs)` links in place of the compiler; its result is returned. It gets objects; an
         attribute `object_format` of it can only be "o". Without it, `kwargs` may be `cc`, the compiler in place of $CC or
@@ -269,12 +270,12 @@ def _export_with(module: Module, path: str, fcompile: Callable[..., Any], argume
     import tempfile
 
     workspace = arguments["workspace_dir"]
-    with tempfile.TemporaryDirectory() if workspace is None else contextlib.nullcontext(workspace) as folder:
-        archive = os.path.join(folder, "objects.tar")
+    with tempfile.TemporaryDirectory() if workspace is None else contextlib.nullcontext(workspace) as directory:
+        archive = os.path.join(directory, "objects.tar")
         _native.opd_module_export(module, archive, arguments)
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
-            files = [os.path.join(folder, member.name) for member in tar.getmembers() if member.isfile()]
+            tar.extractall(directory, filter="data")
+            files = [os.path.join(directory, member.name) for member in tar.getmembers() if member.isfile()]
         return fcompile(path, files)
 
 
@@ -283,12 +284,13 @@ def _options(fmt: str = "", **more: Any) -> dict[str, Any]:
 
 
 def load_module(path: _Path | bytes, fmt: str = "", **options: Any) -> Module:
-    """Loads an artefact from a file, or from bytes.
+    """Loads an artifact from a file, or from bytes.
 
     A shared library with what is embedded in it, a VM executable, a C source, or objects (`.o`, `.a`, `.tar`); the last
     three are compiled and linked first, and what is made so is kept in a cache. What it is, its content tells, then its
     suffix; `fmt` ("so", "vmexec", "c", "o", "a", "tar") says it instead. `options`: `copy` (0: a library is loaded from a
-    private copy, 1: only if its file is in use already, 2: never), `compiler`, `c_flags`, `cache_dir`.
+    private copy, 1: only if its file is in use already, 2: never), `compiler`, `c_flags`, `cache_dir`, `inspect_only` (1: the
+    file is read, and none of its code runs: the module can be described and exported, not called), `build_timeout_ms`.
 
     Raises an `Error`: FileNotFoundError without such a file; ValueError for bytes that are not what they claim to be;
     RuntimeError with the compiler's message, or naming what the library needs and this machine lacks; TypeError for an
@@ -305,7 +307,7 @@ def load_source(source: str, **options: Any) -> Module:
     Functions named `__tvm_ffi_<name>` are offered as `<name>`, others by `Module.native_function`. An `Error` with the
     compiler's message if it does not compile.
     """
-    return _native.opd_module_load_source(source, _options(**options))
+    return _native.opd_module_load_bytes(source.encode(), None, _options("c", **options))
 
 
 def load_static_library(path: _Path, func_names: Iterable[str]) -> Module:
@@ -326,6 +328,16 @@ def load_native(path: _Path, functions: Mapping[str, str], **options: Any) -> Mo
     return _native.opd_module_load_native(os.fspath(path), dict(functions), _options(**options))
 
 
+def module_of(value: Any) -> Module:
+    """A module, also of an executable or a module of TVM, which is taken over by `opdyno.tvm.load`."""
+    if not isinstance(value, Module) and type(value).__module__.startswith("tvm"):
+        from .tvm import load
+
+        value = load(value)
+    module: Module = value  # what else there is, the caller refuses
+    return module
+
+
 def system_lib(prefix: str = "") -> Module:
     """The module of what is linked into the program and registered itself at its start; the same each time.
 
@@ -336,7 +348,7 @@ def system_lib(prefix: str = "") -> Module:
 
 
 def enabled(target: str) -> bool:
-    """Whether this build can run artefacts for a target: "llvm", "cpu", "c", "cuda", "gpu", "opencl" …, with or without
+    """Whether this build can run artifacts for a target: "llvm", "cpu", "c", "cuda", "gpu", "opencl" …, with or without
     options after a space. False for an unknown one. Source: TVM's enabled.
     """
     return bool(_native.opd_module_enabled(target))

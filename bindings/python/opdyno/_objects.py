@@ -34,13 +34,13 @@ class ObjectGeneric:
         raise NotImplementedError
 
 
-class Array(Object, Sequence[Any]):
+class Array(_native.CollectedHandle, Object, Sequence[Any]):
     """An immutable sequence of values, as tuples of a program are. `Array([1, "two", tensor])`; a slice gives a list.
 
     Equal to lists, tuples and arrays with equal items. Items are made anew for Python each time they are asked for.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def __new__(cls, items: Any = ()) -> Array:
         return _native.opd_array_create(tuple(items))
@@ -71,14 +71,25 @@ class Array(Object, Sequence[Any]):
     def __repr__(self) -> str:
         return repr(list(self))
 
+    def __reduce__(self) -> Any:
+        return Array, (tuple(self),)
 
-class Map(Object, Mapping[Any, Any]):
+    def __getattr__(self, name: str) -> Any:
+        """Says what to do where a result is a tuple of tensors and is used as a tensor."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        tensors = [i for i, item in enumerate(self) if hasattr(type(item), name) and isinstance(item, _native.TensorBase)]
+        hint = f": it is a tuple of {len(self)}; its item {tensors[0]} has one, as in result[{tensors[0]}].{name}" if tensors else ""
+        raise AttributeError(f"'Array' has no attribute {name!r}{hint}")
+
+
+class Map(_native.CollectedHandle, Object, Mapping[Any, Any]):
     """An immutable mapping in the order of its making: `Map({"a": 1})`. Equal to dicts and maps with equal items.
 
     Keys compare by content for numbers and text, by identity for objects.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def __new__(cls, items: Any = ()) -> Map:
         pairs: list[Any] = []
@@ -110,6 +121,13 @@ class Map(Object, Mapping[Any, Any]):
 
     def __repr__(self) -> str:
         return f"{{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}}"
+
+    def __reduce__(self) -> Any:
+        return _map_of, ([part for pair in self.items() for part in pair],)
+
+
+def _map_of(pairs: list[Any]) -> Map:  # keys that a dict joins, as 1 and True, stay apart
+    return _native.opd_map_create(pairs)
 
 
 def brief(names: Sequence[str]) -> str:

@@ -47,9 +47,8 @@ class Params(_native.Handle, Mapping[str, Tensor]):
 
     def info(self) -> dict[str, tuple[Shape, DataType]]:
         """Shape and dtype of each tensor by name, without making any."""
-        return {
-            name: (_native.params_shape(self, i), _native.opd_params_dtype(self, i)) for i, name in enumerate(self)
-        }
+        infos = (_native.opd_params_get_info(self, i) for i in range(len(self)))
+        return {info["name"]: (info["shape"], info["dtype"]) for info in infos}
 
     @property
     def stats(self) -> dict[str, int]:
@@ -64,6 +63,9 @@ class Params(_native.Handle, Mapping[str, Tensor]):
         """
         _native.opd_params_save(self, os.fspath(path))
 
+    def __reduce__(self) -> Any:
+        return _native.opd_params_load_bytes, (save_param_dict(self),)
+
     def __repr__(self) -> str:
         return f"<Params of {len(self)} tensors>"
 
@@ -71,7 +73,7 @@ class Params(_native.Handle, Mapping[str, Tensor]):
 def load_params(
     path: str | os.PathLike[str], *, copy: bool = False, prefetch: bool = False, verify_checksums: bool = False
 ) -> Params:
-    """Opens a parameter file: a TVM param dict, .npz, .npy, .safetensors, or a tensor cache by its folder.
+    """Opens a parameter file: a TVM param dict, .npz, .npy, .safetensors, or a tensor cache by its directory.
 
     Its content tells the format. `copy`: copies all tensors at once and lets go of the file. `prefetch`: has the system
     read it ahead. `verify_checksums`: compares those that the file has. An `Error` without such a file, for damage (with

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import struct
 from typing import Any
 
 from . import _native
 from ._device import Device, cpu
 from ._objects import Object
 from ._types import DataType
+
+
+_ITEMS = {  # codes of the module struct
+    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I",
+    "uint64": "Q", "float16": "e", "float32": "f", "float64": "d",
+}  # fmt: skip
 
 
 class Tensor(_native.TensorBase):
@@ -90,6 +97,30 @@ class Tensor(_native.TensorBase):
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         return bool(_native.opd_tensor_is_contiguous(self))
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the elements must not be written, as those of a read-only array that it shares."""
+        return bool(_native.opd_tensor_is_read_only(self))
+
+    def item(self) -> Any:
+        """The only element, as a bool, int, float or complex. A ValueError if there is not exactly one.
+
+        `bool(t)`, `int(t)` and `float(t)` give it, too.
+        """
+        if self.size != 1:
+            raise ValueError(f"only a tensor of one element is a number, but the shape is {list(self.shape)}")
+        code = _ITEMS.get(str(self.dtype))
+        return struct.unpack(code, self.tobytes())[0] if code else self.numpy().item()
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
 
     def tobytes(self) -> bytes:
         """A copy of the elements' bytes, in row-major order, from any device."""
@@ -183,6 +214,25 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return _native.tensor_from_dlpack(ext_tensor)
 
 
+class ReadsOnly:
+    """An array that a function only reads, although it may be read-only; made by `reads_only`."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+def reads_only(array: Any) -> ReadsOnly:
+    """Vouches that the called function does not write a read-only array: `kernel(opdyno.reads_only(x), out)`.
+
+    A compiled function does not say which of its arguments it writes, so it refuses read-only arrays and tensors without
+    this: NumPy's with `flags.writeable` False, maps of files opened for reading, JAX's. What it writes to them
+    nevertheless may end the process.
+    """
+    return ReadsOnly(array)
+
+
 def const(value: Any, dtype: Any = None, span: Any = None) -> Tensor:
     """Makes a tensor without axes, on the CPU.
 
@@ -200,3 +250,4 @@ def const(value: Any, dtype: Any = None, span: Any = None) -> Tensor:
 
 
 _native.register_class("Tensor", Tensor)
+_native.register_class("ReadsOnly", ReadsOnly)

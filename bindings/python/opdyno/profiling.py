@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,89 +22,96 @@ if TYPE_CHECKING:
     from .vm import VirtualMachine
 
 
-class Count(Frozen):
+class _Metric(Frozen):
+    """A number with a unit: ordered, added and subtracted among its own kind, scaled by numbers, and `float(metric)`."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any) -> None:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+            raise TypeError(f"a {type(self).__name__} is made of a number, not of {value!r}")
+        super().__init__(value)
+
+    @property
+    def _number(self) -> Any:
+        return self._fields()[0]
+
+    def __float__(self) -> float:
+        return float(self._number)
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(self._number + other._number) if type(other) is type(self) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:  # sum() begins with 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return type(self)(self._number - other._number) if type(other) is type(self) else NotImplemented
+
+    def __mul__(self, factor: Any) -> Any:
+        return type(self)(self._number * factor) if isinstance(factor, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        """By a number: such a metric. By one of its kind: their quotient, a float."""
+        if type(other) is type(self):
+            return self._number / other._number
+        return type(self)(self._number / other) if isinstance(other, (int, float)) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool:
+        return self._number < other._number if type(other) is type(self) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return self._number <= other._number if type(other) is type(self) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return self._number > other._number if type(other) is type(self) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self._number >= other._number if type(other) is type(self) else NotImplemented
+
+
+class Count(_Metric):
     """A number of things: `value`."""
 
     __slots__ = ("value",)
     value: int
 
-    def __init__(self, value: int) -> None:
-        super().__init__(value)
 
-
-class Duration(Frozen):
+class Duration(_Metric):
     """A time: `microseconds`."""
 
     __slots__ = ("microseconds",)
     microseconds: float
 
-    def __init__(self, microseconds: float) -> None:
-        super().__init__(microseconds)
 
-
-class Percent(Frozen):
+class Percent(_Metric):
     """A share: `percent`, from 0 to 100."""
 
     __slots__ = ("percent",)
     percent: float
 
-    def __init__(self, percent: float) -> None:
-        super().__init__(percent)
 
-
-class Ratio(Frozen):
+class Ratio(_Metric):
     """A quotient: `ratio`."""
 
     __slots__ = ("ratio",)
     ratio: float
 
-    def __init__(self, ratio: float) -> None:
-        super().__init__(ratio)
 
-class Bytes(Frozen):
+class Bytes(_Metric):
     """An amount of memory: `value`. Names of such metrics end in " (bytes)"."""
 
     __slots__ = ("value",)
     value: int
 
-    def __init__(self, value: int) -> None:
-        super().__init__(value)
 
-
-class Hertz(Frozen):
+class Hertz(_Metric):
     """A frequency: `hertz`. Names of such metrics end in " (Hz)"."""
 
     __slots__ = ("hertz",)
     hertz: float
-
-    def __init__(self, hertz: float) -> None:
-        super().__init__(hertz)
-
-
-_METRICS: dict[str, Callable[[Any], Any]] = {
-    "count": lambda v: Count(int(v)),
-    "microseconds": lambda v: Duration(float(v)),
-    "percent": lambda v: Percent(float(v)),
-    "ratio": lambda v: Ratio(float(v)),
-    "string": str,
-}
-
-
-def _metric(name: str, encoded: Any) -> Any:
-    """A metric of TVM's JSON: {"kind": value}; the end of its name tells what TVM's kinds cannot."""
-    if isinstance(encoded, dict) and len(encoded) == 1:
-        ((kind, value),) = encoded.items()
-        if kind == "count" and name.endswith(" (bytes)"):
-            return Bytes(int(value))
-        if kind == "ratio" and name.endswith(" (Hz)"):
-            return Hertz(float(value))
-        if kind in _METRICS:
-            return _METRICS[kind](value)
-    return encoded
-
-
-def _metrics(encoded: dict[str, Any]) -> dict[str, Any]:
-    return {name: _metric(name, value) for name, value in encoded.items()}
 
 
 METRIC_KINDS: dict[type[Any], int] = {
@@ -115,6 +122,16 @@ METRIC_KINDS: dict[type[Any], int] = {
     Bytes: _native.OPD_METRIC_BYTES,
     Hertz: _native.OPD_METRIC_HERTZ,
 }
+
+
+_KINDS = {number: metric for metric, number in METRIC_KINDS.items()}
+
+
+def metric_of(kind: int, value: Any) -> Any:
+    """A metric of a report by its kind; text as it is, and what a newer writer knows as its JSON says."""
+    if kind == _native.OPD_METRIC_JSON:
+        return json.loads(value)
+    return _KINDS[kind](value) if kind in _KINDS else value
 
 
 def kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
@@ -152,13 +169,15 @@ class Report(_native.Handle):
         for call in calls:
             _native.opd_report_builder_add_call(builder)
             for name, metric in call.items():
-                _native.opd_report_builder_set_call(builder, name, *kind_and_value(name, metric))
+                _native.opd_report_builder_set(builder, _native.OPD_REPORT_CALLS, None, name, *kind_and_value(name, metric))
         for where, metrics in device_metrics.items():
             device = f"{where.type}{where.index}" if isinstance(where, Device) else where
             for name, metric in metrics.items():
-                _native.opd_report_builder_set_device(builder, device, name, *kind_and_value(name, metric))
+                _native.opd_report_builder_set(builder, _native.OPD_REPORT_DEVICES, device, name, *kind_and_value(name, metric))
         for name, metric in configuration.items():
-            _native.opd_report_builder_set_configuration(builder, name, *kind_and_value(name, metric))
+            _native.opd_report_builder_set(
+                builder, _native.OPD_REPORT_CONFIGURATION, None, name, *kind_and_value(name, metric)
+            )
         return _native.opd_report_builder_finish(builder)
 
     @classmethod
@@ -173,11 +192,11 @@ class Report(_native.Handle):
 
     def json(self) -> str:
         """One line of JSON: calls, device_metrics and configuration, in TVM's form."""
-        return _native.opd_report_to_json(self)
+        return _native.opd_report_write(self, _native.OPD_REPORT_JSON, None)
 
     def csv(self) -> str:
         """The calls as CSV: a line of names, then a line for each call."""
-        return _native.opd_report_to_csv(self)
+        return _native.opd_report_write(self, _native.OPD_REPORT_CSV, None)
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """A text table of the calls.
@@ -185,16 +204,16 @@ class Report(_native.Handle):
         `sort`: by descending duration, else in the program's order. `aggregate`: calls of one operator with equal shapes on
         one device make one row. `col_sums`: adds lines of sums.
         """
-        return _native.opd_report_to_table(self, self._options(sort, aggregate, col_sums))
+        return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, self._options(sort, aggregate, col_sums))
 
     def to_markdown(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """The table's rows as a Markdown table."""
-        return _native.opd_report_to_markdown(self, self._options(sort, aggregate, col_sums))
+        return _native.opd_report_write(self, _native.OPD_REPORT_MARKDOWN, self._options(sort, aggregate, col_sums))
 
     def to_html(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """A page that needs no other file: the table's rows to sort, the time of each operator as bars, and a roofline
         where the report has its numbers."""
-        return _native.opd_report_to_html(self, self._options(sort, aggregate, col_sums))
+        return _native.opd_report_write(self, _native.OPD_REPORT_HTML, self._options(sort, aggregate, col_sums))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the calls as a Parquet file, with the devices and the configuration as its metadata. Needs pyarrow."""
@@ -209,26 +228,32 @@ class Report(_native.Handle):
     def _options(sort: bool, aggregate: bool, col_sums: bool) -> dict[str, int]:
         return {"sort": int(sort), "aggregate": int(aggregate), "col_sums": int(col_sums)}
 
-    def _part(self, name: str) -> Any:
-        return json.loads(self.json())[name]
-
     @property
     def calls(self) -> list[dict[str, Any]]:
         """For each call, in the program's order, its metrics by name: `Duration`, `Percent`, `Count`, `Ratio` … or text.
 
         Those of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument Shapes".
         """
-        return [_metrics(call) for call in self._part("calls")]
+        return self._rows(_native.OPD_REPORT_CALLS)
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
         """For each device, as "cpu0", its metrics by name."""
-        return {device: _metrics(metrics) for device, metrics in self._part("device_metrics").items()}
+        return {row.pop("Device"): row for row in self._rows(_native.OPD_REPORT_DEVICES)}
 
     @property
     def configuration(self) -> dict[str, Any]:
         """What the run was like, by name."""
-        return _metrics(self._part("configuration"))
+        return self._rows(_native.OPD_REPORT_CONFIGURATION)[0]
+
+    def _rows(self, section: int) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = [{} for _ in range(_native.opd_report_count(self, section))]
+        for name in _native.opd_report_list(self, section):
+            values, kinds = _native.opd_report_get_column(self, section, name)
+            for row, value, kind in zip(rows, values, kinds):
+                if kind:
+                    row[name] = metric_of(kind, value)
+        return rows
 
     def __len__(self) -> int:
         return _native.opd_report_call_count(self)
@@ -264,15 +289,19 @@ class Report(_native.Handle):
 
 
 class MachinePeak(Frozen):
-    """What the processors reach at most: `gflops` (GFLOP/s, float32) and `bandwidth_gbps` (GB/s), with `num_threads`."""
+    """What the processors reach at most: `gflops` (GFLOP/s, float32) and `bandwidth_gbps` (GB/s), with `num_threads`.
 
-    __slots__ = ("gflops", "bandwidth_gbps", "num_threads")
+    `spread` says how noisy the measurement was; from 0.1 on the peaks may be too low.
+    """
+
+    __slots__ = ("gflops", "bandwidth_gbps", "num_threads", "spread")
     gflops: float
     bandwidth_gbps: float
     num_threads: int
+    spread: float
 
-    def __init__(self, gflops: float, bandwidth_gbps: float, num_threads: int = 0) -> None:
-        super().__init__(gflops, bandwidth_gbps, num_threads)
+    def __init__(self, gflops: float, bandwidth_gbps: float, num_threads: int = 0, spread: float = 0.0) -> None:
+        super().__init__(gflops, bandwidth_gbps, num_threads, spread)
 
 
 def measure_peak() -> MachinePeak:
@@ -280,27 +309,32 @@ def measure_peak() -> MachinePeak:
     return MachinePeak(**_native.opd_machine_measure_peak())
 
 
-class Diff(_native.Handle):
+class Diff:
     """What changed between two sets of runs, operator by operator. `print(diff)` shows its table."""
 
-    __slots__ = ("__weakref__",)
+    def __init__(self, before: list[Report], after: list[Report], options: dict[str, Any]) -> None:
+        self._runs, self._options = (before, after), options
+        self._report: Report = _native.opd_report_diff(before, after, options)
 
     @property
     def verdict(self) -> str:
-        """Of all operators: "regression" if one has it, else "undecided", "improvement" or "same"."""
-        return _native.opd_verdict_name(_native.opd_diff_verdict(self))
+        """Of the total and the operators that matter: "regression" if one has it, else "undecided", "improvement" or "same"."""
+        return str(self._report.configuration["Verdict"])
 
     @property
     def report(self) -> Report:
         """A row for each operator: before, after, change with its interval, verdict, runs, p-values."""
-        return _native.opd_diff_to_report(self)
+        return self._report
 
     def runs_needed(self, index: int, effect: float) -> int:
         """How many runs on each side would show such a change (0.03 is 3 %) of the operator in 9 of 10 diffs."""
-        return _native.opd_diff_runs_needed(self, index, effect)
+        options = {**self._options, "min_effect": effect, "fail_above": -1.0}
+        report: Report = _native.opd_report_diff(*self._runs, options)
+        number, _kind = _native.opd_report_get(report, _native.OPD_REPORT_CALLS, index, "Runs Needed")
+        return -1 if number is None else int(number)
 
     def __len__(self) -> int:
-        return _native.opd_diff_operator_count(self)
+        return len(self._report)
 
     def __str__(self) -> str:
         return self.report.table(col_sums=False)
@@ -326,15 +360,21 @@ def diff(
     level: float = 0.05,
     confidence: float = 0.95,
     metric: str | None = None,
+    min_share: float = 0.01,
+    fail_above: float | None = None,
+    paired: bool = False,
 ) -> Diff:
     """Compares two sets of runs. Each report is one run, or as many as its column "Run" counts.
 
     `min_effect`: changes below it do not matter. `level`: most false verdicts, as a share of all that are given.
-    `metric`: the column that is compared; "Duration (us)". docs/diff.md says which test is made and why.
+    `metric`: the column that is compared; "Duration (us)". `fail_above`: 0.03 marks rows that are slower by more than
+    3 % in the column "Fails", if they take `min_share` of the time. `paired`: the runs were made in turns. docs/diff.md
+    says which test is made and why.
     """
     sides = [[side] if isinstance(side, Report) else list(side) for side in (before, after)]
-    options = {"min_effect": min_effect, "level": level, "confidence": confidence, "metric": metric}
-    return _native.opd_report_diff(sides[0], sides[1], options)
+    options = {"min_effect": min_effect, "level": level, "confidence": confidence, "metric": metric,
+               "min_share": min_share, "fail_above": -1.0 if fail_above is None else fail_above, "is_paired": int(paired)}
+    return Diff(sides[0], sides[1], options)
 
 
 class Trace(_native.Handle):
@@ -371,13 +411,13 @@ def profile_options(max_records: int, builtins: str, details: bool) -> dict[str,
 class Profiling:
     """A recording of all calls of a VM, as `VirtualMachine.profiling()` makes it: a context manager, or `start` and `stop`."""
 
-    def __init__(self, vm: VirtualMachine, options: Mapping[str, Any]) -> None:
-        self._vm, self._options = vm, dict(options)
+    def __init__(self, vm: VirtualMachine, options: Mapping[str, Any], collectors: list[MetricCollector]) -> None:
+        self._vm, self._options, self._collectors = vm, options, collectors
         self._result: tuple[Report, Trace] | None = None
 
     def start(self) -> None:
         """Starts to record; an `Error` (code FAILED_PRECONDITION) if the VM is being recorded already."""
-        _native.opd_vm_profile_start(self._vm, self._options)
+        _native.opd_vm_profile_start(self._vm, {**self._options, "collectors": handles_of(self._collectors)})
 
     def stop(self) -> Report:
         """Ends it, once the calls that are being recorded have ended. Not from within a call of the VM."""
@@ -413,7 +453,6 @@ class ReportBuilder(_native.Handle):
 
 _native.register_class("Report", Report)
 _native.register_class("ReportBuilder", ReportBuilder)
-_native.register_class("Diff", Diff)
 _native.register_class("Trace", Trace)
 
 from ._collectors import (  # noqa: E402  they use the metrics above
@@ -424,6 +463,7 @@ from ._collectors import (  # noqa: E402  they use the metrics above
     PAPIMetricCollector,
     PerfMetricCollector,
     TimeMetricCollector,
+    handles_of,
     profile_function,
 )
 

@@ -19,9 +19,9 @@ from typing import Any
 from . import _native
 from ._benchmark import BenchmarkResult, evaluator
 from ._collectors import MetricCollector, handles_of
-from ._device import Device
+from ._device import Device, device_of
 from ._function import Function, named
-from ._module import Module, load_module
+from ._module import Module, load_module, module_of
 from ._objects import Array, brief
 from .profiling import Profiling, Report, Trace, profile_options
 
@@ -44,7 +44,7 @@ class Executable(_native.Handle):
     __slots__ = ("__weakref__",)
 
     def __new__(cls, mod: Module) -> Executable:
-        return _native.opd_executable_from_module(_program_of(mod))
+        return _native.opd_executable_from_module(_program_of(module_of(mod)))
 
     @classmethod
     def load_bytes(cls, data: bytes) -> Executable:
@@ -62,15 +62,18 @@ class Executable(_native.Handle):
 
     def as_text(self) -> str:
         """The program as text that assembles to the same program."""
-        return _native.opd_executable_disassemble(self)
+        return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_ASSEMBLY)
 
     def as_python(self) -> str:
         """A Python script that builds the program with TVM's relax.ExecBuilder, constants included."""
-        return _native.opd_executable_to_python(self)
+        return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_PYTHON)
 
     def stats(self) -> str:
         """Figures of the program, as TVM prints them."""
-        return _native.opd_executable_stats(self)
+        return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_STATS)
+
+    def __reduce__(self) -> Any:
+        return Executable.load_bytes, (self.save_bytes(),)
 
     def jit(self) -> Module:
         """A module of the program, ready for a VM. It has no kernels but those of the modules that it imports."""
@@ -80,7 +83,7 @@ class Executable(_native.Handle):
 
     def describe(self) -> Any:
         """Functions, parameters and constants, as dicts and lists."""
-        return json.loads(_native.opd_executable_to_json(self))
+        return json.loads(_native.opd_executable_write(self, _native.OPD_EXECUTABLE_JSON))
 
     def __repr__(self) -> str:
         parts = self.describe()
@@ -94,23 +97,23 @@ class Cancel(_native.Handle):
     __slots__ = ("__weakref__",)
 
     def __new__(cls) -> Cancel:
-        return _native.opd_cancel_create()
+        return _native.opd_cancel_token_create()
 
     def cancel(self) -> None:
         """Ends every call with this token before its next operator, and later ones at once: an InterruptedError there.
 
         A kernel that runs is not interrupted, but for parallel tasks that it has not begun. The VM stays usable.
         """
-        _native.opd_cancel_cancel(self)
+        _native.opd_cancel_token_cancel(self)
 
     def reset(self) -> None:
         """Makes the token usable again."""
-        _native.opd_cancel_reset(self)
+        _native.opd_cancel_token_reset(self)
 
     @property
     def current_operator(self) -> str | None:
         """The operator that a call with this token runs at the moment, for messages about calls that hang; or None."""
-        name = _native.opd_cancel_current_operator(self)
+        name = _native.opd_cancel_token_current_operator(self)
         return None if name is None else str(name)
 
 
@@ -130,6 +133,10 @@ _ALLOCATORS = {"naive": 1, "pooled": 2}
 def _allocators(devices: list[Device], memory_cfg: str | Mapping[Device, str] | None) -> list[int] | None:
     if memory_cfg is None:
         return None
+    if not isinstance(memory_cfg, str):
+        memory_cfg = {device_of(dev): kind for dev, kind in memory_cfg.items()}
+        for dev in memory_cfg.keys() - set(devices):
+            raise ValueError(f"memory_cfg has {dev}, which is no device of the VM: {', '.join(map(str, devices))}")
     kinds = [memory_cfg if isinstance(memory_cfg, str) else memory_cfg.get(dev, "pooled") for dev in devices]
     for kind in kinds:
         if kind not in _ALLOCATORS:
@@ -137,7 +144,7 @@ def _allocators(devices: list[Device], memory_cfg: str | Mapping[Device, str] | 
     return [_ALLOCATORS[kind] for kind in kinds]
 
 
-class VirtualMachine(_native.Handle):
+class VirtualMachine(_native.CollectedHandle):
     """A program bound to devices: `VirtualMachine(module, opdyno.cpu())["main"](x)`.
 
     Arguments are those that a `Function` takes. A `Tensor` on one of the VM's devices is taken as it is; an array of NumPy,
@@ -174,8 +181,9 @@ class VirtualMachine(_native.Handle):
         """
         if isinstance(rt_mod, (str, os.PathLike)):
             rt_mod = load_module(rt_mod)
-        module = rt_mod.jit() if isinstance(rt_mod, Executable) else rt_mod
-        devices = [device] if isinstance(device, Device) else list(device) if device is not None else [Device(1, 0)]
+        module = rt_mod.jit() if isinstance(rt_mod, Executable) else module_of(rt_mod)
+        given = device if isinstance(device, (list, tuple)) else [Device(1, 0) if device is None else device]
+        devices = [device_of(one) for one in given]
         options = {
             "devices": devices,
             "allocators": _allocators(devices, memory_cfg),
@@ -195,7 +203,7 @@ class VirtualMachine(_native.Handle):
 
     def function(self, name: str) -> Function:
         """The function bound once, for the shortest call: by position only, and Ctrl-C does not end it."""
-        return named(_native.opd_vm_function(self, name), name)
+        return named(_native.owned_by(_native.opd_vm_get_function(self, name), self), name)
 
     def has_function(self, name: str) -> bool:
         """Whether the program has such a function, or one was saved under the name."""
@@ -229,14 +237,17 @@ class VirtualMachine(_native.Handle):
             options["timeout_ns"] = max(1, int(timeout * 1e9))
         options["cancel"] = cancel
         options["outputs"] = outputs
-        return _native.opd_vm_call(self, func_name, all_args, options)
+        return self._result(_native.opd_vm_call(self, func_name, all_args, options))
 
     def invoke_closure(self, closure: Function, *args: Any) -> Any:
         """Calls a closure that a function of the program returned, or any function; gives its result.
 
         It is seen by profiles and by the instrument, as a plain call `closure(…)` is not. Source: TVM's invoke_closure.
         """
-        return _native.opd_vm_invoke_closure(self, closure, args, None)
+        return self._result(_native.opd_vm_invoke_closure(self, closure, args, None))
+
+    def _result(self, value: Any) -> Any:
+        return _native.owned_by(value, self) if isinstance(value, Function) else value  # a closure keeps the VM
 
     def save_function(
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
@@ -253,14 +264,14 @@ class VirtualMachine(_native.Handle):
         """Keeps the arguments of a function for `invoke_stateful`; tensors are taken as they are, and arrays copied, as in a
         call.
 
-        From then on a plain call of the function is an `Error` (code FAILED_PRECONDITION). Source: TVM's set_input.
+        From then on a plain call of the function without its arguments is a RuntimeError (code FAILED_PRECONDITION). Source: TVM's set_input.
         """
         all_args, options = _call_arguments(args, kwargs)
         _native.opd_vm_set_input(self, func_name, all_args, options)
 
     def set_input_with_param_module(self, func_name: str, *args: Any) -> None:
         """As `set_input`; the last argument is a module whose function `get_params` gives the further ones."""
-        _native.opd_vm_set_input_with_param_module(self, func_name, args[:-1], args[-1])
+        _native.opd_vm_set_input(self, func_name, args[:-1], {"param_module": args[-1]})
 
     def invoke_stateful(self, func_name: str) -> None:
         """Runs a function on the inputs that were set, and keeps the result. An `Error` without any, even for none."""
@@ -309,7 +320,7 @@ class VirtualMachine(_native.Handle):
         stateful = func_name == "invoke_stateful" and not self.has_function(func_name)
         if stateful and concurrency != 1:
             raise ValueError("stateful calls are made by one thread at a time; concurrency must be 1")
-        return evaluator(
+        measure = evaluator(
             Function(self.invoke_stateful) if stateful else self.function(func_name),
             dev,
             f_preproc,
@@ -324,6 +335,7 @@ class VirtualMachine(_native.Handle):
             steady_ms=steady_ms,
             concurrency=concurrency,
         )
+        return _native.owned_by(measure, self)
 
     def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
         """Calls a function and measures every operator; after `set_input` without arguments.
@@ -332,8 +344,8 @@ class VirtualMachine(_native.Handle):
         `max_records` (2**20), operator calls of a thread, of which later ones are counted and dropped; `builtins`, the calls
         that are rows beside those of kernels and of the program's functions: "with_tensors" (TVM's choice), "all" or "folded"
         into one row; `details` (False), whether there are columns for when, where and within what a call ran;
-        `collectors`, of which what they measure of each call makes further columns. All others are
-        the function's parameters. The rows "(dispatch)" and "(profiler)" make the outermost ones add up to the total.
+        `collectors`, of which what they measure of each call makes further columns; `turn` (0, none), from 1: `profiling.diff`
+        compares the run with that of the same turn on the other side. All others are the function's parameters. The rows "(dispatch)" and "(profiler)" make the outermost ones add up to the total.
         Source: TVM 0.23's profile.
         """
         return self.profile_with_trace(func_name, *args, **options)[0]
@@ -348,11 +360,12 @@ class VirtualMachine(_native.Handle):
         builtins: str = "with_tensors",
         details: bool = False,
         collectors: Iterable[MetricCollector] | None = None,
+        turn: int = 0,
         **kwargs: Any,
     ) -> tuple[Report, Trace]:
         """As `profile`; gives also the calls on a time line."""
         all_args, call_options = _call_arguments(args, kwargs)
-        options = profile_options(max_records, builtins, details) | {"warmup": warmup, "repeat": repeat}
+        options = profile_options(max_records, builtins, details) | {"warmup": warmup, "repeat": repeat, "turn": turn}
         return _native.opd_vm_profile(
             self, func_name, all_args, call_options, options | {"collectors": handles_of(collectors)}
         )
@@ -373,7 +386,7 @@ class VirtualMachine(_native.Handle):
         is started and stopped on the thread of the call, by several threads at once; not around calls that are not sampled.
         """
         options = profile_options(max_records, builtins, details) | {"sample_interval": sample_interval}
-        return Profiling(self, options | {"collectors": handles_of(collectors)})
+        return Profiling(self, options, list(collectors or ()))
 
     def trim(self) -> None:
         """Gives back memory that the VM keeps for its next call."""

@@ -30,10 +30,11 @@
 }
 %typemap(freearg) const char * ""
 
-%define %opd_handle(TYPE, CLASS, RELEASE)
-%ignore RELEASE;
+%define %opd_handle(TYPE, CLASS)
+%ignore TYPE##_retain;
+%ignore TYPE##_release;
 %{
-static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
+static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, opd_object_release);
 %}
 %typemap(in) TYPE * {
   %opdpy_refuse_none(#CLASS)
@@ -157,6 +158,10 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, RELEASE);
 %define %opd_number_out(PARAMETER)
 %typemap(in, numinputs=0) PARAMETER (int64_t number) { number = 0; $1 = &number; }
 %typemap(argout) PARAMETER { $result = OPDPY_APPEND($result, PyLong_FromLongLong(*$1)); }
+%enddef
+%define %opd_kind_out(PARAMETER)
+%typemap(in, numinputs=0) PARAMETER (opd_metric_kind kind) { kind = OPD_METRIC_NONE; $1 = &kind; }
+%typemap(argout) PARAMETER { $result = OPDPY_APPEND($result, PyLong_FromLong(*$1)); }
 %enddef
 %define %opd_dtype(TYPE)
 %typemap(in) TYPE { if (!opdpy::to_dtype($input, &$1)) SWIG_fail; }

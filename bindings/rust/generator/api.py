@@ -37,7 +37,7 @@ class Wrapper:
 
     # ---- one method for each role of language.i: the C parameters of the rule, then its details
 
-    def role_handle(self, parameter, kind, _release):
+    def role_handle(self, parameter, kind):
         name = ident(parameter.name)
         if parameter.name in self.optional:
             self.borrow()
@@ -45,7 +45,7 @@ class Wrapper:
         else:
             self.take(name, f"&{kind}", f"{name}.as_ptr()")
 
-    def role_handle_out(self, parameter, kind, _release):
+    def role_handle_out(self, parameter, kind):
         name = parameter.name
         self.out(name, "null_mut()", kind, f"unsafe {{ {kind}::from_raw({name}) }}")
 
@@ -205,14 +205,14 @@ def wrapper_of(tree, function, own_type, name, options):
     yield f"    {f'Ok({expression})' if wrapper.fallible else expression}\n}}"
 
 
-def handle_lines(type_, kind, release):
+def handle_lines(type_, kind):
     yield f"""/// A reference to an `{type_}`, which it ends.
 #[derive(Debug)]
 pub struct {kind}(NonNull<ffi::{type_}>);
 unsafe impl Send for {kind} {{}}
 impl Drop for {kind} {{
     fn drop(&mut self) {{
-        unsafe {{ ffi::{release}(self.as_ptr().cast()) }}
+        unsafe {{ ffi::opd_object_release(self.as_ptr().cast()) }}
     }}
 }}
 impl {kind} {{
@@ -226,9 +226,9 @@ impl {kind} {{
 
 
 def api(tree, docs):
-    handles = {r.pattern[0].type.removeprefix("p."): r.details for r in tree.rules
+    handles = {r.pattern[0].type.removeprefix("p."): r.details[0] for r in tree.rules
                if r.role == "handle" and not r.pattern[0].type.startswith("p.q(const)")}
-    options = all_options(tree, docs, {type_: kind for type_, (kind, _) in handles.items()})
+    options = all_options(tree, docs, handles)
     owners = sorted(handles, key=len, reverse=True)
     members, free = {owner: [] for owner in handles}, []
     for function in tree.functions:
@@ -241,8 +241,8 @@ def api(tree, docs):
             members[owner] += [f"    {line}".replace("\n", "\n    ") for line in lines]
         else:
             free += lines
-    for type_, (kind, release) in handles.items():
-        yield from handle_lines(type_, kind, release)
+    for type_, kind in handles.items():
+        yield from handle_lines(type_, kind)
         yield from members[type_]
         yield "}"
     yield from free

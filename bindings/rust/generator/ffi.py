@@ -6,6 +6,7 @@ from tree import split
 
 PLAIN = {"void": "c_void", "char": "c_char", "int": "c_int", "unsigned int": "c_uint", "float": "f32", "double": "f64",
          "size_t": "usize", "ArrowArrayStream": "c_void"} | {f"{u}int{n}_t": f"{'u' if u else 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}
+INLINE = "opd_rust_"  # before the names of wrappers of inline functions
 KEYWORDS = {"as", "box", "const", "dyn", "fn", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
             "self", "static", "struct", "super", "trait", "type", "use", "where"}
 
@@ -94,5 +95,26 @@ def ffi(tree, docs):
         if is_wanted(function.name):
             given = ", ".join(f"{ident(p.name)}: {rust_type(p.type)}" for p in function.parameters)
             yield from (f"    /// {line}".rstrip() for line in docs.get(function.name, []))
+            if function.inline:
+                yield f'    #[link_name = "{INLINE}{function.name}"]'
             yield f"    pub fn {function.name}({given}){arrow(function.type)};"
     yield "}"
+
+
+def c_type(encoded):
+    """The same type in C: "p.q(const).char" is char const *."""
+    *outer, base = split(encoded, ".")
+    for head in reversed(outer):
+        base += " *" if head == "p" else " const"
+    return base
+
+
+def inline_c(tree):
+    """Functions of the headers that no library has, under names that Rust can link."""
+    yield "/* Generated from the public headers. */\n#include <opdyno/opdyno.h>\n"
+    for function in tree.functions:
+        if function.inline and is_wanted(function.name):
+            given = ", ".join(f"{c_type(p.type)} {p.name}" for p in function.parameters) or "void"
+            back = "" if function.type == "void" else "return "
+            names = ", ".join(p.name for p in function.parameters)
+            yield f"{c_type(function.type)} {INLINE}{function.name}({given}) {{ {back}{function.name}({names}); }}"

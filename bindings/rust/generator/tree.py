@@ -27,6 +27,7 @@ class Function:
     type: str  # of its result
     parameters: list
     offered: bool  # not ignored
+    inline: bool  # in the header, not in the library
 
 
 @dataclass
@@ -70,9 +71,11 @@ class Tree:
         name, declared = a.get("name", ""), a.get("decl", "")
         if a.get("storage") == "typedef":
             self.typedefs.setdefault(name, declared + a["type"])
-        elif declared.startswith("f(") and a.get("storage") != "static" and not a.get("ismember"):
+        elif declared.startswith("f(") and not a.get("ismember"):
             result = ".".join(split(declared, ".")[1:]) + a["type"]
-            self.functions.append(Function(name, result, parameters(element), "feature_ignore" not in a))
+            is_inline, is_offered = a.get("storage") == "static", "feature_ignore" not in a
+            if not is_inline or is_offered or name.endswith("_options_init"):
+                self.functions.append(Function(name, result, parameters(element), is_offered, is_inline))
 
     def read_class(self, element, a):
         members = [attributes(c) for c in element if c.tag == "cdecl"]

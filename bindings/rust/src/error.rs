@@ -54,7 +54,7 @@ impl Error {
 
 impl Drop for Error {
     fn drop(&mut self) {
-        unsafe { ffi::opd_error_release(self.0.as_ptr()) }
+        unsafe { ffi::opd_object_release(self.0.as_ptr().cast()) }
     }
 }
 

@@ -5,7 +5,7 @@
 //! ```no_run
 //! # use opdyno::*;
 //! # fn profile(vm: &VirtualMachine) -> Result<(), Error> {
-//! let time = Collector::create_time(None)?;
+//! let time = Collector::create_builtin(ffi::OPD_COLLECTOR_TIME, None)?;
 //! let collectors = [&time];
 //! let options = ProfileOptions::new().repeat(3).collectors(&collectors);
 //! let (report, trace) = vm.profile("main", &[], None, &options)?;
@@ -15,7 +15,7 @@
 //! ```compile_fail,E0505
 //! # use opdyno::*;
 //! # fn profile(vm: &VirtualMachine) -> Result<(), Error> {
-//! let time = Collector::create_time(None)?;
+//! let time = Collector::create_builtin(ffi::OPD_COLLECTOR_TIME, None)?;
 //! let collectors = [&time];
 //! let options = ProfileOptions::new().repeat(3).collectors(&collectors);
 //! drop(time);

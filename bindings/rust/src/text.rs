@@ -33,7 +33,7 @@ impl Texts {
 pub(crate) unsafe fn bytes_of(buffer: *mut ffi::opd_buffer) -> Vec<u8> {
     unsafe {
         let bytes = view(ffi::opd_buffer_data(buffer).cast(), ffi::opd_buffer_size(buffer)).to_vec();
-        ffi::opd_buffer_release(buffer);
+        ffi::opd_object_release(buffer.cast());
         bytes
     }
 }

@@ -104,7 +104,7 @@ impl Arg<'_> {
     /// As the library sees it; true: a new reference, else a view of the argument.
     fn to_raw(self) -> Result<(opd_value, bool), Error> {
         let mut made = NONE;
-        let object = |handle: *mut c_void| unsafe { ffi::opd_object_value(handle) };
+        let object = |handle: *mut c_void| unsafe { ffi::opd_value_of_object(handle) };
         let view = match self {
             Self::None => NONE,
             Self::Int(x) => number(ffi::OPD_INT, x),
@@ -194,7 +194,9 @@ impl Value {
                 }
                 ffi::OPD_SHAPE => {
                     let shape = Shape::from_raw(object.cast());
-                    Self::Shape(view(ffi::opd_shape_dims(shape.as_ptr()), shape.ndim()).to_vec())
+                    let mut ndim = 0;
+                    let dims = ffi::opd_shape_dims(shape.as_ptr(), &mut ndim);
+                    Self::Shape(view(dims, ndim).to_vec())
                 }
                 ffi::OPD_TENSOR => Self::Tensor(Tensor::from_raw(object.cast())),
                 ffi::OPD_FUNCTION => Self::Function(Function::from_raw(object.cast())),

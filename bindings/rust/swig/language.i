@@ -5,10 +5,11 @@
 %enddef
 %include <opdyno/dlpack.h>
 
-%define %opd_handle(TYPE, CLASS, RELEASE)
-%ignore RELEASE;
-%typemap(opd) TYPE *, const TYPE * "handle CLASS RELEASE"
-%typemap(opd) TYPE ** "handle_out CLASS RELEASE"
+%define %opd_handle(TYPE, CLASS)
+%ignore TYPE##_retain;
+%ignore TYPE##_release;
+%typemap(opd) TYPE *, const TYPE * "handle CLASS"
+%typemap(opd) TYPE ** "handle_out CLASS"
 %enddef
 %define %opd_options(STRUCT)
 %ignore STRUCT##_init;
@@ -59,6 +60,9 @@
 %typemap(opd) (NAMES, SIGNATURES, COUNT) "signatures_in"
 %enddef
 %define %opd_number_out(PARAMETER)
+%typemap(opd) PARAMETER "plain_out"
+%enddef
+%define %opd_kind_out(PARAMETER)
 %typemap(opd) PARAMETER "plain_out"
 %enddef
 %define %opd_dtype(TYPE)  /* a plain struct */

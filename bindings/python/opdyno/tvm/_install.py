@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import profiling
+from .._device import device_of
 from .._errors import Code
 from ..profiling import Report
 from ..vm import VirtualMachine
 from ._programs import load, lock, stamp_of
-from ._values import device_of, error, find_tvm, values_from_tvm
+from ._values import error, find_tvm, values_from_tvm
 
 _MISSING = object()
 _undo: list[Callable[[], None]] = []

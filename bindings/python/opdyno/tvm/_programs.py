@@ -44,10 +44,10 @@ def load(executable_or_module: Any) -> Module:
         _bridge(tvm, loaded, names)
         return loaded
     _check_exportable(module)
-    with tempfile.TemporaryDirectory(prefix="opdyno-tvm-") as folder:
-        library = os.path.join(folder, "program.so")
+    with tempfile.TemporaryDirectory(prefix="opdyno-tvm-") as directory:
+        library = os.path.join(directory, "program.so")
         try:
-            module.export_library(library, fcompile=_linker(names), workspace_dir=folder)
+            module.export_library(library, fcompile=_linker(names), workspace_dir=directory)
         except Exception as failure:
             text = f"TVM cannot export this module of kind {module.kind}: {failure}"
             raise error(Code.UNSUPPORTED, "ValueError", text) from failure
@@ -75,9 +75,6 @@ def _check_exportable(module: Any) -> None:
             raise error(Code.UNSUPPORTED, "ValueError", text)
         if not (at.is_compilation_exportable() or at.is_binary_serializable()):
             raise error(Code.UNSUPPORTED, "ValueError", f"a module of kind {at.kind} cannot be exported")
-        if at.kind == "llvm" and at["__tvm_is_system_module"]():
-            text = "the module was compiled for a system library; compile it without the attribute system_lib_prefix"
-            raise error(Code.UNSUPPORTED, "ValueError", text)
         new = [imported for imported in at.imports if imported not in seen]
         waiting += new
         seen.update(new)

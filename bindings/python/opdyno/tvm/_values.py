@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _native
-from .._device import Device
+from .._device import Device, device_of
 from .._errors import Code, Error, make
 from .._function import Function
 from .._objects import Array, Map
@@ -17,7 +17,6 @@ from .._tensor import Tensor, from_dlpack
 from .._types import DataType, Shape
 
 _RELEASES = ((0, 25), (0, 27))
-_REMOTE = 128  # TVM's numbers for kinds of devices of remote sessions begin here
 
 
 def error(code: Code, kind: str, text: str) -> Error:
@@ -42,7 +41,9 @@ def find_tvm() -> Any:
 
 
 def to_tvm(value: Any) -> Any:
-    """Converts a value of opdyno to TVM's: tensors by DLPack without a copy, functions, shapes, dtypes, devices.
+    """Converts a value of opdyno to TVM's: tensors by DLPack, functions, shapes, dtypes, devices.
+
+    A tensor is copied only if its elements do not begin at a multiple of 64 bytes, which TVM needs.
 
     Tuples, arrays and lists become tuples, maps dicts; in them, too. What is no value of opdyno's is given back as it is.
     A TypeError for objects that TVM has no counterpart for, as a VM.
@@ -52,8 +53,8 @@ def to_tvm(value: Any) -> Any:
 
 def value_to_tvm(tvm: Any, value: Any) -> Any:
     ffi = sys.modules["tvm_ffi"]
-    if isinstance(value, Tensor):
-        return tvm.runtime.from_dlpack(value)
+    if isinstance(value, Tensor):  # TVM's kernels read 64 bytes at once
+        return tvm.runtime.from_dlpack(value.copyto(value.device) if _is_unaligned(value) else value)
     if isinstance(value, Shape):
         return ffi.Shape(tuple(value))
     if isinstance(value, DataType):
@@ -106,12 +107,27 @@ def values_from_tvm(tvm: Any, values: Iterable[Any]) -> list[Any]:
 
 
 def function_of(tvm: Any, function: Any) -> Function:
-    """A function of TVM as one of opdyno. What it raises comes out as it is."""
-    return Function(lambda *args: value_from_tvm(tvm, function(*[value_to_tvm(tvm, arg) for arg in args])))
+    """A function of TVM as one of opdyno. What it raises comes out as it is; what it writes reaches its arguments."""
+
+    def call(*args: Any) -> Any:
+        given = [value_to_tvm(tvm, arg) for arg in args]
+        result = value_from_tvm(tvm, function(*given))
+        for arg, passed in zip(args, given):
+            _copy_back(arg, passed)
+        return result
+
+    return Function(call)
 
 
-def device_of(device: Any) -> Device:
-    kind = device.dlpack_device_type()
-    if kind >= _REMOTE:
-        raise error(Code.UNSUPPORTED, "ValueError", f"{device} is a device of a remote session; opdyno runs programs here")
-    return Device(kind, device.index)
+def _is_unaligned(tensor: Tensor) -> bool:
+    return tensor.size != 0 and tensor._data % 64 != 0
+
+
+def _copy_back(arg: Any, passed: Any) -> None:
+    """Brings what a function of TVM wrote into the copies of unaligned tensors."""
+    if isinstance(arg, Tensor):
+        if _is_unaligned(arg) and not arg.is_read_only:
+            arg.copyfrom(from_dlpack(passed))
+    elif isinstance(arg, Array):
+        for item, copy in zip(arg, passed):
+            _copy_back(item, copy)
