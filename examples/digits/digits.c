@@ -17,10 +17,10 @@ static void check(opd_error *error, const char *what) {
   exit(1);
 }
 
-static char *join(const char *folder, const char *name) {
-  size_t size = strlen(folder) + strlen(name) + 2;
+static char *join(const char *directory, const char *name) {
+  size_t size = strlen(directory) + strlen(name) + 2;
   char *path = malloc(size);
-  if (path) snprintf(path, size, "%s/%s", folder, name);
+  if (path) snprintf(path, size, "%s/%s", directory, name);
   return path;
 }
 
@@ -40,8 +40,8 @@ static char *read_text(const char *path, size_t *size) {
   return text;
 }
 
-static void write_text(const char *folder, const char *name, opd_buffer *buffer) {
-  char *path = join(folder, name);
+static void write_text(const char *directory, const char *name, opd_buffer *buffer) {
+  char *path = join(directory, name);
   FILE *file = fopen(path, "wb");
   const int ok = file && fwrite(opd_buffer_data(buffer), 1, opd_buffer_size(buffer), file) == opd_buffer_size(buffer);
   if (!file || fclose(file) || !ok) {
@@ -54,9 +54,9 @@ static void write_text(const char *folder, const char *name, opd_buffer *buffer)
 }
 
 /* The program with the compiled kernels as its import. */
-static opd_vm *load_network(const char *folder) {
+static opd_vm *load_network(const char *directory) {
   size_t size;
-  char *path = join(folder, "digits.opdasm"), *kernels_path = join(folder, "kernels.c");
+  char *path = join(directory, "digits.opdasm"), *kernels_path = join(directory, "kernels.c");
   char *text = read_text(path, &size);
   opd_executable *program;
   opd_module *module, *kernels;
@@ -78,10 +78,10 @@ static opd_vm *load_network(const char *folder) {
   return vm;
 }
 
-static opd_params *load_params(const char *folder, const char *name) {
-  char *path = join(folder, name);
+static opd_params *load_params(const char *directory, const char *name) {
+  char *path = join(directory, name);
   opd_params *params;
-  check(opd_params_load(path, &params), path);
+  check(opd_params_open(path, NULL, &params), path);
   free(path);
   return params;
 }
@@ -133,16 +133,17 @@ static void show(const uint8_t *images, const uint8_t *labels, const float *prob
 }
 
 int main(int argc, char **argv) {
-  const char *folder = argc > 1 ? argv[1] : "examples/digits", *output = argc > 2 ? argv[2] : ".";
-  opd_vm *vm = load_network(folder);
-  opd_params *params = load_params(folder, "data/digits.params"), *test = load_params(folder, "data/digits_test.npz");
+  const char *directory = argc > 1 ? argv[1] : "examples/digits", *output = argc > 2 ? argv[2] : ".";
+  opd_vm *vm = load_network(directory);
+  opd_params *params = load_params(directory, "data/digits.params"),
+             *test = load_params(directory, "data/digits_test.npz");
 
   opd_tensor *images = get_tensor(test, "images"), *labels = get_tensor(test, "labels");
   const int64_t count = opd_tensor_view(labels)->shape[0];
   opd_tensor *tensors[1 + NUM_PARAMS] = {scale(images, count)};
   for (int i = 0; i < NUM_PARAMS; ++i) tensors[1 + i] = get_tensor(params, PARAM_NAMES[i]);
   opd_value args[1 + NUM_PARAMS], result;
-  for (int i = 0; i <= NUM_PARAMS; ++i) args[i] = opd_object_value(tensors[i]);
+  for (int i = 0; i <= NUM_PARAMS; ++i) args[i] = opd_value_of_object(tensors[i]);
 
   check(opd_vm_call(vm, "main", args, 1 + NUM_PARAMS, NULL, &result), "running the network");
   const float *probabilities = opd_tensor_view((const opd_tensor *)result.u.object)->data;
@@ -156,12 +157,12 @@ int main(int argc, char **argv) {
   opd_report *report;
   opd_buffer *text;
   check(opd_vm_profile(vm, "main", args, 1 + NUM_PARAMS, NULL, NULL, &report, NULL), "profiling the network");
-  check(opd_report_to_table(report, NULL, &text), "printing the table");
+  check(opd_report_write(report, OPD_REPORT_TABLE, NULL, &text), "printing the table");
   printf("one batch of %lld images:\n%s\n\nthe report, also as files:\n", (long long)count, opd_buffer_data(text));
   opd_buffer_release(text);
-  check(opd_report_to_json(report, &text), "writing JSON");
+  check(opd_report_write(report, OPD_REPORT_JSON, NULL, &text), "writing JSON");
   write_text(output, "digits_report.json", text);
-  check(opd_report_to_csv(report, &text), "writing CSV");
+  check(opd_report_write(report, OPD_REPORT_CSV, NULL, &text), "writing CSV");
   write_text(output, "digits_report.csv", text);
 
   opd_report_release(report);
