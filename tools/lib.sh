@@ -8,11 +8,16 @@ began=$SECONDS
 
 # Debian 12 names; Ubuntu 22.04 and newer have the same.
 build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-dev)
-test_packages=(libgtest-dev python3)
-optional_test_packages=(libpapi-dev) # tests of what is missing are skipped
-fuzz_packages=(clang-14 libclang-rt-14-dev)
+test_packages=(libgtest-dev python3 ccache abigail-tools)
+optional_test_packages=(libpapi-dev lld) # tools/test skips tests of a missing package; with --full it fails
+sanitizer_packages=(clang-14 libclang-rt-14-dev)
 venv_packages=(python3-venv)
 java_packages=(openjdk-17-jdk-headless)
+rust_packages=(cargo-web) # Debian 12's own `cargo` is too old for the binding
+
+# ccache shares objects between checkouts, and may use precompiled headers.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
 
 say() { printf '== %s\n' "$*"; }
 
@@ -54,11 +59,17 @@ need_packages() {
     apt-get install -y -q --no-install-recommends "${missing[@]}" || finish "apt-get could not install ${missing[*]}" 1
 }
 
+# with_ccache COMMAND…: what CMake configures in it compiles by ccache, if that is there.
+with_ccache() {
+  if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  "$@"
+}
+
 # configure PRESET [CMAKE ARGUMENT…]
 configure() {
   local preset=$1
   shift
-  (cd "$root" && cmake --preset "$preset" "$@" >"$(log_of configure "$preset")" 2>&1) && return
+  (cd "$root" && with_ccache cmake --preset "$preset" "$@" >"$(log_of configure "$preset")" 2>&1) && return
   cat "$(log_of configure "$preset")"
   return 1
 }
