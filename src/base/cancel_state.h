@@ -1,4 +1,4 @@
-// What every cancel token begins with, for layers that make calls but do not know the VM.
+// The base of every cancel token, for layers that make calls but must not include the VM.
 #pragma once
 #include <atomic>
 

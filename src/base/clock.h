@@ -1,4 +1,4 @@
-// Time stamps. Ticks are of the processor's counter where that is invariant, else nanoseconds of CLOCK_MONOTONIC.
+// Time stamps. A tick is one step of the processor's counter if that is invariant, else 1 ns of CLOCK_MONOTONIC.
 // Cost: 8 to 20 ns a stamp; clock_gettime is more than twice that.
 #pragma once
 #include <cstdint>
@@ -28,18 +28,18 @@ inline uint64_t ticks_of(ClockId clock) {
   return monotonic_ns();
 }
 
-// A place on both time lines.
+// The same moment on both clocks.
 struct ClockSample {
   uint64_t ticks, ns;
 };
 ClockSample sample_clock(ClockId clock);
 
-// Ticks to nanoseconds of CLOCK_MONOTONIC.
+// Converts ticks to nanoseconds of CLOCK_MONOTONIC.
 struct ClockCalibration {
   ClockSample anchor{};
   double ns_per_tick = 1;
-  // Through now and the first use of the clock in this process. Cost: a process younger than 10 ms waits until it is
-  // that old, so that the slope's error is below 10 ppm.
+  // Draws a line through a sample of now and the one taken when the library was loaded. Cost: if that was less than 10
+  // ms ago, waits for the rest, so that the slope's error is below 10 ppm.
   static ClockCalibration measure(ClockId clock);
   double ns_of(uint64_t ticks) const {
     return static_cast<double>(anchor.ns) +
@@ -48,7 +48,7 @@ struct ClockCalibration {
   double duration_ns(uint64_t ticks) const { return static_cast<double>(ticks) * ns_per_tick; }
 };
 
-// What an empty interval reads, in ticks: to be taken off measured ones.
+// The measured length of an empty interval in ticks, to be subtracted from measured intervals.
 uint64_t empty_interval_ticks(ClockId clock);
 
 }  // namespace opd

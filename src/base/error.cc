@@ -53,7 +53,7 @@ std::string symbolise(void *address) {
   return out;
 }
 
-// Kept for the moment when nothing can be allocated; never freed.
+// Preallocated, for the case that there is no memory for an error; never freed.
 Error *out_of_memory_error() {
   static Error *const error = [] {
     auto made = make_object<Error>(OPD_OUT_OF_MEMORY, "MemoryError", "out of memory");
@@ -61,9 +61,9 @@ Error *out_of_memory_error() {
   }();
   return error;
 }
-const bool kReserved = out_of_memory_error() != nullptr;  // made while memory is still there
+const bool kReserved = out_of_memory_error() != nullptr;  // allocates it at load, while there is memory
 
-// Foreign code calls this with 0 to replace and 1 to append.
+// Foreign code calls this with mode 0 to replace the text and mode 1 to append to it.
 void update_backtrace(void *self, const ByteArray *text, int32_t mode) {
   try {
     if (self && text) static_cast<Error *>(static_cast<Object *>(self))->set_backtrace(text_of(*text), mode == 1);
@@ -94,7 +94,7 @@ Error::Error(opd_code c, std::string k, std::string m) : code(c), kind(std::move
 }
 
 Error::~Error() {
-  if (cause) release_nested(cause);  // causes may be chained deeper than the stack is
+  if (cause) release_nested(cause);  // a chain of causes may be longer than the stack is deep
   if (extra_context) release_nested(extra_context);
 }
 
@@ -111,7 +111,7 @@ const std::string &Error::backtrace() const {
 }
 
 void Error::set_backtrace(std::string_view text, bool append) {
-  backtrace();  // from here on it is text
+  backtrace();  // converts the frames to text, which the next line changes
   append ? backtrace_.append(text) : backtrace_.assign(text);
   backtrace_view = bytes_of(backtrace_);
 }
@@ -124,7 +124,7 @@ Ref<Error> as_own(Error &error) noexcept {
     return Ref<Error>::share(&error);
   }
   auto own = make_error(OPD_CALL_FAILED, text_of(error.message_view), text_of(error.kind_view));
-  if (own->code != OPD_CALL_FAILED) return own;  // there was no memory
+  if (own->code != OPD_CALL_FAILED) return own;  // no memory: this is the preallocated error, which must not change
   opd::update_backtrace(own.get(), &error.backtrace_view, 0);
   if (cause) own->set_cause(as_own(*cause));
   own->extra_context = error.extra_context;

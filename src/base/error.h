@@ -1,4 +1,5 @@
-// Errors: one counted object with a code, a kind and a sentence; thrown inside, returned at the C API.
+// Errors: one reference-counted object with a code, a kind and a message. Thrown inside the library, returned by the C
+// API.
 #pragma once
 #include <opdyno/base.h>
 
@@ -31,7 +32,7 @@ struct Error final : Object {
 
   opd_code code;
   std::string kind, message;
-  bool located = false;  // the message says already which operator of which program raised it
+  bool located = false;  // the message already names the operator and the program that raised it
 
   Error(opd_code code, std::string kind, std::string message);
   ~Error();
@@ -46,13 +47,13 @@ struct Error final : Object {
   mutable std::string backtrace_;
 };
 
-// The error itself, or ours with what it says: one that foreign code made has only the first fields.
+// Returns `error` itself if this library made it. Else returns a copy, since a foreign error has only the first fields.
 Ref<Error> as_own(Error &error) noexcept;
 
 const char *code_name(opd_code code);
 const char *usual_kind(opd_code code);
 
-// Never throws: without memory it gives a preallocated OPD_OUT_OF_MEMORY error.
+// Never throws: if there is no memory, returns the preallocated OPD_OUT_OF_MEMORY error.
 Ref<Error> make_error(opd_code code, std::string_view message, std::string_view kind = {}) noexcept;
 
 class Exception final : public std::exception {
@@ -78,7 +79,7 @@ template <class... Parts>
   fail_with(code, as_part(parts)...);
 }
 
-// For messages whose kind is not the usual one of the code.
+// Throws an error with another kind than the usual one of its code.
 template <class... Parts>
 [[noreturn]] void fail_as(const char *kind, opd_code code, const Parts &...parts) {
   const TextPart message[] = {as_part(parts)...};
@@ -91,15 +92,15 @@ template <class... Parts>
     fail(OPD_INVALID_ARGUMENT, parts...);
 }
 
-// The error of the exception being handled, whatever it is. Call inside catch (...).
+// The error for the exception that is being handled, of any type. Call inside catch (...).
 Ref<Error> current_error() noexcept;
 
-// The error slot of the calling thread: what a packed function that returned -1 left for its caller.
-void set_raised(Ref<Error> error) noexcept;  // also one that foreign code made
-Ref<Error> take_raised() noexcept;           // ours, never null: says so if nothing was left
+// The error slot of the calling thread. A packed function that returns -1 leaves its error there for the caller.
+void set_raised(Ref<Error> error) noexcept;  // foreign code may have made it
+Ref<Error> take_raised() noexcept;           // never null: if the slot is empty, an error that says so
 
-// From C++ that throws to C that returns -1: what `body` returns, 0 if it returns nothing, or -1 with the exception as
-// the thread's raised error.
+// Adapts C++ that throws to C that returns -1. Returns the result of `body` (0 if that is void). If `body` throws,
+// stores the exception as the thread's raised error and returns -1.
 template <class F>
 int raising(F &&body) noexcept {
   try {

@@ -1,4 +1,4 @@
-// Files: read whole, mapped, and replaced as a whole.
+// Reads files as a whole, maps them, and replaces them as a whole.
 #pragma once
 #include <sys/stat.h>
 
@@ -8,18 +8,18 @@
 
 namespace opd {
 
-// A file that is open for reading; closed with the object.
+// A regular file that is open for reading; the destructor closes it.
 class InputFile {
  public:
-  explicit InputFile(const std::string &path);  // throws unless it is a regular one
+  explicit InputFile(const std::string &path);  // throws if it is not a regular file
   ~InputFile();
   InputFile(const InputFile &) = delete;
   InputFile &operator=(const InputFile &) = delete;
 
   int fd() const { return fd_; }
   const std::string &path() const { return path_; }
-  struct stat state() const;                       // as it is now
-  std::string read(size_t most = SIZE_MAX) const;  // from its start to its end, whatever size it claims to have
+  struct stat state() const;                       // the current state
+  std::string read(size_t most = SIZE_MAX) const;  // the whole content, whatever size state() reports
 
  private:
   std::string path_;
@@ -30,11 +30,11 @@ std::string read_file(const std::string &path);
 
 // Writes a file as a whole: see OutputFile.
 void replace_file(const std::string &path, std::string_view content);
-// Writes a file that only this process reads, and that need not survive a crash: for compilers and linkers.
+// Writes a file for compilers and linkers that this process starts; it need not survive a crash.
 void write_scratch_file(const std::string &path, std::string_view content);
 
-// Ends a mapping of `size` bytes: all of its pages, as the system does anyway. ThreadSanitizer takes the size as it is
-// given, and would go on to guard the rest of the last page.
+// Unmaps all pages of a mapping of `size` bytes. munmap() rounds the size up to whole pages itself, but ThreadSanitizer
+// does not: it would go on to watch the rest of the last page.
 void unmap(const void *data, size_t size);
 
 class MappedFile {
@@ -52,10 +52,11 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Whether the process may write a file of that size, in memory too: going beyond RLIMIT_FSIZE ends it with a signal.
+// Whether RLIMIT_FSIZE permits a file of that size, also one in memory: beyond it, writing raises SIGXFSZ, which ends
+// the process.
 bool may_write_file(size_t size);
 
-std::string error_text(int error_number);  // what the system calls it: "No such file or directory"
+std::string error_text(int error_number);  // such as "No such file or directory"
 [[noreturn]] void fail_errno(const std::string &action, const std::string &path, int error_number);
 
 }  // namespace opd

@@ -25,11 +25,11 @@ constexpr auto kFirstTaken = static_cast<size_t>(LockRank::kLoader);
 
 }  // namespace
 
-// All locks by rank. `guard` is for the lists. It is held for a moment only, and while a fork has all locks: so threads
-// may make and destroy locks while they hold others.
+// All locks by rank. `guard` protects the lists. It is held briefly, or while a fork holds all locks, so threads may
+// make and destroy locks while they hold others.
 struct ForkLinks {
   std::mutex guard;
-  std::mutex forking;  // by one thread at a time
+  std::mutex forking;  // one fork at a time
   ForkLink *first[kRanks] = {};
 
   static ForkLinks &all() {
@@ -49,7 +49,8 @@ struct ForkLinks {
     link.taken_by_fork_ = false;
   }
 
-  // Takes what is free, in order, up to the first lock that another thread holds. Returns that one's rank, or kRanks.
+  // Takes all locks in order, up to the first that another thread holds. Returns the rank of that lock, or kRanks if
+  // all locks are taken.
   size_t take_up_to_first_held() {
     for (size_t rank = kFirstTaken; rank < kRanks; ++rank)
       for (ForkLink *link = first[rank]; link; link = link->next_)
@@ -57,20 +58,21 @@ struct ForkLinks {
     return kRanks;
   }
 
-  // The holder of a lock of rank `begin` - 1 may wait for these, but for none of those below.
+  // Gives back the locks of rank `begin` and higher. The thread that holds a lock of rank `begin` - 1 may wait for
+  // these, but never for a lower one, so the lower ones stay taken.
   void give_back_from(size_t begin) {
     for (size_t rank = begin; rank < kRanks; ++rank)
       for (ForkLink *link = first[rank]; link; link = link->next_) give_back(*link);
   }
 
   static void before() {
-    constexpr int kMostMoments = 50'000;  // 5 s: a child without one of the locks is better than none at all
+    constexpr int kMostMoments = 50'000;  // 5 s, then forks without the locks that are missing: better than never
     constexpr timespec kMoment{0, 100'000};
     all().forking.lock();
     for (int turn = 0;; ++turn) {
       all().guard.lock();
       const size_t held = all().take_up_to_first_held();
-      if (held == kRanks || turn == kMostMoments) return;  // with the guard: nothing changes until the fork is over
+      if (held == kRanks || turn == kMostMoments) return;  // keeps `guard`: no lock comes or goes
       all().give_back_from(held + 1);
       all().guard.unlock();
       if (turn < 16) sched_yield();
@@ -140,7 +142,7 @@ void RecursiveForkMutex::give_back() {
 }
 
 void RecursiveForkMutex::make_free(bool was_taken) {
-  if (is_held_here()) return;  // the thread goes on in the child
+  if (is_held_here()) return;  // the holder forked, and continues in the child
   if (was_taken) return mutex_.unlock();
   new (&mutex_) std::mutex;
   holder_.store(pthread_t{}, std::memory_order_relaxed);
@@ -153,7 +155,7 @@ namespace {
 
 constinit thread_local int loader_calls_here __attribute__((tls_model("initial-exec"))) = 0;
 
-// "Held" while another thread than the one that forks is within a call.
+// Counts as held while any thread but the forking one is inside a call of the dynamic loader.
 class LoaderCalls {
  public:
   void begin() {
@@ -203,7 +205,8 @@ RecursiveForkMutex &initializer_mutex() {
   return *mutex;
 }
 
-// From the start: a child that is forked while another thread makes one would wait for that thread, which it lacks.
+// Made at load. If they were made on first use and another thread forked meanwhile, the child would wait forever for
+// the maker, a thread that it does not have.
 [[maybe_unused]] static const void *const made_at_load[] = {&loader_calls(), &initializer_mutex()};
 
 }  // namespace opd

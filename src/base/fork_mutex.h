@@ -15,13 +15,15 @@ namespace opd {
 // A thread that holds a lock may take only locks of a higher rank. So no two threads wait for each other, and fork(),
 // which takes the locks in this order, waits for no thread that waits for it.
 enum class LockRank : uint8_t {
-  // Held while foreign code runs, or a compiler. fork() neither waits for these nor takes them: a child makes them anew
-  // and begins the work anew. What they guard must be whole at every moment: one flag or one pointer.
+  // Held while foreign code or a compiler runs. fork() neither waits for these locks nor takes them: the child makes
+  // them anew and starts the work again. So the guarded data must be consistent at every moment: one flag or one
+  // pointer.
   kInitializer,
   kSource,
   kPapi,
   kInPlace,
-  // Held for a few instructions or system calls. fork() takes them, so that what they guard is whole in the child.
+  // Held for a few instructions or system calls. fork() takes them, so that the guarded data are consistent in the
+  // child.
   kLoader,  // first: constructors of a library that is being loaded may take any other lock
   kSystemLibrary,
   kImports,
@@ -60,8 +62,8 @@ enum class LockRank : uint8_t {
   kCount
 };
 
-// A lock's place among all. It is the last member of the lock, so that fork() finds whole locks only. Locks may be made
-// and destroyed at any time, also by threads that hold others.
+// Enters a lock in the list of all locks. It is the last member of each lock, so that fork() sees only complete locks.
+// Locks may be made and destroyed at any time, also by threads that hold others.
 class ForkLink {
  public:
   template <class Lock>
@@ -75,7 +77,7 @@ class ForkLink {
   void note_held() const {}
   void note_free() const {}
 #else
-  // A thread that breaks the order may wait for ever, once in a million times. Here it fails each time.
+  // A thread that breaks the order deadlocks only rarely. These checks make it fail every time.
   void check_order() const;
   void note_held() const;
   void note_free() const;
@@ -86,7 +88,7 @@ class ForkLink {
   struct Actions {
     bool (*try_take)(void *lock);                   // by the thread that forks
     void (*give_back)(void *lock);                  // in the parent, by the same thread
-    void (*make_free)(void *lock, bool was_taken);  // in the child, where the other threads are not
+    void (*make_free)(void *lock, bool was_taken);  // in the child, which has no other threads
   };
   template <class Lock>
   static constexpr Actions kActions = {
@@ -99,10 +101,10 @@ class ForkLink {
   bool taken_by_fork_ = false;
   void *const lock_;
   const Actions &actions_;
-  ForkLink *next_ = nullptr, **place_ = nullptr;  // among those of the rank; what points here
+  ForkLink *next_ = nullptr, **place_ = nullptr;  // list of this rank; the pointer that points here
 };
 
-// ThreadSanitizer keeps a record of its own of who holds a lock.
+// Tells ThreadSanitizer, which keeps its own record of lock holders, that a lock was released without unlock().
 void tell_race_detector_of_release(void *lock);
 
 template <class M>
@@ -133,7 +135,8 @@ class ForkMutexOf {
   bool try_take() { return mutex_.try_lock(); }
   void give_back() { mutex_.unlock(); }
   void make_free(bool was_taken) {
-    // A std::shared_mutex remembers its holder by a thread number of the kernel, which is another one in the child.
+    // A std::shared_mutex stores the kernel's thread ID of its holder. In the child that ID is a different one, so
+    // unlock() would not work.
     if (was_taken && std::is_same_v<M, std::mutex>) return mutex_.unlock();
     if (was_taken) tell_race_detector_of_release(&mutex_);
     new (&mutex_) M;
@@ -145,7 +148,7 @@ class ForkMutexOf {
 using ForkMutex = ForkMutexOf<std::mutex>;
 using ForkSharedMutex = ForkMutexOf<std::shared_mutex>;
 
-// The same for a thread that may take it again while it holds it.
+// A recursive lock: the thread that holds it may lock it again.
 class RecursiveForkMutex {
  public:
   explicit RecursiveForkMutex(LockRank rank) : link_(rank, this) {}
@@ -162,6 +165,7 @@ class RecursiveForkMutex {
     link_.note_free();
     mutex_.unlock();
   }
+  // Relaxed, since a thread can only find its own ID here if it stored it itself.
   bool is_held_here() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
  private:
@@ -172,13 +176,13 @@ class RecursiveForkMutex {
 
   std::mutex mutex_;
   std::atomic<pthread_t> holder_{};
-  int depth_ = 0;  // of the holder, beyond the first
+  int depth_ = 0;  // locks by the holder beyond the first
   ForkLink link_;
 };
 
-// Around every call of the dynamic loader: fork() waits until no other thread is within one, since the loader would be
-// of no use to the child. Threads do not wait for each other. They must not: the loader calls constructors of foreign
-// libraries with a lock of its own, and these may call the library.
+// Put one around every call of the dynamic loader. fork() waits until no other thread is inside the loader, since the
+// child could not use a loader that a lost thread has locked. Loader calls do not exclude each other: the loader runs
+// foreign constructors under its own lock, and these may call this library.
 class LoaderCall {
  public:
   LoaderCall();
@@ -186,11 +190,11 @@ class LoaderCall {
   LoaderCall(const LoaderCall &) = delete;
 };
 
-// How many fork() calls lie between the start of the process and here: a child's number differs from its parent's.
+// The number of forks between the first process and this one: a child's number differs from its parent's.
 uint32_t fork_generation() noexcept;
 
-// The lock around initialisers of libraries. One for all: an initialiser may look up what others initialise, so with a
-// lock for each, two threads could wait for each other.
+// The lock around initialisers of libraries. All share one lock, because an initialiser may use another library: with
+// one lock per library, two threads could wait for each other.
 RecursiveForkMutex &initializer_mutex();
 
 }  // namespace opd

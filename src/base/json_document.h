@@ -1,8 +1,9 @@
 // A parsed JSON text whose numbers and strings are exact.
 //
-// cJSON keeps numbers as doubles of at most 63 characters and strings as C strings, which loses large counts and NUL
-// bytes. So it is given the text with every number and string blanked, at unchanged offsets: it checks the structure
-// and makes the tree, and the scalars are read from the text itself, found through their place in document order.
+// cJSON stores numbers as doubles of at most 63 characters and strings as C strings, which loses digits of large counts
+// and all text behind a NUL. So cJSON gets the text with every number and string blanked, at unchanged offsets. It
+// checks the structure and builds the tree. The numbers and strings are read from the original text, by their position
+// in document order.
 #pragma once
 #include <cjson/cJSON.h>
 
@@ -20,12 +21,12 @@ class JsonDocument {
   JsonDocument(std::string_view text, const char *what);
 
   const cJSON *root() const { return root_.get(); }
-  // Of an element, or of the key of a member. A container without scalars has the offset of what follows it.
+  // The offset of an element, or of the key of a member. For a container without scalars: of the token behind it.
   size_t offset(const cJSON *item) const;
   std::string key(const cJSON *member) const;
   std::string text(const cJSON *string) const;
-  std::string_view number(const cJSON *number) const;  // its characters
-  int64_t integer(const cJSON *number) const;          // throws if it has a fraction or leaves int64
+  std::string_view number(const cJSON *number) const;  // as written
+  int64_t integer(const cJSON *number) const;          // throws if it has a fraction or exceeds int64
   double real(const cJSON *number_or_null) const;      // null is "not a number"; 1e999 is infinite
   std::string compact(const cJSON *item) const;        // as JSON text without spaces
   [[noreturn]] void bad(size_t offset, std::string_view problem) const;

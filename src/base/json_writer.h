@@ -7,7 +7,7 @@
 
 namespace opd {
 
-// The length of the UTF-8 sequence at the front of `text`, 0 if it is not one (overlong, surrogate, too large, cut
+// The length of the UTF-8 sequence at the front of `text`; 0 if it is invalid (overlong, surrogate, too large, cut
 // off).
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);

@@ -1,4 +1,4 @@
-// Where warnings go: to the embedder's callback, or nowhere.
+// Passes warnings to the embedder's callback. Without one they are dropped.
 #pragma once
 #include <opdyno/base.h>
 

@@ -20,7 +20,7 @@ void release_weak(Object *object) {
 namespace {
 struct Releases {
   int32_t depth = 0;
-  Object *first = nullptr;  // what waits until release_nested() is back at its start
+  Object *first = nullptr;  // list of objects that the outermost release_nested() will release
 };
 constinit thread_local Releases releases __attribute__((tls_model("initial-exec")));
 }  // namespace
@@ -29,7 +29,7 @@ void release_nested(Object *object) noexcept {
   constexpr int32_t kMaxDepth = 32;
   Releases &state = releases;
   if (state.depth >= kMaxDepth && object->has_sole_owner()) {
-    // Nobody else sees the object any more, so its count is free to point at the next that waits.
+    // No other thread can see the object any more, so its count can hold the pointer to the next of the list.
     object->refs.store(reinterpret_cast<uintptr_t>(state.first), std::memory_order_relaxed);
     state.first = object;
     return;

@@ -1,4 +1,4 @@
-// The counted object header of tvm-ffi, and the smart pointer that counts it.
+// The header of tvm-ffi's reference-counted objects, and smart pointers to them.
 // Cost: retain is one relaxed add; release of a sole owner is a load and a compare, no read-modify-write.
 #pragma once
 #include <atomic>
@@ -10,7 +10,7 @@ namespace opd {
 
 enum DeleteFlag : int { kDestroy = 1, kFree = 2 };
 
-// Layout of TVMFFIObject: whoever makes an object brings its deleter, so objects may cross libraries.
+// Layout of TVMFFIObject. Each object carries the deleter of the library that made it, so objects may cross libraries.
 struct Object {
   static constexpr uint64_t kSoleOwner = 0x1'0000'0001;  // high half: weak count, low half: strong count
   static constexpr uint64_t kWeakOne = 0x1'0000'0000;
@@ -29,12 +29,12 @@ inline void retain(Object *object) { object->refs.fetch_add(1, std::memory_order
 void release_shared(Object *object);
 void release_weak(Object *object);
 
-// For what an object holds that may hold objects itself. A program may nest such values deeper than the stack is:
-// beyond some depth they end after each other, not within each other.
+// Releases a member that may own further objects. A program may nest these deeper than the stack allows, so beyond a
+// depth of 32 they are destroyed one after another, not recursively.
 void release_nested(Object *object) noexcept;
 
 inline void release(Object *object) {
-  // Nobody else can make a reference from the last one, so a plain load decides.
+  // If this is the only reference, no other thread can add one, so a plain load decides.
   if (object->has_sole_owner()) {
     if (object->deleter) object->deleter(object, kDestroy | kFree);
   } else {
@@ -86,7 +86,7 @@ class Ref {
   T *object_ = nullptr;
 };
 
-// Keeps an object's memory, but not the object: lock() gives null once the last owner is gone.
+// Keeps an object's memory, but not the object: lock() returns null once the last owner is gone.
 template <class T>
 class WeakRef {
  public:
@@ -111,7 +111,7 @@ class WeakRef {
   T *object_ = nullptr;
 };
 
-// The deleter of objects that make_object_sized() made. Its address tells a T of ours from every other object.
+// The deleter of objects made by make_object_sized(). Its address shows that an object is a T of this library.
 template <class T>
 void delete_object(void *self, int flags) {
   T *whole = static_cast<T *>(static_cast<Object *>(self));  // a T with virtual functions starts before its Object
@@ -122,7 +122,7 @@ void delete_object(void *self, int flags) {
 // Makes a T of kind T::type(). `trailing` bytes follow it, for data stored inline.
 template <class T, class... Args>
 Ref<T> make_object_sized(size_t trailing, Args &&...args) {
-  const int32_t type = T::type();  // first: it may register the kind, for which there may be no memory
+  const int32_t type = T::type();  // first: it may register the kind, which may throw
   void *memory = ::operator new(sizeof(T) + trailing);
   T *object;
   try {
@@ -131,7 +131,7 @@ Ref<T> make_object_sized(size_t trailing, Args &&...args) {
     ::operator delete(memory);
     throw;
   }
-  Object *header = object;  // whatever T calls its own members
+  Object *header = object;  // T may have members of the same names
   header->type_index = type;
   header->deleter = &delete_object<T>;
   return Ref<T>::take(object);

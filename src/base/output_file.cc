@@ -17,7 +17,7 @@ namespace opd {
 namespace {
 
 constexpr int kMostLinks = 40;  // as in the kernel
-constexpr int kMostNames = 16;  // of 64 random bits each: one is enough unless somebody makes them all
+constexpr int kMostNames = 16;  // tries: with 64 random bits, the first name is free in practice
 
 // The number N of a path that names descriptor N of this process; -1 for other paths.
 int own_descriptor(const std::string &path) {
@@ -36,13 +36,13 @@ std::string directory_of(const std::string &path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Links of /proc lead to what a process has open, which may have no name that could be renamed.
+// Links in /proc lead to open files of a process. Such a file may have no name, so no rename can replace it.
 bool is_of_proc(const struct stat &link) {
   struct stat proc {};
   return ::stat("/proc/self", &proc) == 0 && link.st_dev == proc.st_dev;
 }
 
-// Where symbolic links lead, also to what is not there yet; stops at a descriptor's path.
+// Follows symbolic links, also to a file that does not exist yet; stops at the path of a descriptor.
 int follow_links(std::string &path) {
   for (int i = 0; i < kMostLinks; ++i) {
     struct stat info {};
@@ -58,7 +58,7 @@ int follow_links(std::string &path) {
   return ELOOP;
 }
 
-// Nobody can know it before, so nobody can have made a file or a link of that name.
+// The name cannot be guessed, so no other user can have put a file or link there.
 std::string random_name(const std::string &directory) {
   unsigned long long bits = 0;
   if (::getrandom(&bits, sizeof bits, 0) != sizeof bits) bits = static_cast<unsigned long long>(::getpid());
@@ -81,6 +81,7 @@ class PipeSignalBlock {
   ~PipeSignalBlock() {
     const int error = errno;
     const timespec at_once{};
+    // Discards the SIGPIPE of this object's own write(), but not one that was pending before.
     if (error == EPIPE && !was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     errno = error;
@@ -111,7 +112,7 @@ int OutputFile::open(const std::string &path) {
   struct stat link {};
   if (replaces_ && (!S_ISREG(info.st_mode) || (::lstat(target.c_str(), &link) == 0 && S_ISLNK(link.st_mode))))
     return open_in_place(target);
-  if (replaces_ && ::access(target.c_str(), W_OK)) return errno;  // renaming would get round its mode
+  if (replaces_ && ::access(target.c_str(), W_OK)) return errno;  // renaming would bypass a write protection
   mode_ = info.st_mode & 07777;
   owner_ = info.st_uid, group_ = info.st_gid;
   target_ = std::move(target);
@@ -125,7 +126,7 @@ int OutputFile::open_in_place(const std::string &path) {
 
 int OutputFile::open_beside() {
   const std::string directory = directory_of(target_);
-  if (::access("/proc/self/fd", X_OK) == 0) {  // by which a file without a name is given one
+  if (::access("/proc/self/fd", X_OK) == 0) {  // needed to name the file later
     fd_ = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (fd_ >= 0) return 0;
   }
@@ -154,7 +155,7 @@ int OutputFile::write(std::string_view bytes) {
   return 0;
 }
 
-// Gives the new file a name of its own in the directory: no system call puts a file without a name in another's place.
+// Gives the nameless file a temporary name: no system call replaces a file by a nameless one.
 int OutputFile::take_name() {
   const std::string from = "/proc/self/fd/" + std::to_string(fd_), directory = directory_of(target_);
   for (int i = 0; i < kMostNames; ++i) {
@@ -168,7 +169,8 @@ int OutputFile::take_name() {
 
 int OutputFile::commit() {
   if (!target_.empty()) {
-    // The owner first: changing it clears bits of the mode. Only root can give files away; for others it stays theirs.
+    // The owner first, since changing it clears bits of the mode. If the process is not root, it can only set the
+    // group.
     if (replaces_ && ::fchown(fd_, owner_, group_) && ::fchown(fd_, static_cast<uid_t>(-1), group_)) errno = 0;
     if (replaces_ && ::fchmod(fd_, mode_)) return errno;
     if (::fsync(fd_) && errno != EINVAL && errno != EROFS) return errno;

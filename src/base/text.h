@@ -18,7 +18,7 @@ requires(!std::same_as<T, char>) void append(std::string &out, T number) { appen
 template <std::unsigned_integral T>
 requires(!std::same_as<T, bool>) void append(std::string &out, T number) { append(out, uint64_t{number}); }
 
-// A part of a text, by reference: for the length of a call.
+// A part of a text, held by reference: valid only during a call.
 struct TextPart {
   enum Kind : uint8_t { kText, kChar, kSigned, kUnsigned, kDouble };
   TextPart(std::string_view t) : kind(kText), text(t) {}
@@ -39,8 +39,8 @@ struct TextPart {
 };
 std::string concat_all(std::span<const TextPart> parts);
 
-// What a part is passed on as. A literal has a type for each length, and integers have many widths: with a function for
-// each combination of those, messages took a tenth of the library.
+// Reduces parts to a few types. Each length of a literal is a type of its own, and integers have many widths: with one
+// function for each combination, messages took a tenth of the library.
 inline const char *as_part(const char *text) { return text; }
 inline std::string_view as_part(const std::string &text) { return text; }
 inline std::string_view as_part(std::string_view text) { return text; }

@@ -1,3 +1,4 @@
+// Templates that base/text.h declares.
 #pragma once
 #include <algorithm>
 #include <utility>

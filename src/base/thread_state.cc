@@ -20,8 +20,8 @@ void clean(void *) {
   if (state.workspace && free_workspace) free_workspace(std::exchange(state.workspace, nullptr));
 }
 
-// Not a thread_local object with a destructor: to register that one, glibc allocates, and without memory it aborts the
-// process. This is needed just when an error is raised because there is no memory.
+// Not a thread_local object with a destructor: to register that, glibc allocates, and aborts the process if there is no
+// memory. But out of memory is just when an error is raised.
 const pthread_key_t exit_key = [] {
   pthread_key_t key;
   return pthread_key_create(&key, &clean) ? pthread_key_t(-1) : key;
@@ -36,7 +36,7 @@ uint64_t thread_number() noexcept {
   return number;
 }
 
-// If there is no memory for it (an early key needs none), the thread's block is not freed when it exits.
+// If pthread_setspecific() has no memory (early keys need none), the block's objects leak when the thread exits.
 void clean_at_thread_exit() noexcept { pthread_setspecific(exit_key, &exit_key); }
 
 void set_raised(Ref<Error> error) noexcept {

@@ -1,4 +1,4 @@
-// What hot paths need per thread, in one small block at a fixed offset from the thread pointer.
+// Per-thread data of hot paths, in one small block at a fixed offset from the thread pointer.
 #pragma once
 #include "base/cancellation.h"
 #include "base/object.h"
@@ -9,10 +9,10 @@ struct ThreadState {
   Object *raised = nullptr;          // the error that a packed function left for its caller; owned
   void *run_pool = nullptr;          // the VM frame pool whose objects this thread may reuse without atomics
   void *workspace = nullptr;         // scratch memory of kernels; owned by device/
-  const CancelFlag *stop = nullptr;  // of the call that this thread makes, if it can be ended from outside
-  Object *cancel = nullptr;          // the token of the calls that this thread makes, should they have no other; owned
+  const CancelFlag *stop = nullptr;  // cancel flag of the current call; null if it has none
+  Object *cancel = nullptr;          // the thread's default cancel token; owned
   int32_t parallel_depth = 0;        // > 0 inside a parallel region: further launches run serially
-  void *task_observer = nullptr;     // who counts the parallel tasks that this thread launches; device/ knows it
+  void *task_observer = nullptr;     // observer of parallel tasks that this thread launches; see device/
   uint64_t number = 0;               // see thread_number()
 };
 
@@ -22,13 +22,13 @@ extern constinit thread_local ThreadState current_thread_state __attribute__((tl
 
 inline ThreadState &thread_state() { return current_thread_state; }
 
-// Of the calling thread, from 1 on: unlike the system's numbers it never comes to be another thread's.
+// The number of the calling thread, from 1 on. Unlike the system's thread IDs, it is never reused.
 uint64_t thread_number() noexcept;
 
-// To be called by whoever stores something owned into the block: ends it when the thread exits.
+// Call this when an owned pointer is stored in the block: it is then released when the thread exits.
 void clean_at_thread_exit() noexcept;
 
-// Set by device/, which base does not know: ends the scratch memory of an exiting thread.
+// Set by device/, which base must not include: frees the scratch memory of an exiting thread.
 extern void (*free_workspace)(void *workspace);
 
 }  // namespace opd

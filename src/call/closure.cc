@@ -14,9 +14,9 @@ constexpr const char *kName = "the closure";
 
 bool is_signed(CKind kind) { return kind >= CKind::kI8 && kind <= CKind::kI64; }
 
-// libffi reads integers that are smaller than a register from a whole one.
+// libffi reads a result from a whole register, so smaller integers are extended to one.
 void store_result(const CLayout &layout, const View &value, char *to) {
-  if (layout.kind == CKind::kVoid) return;  // C asked for nothing
+  if (layout.kind == CKind::kVoid) return;  // C expects no result
   char *no_texts = nullptr;                 // signatures with a str in their result are refused
   const Place place{kName, 0, nullptr, true};
   if (layout.kind == CKind::kStruct || layout.ffi->size >= sizeof(ffi_arg) || layout.kind == CKind::kF32)

@@ -1,5 +1,6 @@
 // C function pointers that call packed functions.
-// Cost of a call: libffi's frame and the conversions, about 50 ns; nothing is allocated without structs.
+// Cost of a call: libffi's frame and the conversions, about 50 ns; nothing is allocated for up to 8 arguments without
+// structs.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -13,7 +14,8 @@ namespace opd {
 class PreparedCall;
 struct Signature;
 
-// Callable from any thread. A call that fails returns 0 and keeps the first error, since nothing can travel through C.
+// Callable from any thread. Errors cannot pass through C: a call that fails returns 0, and the closure keeps the first
+// error.
 struct Closure final : Object {
   static int32_t type();  // "opdyno.Closure"
 
@@ -21,7 +23,7 @@ struct Closure final : Object {
   ~Closure();
 
   void *pointer() const { return code_; }
-  Ref<Error> take_error();  // the first since the last request, or null
+  Ref<Error> take_error();  // the first since the last take_error(), or null
 
  private:
   struct Free {

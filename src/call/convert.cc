@@ -44,7 +44,7 @@ T get(const char *from) {
 
 template <class T>
 void store_integer(CKind kind, const View &value, char *to, const Place &place) {
-  // A pointer value is the only one that holds 64 unsigned bits.
+  // Only a pointer value can hold all 64 bits of an unsigned number.
   if (value.type == OPD_POINTER && kind == CKind::kU64) return put(to, value.u.pointer);
   if (value.type != OPD_INT && value.type != OPD_BOOL) fail_kind(kind, value, place);
   const int64_t number = value.u.int64;
@@ -58,7 +58,7 @@ void store_bool(const View &value, char *to, const Place &place) {
   put(to, static_cast<uint8_t>(value.u.int64));
 }
 
-// Rounding a float64 to float32 is what C does; becoming infinite, or changing an integer, is not.
+// Rounds float64 to float32 as C does. Refuses a value that would become infinite, and an integer that would change.
 template <class T>
 void store_float(CKind kind, const View &value, char *to, const Place &place) {
   if (value.type == OPD_FLOAT) {

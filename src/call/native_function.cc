@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-// Memory of one call: on the stack for the usual calls.
+// The memory of one call: on the stack if the call is of usual size.
 class Memory {
  public:
   Memory(size_t count, size_t size) {
@@ -35,7 +35,7 @@ size_t align_up(size_t offset) {
   return (offset + 15) / 16 * 16;
 }  // 16: the greatest alignment that a signature can ask for
 
-// The room for a value: libffi widens small results to a register.
+// The bytes to reserve for a value: at least a register, since libffi widens small results.
 size_t room_for(const CLayout &layout) { return align_up(std::max(layout.ffi->size, sizeof(ffi_arg))); }
 
 struct NativeFunction final : Function {
@@ -53,7 +53,7 @@ struct NativeFunction final : Function {
   }
 
   static int run(void *self, const View *args, int32_t num_args, View *result) {
-    // libffi has unwind tables, so also what a C++ function throws is caught here.
+    // libffi has unwind tables, so exceptions of a C++ function are caught here, too.
     return raising([&] {
       *result = static_cast<NativeFunction *>(self)->invoke(Args(args, static_cast<size_t>(num_args))).detach();
     });

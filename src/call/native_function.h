@@ -1,4 +1,4 @@
-// Packed functions of C function pointers with a written signature.
+// Packed functions that call C function pointers, by a signature in text form.
 // Cost: one libffi call (tens of ns) and the conversions; nothing is allocated up to 16 arguments of the usual sizes.
 #pragma once
 #include <string>

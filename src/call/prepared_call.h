@@ -1,4 +1,4 @@
-// What libffi needs to know of a signature, made once: types with their places in memory, and the prepared call.
+// A signature prepared for libffi, once: types with their memory layout, and the call interface (ffi_cif).
 #pragma once
 #include <ffi.h>
 
@@ -9,7 +9,7 @@
 
 namespace opd {
 
-// A C type as libffi and the converters see it. Stays in place: libffi keeps its address.
+// A C type for libffi and the converters. Must not move: libffi keeps its address.
 struct CLayout {
   explicit CLayout(const CType &type);
   CLayout(const CLayout &) = delete;
@@ -20,7 +20,7 @@ struct CLayout {
   std::vector<std::unique_ptr<CLayout>> fields;
   std::vector<size_t> offsets;  // of the fields
 
-  static const CLayout &plain(CKind kind);  // of everything but a struct; static storage
+  static const CLayout &plain(CKind kind);  // for all kinds but struct; static storage
 
  private:
   ffi_type own_{};  // of a struct
@@ -36,7 +36,7 @@ class PreparedCall {
   bool is_variadic() const { return variadic_; }
   ffi_cif &cif() { return cif_; }  // libffi takes it without const, but only reads it
 
-  // The prepared call of these arguments after the fixed ones; `types` must live as long as `out_cif`.
+  // Prepares a call with these arguments after the fixed ones; `types` must live as long as `out_cif`.
   void prepare_variadic(std::vector<const CLayout *> further, std::vector<ffi_type *> &types, ffi_cif &out_cif) const;
 
  private:

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::array<const char *, 16> kNames = {"void", "bool", "i8",  "i16", "i32", "i64", "u8",     "u16",
                                                  "u32",  "u64",  "f32", "f64", "ptr", "str", "tensor", "struct"};
-constexpr int kMaxDepth = 16;       // of nested structs: the parser and all that walks types recurse
-constexpr size_t kMaxTypes = 1024;  // of a signature, fields counted: more is no C function
+constexpr int kMaxDepth = 16;       // of nested structs: functions that walk types recurse
+constexpr size_t kMaxTypes = 1024;  // of a signature, with fields: no real C function has more
 
 class Parser {
  public:

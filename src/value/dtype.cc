@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-struct FixedType {  // its name says the bits
+struct FixedType {  // the name implies the bits
   const char *name;
   uint8_t code, bits;
 };
@@ -27,7 +27,7 @@ constexpr FixedType kFixed[] = {
     {"float4_e2m1fn", kDLFloat4_e2m1fn, 4},
     {"bool", kDLBool, 8},
 };
-struct SizedType {  // bits follow the name
+struct SizedType {  // the number of bits follows the name
   const char *name, *shorthand;
   uint8_t code, usual_bits;
 };
@@ -40,7 +40,7 @@ struct DeviceKind {
   const char *name;
   int32_t type;
 };
-// The first name of a type is the one that is written.
+// If a type has several names, the first is used for output.
 constexpr DeviceKind kDeviceKinds[] = {
     {"cpu", kDLCPU},
     {"llvm", kDLCPU},

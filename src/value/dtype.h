@@ -19,7 +19,7 @@ inline uint64_t element_bits(DLDataType dtype) { return uint64_t{dtype.bits} * d
 // Bytes of `count` compact elements; sub-byte elements are packed. False on overflow.
 bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes);
 
-// Product of sizes; false if one is negative or the product leaves int64.
+// Product of the sizes; false if a size is negative or the product exceeds int64.
 bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count);
 
 DLDevice parse_device(std::string_view text);       // throws OPD_INVALID_ARGUMENT

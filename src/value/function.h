@@ -10,18 +10,18 @@
 
 namespace opd {
 
-// 0, or -1 with an error left by set_raised(). `result` holds None on entry and is owned by the caller afterwards.
+// Returns 0, or -1 after set_raised(). `result` holds None on entry; afterwards the caller owns it.
 using SafeCall = int (*)(void *self, const View *args, int32_t num_args, View *result);
 
 struct Function : Object {  // the layout of tvm-ffi's function cell
   static int32_t type() { return OPD_FUNCTION; }
   SafeCall safe_call;
-  void *cpp_call = nullptr;  // tvm-ffi's C++ shortcut; never ours
+  void *cpp_call = nullptr;  // tvm-ffi's C++ shortcut; not used here
 
   explicit Function(SafeCall call) : safe_call(call) {}
 };
 
-// Calls and gives the result; throws what the function raised.
+// Calls the function and returns its result; throws the error that the function raised.
 inline Value call(Function &function, Args args) {
   View result = opd_none();
   if (function.safe_call(&function, args.data(), static_cast<int32_t>(args.size()), &result)) [[unlikely]]
@@ -29,7 +29,7 @@ inline Value call(Function &function, Args args) {
   return Value::take(result);
 }
 
-// A function of a C++ callable `Value f(Args)` whose exceptions become raised errors.
+// A function that calls a C++ callable `Value f(Args)`; exceptions become raised errors.
 template <class F>
 struct Lambda final : Function {
   F body;
@@ -44,7 +44,7 @@ Ref<Function> make_function(F body) {
   return make_object<Lambda<F>>(std::move(body));
 }
 
-// A function of a C callback. Visible, because the C API calls the callback of such a function straight away.
+// A function that calls a C callback. Declared here because the C API calls such a callback directly.
 struct Callback final : Function {
   const opd_packed_fn body;
   void *const user_data;
@@ -57,7 +57,7 @@ struct Callback final : Function {
   static int run(void *self, const View *args, int32_t num_args, View *result);
 };
 
-// Refuses a call with another number of arguments than `names`, which a message lists.
+// Throws unless there are as many arguments as `names`, which the message lists.
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function);
 
 // ---- registry
@@ -66,7 +66,7 @@ void register_function(std::string name, Ref<Function> function, bool override_e
 Ref<Function> find_function(std::string_view name);    // null if absent
 Ref<Function> global_function(std::string_view name);  // throws OPD_NOT_FOUND with close names
 void remove_function(std::string_view name);
-std::string function_metadata(std::string_view name);  // JSON that its maker gave, or ""; throws OPD_NOT_FOUND
+std::string function_metadata(std::string_view name);  // JSON given at registration, or ""; throws OPD_NOT_FOUND
 std::vector<std::string> function_names();             // sorted
 
 }  // namespace opd

@@ -10,7 +10,7 @@ namespace {
 
 uint64_t combine(uint64_t key, uint64_t value) { return key ^ (value + 0x9e3779b9 + (key << 6) + (key >> 2)); }
 
-// Str or Bytes for whatever holds text or bytes, else the type itself.
+// OPD_STRING or OPD_BYTES for all kinds of text or bytes, else the type itself.
 int32_t kind_of(const View &v) {
   switch (v.type) {
     case OPD_CSTRING:
@@ -24,7 +24,7 @@ int32_t kind_of(const View &v) {
   }
 }
 
-// A type may bring functions for its objects: as a function object, or as the address of native code.
+// A type may have functions of its own: as a function object, or as the address of native code.
 const View *own_function(const AttributeColumn *column, int32_t type) {
   if (!column || type < OPD_OBJECT || type < column->begin || type - column->begin >= column->size) return nullptr;
   const View &function = column->data[type - column->begin];

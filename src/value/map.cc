@@ -13,9 +13,9 @@ namespace {
 
 constexpr uint64_t kSmallSlots = 4;
 constexpr uint64_t kBlockSlots = 16;
-constexpr uint8_t kEmpty = 0xff, kReserved = 0xfe;  // a reserved slot is free, but may not be taken
+constexpr uint8_t kEmpty = 0xff, kReserved = 0xfe;  // reserved: kept for the key being inserted
 constexpr uint8_t kBody = 0x80;                     // of a slot that is not the head of its chain
-constexpr uint8_t kJump = 0x7f;                     // which distance leads to the next slot of the chain; 0: none
+constexpr uint8_t kJump = 0x7f;                     // mask: index of the distance to the next of the chain; 0: none
 constexpr int kNumDistances = 126;
 
 // How far the next slot of a chain may lie: all numbers up to 15, triangular numbers up to 72 · 73 / 2, and a few that
@@ -49,7 +49,8 @@ struct Block {
 };
 static_assert(sizeof(Item) == 48 && sizeof(Block) == kBlockSlots * 49);
 
-// A map whose data are a table.
+// The hash table of a map that is not small. Keys of the same home slot form a chain, whose first slot is the home
+// slot.
 class Table {
  public:
   explicit Table(Map &map) : map_(map) {}
@@ -61,19 +62,19 @@ class Table {
   uint64_t find(const View &key) const {
     if (!map_.count) return Map::kNone;
     uint64_t slot = home(key);
-    if (mark(slot) & kBody) return Map::kNone;  // also if it is empty
+    if (mark(slot) & kBody) return Map::kNone;  // empty slots have this bit, too
     for (; slot != Map::kNone; slot = follow(slot))
       if (equal_keys(item(slot).entry.key, key)) return slot;
     return Map::kNone;
   }
 
-  // Puts a key that is not there; false if the table must grow first.
+  // Inserts a key that is not in the map; false if the table must grow first.
   bool put(const View &key, const View &value) {
     if ((map_.count + 1) * 100 > map_.slots * 99) return false;
     const uint64_t slot = home(key);
     if (mark(slot) == kEmpty) {
       construct(slot, 0, key, value);
-    } else if (mark(slot) & kBody) {  // of another chain, which moves away
+    } else if (mark(slot) & kBody) {  // belongs to another chain: move that away
       if (!move_away(slot)) return false;
       construct(slot, 0, key, value);
     } else {
@@ -92,8 +93,8 @@ class Table {
     uint64_t last = slot, before = before_in_chain(slot);
     unlink(slot);
     for (uint64_t next = follow(slot); next != Map::kNone; next = follow(next)) before = last, last = next;
-    const Map::Entry gone{std::move(item(slot).entry.key), std::move(item(slot).entry.value)};  // ends after the repair
-    if (last != slot) {  // the last of the chain takes the place
+    const Map::Entry gone{std::move(item(slot).entry.key), std::move(item(slot).entry.value)};  // destroyed last
+    if (last != slot) {  // the last of the chain takes its place
       item(slot).entry = std::move(item(last).entry);
       replace_in_order(last, slot);
     }
@@ -132,7 +133,7 @@ class Table {
     return 0;
   }
 
-  // The slot that leads to this one; none for the head of a chain.
+  // The previous slot of the chain; kNone for its head.
   uint64_t before_in_chain(uint64_t slot) const {
     if (!(mark(slot) & kBody)) return Map::kNone;
     uint64_t at = home(item(slot).entry.key);
@@ -146,8 +147,8 @@ class Table {
     append(slot);
   }
 
-  // Moves the rest of another chain, from `slot` on, so that `slot` is free. False if there is no room: then some
-  // entries are found by the order of insertion only, from which the table is about to be made anew.
+  // Moves the rest of another chain, from `slot` on, so that `slot` is free. False if there is no room: then the chain
+  // is broken, but the order of insertion is intact, and the caller rebuilds the table from it.
   bool move_away(uint64_t slot) {
     uint64_t tail = before_in_chain(slot);
     set_jump(tail, 0);
@@ -181,7 +182,7 @@ class Table {
 
 void free_data(void *data) { ::operator delete(data); }
 
-// What an entry holds may hold maps in turn, any number deep.
+// Keys and values may own maps in turn, nested to any depth.
 void end_entry(Map::Entry &entry) {
   for (Value *value : {&entry.key, &entry.value})
     if (const View old = value->detach(); is_object(old)) release_nested(object_of(old));
@@ -247,13 +248,13 @@ bool Map::erase(const View &key) {
   const uint64_t place = place_of(key);
   if (place == kNone) return false;
   if (!is_small()) return Table(*this).erase(place), true;
-  const Entry gone = std::move(at(place));  // ends when the map is whole again
+  const Entry gone = std::move(at(place));  // destroyed when the map is consistent again
   std::move(&at(place) + 1, &at(0) + count, &at(place));
   at(--count).~Entry();
   return true;
 }
 
-// Each entry leaves the map before it ends: what it owns may come back to the map.
+// Takes each entry out of the map before its end: destructors of its objects may call back and use the map.
 void Map::clear() {
   if (is_small()) {
     while (count) {
@@ -275,7 +276,7 @@ void Map::clear() {
   for (uint64_t slot = 0; slot < slots; ++slot) Table(*this).mark(slot) = kEmpty;  // reserved ones, too
 }
 
-// From copies: if a key's own hash throws, nothing has changed.
+// Fills a new table with copies: if a key's own hash throws, the map has not changed.
 void Map::become_table(uint64_t wanted_slots) {
   Map table;
   const uint64_t size = std::max(wanted_slots, kBlockSlots), blocks = size / kBlockSlots;

@@ -1,6 +1,6 @@
-// Maps in insertion order: of up to four entries side by side, of more in a hash table. The layout and its rules are
-// those of tvm-ffi's Map (immutable) and Dict, since C++ that was compiled with its headers reads and changes them in
-// place. Cost: find is one hash and mostly one comparison; insert keeps a table at most 99 % full.
+// Maps in insertion order: up to four entries in an array, more in a hash table. The layout and its rules are those of
+// tvm-ffi's Map (immutable) and Dict, since C++ compiled with its headers reads and changes maps in place. Cost: find
+// is one hash and mostly one comparison; insert keeps a table at most 99 % full.
 #pragma once
 #include <utility>
 
@@ -17,9 +17,9 @@ struct Map : Object {
 
   void *data = nullptr;  // Entry[] if small, else blocks of a table
   uint64_t count = 0;
-  uint64_t slots = kSmall;                     // with kSmall if the map is small
+  uint64_t slots = kSmall;                     // has the bit kSmall if the map is small
   void (*data_deleter)(void *data) = nullptr;  // null: the data are part of the object
-  // Of a table only. Even a small map has room for them: it may become one.
+  // Used by a table only. Even a small map has room for them: it may become a table.
   uint32_t shift = 63;
   uint64_t first = kNone, last = kNone;
 
@@ -36,7 +36,8 @@ struct Map : Object {
   bool erase(const View &key);
   void clear();
 
-  // A place is of an entry until the map changes: for (auto at = m.begin(); at != m.end(); at = m.next(at)) m.at(at)
+  // A place stands for an entry until the map changes:
+  // for (auto at = m.begin(); at != m.end(); at = m.next(at)) m.at(at)
   uint64_t begin() const { return is_small() ? (count ? 0 : kNone) : (count ? first : kNone); }
   uint64_t end() const { return kNone; }
   uint64_t next(uint64_t place) const;

@@ -12,7 +12,7 @@ static_assert(offsetof(Tensor, dl) == 24);
 namespace {
 
 void fill_compact_strides(const int64_t *dims, int32_t ndim, int64_t *strides) {
-  uint64_t stride = 1;  // unsigned: sizes next to a 0 may wrap, and are then never used
+  uint64_t stride = 1;  // unsigned: beside a size of 0 the product may wrap, but is never used
   for (int32_t i = ndim; i-- > 0;) {
     strides[i] = static_cast<int64_t>(stride);
     stride *= static_cast<uint64_t>(dims[i]);
@@ -28,8 +28,8 @@ struct ManagedOwner final : Object {
   }
 };
 
-// The bytes that the address of a scalar must be a multiple of: its size, if that is a power of two. Vectors of several
-// lanes are read lane by lane.
+// The required alignment of a scalar: its size if that is a power of two. Vectors of several lanes are read lane by
+// lane.
 uint64_t alignment_of(DLDataType dtype) {
   constexpr uint64_t kMost = 8;
   const uint64_t bytes = dtype.bits / 8u;
@@ -62,7 +62,7 @@ Managed *lend(Ref<Tensor> tensor) {
   auto managed = std::make_unique<Managed>();
   managed->dl_tensor = tensor->dl;
   managed->deleter = [](Managed *self) {
-    release_nested(static_cast<Object *>(self->manager_ctx));  // it may have been lent, and taken over, many times
+    release_nested(static_cast<Object *>(self->manager_ctx));  // exporting and importing again nests owners
     delete self;
   };
   managed->manager_ctx = tensor.detach();
@@ -88,7 +88,8 @@ Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevi
 Ref<Tensor> Tensor::make_view(Ref<Tensor> source, std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
                               void *data) {
   const bool read_only = is_read_only(*source);
-  // Views of views keep what the first was made of. A tensor of another maker may be more than its owner.
+  // A view of a view keeps only the owner of the memory alive. A tensor of another library is kept itself, since its
+  // memory may depend on more than `owner`.
   const bool is_plain = source->owner && (read_only || source->deleter == &delete_object<Tensor>);
   Ref<Object> owner = is_plain ? Ref<Object>::share(source->owner) : Ref<Object>(std::move(source));
   return make(dims, dtype, device, data, std::move(owner), read_only);

@@ -7,7 +7,7 @@
 
 namespace opd {
 
-struct Tensor : Object {  // of one that foreign code made, only what comes before `owner` is there
+struct Tensor : Object {  // a foreign tensor has only the members before `owner`
   static int32_t type() { return OPD_TENSOR; }
 
   DLTensor dl{};            // at offset 24, as compiled kernels require; strides are always given
@@ -21,14 +21,14 @@ struct Tensor : Object {  // of one that foreign code made, only what comes befo
   // A compact tensor at `data`. Its shape and strides follow the object inline.
   static Ref<Tensor> make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
                           Ref<Object> owner, bool read_only = false);
-  // The same at `data`, which is memory of `source`: keeps `source` alive, and is read-only if `source` is.
+  // The same for `data` inside the memory of `source`: keeps `source` alive, and is read-only if `source` is.
   static Ref<Tensor> make_view(Ref<Tensor> source, std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
                                void *data);
 };
 static_assert(sizeof(Object) == 24 && sizeof(DLTensor) == 48);
 
-// A tensor whose memory must not be written. Foreign C++ makes tensors, too, of which only the header and the DLTensor
-// are ours to read, so a flag has no place in them: the deleter tells a read-only tensor from all others.
+// A tensor whose memory must not be written. Its deleter marks it as read-only: a flag would have no place in tensors
+// of foreign C++, of which only the header and the DLTensor may be read.
 struct ReadOnlyTensor final : Tensor {};
 static_assert(sizeof(ReadOnlyTensor) == sizeof(Tensor));
 inline bool is_read_only(const Tensor &tensor) { return tensor.deleter == &delete_object<ReadOnlyTensor>; }
@@ -37,7 +37,7 @@ inline std::span<const int64_t> dims_of(const DLTensor &t) { return {t.shape, st
 inline char *data_of(const DLTensor &t) { return static_cast<char *>(t.data) + t.byte_offset; }
 std::string describe(const DLTensor &tensor);  // "float32[2, 3] on cpu:0"
 bool is_contiguous(const DLTensor &tensor);
-uint64_t bytes_of(const DLTensor &tensor);  // compact size of its elements; throws if it leaves 64 bits
+uint64_t bytes_of(const DLTensor &tensor);  // compact size of its elements; throws if it exceeds 64 bits
 
 // The DLTensor of a tensor or a DLTensor view; null for other kinds.
 inline DLTensor *try_dltensor(const View &v) {
@@ -46,15 +46,15 @@ inline DLTensor *try_dltensor(const View &v) {
 }
 DLTensor &as_dltensor(const View &v, std::string_view what);
 
-// For memory that is about to be written: `what` names it. A DLTensor view says nothing of its memory and may be
-// written.
+// Call these before writing to memory; `what` names it in the error. A DLTensor view has no read-only mark, so it
+// passes.
 void require_writable(const Tensor &tensor, std::string_view what);
 DLTensor &writable_dltensor(const View &v, std::string_view what);
 
 // ---- DLPack exchange, zero copy
-Ref<Tensor> from_dlpack(DLManagedTensor *managed);  // takes over on success
+Ref<Tensor> from_dlpack(DLManagedTensor *managed);  // takes ownership on success
 Ref<Tensor> from_dlpack(DLManagedTensorVersioned *managed);
-DLManagedTensor *to_dlpack(Ref<Tensor> tensor);  // throws for a read-only tensor: the old struct cannot say that
+DLManagedTensor *to_dlpack(Ref<Tensor> tensor);  // throws for a read-only tensor: the old struct has no such flag
 DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor);
 
 // Another shape for the same elements; shares the data of a contiguous tensor.

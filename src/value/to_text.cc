@@ -1,4 +1,4 @@
-// Values as people read them.
+// The text of values for people.
 #include "base/json_writer.h"
 #include "value/dtype.h"
 #include "value/function.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxDepth = 32;         // of nested containers
 constexpr size_t kMaxItems = 1000;    // of one container
-constexpr size_t kMaxSize = 1 << 20;  // a few tuples that share their items stand for as many as one likes
+constexpr size_t kMaxSize = 1 << 20;  // nested tuples that share items grow exponentially
 
 void append_value(std::string &out, const View &v, int depth);
 

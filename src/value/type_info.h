@@ -1,4 +1,4 @@
-// What tvm-ffi's C++ and Python read about a type of object: the layouts are those of its c_api.h.
+// Descriptions of object types for tvm-ffi's C++ and Python; the layouts are those of its c_api.h.
 #pragma once
 #include "value/value.h"
 
@@ -42,7 +42,7 @@ struct TypeMetadata {
 };
 
 struct AttributeColumn {
-  const View *data = nullptr;  // by type index - begin
+  const View *data = nullptr;  // indexed by type index - begin
   int32_t size = 0;
   int32_t begin = 0;
 };

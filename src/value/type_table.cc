@@ -72,8 +72,9 @@ class TypeTable {
     return *table;
   }
 
-  RecursiveForkMutex guard{LockRank::kTypes};  // destructors of values that it lets go may come back
+  RecursiveForkMutex guard{LockRank::kTypes};  // destructors of dropped values may call back
 
+  // Needs no lock: chunks and entries are published by a release store, and never moved or freed.
   Entry *find(int32_t index) const noexcept {
     if (index < 0 || index >= kChunk * kChunks) return nullptr;
     const auto *chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
@@ -136,7 +137,8 @@ class TypeTable {
     at(OPD_OBJECT).metadata = &at(OPD_OBJECT).own_metadata;
     for (const auto &[index, key] : kPlainTypes) make({key, index, 0, 0, false, -1});
     for (const auto &[index, key] : kObjectTypes) make({key, index, 1, 0, false, OPD_OBJECT});
-    // C++ that was compiled with tvm-ffi's headers keeps what it gets at its first look-up, also if that is nothing.
+    // C++ compiled with tvm-ffi's headers keeps the result of its first look-up, even null: so these exist from the
+    // start.
     for (const char *name : {"__any_hash__", "__any_equal__"}) column(name, true);
   }
 

@@ -1,5 +1,5 @@
 // The tagged value: opd_value as a borrowed view, Value as its owner.
-// Cost: copying a plain value is 16 bytes; an object adds one relaxed increment.
+// Cost: copying a plain value copies 16 bytes; an object adds one relaxed increment.
 #pragma once
 #include <opdyno/value.h>
 
@@ -20,7 +20,7 @@ using Args = std::span<const View>;
 static_assert(sizeof(View) == 16 && alignof(View) == 8);
 static_assert(offsetof(View, type) == 0 && offsetof(View, length) == 4 && offsetof(View, u) == 8);
 
-// Kinds that tvm-ffi has and opdyno's own interface does not name.
+// Kinds of tvm-ffi that opdyno's public headers do not name.
 constexpr int32_t kRvalueReference = 10, kOpaqueObject = 74, kList = 75, kDict = 76, kBigInt = 78;
 
 inline bool is_object(const View &v) { return v.type >= OPD_OBJECT; }
@@ -34,7 +34,7 @@ inline View view_of(const Object *object) {
   return v;
 }
 
-// Writes a value by one store. Who reads it whole a moment later would have to wait for stores of its fields.
+// Writes a value by one 16-byte store. After stores of single fields, a 16-byte load soon after would stall.
 inline void write_whole(View *place, const View &v) {
   using Pair = uint64_t __attribute__((vector_size(16)));
   const Pair whole = {static_cast<uint32_t>(v.type) | static_cast<uint64_t>(v.length) << 32,
@@ -127,7 +127,7 @@ struct BytesObject : String {
   static Ref<BytesObject> make(std::string_view bytes);
 };
 
-Value make_bytes(std::string_view bytes);  // inline, if they are few
+Value make_bytes(std::string_view bytes);  // stored inline if at most 7
 
 struct Shape : Object {  // the layout of tvm-ffi's shape cell
   static int32_t type() { return OPD_SHAPE; }
