@@ -38,7 +38,7 @@ void check_slot(const ElfFile &file, const ElfSymbol &slot) {
 }
 
 bool is_empty(const ElfFile &file, const ElfSymbol &slot) {
-  const Bytes bytes = file.contents(slot.value, slot.size);  // none if the loader zeroes it
+  const Bytes bytes = file.contents(slot.value, slot.size);  // empty if the slot is in zeroed memory (.bss)
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b == 0; }) &&
          !file.is_loaders(slot.value, slot.size);
 }

@@ -35,7 +35,7 @@ std::vector<EmbeddedModule> read_tree(ByteReader &reader) {
   return modules;
 }
 
-// Takes away modules that nobody imports, again and again: what is left then is a cycle.
+// Removes modules without importers until no such module is left. Any remaining ones form a cycle.
 void refuse_cycles(const std::vector<EmbeddedModule> &modules, const ByteReader &reader) {
   std::vector<size_t> importers(modules.size()), free;
   for (const auto &module : modules)
@@ -77,7 +77,7 @@ std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, co
   return modules;
 }
 
-// Each by its own loader, without its imports.
+// Makes each module by the loader of its kind, without its imports.
 std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries, const Ref<Module> &library,
                                       const std::string &name, const ModuleOptions &options,
                                       std::vector<Ref<Object>> &derived) {

@@ -15,12 +15,12 @@
 namespace opd {
 namespace {
 
-constexpr char kSealMark[9] = "opdyno01";  // ends a cached library, before the hash of what precedes it
+constexpr char kSealMark[9] = "opdyno01";  // at the end of a cached library, before the content's hash
 constexpr size_t kSealBytes = 16;
 
 constexpr std::string_view kStart = "opdyno-build-";
 
-// Locks a directory of this user; gives its descriptor, or -1 if it cannot be had or is not there any more. The lock
+// Locks a directory of this user and returns its descriptor; -1 if it cannot be locked or has been removed. The lock
 // ends with the process.
 int lock(const std::string &path, int how) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -56,7 +56,7 @@ BuildDirectory::BuildDirectory(const std::string &parent, bool is_itself) : path
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   if (error) fail_errno("cannot make the directory", path_, error.value());
-  path_ = std::filesystem::absolute(path_).string();  // compilers and assemblers look for files elsewhere, too
+  path_ = std::filesystem::absolute(path_).string();  // tools may work in another directory
 }
 
 void BuildDirectory::make_in(const std::string &parent) {
@@ -65,7 +65,7 @@ void BuildDirectory::make_in(const std::string &parent) {
     path_ = concat(parent, "/", kStart, "XXXXXX");
     if (!::mkdtemp(path_.data())) fail_errno("cannot make a directory in", parent, errno);
     lock_ = lock(path_, LOCK_SH);
-    // Another process may have taken it for abandoned in between: then it is gone, and made anew.
+    // Before the lock, another process may have removed the directory as abandoned: then make a new one.
   } while (lock_ < 0 && ::access(path_.c_str(), F_OK));
 }
 

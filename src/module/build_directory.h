@@ -1,14 +1,13 @@
-// What compilers and linkers make, on its way into the cache directory: a directory for the work, files that show
-// damage.
+// Working directories of compilers and linkers, and cached libraries with a seal that shows damage.
 #pragma once
 #include <optional>
 #include <string>
 
 namespace opd {
 
-// A new directory in `parent`, which goes away with what is in it; or `parent` itself, which is made if need be and
-// stays. A new one is locked as long as it is in use: what a process that was killed left behind has no lock, and goes
-// away when the next one is made.
+// A new directory in `parent`, which the destructor removes; or `parent` itself, which is created if absent and stays.
+// A new one is locked while it is in use. If a process was killed, its directory has no lock any more, and is removed
+// when the next one is made.
 class BuildDirectory {
  public:
   explicit BuildDirectory(const std::string &parent, bool is_itself = false);
@@ -18,7 +17,7 @@ class BuildDirectory {
 
   const std::string &path() const { return path_; }
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  // A tool's words without the directory's name, which says nothing to the user.
+  // A tool's output without the directory's name, which means nothing to the user.
   std::string shown(std::string text) const;
 
  private:
@@ -29,13 +28,13 @@ class BuildDirectory {
   int lock_ = -1;
 };
 
-// The content of a kept library without its seal; nothing if it is absent or not as it was written.
+// The content of a cached library without its seal; nullopt if it is absent or damaged.
 std::optional<std::string> read_sealed(const std::string &path);
 struct KeptLibrary {
   std::string path, content;
 };
-// Seals a library and moves it to `directory`: as `key`.so, or where `key` is "" under the hash of its content, by
-// which nobody looks for it. Others that keep the same one at once do no harm.
+// Seals a library and moves it to `directory` as `key`.so. If `key` is "", the name is the hash of its content, under
+// which no load looks for it. Several processes may do this at once with the same library.
 KeptLibrary keep_sealed(const std::string &library, const std::string &directory, const std::string &key);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// What the text of a C source tells without a compiler: as much as holds for sources that TVM wrote.
+// Facts from the text of a C source, without a compiler. They hold for sources that TVM generated.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,10 +6,10 @@
 
 namespace opd {
 
-// The functions that a C source names as __tvm_ffi_<name>(…). Names that macros put together are not found.
+// The functions that a C source names as __tvm_ffi_<name>(…). Names that macros form are not found.
 std::vector<std::string> functions_named_in(std::string_view c_source);
 
-// The bytes of an array in a C source, where they are written out as TVM does: `NAME[COUNT] = {0x12,0x34 …}`; else "".
+// The bytes of an array in a C source if it is written as TVM does, `NAME[COUNT] = {0x12,0x34 …}`; else "".
 std::string bytes_written_in(std::string_view c_source, std::string_view array);
 
 }  // namespace opd

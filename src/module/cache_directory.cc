@@ -26,7 +26,8 @@ std::string home_directory() {
                                                                                                          : "";
 }
 
-// "" if the directory is there, ours alone and can be written to, else why not.
+// Makes the directory if absent. Returns "" if this user owns it and can use it, and no other can write to it; else the
+// reason.
 std::string make_private(const std::string &directory) {
   for (size_t at = 1; at != std::string::npos;) {
     at = directory.find('/', at);

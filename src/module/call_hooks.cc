@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kMostCalls = 512;
 
-// The kernels behind the trampolines of all libraries. `guard` is for the table and for every library's hooks: a
-// trampoline reads its own entry without it, which is written before any slot leads there.
+// The kernels behind the trampolines of all libraries. `guard` protects the table and every library's hooks. A
+// trampoline reads its entry without the lock: the entry is complete before any slot points at the trampoline.
 struct Table {
   ForkMutex guard{LockRank::kCallHooks};
   std::array<HookedCall, kMostCalls> calls;
@@ -48,7 +48,7 @@ constexpr std::array<SafeCall, sizeof...(kPlaces)> trampolines(std::index_sequen
 }
 constexpr auto kTrampolines = trampolines(std::make_index_sequence<kMostCalls>());
 
-// Makes the page of a slot writable while it lives: the loader makes some read-only once it has filled them.
+// Makes the page of a slot writable during the object's life: the loader makes some read-only after it filled them.
 class WritablePage {
  public:
   // False if the system forbids it.
@@ -76,7 +76,7 @@ class WritablePage {
 
 void set_call_hook(CallHook hook) { call_hook.store(hook, std::memory_order_relaxed); }
 
-// Reads what the slots lead to, before they are changed for the first time.
+// Takes a trampoline for each slot and saves the slot's kernel, before the slot is first changed.
 void CallHooks::acquire() {
   auto &free = table().free;
   places_.reserve(slots_.size());
@@ -94,7 +94,7 @@ void CallHooks::write(bool hooked) noexcept {
   for (size_t i = 0; i < places_.size(); ++i) {
     if (slots_[i].read_only && !page.open(slots_[i].place)) continue;
     const SafeCall target = hooked ? kTrampolines[places_[i]] : table().calls[places_[i]].code;
-    // Release: who comes to the trampoline through the slot finds the table's entry.
+    // Release: a thread that reaches the trampoline through the slot sees the table's entry.
     __atomic_store_n(slots_[i].place, reinterpret_cast<void *>(target), __ATOMIC_RELEASE);
     num_shown_ += hooked;
   }
@@ -105,7 +105,7 @@ void CallHooks::add() noexcept {
   if (num_users_++) return;
   try {
     acquire();
-  } catch (const std::bad_alloc &) {}  // the slots so far have their trampolines
+  } catch (const std::bad_alloc &) {}  // no memory: only the slots so far get trampolines
   write(true);
 }
 

@@ -1,14 +1,14 @@
 // Hooks into the calls that a library's code makes to its own functions.
 //
-// Compiled VM code calls kernels straight through pointers that lie in its library: the slots. Nothing of ours runs
-// between the code and the kernel, so such a call can be neither recorded nor prevented. While a library is hooked, its
-// slots point at trampolines instead, which show each call to one function, the call hook. The trampolines are compiled
-// in, because making code at run time is forbidden on hardened systems; there are 512 for the whole process.
+// Compiled VM code calls kernels directly, through pointers in its library: the slots. No code of opdyno runs in
+// between, so such a call can be neither recorded nor prevented. While a library is hooked, its slots point at
+// trampolines instead, which pass each call to one function, the call hook. The trampolines are compiled in, because
+// making code at run time is forbidden on hardened systems; there are 512 for the whole process.
 //
 // Threads: slots are changed while other threads call through them. A slot is one aligned pointer, written by one
-// atomic store, so a caller goes either to the kernel or to the trampoline, and both make the call. A trampoline stays
-// valid until its library is unmapped, so a thread may still be inside one when the hooks are taken away. Cost: none
-// while a library is not hooked. Hooking it takes a lock and writes each slot.
+// atomic store, so a caller reaches either the kernel or the trampoline, and both make the call. A trampoline stays
+// valid until its library is unmapped, so a thread may still be inside one when the hooks are removed. Cost: none while
+// a library is not hooked. Hooking it takes a lock and writes each slot.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct HookedCall {
   std::string name;         // of the kernel, without its prefix
 };
 
-// Makes the call, however it likes. Set once, by the VM; until then trampolines just make the call.
+// Makes the call, or replaces it. The VM sets the hook once; until then trampolines just call the kernel.
 using CallHook = int (*)(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 void set_call_hook(CallHook hook);
 
@@ -32,31 +32,31 @@ class CallHooks {
   struct Slot {
     void **place;
     std::string name;
-    bool read_only;  // the loader made its page read-only when it was done
+    bool read_only;  // the loader has made its page read-only
   };
   explicit CallHooks(std::vector<Slot> slots) : slots_(std::move(slots)) {}
   ~CallHooks();
   CallHooks(const CallHooks &) = delete;
   CallHooks &operator=(const CallHooks &) = delete;
 
-  // Counted: the slots point at trampolines from the first add() to the last remove(). Neither fails: a slot that
-  // cannot be changed, or for which no trampoline is left, goes on pointing at its kernel.
+  // Counted: the slots point at trampolines from the first add() to the last remove(). Neither fails: if a slot cannot
+  // be changed, or no trampoline is left for it, it keeps pointing at its kernel.
   void add() noexcept;
   void remove() noexcept;
   size_t size() const { return slots_.size(); }
-  size_t num_hidden() const;  // slots whose calls are not shown although the library is hooked
+  size_t num_hidden() const;  // slots that still point at kernels although the library is hooked
 
  private:
   void acquire();
   void write(bool hooked) noexcept;
 
   std::vector<Slot> slots_;
-  std::vector<size_t> places_;  // in the table of hooked calls, one for each of the first slots; kept to the end
+  std::vector<size_t> places_;  // indices in the table of calls, one for each of the first slots
   int num_users_ = 0;
   size_t num_shown_ = 0;  // slots that point at trampolines
 };
 
-// Hooks libraries while it lives.
+// Hooks libraries during its own life.
 class HookScope {
  public:
   explicit HookScope(const std::vector<CallHooks *> &libraries) : libraries_(libraries) {

@@ -27,14 +27,15 @@ struct Actions {
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
     posix_spawnattr_init(&attributes);
-    sigset_t none, usual;  // what our process blocks or ignores is not for compilers
+    sigset_t none, usual;  // compilers must not inherit blocked or ignored signals
     sigemptyset(&none);
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
     sigaddset(&usual, SIGCHLD);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    // Without a group of its own the program gets what the terminal sends to ours, as Ctrl-C.
+    // In this process's group, the program gets signals of the terminal such as Ctrl-C. With a deadline it needs a
+    // group of its own, so that all its children can be killed.
     int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
     if (own_group) flags |= POSIX_SPAWN_SETPGROUP, posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
@@ -51,7 +52,7 @@ pid_t wait_for(pid_t child, int &status, int options) {
   return waited;
 }
 
-// 0 at the deadline. Asks now and then: what could wake us (SIGCHLD) is the host's, and pidfd_open() is young.
+// Returns 0 at the deadline. Polls, because SIGCHLD belongs to the host, and older kernels lack pidfd_open().
 pid_t wait_until(pid_t child, std::chrono::steady_clock::time_point deadline, int &status) {
   constexpr auto kLongest = std::chrono::milliseconds(10);
   for (auto pause = std::chrono::microseconds(200);; pause = std::min<std::chrono::microseconds>(2 * pause, kLongest)) {
@@ -78,7 +79,7 @@ ProcessResult run_program(const std::vector<std::string> &arguments, const std::
     wait_for(child, status, 0);
     fail(OPD_DEADLINE_EXCEEDED, arguments[0], " was still running when the time for it was over, and was ended");
   }
-  // A host that ignores SIGCHLD takes the status away: then the program's output decides.
+  // If the host ignores SIGCHLD, there is no exit status: then the caller decides by the output file.
   return {waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0), read_file(log)};
 }
 

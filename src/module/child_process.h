@@ -1,4 +1,4 @@
-// Runs a program and waits for it: no shell, nothing of ours inherited but the environment.
+// Runs a program without a shell and waits for it. It gets the environment, usual signal handling and no input.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -9,7 +9,7 @@ namespace opd {
 
 struct ProcessResult {
   bool succeeded;
-  std::string output;  // what it wrote to standard output and standard error
+  std::string output;  // of standard output and standard error
 };
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;

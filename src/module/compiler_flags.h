@@ -1,4 +1,4 @@
-// What the words of a C compiler's command line mean, as far as caching their result needs to know.
+// The meaning of the words of a C compiler's command line, as far as caching the result needs it.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,10 +6,10 @@
 
 namespace opd {
 
-bool takes_next_word(std::string_view option);  // its value is the word that follows
+bool takes_next_word(std::string_view option);  // its value is the next word
 
-// Libraries, objects and options of the linker must follow what needs them; all else precedes it. Neither an option nor
-// its value is taken for a file because of a dot or a slash in it.
+// Separates libraries, objects and options of the linker, which must follow the files that need them, from all else,
+// which precedes these. No option or value is mistaken for a file because of a dot or a slash in it.
 void split_flags(const std::vector<std::string> &words, std::vector<std::string> &options,
                  std::vector<std::string> &libraries);
 
@@ -17,7 +17,7 @@ void split_flags(const std::vector<std::string> &words, std::vector<std::string>
 // scripts, specifications, plug-ins, profiles.
 bool leads_to_unknown_files(std::string_view word);
 
-// The files that are there among the words and the values in them (after "=", between commas).
+// The files that exist among the words, and among the values in them (after "=", between commas).
 std::vector<std::string> files_named_by(const std::vector<std::string> &words);
 
 }  // namespace opd

@@ -1,4 +1,5 @@
-// Constants of other modules, kept apart from their code: handed over before a function that needs them is first used.
+// Constants that are stored apart from the code of other modules. A function that needs them gets them before its first
+// use.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -15,7 +16,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Compiled functions are given no arrays elsewhere, since most would take one for a tensor; an initialiser expects one.
+// Calls the raw code, because a KernelFunction refuses arrays: most compiled functions would read one as a tensor. An
+// initialiser expects an array.
 Value call_initializer(Function &init, const std::vector<Value> &constants) {
   const Value array{Array::make({reinterpret_cast<const View *>(constants.data()), constants.size()})};
   const KernelFunction *kernel = as_kernel(init);
@@ -39,7 +41,7 @@ class ConstLoaderModule final : public Module {
     json.end_array();
   }
 
-  // Its imports are looked through after it: here only what has to be initialised first.
+  // Finds only functions that must be initialised first. The caller searches the imports for all others.
   Ref<Function> find(std::string_view name) override {
     if (name == kGetAll)
       return make_function([self = Ref<ConstLoaderModule>::share(this)](Args) { return self->all(); });
@@ -114,7 +116,7 @@ class ConstLoaderModule final : public Module {
 
   std::string bytes_;
   std::map<std::string, Value, std::less<>> constants_;
-  std::map<std::string, Needs, std::less<>> needs_;  // of functions
+  std::map<std::string, Needs, std::less<>> needs_;  // by function
 };
 
 Ref<Module> read_const_loader(const EmbeddedBytes &given) {

@@ -1,5 +1,4 @@
-// A 128-bit hash for names of cached files and for noticing damage; no protection against somebody who wants a
-// collision.
+// A 128-bit hash for names of cached files and for detecting damage. It is not cryptographic.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,7 +9,7 @@ namespace opd {
 
 class ContentHash {
  public:
-  // Parts are told apart: "ab", "c" is not "a", "bc".
+  // Includes the size of each part: "ab", "c" is not "a", "bc".
   ContentHash &add(std::string_view part) {
     mix(part.size());
     for (; part.size() >= 8; part.remove_prefix(8)) {

@@ -20,7 +20,7 @@ class ElfAppender {
  public:
   explicit ElfAppender(const ElfFile &file)
       : file_(file), out_(as_text(file.bytes())), begin_(round_up(out_.size(), kPage)) {
-    // Congruent to the place in the file by the largest pages that there are.
+    // The loader requires equal addresses and file offsets modulo the page size; this holds for the largest pages.
     address_ = round_up(file.span_.end, kLargestPage) + begin_ % kLargestPage;
     segment_.resize((file.header_.e_phnum + size_t{1}) * sizeof(Elf64_Phdr));  // the program headers come first
   }
@@ -32,7 +32,7 @@ class ElfAppender {
     return finish();
   }
 
-  // Strings cannot grow where they are, so all of them move.
+  // The string table cannot grow in place, so all of it moves.
   std::string replace_run_path(const std::string &run_path) {
     strings_ = file_.strings_;
     const uint64_t place = strings_.size();
@@ -78,7 +78,7 @@ class ElfAppender {
       entry = &symbols_[static_cast<size_t>(known - file_.symbols_.begin())];
     }
     entry->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
-    entry->st_shndx = 1;  // of any section: loaders only ask whether there is one
+    entry->st_shndx = 1;  // any section: loaders only ask whether there is one
     entry->st_value = place(data.content, 64);
     entry->st_size = data.content.size();
     if (entry != &symbol) return;
@@ -109,7 +109,7 @@ class ElfAppender {
     return std::move(out_);
   }
 
-  // Sections are not for the loader, but for people who look into the file.
+  // The loader ignores section headers; they are updated for tools such as readelf.
   void move_table(int64_t tag, uint32_t section_type, std::string_view bytes) {
     const uint64_t address = place(bytes, 8), before = file_.dynamic_value(tag);
     overwrite(file_.dynamic(tag)->entry + 8, address);
@@ -123,7 +123,7 @@ class ElfAppender {
     }
   }
 
-  // One bucket: more would want the symbols in another order, by which relocations know them.
+  // One bucket: more would need another order of the symbols, but relocations refer to symbols by index.
   std::string gnu_hash_table() const {
     const auto count = static_cast<uint32_t>(symbols_.size());
     const uint32_t first = file_.hashed_.count ? file_.hashed_.first : static_cast<uint32_t>(file_.symbols_.size());
@@ -171,20 +171,20 @@ class ElfAppender {
 
   const ElfFile &file_;
   std::string out_, segment_, strings_;
-  uint64_t begin_, address_;  // of the segment
+  uint64_t begin_, address_;  // of the new segment
   std::vector<Elf64_Sym> symbols_;
   std::vector<uint16_t> versions_;
 };
 
 std::string with_run_path(const ElfFile &file, const std::string &run_path) {
   std::string out = ElfAppender(file).replace_run_path(run_path);
-  const ElfFile checked(as_bytes(out), file.name());  // as whoever loads it will
+  const ElfFile checked(as_bytes(out), file.name());  // checks the result as a load would
   return out;
 }
 
 std::string with_data(const ElfFile &file, const std::vector<AddedData> &added) {
   std::string out = ElfAppender(file).append(added);
-  const ElfFile checked(as_bytes(out), file.name());  // as whoever loads it will
+  const ElfFile checked(as_bytes(out), file.name());  // checks the result as a load would
   return out;
 }
 

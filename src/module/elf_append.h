@@ -1,4 +1,4 @@
-// Data added to a shared library that is linked already, as symbols in one more segment at its end.
+// Adds data to a linked shared library, as symbols in one more segment at its end.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,17 +9,17 @@
 namespace opd {
 
 struct AddedData {
-  std::string_view symbol;  // a defined one of that name then means the new data
+  std::string_view symbol;  // if it is defined already, it then means the new data
   std::string_view content;
 };
 
-// Gives the library's bytes with the data. Code, relocations and section contents stay as they are; what names symbols
-// is written anew after them. Cost: a copy of the file; its hash table gets one bucket, so that looking a symbol up
+// Returns the library's bytes with the data. Code, relocations and section contents stay as they are; the tables of
+// symbols are rewritten behind them. Cost: a copy of the file. Its hash table gets one bucket, so looking up a symbol
 // walks all of them.
 std::string with_data(const ElfFile &file, const std::vector<AddedData> &added);
 
-// Gives the library's bytes with another run path, by which the loader finds the libraries that it needs. It must have
-// one.
+// Returns the library's bytes with another run path, the list of directories where the loader looks for needed
+// libraries. The library must have a run path.
 std::string with_run_path(const ElfFile &file, const std::string &run_path);
 
 }  // namespace opd

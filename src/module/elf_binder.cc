@@ -22,13 +22,13 @@
 namespace opd {
 namespace {
 
-// Between asking whether a file is mapped and mapping it, which runs constructors of foreign code.
+// Held from asking whether a file is mapped until it is mapped, which runs foreign constructors.
 ForkMutex &in_place_guard() {
   static auto *guard = new ForkMutex(LockRank::kInPlace);
   return *guard;
 }
 
-// The loader's message need not say that memory was short, but errno does.
+// If memory is short, the loader's message may not say so, but errno does.
 void *map_library(const std::string &path, int flags) {
   const LoaderCall call;
   errno = 0;
@@ -56,7 +56,7 @@ bool is_mapped(const std::string &path) {
   return handle != nullptr;
 }
 
-// dlopen() looks for a name without a slash elsewhere.
+// If a name has no slash, dlopen() searches other directories.
 std::string with_directory(const std::string &path) { return path.find('/') == std::string::npos ? "./" + path : path; }
 
 template <class T>
@@ -64,9 +64,9 @@ std::string bytes_of(const T &value) {
   return {reinterpret_cast<const char *>(&value), sizeof value};
 }
 
-// In the copy our symbols are absolute and hidden: the loader takes their values as they are, before any initialiser
-// runs, and looks for no other definition. Other loaders find them weak, so that they do not miss them, and patch()
-// fills the slots.
+// In the copy, opdyno's symbols are absolute and hidden: glibc takes their values as they are, before any initialiser
+// runs, and looks for no other definition. For other loaders they are weak, so that they may be missing; patch() fills
+// their slots.
 Elf64_Sym bound(Elf64_Sym symbol, void *address) {
 #if defined(__GLIBC__)
   symbol.st_shndx = SHN_ABS;
@@ -79,7 +79,7 @@ Elf64_Sym bound(Elf64_Sym symbol, void *address) {
   return symbol;
 }
 
-// tvm-ffi's library, or the one of ours that has its names.
+// Whether it is tvm-ffi's library, or opdyno's replacement of it.
 bool is_our_part(std::string_view library) {
   return library.starts_with("libtvm_ffi.so") || library.starts_with("libopdyno_tvmffi.so");
 }
@@ -88,7 +88,7 @@ std::vector<LibraryCopy::Edit> edits_of(const ElfFile &file) {
   std::vector<LibraryCopy::Edit> edits;
   for (const ElfSymbol &symbol : file.symbols()) {
     void *address = symbol.is_defined() ? nullptr : provided_symbol(symbol.name);
-    // What is unique in the process would be shared by all copies, and keeps a library mapped for ever.
+    // A unique symbol would be shared by all copies, and keeps a library mapped forever.
     const bool is_unique = symbol.is_defined() && symbol.binding == STB_GNU_UNIQUE;
     if (!address && !is_unique) continue;
     Elf64_Sym entry;
@@ -97,20 +97,20 @@ std::vector<LibraryCopy::Edit> edits_of(const ElfFile &file) {
     else entry.st_info = static_cast<uint8_t>(ELF64_ST_INFO(STB_WEAK, symbol.type));
     edits.push_back({symbol.entry, bytes_of(entry)});
   }
-  // Without its soname, nobody who asks for the library by that name is given our copy.
-  constexpr int64_t kNoTag = 0x6000000d;  // of the range that loaders leave to operating systems
+  // Without a soname, the copy is never found by that name.
+  constexpr int64_t kNoTag = 0x6000000d;  // a tag that loaders ignore
   if (file.soname_entry()) edits.push_back({file.soname_entry(), bytes_of(kNoTag)});
-  // Nor is a library loaded whose place we take: a second tvm-ffi in the process would know none of our objects.
+  // Drops the dependency on a library that opdyno replaces: a second tvm-ffi would not know opdyno's objects.
   for (size_t i = 0; i < file.needed().size(); ++i)
     if (is_our_part(file.needed()[i])) edits.push_back({file.needed_entries()[i], bytes_of(kNoTag)});
   return edits;
 }
 
-// A copy lies elsewhere, so $ORIGIN in its run path would miss the libraries beside the original: the copy's run path
+// The copy lies elsewhere, so $ORIGIN in its run path would not find libraries beside the original. The copy's run path
 // names their directory instead.
 void add_run_path(std::vector<LibraryCopy::Edit> &edits, const ElfFile &file, const std::string &path) {
   const std::string origin = path.empty() ? "" : std::filesystem::absolute(path).parent_path().string();
-  if (origin.empty() || origin.find_first_of(":$") != std::string::npos) return;  // run paths cannot name it
+  if (origin.empty() || origin.find_first_of(":$") != std::string::npos) return;  // a run path cannot contain it
   std::string run_path(file.run_path());
   for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
     for (size_t at = 0; (at = run_path.find(token, at)) != std::string::npos; at += origin.size())
@@ -156,7 +156,7 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
                       const ModuleOptions &options) {
   if (image->is_prepared()) return open_copy(image, path, options);
   const ElfFile &file = image->file();
-  const bool plain = !uses_tvm_names(file);  // nothing to fill in; and a second libc, say, would not work
+  const bool plain = !uses_tvm_names(file);  // nothing to fill in, and a second libc would not work
   if (plain && !path.empty()) return open_in_place(file, path, RTLD_NOW);
   if (path.empty() || options.copy == OPD_COPY_ALWAYS) return open_copy(image, path, options);
   std::scoped_lock lock(in_place_guard());
@@ -167,7 +167,7 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
       return open_in_place(file, path, RTLD_LAZY);
     } catch (const Exception &) {
       close();
-      return open_copy(image, path, options);  // its symbols must be there at once: then only a copy will do
+      return open_copy(image, path, options);  // it may bind all symbols at load, which needs a copy
     }
   }
   if (shared)
@@ -180,6 +180,7 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
 }
 
 void ElfLibrary::open_in_place(const ElfFile &file, const std::string &path, int flags) {
+  // RTLD_LAZY, if TVM's functions are undefined until patch() fills their slots.
   handle_ = map_library(with_directory(path), flags | RTLD_LOCAL);
   if (!handle_)
     fail(OPD_UNSUPPORTED, path, " cannot be loaded", flags == RTLD_LAZY ? " without a copy: " : ": ",
@@ -195,7 +196,7 @@ void ElfLibrary::open_copy(const std::shared_ptr<LibraryImage> &image, const std
     add_run_path(edits, file, path);
     image->prepare(edits, [&] { return directories_for_copies(options); });
   }
-  // Now: what is missing is told here, not in a call.
+  // RTLD_NOW: missing symbols are reported here, not in a call.
   handle_ = map_library(image->path(), RTLD_NOW | RTLD_LOCAL);
   image->copy().loaded();
   if (!handle_) fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: ", loader_error(image->path(), file.name()));
@@ -211,6 +212,7 @@ void ElfLibrary::require_resolved(const ElfFile &file) const {
   }
 }
 
+// Binds what the loader did not: opdyno's functions, and the library's references to its own TVM names.
 void ElfLibrary::patch(const ElfFile &file) {
   const auto symbols = file.symbols();
   for (const ElfRelocation &r : file.relocations()) {
@@ -240,6 +242,7 @@ void ElfLibrary::write_slot(const ElfFile &file, uint64_t address, void *value) 
 bool ElfLibrary::is_read_only(const ElfFile &file, uint64_t address) const {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto base = reinterpret_cast<uintptr_t>(base_), place = base + address;
+  // The loader protects whole pages, and rounds both ends down.
   return place >= ((base + file.relro().begin) & ~(page - 1)) && place < ((base + file.relro().end) & ~(page - 1));
 }
 

@@ -1,9 +1,10 @@
-// Maps a shared library so that TVM's functions, as it calls them, are ours, whatever else is in the process.
+// Maps a shared library and binds the TVM functions that it calls to opdyno's, whatever other libraries the process
+// has.
 //
-// The library gets a private copy in which its undefined TVM symbols are defined at the addresses of our functions;
-// where the loader does not honour that, and without a copy, its slots are overwritten once it is mapped. Its own slots
-// for a loader's functions are bound to itself, since another artifact that somebody loaded for everybody would take
-// their place otherwise. Cost: some 40 µs, and for a file that no kept image holds 0.2 ms per MB.
+// The library gets a private copy in which its undefined TVM symbols have the addresses of opdyno's functions. If the
+// loader ignores that, or there is no copy, its slots are overwritten once it is mapped. References to its own slots
+// are bound to itself, so that a library opened with RTLD_GLOBAL cannot take their place. Cost: some 40 µs; without an
+// image in the library cache, 0.2 ms per MB more.
 #pragma once
 #include <memory>
 #include <string>
@@ -24,11 +25,11 @@ class ElfLibrary {
   ElfLibrary(const ElfLibrary &) = delete;
   ElfLibrary &operator=(const ElfLibrary &) = delete;
 
-  char *base() const { return base_; }  // what virtual addresses of the file are relative to
+  char *base() const { return base_; }  // the address 0 of the file in memory
   bool is_copy() const { return image_ != nullptr; }
   void *symbol(const char *name) const;        // its own, or of a library it is linked against; null if absent
   void *own_function(const char *name) const;  // its own code only
-  // Through which its code calls its own functions whose names start so.
+  // The slots through which its code calls its own functions whose names start with `prefix`.
   std::vector<CallHooks::Slot> slots_of_own_functions(const ElfFile &file, std::string_view prefix) const;
 
  private:
@@ -41,7 +42,7 @@ class ElfLibrary {
   bool is_read_only(const ElfFile &file, uint64_t address) const;
   void close() noexcept;
 
-  std::shared_ptr<LibraryImage> image_;  // if that is what is mapped, rather than the file
+  std::shared_ptr<LibraryImage> image_;  // if a copy is mapped, not the file
   void *handle_ = nullptr;
   char *base_ = nullptr;
   std::vector<AddressRange> code_;

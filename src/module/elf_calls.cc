@@ -1,4 +1,5 @@
-// What the loader calls and obeys: initialisers and finalisers, the head of the global offset table, property notes.
+// Checks the parts that the loader calls or obeys: initialisers and finalisers, the head of the global offset table,
+// property notes.
 #include <algorithm>
 
 #include "module/elf_file.h"
@@ -12,7 +13,7 @@ void ElfFile::check_calls() const {
       check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, Evidence::kSection);
   check_indirect_functions();
   check_call_array("the first initialisers", DT_PREINIT_ARRAY,
-                   DT_PREINIT_ARRAYSZ);  // meant for programs, called for all
+                   DT_PREINIT_ARRAYSZ);  // for programs, but called for all
   check_call_array("the initialisers", DT_INIT_ARRAY, DT_INIT_ARRAYSZ);
   check_call_array("the finalisers", DT_FINI_ARRAY, DT_FINI_ARRAYSZ);
   const auto *got = dynamic(DT_PLTGOT);
@@ -28,9 +29,9 @@ void ElfFile::check_calls() const {
     bad(got->entry, "a relocation changes the head of the global offset table");
 }
 
-// The loader calls these symbols to learn the function. One changed bit makes one of any function, so something else
-// must tell of them: the header, which ld -s and lld leave as it is for others; a relocation for them; a second
-// symbol; or the symbol table that linkers write for debuggers.
+// To learn an indirect function, the loader calls its symbol. One changed bit makes any function indirect, so there
+// must be other evidence: the ABI in the header, which ld -s and lld do not set; a relocation of that kind; a second
+// such symbol; or the symbol table for debuggers.
 void ElfFile::check_indirect_functions() const {
   std::vector<const ElfSymbol *> found;
   for (const ElfSymbol &symbol : symbols_)
@@ -70,7 +71,7 @@ void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) 
     uint64_t target = read<uint64_t>(offset, what);
     const auto found = std::lower_bound(relocations_.begin(), relocations_.end(), slot,
                                         [](const ElfRelocation &r, uint64_t address) { return r.address < address; });
-    if (found != relocations_.end() && found->address == slot) {  // else it is a packed one: the word says it all
+    if (found != relocations_.end() && found->address == slot) {  // else it is packed: the word is the target
       if (found->kind != Relocates::kRelative && found->kind != Relocates::kData)
         bad(offset, what, " hold an entry ", i, " that is a slot of the linker's");
       const ElfSymbol &symbol = symbols_[found->symbol];
@@ -98,13 +99,14 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
   if (around == sections_.end() || around->sh_entsize != 0)  // the latter is a PLT
     bad(offset, what, " at address ", address, " lies in no section of functions");
   const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
-  // That a function starts there is no evidence: one changed bit can name another.
+  // The start of some function is no evidence: one changed bit can name another function.
   if (wanted == Evidence::kSection && around->sh_addr != address &&
       std::none_of(symbols_.begin(), symbols_.end(), is_symbol))
     bad(offset, what, " at address ", address, " is not the start of a section or an exported function");
 }
 
-// The function around an address by the table that unwinding searches; {0, 0} if it has none, or is of another form.
+// The function around an address, from the unwinder's search table; {0, 0} if there is none, or the table has another
+// form.
 AddressRange ElfFile::unwound_function(uint64_t address) const {
   const Bytes table = contents(unwind_.begin, unwind_.end - unwind_.begin);
   constexpr uint8_t kUsualForm[] = {1, 0x1b, 0x03, 0x3b};  // a sorted table of 4-byte offsets from its start
@@ -136,7 +138,7 @@ AddressRange ElfFile::unwound_function(uint64_t address) const {
 void ElfFile::read_properties(const Elf64_Phdr &segment) {
 #if defined(__x86_64__)
   constexpr uint32_t kIsaNeeded = 0xc0008002;  // GNU_PROPERTY_X86_ISA_1_NEEDED
-  if (segment.p_align != 8) return;            // property notes are
+  if (segment.p_align != 8) return;            // as of property notes
   const Bytes note = bytes_.subspan(segment.p_offset, segment.p_filesz);
   uint32_t head[3];  // sizes of name and content, type
   for (size_t at = 0; note.size() - at >= 16;) {

@@ -1,4 +1,4 @@
-// The dynamic section: where everything else that the loader reads lies.
+// Reads the dynamic section, which places everything else that the loader reads.
 #include <algorithm>
 
 #include "module/elf_file.h"
@@ -6,7 +6,7 @@
 namespace opd {
 namespace {
 
-// Tags that may only come once: the loader keeps the last of several, we would have checked the first.
+// Tags that may only come once: of several, the loader uses the last, but dynamic() finds the first.
 bool is_single(int64_t tag) {
   if (tag == DT_NEEDED || tag == DT_NULL || tag == DT_AUXILIARY || tag == DT_FILTER) return false;
   return tag < 64 || (tag >= 0x6ffffd00 && tag <= 0x6fffffff);

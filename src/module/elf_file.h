@@ -1,6 +1,5 @@
-// A checked view of the bytes of an ELF shared object. dlopen() believes what a file says about itself: a file that is
-// cut short or damaged ends the process there (SIGBUS, SIGSEGV, a failed assertion). So everything that it reads is
-// checked first.
+// A checked view of the bytes of an ELF shared object. dlopen() trusts a file: if it is cut short or damaged, the
+// process crashes there (SIGBUS, SIGSEGV, a failed assertion). So everything that dlopen() reads is checked first.
 #pragma once
 #include <elf.h>
 
@@ -53,7 +52,7 @@ class ElfFile {
 
   const std::string &name() const { return name_; }
   Bytes bytes() const { return bytes_; }
-  std::span<const ElfSymbol> symbols() const { return symbols_; }              // entry 0 is no symbol
+  std::span<const ElfSymbol> symbols() const { return symbols_; }              // entry 0 is empty
   std::span<const ElfRelocation> relocations() const { return relocations_; }  // by address
   std::span<const std::string_view> needed() const { return needed_; }         // libraries that it is linked against
   std::span<const uint64_t> needed_entries() const {
@@ -63,17 +62,17 @@ class ElfFile {
   bool binds_now() const { return binds_now_; }
   AddressRange relro() const { return relro_; }            // read-only once relocated
   std::vector<AddressRange> code() const;                  // the executable segments
-  std::vector<AddressRange> constants() const;             // of the file's bytes: what can be read but not written
-  uint64_t memory_bytes() const;                           // of all segments, as they lie in memory
+  std::vector<AddressRange> constants() const;             // the read-only parts of the file's bytes
+  uint64_t memory_bytes() const;                           // of all segments in memory
   uint64_t soname_entry() const { return soname_entry_; }  // offset of DT_SONAME in the file; 0: none
-  uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: not told
+  uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: unknown
 
   // The bytes of an address range; empty unless all of it comes from the file.
   Bytes contents(uint64_t address, uint64_t size) const;
   uint64_t address_of(uint64_t offset) const;  // where a byte of the file lies in memory; it must be part of a segment
-  // Whether it lies in one segment with all of `flags` (PF_R, PF_W, PF_X).
+  // Whether the range lies in one segment with all of `flags` (PF_R, PF_W, PF_X).
   bool lies_in(uint64_t address, uint64_t size, uint32_t flags) const;
-  // Whether the loader fills any part of it: relocated words, the dynamic section, what becomes read-only.
+  // Whether the loader writes any part of the range: relocated words, the dynamic section, RELRO.
   bool is_loaders(uint64_t address, uint64_t size) const;
 
   template <class... Parts>
@@ -82,7 +81,7 @@ class ElfFile {
   }
 
  private:
-  friend class ElfAppender;  // which writes a file with more in it
+  friend class ElfAppender;  // writes a copy with more data
 
   struct Dynamic {
     int64_t tag;
@@ -92,7 +91,7 @@ class ElfFile {
     uint32_t first = 0, count = 0;
   };
 
-  // What must show that an address is that of a function: linkers' own ones have no unwind information.
+  // The evidence needed that an address is a function's: the linker's own functions have no unwind information.
   enum class Evidence { kNone, kSection, kFunction };
 
   // elf_file.cc: what the file consists of
@@ -103,14 +102,14 @@ class ElfFile {
   void check_segment(const Elf64_Phdr &segment, uint64_t offset);
   void check_relro(const Elf64_Phdr &segment, uint64_t offset);
 
-  // elf_dynamic.cc: where the rest is
+  // elf_dynamic.cc: the dynamic section
   void read_dynamic(const Elf64_Phdr &segment);
   void check_dynamic() const;
   const Dynamic *dynamic(int64_t tag) const;
   uint64_t dynamic_value(int64_t tag, uint64_t otherwise = 0) const;
-  uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // the offset of a table that it places
+  uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // the file offset of a table
   template <class T>
-  T read_part(int64_t tag, uint64_t offset, const char *what) const {  // of the segment that holds the table
+  T read_part(int64_t tag, uint64_t offset, const char *what) const {  // in the segment of the table
     const uint64_t first = table(tag, sizeof(T), what);
     const Bytes there = contents(dynamic_value(tag) + (offset - first), sizeof(T));
     if (there.data() != bytes_.data() + offset) bad(offset, what, " lies outside the segment of the first");
@@ -154,7 +153,7 @@ class ElfFile {
     std::memcpy(&value, bytes_.data() + offset, sizeof value);
     return value;
   }
-  uint64_t offset_of(uint64_t address) const;  // in the file; the address must be known to be good
+  uint64_t offset_of(uint64_t address) const;  // in the file; the address must have been checked
   std::string_view string_at(uint64_t index, uint64_t offset, const char *what) const;
 
   Bytes bytes_;

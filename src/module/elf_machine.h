@@ -1,4 +1,4 @@
-// What differs between processors in an ELF file: the machine number, and what each relocation type fills in.
+// The differences between processors in ELF files: the machine number, and the meaning of each relocation type.
 #pragma once
 #include <elf.h>
 

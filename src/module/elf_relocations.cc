@@ -1,4 +1,4 @@
-// What the loader changes in memory.
+// Reads and checks relocations: the words that the loader changes in memory.
 #include <algorithm>
 
 #include "module/elf_file.h"
@@ -21,7 +21,7 @@ void ElfFile::read_relocation_table(const char *what, int64_t address, int64_t s
   const uint64_t count = dynamic_value(size) / sizeof(Elf64_Rela);
   if (count == 0) return;
   const uint64_t first = table(address, count * sizeof(Elf64_Rela), what);
-  const uint64_t relative = of_plt ? 0 : dynamic_value(DT_RELACOUNT);  // so many come first; the loader asserts it
+  const uint64_t relative = of_plt ? 0 : dynamic_value(DT_RELACOUNT);  // these come first; the loader asserts it
   if (relative > count) bad(dynamic(DT_RELACOUNT)->entry, "DT_RELACOUNT is ", relative, " of ", count, " relocations");
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t place = first + i * sizeof(Elf64_Rela);
@@ -68,7 +68,7 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
   if (named && r.kind != Relocates::kData && (r.address % 8 || r.addend))
     bad(offset, "a relocation fills a slot at address ", r.address, " with addend ", r.addend);
   if (r.kind == Relocates::kRelative) {
-    // Linkers leave the word empty or write what the relocation says; a difference is damage.
+    // Linkers leave the word empty or write the relocation's value; a difference is damage.
     uint64_t word;
     std::memcpy(&word, there.data(), 8);
     if (word && word != static_cast<uint64_t>(r.addend))
@@ -78,7 +78,7 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
     check_entry_point("the function of a relocation", static_cast<uint64_t>(r.addend), offset, Evidence::kFunction);
 }
 
-// DT_RELR: an address, then bitmaps of the 63 words that follow; the words hold what to add the load address to.
+// DT_RELR: an address, then bitmaps of the 63 words that follow. The loader adds the load address to each marked word.
 void ElfFile::read_packed_relocations() {
   const uint64_t size = dynamic_value(DT_RELRSZ);
   if (size == 0) return;
@@ -103,7 +103,7 @@ void ElfFile::read_packed_relocations() {
   }
 }
 
-// No word is filled twice, and no symbol has two slots: such a slot was another symbol's before the damage.
+// No word may be filled twice, and no symbol may have two slots: before the damage, one of them was another symbol's.
 void ElfFile::check_slots_once() {
   auto &words = relocated_;
   if (!std::is_sorted(words.begin(), words.end())) std::sort(words.begin(), words.end());
@@ -118,7 +118,8 @@ void ElfFile::check_slots_once() {
       bad(symbols_[r.symbol].entry, "symbol ", symbols_[r.symbol].name, " has two slots of one kind");
     slots[r.symbol] |= kind | 4;
   }
-  // The linker's own initialiser and finaliser call these; without a slot, what they call is somebody else's.
+  // The linker's own initialiser and finaliser call these. If one has no slot, they would call another symbol by its
+  // slot.
   for (size_t i = 1; i < slots.size(); ++i)
     if (const ElfSymbol &s = symbols_[i];
         !slots[i] && !s.is_defined() && (s.name == "__gmon_start__" || s.name == "__cxa_finalize"))

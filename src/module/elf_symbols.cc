@@ -1,4 +1,4 @@
-// Names: the string table, symbols, the hash tables that find them, and their versions.
+// Reads and checks names: the string table, symbols, the hash tables that find them, and their versions.
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
@@ -84,7 +84,7 @@ void ElfFile::check_symbol(const ElfSymbol &s, uint64_t index) const {
   if (s.binding > STB_WEAK && s.binding != STB_GNU_UNIQUE)
     bad(s.entry, "symbol ", s.name, " has binding ", int{s.binding});
   if (!s.is_defined()) {
-    // The loader would take a local or hidden symbol without a value for one at the library's start.
+    // The loader would bind such a symbol to the start of the library.
     if (s.binding == STB_LOCAL || s.visibility != STV_DEFAULT || s.value)
       bad(s.entry, "symbol ", s.name, " is undefined, but local or with a value");
     if (s.type == STT_GNU_IFUNC) bad(s.entry, "symbol ", s.name, " is an undefined indirect function");
@@ -118,7 +118,7 @@ void ElfFile::check_symbol(const ElfSymbol &s, uint64_t index) const {
   }
 }
 
-// Walks the table as far as is needed to count symbols; gives the number, or 0 if no symbol is hashed.
+// Walks the table as far as is needed to count symbols. Returns the number, or 0 if no symbol is hashed.
 uint32_t ElfFile::read_gnu_hash() {
   const uint64_t header = table(DT_GNU_HASH, 16, "the hash table");
   if (header % 8) bad(header, "the hash table is not aligned");
@@ -145,14 +145,14 @@ uint32_t ElfFile::read_gnu_hash() {
   return first + hashed_.count;
 }
 
-// The table must find every symbol that it holds; that also shows damage to names.
+// The table must find every symbol that it holds; this also detects damaged names.
 void ElfFile::check_gnu_hash() const {
   if (hashed_.count == 0) return;
   const uint64_t header = table(DT_GNU_HASH, 16, "the hash table");
   const auto buckets = read<uint32_t>(header, "the hash table"), bloom = read<uint32_t>(header + 8, "the hash table"),
              shift = read<uint32_t>(header + 12, "the hash table");
   const uint64_t bucket_table = header + 16 + uint64_t{bloom} * 8, chains = bucket_table + uint64_t{buckets} * 4;
-  uint32_t open_bucket = UINT32_MAX;  // of the chain that symbol i - 1 did not end
+  uint32_t open_bucket = UINT32_MAX;  // bucket of the chain that symbol i - 1 did not end
   for (uint32_t i = hashed_.first; i < hashed_.first + hashed_.count; ++i) {
     const ElfSymbol &symbol = symbols_[i];
     const uint32_t hash = gnu_hash(symbol.name), bucket = hash % buckets;
@@ -172,7 +172,7 @@ uint32_t ElfFile::check_sysv_hash() const {
   const auto buckets = read<uint32_t>(header, "the hash table"), chains = read<uint32_t>(header + 4, "the hash table");
   table(DT_HASH, 8 + (uint64_t{buckets} + chains) * 4, "the hash table");
   if (buckets == 0) bad(header, "the hash table has no buckets");
-  std::vector<bool> seen(chains);  // a symbol is in one chain: a chain that comes back would never end
+  std::vector<bool> seen(chains);  // each symbol is in one chain: a cycle would never end
   for (uint64_t b = 0; b < buckets; ++b)
     for (auto i = read<uint32_t>(header + 8 + b * 4, "the hash table"); i != STN_UNDEF;
          i = read<uint32_t>(header + 8 + (uint64_t{buckets} + i) * 4, "a hash chain")) {
@@ -238,8 +238,8 @@ std::vector<bool> ElfFile::read_versions_defined(std::vector<bool> known) const 
   }
 }
 
-// Linkers write each undefined symbol once per version, and none that the library defines without versions itself.
-// Another one is a damaged name: what calls the one would call the other.
+// Linkers write each undefined symbol once per version, and never one that the library itself defines without versions.
+// Any other repetition is a damaged name: calls of one symbol would reach another.
 void ElfFile::check_repeated_names() const {
   const uint64_t versions = dynamic(DT_VERSYM) ? table(DT_VERSYM, symbols_.size() * 2, "the version table") : 0;
   std::unordered_map<std::string_view, uint32_t> seen;

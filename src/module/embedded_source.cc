@@ -19,7 +19,7 @@ class UncompiledSource final : public Module {
         origin_(std::move(origin)),
         file_(std::move(file)),
         options_(options) {
-    options_.format.clear();  // of what embeds it
+    options_.format.clear();  // that of the embedding file
   }
 
   const char *kind() const override { return "c"; }
@@ -41,7 +41,7 @@ class UncompiledSource final : public Module {
     if (format_ != "c")
       fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, " is in a source of format ", format_,
            ", which is not compiled here; C sources are");
-    // Without compiling, a name that the list lacks cannot be told to be absent: macros may put it together.
+    // A name that the list lacks may still exist, since macros can form names. Only a compiler can tell.
     if (options_.inspect_only) fail_not_loaded(concat("function \"", name, "\""), origin_);
     return compiled()->find(name);
   }
@@ -57,7 +57,7 @@ class UncompiledSource final : public Module {
     std::scoped_lock lock(guard_);
     if (compiled_) return compiled_;
     auto made = SourceModule::make(text_, file_, options_);
-    for (const auto &import : imports()) made->add_import(import);  // its code looks there
+    for (const auto &import : imports()) made->add_import(import);  // its code looks up functions there
     return compiled_ = std::move(made);
   }
 

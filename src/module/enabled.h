@@ -1,11 +1,11 @@
-// Which targets' artifacts this build can run.
+// The targets whose artifacts this build can run.
 #pragma once
 #include <string_view>
 
 namespace opd {
 
 // A target's kind or one of its usual other names ("gpu", "cl", "nvptx64" …), with or without options after a space.
-// What nobody knows is not enabled.
+// Unknown targets are not enabled.
 bool is_target_enabled(std::string_view target);
 
 }  // namespace opd

@@ -16,14 +16,14 @@
 namespace opd {
 namespace {
 
-constexpr size_t kLargeBytes = size_t{1} << 30;  // code must reach its data over what lies between
+constexpr size_t kLargeBytes = size_t{1} << 30;  // larger data go to .lrodata, out of the code's way
 
 std::string temporary_directory() {
   const char *directory = std::getenv("TMPDIR");
   return directory && *directory ? directory : "/tmp";
 }
 
-// As text between quotes in assembly, in text between quotes in C.
+// Quotes a path for an assembly string inside a C string.
 std::string quoted_twice(std::string_view path) {
   std::string out;
   for (const char c : path) {
@@ -45,7 +45,7 @@ std::vector<EmbeddedFile> embedded_files(const ExportLayout &plan) {
   return files;
 }
 
-// The assembler takes the bytes as they are: as a C array they would need a hundred times their size to compile.
+// Includes the bytes by the assembler: to compile them as a C array would take a hundred times their size.
 std::string source_with(const EmbeddedFile &what, const std::string &file) {
   const char *section = what.section;
 #if defined(__x86_64__)
@@ -74,7 +74,7 @@ class Exporter {
     replace_file(path_, read_file(library));
   }
 
-  // Objects only: whoever links them needs no headers.
+  // Compiles sources to objects, so that linking the archive needs no headers.
   void write_archive(const ExportLayout &plan) {
     std::vector<TarEntry> entries;
     for (const auto &input : plan.inputs) {
@@ -119,7 +119,7 @@ class Exporter {
   BuildDirectory build_;
 };
 
-// Files of an archive are told apart by their names.
+// Makes names unique, since they identify the files of an archive.
 void make_names_differ(std::vector<LinkInput> &inputs) {
   std::vector<std::string> taken{"devc", "opdyno"};  // embedded_files()
   for (auto &input : inputs) {

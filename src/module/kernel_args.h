@@ -1,12 +1,12 @@
-// The arguments that compiled kernels can take. A kernel reads any object that is not a tensor as if it were one, so it
-// is checked before the call. Cost: a compare per argument.
+// Checks arguments for compiled kernels. A kernel reads any object as a tensor, so other objects must be refused or
+// converted before the call. Cost: a compare per argument.
 #pragma once
 #include "value/function.h"
 #include "value/tensor.h"
 
 namespace opd {
 
-// Whether a kernel reads every argument as what it is. Strings must become C strings first; objects must be tensors.
+// Whether a kernel reads every argument correctly. Strings must become C strings first; objects must be tensors.
 inline bool check_kernel_args(const View *args, int32_t num_args) {
   bool good = true;
   for (int32_t i = 0; i < num_args; ++i) {
@@ -16,8 +16,9 @@ inline bool check_kernel_args(const View *args, int32_t num_args) {
   return good;
 }
 
-// Compiled code is given plain DLTensors and does not say which of them it writes. So a read-only tensor is refused,
-// unless the caller knows better and passes a DLTensor view of it. A program's own calls are judged by the interpreter.
+// Whether an argument is a read-only tensor. Compiled code does not say which DLTensors it writes, so such calls are
+// refused, unless the caller knows better and passes a DLTensor view. A program's own calls are checked by the
+// interpreter.
 inline bool has_read_only(const View *args, int32_t num_args) {
   bool found = false;
   for (int32_t i = 0; i < num_args; ++i)
@@ -26,8 +27,8 @@ inline bool has_read_only(const View *args, int32_t num_args) {
 }
 [[noreturn]] void refuse_read_only(const std::string &function, const View *args, int32_t num_args);
 
-// A function of a compiled library by tvm-ffi's convention. The holder of one may call `raw(nullptr, args, num_args,
-// result)` itself if check_kernel_args() is true and has_read_only() is false; as_kernel() finds it.
+// A function of a compiled library by tvm-ffi's convention. Its holder may call `raw(nullptr, args, num_args, result)`
+// itself if check_kernel_args() is true and has_read_only() is false; as_kernel() finds it.
 struct KernelFunction final : Function {
   SafeCall raw;
   Ref<Object> library;  // keeps the code mapped, and the module that the code looks functions up in
@@ -41,7 +42,7 @@ struct KernelFunction final : Function {
   int run_converted(const View *args, int32_t num_args, View *result) const;
 };
 
-// A function of a library whose C++ checks and converts its arguments by itself, by tvm-ffi's headers.
+// A function of C++ that checks and converts its arguments itself, by tvm-ffi's headers.
 struct TypedFunction final : Function {
   SafeCall raw;
   Ref<Object> library;

@@ -1,9 +1,9 @@
-// The signatures of compiled kernels: what each takes, as TVM writes it into the kernel's own error messages.
+// The signatures of compiled kernels, as TVM writes them into the kernels' own error messages.
 //
-// A kernel's message for a wrong argument names the whole signature, so that text lies among the constants of its
-// library: "add(x: Tensor([T.int64(4)], float32), y: Tensor([T.int64(4)], float32))". Nothing else in a library says
-// what its kernels take. It is read, not asked for: a kernel that does not check its arguments must not be called to
-// see.
+// A kernel's message for a wrong argument contains the whole signature, so that text lies among the constants of its
+// library: "add(x: Tensor([T.int64(4)], float32), y: Tensor([T.int64(4)], float32))". Nothing else in a library
+// describes the arguments of its kernels. The text is read without a call: a kernel that does not check its arguments
+// must not be called with wrong ones.
 #pragma once
 #include <span>
 #include <string_view>
@@ -15,7 +15,7 @@ namespace opd {
 
 class KernelSignatures {
  public:
-  explicit KernelSignatures(std::span<const Bytes> constants);  // which must outlive this. Cost: one search of them
+  explicit KernelSignatures(std::span<const Bytes> constants);  // must outlive this. Cost: one search
   std::string_view of(std::string_view kernel) const;           // "" if there is none
 
  private:

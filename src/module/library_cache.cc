@@ -13,7 +13,7 @@ namespace {
 
 using Images = std::vector<std::shared_ptr<LibraryImage>>;
 
-constexpr size_t kMostImages = 8;  // each holds two descriptors
+constexpr size_t kMostImages = 8;  // each holds a descriptor
 
 size_t most_bytes() {
   static const size_t bytes = [] {
@@ -21,7 +21,7 @@ size_t most_bytes() {
     if (const char *text = std::getenv("OPDYNO_KEPT_LIBRARIES_MB")) {
       const char *end = text + std::strlen(text);
       if (const auto [stop, error] = std::from_chars(text, end, mebibytes); error != std::errc() || stop != end)
-        mebibytes = 0;  // whoever sets it wants another bound than ours
+        mebibytes = 0;  // not a number, but the default is not wanted
     }
     return std::min(mebibytes, SIZE_MAX >> 20) << 20;
   }();
@@ -37,7 +37,7 @@ struct Kept {
     return *kept;
   }
 
-  // Moves what is too much to `dropped`, to be ended without the lock.
+  // Moves excess images to `dropped`, to be destroyed without the lock.
   void shrink(Images &dropped) {
     size_t bytes = 0, number = 0;
     auto first = images.end();

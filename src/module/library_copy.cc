@@ -21,7 +21,7 @@
 namespace opd {
 namespace {
 
-// Whether files like this one may be executed: not on a file system mounted noexec, nor under some security policies.
+// Whether the system lets files like this one be executed: a noexec mount or a security policy may forbid it.
 bool may_execute(int fd) {
   void *page = ::mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
   if (page == MAP_FAILED) return false;
@@ -57,7 +57,8 @@ LibraryCopy LibraryCopy::in_memory(const std::string &label) {
   int fd = ::memfd_create(name.c_str(), kFlags | MFD_EXEC);
   if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), kFlags);
   if (fd < 0) return {};
-  // Somebody else may have a library mapped under our number's name, whose descriptor is closed already: step past it.
+  // A library may still be mapped as /proc/self/fd/N although its descriptor N is closed. dlopen() would return that
+  // library for this N, so step past it.
   std::vector<int> taken;
   while (fd >= 0 && is_loaded(path_of(fd))) {
     taken.push_back(fd);
@@ -66,7 +67,7 @@ LibraryCopy LibraryCopy::in_memory(const std::string &label) {
   for (const int number : taken) ::close(number);
   if (fd < 0) return {};
   LibraryCopy copy(fd, path_of(fd), false);
-  static const bool executable = may_execute(fd) && !::access(copy.path_.c_str(), R_OK);  // the latter: /proc is there
+  static const bool executable = may_execute(fd) && !::access(copy.path_.c_str(), R_OK);  // access(): is /proc there?
   if (!executable) return {};
   return copy;
 }
@@ -92,15 +93,15 @@ void LibraryCopy::write(Bytes content, const std::vector<Edit> &edits) const {
 }
 
 size_t LibraryCopy::fill_from(const InputFile &file) const {
-  constexpr size_t kMost = 0x7ffff000;  // that one call moves
+  constexpr size_t kMost = 0x7ffff000;  // of one call
   size_t size = 0;
-  // Within the kernel: our own memory would be faulted in page by page for nothing but passing the bytes on.
+  // Copies within the kernel: user memory would be faulted in page by page only to pass the bytes on.
   for (off_t from = 0;;) {
     const ssize_t n = ::sendfile(fd_, file.fd(), &from, kMost);
     if (n == 0) return size;
     if (n > 0) size += static_cast<size_t>(n);
     else if (errno == EINTR) continue;
-    else if (size == 0) break;  // not from such a file, perhaps
+    else if (size == 0) break;  // perhaps unsupported for such a file
     else fail_errno("cannot copy", file.path(), errno);
   }
   const std::string content = file.read();
@@ -110,13 +111,13 @@ size_t LibraryCopy::fill_from(const InputFile &file) const {
 
 void LibraryCopy::seal() const {
   if (on_disk_) return;
-  // Kernels without seals leave the copy as safe as it was: only a process of the same user could open it.
+  // If the kernel has no seals, the copy is still safe from other users: only a process of the same user could open it.
   ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
 }
 
 bool LibraryCopy::is_mapped(const char *base) const {
-  const LoaderCall call;  // dl_iterate_phdr() holds a lock of the loader that fork() leaves locked in the child
-  // dlopen() would open and read the file, so it is asked only if some library lies there.
+  const LoaderCall call;  // dl_iterate_phdr() takes a lock of the loader, which a fork would leave locked in the child
+  // dlopen() would open and read the file, so it is called only if some library is mapped at `base`.
   const int found =
       ::dl_iterate_phdr([](dl_phdr_info *info, size_t,
                            void *wanted) { return info->dlpi_addr == reinterpret_cast<uintptr_t>(wanted) ? 1 : 0; },

@@ -1,4 +1,4 @@
-// What the bytes of a shared library, or of the objects that one is linked from, tell without running any of them.
+// Facts from the bytes of a shared library, or of the objects that it is linked from, without running any code.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ LibrarySizes sizes_of(const ElfFile &file);
 // resolver for the address, so only a loaded library knows it.
 bool is_offered_function(const ElfFile &file, const ElfSymbol &symbol);
 
-// Modules embedded in a library: the whole of a symbol, within the file's bytes; no data if it has none.
+// The bytes of a symbol of that name, such as embedded modules; no data if the library has none.
 Bytes embedded_in(const ElfFile &file, std::string_view name);
 // The modules that TVM embedded, also those of a system library.
 Bytes embedded_by_tvm(const ElfFile &file);
@@ -29,8 +29,8 @@ struct LibraryFacts {
     std::string name;  // without the prefix
     uint64_t bytes;
   };
-  std::string release;       // the TVM releases that make such files; "" if it cannot be told
-  std::string not_loadable;  // why this build cannot load it; "" if nothing is known against it
+  std::string release;       // the TVM releases that make such files; "" if unknown
+  std::string not_loadable;  // why this build cannot load it; "" if no reason is known
   std::string prefix;        // system_prefix()
   bool is_compiled = true;   // false if part of it is C sources, which may have more functions than their text names
   std::vector<OfferedFunction> functions;
@@ -43,7 +43,7 @@ struct ObjectFacts {
   LibraryFacts library;
   std::string embedded, own;  // kBlobSymbol, kOwnBlobSymbol; "" if there are none
 };
-// Of what link_objects() would link: objects, archives of them, C sources. `origin` is for messages. Throws
+// Facts of the inputs of link_objects(): objects, archives of them, C sources. `origin` is for messages. Throws
 // OPD_BAD_FORMAT with the offset.
 ObjectFacts facts_of(const std::vector<LinkInput> &inputs, const std::string &origin);
 

@@ -7,8 +7,8 @@ namespace {
 
 bool same_time(const timespec &a, const timespec &b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
-// A file that changed just before it was read may change again without another time stamp: clocks of file systems are
-// as coarse as two seconds. Git keeps to the same rule.
+// If a file changed just before it was read, it may change again without a new time stamp: clocks of file systems are
+// as coarse as two seconds. Git uses the same rule.
 bool is_settled(const FileState &state) {
   constexpr time_t kSeconds = 2;
   const time_t now = std::time(nullptr);

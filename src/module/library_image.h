@@ -1,5 +1,5 @@
-// A shared library's bytes as they are checked and then loaded: of a file, a snapshot in memory that nobody else can
-// change or cut short, which dlopen() then maps itself once its symbols are bound.
+// A shared library's bytes, which are checked and then loaded. For a file they are a snapshot in memory that no change
+// of the file can reach. Once its symbols are bound, dlopen() maps the snapshot itself.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace opd {
 
-// Which content a file had, as far as that shows without reading it.
+// Identifies the content of a file without reading it.
 struct FileState {
   dev_t device = 0;
   ino_t inode = 0;
@@ -32,29 +32,29 @@ class LibraryImage {
 
   const ElfFile &file() const { return *file_; }
 
-  // Makes it ready for dlopen(): in memory, or else in the first of `directories` that will do, which are asked for
-  // only then. Does nothing when it is.
+  // Makes the image ready for dlopen(): in memory, else in the first usable one of `directories`, which are asked for
+  // only then. Does nothing if the image is ready.
   using Directories = std::function<std::vector<std::string>()>;
   void prepare(const std::vector<LibraryCopy::Edit> &edits, const Directories &directories);
   bool is_prepared() const { return prepared_; }
   const std::string &path() const { return copy_.path(); }  // for dlopen()
   LibraryCopy &copy() { return copy_; }
 
-  // Whether another load of `path` would find these bytes there now; never for what cannot be told or loaded again.
+  // True if this image is still valid for `path`, whose file is in this state. False if that cannot be decided.
   bool is_of(const std::string &path, const FileState &state) const;
   bool may_serve_again() const { return origin_ && prepared_; }
   const std::string &name() const { return file_->name(); }
-  // Memory that it may take: the bytes, and what was derived() from them.
+  // Memory that it may take: the bytes, and the objects in derived().
   size_t memory_bytes() const { return 2 * file_->bytes().size(); }
 
-  // What the loader of embedded module number i made of its bytes and may use the next time. One slot each.
+  // A slot for each embedded module. Its loader may keep an object there for the next load of the same bytes.
   std::vector<Ref<Object>> &derived() { return derived_; }
 
  private:
   LibraryCopy copy_;
   std::optional<MappedFile> mapped_;  // of the copy
-  std::string content_;               // where memory cannot hold a file
-  std::optional<FileState> origin_;   // of the file, if that can be relied on and the copy is in memory
+  std::string content_;               // if there is no copy in memory
+  std::optional<FileState> origin_;   // of the file, if it is reliable and the copy is in memory
   std::optional<ElfFile> file_;
   std::vector<Ref<Object>> derived_;
   bool prepared_ = false;

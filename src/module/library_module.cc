@@ -17,7 +17,8 @@ const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string
   return library.base() + file.address_of(offset);
 }
 
-// Kernels that TVM compiled raise errors by text.
+// Whether the code is C++ with tvm-ffi's headers, which raises error objects. Kernels that TVM compiled raise errors by
+// text.
 bool raises_error_objects(const ElfFile &file) {
   return std::any_of(file.symbols().begin(), file.symbols().end(),
                      [](const ElfSymbol &s) { return s.is_needed() && s.name == "TVMFFIErrorSetRaised"; });
@@ -59,7 +60,7 @@ void LibraryModule::add_constants(const ElfFile &elf) {
   }
 }
 
-// The code hands each name to its loader as a text of its own.
+// The code passes each name to its loader as a string of its own.
 std::vector<std::string_view> LibraryModule::called_builtins() const {
   constexpr std::string_view kStart("\0vm.builtin.", 12);
   std::vector<std::string_view> names;
@@ -95,8 +96,8 @@ void LibraryModule::fill_slots(const ElfFile &file) {
 }
 
 LibraryModule::~LibraryModule() {
-  // Functions that the library made itself may keep its code mapped for longer; they find no imports then, rather than
-  // us.
+  // Function objects made by the library itself may keep its code mapped for longer. They must then find no imports
+  // instead of a destroyed module.
   for (void **slot : contexts_) __atomic_store_n(slot, nullptr, __ATOMIC_RELEASE);
 }
 
@@ -104,7 +105,7 @@ Ref<Function> LibraryModule::find(std::string_view name) {
   const std::string symbol = concat(kFunctionPrefix, name);
   if (symbol.find('\0') != std::string::npos) return nullptr;
   void *code = library_.own_function(symbol.c_str());
-  // Functions of a system library are named without its prefix by the library's users, and with it by its programs.
+  // Users name functions of a system library without its prefix, its own programs with it.
   if (!code && !prefix_.empty()) code = library_.own_function(concat(kFunctionPrefix, prefix_, name).c_str());
   if (!code) return nullptr;
   const auto function = reinterpret_cast<SafeCall>(code);

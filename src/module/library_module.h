@@ -13,8 +13,8 @@ namespace opd {
 
 class LibraryModule : public CodeModule {
  public:
-  // Use make(). `mapped` is the library's path where it may be mapped without a copy, `file` what it was made from; ""
-  // for bytes from memory.
+  // Use make(). `mapped` is the library's path if it may be mapped without a copy, `file` the file that it was made
+  // from; both are "" for bytes from memory.
   LibraryModule(const std::shared_ptr<LibraryImage> &image, const std::string &mapped, std::string file,
                 const ModuleOptions &options);
   ~LibraryModule();
@@ -31,7 +31,7 @@ class LibraryModule : public CodeModule {
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
 
-  // Gives the bytes of its file as they were loaded; throws if they cannot be had any more.
+  // Returns the bytes of its file as they were loaded; throws if they are not available any more.
   using Original = std::function<std::string()>;
   void set_original(Original original) { original_ = std::move(original); }
   bool is_linked_library() const override { return true; }
@@ -52,13 +52,13 @@ class LibraryModule : public CodeModule {
   Original original_;
   bool checks_arguments_;  // its functions are C++ with tvm-ffi's headers
   struct OwnFunction {
-    std::string_view name;  // without the prefix; of the mapped string table
+    std::string_view name;  // without the prefix; points into the mapped library
     uint64_t bytes;
   };
   std::vector<OwnFunction> functions_;
   LibrarySizes sizes_;
   std::vector<Bytes> constants_;   // of the mapped library, without the embedded modules
-  std::vector<void **> contexts_;  // the library's slots that hold our address
+  std::vector<void **> contexts_;  // the library's slots that hold this module's address
 };
 
 }  // namespace opd

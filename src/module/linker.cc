@@ -20,7 +20,7 @@ constexpr std::string_view kArchiveStart = "!<arch>\n";
 bool is_source(const LinkInput &input) { return input.name.ends_with(".c"); }
 bool is_archive(const LinkInput &input) { return input.name.ends_with(".a"); }
 
-// Linkers take a text file for a script of theirs, which may name any file of the machine.
+// Linkers read a text file as a script of theirs, which may name any file of the machine.
 void check_object(const LinkInput &input, const std::string &shown) {
   Elf64_Ehdr header;
   if (input.content.size() < sizeof header || !input.content.starts_with(ELFMAG))
@@ -34,7 +34,7 @@ void check_object(const LinkInput &input, const std::string &shown) {
          ET_REL);
 }
 
-// Names in messages and on command lines: nothing that a shell, a tool or a terminal takes for something else.
+// A name for messages and command lines, without characters that a shell, a tool or a terminal would interpret.
 std::string plain_name(std::string_view name) {
   name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
   std::string out(name.substr(0, 64));
@@ -56,8 +56,8 @@ bool includes_tvm_headers(const std::vector<LinkInput> &inputs) {
   fail(OPD_CALL_FAILED, tools.name(), " could not link ", origin, ":\n", shown_output(build.shown(output)));
 }
 
-// As of a source alone: "" if more may decide about the result than is known. Sources among the inputs are
-// preprocessed, for they may include files.
+// The cache key; "" if unknown files may affect the result. Sources among the inputs are preprocessed, since they may
+// include files.
 std::string key_of(const std::vector<LinkInput> &inputs, const Toolchain &tools, const std::string &origin,
                    const BuildDirectory &build) {
   ContentHash hash;

@@ -1,4 +1,4 @@
-// Object files to shared libraries, as the C compiler links them: once per content, kept in the cache directory.
+// Links object files to shared libraries by the C compiler: once per content, kept in the cache directory.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,14 +14,14 @@ struct LinkInput {
   std::string content;
 };
 
-// Refuses what is no object file, archive or C source of this machine: OPD_BAD_FORMAT, OPD_UNSUPPORTED.
+// Throws OPD_BAD_FORMAT or OPD_UNSUPPORTED unless all are object files, archives or C sources for this machine.
 void check_link_inputs(const std::vector<LinkInput> &inputs, const std::string &origin);
 
-// Writes the inputs to the directory and gives a command's words for them, all of every archive included.
+// Writes the inputs to the directory and returns a link command's words for them. Archives are linked as a whole.
 std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs, const BuildDirectory &build);
 
-// `origin` is where they came from, for messages. Throws OPD_CALL_FAILED with what the linker wrote; OPD_NOT_FOUND
-// without one.
+// `origin` is where they came from, for messages. Throws OPD_CALL_FAILED with the linker's output; OPD_NOT_FOUND if
+// there is no linker.
 CompiledLibrary link_objects(const std::vector<LinkInput> &inputs, const std::string &origin,
                              const ModuleOptions &options);
 

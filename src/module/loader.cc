@@ -22,7 +22,7 @@ namespace opd {
 namespace {
 
 constexpr size_t kShownBytes = 8;
-constexpr size_t kStartBytes = 512;  // by which formats are told
+constexpr size_t kStartBytes = 512;  // enough to recognise the format
 
 enum class Format { kSharedLibrary, kExecutable, kSource, kObject, kArchive, kTar };
 
@@ -93,7 +93,7 @@ Format format_of(Bytes bytes, const std::string &name) {
 
 Ref<Module> load_executable(Bytes bytes, const std::string &name, const ModuleOptions &options) {
   std::string kind = kind_by_magic(bytes);
-  if (kind.empty()) kind = kExecutableKind;  // whose reader says what is wrong
+  if (kind.empty()) kind = kExecutableKind;  // its reader reports what is wrong
   const auto loader = find_module_kind(kind);
   if (!loader) fail(OPD_UNSUPPORTED, name, " is of kind ", kind, ", which this build of opdyno cannot load");
   return loader({bytes, name, options});
@@ -104,7 +104,7 @@ Format format_for(Bytes start, const std::string &name, const ModuleOptions &opt
   return options.format.empty() ? format_of(start, name) : format_named(options.format);
 }
 
-// A tar archive holds what would have been linked where it was made.
+// A tar archive holds the inputs of a link that its maker left to the loader.
 std::vector<LinkInput> inputs_in_tar(Bytes bytes, const std::string &name) {
   std::vector<LinkInput> inputs;
   for (auto &entry : read_tar(bytes, name)) {
@@ -136,7 +136,7 @@ Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, cons
   }
 }
 
-// `file` is what embeds it.
+// `file` is the embedding file.
 Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::string &file, const std::string &name,
                             ModuleOptions options) {
   if (kind != kNativeKind)
@@ -152,11 +152,11 @@ Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::strin
     fail(OPD_NOT_FOUND, name, " offers C functions of the library ", table.library,
          ", which is not there; libraries beside an exported file must be moved together with it");
   options.format.clear();
-  options.alone = true;  // it could embed itself
+  options.alone = true;  // else a library that embeds itself is loaded without end
   return make_native_module(load_module(table.library, options), std::move(table.entries), options.inspect_only);
 }
 
-// The library in a file without loading it. Its bytes are not kept: an export reads the file again.
+// Reads a library without loading it. Its bytes are not kept: an export reads the file again.
 Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::string &name, const ModuleOptions &options,
                             UnloadedLibrary::LibraryBytes library_bytes) {
   const ElfFile elf(bytes, name);
@@ -165,7 +165,7 @@ Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::str
   return load_embedded(embedded_by_tvm(elf), embedded_in(elf, kOwnBlobSymbol), library, file, name, options, derived);
 }
 
-// The same of objects, which are linked for an export only.
+// The same for objects, which are linked for an export only.
 Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
                             const ModuleOptions &options) {
   check_link_inputs(inputs, name);
@@ -177,7 +177,7 @@ Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::str
   return load_embedded(bytes_of(facts.embedded), bytes_of(facts.own), library, file, name, options, derived);
 }
 
-// Of a file that must be as it was.
+// Reads a file again, which must not have changed.
 LibraryModule::Original unchanged(const std::string &path, const FileState &state) {
   return [path, state] {
     const InputFile again(path);

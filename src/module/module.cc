@@ -13,7 +13,7 @@
 namespace opd {
 namespace {
 
-// Of a library without any function by TVM's conventions, such as one of plain C.
+// A hint for a library without functions of TVM's conventions, such as one of plain C.
 std::string_view how_to_call_plain(const Module &module) {
   const std::string_view kind = module.kind();
   if (kind != "library" && kind != "c") return "";
@@ -34,7 +34,7 @@ Kinds &kinds() {
   return *instance;
 }
 
-// One for all: a cycle may close through two modules that are changed at once.
+// One lock for all modules: two threads that change two modules at once may close a cycle.
 ForkMutex &imports_guard() {
   static auto *guard = new ForkMutex(LockRank::kImports);
   return *guard;
@@ -95,7 +95,7 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
     names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     return !query_imports;
   });
-  if (std::find(names.begin(), names.end(), name) != names.end())  // there, but not to be had
+  if (std::find(names.begin(), names.end(), name) != names.end())  // it exists, but cannot be returned
     fail(OPD_UNSUPPORTED, "function \"", name, "\" of a program is not called by itself: a VM runs it");
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name,
@@ -127,7 +127,7 @@ std::vector<Ref<Module>> Module::imports() const {
 
 void Module::add_import(Ref<Module> module) {
   require(static_cast<bool>(module), "the module to import must not be NULL");
-  std::vector<Ref<Module>> seen;  // one that another thread lets go meanwhile ends outside the lock
+  std::vector<Ref<Module>> seen;  // keeps them alive: none may end under the lock
   std::scoped_lock one_at_a_time(imports_guard());
   walk(module, [&](Module &reached) {
     seen.push_back(Ref<Module>::share(&reached));
@@ -140,7 +140,7 @@ void Module::add_import(Ref<Module> module) {
 }
 
 void Module::clear_imports() {
-  std::vector<Ref<Module>> gone;  // ends outside the lock
+  std::vector<Ref<Module>> gone;  // destroyed after the lock is released
   std::scoped_lock lock(guard_);
   gone.swap(imports_);
 }

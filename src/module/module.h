@@ -16,7 +16,7 @@
 
 namespace opd {
 
-// Thread-safe. A function that a module gives keeps what it needs of the module alive by itself.
+// Thread-safe. A function of a module keeps all that it needs of the module alive.
 struct Module : Object {
   static int32_t type() { return OPD_MODULE; }
   virtual ~Module() = default;
@@ -26,13 +26,13 @@ struct Module : Object {
   virtual std::vector<std::string> list() = 0;                          // own functions, in the artifact's order
   virtual bool implements(std::string_view name);                       // even if it cannot be run from here
   virtual std::string source(std::string_view format);                  // throws OPD_UNSUPPORTED unless overridden
-  virtual const char *format() const { return ""; }                     // of what it holds: "so", "c", "ptx" …
+  virtual const char *format() const { return ""; }                     // of its content: "so", "c", "ptx" …
   virtual int32_t properties() const = 0;                               // opd_module_property
   virtual std::vector<std::string> save_formats() const { return {}; }  // the usual one first
   // A file's content without the imports. `format` is one of save_formats().
   virtual std::string save(std::string_view format);
   virtual std::string serialize();  // what its kind's BytesLoader reads; only if it is OPD_MODULE_SERIALIZABLE
-  // The same in a file that will lie in `directory` ("": the current one), where that makes a difference.
+  // The same for a file that will lie in `directory` ("": the current one), if that makes a difference.
   virtual std::string serialize_beside(const std::string &directory) {
     (void)directory;
     return serialize();
@@ -46,7 +46,7 @@ struct Module : Object {
   }
   // Whether it is a finished shared library, which exporting keeps as it is instead of linking it.
   virtual bool is_linked_library() const { return false; }
-  virtual std::string library_bytes() const;  // of such a library, as it was loaded; throws if they are gone
+  virtual std::string library_bytes() const;  // of such a library, as it was loaded; throws if not available
 
   Ref<Function> find_with_imports(std::string_view name);        // depth first; null if absent
   Ref<Function> get(std::string_view name, bool query_imports);  // throws OPD_NOT_FOUND with close names
@@ -66,23 +66,22 @@ struct ModuleOptions {  // opd_module_options with defaults filled in
   std::string format, compiler, c_flags, cache_dir;
   bool inspect_only = false;                   // no code of the file may run
   std::chrono::milliseconds build_timeout{0};  // of the compiler and linker; 0: none
-  bool alone = false;                          // without what is embedded in it
+  bool alone = false;                          // without its embedded modules
 };
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options);
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &name, const ModuleOptions &options);
 
-// `format` "": by the path's suffix if it is one that the module offers, else its usual one.
+// If `format` is "", it is the path's suffix if the module offers that, else the module's usual one.
 void save_module(Module &module, const std::string &path, std::string format);
 
-// How a kind of module embedded in a library, or a file with certain first bytes, becomes a module. Higher layers add
-// theirs.
+// Loaders of embedded modules by kind, and of files by their first bytes. Higher layers add theirs.
 struct EmbeddedBytes {
   Bytes bytes;
   const std::string &name;  // of the file, for messages
   const ModuleOptions &options;
-  // Null, or what an earlier load of the same bytes left there for later ones. Two loads never use it at the same time;
-  // their modules may share nothing of it that can be changed.
+  // Null, or a slot for an object that later loads of the same bytes may use. Two loads never use it at the same time;
+  // their modules may share only parts of it that do not change.
   Ref<Object> *derived = nullptr;
 };
 using BytesLoader = std::function<Ref<Module>(const EmbeddedBytes &given)>;

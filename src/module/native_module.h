@@ -5,16 +5,16 @@
 namespace opd {
 
 struct NativeEntry {
-  std::string name, signature;  // of the C function, and as opd_function_create_native() takes it
+  std::string name, signature;  // the C function's; as opd_function_create_native() takes it
 };
 
 // Throws OPD_NOT_FOUND for a symbol that the library lacks, OPD_INVALID_ARGUMENT for a signature that cannot be read.
-// With `inspect_only` the library is one that was not loaded: its functions are listed only.
+// With `inspect_only` the library was not loaded, and its functions are only listed.
 Ref<Module> make_native_module(Ref<Module> library, std::vector<NativeEntry> entries, bool inspect_only = false);
 
-// What a library embeds of such a module: where the other library is, and the table.
+// The embedded form of such a module: the path of the other library, and the table.
 struct NativeTable {
-  std::string library;  // its path; relative to the directory of the embedding file if it lies in there
+  std::string library;  // its path; relative if it lies in the embedding file's directory
   std::vector<NativeEntry> entries;
 };
 inline constexpr std::string_view kNativeKind = "opdyno.native";

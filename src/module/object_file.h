@@ -1,5 +1,4 @@
-// Object files (.o) and archives of them (.a), read for their symbols: what the linker would find there. Nothing is
-// linked.
+// Reads the symbols of object files (.o) and archives of them (.a), as the linker would find them. Nothing is linked.
 #pragma once
 #include <elf.h>
 
@@ -24,11 +23,11 @@ struct ObjectSymbol {
 
 class ObjectFile {
  public:
-  // Throws OPD_BAD_FORMAT with the offset. `bytes` must outlive the object and what it gives.
+  // Throws OPD_BAD_FORMAT with the offset. `bytes` must outlive the object and its results.
   ObjectFile(Bytes bytes, std::string name);
 
   std::span<const ObjectSymbol> symbols() const { return symbols_; }
-  Bytes contents(const ObjectSymbol &symbol) const;  // of one that is_defined; throws if they are not in the file
+  Bytes contents(const ObjectSymbol &symbol) const;  // of a defined symbol; throws if not in the file
   uint64_t code_bytes() const;                       // of all sections of code
 
  private:

@@ -47,7 +47,7 @@ PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string 
   read_names();
 }
 
-// Best effort: bytes that read otherwise leave the names unknown.
+// Best effort: if the bytes have another form, the names stay unknown.
 void PlaceholderModule::read_names() {
   try {
     if (std::find(std::begin(kDeviceKinds), std::end(kDeviceKinds), kind_) != std::end(kDeviceKinds)) {

@@ -1,5 +1,5 @@
 // An embedded module of a kind that this build cannot run. It keeps its place in the import tree, so that the rest of
-// the library can be used; whoever asks it for a function learns what is missing.
+// the library can be used. If it is asked for a function, the error names the missing kind.
 #pragma once
 #include "module/module.h"
 

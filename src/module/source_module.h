@@ -30,14 +30,14 @@ class SourceModule final : public LibraryModule {
 
 struct SourceText {
   std::string text, format;
-  std::vector<std::string> functions;  // that it is known to have
+  std::vector<std::string> functions;  // the known ones
 };
 // A source that is compiled when one of its functions is asked for; with `inspect_only` never. `origin` names it in
 // messages; `file` is "" for one that is embedded in a library.
 Ref<Module> make_uncompiled_source(SourceText source, std::string origin, std::string file,
                                    const ModuleOptions &options);
 
-// As TVM embeds C sources in libraries.
+// The bytes by which TVM embeds C sources in libraries.
 std::string serialized_source(std::string_view text, std::string_view format,
                               const std::vector<std::string> &functions);
 

@@ -1,4 +1,4 @@
-// Object code that is kept as it is: it is not run, but linked into what the module tree is exported to.
+// Object code as a module. It cannot be run; an export of the module tree links it.
 #pragma once
 #include "module/module.h"
 

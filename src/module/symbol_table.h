@@ -11,7 +11,7 @@ struct ProvidedSymbol {
   void *address;
 };
 
-void provide_symbols(std::span<const ProvidedSymbol> symbols);  // static storage
-void *provided_symbol(std::string_view name);                   // null if we do not offer it
+void provide_symbols(std::span<const ProvidedSymbol> symbols);  // must have static storage
+void *provided_symbol(std::string_view name);                   // null if opdyno does not offer it
 
 }  // namespace opd

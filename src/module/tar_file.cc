@@ -9,8 +9,8 @@ namespace opd {
 namespace {
 
 constexpr size_t kBlock = 512, kMagicAt = 257, kMaxNameBytes = 4096;
-// What a compressed archive may unpack to. Object files shrink to a third or so; an archive that shrank to much less
-// was made to fill memory and disk.
+// Limits on the unpacked size of a compressed archive. Object files shrink to a third or so; an archive that shrank to
+// much less was made to fill memory and disk.
 constexpr size_t kAlwaysUnpacked = size_t{64} << 20, kMaxRatio = 64;
 constexpr std::string_view kGzipStart = "\x1f\x8b", kMagic = "ustar";
 

@@ -1,5 +1,5 @@
 // Tar archives as exporters of modules write them: POSIX ustar with the pax and GNU forms of long names, also
-// compressed with gzip. Plain files only; whatever would reach beyond the archive is refused.
+// compressed with gzip. Plain files only; members that lead out of the archive are refused.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,14 +14,14 @@ struct TarEntry {
   std::string content;
 };
 
-// Whether a file starts like one.
+// Whether a file starts like a tar archive, plain or compressed.
 bool looks_like_tar(Bytes start);
 
-// The files of an archive. `shown` is its name, for messages. Throws OPD_BAD_FORMAT with the offset for what is
-// damaged, cut short or leads elsewhere: links, absolute paths, "..".
+// The files of an archive. `shown` is its name, for messages. Throws OPD_BAD_FORMAT with the offset if the archive is
+// damaged or cut short, or has links, absolute paths or "..".
 std::vector<TarEntry> read_tar(Bytes archive, const std::string &shown);
 
-// The same bytes for the same files: without times and owners. Names have up to 100 bytes.
+// Equal files give equal bytes, since times and owners are left out. Names have up to 100 bytes.
 std::string write_tar(const std::vector<TarEntry> &entries);
 
 }  // namespace opd

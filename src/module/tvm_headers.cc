@@ -1,6 +1,6 @@
-// The headers that TVM's C code generator includes, so that what it wrote compiles where TVM is not installed. Only
-// what generated code uses, declared as tvm-ffi's C interface and DLPack define it; real headers, if the flags name
-// their directory, are found first.
+// The headers for C code that TVM generated, so that it compiles where TVM is not installed. They declare only what
+// generated code uses, as tvm-ffi's C interface and DLPack define it. If the flags name a directory of the real
+// headers, those are found first.
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// A library as ModuleOptions::inspect_only has it: its functions are listed, and none can be had.
+// A library that was loaded with ModuleOptions::inspect_only: its functions are listed, but cannot be called.
 #pragma once
 #include "module/library_facts.h"
 #include "module/module.h"
@@ -7,7 +7,7 @@ namespace opd {
 
 class UnloadedLibrary final : public Module {
  public:
-  // `bytes` gives the library as it would be loaded; it is called for an export only.
+  // `bytes` returns the library as it would be loaded; it is called for an export only.
   using LibraryBytes = std::function<std::string()>;
   UnloadedLibrary(LibraryFacts facts, std::string file, LibraryBytes bytes)
       : facts_(std::move(facts)), file_(std::move(file)), bytes_(std::move(bytes)) {}
@@ -30,7 +30,7 @@ class UnloadedLibrary final : public Module {
   LibraryBytes bytes_;
 };
 
-// For whatever would need code of a module that was loaded with inspect_only.
+// Throws the error for a request that needs code of a module loaded with inspect_only.
 [[noreturn]] void fail_not_loaded(std::string_view what, const std::string &file);
 
 }  // namespace opd
