@@ -1,4 +1,4 @@
-// Where tensor memory comes from: naive (straight from the device) and pooled (exact-size free lists), with statistics.
+// Allocators of tensor memory: naive (directly from the device) and pooled (free lists by size), with statistics.
 #pragma once
 #include <opdyno/device.h>
 
@@ -14,9 +14,10 @@ class Allocator {
   static Allocator &of(DLDevice device, opd_allocator_kind kind);
 
   virtual ~Allocator() = default;
-  // `bytes` at a multiple of 64; throws OPD_OUT_OF_MEMORY after trying again with the pools emptied.
+  // Returns `bytes` at a multiple of 64. If there is no memory, empties the pools and tries again, then throws
+  // OPD_OUT_OF_MEMORY.
   virtual void *allocate(size_t bytes) = 0;
-  virtual void deallocate(void *data, size_t bytes) noexcept = 0;  // the same number of bytes
+  virtual void deallocate(void *data, size_t bytes) noexcept = 0;  // `bytes` as for allocate()
   virtual void trim() noexcept = 0;
 };
 

@@ -1,4 +1,4 @@
-// Copies between tensors of any strides: both sides are cut into the longest runs that lie compactly on each of them.
+// Copies between tensors of any strides: cuts both sides into the longest runs that are compact on both.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-bool is_host(DLDevice device) {  // memory that the processor reaches by itself
+bool is_host(DLDevice device) {  // memory that the processor can access
   return device.device_type == kDLCPU || device.device_type == kDLCUDAHost || device.device_type == kDLROCMHost;
 }
 
@@ -16,7 +16,7 @@ bool is_host(DLDevice device) {  // memory that the processor reaches by itself
 struct Transfer {
   DLDevice from, to;
   DeviceBackend *backend = nullptr;  // null between two places on the host
-  bool staged = false;               // two kinds that cannot reach each other meet on the host
+  bool staged = false;               // kinds that cannot reach each other copy through the host
 
   Transfer(DLDevice f, DLDevice t) : from(f), to(t) {
     if (is_host(from) && is_host(to)) return;
@@ -63,7 +63,7 @@ std::vector<Dim> dims_in_bytes(const DLTensor &from, const DLTensor &to, int64_t
   return dims;
 }
 
-// Orders dimensions as they lie in the target, outermost first, and joins those that are one on both sides.
+// Orders dimensions as they lie in the target, outermost first, and joins those that form one on both sides.
 std::vector<Dim> simplify(std::vector<Dim> dims) {
   const auto distance = [](const Dim &d) {
     return d.to_step < 0 ? 0 - static_cast<uint64_t>(d.to_step) : static_cast<uint64_t>(d.to_step);
@@ -88,7 +88,7 @@ void copy_units(const char *from, char *to, const Dim &dim) {
   for (int64_t i = 0; i < dim.size; ++i, from += dim.from_step, to += dim.to_step) std::memcpy(to, from, kUnit);
 }
 
-// The innermost loop. On a device every run is a copy of its own: right, but slow for scattered elements.
+// The innermost loop. On a device every run is a copy of its own: correct, but slow for scattered elements.
 void copy_line(const Transfer &transfer, const char *from, char *to, const Dim &dim, size_t unit) {
   if (!transfer.backend) {
     switch (unit) {
@@ -109,7 +109,7 @@ void copy_line(const Transfer &transfer, const char *from, char *to, const Dim &
   for (int64_t i = 0; i < dim.size; ++i) transfer(from + i * dim.from_step, to + i * dim.to_step, unit);
 }
 
-// Depth is at most 63: each dimension left has two elements or more, and their product is an int64.
+// Depth is at most 63: each remaining dimension has two elements or more, and their product is an int64.
 void copy_dims(const Transfer &transfer, const char *from, char *to, std::span<const Dim> dims, size_t unit) {
   if (dims.empty()) return transfer(from, to, unit);
   if (dims.size() == 1) return copy_line(transfer, from, to, dims[0], unit);

@@ -46,7 +46,8 @@ DeviceMemory &DeviceMemory::of(DLDevice device) {
   return look_up(device);
 }
 
-// From the start: a child that is forked while another thread makes it would wait for that thread, which it lacks.
+// Made at load. If it were made on first use and another thread forked meanwhile, the child would wait forever for the
+// maker, a thread that it does not have.
 [[maybe_unused]] const DeviceMemory &host_at_load = DeviceMemory::of(kHost);
 
 DeviceMemory::DeviceMemory(DLDevice device, DeviceBackend &backend)
@@ -90,10 +91,10 @@ void DeviceMemory::raise_peak(uint64_t live) noexcept {
   while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {}
 }
 
-// Begins a new peak; what it was counts for the windows that are open.
+// Starts a new peak. The old one counts for the windows that are open.
 void DeviceMemory::restart_peak() noexcept {
   const uint64_t peak = peak_.exchange(flow().live(), std::memory_order_relaxed);
-  raise_peak(flow().live());  // what came in between
+  raise_peak(flow().live());  // allocations since the line above
   past_peak_.store(std::max(past_peak_.load(std::memory_order_relaxed), peak), std::memory_order_relaxed);
   for (PeakWindow *window : windows_) window->peak_ = std::max(window->peak_, peak);
 }
@@ -146,7 +147,7 @@ void DeviceMemory::trim() noexcept {
 }
 
 void DeviceMemory::trim_all() noexcept {
-  // One by one, since hooks run in it: they may ask for the memory of a device.
+  // Trims one by one without the lock, since trim() runs memory hooks, which may call of().
   for (std::pair<int, int> last{INT_MIN, INT_MIN};;) {
     DeviceMemory *next = nullptr;
     {

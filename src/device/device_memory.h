@@ -18,15 +18,15 @@ class DeviceMemory {
 
   Allocator &allocator(opd_allocator_kind kind) { return *(kind == OPD_ALLOCATOR_POOLED ? pooled_ : naive_); }
 
-  // A block from the backend; empties the pools and tries again before it gives up. `size` is a multiple of 64.
+  // A block from the backend. If there is none, empties the pools and tries again. `size` is a multiple of 64.
   void *take(size_t size);  // null without memory
   void give(void *data, size_t size) noexcept;
-  // Whether a returned block may serve again: not if the hooks that it came from were replaced.
+  // Whether a returned block may be reused: not if it came from hooks that were replaced.
   bool keeps(const void *data) const noexcept { return backend_.keeps(data); }
 
-  // Whether memory comes from the system, not from hooks that somebody set.
+  // Whether memory comes from the system, not from the embedder's hooks.
   bool is_from_system() const noexcept { return backend_.keeps(nullptr); }
-  // Memory that tensors of this device use, but that its backend did not give.
+  // Counts memory that tensors of this device use, but that its backend did not allocate.
   void count_mapping(size_t bytes) noexcept;
   void count_unmapping(size_t bytes) noexcept;
 
@@ -36,16 +36,16 @@ class DeviceMemory {
 
   opd_memory_stats stats() const noexcept;
   void reset_peak() noexcept;
-  // For who measures a stretch of time: what went in and out so far.
+  // The bytes allocated and freed so far, to measure an interval.
   struct Flow {
     uint64_t allocated, freed;
-    uint64_t live() const { return allocated > freed ? allocated - freed : 0; }  // the two are read one after the other
+    uint64_t live() const { return allocated > freed ? allocated - freed : 0; }  // the two are not read at once
   };
   Flow flow() const noexcept {
     const uint64_t freed = freed_.load(std::memory_order_relaxed);
     return {allocated_.load(std::memory_order_relaxed), freed};
   }
-  // The peak of a stretch of time, as far as it is above what was in use before. Stretches may overlap as they like.
+  // The peak of an interval, above the memory that was in use at its start. Intervals may overlap in any way.
   // Cost: a mutex at each end.
   class PeakWindow {
    public:
@@ -57,12 +57,12 @@ class DeviceMemory {
    private:
     friend class DeviceMemory;
     DeviceMemory &memory_;
-    uint64_t before_ = 0, peak_ = 0;  // until the window opened last
+    uint64_t before_ = 0, peak_ = 0;  // the peak until the latest window opened
     bool is_open_ = true;
   };
   void trim() noexcept;
-  static void trim_all() noexcept;  // of every device that had memory so far
-  // Rises with every trim, on any device: threads then let go of idle scratch memory at their next use of it.
+  static void trim_all() noexcept;  // of every device that was used so far
+  // Rises with every trim, on any device: each thread then frees its idle scratch memory at its next use.
   static uint32_t trim_count() noexcept;
 
  private:
@@ -71,7 +71,7 @@ class DeviceMemory {
 
   const DLDevice device_;
   DeviceBackend &backend_;
-  alignas(64) std::atomic<uint64_t> allocated_{0};  // less what was freed: in use
+  alignas(64) std::atomic<uint64_t> allocated_{0};  // minus freed_: in use
   std::atomic<uint64_t> freed_{0}, reserved_{0}, requests_{0}, hits_{0};
   std::atomic<uint64_t> peak_{0}, past_peak_{0};  // since the last window opened, and before
   ForkMutex windows_guard_{LockRank::kPeakWindows};
@@ -79,7 +79,7 @@ class DeviceMemory {
   std::unique_ptr<Allocator> naive_, pooled_;
 };
 
-// The greatest request that is passed on: what lies above cannot be a size, and rounding it up could wrap.
+// The greatest request that is passed on. No object is larger, and rounding a larger size up could wrap around.
 inline constexpr size_t kMaxBlock = static_cast<size_t>(PTRDIFF_MAX) - 4096;
 inline size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 

@@ -1,4 +1,4 @@
-// What the machine and its control groups let this process use: processors and memory.
+// The processors and the memory that the machine and its control groups let this process use.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -9,15 +9,15 @@ namespace opd {
 // Limits of both versions of control groups, the tightest over all enclosing groups.
 struct CgroupLimits {
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();      // the greatest number: no limit
-  uint64_t memory_available = std::numeric_limits<uint64_t>::max();  // what the tightest group has left
+  uint64_t memory_available = std::numeric_limits<uint64_t>::max();  // the rest of the tightest group
   double processors = std::numeric_limits<double>::infinity();
 };
 CgroupLimits cgroup_limits(const std::string &root = "");  // `root` comes before /proc and /sys/fs, for tests
 
-uint64_t available_memory_bytes();  // what may still be taken without swapping or hitting a limit
+uint64_t available_memory_bytes();  // free without swapping or reaching a limit
 
 int32_t allowed_processors();  // by the affinity mask
-int32_t usable_processors();   // of these, as many as the groups' quota pays for, rounded up; at least 1
+int32_t usable_processors();   // of these, at most the groups' quota, rounded up; at least 1
 
 // The text of a file of /proc or /sys, whose size is not known before it is read; "" if it cannot be read.
 std::string read_system_file(const std::string &path);

@@ -84,12 +84,12 @@ class PooledAllocator final : public Allocator {
   bool push(void *data, size_t size) noexcept {
     try {
       std::scoped_lock lock(guard_);
-      // Asked under the lock: whoever replaces hooks empties the pool afterwards, so no block of theirs stays.
+      // Checked under the lock: set_memory_hooks() empties the pool afterwards, so no block of replaced hooks stays.
       if (!memory_.keeps(data)) return false;
       (size <= 4096 ? small_[size / 64 - 1] : large_[size]).push_back(data);
       return true;
     } catch (...) {
-      return false;  // no memory to remember it
+      return false;  // no memory for the list
     }
   }
 

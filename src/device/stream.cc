@@ -1,4 +1,4 @@
-// The stream that each thread uses of a device.
+// The current stream of each thread and device.
 #include <map>
 #include <utility>
 

@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-// The scratch memory of one thread. Blocks that a kernel gave back stay for its next kernels.
+// The scratch memory of one thread. Blocks that a kernel freed are kept for the thread's next kernels.
 class Workspace {
  public:
   ~Workspace() {
@@ -27,7 +27,7 @@ class Workspace {
     const size_t wanted = round_up(std::max<size_t>(bytes, 1), 4096);
     if (used_.capacity() == used_.size()) used_.reserve(2 * used_.size() + 8);
     if (idle_.capacity() <= used_.size() + idle_.size())
-      idle_.reserve(2 * idle_.capacity() + 8);  // so that free() need not
+      idle_.reserve(2 * idle_.capacity() + 8);  // so that free() does not allocate
     Block block{&memory, nullptr, wanted, bytes};
     const bool hit = take_idle(block);
     if (!hit) block.data = memory.take(wanted);
@@ -67,8 +67,8 @@ class Workspace {
 
   static void give(const Block &block) noexcept { block.memory->give(block.data, block.size); }
 
-  // The smallest idle block that is large enough. Without one, the largest idle block goes: a thread whose requests
-  // grow then keeps one block and not all that it ever had.
+  // Takes the smallest idle block that is large enough. If there is none, frees the largest idle block: so a thread
+  // whose requests grow keeps one block instead of all sizes.
   bool take_idle(Block &block) noexcept {
     Block *best = nullptr, *largest = nullptr;
     for (Block &candidate : idle_) {
@@ -90,7 +90,7 @@ class Workspace {
 };
 
 void end_workspace(void *workspace) { std::unique_ptr<Workspace>(static_cast<Workspace *>(workspace)); }
-const bool kEnds = (free_workspace = &end_workspace, true);  // before any thread of ours can exit
+const bool kEnds = (free_workspace = &end_workspace, true);  // before any worker can exit
 
 Workspace &workspace_of_thread() {
   void *&slot = thread_state().workspace;

@@ -10,7 +10,7 @@ namespace opd {
 void *allocate_workspace(DLDevice device, size_t bytes) noexcept;  // 64-byte aligned; null without memory
 bool free_workspace_block(DLDevice device, void *data) noexcept;   // false: not a block of this thread
 
-// Lets go of the calling thread's idle blocks. Other threads do so at their next use, after DeviceMemory::trim().
+// Frees the calling thread's idle blocks. After DeviceMemory::trim(), other threads do so at their next use.
 void trim_workspace() noexcept;
 
 }  // namespace opd

@@ -270,6 +270,7 @@ void *ElfLibrary::own_function(const char *name) const {
 
 void ElfLibrary::close() noexcept {
   if (handle_) unmap_library(handle_);
+  // If dlclose() left the copy mapped, its descriptor must stay open: see LibraryCopy::keep_forever().
   if (image_ && image_->copy().is_mapped(base_)) image_->copy().keep_forever();
   else if (image_) keep_image(std::move(image_));
   image_ = nullptr;

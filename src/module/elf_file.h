@@ -94,7 +94,7 @@ class ElfFile {
   // The evidence needed that an address is a function's: the linker's own functions have no unwind information.
   enum class Evidence { kNone, kSection, kFunction };
 
-  // elf_file.cc: what the file consists of
+  // elf_file.cc: header, sections and segments
   void read_header();
   void read_sections();
   void read_segments();
@@ -129,14 +129,14 @@ class ElfFile {
   std::vector<bool> read_versions_defined(std::vector<bool> known) const;
   void check_repeated_names() const;
 
-  // elf_relocations.cc: what the loader changes
+  // elf_relocations.cc: the words that the loader changes
   void read_relocations();
   void read_relocation_table(const char *what, int64_t table, int64_t size, bool of_plt);
   void read_packed_relocations();
   void check_relocation(const ElfRelocation &relocation, uint64_t offset, bool of_plt) const;
   void check_slots_once();
 
-  // elf_calls.cc: what the loader calls and obeys
+  // elf_calls.cc: the parts that the loader calls and obeys
   void check_calls() const;
   void check_indirect_functions() const;
   bool is_indirect_for_debuggers(uint64_t address) const;

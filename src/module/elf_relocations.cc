@@ -21,7 +21,7 @@ void ElfFile::read_relocation_table(const char *what, int64_t address, int64_t s
   const uint64_t count = dynamic_value(size) / sizeof(Elf64_Rela);
   if (count == 0) return;
   const uint64_t first = table(address, count * sizeof(Elf64_Rela), what);
-  const uint64_t relative = of_plt ? 0 : dynamic_value(DT_RELACOUNT);  // these come first; the loader asserts it
+  const uint64_t relative = of_plt ? 0 : dynamic_value(DT_RELACOUNT);  // this many come first; the loader asserts it
   if (relative > count) bad(dynamic(DT_RELACOUNT)->entry, "DT_RELACOUNT is ", relative, " of ", count, " relocations");
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t place = first + i * sizeof(Elf64_Rela);

@@ -16,7 +16,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kLargeBytes = size_t{1} << 30;  // larger data go to .lrodata, out of the code's way
+constexpr size_t kLargeBytes = size_t{1} << 30;  // larger ones go to .lrodata: code must reach its other data
 
 std::string temporary_directory() {
   const char *directory = std::getenv("TMPDIR");

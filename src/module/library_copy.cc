@@ -52,7 +52,7 @@ bool is_loaded(const std::string &path) {
 
 LibraryCopy LibraryCopy::in_memory(const std::string &label) {
   const std::string name =
-      label.substr(label.rfind('/') + 1).substr(0, 200);  // what profilers and /proc/self/maps show
+      label.substr(label.rfind('/') + 1).substr(0, 200);  // the name that profilers and /proc/self/maps show
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   int fd = ::memfd_create(name.c_str(), kFlags | MFD_EXEC);
   if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), kFlags);

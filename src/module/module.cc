@@ -40,7 +40,7 @@ ForkMutex &imports_guard() {
   return *guard;
 }
 
-// Visits a module and what it imports, depth first, each once, without recursion: trees may be deep.
+// Visits a module and its imports, depth first, each once, without recursion: trees may be deep.
 // `visit` returns true to end the walk.
 template <class Visit>
 void walk(Ref<Module> root, Visit visit) {

@@ -31,7 +31,7 @@ struct Module : Object {
   virtual std::vector<std::string> save_formats() const { return {}; }  // the usual one first
   // A file's content without the imports. `format` is one of save_formats().
   virtual std::string save(std::string_view format);
-  virtual std::string serialize();  // what its kind's BytesLoader reads; only if it is OPD_MODULE_SERIALIZABLE
+  virtual std::string serialize();  // input of its kind's BytesLoader; only if it is OPD_MODULE_SERIALIZABLE
   // The same for a file that will lie in `directory` ("": the current one), if that makes a difference.
   virtual std::string serialize_beside(const std::string &directory) {
     (void)directory;

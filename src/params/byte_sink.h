@@ -17,8 +17,8 @@ class ByteSink {
     offset_ += size;
   }
   void write(std::string_view text) { write(text.data(), text.size()); }
-  void write_elements(const DLTensor &tensor) { write(data_of(tensor), bytes_of(tensor)); }  // compact, of the CPU
-  uint64_t offset() const { return offset_; }                                                // how much was written
+  void write_elements(const DLTensor &tensor) { write(data_of(tensor), bytes_of(tensor)); }  // compact, on the CPU
+  uint64_t offset() const { return offset_; }                                                // bytes written so far
   virtual void reserve(uint64_t) {}                                                          // announces the total size
 
  private:

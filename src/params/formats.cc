@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char *kCacheNames[] = {"tensor-cache.json", "ndarray-cache.json"};  // the second until TVM 0.21
 
-// Of a directory, the JSON of the cache that it holds.
+// If `path` is a directory, the JSON file of the cache in it; else `path`.
 std::string file_at(const std::string &path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) || !S_ISDIR(info.st_mode)) return path;

@@ -10,9 +10,9 @@ namespace opd {
 namespace {
 
 constexpr size_t kMostDims = 64;            // NumPy's own limit
-constexpr uint32_t kMostHeader = 1u << 20;  // far more than that many dimensions need
+constexpr uint32_t kMostHeader = 1u << 20;  // far more than 64 dimensions need
 
-// Reads the one Python dict that a header is. Strict: no escapes, no expressions, each key once.
+// Parses a header, which is one Python dict. Strict: no escapes, no expressions, each key once.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const char *what, size_t base) : text_(text), what_(what), base_(base) {}
@@ -134,7 +134,7 @@ class HeaderParser {
   size_t base_, at_ = 0;
 };
 
-// What precedes the dict: the size of the dict.
+// Reads the part before the dict and returns the size of the dict.
 uint32_t read_preamble(ByteReader &in, const char *what) {
   in.take(kNpyMagic.size(), ".npy magic number");
   const auto major = in.read<uint8_t>(".npy version");
@@ -147,7 +147,7 @@ uint32_t read_preamble(ByteReader &in, const char *what) {
   return size;
 }
 
-// Elements of a column-major array, put in row-major order.
+// Copies the elements of a column-major array in row-major order.
 void transpose(const uint8_t *from, uint8_t *to, std::span<const int64_t> dims, size_t element) {
   const size_t ndim = dims.size();
   std::vector<size_t> strides(ndim), index(ndim);

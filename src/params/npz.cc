@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kMostRatio = 1032;  // what deflate reaches at best: one bit for 129 bytes
+constexpr uint64_t kMostRatio = 1032;  // the best that deflate reaches: one bit for 129 bytes
 
 // ---- reading
 
@@ -123,7 +123,7 @@ class ZipWriter {
     ByteWriter record;
     if (count >= UINT16_MAX || begin >= UINT32_MAX || size >= UINT32_MAX) {
       record.write<uint32_t>(0x06064B50);
-      record.write<uint64_t>(44);             // of what follows
+      record.write<uint64_t>(44);             // size of the rest
       record.write<uint32_t>(45 << 16 | 45);  // versions
       record.write<uint64_t>(0);              // disks
       for (const uint64_t number : {count, count, size, begin}) record.write(number);
@@ -142,7 +142,7 @@ class ZipWriter {
   }
 
  private:
-  // What both headers of an entry share, from the version to the length of the name.
+  // Writes the fields that both headers of an entry share, from the version to the length of the name.
   static void write_common(ByteWriter &out, const ZipEntry &entry, bool big) {
     constexpr uint16_t kUtf8Name = 1 << 11;
     out.write<uint16_t>(big ? 45 : 20);
@@ -155,7 +155,8 @@ class ZipWriter {
     out.write(static_cast<uint16_t>(entry.name.size()));
   }
 
-  // Sizes beyond 32 bits; then the field with which others align entries, too, so that the elements can be mapped.
+  // Sizes beyond 32 bits, then the padding field of Android's zipalign: it aligns the elements, so that they can be
+  // mapped.
   static std::string local_extra(const ZipEntry &entry, bool big) {
     constexpr uint16_t kAlignmentField = 0xD935;
     ByteWriter out;

@@ -10,9 +10,9 @@ int32_t Params::type() {
   return index;
 }
 
-// ---- what is known without the elements
+// ---- facts that do not need the elements
 
-const DLTensor *Params::given(size_t i) const {  // of an entry that is not of a file; null for the others
+const DLTensor *Params::given(size_t i) const {  // null if the entry is stored in a file
   return entries_[i].stored ? nullptr : &entries_[i].tensor.load(std::memory_order_acquire)->dl;
 }
 
@@ -49,7 +49,7 @@ size_t Params::place(std::string_view name) const {
 
 // ---- the tensors
 
-// A few locks for the entries of all files, of which there may be many thousands.
+// A few locks shared by the entries of all files, of which there may be many thousands.
 static ForkMutex &making_lock(const void *entry) {
   struct Lock {
     ForkMutex mutex{LockRank::kParams};

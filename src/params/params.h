@@ -37,8 +37,8 @@ struct Params : Object {
  private:
   struct Entry {
     std::string name;
-    std::unique_ptr<const StoredTensor> stored;     // null if the tensor was given by the caller
-    mutable std::atomic<Tensor *> tensor{nullptr};  // one reference; set once, then never reset
+    std::unique_ptr<const StoredTensor> stored;     // null if given by the caller, or after copy_all()
+    mutable std::atomic<Tensor *> tensor{nullptr};  // owned; made once, replaced by set()
 
     explicit Entry(std::string_view n) : name(n) {}
     ~Entry() { put(nullptr); }

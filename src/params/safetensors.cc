@@ -1,7 +1,8 @@
 // .safetensors: the size of a JSON header, the header, then the elements of all tensors without gaps between them.
 //
-// Nothing may lie between tensors, so the writer can only choose where the first begins and in which order they lie:
-// the header ends at a multiple of 64, and tensors whose size is one come first. The header keeps the order of the set.
+// No gaps are allowed, so the writer can only choose where the first tensor begins and in which order they lie. The
+// header ends at a multiple of 64, and tensors whose size is a multiple of 64 come first. The header keeps the order of
+// the set.
 #include <algorithm>
 
 #include "base/json_document.h"
@@ -50,7 +51,7 @@ struct Extent {
 
 class SafetensorsReader {
  public:
-  // The header is copied: what changed in the file while it is parsed must not lead outside of it.
+  // The header is copied: if the file changes while the header is parsed, no token must lie outside of it.
   SafetensorsReader(Ref<ByteSource> source, std::string_view header, uint64_t begin)
       : source_(std::move(source)),
         begin_(begin),
@@ -126,7 +127,7 @@ class SafetensorsReader {
                 concat("has ", count, " elements of ", dtype_name(stored.dtype), ", which do not fill whole bytes"));
   }
 
-  // As the format demands it: every byte belongs to one tensor.
+  // Checks that every byte belongs to one tensor, as the format demands.
   void check_cover() {
     std::sort(extents_.begin(), extents_.end(),
               [](const Extent &a, const Extent &b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });

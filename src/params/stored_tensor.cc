@@ -12,7 +12,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kPiece = size_t{2} << 20;    // what a thread reads at a time
+constexpr size_t kPiece = size_t{2} << 20;    // bytes that a thread reads at a time
 constexpr size_t kWorthThreads = 4 * kPiece;  // waking them takes microseconds
 
 struct Piece {

@@ -10,12 +10,12 @@ struct Header {
   DLDataType dtype{};
   std::vector<int64_t> dims;
   uint64_t bytes = 0;   // compact size of the elements
-  uint64_t stored = 0;  // how much of the file they take, at least as much
+  uint64_t stored = 0;  // their size in the file, at least `bytes`
 };
 
-// TVM counts a byte at least for every element, also where it stores less.
+// TVM states at least one byte for every element, even if it stores fewer.
 uint64_t stated_bytes(DLDataType dtype, uint64_t count) { return (uint64_t{dtype.bits} + 7) / 8 * count; }
-// The elements, which follow, are known to be there.
+// Reads a header and checks that the elements follow it.
 Header read_header(ByteReader &in) {
   if (in.read<uint64_t>("tensor magic number") != kTensorMagic) in.bad("tensor", "does not follow its magic number");
   in.read<uint64_t>("tensor header");

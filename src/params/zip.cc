@@ -36,7 +36,7 @@ class DirectoryReader {
     fail(OPD_BAD_FORMAT, what_, ": the zip directory at offset ", offset, " ", problem);
   }
 
-  // The record that ends an archive, and for large ones another before it, say where the directory lies.
+  // Finds the directory by the record that ends an archive. Large archives have another record before that.
   Directory find() const {
     const size_t search = file_.size() - std::min(file_.size(), kEndRecord + kLongestComment);
     const size_t found = as_text(file_.subspan(search)).rfind("PK\5\6");
@@ -101,7 +101,7 @@ class DirectoryReader {
     return entry;
   }
 
-  // Numbers that 32 bits cannot hold, in this order, those that need it only.
+  // Reads the zip64 part: only the numbers that 32 bits cannot hold, in this order.
   void read_extra(Bytes extra, size_t end, ZipEntry &entry) const {
     ByteReader in(extra, what_, end - extra.size());
     while (in.remaining() >= 4) {

@@ -53,7 +53,7 @@ Ref<Tensor> adopt(Managed *managed, bool read_only) {
   auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner, read_only);
   tensor->dl.byte_offset = from.byte_offset;
   if (from.strides) std::copy_n(from.strides, from.ndim, tensor->dl.strides);
-  owner->managed = managed;  // from here on it is ours: nothing below can fail
+  owner->managed = managed;  // ownership is taken last: nothing below can fail
   return tensor;
 }
 

@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-struct Hooks {  // the last reference, of the setting or of a block, ends user_data
+struct Hooks {  // referenced by the setting and each block
   opd_memory_hooks table;
   explicit Hooks(const opd_memory_hooks &t) : table(t) {}
   ~Hooks() {
@@ -24,7 +24,8 @@ struct Hooks {  // the last reference, of the setting or of a block, ends user_d
 using HooksRef = std::shared_ptr<const Hooks>;
 
 struct Sources {
-  std::atomic<bool> hooked{false};  // hooks are set, or blocks of hooks are still out
+  // Read without the lock: a block of hooks can reach another thread only after this was set.
+  std::atomic<bool> hooked{false};  // hooks are set, or blocks of hooks are still in use
   ForkMutex guard{LockRank::kMemorySource};
   HooksRef present;
   std::unordered_map<const void *, HooksRef> owners;  // of blocks that came from hooks
@@ -35,13 +36,14 @@ struct Sources {
   }
 };
 
-// A request above what the process may use would be granted by an overcommitting kernel and killed when written.
+// Whether a request exceeds the memory that the process may use. An overcommitting kernel would grant it, and kill the
+// process when it writes there.
 bool is_absurd(size_t size) {
   if (size <= size_t{64} << 20) [[likely]]
     return false;  // not worth reading the limits
   static std::atomic<uint64_t> usable{0};
   if (size <= usable.load(std::memory_order_relaxed)) return false;
-  usable.store(usable_memory_bytes(), std::memory_order_relaxed);  // limits may be raised while we run
+  usable.store(usable_memory_bytes(), std::memory_order_relaxed);  // limits may rise at run time
   return size > usable.load(std::memory_order_relaxed);
 }
 
@@ -63,7 +65,7 @@ void *take_from_hooks(const HooksRef &hooks, size_t size, size_t alignment) {
     }
     log_warning("a memory hook was asked for a multiple of ", alignment,
                 " and returned another address; it is not used");
-  } catch (...) {  // no memory to remember it
+  } catch (...) {  // no memory for the entry
   }
   table.deallocate(table.user_data, data, size, alignment);
   return nullptr;
@@ -109,7 +111,7 @@ void set_memory_hooks(const opd_memory_hooks *hooks) {
   if (hooks) require(hooks->allocate && hooks->deallocate, "memory hooks must have both allocate and deallocate");
   HooksRef next;
   if (hooks) {
-    auto made = std::make_shared<Hooks>(opd_memory_hooks{});  // its deleter comes last: a failure must not run it
+    auto made = std::make_shared<Hooks>(opd_memory_hooks{});  // if this throws, the deleter must not run
     made->table = *hooks;
     next = std::move(made);
   }

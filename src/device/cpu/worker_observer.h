@@ -1,8 +1,8 @@
 // Notifies observers of pool worker threads (for per-thread counters) and of the tasks that workers run for a thread.
 //
 // A perf or PAPI counter can only be opened by the thread that it counts. So each worker reports itself before its next
-// task, whether it already runs or starts later. The pool serves all callers, so a counter also has to know which tasks
-// belong to the measured call: TaskObserver tells it.
+// task, whether it already runs or starts later. The pool serves all callers, so a counter must count only the tasks of
+// the measured call: TaskObserver reports these.
 // Cost: before each task a worker reads one number that rarely changes, and one pointer.
 #pragma once
 #include <atomic>

@@ -113,6 +113,7 @@ int32_t WorkerSet::processors() {
 }
 
 void WorkerSet::forget() noexcept {
+  // The parent's workers do not exist here. Their memory is kept: a launch that forked may still use it.
   for (auto &word : idle_) word.store(0, std::memory_order_relaxed);
   pool_size_.store(0, std::memory_order_relaxed);
   extra_ = 0;
