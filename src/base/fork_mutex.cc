@@ -19,7 +19,6 @@ extern "C" void AnnotateRWLockReleased(const char *file, int line, const volatil
 namespace opd {
 namespace {
 
-constinit std::atomic<uint32_t> generation{0};
 constexpr auto kRanks = static_cast<size_t>(LockRank::kCount);
 constexpr auto kFirstTaken = static_cast<size_t>(LockRank::kLoader);
 
@@ -87,7 +86,6 @@ struct ForkLinks {
   }
 
   static void after_in_child() {
-    generation.fetch_add(1, std::memory_order_relaxed);
     for (ForkLink *head : all().first)
       for (ForkLink *link = head; link; link = link->next_) {
         link->actions_.make_free(link->lock_, link->taken_by_fork_);
@@ -198,15 +196,9 @@ LoaderCalls &loader_calls() {
 LoaderCall::LoaderCall() { loader_calls().begin(); }
 LoaderCall::~LoaderCall() { loader_calls().end(); }
 
-uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
-
 RecursiveForkMutex &initializer_mutex() {
   static auto *mutex = new RecursiveForkMutex(LockRank::kInitializer);
   return *mutex;
 }
-
-// Made at load. If they were made on first use and another thread forked meanwhile, the child would wait forever for
-// the maker, a thread that it does not have.
-[[maybe_unused]] static const void *const made_at_load[] = {&loader_calls(), &initializer_mutex()};
 
 }  // namespace opd

@@ -190,9 +190,6 @@ class LoaderCall {
   LoaderCall(const LoaderCall &) = delete;
 };
 
-// The number of forks between the first process and this one: a child's number differs from its parent's.
-uint32_t fork_generation() noexcept;
-
 // The lock around initialisers of libraries. All share one lock, because an initialiser may use another library: with
 // one lock per library, two threads could wait for each other.
 RecursiveForkMutex &initializer_mutex();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/fork_mutex.h"
+#include "base/static_guard.h"
 #include "trace/call_event_buffer.h"
 
 namespace opd {

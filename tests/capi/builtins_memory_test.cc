@@ -32,8 +32,8 @@ TEST(CreateView, TakesOtherElementsAndNoMoreBytesThanThereAre) {
   const Tensor x = floats({1, 0, 0, 0});
   EXPECT_EQ(Tensor::of(create_view()(x, shape_of({2}), "int64", 0)).data<int64_t>()[0], 0x3F800000);
   for (const auto &[dims, offset] : {std::pair<int64_t, int64_t>{5, 0}, {4, 4}, {1, 16}, {1, -4}})
-    expect_throws([&] { create_view()(x, shape_of({dims}), "float32", offset); }, OPD_INVALID_ARGUMENT,
-                  "does not lie within the 16 bytes");
+    expect_throws([&, dims = dims, offset = offset] { create_view()(x, shape_of({dims}), "float32", offset); },
+                  OPD_INVALID_ARGUMENT, "does not lie within the 16 bytes");
   expect_throws([&] { create_view()(x, shape_of({1}), 3.5, 0); }, OPD_INVALID_ARGUMENT, "dtype");
 }
 

@@ -25,10 +25,6 @@ struct ObserverList {
   }
 };
 
-// Created at load time. If it were created at first use and another thread forked meanwhile, the child would wait for
-// ever for the creating thread, which does not exist there.
-[[maybe_unused]] const ObserverList &made_at_load = ObserverList::get();
-
 }  // namespace
 
 constinit std::atomic<uint32_t> newest_observer{0};

