@@ -10,9 +10,10 @@
 namespace opd {
 
 struct TraceParts {
+  // Everything that a trace is written from.
   std::vector<ThreadTrack> threads;
-  ClockCalibration line;           // of their buffers, taken when recording ended
-  std::vector<std::string> names;  // what CallEvent::name counts in
+  ClockCalibration line;           // of the threads' buffers, measured when recording ended
+  std::vector<std::string> names;  // by CallEvent::name
   int64_t process_id = 0;
   std::string process_name;
   int64_t unix_offset_ns = 0;                                 // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()

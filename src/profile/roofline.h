@@ -1,4 +1,4 @@
-// Reports with what their operators compute and move, beside what the machine can do.
+// Adds to a report what its operators compute and move, for comparison with the machine's peak.
 #pragma once
 #include "profile/report.h"
 
