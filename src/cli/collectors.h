@@ -1,4 +1,4 @@
-// Collectors by the names that the command line gives them.
+// Makes collectors by their names on the command line.
 #pragma once
 #include <string>
 #include <vector>

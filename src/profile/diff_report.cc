@@ -1,4 +1,4 @@
-// A diff as a report: the total first, then what changes it most.
+// A diff as a report: the total first, then the operators with the largest effect on it.
 #include <cmath>
 
 #include "profile/diff.h"

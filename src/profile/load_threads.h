@@ -38,7 +38,7 @@ class LoadThreads {
   std::vector<Span> spans_;
   Ref<Object> cancel_;  // null: none
 
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // of all that follows
   std::condition_variable begins_, ends_;
   int64_t number_ = 0;
   uint64_t round_ = 0;

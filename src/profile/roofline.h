@@ -1,4 +1,4 @@
-// Adds to a report what its operators compute and move, for comparison with the machine's peak.
+// Adds each operator's arithmetic work and memory traffic to a report, for comparison with the machine's peak.
 #pragma once
 #include "profile/report.h"
 

@@ -53,7 +53,7 @@ struct MemoryScope {
   std::string scope;
 };
 
-struct SectionSizes {  // bytes of each part of what write() returns
+struct SectionSizes {  // bytes of each part that write() returns
   uint64_t header = 0, functions = 0, scopes = 0, constants = 0, code = 0;
 };
 

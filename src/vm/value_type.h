@@ -38,7 +38,7 @@ class TypeReader {
  private:
   using Args = std::span<const int64_t>;
 
-  // value_type.cc: what the checks at the start ask of the parameters
+  // value_type.cc: checks of parameters at the start of the function
   void read_check(std::string_view callee, Args args, ValueType &type) const;
   void read_dtype(Args args, size_t i, ValueType &type) const;
   void set_rank(int64_t rank, ValueType &type) const;

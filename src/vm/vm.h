@@ -17,7 +17,7 @@ namespace opd {
 
 struct VmSettings {
   std::vector<VmDevice> devices{{kHost, OPD_ALLOCATOR_POOLED}};  // the host is added at the end if it is missing
-  uint64_t memory_limit_bytes = 0;                               // 0: what the process may use
+  uint64_t memory_limit_bytes = 0;                               // 0: the limit of the process
   int32_t max_depth = 1000;
 };
 

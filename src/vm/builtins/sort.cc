@@ -1,5 +1,5 @@
-// tvm.contrib.sort.*: what the kernels of sort, argsort, topk and non-maximum suppression call. Equal elements keep
-// their order; NaNs come last in either direction (TVM leaves their place open).
+// tvm.contrib.sort.*: called by the kernels of sort, argsort, topk and non-maximum suppression. Equal elements keep
+// their order; NaNs come last in either direction (TVM does not define their place).
 #include <cstring>
 #include <optional>
 #include <vector>
