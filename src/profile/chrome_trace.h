@@ -30,7 +30,7 @@ struct Trace : Object {
   uint64_t num_dropped() const;
 
   static Ref<Trace> of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line,
-                             std::vector<std::string> names);  // of here
+                             std::vector<std::string> names);  // of this process
 };
 
 int64_t realtime_offset_ns();

@@ -22,8 +22,8 @@ std::string shortened(std::string_view text, size_t most);
 std::optional<double> number_of(Metric metric);  // if it is a finite number
 double duration_of(const ReportRows &rows, size_t row);
 double self_time_of(const ReportRows &rows, size_t row);  // without nested calls, if the report has that
-double total_time_of(const ReportRows &rows);  // the base of percentages: the longest of the devices' totals, or else
-                                               // the sum of all rows
+double total_time_of(
+    const ReportRows &rows);  // the base of percentages: the longest of the devices' totals, else the sum of all rows
 std::vector<size_t> by_self_time(const ReportRows &rows);  // rows of calls, the longest first
 
 // Appends markup; numbers are coordinates.
