@@ -35,7 +35,7 @@ const char *opd_error_backtrace(const opd_error *error) {
   try {
     return error ? error_of(error)->backtrace().c_str() : "";
   } catch (...) {
-    return "";  // without memory there is no text; the error itself stays readable
+    return "";  // no memory for the text; the error itself stays readable
   }
 }
 

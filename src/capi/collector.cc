@@ -90,7 +90,7 @@ opd_error *opd_function_profile(opd_function *function, DLDevice device, opd_col
   return guard([&] {
     require(function && out_function, "function and out_function must not be NULL");
     require(warmup_iters >= 0, "warmup_iters must not be negative, but is ", warmup_iters);
-    device_backend(device);  // throws for one that is absent
+    device_backend(device);  // throws if the device is absent
     *out_function = wrap<opd_function>(profile_function(Ref<Function>::share(unwrap<Function>(function)), device,
                                                         share_all<Collector>(collectors, num_collectors, "collectors"),
                                                         warmup_iters));

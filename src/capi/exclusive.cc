@@ -1,6 +1,7 @@
-// What only the given references keep alive, by trial deletion (Bacon, Rajan: Concurrent Cycle Collection in Reference
-// Counted Systems, 2001): an object whose count is explained by the roots and by references from explained objects ends
-// with the roots. A reference that is not listed here leaves its target unexplained, so that it counts as alive.
+// Finds objects that only the given references keep alive, by trial deletion (Bacon, Rajan: Concurrent Cycle Collection
+// in Reference Counted Systems, 2001). An object is explained if the roots and references from explained objects make
+// up its whole count; it ends with the roots. A reference that is not listed here leaves its target unexplained, so it
+// counts as alive.
 #include "capi/exclusive.h"
 
 #include <unordered_map>
@@ -43,11 +44,11 @@ void visit_references(Object *object, const Visit &visit) {
 
 struct Search {
   struct Node {
-    uint32_t explained = 0;  // references that were met
-    bool is_alive = false;   // something else holds it, or an object that something else holds
+    uint32_t explained = 0;  // references found so far
+    bool is_alive = false;   // referenced from elsewhere, or by an object that is
   };
   std::unordered_map<Object *, Node> nodes;
-  std::vector<Object *> order;  // of their discovery
+  std::vector<Object *> order;  // in the order of discovery
 
   void meet(Object *object) {
     Node &node = nodes[object];

@@ -14,7 +14,7 @@ namespace {
   if (!function || num_args < 0 || (num_args > 0 && !args)) [[unlikely]]
     return wrap_error(
         make_error(OPD_INVALID_ARGUMENT, "function and args must not be NULL, and num_args not negative"));
-  // The callee writes where the caller reads: a copy of what was just written in pieces would stall.
+  // The callee writes directly where the caller reads: copying a value right after its fields were stored would stall.
   View ignored, *const result = out_result ? out_result : &ignored;
   *result = opd_none();
   auto *callee = unwrap<Function>(function);
@@ -36,7 +36,7 @@ opd_error *opd_function_create(opd_packed_fn callback, void *user_data, opd_dele
   });
 }
 
-// A callback is jumped to, not called: a frame of ours around it would cost more than the rest of the call.
+// A callback is jumped to, not called: one more stack frame would cost more than the rest of the call.
 opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   auto *callback = static_cast<Callback *>(unwrap<Function>(function));
   if (!function || !out_result || (num_args != 0 && (num_args < 0 || !args)) || callback->safe_call != &Callback::run)

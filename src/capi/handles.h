@@ -1,4 +1,4 @@
-// From handles to objects and back, and the only place where exceptions become returned errors.
+// Converts between handles and objects. Only here do exceptions become returned errors.
 #pragma once
 #include <opdyno/opdyno.h>
 
@@ -14,7 +14,7 @@
 
 namespace opd {
 
-// A handle is the address of the object's header. T may start before its header, so the way goes through Object.
+// A handle is the address of the object's header. T may start before its header, so the conversion goes through Object.
 template <class T, class Handle>
 T *unwrap(Handle *handle) {
   return static_cast<T *>(reinterpret_cast<Object *>(const_cast<std::remove_const_t<Handle> *>(handle)));
@@ -35,7 +35,7 @@ template <class F>
 opd_error *guard(F &&body) noexcept {
   try {
     if constexpr (std::is_void_v<decltype(body())>) return body(), nullptr;
-    else return wrap_error(body());  // an error that is met often, without a throw
+    else return wrap_error(body());  // a frequent error, returned without a throw
   } catch (const Exception &e) { return wrap_error(e.error()); } catch (...) {
     return wrap_error(current_error());
   }
@@ -81,10 +81,10 @@ inline Args args_of(const opd_value *args, int32_t num_args) {
   return {args, static_cast<size_t>(num_args)};
 }
 
-// The largest struct that a caller may hand over: anything above is memory that was never initialised.
+// The largest struct that a caller may pass; a larger size is uninitialised memory.
 constexpr uint32_t kMaxStructSize = 4096;
 
-// Checks struct_size, which says how much of `Struct` the caller's header has.
+// Checks struct_size: the size of `Struct` in the caller's header.
 template <class Struct>
 void require_struct_size(uint32_t size, const char *remedy) {
   require(size >= sizeof(uint32_t) && size <= kMaxStructSize && size % alignof(Struct) == 0, "struct_size is ", size,
@@ -123,7 +123,7 @@ Table read_table(const Table &given) {
   return full;
 }
 
-// Checks the struct of results of a caller, before there are any.
+// Checks the caller's struct for results, before any are computed.
 template <class Stats>
 void require_sized(const Stats &out) {
   require_struct_size<Stats>(out.struct_size, "set it to the size of the struct");

@@ -21,7 +21,7 @@ void prepare_library() {
 }
 
 namespace {
-// At load, so that global functions can be listed before anything else was called.
+// Runs at load, so that global functions can be listed before any other call.
 [[maybe_unused]] const bool kPrepared = (prepare_library(), true);
 }  // namespace
 

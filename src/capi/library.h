@@ -1,4 +1,4 @@
-// What has to be in place before the first artifact is loaded or program runs.
+// Prepares the library before it loads an artifact or runs a program.
 #pragma once
 
 namespace opd {

@@ -42,7 +42,7 @@ opd_array *array_of_names(std::vector<std::string> names) {
   return wrap_names(names);
 }
 
-// Modules that several others import are described once, and named where they come again.
+// A module that is imported several times is described once; later only its name is written.
 void write_module(JsonWriter &json, Module &module, std::unordered_set<const Module *> &seen, int depth) {
   const bool whole = seen.insert(&module).second && depth < kMaxJsonDepth;
   json.begin_object().key("kind").value(module.kind()).key("file").value(module.file());

@@ -63,7 +63,7 @@ opd_error *opd_params_get_info(const opd_params *params, size_t index, opd_tenso
     require(params && out_info, "params and out_info must not be NULL");
     const Params &set = *unwrap<Params>(params);
     if (index >= set.size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of a set of ", set.size(), " tensors");
-    static constexpr int64_t kNone = 0;  // so that the shape of a scalar is not NULL
+    static constexpr int64_t kNone = 0;  // so that `dims` of a scalar is not NULL
     const std::span<const int64_t> dims = set.dims(index);
     write_sized(
         opd_tensor_info{0, static_cast<int32_t>(dims.size()), set.name(index).c_str(),

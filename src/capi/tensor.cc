@@ -31,7 +31,7 @@ uint64_t opd_tensor_bytes(const opd_tensor *tensor) {
   try {
     return tensor ? bytes_of(unwrap<Tensor>(tensor)->dl) : 0;
   } catch (...) {
-    return 0;  // no tensor is made whose bytes cannot be counted
+    return 0;  // tensors whose size overflows cannot exist
   }
 }
 

@@ -1,4 +1,4 @@
-// What this build is.
+// Version and properties of this build.
 #pragma once
 #include <opdyno/base.h>
 
@@ -33,7 +33,7 @@ struct Feature {
   const char *name;
   bool present;
 };
-// What later work adds is listed from the start, so that a program can ask for it.
+// Features that are missing are listed, too, so that a program can ask for any of them. PAPI is loaded at run time.
 inline constexpr Feature kFeatures[] = {{"cpu", true},   {"libffi", true},  {"npz", true},     {"papi", false},
                                         {"cuda", false}, {"opencl", false}, {"vulkan", false}, {"rpc", false}};
 

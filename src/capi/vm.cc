@@ -201,7 +201,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     const uint32_t function = saved ? saved->function : machine.function_index(name);
     const bool stateful = !saved && num_args == 0 && machine.has_input(name);
     const CallSettings settings = settings_of(call_options, num_args);
-    const HookScope hooks(machine.libraries());  // before the plan, whose note says which kernels they do not show
+    const HookScope hooks(machine.libraries());  // before the plan, whose note lists kernels without hooks
     RunRecordingOptions plan = plan_of(machine, recording_options_of(how));
     plan.warmup = how.warmup;
     plan.repeat = how.repeat;
@@ -227,7 +227,7 @@ opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) 
     const auto require_first = [](bool is_first) {
       if (!is_first) fail(OPD_FAILED_PRECONDITION, "the VM is being profiled already; stop that recording first");
     };
-    require_first(!machine.state().session());  // before collectors are prepared in vain
+    require_first(!machine.state().session());  // checked first, so that collectors are not prepared in vain
     std::unique_ptr<CallObservers> observers;
     if (!collectors.empty())
       observers = std::make_unique<CollectorSet>(collectors, devices_of(machine), recording.max_records, true);
@@ -243,7 +243,7 @@ opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **
     const Ref<RecordingSession> current = machine.state().session();
     if ((run && run->vm == &machine) || (current && current->is_of_this_thread()))
       fail(OPD_FAILED_PRECONDITION, "profiling cannot be stopped from inside of a call, whose end it waits for");
-    const HookScope hooks(machine.libraries());  // until the plan's note has said which kernels they do not show
+    const HookScope hooks(machine.libraries());  // kept until the plan's note has listed kernels without hooks
     const Ref<RecordingSession> session = machine.stop_session();
     if (!session) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; start a recording first");
     RecordingSession::Recorded recorded = session->close();

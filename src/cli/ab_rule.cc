@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostNames = 3;
 
-// The largest change, up or down, that the interval allows; without an interval anything is possible.
+// The largest change, up or down, that the interval allows; infinite without an interval.
 double largest_change(const DiffRow &row) {
   return std::isnan(row.high) ? INFINITY : std::max(std::abs(row.low), std::abs(row.high));
 }

@@ -31,7 +31,7 @@ bool write_line(int to, std::string line) {
   return true;
 }
 
-// False at the end. `buffer` holds what was read beyond the line.
+// False at the end of the stream. `buffer` keeps bytes read beyond the line.
 bool read_line(int from, std::string &buffer, std::string &line) {
   for (size_t searched = 0;;) {
     if (const size_t end = buffer.find('\n', searched); end != std::string::npos) {
@@ -48,7 +48,7 @@ bool read_line(int from, std::string &buffer, std::string &line) {
   }
 }
 
-// Calls of a profile joined by operator: means over `calls` calls of the program.
+// Joins a profile's calls by operator: means over `calls` calls of the program.
 class Means {
  public:
   explicit Means(const Report &report)
@@ -93,7 +93,7 @@ class Means {
   std::map<std::array<std::string, kTexts.size()>, Sums> operators_;
 };
 
-// What the child does.
+// The child's side.
 class Worker {
  public:
   explicit Worker(const Args &args) : runner_(args) { runner_.start(); }
@@ -112,7 +112,7 @@ class Worker {
  private:
   Report profile(int64_t calls) {
     auto options = opdyno::defaults(opd_profile_options_init);
-    options.warmup = static_cast<int32_t>(1 + calls / 4);  // the other program had the caches meanwhile
+    options.warmup = static_cast<int32_t>(1 + calls / 4);  // refills the caches after the other program's turn
     options.repeat = static_cast<int32_t>(calls);
     const opd_call_options call = runner_.call_options();
     return runner_.target().vm().profile(runner_.target().name().c_str(), runner_.arguments(), &options, &call).report;
@@ -127,7 +127,7 @@ class Worker {
     return Evaluator(runner_.function(), &options).call(runner_.arguments()).stats().median;
   }
 
-  // A function outside a program is one operator.
+  // A function outside of a VM program counts as one operator.
   Report plain(int64_t turn, int64_t calls) {
     const ReportBuilder builder;
     builder.add_call();
@@ -172,9 +172,9 @@ AbWorker::AbWorker(std::string name, const Args &args) : name_(std::move(name)) 
   if (child_ == 0) {
     ::close(down[1]);
     ::close(up[0]);
-    ::dup2(STDERR_FILENO, STDOUT_FILENO);  // what programs print must not get among the results
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);  // output of programs must not mix with the results
     serve(down[0], up[1], args);
-    ::_exit(0);  // the parent's destructors are not the child's
+    ::_exit(0);  // skips destructors, which belong to the parent
   }
   ::close(down[0]);
   ::close(up[1]);

@@ -1,7 +1,7 @@
-// A child process that holds one program, warm, and measures a turn of calls whenever it is asked to.
+// A child process that holds one warm program and measures a turn of calls on request.
 //
-// Each program has a process of its own: two builds of a library may define the same symbols, and the memory layout of
-// one must not depend on the other. While one measures, the other waits for its pipe.
+// Each program has its own process: two builds of a library may define the same symbols, and the memory layout of one
+// must not depend on the other. While one measures, the other waits on its pipe.
 #pragma once
 #include <sys/types.h>
 
@@ -14,28 +14,29 @@ namespace opd::cli {
 
 class AbWorker {
  public:
-  // Forks. The process must have no other threads. `args` are those of `ab`, with the words of this program alone.
+  // Forks, so the process must have no other threads. `args` are the arguments of `ab`, with the words of this program
+  // only.
   AbWorker(std::string name, const Args &args);
   ~AbWorker();  // ends the child
   AbWorker(const AbWorker &) = delete;
   AbWorker &operator=(const AbWorker &) = delete;
 
-  // These fail as the child does: with its exit code, and its message after the name.
+  // These fail as the child fails: with its exit code, and with its message after the program's name.
   struct Size {
-    double seconds = 0;  // that a call takes
+    double seconds = 0;  // per call
     int64_t rows = 1;    // that a call adds to a profile
   };
   Size warm_up();                               // loads the program and calls until the times are steady
-  Report measure(int64_t turn, int64_t calls);  // one run: per operator the mean over these calls
+  Report measure(int64_t turn, int64_t calls);  // one run: the mean over these calls, per operator
 
  private:
   std::string ask(const std::string &request);
   [[noreturn]] void fail_ended();
 
   std::string name_;
-  pid_t child_ = -1;                  // none once it has ended
+  pid_t child_ = -1;                  // -1 once the child has ended
   int requests_ = -1, answers_ = -1;  // pipes to and from the child
-  std::string received_;              // beyond the last answer
+  std::string received_;              // bytes read beyond the last answer
 };
 
 }  // namespace opd::cli

@@ -1,4 +1,4 @@
-// The command line: options looked up in a command's table, with "did you mean" for what is not there.
+// The command line: options are looked up in a command's table; unknown ones get a "did you mean".
 #include "args.h"
 
 #include "failure.h"
@@ -36,7 +36,7 @@ Args Args::parse(const std::vector<std::string> &words, const std::vector<const 
   bool options_ended = false;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
-    if (options_ended || word.size() < 2 || word[0] != '-') {  // "-" alone stands for standard input or output
+    if (options_ended || word.size() < 2 || word[0] != '-') {  // "-" alone means standard input or output
       args.words_.emplace_back(word);
       continue;
     }

@@ -1,4 +1,4 @@
-// The command line: options looked up in a command's table, with "did you mean" for what is not there.
+// The command line: options are looked up in a command's table; unknown ones get a "did you mean".
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,10 +12,10 @@ namespace opd::cli {
 struct Option {
   std::string_view name;   // without the dashes
   char letter;             // one-letter form, or 0
-  std::string_view value;  // what the value is called in help; "" for a flag
+  std::string_view value;  // name of the value in help; "" for a flag
   std::string_view help;
   bool repeatable = false;
-  bool may_lack_value = false;  // --name=VALUE, or --name alone, which gives ""
+  bool may_lack_value = false;  // --name=VALUE, or --name alone, whose value is ""
 };
 
 class Args {
@@ -24,13 +24,13 @@ class Args {
   static Args parse(const std::vector<std::string> &words, const std::vector<const Option *> &options);
 
   bool has(std::string_view name) const { return values_.contains(name); }
-  // The value of an option that may be given once; nullopt if it was not.
+  // The value of an option that may be given once; nullopt if it is absent.
   std::optional<std::string> value(std::string_view name) const;
   const std::vector<std::string> &all(std::string_view name) const;
   const std::vector<std::string> &words() const { return words_; }
   Args with_words(std::vector<std::string> words) const;  // the same options, other words
 
-  // Values of a kind; a text that is not one fails with Exit::usage naming the option.
+  // Typed values. A text of another type fails with Exit::usage and the option's name.
   int64_t integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const;
   double real(std::string_view name, double otherwise) const;  // a number ≥ 0
   std::optional<int64_t> duration_ns(std::string_view name) const;

@@ -61,7 +61,7 @@ class Builder {
     given_dims_.emplace_back(option, name);
   }
 
-  // What an argument says of a size, which must not contradict an option.
+  // Learns a size from an argument; it must not contradict an option.
   void learn_dim(const Param &param, const std::string &name, int64_t size) {
     if (const auto [known, is_new] = dims_.emplace(name, size); is_new || known->second == size) return;
     for (const auto &[option, given] : given_dims_)
@@ -81,7 +81,7 @@ class Builder {
     if (index < target_.params().size()) learn_dims(target_.params()[index], slots_[index].value.view());
   }
 
-  // An argument that is given tells the sizes that its parameter has names for.
+  // Learns sizes from a given argument, for the names that its parameter has for them.
   void learn_dims(const Param &param, const opd_value &value) {
     if (value.type == OPD_INT && param.symbol) learn_dim(param, *param.symbol, value.u.int64);
     if (!param.dims || (value.type != OPD_TENSOR && value.type != OPD_SHAPE)) return;
@@ -141,13 +141,13 @@ class Builder {
 
   void guess_rest() {
     const std::vector<Param> params = whole_params();
-    for (size_t i = 0; i < slots_.size(); ++i)  // these tell the sizes that others leave open
+    for (size_t i = 0; i < slots_.size(); ++i)  // given arguments determine the open sizes of the others
       if (slots_[i].is_filled) learn_dims(params[i], slots_[i].value.view());
     for (size_t i = 0; i < slots_.size(); ++i)
       if (!slots_[i].is_filled) fill(i, guess(params[i], i));
   }
 
-  // The parameters, with what the program does not say found out if it is needed.
+  // The parameters. If the program leaves something open that is needed, probes for it.
   std::vector<Param> whole_params() const {
     const std::vector<Param> &params = target_.params();
     bool is_whole = true;
@@ -242,7 +242,7 @@ class Builder {
     return Value::of(Array(views));
   }
 
-  // A --dim that nothing asked for is most likely misspelt.
+  // A --dim that no parameter uses is most likely misspelt.
   void check_dims() const {
     std::vector<std::string> names = used_dims_;
     for (const Param &param : target_.params()) {

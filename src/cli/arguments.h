@@ -1,5 +1,4 @@
-// The arguments of a call: what -i and --params give, and for the rest what the program's and its kernels' checks ask
-// for.
+// The arguments of a call: from -i and --params, the others made to fit the checks of the program and its kernels.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,8 +11,7 @@ namespace opd::cli {
 
 class Arguments {
  public:
-  // Fails with Exit::usage naming the parameter and what to pass for it.
-  // `sizes` are further ones than --dim's.
+  // Fails with Exit::usage, naming the parameter and a fitting argument. `sizes` are added to those of --dim.
   Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes = {});
 
   // Borrowed views, in order.

@@ -1,5 +1,5 @@
-// Layout of files and messages: https://arrow.apache.org/docs/format/Columnar.html (IPC file format); field numbers of
-// the tables: Message.fbs, Schema.fbs and File.fbs there.
+// Layout of files and messages: https://arrow.apache.org/docs/format/Columnar.html (IPC file format). Field numbers of
+// the tables are in Message.fbs, Schema.fbs and File.fbs there.
 #include "arrow_file.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace opd::cli {
 namespace {
 
 constexpr std::string_view magic = "ARROW1";
-constexpr int16_t version = 4;  // V5: that of Arrow 1.0 and later
+constexpr int16_t version = 4;  // V5: Arrow 1.0 and later
 constexpr size_t alignment = 8;
 enum Header : uint8_t { schema_header = 1, dictionary_header = 2, batch_header = 3 };
 enum Type : uint8_t { int_type = 2, float_type = 3, text_type = 5 };
@@ -21,7 +21,7 @@ enum Type : uint8_t { int_type = 2, float_type = 3, text_type = 5 };
 size_t aligned(size_t size) { return (size + alignment - 1) / alignment * alignment; }
 
 template <class T>
-struct Released {  // what the C interface hands out
+struct Released {  // a struct of the C interface, released at the end
   T value{};
   Released() = default;
   Released(const Released &) = delete;
@@ -30,7 +30,7 @@ struct Released {  // what the C interface hands out
   }
 };
 
-// The C interface's metadata: a count, then texts with their lengths.
+// Reads the C interface's metadata: a count, then texts with their lengths.
 std::vector<std::pair<std::string_view, std::string_view>> metadata_of(const char *at) {
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
   const auto number = [&] {
@@ -80,7 +80,7 @@ class Writer {
  private:
   using Field = FlatBuffer::Field;
 
-  const ArrowArray *dictionary() const {  // the one that all columns share
+  const ArrowArray *dictionary() const {  // shared by all columns
     for (int64_t i = 0; i < batch_.value.n_children; ++i)
       if (batch_.value.children[i]->dictionary) return batch_.value.children[i]->dictionary;
     return nullptr;
@@ -90,7 +90,7 @@ class Writer {
     for (int i = 0; i < 4; ++i) out_ += static_cast<char>(word >> (8 * i));
   }
 
-  // Gives where the reference to the message's header lies.
+  // Returns the place of the reference to the message's header.
   static size_t begin_message(FlatBuffer &flat, Header header, size_t body) {
     const auto message = flat.table({Field(FlatBuffer::i16(version)), FlatBuffer::u8(header), FlatBuffer::child(),
                                      FlatBuffer::i64(static_cast<int64_t>(body))});
@@ -154,7 +154,7 @@ class Writer {
     return field.begin;
   }
 
-  // A batch of columns, or the dictionary; where it lies is added to `blocks`.
+  // Adds a batch of columns, or the dictionary, and adds its place to `blocks`.
   void add_batch(Header header, const std::vector<const ArrowArray *> &columns, int64_t length,
                  std::vector<int64_t> &blocks) {
     std::string body;

@@ -1,4 +1,4 @@
-// What `opdyno bench` measures: how, the times, and the forms in which they are shown.
+// `opdyno bench`: its options, the measured times, and their output forms.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace opd::cli {
 
-// What the options say. Fails with Exit::usage.
+// The settings by the options. Fails with Exit::usage.
 struct BenchPlan {
   opd_evaluator_options options;
   bool is_sweep;
@@ -23,8 +23,8 @@ struct BenchPlan {
 struct BenchRow {
   BenchRow(Sizes sizes, std::vector<std::string> arguments, Benchmark times);
 
-  Sizes sizes;                         // of the sweep; none without one
-  std::vector<std::string> arguments;  // tensors as "float32[2, 3]", other values as they are
+  Sizes sizes;                         // of the sweep; empty without one
+  std::vector<std::string> arguments;  // tensors as "float32[2, 3]", other values as text
   Benchmark times;
   opd_benchmark_stats stats;
   std::optional<DiffView> diff;  // against the base
@@ -34,27 +34,27 @@ struct BenchResult {
   std::string function;
   int64_t threads;  // of parallel kernels
   BenchPlan plan;
-  std::vector<BenchRow> rows;  // one at least
+  std::vector<BenchRow> rows;  // at least one
   std::vector<MachineQuality::Entry> quality;
 };
 
 std::string bench_json(const BenchResult &result);
 std::string bench_csv(const BenchResult &result);
 std::string bench_text(const BenchResult &result);
-// What changed; "" without a base.
+// The changes against the base; "" without a base.
 std::string bench_changes(const BenchResult &result);
 
-// What --json printed before, to compare with.
+// An earlier output of --json, for comparison.
 class BenchBase {
  public:
-  // Fails with Exit::failed for a file that holds something else.
+  // Fails with Exit::failed for a file of other content.
   explicit BenchBase(const std::string &path);
-  // These fail with Exit::usage for what was measured in another way; what the file does not tell is taken to fit.
-  // There must be a row for each of `rows`.
+  // These fail with Exit::usage if the base was measured in another way; settings that the file lacks count as equal.
+  // The base must have a row for each of `rows`.
   void check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows) const;
   void check_function(const std::string &function, int64_t threads) const;
   void check_arguments(const Sizes &sizes, const std::vector<std::string> &arguments) const;
-  // Gives each row what changed.
+  // Adds to each row its change.
   void compare(BenchResult &result, opd_diff_options options) const;
 
  private:

@@ -1,4 +1,4 @@
-// An earlier result of `opdyno bench --json`, to compare with.
+// An earlier result of `opdyno bench --json`, for comparison.
 #include <algorithm>
 #include <numeric>
 
@@ -10,7 +10,7 @@ namespace opd::cli {
 
 namespace {
 
-// The mean of each repeat, to which each thread gave a result.
+// Reads the mean of each repeat; each thread has one result per repeat.
 Benchmark read_times(const cJSON *row, const std::string &path, size_t threads) {
   const cJSON *results = json_member(row, "results_us"), *one = nullptr;
   std::vector<double> seconds;
@@ -128,7 +128,7 @@ void BenchBase::check_arguments(const Sizes &sizes, const std::vector<std::strin
                arguments_text(*row.arguments), ", not ", arguments_text(arguments)));
 }
 
-// Each row is a test of its own; so that all of them together err no more often than one, each may err less often.
+// Each row is a test of its own. The level is divided among them, so that all together err no more often than one.
 void BenchBase::compare(BenchResult &result, opd_diff_options options) const {
   options.level /= static_cast<double>(result.rows.size());
   for (BenchRow &row : result.rows) row.diff = DiffView::of_benchmarks(find(row.sizes)->times, row.times, options);

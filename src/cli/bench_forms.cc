@@ -1,4 +1,4 @@
-// The forms in which `opdyno bench` shows what it measured: text, JSON, CSV.
+// Output forms of `opdyno bench`: text, JSON, CSV.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ std::vector<Statistic> statistics(const BenchRow &row) {
           {"std", is.std}};
 }
 
-// A time in the unit that suits it.
+// A time in a fitting unit.
 std::string time_text(double seconds) {
   if (seconds < 1e-6) return cat(fixed(seconds * 1e9, 1), " ns");
   if (seconds < 1e-3) return cat(fixed(seconds * 1e6, 3), " us");
@@ -50,7 +50,7 @@ std::string machine_text(const BenchResult &result) {
   return text + "\n";
 }
 
-// How many calls the warm-up took, and whether that was enough.
+// The number of warm-up calls, and whether they sufficed.
 std::string warmup_text(const BenchResult &result) {
   int64_t calls = 0;
   std::vector<std::string> unsteady;

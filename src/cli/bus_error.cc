@@ -9,7 +9,7 @@
 
 #include "failure.h"
 
-// Everything here runs in a signal handler: no memory is allocated, and only system calls are used.
+// All code here runs in a signal handler: it allocates no memory and uses only system calls.
 namespace opd::cli {
 
 namespace {
@@ -60,7 +60,7 @@ class MapsReader {
 void write_text(const char *text) {
   size_t size = 0;
   while (text[size]) ++size;
-  if (write(STDERR_FILENO, text, size) < 0) return;  // nothing more can be done
+  if (write(STDERR_FILENO, text, size) < 0) return;  // a failure cannot be reported any more
 }
 
 void on_bus_error(int, siginfo_t *info, void *) {

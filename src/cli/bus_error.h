@@ -1,4 +1,4 @@
-// A file that is mapped into memory and cut short meanwhile ends the process with SIGBUS: the program says which.
+// If a mapped file is cut short, reading it ends the process with SIGBUS. The program then names the file.
 #pragma once
 
 namespace opd::cli {

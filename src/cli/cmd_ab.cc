@@ -33,9 +33,9 @@ Args args_of(const Args &args, size_t program) {
   return args.with_words(std::move(words));
 }
 
-// Enough calls for a turn of 3 ms. Much shorter turns would measure the first calls after a pause; in longer ones
-// another process would interrupt nearly every turn, and a disturbed turn counts as no more than one outlier. Profiles
-// with many rows take longer to read than to make.
+// Chooses so many calls that a turn takes 3 ms. Much shorter turns would measure the first calls after a pause. In
+// longer ones, other processes would interrupt nearly every turn, and a disturbed turn counts only as an outlier.
+// Profiles with many rows are limited, because they take longer to read than to make.
 int64_t calls_of_turn(const AbWorker::Size &a, const AbWorker::Size &b) {
   constexpr double kSeconds = 0.003, kMostRows = 6000, kMostCalls = 1000;
   const double by_time = kSeconds / std::max({a.seconds, b.seconds, 1e-9});
@@ -52,7 +52,7 @@ class Contest {
         most_turns_(args.integer("runs", 1'000'000, 1, 1'000'000)) {}
 
   void warm_up() {
-    progress_.emplace();  // its thread must not be there when the workers fork
+    progress_.emplace();  // only now: its thread must not exist when the workers fork
     progress_->stage("warming up");
     const AbWorker::Size a = a_.warm_up();
     calls_ = calls_of_turn(a, b_.warm_up());

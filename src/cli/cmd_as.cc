@@ -1,4 +1,4 @@
-// `opdyno as`: VM assembly to a VM executable.
+// `opdyno as`: assembles VM assembly to a VM executable.
 #include "command.h"
 #include "file.h"
 #include "text.h"

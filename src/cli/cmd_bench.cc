@@ -1,4 +1,4 @@
-// `opdyno bench`: how long a call takes, by the library's time evaluator, for one or several sizes of the inputs.
+// `opdyno bench`: measures the time of a call with the library's time evaluator, for one or several input sizes.
 #include "bench.h"
 #include "command.h"
 #include "file.h"
@@ -25,7 +25,7 @@ void read_warmup(const std::string &text, opd_evaluator_options &options) {
   fail_usage(cat("option '--warmup' takes a number of calls, steady or steady:TIME as in steady:5s, not '", text, "'"));
 }
 
-// What is copied to flush the caches: as much as the last of them holds, which moves that through it twice.
+// Bytes to copy to flush the caches: the size of the last-level cache. A copy moves twice that through it.
 int64_t flush_bytes(const std::string &text, uint64_t given) {
   const uint64_t bytes = text.empty() ? last_level_cache_bytes() : given;
   if (bytes == 0)
@@ -38,7 +38,7 @@ int64_t flush_bytes(const std::string &text, uint64_t given) {
   return static_cast<int64_t>(bytes);
 }
 
-// A call is cold if nothing ran since the caches were flushed, so each is measured alone.
+// A call is cold only if nothing ran since the flush, so each call is measured alone.
 void read_flush(const Args &args, opd_evaluator_options &options) {
   if (args.has("min-repeat-ms") || options.number > 1)
     fail_usage(
@@ -50,7 +50,7 @@ void read_flush(const Args &args, opd_evaluator_options &options) {
   options.min_repeat_ms = 0;
 }
 
-// Counts the repeats for the line on the terminal.
+// Counts repeats for the progress line.
 struct Stages {
   Runner &runner;
   const std::string what;
@@ -109,7 +109,7 @@ Exit run_bench(const Args &args) {
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
   for (const char *name : {"fail-above", "min-effect"})
     if (args.has(name) && !args.has("compare")) fail_usage(cat("--", name, " needs --compare"));
-  const opd_diff_options changes = diff_options(args);  // what is wrong is told before anything is measured
+  const opd_diff_options changes = diff_options(args);  // checks the options before anything is measured
   const std::vector<Sizes> rows = sweep_of(args);
   BenchResult result{"", 0, BenchPlan::from(args), {}, {}};
   std::optional<BenchBase> base;

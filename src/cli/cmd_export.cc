@@ -1,4 +1,4 @@
-// `opdyno export`: a module and what it imports to one file that opdyno and TVM load.
+// `opdyno export`: writes a module and its imports to one file that opdyno and TVM can load.
 #include "command.h"
 #include "failure.h"
 #include "program.h"

@@ -1,4 +1,4 @@
-// `opdyno info`: what this build and this machine offer, or what a parameter file holds.
+// `opdyno info`: features of this build and this machine, or the content of a parameter file.
 #include "collectors.h"
 #include "command.h"
 #include "dim.h"
@@ -35,7 +35,7 @@ constexpr Attribute attributes[] = {
 Value attribute_of(DLDevice device, opd_device_attr attr) {
   try {
     return opdyno::device_attr(device, attr);
-  } catch (const opdyno::Error &) { return {}; }  // this build lacks the kind
+  } catch (const opdyno::Error &) { return {}; }  // this build lacks that kind of device
 }
 
 std::vector<DLDevice> devices() {

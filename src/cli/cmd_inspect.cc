@@ -1,4 +1,4 @@
-// `opdyno inspect`: what a module holds, as a whole or the parts that were asked for.
+// `opdyno inspect`: shows the content of a module, as a whole or in parts.
 #include "command.h"
 #include "file.h"
 #include "inspect.h"
@@ -30,7 +30,7 @@ std::string findings_json(const std::vector<Finding> &findings) {
 Loading loading_of(const Args &args) { return args.has("load") ? Loading::whole : Loading::inspect_only; }
 
 std::string inspection_json(const Program &program, std::string_view module, const cJSON *described, const Args &args) {
-  std::string text(module);  // an object; what else was asked for becomes further members
+  std::string text(module);  // an object; further requested parts are added as members
   const auto add = [&](std::string_view name, std::string_view value) {
     text.back() = ',';
     text += cat("\"", name, "\":", value, "}");

@@ -1,4 +1,4 @@
-// `opdyno profile`: how long each operator of a call takes, as a table, JSON, CSV or on a time line.
+// `opdyno profile`: the time of each operator of a call, as a table, JSON, CSV or on a time line.
 #include <filesystem>
 
 #include "collectors.h"
@@ -15,10 +15,10 @@ namespace {
 
 struct Recording : Profile {
   std::optional<Failure> failure;  // of the call
-  std::vector<std::string> hints;  // for who reads the table
+  std::vector<std::string> hints;  // for readers of the table
 };
 
-// Counters that say nothing since a warm-up had their effects: pages are touched, buffers are kept.
+// Lists counters that are all 0 because a warm-up had their effects: pages are touched, buffers are kept.
 std::string hint_at_zeros(const Report &report) {
   std::vector<std::string> zeros;
   for (const std::string &name : report.columns()) {
@@ -36,14 +36,14 @@ std::string hint_at_zeros(const Report &report) {
 }
 
 int32_t builtins_of(const std::string &wanted) {
-  constexpr std::string_view names[] = {"with_tensors", "all", "folded"};  // as opd_profile_builtins counts
+  constexpr std::string_view names[] = {"with_tensors", "all", "folded"};  // in the order of opd_profile_builtins
   for (int32_t i = 0; i < 3; ++i)
     if (wanted == names[i]) return i;
   fail_usage(cat("option '--builtins' takes with_tensors, all or folded, not '", wanted, "'"));
 }
 
-// A profile of a call that fails gives no report, and the warm-up may have failed before anything was recorded. So the
-// call is made once more, as an application's calls are recorded.
+// If a profiled call fails, there is no report, and a failed warm-up recorded nothing. So the call is made once more
+// and recorded as an application's calls are.
 void record_failure(const Runner &runner, const opd_profile_options &options, Recording &recording) {
   const Vm &vm = runner.target().vm();
   if (recording.failure->library_code() == OPD_DEADLINE_EXCEEDED) throw *recording.failure;  // no time is left
@@ -57,7 +57,7 @@ void record_failure(const Runner &runner, const opd_profile_options &options, Re
   static_cast<Profile &>(recording) = vm.profile_stop();
 }
 
-// The last run; `lines` gets the reports of all, one a line.
+// Returns the last run; `lines` gets the reports of all runs, one per line.
 Recording record(Runner &runner, const Args &args, std::string &lines) {
   auto options = opdyno::defaults(opd_profile_options_init);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
@@ -96,7 +96,7 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   return recording;
 }
 
-// Each output goes to a place of its own. Gives whether one goes to standard output, which is "-".
+// Checks that each output goes to a place of its own. Returns whether one goes to standard output, "-".
 bool check_outputs(const Args &args) {
   std::map<std::string, std::string_view> options;  // by place
   if (args.has("json")) options["-"] = "json";
@@ -116,7 +116,7 @@ bool check_outputs(const Args &args) {
 }  // namespace
 
 Exit run_profile(const Args &args) {
-  write_options(args);  // wrong options are told before anything runs
+  write_options(args);  // checks the options before anything runs
   const bool is_output_taken = check_outputs(args);
   const ReportForm form = report_form_of_file(args.value("output").value_or(""), ReportForm::json);
   if (form != ReportForm::json && args.has("runs"))

@@ -1,4 +1,4 @@
-// `opdyno report`: a report's file in another form.
+// `opdyno report`: converts a report file to another form.
 #include "command.h"
 #include "face.h"
 #include "file.h"

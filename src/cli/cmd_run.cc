@@ -1,4 +1,4 @@
-// `opdyno run`: calls a function, then shows, saves or checks what it returns.
+// `opdyno run`: calls a function, then shows, saves or checks its results.
 #include <algorithm>
 
 #include "command.h"
@@ -14,9 +14,9 @@ namespace opd::cli {
 
 namespace {
 
-constexpr size_t json_limit = 1000;  // elements of a tensor that are printed without --full
+constexpr size_t json_limit = 1000;  // most elements of a tensor printed without --full
 
-// Indices of the arguments that a plain function writes to: --out-arg, or the last tensor.
+// Indices of a plain function's output arguments: --out-arg, or the last tensor.
 std::vector<size_t> result_arguments(const Args &args, const std::vector<opd_value> &arguments) {
   const auto count = static_cast<int64_t>(arguments.size());
   std::vector<size_t> indices;
@@ -34,7 +34,7 @@ std::vector<size_t> result_arguments(const Args &args, const std::vector<opd_val
   return {};
 }
 
-// What a call gives: its result, or of a plain function that returns none the tensors that it wrote to.
+// The result of a call. For a plain function that returns none: its output tensors.
 Value result_of(Runner &runner, const Args &args) {
   const bool is_plain = !runner.target().is_program();
   if (!is_plain && args.has("out-arg"))
@@ -114,7 +114,7 @@ std::string results_json(const Runner &runner, const std::vector<Leaf> &leaves,
   return json.end_object().take() + "\n";
 }
 
-// One line per element: output, place in row-major order, number.
+// One line per element: output, index in row-major order, number.
 std::string results_csv(const std::vector<Leaf> &leaves) {
   std::string csv = "output,index,value\n";
   for (const Leaf &leaf : leaves) {
@@ -135,7 +135,7 @@ Exit run_run(const Args &args) {
   for (const std::string_view option : {"rtol", "atol", "equal-nan"})
     if (args.has(option) && !checks) fail_usage(cat("option '--", option, "' needs --expect"));
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
-  args.real("rtol", 0), args.real("atol", 0);  // wrong numbers are told before anything runs
+  args.real("rtol", 0), args.real("atol", 0);  // checks the numbers before anything runs
 
   Runner runner(args);
   const std::vector<Leaf> leaves = flatten(result_of(runner, args));

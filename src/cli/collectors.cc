@@ -11,7 +11,7 @@ struct Known {
   std::string_view name, what;
   opd_collector_kind kind;
   bool has_events;
-  const char *fallback = nullptr;  // events that are there where the usual ones are not
+  const char *fallback = nullptr;  // events to use if the usual ones are unavailable
 };
 const Known known[] = {
     {"time", "wall time and the processor time of all threads", OPD_COLLECTOR_TIME, false},
@@ -60,7 +60,7 @@ std::string collector_problem(std::string_view name) {
 
 namespace {
 
-// Whether a collector measures here, and if only in part, how that part is asked for.
+// Whether a collector works on this machine; if it works only in part, how to ask for that part.
 std::string state_of(const Known &one) {
   const std::string problem = collector_problem(one.name);
   if (problem.empty()) return "yes";

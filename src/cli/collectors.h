@@ -1,4 +1,4 @@
-// Collectors by the names that the command line gives them.
+// Makes collectors by their names on the command line.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace opd::cli {
 
-// "memory", or "papi:EVENT,EVENT"; fails with Exit::usage for a name that there is not, with Exit::failed for what
-// cannot be measured here. Without events, what cannot be counted is left out.
+// `spec` is "memory", or "papi:EVENT,EVENT". Fails with Exit::usage for an unknown name, with Exit::failed for events
+// that cannot be measured on this machine. Without events, unavailable ones of the usual set are left out.
 Collector make_collector(std::string_view spec);
-// What there is here, and why not: a line each.
+// One line per collector: whether it works on this machine, and if not, why.
 std::string collectors_text();
-// Why the usual events of a collector cannot be measured here; "" if they can.
+// The reason why a collector's usual events cannot be measured on this machine; "" if they can.
 std::string collector_problem(std::string_view name);
 
 }  // namespace opd::cli

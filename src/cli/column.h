@@ -1,4 +1,4 @@
-// One metric of all calls of a report, which may lack it.
+// One metric of all calls of a report; the report may lack it.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// The commands: what each is called, takes and does. Parsing and help both read this table.
+// The commands: names, arguments, functions. The parser and the help both use this table.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -21,7 +21,7 @@ struct Command {
 const std::vector<Command> &commands();
 const Command *find_command(std::string_view name);
 
-// What each command does; one file each.
+// The commands' functions; one file each.
 Exit run_info(const Args &args);
 Exit run_inspect(const Args &args);
 Exit run_run(const Args &args);
@@ -34,7 +34,7 @@ Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);
 
-// The texts of help; without a newline too many at the end.
+// Texts of the help, without a trailing empty line.
 std::string help_text();
 std::string help_text(const Command &command);
 std::string version_text();

@@ -5,7 +5,7 @@ namespace opd::cli {
 
 namespace {
 
-// Options by the commands that share them.
+// Options, grouped by the commands that share them.
 constexpr Option help = {"help", 'h', "", "show this help"};
 constexpr Option json = {"json", 0, "", "print JSON"};
 constexpr Option csv = {"csv", 0, "", "print CSV"};

@@ -1,4 +1,4 @@
-// Results against a file of expected tensors, element by element.
+// Compares results with a file of expected tensors, element by element.
 #include "compare.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string index_text(size_t element, const DLTensor &view) {
   return dims_text(place.data(), view.ndim);
 }
 
-// TVM wrote bool as uint1; whoever has no bfloat16 keeps its numbers in wider floats.
+// TVM wrote bool as uint1. Frameworks without bfloat16 store its numbers in wider floats.
 bool fits(DLDataType got, DLDataType wanted) {
   const auto is_bool = [](DLDataType dtype) {
     return dtype.code == kDLBool || (dtype.code == kDLUInt && dtype.bits == 1);
@@ -63,7 +63,7 @@ class Elements {
   }
 
  private:
-  // By how much element `i` misses the tolerance; infinite for NaN and infinities that differ; 0 if it does not.
+  // By how much element `i` exceeds the tolerance; infinite for NaN and infinities that differ; 0 if it fits.
   long double excess_at(size_t i, Comparison &out) const {
     const long double got = read_scalar(got_, i, got_scalar_), wanted = read_scalar(wanted_, i, wanted_scalar_);
     if (got == wanted) return 0;
@@ -103,7 +103,7 @@ Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expe
   const DLDataType wanted_dtype = wanted.dtype(), got_dtype = got.dtype();
   if (is_stored_as(wanted_dtype, got_dtype)) {
     if (has_scalars(got_dtype)) wanted = reinterpret(wanted, got_dtype);
-    else got = reinterpret(got, wanted_dtype);  // numbers that cannot be read here are compared as bits
+    else got = reinterpret(got, wanted_dtype);  // numbers of an unknown format are compared as bits
   }
   const DLTensor &got_view = got.view(), &wanted_view = wanted.view();
   const bool is_same_shape = got_view.ndim == wanted_view.ndim &&
@@ -116,8 +116,8 @@ Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expe
   return out;
 }
 
-// Names of outputs to the file's keys for them. "out_1:shape" is out_1: what follows a colon says what kind of value it
-// was.
+// Maps names of outputs to the file's keys. "out_1:shape" belongs to out_1: the part after the colon is the kind of the
+// value.
 std::map<std::string, std::string> output_keys(const Params &params, const std::string &prefix) {
   std::map<std::string, std::string> keys;
   for (size_t i = 0; i < params.size(); ++i) {
@@ -169,7 +169,7 @@ std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectati
       Tensor tensor = attempt(Exit::failed, expectation.path, [&] { return params.get_tensor(found->second.c_str()); });
       comparisons.push_back(compare_leaf(leaf, std::move(tensor), expectation));
       wanted.erase(found);
-    } else if (leaf.value.type() != OPD_NONE) {  // no file can hold a None
+    } else if (leaf.value.type() != OPD_NONE) {  // a None cannot be stored in a file
       add_problem(leaf.name, cat("is not in ", expectation.path));
     }
   }

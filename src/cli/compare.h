@@ -1,4 +1,4 @@
-// Results against a file of expected tensors, element by element.
+// Compares results with a file of expected tensors, element by element.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,21 +8,21 @@
 
 namespace opd::cli {
 
-// What --expect, --rtol, --atol and --equal-nan say.
+// The options --expect, --rtol, --atol and --equal-nan.
 struct Expectation {
   std::string path;    // without the prefix
   std::string prefix;  // "main" selects the keys main/out…
   double rtol, atol;   // |got - wanted| ≤ atol + rtol · |wanted|
-  bool has_tolerance;  // integers are compared exactly unless one was given
+  bool has_tolerance;  // integers are compared exactly unless a tolerance was given
   bool equal_nan;
 
   static Expectation from(const Args &args);
 };
 
-// How one output compares.
+// The comparison of one output.
 struct Comparison {
   std::string name;
-  std::string problem;  // what does not fit as a whole (missing, shape, dtype), or ""
+  std::string problem;  // a mismatch as a whole (missing, shape, dtype), or ""
   size_t elements = 0, mismatches = 0;
   std::string worst;              // "at [1, 3]: got 0.25, expected 0.5, which differ by 0.25"; "" without a mismatch
   double largest_difference = 0;  // over all finite elements

@@ -47,7 +47,7 @@ size_t width_of(std::string_view text) {  // in code points
 
 using Lines = std::vector<std::vector<std::string>>;
 constexpr double resembling = 0.45;  // docs/diff.md, "Autocorrelation"
-constexpr size_t kVerdict = 6;       // its column, which holds words, as the first one does
+constexpr size_t kVerdict = 6;       // its column holds words, as the first one does
 
 std::string markdown(const Lines &lines) {
   std::string text;
@@ -77,7 +77,7 @@ std::string columns(const Lines &lines) {
   return text;
 }
 
-// A list below the table; at most ten entries, then how many more there are.
+// A list below the table: at most ten entries, then the number of further ones.
 std::string list_text(std::string_view title, const Lines &entries, TableStyle style) {
   constexpr size_t kMost = 10;
   if (entries.empty()) return "";

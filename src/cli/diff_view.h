@@ -1,4 +1,4 @@
-// A diff for people: a table, what the data cannot tell, what fails. All of it is read from the diff's report.
+// A diff for people: a table, open questions, failures. All of it is read from the diff's report.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,11 +11,11 @@ namespace opd::cli {
 
 enum class TableStyle { text, markdown };
 
-// A row of a diff. Numbers that it lacks are NaN.
+// A row of a diff. Missing numbers are NaN.
 struct DiffRow {
   std::string name, shapes, device, kind, verdict;
   double before, after, change, low, high;  // times in µs, the others as shares
-  double effect, share;                     // on the total, of the total
+  double effect, share;                     // effect: on the total; share: of the total
   double runs_before, runs_after, calls_before, calls_after, runs_needed, autocorrelation;
   bool decides, fails;
 
@@ -32,14 +32,14 @@ class DiffView {
   static DiffView of_benchmarks(const Benchmark &before, const Benchmark &after, const opd_diff_options &options);
 
   const Report &report() const { return report_; }
-  const std::vector<DiffRow> &rows() const { return rows_; }  // the total first, then what changes it most
-  const DiffRow &total() const { return rows_.front(); }      // or the only operator; rows() must not be empty
+  const std::vector<DiffRow> &rows() const { return rows_; }  // the total first, then the largest changes of it
+  const DiffRow &total() const { return rows_.front(); }  // a single operator is the total; rows() must not be empty
 
   std::string table(TableStyle style) const;
-  // Further lines below the table: operators that are called more or less often, and those of which the data cannot
-  // tell whether they are slower by more than the limit, with the number of runs that could; "" if there are none.
+  // Lines below the table: operators with another number of calls; operators that may be slower by more than the limit,
+  // but are undecided, with the number of runs needed. "" if there are none.
   std::string notes(TableStyle style) const;
-  // Names what fails on standard error, for Exit::mismatch.
+  // Prints the failing rows to standard error, for Exit::mismatch.
   Exit judge(std::string_view command) const;
 
  private:

@@ -1,4 +1,4 @@
-// A size of a tensor: a number, or a name whose number --dim or another argument tells.
+// A size of a tensor: a number, or a name whose number comes from --dim or another argument.
 #pragma once
 #include <cstdint>
 #include <map>

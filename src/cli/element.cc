@@ -1,4 +1,4 @@
-// Elements of tensors as numbers: read, write, print, for every dtype that the program can show.
+// Reads, writes and prints elements of tensors as numbers, for every dtype that the program can show.
 #include "element.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 template <class T>
 T load(const void *data, size_t index) {
-  T element;  // files and views promise no alignment
+  T element;  // files and views may be unaligned
   std::memcpy(&element, static_cast<const char *>(data) + index * sizeof(T), sizeof(T));
   return element;
 }

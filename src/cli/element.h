@@ -1,4 +1,4 @@
-// Elements of tensors as numbers: read, write, print, for every dtype that the program can show.
+// Reads, writes and prints elements of tensors as numbers, for every dtype that the program can show.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -15,7 +15,7 @@ struct Scalar {
   bool is_real() const { return kind >= Kind::real; }
 };
 
-// Fails with Exit::failed for dtypes whose elements are not whole bytes or have no number (int4, float8 …).
+// Fails with Exit::failed for dtypes without numbers or whole bytes (int4, float8 …).
 Scalar scalar_of(DLDataType dtype, std::string_view what);
 bool has_scalars(DLDataType dtype);
 

@@ -1,4 +1,4 @@
-// The names of the library's C++ face that the program uses.
+// Imports the names of the library's C++ API that the program uses.
 #pragma once
 #include <opdyno/opdyno.hpp>
 

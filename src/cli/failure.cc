@@ -1,4 +1,4 @@
-// From the library's errors to exceptions of the program.
+// Converts the library's errors to the program's exceptions.
 #include "failure.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
     if (text.find(cause->message()) == std::string::npos)
       text += cat("\n  caused by: ", cause->message());  // most messages quote their cause
   if (const std::string frames = error.backtrace(); !frames.empty()) text += cat("\n", frames);
-  const bool is_named = text.find(subject) != std::string::npos;  // "" always is
+  const bool is_named = text.find(subject) != std::string::npos;  // true for ""
   return is_named ? text : cat(subject, ": ", text);
 }
 

@@ -1,4 +1,4 @@
-// How the program ends: five exit codes, and the exception that carries one to main().
+// The program's five exit codes, and the exception that carries one to main().
 #pragma once
 #include <exception>
 #include <string>
@@ -11,9 +11,9 @@ namespace opd::cli {
 enum class Exit {
   ok = 0,
   mismatch = 1,  // an expectation, comparison or check failed
-  usage = 2,     // the command line does not make sense, alone or for this module
+  usage = 2,     // the command line is invalid, alone or for this module
   refused = 3,   // the module cannot be loaded
-  failed = 4,    // everything later: a call, a file read or written
+  failed = 4,    // all later errors: of a call, or of reading or writing a file
 };
 
 class Failure : public std::exception {
@@ -22,7 +22,7 @@ class Failure : public std::exception {
       : code_(code), message_(std::move(message)), library_code_(library_code) {}
   const char *what() const noexcept override { return message_.c_str(); }
   Exit code() const { return code_; }
-  opd_code library_code() const { return library_code_; }  // of the library's error; OPD_OK if there was none
+  opd_code library_code() const { return library_code_; }  // of the library's error; OPD_OK if there is none
 
  private:
   Exit code_;
@@ -30,10 +30,10 @@ class Failure : public std::exception {
   opd_code library_code_;
 };
 
-// What an error of the library says with its causes, as "subject: message" unless the message names the subject itself.
+// The message of a library's error with its causes, as "subject: message" unless the message contains the subject.
 std::string message_of(const opdyno::Error &error, std::string_view subject = {});
 
-// Gives what `action` gives. An error of the library ends the program with `code`; outside of this it is Exit::failed.
+// Returns the result of `action`. A library error in it ends the program with `code`; elsewhere with Exit::failed.
 template <class Action>
 auto attempt(Exit code, std::string_view subject, Action action) {
   try {

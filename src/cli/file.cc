@@ -1,4 +1,4 @@
-// Files and standard streams, where every failed read or write is an error with the system's reason.
+// Files and standard streams. Every failed read or write is an error with the system's reason.
 #include "file.h"
 
 #include <fcntl.h>
@@ -40,9 +40,9 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-constexpr size_t most_of_a_pipe = size_t{1} << 30;  // regular files end by themselves
+constexpr size_t most_of_a_pipe = size_t{1} << 30;  // a limit for pipes; regular files have an end
 
-// Waits for what a pipe that was opened without waiting has not brought yet.
+// Waits for data on a pipe that was opened non-blocking.
 void wait_for_more(int fd) {
   pollfd waiting = {fd, POLLIN, 0};
   poll(&waiting, 1, -1);
@@ -73,7 +73,7 @@ std::string read_all(int fd, const std::string &path) {
 
 std::string read_file(const std::string &path) {
   if (path == "-") return read_all(STDIN_FILENO, "standard input");
-  // Opening a device may do something to it, and a FIFO without a writer would be waited for.
+  // Opening a device may have effects, and opening a FIFO without a writer would block.
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) &&
       !S_ISDIR(status.st_mode))

@@ -1,4 +1,4 @@
-// Files and standard streams, where every failed read or write is an error with the system's reason.
+// Files and standard streams. Every failed read or write is an error with the system's reason.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,14 +10,14 @@ std::string read_file(const std::string &path);
 // "-" is standard output. A regular file is replaced as a whole, so that no reader sees a part of it.
 void write_file(const std::string &path, std::string_view content);
 
-// Standard output, written at once: a closed pipe or a full disk ends the program with Exit::failed.
+// Writes to standard output at once. A closed pipe or a full disk ends the program with Exit::failed.
 void print(std::string_view text);
-// Standard error; failures are ignored, there is nowhere left to tell them.
+// Writes to standard error. Failures are ignored, because they cannot be reported anywhere.
 void print_message(std::string_view text);
-// Reports what the system kept back until now; called once, last.
+// Reports write errors that the system delayed; called once, at the end.
 void close_output();
 
-// A terminal on standard error, where progress may be shown.
+// Whether standard error is a terminal, where progress may be shown.
 bool has_terminal();
 
 }  // namespace opd::cli

@@ -1,5 +1,5 @@
-// Writes FlatBuffers, the encoding of Arrow's metadata, front to back: a table's children follow it, and the places
-// that refer to them are filled in then. Format: https://flatbuffers.dev/internals
+// Writes FlatBuffers, the encoding of Arrow's metadata, front to back. A table's children follow it; references to them
+// are filled in afterwards. Format: https://flatbuffers.dev/internals
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@ namespace opd::cli {
 
 class FlatBuffer {
  public:
-  FlatBuffer() : bytes_(4, '\0') {}  // where the root table lies
+  FlatBuffer() : bytes_(4, '\0') {}  // for the reference to the root table
 
   struct Field {
     uint8_t size = 0;  // in bytes; 0: the table lacks the field
@@ -22,16 +22,16 @@ class FlatBuffer {
   static constexpr Field i16(int16_t value) { return {2, static_cast<uint16_t>(value)}; }
   static constexpr Field i32(int32_t value) { return {4, static_cast<uint32_t>(value)}; }
   static constexpr Field i64(int64_t value) { return {8, static_cast<uint64_t>(value)}; }
-  static constexpr Field child() { return {4, 0}; }  // to be given by refer()
+  static constexpr Field child() { return {4, 0}; }  // filled in by refer()
 
   struct Table {
     size_t begin;
-    std::vector<size_t> fields;  // where each lies
+    std::vector<size_t> fields;  // place of each field
   };
   Table table(std::span<const Field> fields);
   Table table(std::initializer_list<Field> fields) { return table({fields.begin(), fields.size()}); }
   size_t string(std::string_view text);
-  // A vector of `count` references; gives its place. The references lie from 4 bytes behind it.
+  // A vector of `count` references; returns its place. The references start 4 bytes behind it.
   size_t references(size_t count);
   static size_t reference(size_t vector, size_t index) { return vector + 4 + 4 * index; }
   // A vector of structs of 8-byte members.
@@ -50,7 +50,7 @@ class FlatBuffer {
     put(bytes_.size() - size, size, value);
     return bytes_.size() - size;
   }
-  void align(size_t to, size_t before = 0) {  // so that what lies `before` bytes further is aligned
+  void align(size_t to, size_t before = 0) {  // aligns the position `before` bytes further
     while ((bytes_.size() + before) % to) bytes_ += '\0';
   }
 

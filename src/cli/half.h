@@ -9,7 +9,7 @@ inline float bfloat16_to_float(uint16_t bits) { return std::bit_cast<float>(uint
 
 inline uint16_t float_to_bfloat16(float number) {
   const uint32_t bits = std::bit_cast<uint32_t>(number);
-  if (number != number) return static_cast<uint16_t>(bits >> 16 | 0x40);  // keep a NaN one
+  if (number != number) return static_cast<uint16_t>(bits >> 16 | 0x40);  // a NaN must not become infinity
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -28,7 +28,7 @@ inline uint16_t float_to_half(float number) {
   if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);   // NaN
   if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // from 65520 on: infinity
   if (magnitude < 0x38800000) {                                              // below 2^-14: subnormal
-    // Adding 0.5 puts the units of 2^-24 at the end of the float's fraction, so the addition rounds them.
+    // Adding 0.5 moves the unit 2^-24 to the float's last bit, so the addition rounds to it.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
   }

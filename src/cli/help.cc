@@ -1,4 +1,4 @@
-// What `opdyno help` and `--version` print, out of the table of commands.
+// The output of `opdyno help` and `--version`, from the table of commands.
 #include "collectors.h"
 #include "command.h"
 #include "face.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t option_column = 30, width = 120;
 
-// `text` in lines of at most `width`, the later ones indented to `column`.
+// Wraps `text` to lines of at most `width`; all but the first are indented to `column`.
 std::string wrapped(std::string_view text, size_t column) {
   std::string out;
   size_t used = column;
@@ -98,7 +98,7 @@ std::string help_text() {
 std::string help_text(const Command &command) {
   std::string text = cat("Usage: opdyno ", command.name, command.words.empty() ? "" : " ", command.words,
                          " [OPTION]…\n\n", command.summary, "\n");
-  text[text.find("\n\n") + 2] -= 'a' - 'A';  // the summary becomes a sentence
+  text[text.find("\n\n") + 2] -= 'a' - 'A';  // starts the sentence with a capital
   if (!command.details.empty()) text += cat("\n", command.details, "\n");
   text += "\nOptions:\n";
   for (const Option *option : command.options) text += option_line(*option);
@@ -113,7 +113,7 @@ std::string version_text() {
       .emplace_back(feature->string);
   std::string text = cat("opdyno ", opdyno::version(), "\nbuilt by ", json_string(json.get(), "compiler"), ", ",
                          json_string(json.get(), "build_type"), "\n");
-  std::erase(off, "papi");  // is no part of a build
+  std::erase(off, "papi");  // not part of a build
   const std::string why_no_papi = collector_problem("papi");
   text += cat("features: ", on.empty() ? "none" : join(on, ", "), "\nloaded when asked for: papi (",
               why_no_papi.empty() ? "counts here" : cat("cannot count here: ", why_no_papi), ")\n");

@@ -12,8 +12,8 @@ namespace opd::cli {
 
 namespace {
 
-constexpr int kMaxRounds = 16;         // a parameter may be seen only once others are as they should be
-constexpr int64_t kMaxCalls = 200000;  // of one round: loops over what was not computed need not end
+constexpr int kMaxRounds = 16;         // some parameters are seen only after others were corrected
+constexpr int64_t kMaxCalls = 200000;  // per round: loops over skipped results may not end
 constexpr int64_t kTimeoutNs = 10'000'000'000;
 constexpr std::string_view kBuiltins = "vm.builtin.";
 
@@ -41,7 +41,7 @@ class Probe {
     return param.symbol || (param.dims && (param.dtype || param.kind == "shape"));
   }
 
-  // False if nothing new was seen.
+  // Makes one call. False if it found nothing new.
   bool run_once() {
     make_arguments();
     learned_ = must_end_ = false;
@@ -53,7 +53,7 @@ class Probe {
     options.timeout_ns = kTimeoutNs;
     try {
       vm.call_with(options, target_.name().c_str(), arguments_);
-    } catch (const opdyno::Error &) {}  // a stand-in that does not fit is what the probe is about
+    } catch (const opdyno::Error &) {}  // expected: a stand-in did not fit
     vm.set_instrument({});
     return learned_;
   }
@@ -94,7 +94,7 @@ class Probe {
   }
   static const void *data_at(const opd_value &tensor) { return Tensor::of(tensor).view().data; }
 
-  // ---- what the instrument sees: function, name, before, result, arguments …
+  // ---- the instrument's arguments: function, name, before, result, arguments …
 
   opd_instrument_action see(const opd_value *shown, int32_t count) {
     if (!shown[2].u.int64) return OPD_INSTRUMENT_NO_OP;
@@ -116,7 +116,8 @@ class Probe {
         skips =
             builtin == "print" || builtin == "assert_op" || builtin == "invoke_debug_func" || builtin == "call_py_func";
       }
-      // The sizes that a skipped check should have stored are read from here on.
+      // A skipped check did not store its sizes, and the following instructions would read them. So the round ends
+      // here.
       if (must_end_ && !builtin.starts_with("check_") && !builtin.starts_with("match_") &&
           builtin != "alloc_shape_heap")
         throw std::runtime_error("a check was skipped");
@@ -151,7 +152,7 @@ class Probe {
     return true;
   }
 
-  // Any shape of as many elements does; the one that the program makes of it is one.
+  // The parameter may have any shape with that many elements; the program's result shape is one of them.
   void see_reshape(const std::vector<opd_value> &args) {
     Param *param = param_of(args[0]);
     if (!param || param->dims || is_view(args[0])) return;
@@ -159,7 +160,7 @@ class Probe {
     learn(param->dims, std::vector<Dim>(sizes.begin(), sizes.end()));
   }
 
-  // True if the check is to be skipped, because it taught something.
+  // True if the check must be skipped, because it revealed something.
   bool see_check(std::string_view builtin, const std::vector<opd_value> &args) {
     Param *param = args.empty() ? nullptr : param_of(args[0]);
     if (!param) return false;
@@ -183,7 +184,7 @@ class Probe {
     if (builtin == "check_tensor_info") {
       become("tensor");
       dtype(args.size() == 4 ? 2 : 1);
-      if (integer(1) == 0) learn(param.dims, std::vector<Dim>());  // no size is left to match
+      if (integer(1) == 0) learn(param.dims, std::vector<Dim>());  // no size is left open
     } else if (builtin == "check_shape_info") {
       become("shape");
     } else if (builtin == "check_prim_value_info") {
@@ -210,7 +211,7 @@ class Probe {
     learned_ = true;
   }
 
-  // ---- sizes that the program leaves open, by their slot of the shape heap; named as `inspect` names them
+  // ---- sizes that the program leaves open, by slot of the shape heap; named as in `inspect`
 
   static constexpr std::string_view kSlot = "slot ";
   static std::string slot_name(int64_t slot) { return cat(kSlot, slot); }

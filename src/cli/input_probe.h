@@ -1,9 +1,9 @@
-// What a program takes where its instructions do not say so.
+// Finds out a program's parameters if its instructions do not describe them.
 //
-// TVM checks only the parameters that a model calls its inputs (`num_input`), and a compiled function has no
-// instructions to read checks from. The kernels know: the text of each kernel's error messages holds its signature. So
-// the function is called with stand-ins for what is unknown, and an instrument sees which checks and kernels get them.
-// All kernels are skipped: nothing is computed, and what they would have read does not matter.
+// TVM checks only the parameters that a model calls its inputs (`num_input`), and compiled functions have no
+// instructions to read checks from. But each kernel's error messages contain its signature. So the function is called
+// with stand-ins for unknown arguments, and an instrument records which checks and kernels get them. All kernels are
+// skipped: nothing is computed, so the content of the stand-ins does not matter.
 #pragma once
 #include <vector>
 
@@ -12,8 +12,8 @@
 
 namespace opd::cli {
 
-// Completes the parameters of a program's function as far as they can be found. `given` holds a value for each
-// parameter that has one already, and OPD_NONE for the others.
+// Completes the parameters of a program's function as far as possible. `given` holds a value for each known parameter,
+// and OPD_NONE for the others.
 std::vector<Param> probe_params(const Program &program, const Target &target, const std::vector<opd_value> &given);
 
 }  // namespace opd::cli

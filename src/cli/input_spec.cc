@@ -1,4 +1,4 @@
-// The text after -i: what an argument is and where its elements come from.
+// The text after -i: the type of an argument and the source of its elements.
 #include "input_spec.h"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace opd::cli {
 
 namespace {
 
-constexpr int kMostNested = 16;  // tuples; programs' results may be no deeper either
+constexpr int kMostNested = 16;  // tuples; the same limit as for results of programs
 
 bool is_word(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -34,15 +34,15 @@ bool ends_call(std::string_view text, std::string_view name, std::string_view &i
 std::optional<DLDataType> read_dtype(std::string_view text) {
   if (text.empty()) return std::nullopt;
   try {
-    return opdyno::dtype_of(std::string(text));  // knows f32, i8 and the like, too
+    return opdyno::dtype_of(std::string(text));  // also accepts f32, i8 and the like
   } catch (const opdyno::Error &) { return std::nullopt; }
 }
 
-// What is wrong with a type that is none, in terms of what was probably meant.
+// Explains an invalid type by what was probably meant.
 [[noreturn]] void fail_type(const InputSpec &spec, std::string_view type) {
   const std::string_view text = spec.text, rest = text.substr(std::min(text.size(), type.size()));
   const bool is_named = !spec.name.empty();
-  const size_t last = type.rfind('x') + 1;  // 0 without an x
+  const size_t last = type.rfind('x') + 1;  // 0 without an "x"
   if (access(std::string(type).c_str(), F_OK) == 0)
     fail_spec(spec, cat("'", type, "' is a file; its tensor is read by ", is_named ? spec.name + ":" : "", "@", type));
   if (read_int(type.substr(last)))
@@ -54,7 +54,7 @@ std::optional<DLDataType> read_dtype(std::string_view text) {
                       "' is no type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"));
 }
 
-// "4x8xf32": sizes up to the first part that, with what follows it, is a dtype (which may hold an x itself: int8x4).
+// "4x8xf32": sizes up to the first part that starts a dtype (a dtype may contain an x itself: int8x4).
 void parse_tensor_type(InputSpec &spec, std::string_view type) {
   std::vector<Dim> dims;
   std::string_view rest = type;
@@ -102,7 +102,7 @@ Fill parse_fill(const InputSpec &spec, std::string_view text) {
   return fill;
 }
 
-// Plain values; false if the type is none of theirs.
+// Parses plain values; false if `type` is another one.
 bool parse_plain(InputSpec &spec, std::string_view type, std::optional<std::string_view> value) {
   using Kind = InputSpec::Kind;
   const auto needs = [&](bool is_good, std::string_view example) {

@@ -1,4 +1,4 @@
-// The text after -i: what an argument is and where its elements come from.
+// The text after -i: the type of an argument and the source of its elements.
 //
 //     [name:]4x8xf32[=FILL]      a tensor; 0dxf32 is one without dimensions, nxf32 takes n from --dim
 //     [name:]@x.npy  @f.npz:key  a tensor with the file's shape and dtype
@@ -20,16 +20,16 @@ namespace opd::cli {
 struct Fill {
   enum class Kind { random, range, numbers, file } kind = Kind::random;
   double low = 0, high = 1;          // random: [low, high) for reals, [low, high] for integers
-  std::vector<std::string> numbers;  // one for all elements, or one each
+  std::vector<std::string> numbers;  // one for all elements, or one per element
   std::string file;                  // path, or path:key
 };
 
 struct InputSpec {
   enum class Kind { tensor, integer, real, boolean, string, none, shape, tuple } kind = Kind::tensor;
   std::string text;  // as given, for messages
-  std::string name;  // "" for a positional one
+  std::string name;  // "" if positional
 
-  std::optional<std::vector<Dim>> dims;  // tensor: as given; a bare file has none
+  std::optional<std::vector<Dim>> dims;  // tensor: as given; none for a plain file
   std::optional<DLDataType> dtype;
   Fill fill;
 

@@ -31,11 +31,11 @@ std::string type_text(const cJSON *type) {
     return cat(text, "[", join(parts, ", "), "]");
   }
   if (text.empty() && kind != "any") text = kind;
-  const std::string symbol = json_string(type, "symbol");  // of a number that stands for a size
+  const std::string symbol = json_string(type, "symbol");  // of a number that is a size
   return symbol.empty() ? text : cat(text, " ", symbol);
 }
 
-// Calls `visit(module, depth)` for the module and what it imports; a module that comes again is named only.
+// Calls `visit(module, depth)` for the module and its imports; a repeated module is only named.
 template <class Visit>
 void each_module(const cJSON *module, const Visit &visit) {
   visit(module);
@@ -86,8 +86,8 @@ class Overview {
       const std::string_view name = member->string;
       if (name == "kind" || name == "imports" || name == "program") continue;
       if (name.ends_with("_bytes") && name != "size_bytes") continue;       // --sizes shows them
-      if (name == "functions" && json_member(module, "program")) continue;  // the program says more about them
-      if (name == "loaded" || name == "compiled") continue;                 // what inspect does is no news
+      if (name == "functions" && json_member(module, "program")) continue;  // print_program() shows more
+      if (name == "loaded" || name == "compiled") continue;                 // effects of inspect itself
       if (cJSON_IsNull(member) || (cJSON_IsString(member) && !*member->valuestring)) continue;
       line(indent + "  ", name, plain_text(member));
     }
@@ -99,7 +99,7 @@ class Overview {
     }
   }
 
-  // What to do where no function, or not every one, is listed.
+  // Advice if functions are missing from the list.
   void print_advice(const cJSON *module, const std::string &indent) {
     if (cJSON_IsFalse(json_member(module, "compiled")))
       out_ += cat(indent, "not compiled: the functions are those that the text names; --load compiles it\n");
@@ -143,7 +143,7 @@ class Overview {
   std::string out_;
 };
 
-// Rows of a label, a number of bytes and a note, in columns.
+// A table with a label, a number of bytes and a note per row.
 class SizeTable {
  public:
   void add(std::string label, int64_t bytes, std::string note = "") {

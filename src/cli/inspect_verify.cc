@@ -1,11 +1,11 @@
-// `opdyno inspect --verify`: is anything missing or doubtful in what could be loaded?
+// `opdyno inspect --verify`: finds missing or doubtful parts of a loaded module.
 #include "inspect.h"
 
 namespace opd::cli {
 
 namespace {
 
-// What the library refuses about `action`, or "" if it does not.
+// The library's error for `action`; "" if it succeeds.
 template <class Action>
 std::string refusal_of(Action action) {
   try {
@@ -55,7 +55,7 @@ class Verification {
     else add("open", cat("program: of ", needed, " that it calls outside itself not all are there: ", missing));
   }
 
-  // Of the functions in `packed`: those that neither the tree nor the registry has by name.
+  // The functions in `packed` that neither the tree nor the registry has.
   static std::string missing_names(const Module &module, const cJSON *packed) {
     std::vector<std::string> missing;
     const cJSON *name = nullptr;

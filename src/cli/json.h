@@ -21,9 +21,9 @@ struct Release {
 };
 using Json = std::unique_ptr<cJSON, Release<cJSON_Delete>>;
 
-// The library's own JSON; one that cannot be read is a defect, reported as Exit::failed.
+// Parses the library's own JSON; a syntax error is a defect, reported as Exit::failed.
 Json parse_json(const std::string &text, std::string_view what);
-// "" or NULL where the member is missing or of another kind; `object` may be NULL.
+// Return "" or NULL if the member is missing or of another kind; `object` may be NULL.
 std::string json_string(const cJSON *object, const char *member);
 const cJSON *json_member(const cJSON *object, const char *member);
 
@@ -38,7 +38,7 @@ class JsonWriter {
   JsonWriter &number(double number);  // NaN and infinities, which JSON lacks, become strings
   JsonWriter &number(std::integral auto number) { return raw(cat(number)); }
   JsonWriter &boolean(bool is_true) { return raw(is_true ? "true" : "false"); }
-  JsonWriter &raw(std::string_view json);  // a value written elsewhere
+  JsonWriter &raw(std::string_view json);  // a value written before
   std::string take() { return std::move(out_); }
 
  private:

@@ -1,4 +1,4 @@
-// What the machine was like while something was measured: what disturbs timings, as far as the system tells.
+// The state of the machine during a measurement: disturbances of timings, as far as the system reports them.
 #include "machine_noise.h"
 
 #include <sched.h>
@@ -46,7 +46,7 @@ MachineQuality::Entry turbo() {
   return {"turbo", kUnknown, false};
 }
 
-// Of the group that the process sees as the top one, which is its own in a container.
+// The quota of the topmost visible control group; in a container, that is the container's own.
 MachineQuality::Entry quota() {
   std::string limit = first_line("/sys/fs/cgroup/cpu.max");
   if (limit.empty())
@@ -59,7 +59,7 @@ MachineQuality::Entry quota() {
   return {"quota", cat(significant(*time / *period, 3), " processors"), *time / *period < processors()};
 }
 
-// This program alone keeps one processor busy; more than the processors wait for each other.
+// This program itself keeps one processor busy. If the load exceeds the number of processors, tasks wait.
 MachineQuality::Entry load() {
   const std::string line = first_line("/proc/loadavg");
   const auto parts = words_of(line);
@@ -88,7 +88,7 @@ uint64_t last_level_cache_bytes() {
 
 MachineQuality::MachineQuality() : begin_(read_ticks()) {}
 
-// user nice system idle iowait irq softirq steal; the guests' times after them are in the first two already.
+// Fields: user nice system idle iowait irq softirq steal. The guests' times that follow are contained in the first two.
 std::optional<MachineQuality::Ticks> MachineQuality::read_ticks() {
   const std::string line = first_line("/proc/stat");
   const auto parts = words_of(line);
@@ -113,7 +113,7 @@ std::vector<MachineQuality::Entry> MachineQuality::entries() const {
 }
 
 std::string noise_of(const opd_machine_peak &peak) {
-  constexpr double most_spread = 0.1;  // from which on opd_machine_peak calls it noisy
+  constexpr double most_spread = 0.1;  // from here on, opd_machine_peak calls it noisy
   if (peak.spread < most_spread) return {};
   return cat("the machine's peak was measured while it was busy (tries differ by ", fixed(peak.spread * 100, 0),
              " %): it may be higher, and percentages of it lower");

@@ -1,4 +1,4 @@
-// What the machine was like while something was measured: what disturbs timings, as far as the system tells.
+// The state of the machine during a measurement: disturbances of timings, as far as the system reports them.
 #pragma once
 #include <opdyno/roofline.h>
 
@@ -10,15 +10,15 @@
 
 namespace opd::cli {
 
-uint64_t last_level_cache_bytes();  // of the first processor; 0: the system does not tell
+uint64_t last_level_cache_bytes();  // of the first processor; 0: not reported
 
 class MachineQuality {
  public:
-  MachineQuality();  // what happens from here on counts
+  MachineQuality();  // starts the observation
 
   struct Entry {
-    std::string name, value;  // "unknown" where the system does not tell
-    bool is_doubtful;         // it makes timings scatter or drift
+    std::string name, value;  // "unknown" if the system does not report it
+    bool is_doubtful;         // makes timings scatter or drift
   };
   std::vector<Entry> entries() const;
 
@@ -30,7 +30,7 @@ class MachineQuality {
   std::optional<Ticks> begin_;
 };
 
-// What to know about a measured peak if the machine was busy meanwhile; else "".
+// A warning if the machine was busy while the peak was measured; else "".
 std::string noise_of(const opd_machine_peak &peak);
 
 }  // namespace opd::cli

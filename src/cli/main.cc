@@ -1,4 +1,4 @@
-// The opdyno program: finds the command, and turns what it throws into a message and an exit code.
+// The opdyno program: runs the command, and turns its exceptions into a message and an exit code.
 #include <signal.h>
 
 #include <new>
@@ -86,7 +86,7 @@ int run(const std::vector<std::string> &words) {
 }  // namespace opd::cli
 
 int main(int argc, char **argv) {
-  signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and told as one
+  signal(SIGPIPE, SIG_IGN);  // write() then reports a closed pipe as an error
   opd::cli::report_bus_errors();
   opdyno::set_log(opd::cli::show_log);
   return opd::cli::run({argv + (argc > 0), argv + argc});

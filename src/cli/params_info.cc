@@ -27,7 +27,7 @@ std::string bytes_text(uint64_t bytes) {
   return cat(unit ? fixed(number, 1) : cat(bytes), " ", units[unit]);
 }
 
-// Bytes of a name that take no column of their own: the further ones of UTF-8 sequences.
+// The bytes of a name without a column of their own: continuation bytes of UTF-8.
 size_t hidden_bytes(const std::string &name) {
   return static_cast<size_t>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xC0) == 0x80; }));
 }

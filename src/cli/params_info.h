@@ -1,4 +1,4 @@
-// What a parameter file holds: names, dtypes and shapes, without loading a tensor.
+// Describes a parameter file: names, dtypes and shapes, without loading tensors.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// MOD and --import loaded into one module tree, and what its VM program says about its functions.
+// Loads MOD and --import into one module tree, and describes the functions of its VM program.
 #include "program.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::optional<std::vector<Dim>> read_dims(const cJSON *shape) {
   cJSON_ArrayForEach(item, shape) {
     if (cJSON_IsString(item)) dims.emplace_back(std::string(item->valuestring));
     else if (cJSON_IsNumber(item)) dims.emplace_back(static_cast<int64_t>(item->valuedouble));
-    else return std::nullopt;  // a size that nothing checks
+    else return std::nullopt;  // a size without a check
   }
   return dims;
 }

@@ -1,4 +1,4 @@
-// MOD and --import loaded into one module tree, and what its VM program says about its functions.
+// Loads MOD and --import into one module tree, and describes the functions of its VM program.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace opd::cli {
 
-// What a VM function checks a parameter against; fields that it does not check are missing.
+// The checks of a VM function for a parameter; fields without a check are missing.
 struct Param {
   std::string name;
   std::string kind;  // tensor, shape, tuple, int, float, string, function, any
   std::optional<std::string> dtype;
   std::optional<std::vector<Dim>> dims;
-  std::optional<std::string> symbol;  // of an int that names a size
+  std::optional<std::string> symbol;  // of an int that is a size
 };
 
 struct FunctionInfo {
@@ -26,19 +26,19 @@ struct FunctionInfo {
 
 struct Program {
   Module root;                          // as loaded
-  Module vm_module;                     // the module of the tree that holds a VM program; NULL if none does
-  Executable executable;                // its program
+  Module vm_module;                     // the module with the VM program; NULL if there is none
+  Executable executable;                // the VM program
   std::vector<FunctionInfo> functions;  // of the program, without the packed ones
 
   const FunctionInfo *find(std::string_view name) const;
 };
 
-// MOD: a shared library, VM executable, VM assembly or C source. Fails with Exit::refused. Modules that are read for
-// inspection run no code: their functions are listed, and cannot be had.
+// MOD: a shared library, VM executable, VM assembly or C source. Fails with Exit::refused. With inspect_only, no code
+// of the modules runs: their functions are listed, but cannot be called.
 enum class Loading { inspect_only, whole };
 Program load_program(const std::string &path, const Args &args, Loading loading = Loading::whole);
 
-// The program of a file that holds one. Nothing else of the file is loaded.
+// The VM program of a file. Nothing else of the file is loaded.
 Executable load_executable(const std::string &path);
 
 }  // namespace opd::cli

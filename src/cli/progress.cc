@@ -1,4 +1,4 @@
-// A line on the terminal that says what goes on, once it has gone on for two seconds.
+// A line on the terminal that names the current activity, shown if it takes more than two seconds.
 #include "progress.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// A line on the terminal that says what goes on, once it has gone on for two seconds.
+// A line on the terminal that names the current activity, shown if it takes more than two seconds.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -10,14 +10,14 @@ namespace opd::cli {
 
 class Progress {
  public:
-  Progress();  // shows nothing where standard error is no terminal
+  Progress();  // shows nothing unless standard error is a terminal
   ~Progress();
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // Sets what goes on; `detail`, called from another thread, adds to it each time the line is drawn.
+  // Sets the activity. `detail` is called from another thread each time the line is drawn; its text is appended.
   void stage(std::string what, std::function<std::string()> detail = nullptr);
-  // Takes the line off the terminal, before other text is printed.
+  // Removes the line from the terminal, before other text is printed.
   void clear();
 
  private:

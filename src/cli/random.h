@@ -8,7 +8,7 @@ namespace opd::cli {
 // SplitMix64 (Steele, Lea and Flood 2014).
 class Random {
  public:
-  // Streams of one seed differ by `stream`, so that an argument's numbers do not depend on the others.
+  // `stream` separates the arguments of one seed, so that the numbers of one do not depend on the others.
   Random(uint64_t seed, uint64_t stream) : state_(seed) { state_ = next() ^ (stream * 0xd1342543de82ef95); }
 
   uint64_t next() {
@@ -18,7 +18,7 @@ class Random {
     return mixed ^ mixed >> 31;
   }
 
-  // Uniform in [low, high); the build switches fused multiply-add off, which would round differently.
+  // Uniform in [low, high). The build disables fused multiply-add, which would round differently.
   double real(double low, double high) {
     const double unit = static_cast<double>(next() >> 11) * 0x1p-53;
     const double number = low + unit * (high - low);

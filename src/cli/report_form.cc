@@ -24,7 +24,7 @@ const std::vector<Form> &forms() {
   return all;
 }
 
-constexpr int64_t usual_rows = 10;  // of a summary
+constexpr int64_t usual_rows = 10;  // rows of a summary
 
 }  // namespace
 
@@ -53,7 +53,7 @@ opd_report_write_options write_options(const Args &args) {
 std::string written(const Report &report, ReportForm form, const opd_report_write_options &options) {
   if (form == ReportForm::arrow) return arrow_file(report);
   const opd_report_format formats[] = {OPD_REPORT_TABLE, OPD_REPORT_CSV, OPD_REPORT_JSON, OPD_REPORT_MARKDOWN,
-                                       OPD_REPORT_HTML};  // as ReportForm counts
+                                       OPD_REPORT_HTML};  // in the order of ReportForm
   return report.write(formats[static_cast<size_t>(form)], &options) + (form == ReportForm::json ? "\n" : "");
 }
 
@@ -64,7 +64,7 @@ std::string shown_table(const Report &report, const Args &args) {
   const int64_t rows = args.integer("top", usual_rows, 1, 1'000'000);
   const Screen screen = output_screen();
   if (args.has("wide") || !(screen.is_terminal || has_top)) return written(report, ReportForm::table, options);
-  constexpr int32_t least_width = 40;  // that a summary needs
+  constexpr int32_t least_width = 40;  // of a summary
   options.width = std::max(least_width, screen.width);
   options.max_rows = static_cast<int32_t>(rows);
   options.colored = screen.has_colors;

@@ -1,4 +1,4 @@
-// The forms in which the program writes reports: to files by their suffix, to a terminal as what fits it.
+// Output forms of reports: to files by their suffix, to a terminal fitted to its width.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,13 +10,13 @@ namespace opd::cli {
 
 enum class ReportForm { table, csv, json, markdown, html, arrow };
 
-ReportForm report_form(std::string_view name);                                  // of --as; fails with Exit::usage
+ReportForm report_form(std::string_view name);  // a value of --as; fails with Exit::usage
 ReportForm report_form_of_file(const std::string &path, ReportForm otherwise);  // by its suffix: x.html, x.csv …
 
 opd_report_write_options write_options(const Args &args);
 std::string written(const Report &report, ReportForm form, const opd_report_write_options &options);
 
-// The table for standard output: a summary where that is a terminal, unless --wide is given.
+// The table for standard output: on a terminal a summary, unless --wide is given.
 std::string shown_table(const Report &report, const Args &args);
 
 }  // namespace opd::cli

@@ -10,7 +10,7 @@ namespace opd::cli {
 struct Leaf {
   std::string name;
   Value value;    // as returned
-  Tensor tensor;  // on the CPU; numbers and shapes as small tensors; NULL for what is none of these
+  Tensor tensor;  // on the CPU; numbers and shapes as small tensors; NULL for other values
 };
 
 std::vector<Leaf> flatten(const Value &result);

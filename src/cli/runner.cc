@@ -1,4 +1,4 @@
-// One prepared call: module, function, arguments, and the time it may take. Shared by run, bench and profile.
+// One prepared call: module, function, arguments, time limit. Shared by run, bench and profile.
 #include "runner.h"
 
 #include "failure.h"
@@ -19,7 +19,7 @@ Runner::Runner(const Args &args, const Sizes &sizes) {
 
 void Runner::resize(const Args &args, const Sizes &sizes) {
   progress_.stage(cat("making inputs of ", target_->name()));
-  arguments_.reset();  // before the new ones take memory
+  arguments_.reset();  // frees the old ones before the new ones take memory
   arguments_ = std::make_unique<Arguments>(program_, *target_, args, sizes);
 }
 

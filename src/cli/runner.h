@@ -1,4 +1,4 @@
-// One prepared call: module, function, arguments, and the time it may take. Shared by run, bench and profile.
+// One prepared call: module, function, arguments, time limit. Shared by run, bench and profile.
 #pragma once
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace opd::cli {
 
 class Runner {
  public:
-  // Loads words()[0] and chooses words()[1] or the function that stands out. `sizes` are further ones than --dim's.
+  // Loads words()[0] and chooses words()[1], or the default function. `sizes` are added to those of --dim.
   explicit Runner(const Args &args, const Sizes &sizes = {});
   void resize(const Args &args, const Sizes &sizes);  // makes the arguments anew
 
@@ -20,14 +20,14 @@ class Runner {
   const std::vector<opd_value> &arguments() const { return arguments_->views(); }
   Progress &progress() { return progress_; }
 
-  // Starts the clock of --timeout; the calls that follow share it.
+  // Starts the clock of --timeout; all following calls share it.
   void start();
   // Calls once, with deadline and token.
   Value call();
-  // For many calls with arguments(), once started: the function itself, or, with a deadline, one that minds it.
+  // For many calls with arguments(), after start(): the function itself, or with a deadline, a wrapper that checks it.
   // Must not outlive this.
   Function function() const;
-  // For calls that others make.
+  // For calls made elsewhere.
   opd_call_options call_options() const;
 
  private:
@@ -36,7 +36,7 @@ class Runner {
   std::unique_ptr<Target> target_;
   std::unique_ptr<Arguments> arguments_;
   CancelToken token_;
-  // Last: their threads look at what stands above, so they must end first.
+  // Last, because their threads use the members above and must end first.
   Progress progress_;
   std::unique_ptr<Watchdog> watchdog_;
 };

@@ -1,4 +1,4 @@
-// Sets of runs on the command line, and how they are to be compared.
+// Sets of runs on the command line, and the options to compare them.
 #include "runs.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ std::optional<Report> try_parse(std::string_view json) {
   } catch (const opdyno::Error &) { return std::nullopt; }
 }
 
-// JSON begins with a brace, which no table does. A report may be spread over lines; a file of one report a line has a
-// whole one in the first.
+// JSON begins with a brace, a table never does. A report may span several lines; if the file has one report per line,
+// its first line is a complete one.
 void read_into(std::vector<Report> &reports, const std::string &path) {
   const std::string text = read_file(path), name = path == "-" ? "standard input" : path;
   const std::string_view all = trim(text);

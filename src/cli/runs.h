@@ -1,4 +1,4 @@
-// Sets of runs on the command line, and how they are to be compared.
+// Sets of runs on the command line, and the options to compare them.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace opd::cli {
 
-// Of a file: a report as JSON, one a line, or a text table. Fails with Exit::failed.
+// Reads a file: a report as JSON, one report per line, or a text table. Fails with Exit::failed.
 std::vector<Report> read_reports(const std::string &path);
-// `words`: such files or directories of JSON ones, with commas between. Fails with Exit::failed.
+// `words`: such files, or directories of JSON files, separated by commas. Fails with Exit::failed.
 std::vector<Report> read_runs(const std::string &words);
 
-// An option that is a share: "3%" or a fraction below 1 as "0.03". Fails with Exit::usage.
+// An option whose value is a share: "3%", or a fraction below 1 such as "0.03". Fails with Exit::usage.
 double share_of(const Args &args, std::string_view name, double otherwise);
 opd_diff_options diff_options(const Args &args);  // of --min-effect, --min-share, --fail-above and --paired
 

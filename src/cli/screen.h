@@ -1,11 +1,11 @@
-// What standard output is written to.
+// Properties of standard output.
 #pragma once
 #include <cstdint>
 
 namespace opd::cli {
 
-// Standard output, if that is a terminal: how wide it is, and whether it shows colours (not with NO_COLOR, see
-// no-color.org, nor on a dumb one). Else the width is that of the environment's COLUMNS, or 80.
+// If standard output is a terminal: its width, and whether it shows colours (not with NO_COLOR, see no-color.org, nor
+// on a dumb terminal). Otherwise the width is the environment's COLUMNS, or 80.
 struct Screen {
   bool is_terminal = false, has_colors = false;
   int32_t width = 80;

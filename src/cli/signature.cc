@@ -15,7 +15,7 @@ bool is_name(std::string_view text) {
   return true;
 }
 
-// The parts between the commas that lie outside all brackets.
+// Splits at commas outside of all brackets.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;

@@ -1,4 +1,4 @@
-// The sizes that `bench --sweep` goes through: every combination of the values of each name.
+// The sizes of `bench --sweep`: every combination of the values of each name.
 #include "sweep.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What is called: a function of the VM program, or a plain packed function of the module tree.
+// The function to call: one of the VM program, or a plain packed function of the module tree.
 #include "target.h"
 
 #include "failure.h"
@@ -26,13 +26,13 @@ std::vector<std::string> names_of(const std::vector<FunctionInfo> &functions) {
   return names;
 }
 
-// FN, or the function that stands out: main, or the only one.
+// FN, or the default: main, or the only function.
 std::string choose(const std::optional<std::string> &function, const std::vector<std::string> &names) {
   if (function) return *function;
   for (const std::string &name : names)
     if (name == "main") return name;
   if (names.size() == 1) return names[0];
-  if (names.empty()) return "main";  // the library says why there is none
+  if (names.empty()) return "main";  // the library explains why there is none
   fail_usage(cat("the module has no function main; name one of its functions after it: ", join(names, ", ")));
 }
 

@@ -1,4 +1,4 @@
-// What is called: a function of the VM program, or a plain packed function of the module tree.
+// The function to call: one of the VM program, or a plain packed function of the module tree.
 #pragma once
 #include <chrono>
 #include <string>
@@ -11,19 +11,19 @@ namespace opd::cli {
 
 class Target {
  public:
-  // `function` is FN; nullopt takes main, else the only one. Fails with Exit::usage where it cannot be found,
-  // with Exit::refused where the program cannot be bound.
+  // `function` is FN; nullopt selects main, else the only function. Fails with Exit::usage if it cannot be found, with
+  // Exit::refused if the program cannot be bound.
   Target(const Program &program, const std::optional<std::string> &function, const Args &args);
 
   const std::string &name() const { return name_; }
   bool is_program() const { return static_cast<bool>(vm_); }
   const Vm &vm() const { return vm_; }
   DLDevice device() const { return device_; }
-  const std::vector<Param> &params() const { return params_; }  // of a program's function
+  const std::vector<Param> &params() const { return params_; }  // of a VM program's function
 
-  const Function &function() const { return function_; }  // without options, at the least cost
+  const Function &function() const { return function_; }  // for calls without options, at the least cost
 
-  // Calls it. `options` are for programs; a plain function has no deadline of its own.
+  // Calls the function. `options` apply to VM programs only; a plain function has no deadline of its own.
   Value call(const std::vector<opd_value> &args, const opd_call_options &options) const;
 
  private:

@@ -1,4 +1,4 @@
-// Tensors made as an input asks for them: random, counted, given numbers, or out of a file.
+// Makes tensors for inputs: random, counted, of given numbers, or from a file.
 #include "tensor_make.h"
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ Tensor move_to(Tensor tensor, DLDevice device) {
   return moved;
 }
 
-// Writes one number, and for integers makes sure that it arrived whole.
+// Writes one number; an integer that does not fit is an error.
 void write_number(void *data, size_t index, Scalar scalar, const std::string &number, std::string_view what) {
   const std::optional<int64_t> integer = read_int(number);
   const double real = *read_double(number);
@@ -128,7 +128,7 @@ FileKey::FileKey(const std::string &text) : path(text) {
   if (is_file(text)) return;
   size_t colon = text.find(':');
   while (colon != std::string::npos && !is_file(text.substr(0, colon))) colon = text.find(':', colon + 1);
-  if (colon == std::string::npos) colon = text.find(':');  // no such file: the message will say so
+  if (colon == std::string::npos) colon = text.find(':');  // no such file: the message will name it
   if (colon == std::string::npos) return;
   path.resize(colon);
   key = text.substr(colon + 1);

@@ -1,4 +1,4 @@
-// Tensors made as an input asks for them: random, counted, given numbers, or out of a file.
+// Makes tensors for inputs: random, counted, of given numbers, or from a file.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace opd::cli {
 
-// Where and how tensors are made.
+// Settings for making tensors.
 struct TensorMaker {
   uint64_t seed = 0;
   DLDevice device = {kDLCPU, 0};
 
-  // `what` names the input in messages; `stream` sets its random numbers apart from other inputs'.
+  // `what` names the input in messages; `stream` separates its random numbers from those of other inputs.
   Tensor make(const std::vector<int64_t> &dims, DLDataType dtype, const Fill &fill, std::string_view what,
               uint64_t stream) const;
   // The file's tensor as it is.
@@ -28,14 +28,14 @@ Tensor to_cpu(const Tensor &tensor);
 Tensor reinterpret(const Tensor &tensor, DLDataType dtype);
 bool is_stored_as(DLDataType stored, DLDataType dtype);
 
-// "path:key"; a path may hold colons itself, so the shortest one that is a file counts.
+// "path:key". A path may contain colons itself, so the shortest prefix that is a file is the path.
 struct FileKey {
   std::string path;
   std::optional<std::string> key;
   explicit FileKey(const std::string &text);
 };
 
-// The tensors of a params file, by its own names.
+// Loads the tensors of a params file, under the file's own names.
 Params load_params(const std::string &path);
 
 }  // namespace opd::cli

@@ -33,7 +33,7 @@ class Printer {
   }
 
  private:
-  // The places shown along a dimension; -1 stands for those left out.
+  // The indices shown along a dimension; -1 stands for those left out.
   std::vector<int64_t> places(int level) const {
     const int64_t size = view_.shape[level];
     std::vector<int64_t> shown;

@@ -6,8 +6,8 @@
 
 namespace opd::cli {
 
-// `tensor` lies on the CPU. With `full` every element is shown; else a tensor of more than 1000 shows the three first
-// and last places of each dimension. A dtype without numbers gives "".
+// `tensor` must be on the CPU. With `full` every element is shown. Otherwise a tensor of more than 1000 elements shows
+// the first and last three of each dimension. A dtype without numbers gives "".
 std::string tensor_text(const Tensor &tensor, bool full);
 
 // "float32[2, 3]".

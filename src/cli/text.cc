@@ -1,4 +1,4 @@
-// Text made of parts, numbers read and written the same under every locale.
+// Builds text from parts; reads and writes numbers the same way under every locale.
 #include "text.h"
 
 #include <algorithm>
@@ -126,7 +126,7 @@ std::optional<int64_t> read_duration(std::string_view text) {
   }
   const std::optional<double> number = read_double(text);
   if (!number || !(*number > 0) || *number * factor > 1e9)
-    return std::nullopt;  // a clock's nanoseconds must not overflow
+    return std::nullopt;  // nanoseconds of the clock must not overflow
   return std::max<int64_t>(1, std::llround(*number * factor * 1e9));
 }
 
@@ -148,7 +148,7 @@ std::optional<uint64_t> read_bytes(std::string_view text) {
 
 namespace {
 
-// Optimal string alignment: as Levenshtein, and two swapped neighbours count once.
+// Optimal string alignment: Levenshtein distance, but two swapped neighbours count once.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});

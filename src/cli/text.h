@@ -1,4 +1,4 @@
-// Text made of parts, numbers read and written the same under every locale.
+// Builds text from parts; reads and writes numbers the same way under every locale.
 #pragma once
 #include <charconv>
 #include <concepts>
@@ -39,18 +39,18 @@ std::string_view trim(std::string_view text);
 std::string pad_left(std::string_view text, size_t width);
 std::string pad_right(std::string_view text, size_t width);
 
-std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, as cells must stay narrow
+std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, to keep cells narrow
 std::string significant(double number, int digits);  // as printf's %.*g
 
-// Text from outside for the terminal: control characters, which could do anything there, become spaces.
+// Text from outside, safe for the terminal: control characters become spaces.
 std::string printable(std::string_view text);
-// The same within a Markdown table or list. Shapes and names of functions stay readable: brackets and underscores are
-// escaped only where they mean something.
+// The same for a Markdown table or list. Brackets and underscores are escaped only where Markdown would interpret them,
+// so that shapes and names of functions stay readable.
 std::string markdown_text(std::string_view text);
-// As a field of CSV: quoted where RFC 4180 wants it.
+// A field of CSV: quoted if RFC 4180 requires it.
 std::string csv_field(std::string_view text);
 
-// The whole text must be the number; nullopt otherwise.
+// The whole text must be a number; nullopt otherwise.
 std::optional<int64_t> read_int(std::string_view text);
 std::optional<double> read_double(std::string_view text);
 // "250ms", "5s", "2m", "1h", or seconds without a unit; in nanoseconds.

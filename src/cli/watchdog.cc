@@ -1,4 +1,4 @@
-// Ends the process when a call outlasts its time: the VM stops between operators, but a running kernel cannot be
+// Ends the process if a call exceeds its time limit. The VM stops between operators, but a running kernel cannot be
 // interrupted.
 #include "watchdog.h"
 
@@ -35,7 +35,7 @@ std::chrono::nanoseconds Watchdog::remaining() const {
 }
 
 void Watchdog::watch() {
-  // The grace lets the VM notice its deadline first and end the call in good order.
+  // Grace time, so that the VM can notice its deadline first and end the call in good order.
   constexpr auto grace = 250ms;
   std::unique_lock lock(mutex_);
   if (stopped_.wait_until(lock, deadline_ + grace, [this] { return is_stopped_; })) return;

@@ -1,4 +1,4 @@
-// Ends the process when a call outlasts its time: the VM stops between operators, but a running kernel cannot be
+// Ends the process if a call exceeds its time limit. The VM stops between operators, but a running kernel cannot be
 // interrupted.
 #pragma once
 #include <chrono>
@@ -13,14 +13,13 @@ namespace opd::cli {
 
 class Watchdog {
  public:
-  // `token` is that of the watched call; `function` is named where no operator is known. The message starts with
-  // `prefix`.
+  // `token` belongs to the watched call. If no operator is known, the message names `function`.
   Watchdog(std::chrono::nanoseconds timeout, CancelToken token, std::string function);
   ~Watchdog();
   Watchdog(const Watchdog &) = delete;
   Watchdog &operator=(const Watchdog &) = delete;
 
-  // What is left until the deadline; at least 1 ns, since 0 would mean none.
+  // The time until the deadline; at least 1 ns, since 0 would mean no deadline.
   std::chrono::nanoseconds remaining() const;
 
  private:

@@ -12,11 +12,11 @@ namespace {
 
 using Grid = AutocorrelationGrid;
 
-// By simulation (diff_calibration_test.cc): with a lower value, five to ten runs find less; with a higher one, more
-// verdicts on autocorrelated runs are wrong.
+// Chosen by simulation (diff_calibration_test.cc). With a lower value, five to ten runs find less; with a higher one,
+// more verdicts on autocorrelated runs are wrong.
 constexpr double kPriorOfIndependence = 0.7;
 
-// All other phi are equally probable: a point of the grid stands for those that are nearest to it.
+// All other phi are equally probable: each point of the grid stands for the phi that are nearest to it.
 constexpr Grid::Weights prior() {
   Grid::Weights weights{kPriorOfIndependence};
   const double least = Grid::kPhi[1] / 2;
@@ -28,9 +28,10 @@ constexpr Grid::Weights prior() {
   return weights;
 }
 
-// A sample of an AR(1) process of known phi: the best estimate of its mean, what it knows about it (the reciprocal of
-// its variance, in units of the noise's), and the squares that are left. The noise is what is new in each value: the
-// first is scaled to the same variance, from each later one phi times its predecessor is subtracted.
+// A sample of an AR(1) process of known phi: the best estimate of its mean, the information about the mean (the
+// reciprocal of the estimate's variance, in units of the noise's variance), and the remaining sum of squares. The noise
+// is the new part of each value: the first value is scaled to the noise's variance; each later one has phi times its
+// predecessor subtracted.
 struct Mean {
   double value = 0, information = 0, squares = 0;
   Mean(std::span<const double> values, double phi) {
@@ -82,7 +83,7 @@ SerialFit::SerialFit(std::span<const double> differences) : freedom_(static_cast
   finish();
 }
 
-// Equal values have no scale, and what rounding leaves of their squares is no noise.
+// If all values are equal, there is no scale: rounding errors in their squares are not noise.
 void SerialFit::finish() {
   if (!is_informative()) return;
   for (size_t i = 0; i < Grid::kSize; ++i)

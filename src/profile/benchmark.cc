@@ -57,8 +57,8 @@ double Benchmark::percentile(double percent) const {
   return sorted_[below] + (sorted_[above] - sorted_[below]) * (place - static_cast<double>(below));
 }
 
-// P in both directions that a binomial variable lies as far out as `tail` says for independent repeats: the mean over
-// all autocorrelations, by how probable they are.
+// Two-sided probability of a binomial variable at least as far out as `tail` (the one-sided probability if repeats are
+// independent): the mean over all autocorrelations, weighted by their probability.
 double Benchmark::mixed_tails(double tail, double inflation, const AutocorrelationGrid::Weights &weights) const {
   const auto count = static_cast<double>(sorted_.size() / course.concurrency);
   const double z = normal_quantile(tail);
@@ -69,7 +69,7 @@ double Benchmark::mixed_tails(double tail, double inflation, const Autocorrelati
 }
 
 // The k-th smallest and the k-th largest value enclose the median unless fewer than k values lie on one side of it.
-// Each value is as likely to lie on either side.
+// Each value lies on either side with equal probability.
 Benchmark::Reliability Benchmark::reliability() const {
   constexpr double kLevel = 0.05, kTooWide = 0.05;
   const size_t count = sorted_.size();

@@ -1,4 +1,4 @@
-// What repeated measurements of a call say.
+// Statistics of repeated measurements of a call.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,11 +9,11 @@
 namespace opd {
 
 struct Benchmark : Object {
-  // How the times came about; all 0 of times measured elsewhere.
+  // How the times were measured; all 0 for times measured elsewhere.
   struct Course {
     int64_t number = 0, warmup_count = 0;
     size_t concurrency = 1;  // values of each repeat
-    bool is_steady = false;  // the warm-up ended because the times had stopped changing
+    bool is_steady = false;  // the warm-up ended because the times stopped changing
     double calls_per_second = 0;
   };
 

@@ -1,4 +1,4 @@
-// A column read row by row, in order.
+// Reads a column row by row, in order.
 #pragma once
 #include "profile/report.h"
 

@@ -12,8 +12,8 @@
 namespace opd {
 namespace {
 
-// Unix time is written from the last multiple of this on, a quarter of a year, so that a double keeps nanoseconds and
-// traces of one job share their origin. The number is torch.profiler's.
+// The origin of the times: Unix time is rounded down to a multiple of this (a quarter of a year), so that a double
+// keeps nanoseconds and traces of one job share their origin. The number is torch.profiler's.
 constexpr int64_t kBaseStepNs = int64_t{7'889'238} * 1'000'000'000;
 constexpr size_t kPieceBytes = size_t{1} << 16;
 
@@ -24,7 +24,7 @@ class Writer {
     int64_t first = INT64_MAX;
     for (const auto &thread : trace_.threads)
       for (const RunSpan &span : thread.runs) first = std::min(first, unix_ns(span.begin));
-    for (const auto &thread : trace_.threads)  // records lie in the order in which calls ended
+    for (const auto &thread : trace_.threads)  // records are in the order of their ends
       for (uint64_t i = 0; i < thread.buffer.size(); ++i) first = std::min(first, unix_ns(thread.buffer.at(i).begin));
     first_ns_ = first == INT64_MAX ? trace_.unix_offset_ns : first;
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
@@ -83,7 +83,8 @@ class Writer {
     }
   }
 
-  // A run and the function that it called, around its calls. A viewer takes the one that comes first for the outer one.
+  // Writes a run and the function that it called, around the run's calls. A viewer takes the first one for the outer
+  // one.
   void write_run(const ThreadTrack &thread, const RunSpan &span) {
     write_span(thread, "user_annotation", concat("\"run ", span.run, "\""), span.begin, span.end);
     append(out_ += ",\"args\":{\"Run\":", span.run);
@@ -94,7 +95,7 @@ class Writer {
     out_ += "}}";
   }
 
-  // Both ends are rounded, not the length: spans that nest in ticks then nest in nanoseconds.
+  // Rounds both ends instead of the length, so that spans that nest in ticks nest in nanoseconds, too.
   void write_span(const ThreadTrack &thread, std::string_view category, std::string_view quoted_name,
                   uint64_t begin_tick, uint64_t end_tick) {
     const int64_t begin = unix_ns(begin_tick), end = unix_ns(std::max(begin_tick, end_tick));
@@ -164,7 +165,7 @@ class Writer {
   std::string out_;
 };
 
-std::string trimmed_file(const char *path) {  // a name that the kernel gives in /proc
+std::string trimmed_file(const char *path) {  // reads a name that the kernel shows in /proc
   char text[64] = "";
   if (FILE *file = std::fopen(path, "re")) {
     text[std::fread(text, 1, sizeof text - 1, file)] = '\0';

@@ -10,9 +10,10 @@
 namespace opd {
 
 struct TraceParts {
+  // Everything that a trace is written from.
   std::vector<ThreadTrack> threads;
-  ClockCalibration line;           // of their buffers, taken when recording ended
-  std::vector<std::string> names;  // what CallEvent::name counts in
+  ClockCalibration line;           // of the threads' buffers, measured when recording ended
+  std::vector<std::string> names;  // by CallEvent::name
   int64_t process_id = 0;
   std::string process_name;
   int64_t unix_offset_ns = 0;                                 // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
@@ -29,7 +30,7 @@ struct Trace : Object {
   uint64_t num_dropped() const;
 
   static Ref<Trace> of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line,
-                             std::vector<std::string> names);  // of here
+                             std::vector<std::string> names);  // of this process
 };
 
 int64_t realtime_offset_ns();

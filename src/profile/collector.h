@@ -1,4 +1,4 @@
-// What measures something around calls, and where it writes what it measured.
+// Collectors measure something around each call and write it into rows of metrics.
 #pragma once
 #include <opdyno/collector.h>
 
@@ -13,13 +13,13 @@
 
 namespace opd {
 
-// Metrics by name, of rows that come in rising order. Texts are kept here until there is a report.
+// Metrics by name. Rows come in rising order. Texts are kept here until there is a report.
 class MetricRows {
  public:
   struct Cell {
     uint64_t row;
     uint32_t name;
-    Metric metric;  // of text: a place among texts()
+    Metric metric;  // text: an index into texts()
   };
 
   void begin_row(uint64_t row) { row_ = row, likely_ = 0; }
@@ -39,17 +39,17 @@ class MetricRows {
   std::unordered_map<std::string, uint32_t> places_;
   std::vector<Cell> cells_;
   uint64_t row_ = 0;
-  uint32_t likely_ = 0;  // rows mostly have the same metrics in the same order
+  uint32_t likely_ = 0;  // a guess: rows mostly have the same metrics in the same order
 };
 
-// How the report holds a kind: sizes are counts, rates are ratios.
+// The report's kind for a metric: sizes are counts, rates are ratios.
 MetricKind metric_kind_of(opd_metric_kind kind);
 inline Metric number_metric(opd_metric_kind kind, double number) {
   return Metric::of_number(metric_kind_of(kind), number);
 }
 
-// Of one recording at a time. Every function but finish() may throw; start() and stop() run on the threads of the
-// calls, several at once in a session.
+// Belongs to one recording at a time. Every function but finish() may throw. start() and stop() run on the threads of
+// the calls, several at once in a session.
 class Collector : public Object {
  public:
   static int32_t type();  // "opdyno.Collector"
@@ -62,7 +62,7 @@ class Collector : public Object {
   virtual void stop(void *state, MetricRows &out) = 0;
   virtual void finish() noexcept {}            // the run is over
   virtual std::string note() { return {}; }    // for the configuration, after finish(); "" if there is nothing to say
-  virtual std::string shared() { return {}; }  // what of it is not of one call alone while others run; "" if nothing
+  virtual std::string shared() { return {}; }  // the metrics that include concurrent calls; "" if there are none
 
   bool claim() { return !in_use_.exchange(true); }
   void give_back() { in_use_ = false; }
@@ -87,7 +87,7 @@ struct CounterOptions {
 Ref<Collector> make_time_collector(const CounterOptions &options);
 Ref<Collector> make_perf_collector(const CounterOptions &options);
 Ref<Collector> make_papi_collector(const CounterOptions &options);
-// The events that can be counted here.
+// The events that can be counted on this machine.
 std::vector<std::string> perf_events();
 std::vector<std::string> papi_events();
 

@@ -18,7 +18,7 @@ void CollectorRun::reserve(size_t calls) {
   began_.reserve(2 * calls);
 }
 
-// There is room: whatever is started is kept.
+// reserve() has made room, so every state can be kept.
 uint64_t CollectorRun::begin(DLDevice device) noexcept {
   const uint64_t first = ticks_of(set_.clock_);
   uint64_t ticks = first;
@@ -85,7 +85,7 @@ size_t CollectorRun::begin_run() {
 }
 
 void CollectorRun::end_run(size_t depth) noexcept {
-  end_down_to(depth + totals_.size());  // what an error left open
+  end_down_to(depth + totals_.size());  // calls that an error left open
   for (size_t i = totals_.size(); i-- > 0;) end(totals_[i], runs_);
   ++runs_;
 }
@@ -108,7 +108,7 @@ CollectorSet::CollectorSet(std::span<const Ref<Collector>> collectors, std::span
     });
 }
 
-// What fails is not started any more, on whatever thread.
+// A collector that fails is not started again on any thread.
 template <class F>
 void CollectorSet::attempt(Member &member, F &&body) noexcept {
   try {
@@ -157,7 +157,7 @@ Metric in_report(ReportBuilder &builder, const MetricRows &rows, Metric metric) 
 }
 
 struct Sum {                // of one metric over the runs
-  bool is_largest = false;  // of a column whose cells join to the largest
+  bool is_largest = false;  // for columns whose cells join to the largest
   Metric total;
   size_t runs = 0;
   void add(Metric metric) {
@@ -190,7 +190,7 @@ void CollectorSet::set_device(ReportBuilder &builder, DLDevice device) const {
   size_t place = 0;
   while (place < devices_.size() && !same(devices_[place], device)) ++place;
   if (place == devices_.size()) return;
-  std::vector<std::string> names;  // in the order in which they came
+  std::vector<std::string> names;  // in the order of their first appearance
   std::unordered_map<std::string, Sum> sums;
   for (const CollectorRun &run : runs_) {
     const MetricRows &rows = run.totals_[place];
@@ -205,7 +205,7 @@ void CollectorSet::set_device(ReportBuilder &builder, DLDevice device) const {
       known[name]->add(in_report(builder, rows, metric));
     }
   }
-  for (const std::string &name : names)  // those that the totals lack are nobody's, either
+  for (const std::string &name : names)  // collectors cannot set TVM's columns, even if the totals lack them
     if (std::ranges::find(kTvmColumns, name) == std::end(kTvmColumns)) builder.set_device(name, sums[name].result());
 }
 

@@ -6,18 +6,18 @@
 
 namespace opd {
 
-// A call, or a task on a worker, that is being counted. Values lie thread by thread: those of the thread itself, with
-// the counters of the whole call and process, then those of each worker; what is missing is 0.
+// The counters at the begin of a call, or of a task on a worker. Values are in groups, one per thread: first the thread
+// itself, with the counters of the call and the process, then each worker. Missing values are 0.
 struct CounterCollector::State {
   DLDevice device;
   Thread *thread;
   std::vector<uint64_t> begin;
 };
 
-// One that makes calls, or is a worker, or both. Its own affair but for by_workers.
+// A thread that makes calls, or is a worker, or both. Only the thread itself uses it, except for by_workers.
 class CounterCollector::Thread final : public TaskObserver {
  public:
-  // With room for values, so that the first task does not count the page faults of getting some.
+  // Makes room for values, so that the first task does not count page faults of allocating them.
   Thread(CounterCollector &owner, std::unique_ptr<CounterReader> reader)
       : now(owner.counters_.size()), owner_(owner), reader_(std::move(reader)) {
     idle_.push_back(std::make_unique<State>());
@@ -32,7 +32,7 @@ class CounterCollector::Thread final : public TaskObserver {
   }
   void give_back(std::unique_ptr<State> state) { idle_.push_back(std::move(state)); }
 
-  // The values of this thread alone; the others get room.
+  // Reads the values of this thread alone; makes room for the others.
   void read(std::vector<uint64_t> &values) {
     values.resize(std::max(values.size(), owner_.counters_.size()));
     if (reader_) reader_->read(values.data());
@@ -45,35 +45,35 @@ class CounterCollector::Thread final : public TaskObserver {
     if (--calls_ == 0) end_observing_tasks(*this);
   }
 
-  // On the worker, of a task that this thread launched.
+  // Called on the worker, for a task that this thread launched.
   void *begin_task() noexcept override;
   void end_task(void *given) noexcept override;
 
   bool is_estimated(size_t place) const { return reader_ && reader_->is_estimated(place); }
 
   std::vector<uint64_t> now;
-  size_t worker = SIZE_MAX;  // its number; SIZE_MAX: it is none
-  // What workers counted in tasks of this thread, worker by worker. They write it under the guard, and are through when
-  // this thread reads it.
+  size_t worker = SIZE_MAX;  // number of the worker; SIZE_MAX: not a worker
+  // Counts of workers in tasks of this thread, worker by worker. Workers write it under the guard; all tasks have ended
+  // when this thread reads it.
   std::vector<uint64_t> by_workers;
 
  private:
   CounterCollector &owner_;
   const std::unique_ptr<CounterReader> reader_;
   std::vector<std::unique_ptr<State>> idle_;
-  int64_t calls_ = 0;  // under way
+  int64_t calls_ = 0;  // open calls
 };
 
 void *CounterCollector::Thread::begin_task() noexcept {
   Thread *const worker = owner_.find_thread();
-  if (!worker || worker->worker == SIZE_MAX) return nullptr;  // it could not join
+  if (!worker || worker->worker == SIZE_MAX) return nullptr;  // the worker could not join
   try {
     auto state = worker->take_state();
     state->thread = worker;
     state->begin.clear();
     worker->read(state->begin);
     return state.release();
-  } catch (...) { return nullptr; }  // so does its next read, which is told of
+  } catch (...) { return nullptr; }  // end_task() reports the failure
 }
 
 void CounterCollector::Thread::end_task(void *given) noexcept {
@@ -116,7 +116,7 @@ void CounterCollector::init(std::span<const DLDevice>) {
   static constinit std::atomic<uint64_t> last_recording{0};
   recording_ = last_recording.fetch_add(1, std::memory_order_relaxed) + 1;
   rest_ = open_rest();
-  thread_here();  // which mostly makes the calls
+  thread_here();  // the thread that mostly makes the calls
   const auto is_of_threads = [](const Counter &counter) { return counter.of == Counter::Of::kThread; };
   if (std::none_of(counters_.begin(), counters_.end(), is_of_threads)) return;
   add_worker_observer(*this);
@@ -125,7 +125,7 @@ void CounterCollector::init(std::span<const DLDevice>) {
 }
 
 CounterCollector::Thread *CounterCollector::find_thread() {
-  // Of recordings by their number: a thread mostly asks for few, again and again.
+  // A cache by number of the recording: a thread mostly uses few recordings, again and again.
   thread_local struct {
     uint64_t recording;
     Thread *thread;
@@ -175,7 +175,7 @@ bool CounterCollector::counts_on(const Counter &counter, DLDevice device) const 
          (counter.device.device_id < 0 || counter.device.device_id == device.device_id);
 }
 
-// What is not the thread's own: that of its workers, the call's and the process's.
+// Reads all values but the thread's own: those of its workers, of the call, and of the process.
 void CounterCollector::read_rest(const Thread &thread, std::vector<uint64_t> &values) {
   const size_t width = counters_.size();
   values.resize((1 + num_workers_.load(std::memory_order_relaxed)) * width);
@@ -194,7 +194,7 @@ void *CounterCollector::start(DLDevice device) {
   read_rest(thread, state->begin);
   thread.begin_call();
   try {
-    thread.read(state->begin);  // the last, for it counts what is done here
+    thread.read(state->begin);  // comes last, since it counts the work done here, too
   } catch (...) {
     thread.end_call();
     throw;
@@ -214,7 +214,7 @@ void CounterCollector::stop(void *given, MetricRows &out) {
   thread.give_back(std::move(state));
 }
 
-// What was counted at a place. A counter may wrap; else it only rises, unless somebody resets it.
+// The count since the begin. A counter may wrap; otherwise it only falls if it is reset.
 double CounterCollector::change(size_t at, const State &state, const std::vector<uint64_t> &now, bool &is_good) const {
   const Counter &counter = counters_[at % counters_.size()];
   const uint64_t begin = at < state.begin.size() ? state.begin[at] : 0, end = now[at];

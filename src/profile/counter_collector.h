@@ -1,6 +1,6 @@
-// Counters that count each thread by itself, made to count what a call does on whatever threads: the calling one's, and
-// every worker's while it runs tasks that the call launched. The pool goes on as it is, and may serve other calls.
-// Cost of a start and of a stop: a read of the calling thread's counters; a worker reads its own around each task.
+// Makes counters of single threads count whole calls: the calling thread, plus every worker while it runs tasks that
+// the call launched. The pool goes on as usual and may serve other calls. Cost of a start and of a stop: one read of
+// the calling thread's counters; a worker reads its own around each task.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,18 +16,18 @@ struct Counter {
   enum class Of { kThread, kCall, kProcess };
   std::string name;  // of the column
   opd_metric_kind kind = OPD_METRIC_COUNT;
-  double scale = 1;             // of durations: to microseconds
-  DLDevice device{kDLCPU, -1};  // counts during calls on this one; -1: on all of the kind
-  Of of = Of::kThread;          // what it counts; of the process: other calls, too
-  uint64_t range = 0;           // where it wraps; 0: at 64 bits
+  double scale = 1;             // of durations: factor to microseconds
+  DLDevice device{kDLCPU, -1};  // counts only during calls on this device; -1: on all of the kind
+  Of of = Of::kThread;          // kProcess includes other calls
+  uint64_t range = 0;           // the counter wraps there; 0: at 64 bits
 };
 
-// Some of the counters, which run from now on; to be ended by whatever thread. Those that are not of one thread are
-// read by several at once.
+// Some of the counters, running since this was made. Any thread may end it. Readers of counters that are not per thread
+// are used by several threads at once.
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
-  virtual void read(uint64_t *values) = 0;                   // into the places of those that it has; throws
+  virtual void read(uint64_t *values) = 0;                   // writes the values of its own counters; throws
   virtual bool is_estimated(size_t) const { return false; }  // counted only part of the time, and scaled
 };
 
@@ -48,7 +48,7 @@ class CounterCollector : public Collector, private WorkerObserver {
   void add_counter(Counter counter);
   void add_note(std::string_view text);
   const std::vector<Counter> &counters() const { return counters_; }
-  // Starts those that count the calling thread, which alone reads them; and the others. Null: there are none.
+  // Starts the counters of the calling thread, which alone reads them; and all other counters. Null: there are none.
   virtual std::unique_ptr<CounterReader> open_thread() = 0;
   virtual std::unique_ptr<CounterReader> open_rest() { return nullptr; }
 
@@ -69,8 +69,8 @@ class CounterCollector : public Collector, private WorkerObserver {
   std::vector<std::string> least_, most_;  // names of columns
   std::unique_ptr<CounterReader> rest_;
   std::atomic<size_t> num_workers_{0};
-  uint64_t recording_ = 0;                               // a number that no other one has
-  ForkMutex guard_{LockRank::kCounterCollector};         // of what follows
+  uint64_t recording_ = 0;                               // a unique number
+  ForkMutex guard_{LockRank::kCounterCollector};         // of all that follows
   std::map<uint64_t, std::unique_ptr<Thread>> threads_;  // by thread_number()
   std::string failed_join_;
   std::vector<char> estimated_, went_back_;

@@ -1,4 +1,4 @@
-// Why a counter cannot be had, and what its user can do.
+// Explains why a counter cannot be used, and what the user can do about it.
 #pragma once
 #include <string>
 

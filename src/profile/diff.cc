@@ -1,5 +1,5 @@
-// The comparison itself: a rank test for each row, autocorrelation as all operators together show it, and a correction
-// for their number. docs/diff.md gives the reasons.
+// The comparison itself: a rank test for each row, autocorrelation estimated from all operators together, and a
+// correction for the number of tests. docs/diff.md gives the reasons.
 #include "profile/diff.h"
 
 #include <cfloat>
@@ -12,10 +12,10 @@
 namespace opd {
 namespace {
 
-constexpr double kLeastValue = 1e-4;  // in µs; clocks read 0 for what is shorter
-constexpr double kEqualShare = 0.1;   // this much of the false verdicts is divided equally, the rest by time
+constexpr double kLeastValue = 1e-4;  // in µs; a clock may read 0 for shorter times
+constexpr double kEqualShare = 0.1;   // this share of the false verdicts is divided equally, the rest by time
 constexpr double kPower = 0.9;
-// By simulation; that no test does with fewer than eight, autocorrelation_bound_test.cc shows.
+// Chosen by simulation. autocorrelation_bound_test.cc shows that no test can do it with fewer than eight.
 constexpr size_t kLeastThatShowDrift = 15;
 
 double median(std::vector<double> values) {
@@ -44,8 +44,8 @@ double pooled_deviation(std::initializer_list<std::vector<double>> samples) {
   return std::sqrt(squares / freedom);
 }
 
-// Operators of one machine drift together, so each one's prior is the mean of what the others show (empirical Bayes).
-// The computed rows are made of the operators and would count them twice.
+// Operators of one machine drift together, so the prior of each is the mean of what all operators show (empirical
+// Bayes). The computed rows are left out, because they would count the operators twice.
 AutocorrelationGrid::Weights prior_of_operators(const std::vector<RankTest> &tests,
                                                 const std::vector<DiffOperator *> &rows) {
   constexpr int kSteps = 3;
@@ -59,7 +59,7 @@ AutocorrelationGrid::Weights prior_of_operators(const std::vector<RankTest> &tes
       for (size_t k = 0; k < sum.size(); ++k) sum[k] += posterior[k];
       ++count;
     }
-    if (count <= 2) break;  // one operator alone would be counted twice
+    if (count <= 2) break;  // a single operator would be counted twice
     for (size_t k = 0; k < sum.size(); ++k) prior[k] = sum[k] / count;
   }
   return prior;
@@ -110,7 +110,7 @@ Ref<Diff> Diff::of_benchmarks(const Benchmark &before, const Benchmark &after, D
   return diff;
 }
 
-// Of the pairs in which both runs have the operator.
+// The differences of all pairs in which both runs have the operator.
 std::vector<double> Diff::differences(const DiffOperator &one) const {
   const auto value_in = [](const RunValues &side, uint32_t run) {
     const auto found = std::lower_bound(side.runs.begin(), side.runs.end(), run);
@@ -162,8 +162,8 @@ void Diff::compare() {
   judge_importance();
 }
 
-// Benjamini-Hochberg with weights: a row may err as often as it takes time, so the total may err as often as all
-// operators together. The weights do not know which run belongs to which side, so they say nothing of the p-values.
+// Benjamini-Hochberg with weights: a row's allowed errors are proportional to its time, so the total has as many as all
+// operators together. The weights are computed from both sides together, so they do not depend on the p-values.
 void Diff::adjust() {
   std::vector<DiffOperator *> order;
   double largest = 0, total = 0;
@@ -174,7 +174,7 @@ void Diff::adjust() {
     largest = std::max(largest, one.weight = median(std::move(all)));
     order.push_back(&one);
   }
-  for (DiffOperator *one : order) total += one->weight = largest > 0 ? one->weight / largest : 1;  // no overflow
+  for (DiffOperator *one : order) total += one->weight = largest > 0 ? one->weight / largest : 1;  // avoids overflow
   const auto count = static_cast<double>(order.size());
   for (DiffOperator *one : order) one->weight = kEqualShare + (1 - kEqualShare) * count * (one->weight / total);
   std::stable_sort(order.begin(), order.end(), [](const DiffOperator *a, const DiffOperator *b) {
@@ -194,7 +194,8 @@ void Diff::judge(DiffOperator &one) const {
   else one.verdict = one.low >= -matters && one.high <= matters ? Verdict::same : Verdict::undecided;
 }
 
-// Which rows the verdict on all depends on: the total, and what takes enough of the time before or after.
+// The verdict of the diff depends on these rows: the total, and operators with a large enough share of the time on a
+// side.
 void Diff::judge_importance() {
   double before = 0, after = 0;
   for (const DiffOperator &one : operators)
@@ -233,8 +234,8 @@ std::string Diff::condition() const {
   return "";
 }
 
-// As many as the normal approximation asks for. The noise is taken from the interval if there is one. The number is at
-// least so large that the least possible p-value is small enough.
+// By the normal approximation. The noise is taken from the interval if there is one. The result is at least so large
+// that the least possible p-value is small enough.
 int64_t Diff::runs_needed(const DiffOperator &one, double effect) const {
   constexpr double kMost = 1e9, kRankEfficiency = 3 / 3.141592653589793;  // of the test, for normal noise
   if (!one.is_tested() || !(effect > 0)) return -1;

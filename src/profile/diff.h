@@ -12,9 +12,9 @@ namespace opd {
 
 enum class Verdict {
   same,         // the interval of the change lies within the minimum effect
-  regression,   // slower by the minimum effect or more, and not by chance
-  improvement,  // faster, likewise
-  undecided,    // the data cannot tell
+  regression,   // slower by the minimum effect or more; the difference is significant
+  improvement,  // faster, in the same sense
+  undecided,    // the data do not suffice
   is_new,       // in no run before
   vanished      // in no run after
 };
@@ -27,22 +27,22 @@ struct DiffOptions {
   bool is_paired = false;  // the i-th run before belongs to the i-th run after
 
   bool is_time() const { return metric == "Duration (us)"; }
-  // The change that runs_needed() is about.
+  // The change for which runs_needed() is computed.
   double effect_of_interest() const { return fail_above > 0 ? fail_above : min_effect; }
 };
 
-// The value and the number of calls of an operator in each run that has it, in the order of the runs.
+// The values and numbers of calls of an operator, for each run that has it, in the order of the runs.
 struct RunValues {
   std::vector<double> values, calls;
   std::vector<uint32_t> runs;
   void add(uint32_t run, double value, double num_calls);
 };
 
-// What a row of a diff is about.
+// The subject of a row of a diff.
 enum class DiffRow {
   kOperator,
   kTotal,     // all operators together
-  kReplaced,  // those that are new, against those that vanished: a fused operator that became two, a new name
+  kReplaced,  // all new operators against all vanished ones: a fused operator that was split, a new name
 };
 
 struct DiffOperator {
@@ -50,12 +50,12 @@ struct DiffOperator {
   std::string name, shapes, device;
   RunValues before, after;
   Verdict verdict = Verdict::same;
-  double before_median, after_median, shift, low, high;  // these three of the logarithms
+  double before_median, after_median, shift, low, high;  // shift, low and high are logarithms
   double before_calls, after_calls;                      // per run, medians
   double p_value = 1, adjusted_p = 1, autocorrelation = 0;
-  double weight = 1;  // of its p-value: how much of the allowed false verdicts; 1 on average
+  double weight = 1;  // of its p-value: its part of the allowed false verdicts; 1 on average
   double share = 0;   // of the total, before or after, whichever is larger
-  double effect = 0;  // how much it changes the total, relative to the total before
+  double effect = 0;  // its change of the total, relative to the total before
   bool decides = false, fails = false;
   bool is_tested() const { return !before.values.empty() && !after.values.empty(); }
   bool is_slower_by_more_than(double limit) const;
@@ -70,16 +70,16 @@ struct Diff : Object {
   explicit Diff(DiffOptions how) : options(std::move(how)) {}
 
   Verdict verdict() const;
-  std::string condition() const;  // on which the verdicts depend; "" if on none
+  std::string condition() const;  // on which the verdicts depend; "" if there is none
   int64_t runs_needed(const DiffOperator &, double effect) const;
   Ref<Report> to_report() const;
 
   const DiffOptions options;
-  std::vector<DiffOperator> operators;  // those of the reports, then the rows that are computed
-  DiffOperator total;                   // while reports are read; becomes the last row then
-  // A number for each run that says which run of the other side it belongs to; -1: to none.
+  std::vector<DiffOperator> operators;  // operators of the reports, then the computed rows
+  DiffOperator total;                   // only while reports are read; then it becomes the last row
+  // For each run, a number that its partner on the other side has, too; -1: it has no partner.
   std::vector<int64_t> turns_before, turns_after;
-  // How often each run called the program; 0: it does not tell.
+  // How often each run called the program; 0: not known.
   std::vector<double> program_calls_before, program_calls_after;
   size_t num_before() const { return turns_before.size(); }
   size_t num_after() const { return turns_after.size(); }

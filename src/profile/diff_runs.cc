@@ -28,7 +28,7 @@ double value_of(Metric metric) { return metric.is_integer() ? static_cast<double
 
 int64_t turn_of(Metric metric) { return metric.is_integer() && metric.count() >= 0 ? metric.count() : -1; }
 
-// Of a report of one run. A merged report has a column instead.
+// For a report of one run. A merged report has a column instead.
 int64_t turn_of(const Report &report) {
   for (const auto &[key, metric] : report.configuration())
     if (key == kTurn) return turn_of(metric);
@@ -37,7 +37,7 @@ int64_t turn_of(const Report &report) {
 
 }  // namespace
 
-// Sums stop at the largest number instead of becoming infinite, of which no test could tell anything.
+// Sums stop at the largest number instead of becoming infinite: no test can use infinite values.
 void RunValues::add(uint32_t run, double value, double num_calls) {
   auto place = runs.end();
   if (!runs.empty() && runs.back() >= run) place = std::lower_bound(runs.begin(), runs.end(), run);
@@ -106,7 +106,7 @@ void RunReader::add(const Report &report) {
   for (size_t row = 0; row < report.num_rows(); ++row) {
     cells.read(row);
     const auto &key = cells.texts;
-    if (has_runs && !cells.run) continue;                      // about all runs together
+    if (has_runs && !cells.run) continue;                      // a row about all runs together
     if (report.row_kind(row) == RowKind::kProfiler) continue;  // the recording's time, not the program's
     const uint32_t run = run_of(report, cells);
     if (!cells.value) continue;
@@ -124,9 +124,9 @@ void RunReader::add(const Report &report) {
       found->second = entry->second;
     }
     const double value = value_of(cells.value), calls = cells.count.is_integer() ? value_of(cells.count) : 1;
-    if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // it counts the calls of the program
+    if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // it counts the program's calls
     (diff_.operators[found->second].*side_).add(run, value, calls);
-    // Functions that call others contain their time; the total must not count it twice.
+    // Functions that call others contain the time of these; the total must not count that twice.
     const bool has_self = cells.self.is_number() && value_of(cells.self) >= 0 && std::isfinite(value_of(cells.self));
     (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : value, calls);
   }
@@ -151,8 +151,8 @@ void Diff::add_computed_rows() {
   if (operators.size() > 1) operators.push_back(std::move(total));  // a single operator is the total
 }
 
-// Sums of ten calls of the program say nothing against sums of one. If all runs tell how many calls they made, and
-// these differ, times and calls are those of one call.
+// Sums over ten calls of the program cannot be compared with sums over one. If the number of program calls is known for
+// all runs, and it differs, times and calls are divided by it.
 void Diff::divide_by_program_calls() {
   double least = INFINITY, most = 0;
   for (const auto *side : {&program_calls_before, &program_calls_after})
@@ -171,7 +171,7 @@ void Diff::divide_by_program_calls() {
   }
 }
 
-// Pairs if each run of both sides tells its turn, and no turn is there twice on a side.
+// Makes pairs if each run of both sides has a turn, and no turn occurs twice on a side.
 void Diff::find_pairs() {
   if (options.is_paired) {
     if (num_before() != num_after())

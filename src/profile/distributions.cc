@@ -7,7 +7,7 @@
 namespace opd {
 namespace {
 
-// P(X <= x) in both directions from the number of ways to reach each x up to the middle.
+// Two-sided P(X <= x), from the number of ways to reach each x up to the middle.
 std::vector<double> both_tails(std::vector<double> ways, double all) {
   double sum = 0;
   for (double &way : ways) way = std::min(1.0, 2 * (sum += way) / all);
@@ -29,7 +29,7 @@ std::vector<double> tails_of_u(size_t n, size_t m) {
   return both_tails(std::move(ways), all);
 }
 
-// The distribution of W for n pairs without ties: each of the ranks 1 to n belongs to the sum or does not.
+// The distribution of W for n pairs without ties: each of the ranks 1 to n either belongs to the sum or not.
 std::vector<double> tails_of_w(size_t n) {
   const size_t half = n * (n + 1) / 4;
   std::vector<double> ways(half + 1);
@@ -39,7 +39,7 @@ std::vector<double> tails_of_w(size_t n) {
   return both_tails(std::move(ways), std::exp2(static_cast<double>(n)));
 }
 
-// P(X <= x) or P(X >= x), whichever is smaller, twice.
+// Twice the smaller of P(X <= x) and P(X >= x).
 double smaller_tail(const std::vector<double> &ways, size_t x) {
   const auto at = ways.begin() + static_cast<ptrdiff_t>(x);
   const double below = std::accumulate(ways.begin(), at, 0.0), above = std::accumulate(at + 1, ways.end(), 0.0);
@@ -50,7 +50,8 @@ double smaller_tail(const std::vector<double> &ways, size_t x) {
 
 double normal_tail(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
 
-// Newton's steps on the logarithm of the tail, which is nearly a parabola, from the usual rational approximation.
+// Newton's method on the logarithm of the tail, which is nearly a parabola. It starts from the usual rational
+// approximation.
 double normal_quantile(double tail) {
   if (tail > 0.5) return -normal_quantile(1 - tail);
   const double t = std::sqrt(-2 * std::log(tail));

@@ -15,19 +15,19 @@ double normal_quantile(double tail);  // z with P(Z > z) = tail, for 0 < tail < 
 // and p above 1e-6. It costs 20 ns instead of 500, and intervals need many of them.
 double student_tails(double t, double freedom);
 
-// Twice the mid-ranks, from 2; sum of t^3 - t over the ties.
+// Twice the mid-ranks, from 2. `ties` becomes the sum of t^3 - t over the ties.
 std::vector<size_t> doubled_ranks(std::span<const double> values, double *ties = nullptr);
 
-// The least p-value, in both directions, that the tests can give: all values of one sample below all of the other, or
-// all pairs with the same sign.
+// The least two-sided p-value of the tests: all values of one sample are below all of the other, or all pairs have the
+// same sign.
 double least_p_value(size_t n, size_t m);
 double least_p_value_of_pairs(size_t n);
 
-// Null distributions of U (n and m values) and of W (n pairs) without ties, each computed once: P(U <= u) in both
-// directions for u up to half of the largest value.
+// Null distributions of U (n and m values) and of W (n pairs) without ties: two-sided P(U <= u), for u up to half of
+// the largest value. Each is computed once.
 class ExactTails {
  public:
-  // Each distribution with ties is computed for one test alone. `num_tests` tests share the time for these.
+  // A distribution with ties serves one test only. The time for these is divided among `num_tests` tests.
   explicit ExactTails(size_t num_tests = 1);
   size_t most_tied_steps() const { return most_tied_steps_; }
   using Tails = std::shared_ptr<const std::vector<double>>;
@@ -39,8 +39,8 @@ class ExactTails {
   size_t most_tied_steps_;
 };
 
-// With ties: P in both directions that `chosen` of the ranks, taken at random, have a sum as far out as `sum`. All sums
-// are at most `most`.
+// With ties: the two-sided probability that the sum of `chosen` random ranks is as extreme as `sum`. No sum exceeds
+// `most`.
 double exact_tied_p(std::span<const size_t> ranks, size_t chosen, size_t sum, size_t most);
 // The same for a random choice of any number of the ranks, which is the null distribution of signed ranks.
 double exact_signed_p(std::span<const size_t> ranks, size_t sum);

@@ -49,7 +49,7 @@ const std::vector<LoadThreads::Span> &LoadThreads::round(int64_t number) {
   return spans_;
 }
 
-// A function of a VM looks at the token itself; any other function would be called to the last repeat.
+// A VM's function checks the token itself; any other function would be called to the last repeat.
 void LoadThreads::require_not_cancelled() const {
   const auto *token = static_cast<const CancelState *>(cancel_.get());
   if (token && token->is_cancelled.load(std::memory_order_relaxed)) [[unlikely]]
@@ -81,7 +81,7 @@ void LoadThreads::work(size_t index) {
     const int64_t number = number_;
     lock.unlock();
     --waiting_;
-    while (waiting_ != 0) std::this_thread::yield();  // who woke up first would be alone until the last does
+    while (waiting_ != 0) std::this_thread::yield();  // spin, so that the first thread does not run alone
     std::exception_ptr error;
     Span span;
     try {

@@ -1,4 +1,4 @@
-// Threads that call one function at once, and how long that takes each of them. A single one is the calling thread.
+// Threads that call one function at the same time, and the time that each takes. A single one is the calling thread.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -12,7 +12,7 @@ namespace opd {
 
 class LoadThreads {
  public:
-  // `args` are the same for all, and outlive this. Threads take over the cancel token of the calling one.
+  // `args` are shared by all threads and must outlive this. Threads take over the cancel token of the calling thread.
   LoadThreads(Function &function, Args args, DLDevice device, int64_t num_threads);
   ~LoadThreads() { end(); }
   LoadThreads(const LoadThreads &) = delete;
@@ -21,8 +21,9 @@ class LoadThreads {
   struct Span {
     uint64_t begin = 0, end = 0;  // in ns
   };
-  // Each thread calls so often, all from the same moment on. One span a thread, valid until the next round; throws the
-  // first error, after which the others make no further call. A cancelled token ends it before the next call.
+  // Each thread makes `number` calls; all start together. Returns one span per thread, valid until the next round.
+  // Throws the first error; the other threads then make no further call. A cancelled token ends the round before the
+  // next call.
   const std::vector<Span> &round(int64_t number);
   void require_not_cancelled() const;  // throws once the token of the calling thread is cancelled
 
@@ -37,7 +38,7 @@ class LoadThreads {
   std::vector<Span> spans_;
   Ref<Object> cancel_;  // null: none
 
-  std::mutex guard_;  // of what follows
+  std::mutex guard_;  // of all that follows
   std::condition_variable begins_, ends_;
   int64_t number_ = 0;
   uint64_t round_ = 0;

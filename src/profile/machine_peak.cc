@@ -11,19 +11,19 @@
 namespace opd {
 namespace {
 
-// The loops are made for each width of vectors that x86-64 has, and chosen when they run: not by indirect functions,
-// whose resolvers run before sanitizers are ready. Other processors have one width.
+// The loops are compiled for each vector width of x86-64 and chosen at run time. Not by indirect functions, because
+// their resolvers run before sanitizers are ready. Other processors have one width.
 #if defined(__clang__)
 #define OPD_FAST
 #else
 #define OPD_FAST __attribute__((optimize("O3")))
 #endif
 
-constexpr int kChains = 192;                   // sums that do not wait for each other: 12 vectors of the widest
+constexpr int kChains = 192;                   // independent sums: 12 vectors of the widest
 constexpr size_t kElements = size_t{4} << 20;  // of float64 in each of three arrays, 96 MiB
 constexpr int kTries = 8;
 
-// multiply_add(): `rounds` fused multiply-adds on each of the sums. triad(): STREAM's.
+// multiply_add(): `rounds` fused multiply-adds on each of the sums. triad(): STREAM's triad.
 #define OPD_LOOPS(NAME, TARGET)                                                                \
   struct NAME {                                                                                \
     TARGET OPD_FAST static float multiply_add(int rounds, float factor, float term) {          \
@@ -59,7 +59,7 @@ struct Work {
   double *a, *b, *c;
   int rounds;
   bool fills;
-  float results[1024];  // that the compiler may not leave out
+  float results[1024];  // keep the compiler from dropping the loop
 };
 
 int compute(int task, ParallelGroup *, void *data) {
@@ -80,8 +80,8 @@ int stream(int task, ParallelGroup *group, void *data) {
   return 0;
 }
 
-// The shortest of several tries, in ns. `spread` grows to how much longer the middle one took: on a machine that does
-// something else, too, even the shortest may be too long.
+// The shortest of several tries, in ns. `spread` becomes the excess of the median over it, if that is larger: on a busy
+// machine even the shortest may be too long.
 double shortest(ParallelTask task, Work &work, int32_t threads, double &spread) {
   uint64_t times[kTries];
   for (uint64_t &time : times) {
@@ -111,7 +111,7 @@ MeasuredPeak measure_machine_peak() {
   measured.num_threads = threads;
   const double operations = 2.0 * kChains * work->rounds * threads;
   measured.peak.gflops = operations / shortest(compute, *work, threads, measured.spread);
-  if (parallel_launch(stream, work.get(), threads) != 0) throw Exception(take_raised());  // pages come into being
+  if (parallel_launch(stream, work.get(), threads) != 0) throw Exception(take_raised());  // touches all pages
   work->fills = false;
   measured.peak.bandwidth_gbps = 3.0 * sizeof(double) * kElements / shortest(stream, *work, threads, measured.spread);
   return measured;

@@ -1,4 +1,4 @@
-// What the processors reach at most.
+// Measures the peak performance of the processors.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace opd {
 struct MeasuredPeak {
   MachinePeak peak;
   int32_t num_threads = 0;
-  double spread = 0;  // of the tries: the middle one over the shortest, less 1
+  double spread = 0;  // of the tries: median time over the shortest, less 1
 };
 MeasuredPeak measure_machine_peak();  // takes about half a second
 

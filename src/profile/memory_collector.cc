@@ -1,4 +1,4 @@
-// A device's tensor memory during a call.
+// Collects a device's tensor memory during a call.
 #include "device/device_memory.h"
 #include "profile/collector.h"
 

@@ -14,11 +14,12 @@ inline void append_general(std::string &out, double number, int digits) {
   out.append(text, std::to_chars(text, text + sizeof text, number, std::chars_format::general, digits).ptr);
 }
 
-// Durations in µs have two decimals. One that is less than these can show is said to be less, not to be nothing.
+// Durations in µs have two decimals. A shorter one is shown as "<0.01", not as 0.
 inline constexpr double kShortestShown = 0.01;
 inline constexpr std::string_view kBelowShortest = "<0.01";
 
-// Control characters, U+0080 to U+009F included, would break rows and lines apart, and a terminal obeys them.
+// Replaces control characters, also U+0080 to U+009F, by spaces: they would break rows and lines, and terminals obey
+// them.
 inline void append_printable(std::string &out, std::string_view text) {
   const char *begin = text.data(), *const end = begin + text.size();
   for (const char *at = begin; at != end; ++at) {
@@ -34,8 +35,8 @@ inline void append_printable(std::string &out, std::string_view text) {
   out.append(begin, end);
 }
 
-// Text for people has a cell for each row and column, and cells as wide as the widest; a report from outside can make
-// that far larger than itself.
+// A text table pads each cell to the widest of its column, so a hostile report could make a table far larger than
+// itself.
 inline void check_cells(size_t rows, size_t columns) {
   constexpr size_t kMost = size_t{1} << 26;
   if (columns && rows > kMost / columns)

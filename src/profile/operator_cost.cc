@@ -12,7 +12,7 @@
 namespace opd {
 namespace {
 
-constexpr double kMost = 0x1p63;  // what a report's counts hold is less
+constexpr double kMost = 0x1p63;  // a report's counts must be less
 
 struct TensorShape {
   double item_bytes = 0;
@@ -33,11 +33,11 @@ Shapes parse(std::string_view text) {
     try {
       const DLDataType dtype = parse_dtype(part.dtype);
       shape.item_bytes = dtype.bits * dtype.lanes / 8.0;
-    } catch (const Exception &) {}  // a report may come from elsewhere
+    } catch (const Exception &) {}  // the report may come from elsewhere
     for (std::string_view rest = part.dims; !rest.empty();) {
       const size_t digit = rest.find_first_of("0123456789");
       if (digit == std::string_view::npos) break;
-      if (digit > 0 && rest[digit - 1] == '-') return {};  // no shape
+      if (digit > 0 && rest[digit - 1] == '-') return {};  // not a shape
       double dim = 0;
       const auto [end, error] = std::from_chars(rest.data() + digit, rest.data() + rest.size(), dim);
       if (error != std::errc()) break;
@@ -55,7 +55,7 @@ bool has(const std::vector<double> &dims, double wanted) {
   return false;
 }
 
-// 2·m·n·k: the last dimension of the first argument is summed over unless the second one lacks it.
+// 2·m·n·k. k is the last dimension of the first argument, or the one before if the second argument lacks it.
 std::optional<double> matmul(const Shapes &s) {
   if (s.size() < 3 || s[0].dims.empty() || s[1].dims.empty()) return std::nullopt;
   const std::vector<double> &a = s[0].dims;
@@ -63,7 +63,7 @@ std::optional<double> matmul(const Shapes &s) {
   return 2 * s.back().size() * inner;
 }
 
-// The weights' dimension of output channels is the one that the result has, first or last.
+// The output channels are the weights' first or last dimension: the one that the result has, too.
 std::optional<double> convolution(const Shapes &s) {
   if (s.size() < 3 || s[1].dims.size() < 3 || s.back().dims.size() != s[1].dims.size()) return std::nullopt;
   const std::vector<double> &weights = s[1].dims, &result = s.back().dims;
@@ -71,7 +71,7 @@ std::optional<double> convolution(const Shapes &s) {
   return channels > 0 ? std::optional(2 * s.back().size() * (s[1].size() / channels)) : std::nullopt;
 }
 
-// Every element of the data meets the weights of its channel.
+// Every input element is multiplied with all weights of its channel.
 std::optional<double> transposed_convolution(const Shapes &s) {
   if (s.size() < 3 || s[1].dims.size() < 3 || s[1].dims[0] <= 0) return std::nullopt;
   return 2 * s[0].size() * (s[1].size() / s[1].dims[0]);
@@ -80,7 +80,7 @@ std::optional<double> transposed_convolution(const Shapes &s) {
 struct Word {
   std::string_view word;
   double each;     // operations
-  bool of_result;  // for each element of the result, else of the largest tensor
+  bool of_result;  // for each element of the result; else of the largest tensor
 };
 constexpr Word kWords[] = {
     {"add", 1, true},     {"subtract", 1, true}, {"sub", 1, true},      {"multiply", 1, true},  {"mul", 1, true},
@@ -107,7 +107,7 @@ std::vector<std::string_view> words_of(std::string_view name) {
   for (size_t at = 0; at <= name.size();) {
     const size_t end = std::min(name.find('_', at), name.size());
     const std::string_view word = name.substr(at, end - at);
-    // "conv2d1" is the second of that name, "conv2d" and "pool2d" end with a letter.
+    // "conv2d1" is the second "conv2d"; names like "conv2d" and "pool2d" end with a letter.
     if (!word.empty()) words.push_back(without_digits(word));
     at = end + 1;
   }

@@ -1,4 +1,4 @@
-// How many arithmetic operations and bytes an operator needs, by its name and the shapes of its arguments.
+// Estimates the arithmetic operations and bytes of an operator by its name and the shapes of its arguments.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -10,7 +10,7 @@ struct OperatorCost {
   double bytes = 0;            // of all tensors, each once
 };
 
-// `name` as TVM gives it, `shapes` as reports have them. Throws what a function of the user raised.
+// `name` as TVM writes it, `shapes` as in reports. Throws the errors of the user's own functions.
 OperatorCost operator_cost(std::string_view name, std::string_view shapes);
 
 }  // namespace opd

@@ -16,7 +16,7 @@
 namespace opd {
 namespace {
 
-// What PAPI's headers number.
+// Numbers from PAPI's headers.
 constexpr int kNullSet = -1;
 constexpr int kEnumEvents = 0, kEnumFirst = 1, kEnumMasks = 15;
 constexpr int kPresets = static_cast<int>(0x80000000u);
@@ -49,7 +49,7 @@ void Papi::load_functions(void *library) {
 #undef LOAD
 }
 
-// The library only takes its own version, which it does not tell before.
+// The library accepts only its own version number, but cannot be asked for it before.
 bool Papi::initialize() {
   for (int minor = 0; minor < 16; ++minor) {
     const int version = 7 << 24 | minor << 16;
@@ -64,7 +64,7 @@ Papi::Papi() {
     fail(OPD_UNSUPPORTED, "the PAPI library that is installed cannot be initialised, or is not of version 7");
   if (!(is_initialized() & kThreadsInited))  // the program may use PAPI itself
     if (const int error = thread_init(thread_id)) fail(OPD_UNSUPPORTED, "PAPI cannot count threads: ", strerror(error));
-  multiplex_init();  // should it fail, then so does what needs it
+  multiplex_init();  // if it fails, collectors that need it fail, too
 }
 
 const Papi &Papi::get() {
@@ -72,7 +72,7 @@ const Papi &Papi::get() {
   static std::atomic<const Papi *> papi{nullptr};
   if (const Papi *known = papi.load(std::memory_order_acquire)) return *known;
   std::scoped_lock lock(guard);
-  if (!papi.load(std::memory_order_relaxed))  // for good: its threads may outlive everything here
+  if (!papi.load(std::memory_order_relaxed))  // never freed: threads may use it until the process ends
     papi.store(std::unique_ptr<Papi>(new Papi).release(), std::memory_order_release);
   return *papi.load(std::memory_order_relaxed);
 }

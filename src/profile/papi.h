@@ -1,5 +1,5 @@
-// The PAPI library, loaded when it is first asked for. Its few functions are declared here: they are the same in all
-// releases 7, and building needs no header of it.
+// The PAPI library, loaded on first use. The few functions needed are declared here: they are the same in all releases
+// 7, so building needs no header of PAPI.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,11 +8,12 @@ namespace opd {
 
 class Papi {
  public:
-  static const Papi &get();  // throws OPD_UNSUPPORTED that says what is missing; loaded once, and never unloaded
+  static const Papi &get();  // throws OPD_UNSUPPORTED with the reason; loaded once, and never unloaded
 
-  // PAPI's functions, without their prefix; each gives 0 or an error code below 0 unless the name says otherwise.
+  // PAPI's functions, without their prefix. Each returns 0, or an error code below 0, unless the comment says
+  // otherwise.
   int (*is_initialized)();
-  int (*library_init)(int version);  // gives the version
+  int (*library_init)(int version);  // returns the version
   int (*thread_init)(unsigned long (*thread_id)());
   int (*multiplex_init)();
   int (*create_eventset)(int *set);
@@ -33,8 +34,8 @@ class Papi {
   const char *(*get_component_info)(int component);  // a struct whose first field is the name
   char *(*strerror)(int error);
 
-  std::string reason(int error) const;       // with what to do about it
-  bool counts_threads(int component) const;  // each thread by itself; else the process or the machine
+  std::string reason(int error) const;       // with a hint for the user
+  bool counts_threads(int component) const;  // true: counts each thread by itself; false: the process or the machine
   std::vector<std::string> countable_events() const;
 
  private:
@@ -45,18 +46,18 @@ class Papi {
   void add_if_countable(int event, std::vector<std::string> &names) const;
 };
 
-// PAPI's error codes that are told apart.
+// PAPI's error codes that are handled separately.
 inline constexpr int kPapiNoMatchingComponent = -4, kPapiSystem = -3, kPapiNoEvent = -7, kPapiConflict = -8,
                      kPapiRunning = -10, kPapiForbidden = -15, kPapiUnsupported = -18, kPapiTooMany = -23,
                      kPapiDisabled = -25;
 
-// Events of one component that count together, on the thread that makes it.
+// Events of one component that count together, on the thread that makes the set.
 class PapiSet {
  public:
   PapiSet(const Papi &papi, int component, bool multiplexed = false);
   PapiSet(PapiSet &&other) noexcept;
   ~PapiSet();
-  int add(int event) { return papi_.add_event(set_, event); }  // these two: PAPI's code
+  int add(int event) { return papi_.add_event(set_, event); }  // these two return PAPI's code
   int start();
   int read(long long *values) const { return papi_.read(set_, values); }
 

@@ -42,7 +42,7 @@ struct KnownEvent {
   std::string_view name;
   uint32_t type;
   uint64_t config;
-  bool in_kernel;  // happens there only
+  bool in_kernel;  // happens only in the kernel
 };
 constexpr KnownEvent known_events[] = {
     {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false},
@@ -60,7 +60,7 @@ constexpr KnownEvent known_events[] = {
 constexpr size_t kUsual = 5;
 using Events = std::vector<const KnownEvent *>;
 
-// The calling thread's counter, or -1 with errno.
+// Opens a counter of the calling thread; returns -1 with errno on failure.
 int open_event(const KnownEvent &event, int leader) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -89,7 +89,7 @@ class PerfGroup final : public CounterReader {
   }
   ~PerfGroup() override { end(); }
 
-  // Scaled stretch by stretch, so that no number ever falls.
+  // Scales each interval between two reads by itself, so that values never fall.
   void read(uint64_t *values) override {
     uint64_t words[3 + std::size(known_events)];
     const size_t size = (3 + fds_.size()) * sizeof *words;
@@ -139,7 +139,7 @@ class PerfCollector final : public CounterCollector {
       events_.push_back(event);
       add_counter(std::move(counter));
     }
-    open_thread();  // whether they can be counted
+    open_thread();  // checks that they can be counted
   }
 
  private:

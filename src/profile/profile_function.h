@@ -5,7 +5,7 @@
 
 namespace opd {
 
-// A function of the same arguments that gives a map: name of a metric to [kind, value].
+// A function with the same arguments that returns a map: name of a metric to [kind, value].
 Ref<Function> profile_function(Ref<Function> function, DLDevice device, std::vector<Ref<Collector>> collectors,
                                int32_t warmup_iters);
 

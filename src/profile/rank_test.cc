@@ -7,17 +7,17 @@
 namespace opd {
 namespace {
 
-// From an estimate of so much on, the test for a strong autocorrelation must agree: the estimates of up to thirty runs
-// lie far below what they estimate. By simulation (diff_calibration_test.cc): with a lower limit, five to eight
-// independent runs find less; with a higher one, fifteen runs err more often.
+// From this estimate on, the test for a strong autocorrelation must reject, too, because estimates from up to thirty
+// runs are far too low. Chosen by simulation (diff_calibration_test.cc). With a lower limit, five to eight independent
+// runs find less; with a higher one, fifteen runs err more often.
 constexpr double kResembling = 0.45;
 constexpr size_t kStrong = 11;
 static_assert(AutocorrelationGrid::kPhi[kStrong] == 0.94);
 
 constexpr size_t kMostExactDifferences = 10'000;  // with more, the normal approximation is as good
 
-// Ranks take an outlier for one run, but the models of autocorrelation have a variance. So values further than three
-// standard deviations from the median, as the median of the distances tells it for normal noise, are moved to there.
+// Ranks limit the effect of an outlier, but the models of autocorrelation use variances. So values further than three
+// standard deviations from the median are moved to that limit. The deviation is estimated by the median distance (MAD).
 std::vector<double> without_outliers(std::span<const double> values) {
   constexpr double kMost = 3 * 1.4826;
   std::vector<double> moved(values.begin(), values.end()), sorted(moved);
@@ -63,7 +63,7 @@ RankTest::RankTest(std::span<const double> before, std::span<const double> after
   std::sort(after_.begin(), after_.end());
 }
 
-// Pairs without a difference say nothing about its sign and are left out of the ranks, as Wilcoxon does.
+// Pairs without a difference have no sign; the ranks leave them out, as Wilcoxon does.
 RankTest RankTest::of_pairs(std::span<const double> differences, ExactTails &tails) {
   RankTest test{SerialFit(without_outliers(differences))};
   test.after_.assign(differences.begin(), differences.end());
@@ -106,7 +106,7 @@ void RankTest::weigh(const Weights &posterior) {
   resembles_ = mean_phi(weights_) >= kResembling;
 }
 
-// The mean over all autocorrelations, but never less than for independent runs: that test alone is exact.
+// The mean over all autocorrelations, but at least the p-value for independent runs, because only that test is exact.
 double RankTest::mixed_p(double rank_p, double shift) const {
   constexpr double kNegligible = 1e-6;
   double p = weights_[0] * rank_p;
@@ -120,11 +120,12 @@ double RankTest::p_value() const { return fit_.is_informative() ? mixed_p(p_, 0)
 
 double RankTest::p_of(double shift) const { return mixed_p(rank_p(static_cast<double>(count_up_to(shift))), shift); }
 
-// One walk along both sorted samples (of pairs: from both ends of the one); there is no list of all differences.
+// Walks once along both sorted samples (pairs: from both ends of the one), so that no list of all differences is
+// needed.
 size_t RankTest::count_up_to(double limit) const {
   size_t count = 0;
   if (is_paired()) {
-    size_t end = after_.size();  // values from `end` on are too large a partner for the value at `i`
+    size_t end = after_.size();  // from `end` on, values are too large as partners of the value at `i`
     for (size_t i = 0; i < after_.size(); ++i) {
       while (end > i && after_[i] + after_[end - 1] > 2 * limit) --end;
       if (end <= i) break;
@@ -140,12 +141,12 @@ size_t RankTest::count_up_to(double limit) const {
   return count;
 }
 
-// By halving the range of values. The condition ends the loop also if a value is not a number.
+// Bisects the range of values. The condition ends the loop also if a value is not a number.
 double RankTest::difference(size_t rank) const {
   double low = is_paired() ? after_.front() : after_.front() - before_.back();
   double high = is_paired() ? after_.back() : after_.back() - before_.front();
   if (count_up_to(low) > rank) return low;
-  while (high - low >= 1e-13) {  // more than `rank` are up to `high`, no more than that up to `low`
+  while (high - low >= 1e-13) {  // invariant: more than `rank` are up to `high`, at most `rank` are up to `low`
     const double middle = low + (high - low) / 2;
     if (middle <= low || middle >= high) break;
     (count_up_to(middle) > rank ? high : low) = middle;
@@ -158,11 +159,12 @@ double RankTest::shift() const {
   return all % 2 ? difference(all / 2) : (difference(all / 2 - 1) + difference(all / 2)) / 2;
 }
 
-// The shifts that the test does not reject at this level. Ties make it a little wider than it needs to be.
+// The shifts that the test does not reject at this level. With ties the interval is a little too wide, never too
+// narrow.
 RankTest::Interval RankTest::interval(double confidence) const {
   const size_t all = num_differences();
   const double level = (1 - confidence) * (1 + 1e-9);  // 1 - 0.9 is less than 0.1
-  size_t rejected = 0, end = all / 2 + 1;              // how many values of the statistic, from 0, are
+  size_t rejected = 0, end = all / 2 + 1;              // how many values of the statistic, from 0, are rejected
   while (rejected < end) {
     const size_t middle = (rejected + end) / 2;
     if (rank_p(static_cast<double>(middle)) <= level) rejected = middle + 1;
@@ -175,7 +177,8 @@ RankTest::Interval RankTest::interval(double confidence) const {
   return {end_of_interval(made.low, -step, level), end_of_interval(made.high, step, level)};
 }
 
-// The interval of independent runs ends at `start`; the end that autocorrelation moves it to lies beyond.
+// `start` is the end of the interval for independent runs. Autocorrelation can only move it outwards; this finds how
+// far.
 double RankTest::end_of_interval(double start, double step, double level) const {
   constexpr int kMostDoublings = 40, kHalvings = 12;
   if (p_of(start + step * 1e-3) <= level) return start;  // at `start` itself the rank test still accepts

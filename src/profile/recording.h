@@ -1,4 +1,4 @@
-// Runs something that records its calls, and makes the report and the trace of what was recorded.
+// Runs something that records its calls, and makes a report and a trace of the recording.
 #pragma once
 #include <functional>
 
@@ -11,12 +11,12 @@ namespace opd {
 struct RunRecordingOptions {
   int32_t warmup = 1, repeat = 1;
   RecordingOptions options;
-  uint32_t function = UINT32_MAX;                   // that is run, as CallEvent::name counts
-  std::function<std::vector<std::string>()> names;  // what CallEvent::name counts in; asked for after the runs
-  std::vector<DLDevice> devices;                    // get a row of totals each
+  uint32_t function = UINT32_MAX;                   // the function that is run, as in CallEvent::name
+  std::function<std::vector<std::string>()> names;  // names by CallEvent::name; called after the runs
+  std::vector<DLDevice> devices;                    // each gets a row of totals
   int32_t num_threads = 0;
   std::vector<Ref<Collector>> collectors;
-  std::string note;  // what the records cannot show; "" if nothing
+  std::string note;  // calls that the records cannot show; "" if none
 };
 
 struct Recording {
@@ -24,11 +24,12 @@ struct Recording {
   Ref<Trace> trace;
 };
 
-// `call` runs once; it writes into the buffer, or records nothing if that is null. The second argument counts the
+// `call` makes one run. It records into the buffer, or nothing if the buffer is null. The second argument counts the
 // measured runs.
 Recording record_calls(const RunRecordingOptions &plan, const std::function<void(CallEventBuffer *, uint64_t)> &call);
 
-// Of what threads recorded already, with the collectors that observed them; null: there were none.
+// For calls that threads have recorded already. `collected` are the collectors that observed them; null: there were
+// none.
 Recording recording_of(std::vector<ThreadTrack> lanes, const RunRecordingOptions &plan,
                        CollectorSet *collected = nullptr);
 

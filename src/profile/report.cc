@@ -41,7 +41,7 @@ const typename Pairs::value_type *find_named(const Pairs &pairs, std::string_vie
   return found == pairs.end() ? nullptr : &*found;
 }
 
-// Throws with all names, or the first twenty.
+// Throws, listing all known names or the first twenty.
 template <class Pairs, class NameOf>
 [[noreturn]] void fail_unknown(const Pairs &pairs, NameOf name_of, std::string_view what, std::string_view wanted) {
   std::string known;

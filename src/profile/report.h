@@ -14,7 +14,7 @@
 
 namespace opd {
 
-// A metric's value. Text is a place among the texts of the report it belongs to.
+// A metric's value. A text is an index into the texts of its report.
 struct Metric {
   MetricKind kind = MetricKind::kNone;
   uint64_t bits = 0;
@@ -31,7 +31,7 @@ struct Metric {
   friend bool operator==(const Metric &, const Metric &) = default;
 };
 
-// The metrics of one name, by row. Row numbers and kinds are only stored once they are not obvious.
+// The metrics of one name, by row. Row numbers and kinds are stored only when they cannot be derived.
 class Column {
  public:
   explicit Column(std::string_view name)
@@ -54,7 +54,7 @@ class Column {
     else append_slowly(row, metric);
   }
   void reserve(size_t cells) { bits_.reserve(cells); }
-  // What all cells are, kNone if they differ; and the cells as they lie.
+  // The kind of all cells, kNone if they differ; and the raw cells.
   MetricKind common_kind() const { return kinds_.empty() ? kind_ : MetricKind::kNone; }
   const std::vector<uint64_t> &bits() const { return bits_; }
 
@@ -63,7 +63,7 @@ class Column {
 
   std::string name_;
   ColumnMeaning meaning_;
-  MetricKind count_, ratio_;  // what counts and ratios of this name are
+  MetricKind count_, ratio_;  // the kinds of counts and ratios of this name
   MetricKind kind_ = MetricKind::kNone;
   std::vector<uint64_t> bits_;
   std::vector<uint32_t> rows_;     // empty while the cells are those of rows 0, 1, 2 …
@@ -77,7 +77,7 @@ struct Report : Object {
 
   size_t num_rows() const { return num_rows_; }
   RowKind row_kind(size_t row) const;
-  const std::vector<std::pair<size_t, RowKind>> &computed_rows() const { return computed_rows_; }  // that are no calls
+  const std::vector<std::pair<size_t, RowKind>> &computed_rows() const { return computed_rows_; }  // not calls
   const std::vector<Column> &columns() const { return columns_; }
   const Column *find_column(std::string_view name) const;
   const std::vector<std::pair<std::string, NamedMetrics>> &devices() const { return devices_; }
@@ -87,7 +87,7 @@ struct Report : Object {
   const View &text_value(size_t place) const { return texts_[place]; }
   const std::vector<std::pair<std::string, std::string>> &extras() const { return extras_; }
 
-  // These throw with the names that there are.
+  // If a name is unknown, these throw and list the known names.
   Metric call_metric(size_t row, std::string_view column) const;
   const NamedMetrics &device(std::string_view name) const;
   Metric device_metric(std::string_view device, std::string_view metric) const;
@@ -122,7 +122,7 @@ struct Report : Object {
   std::vector<std::pair<std::string, std::string>> extras_;  // further JSON members: key, JSON text
 };
 
-// Makes a report. Each add and set answers false for a name that is already there, and changes nothing then.
+// Makes a report. If a name exists already, add and set functions return false and change nothing.
 class ReportBuilder {
  public:
   ReportBuilder() : report_(make_object<Report>()) {}
@@ -134,8 +134,8 @@ class ReportBuilder {
     for (Column &column : report_->columns_) column.reserve(rows);
   }
   void begin_row();
-  // Of the row begun. Inlined everywhere, since the copy that the linker keeps is one made for size: 50 instructions a
-  // cell instead of 20.
+  // Sets a cell of the current row. Always inlined: the linker would keep a copy optimized for size, with 50
+  // instructions a cell instead of 20.
   [[gnu::always_inline]] bool set(size_t column, Metric metric) {
     Column &target = report_->columns_[column];
     const size_t row = report_->num_rows_ - 1;
@@ -144,10 +144,10 @@ class ReportBuilder {
     return true;
   }
   bool begin_device(std::string_view name);
-  bool set_device(std::string_view name, Metric metric);  // of the device begun
+  bool set_device(std::string_view name, Metric metric);  // of the current device
   bool configure(std::string_view name, Metric metric);
   void add_extra(std::string key, std::string json) { report_->extras_.emplace_back(std::move(key), std::move(json)); }
-  void set_row_kind(RowKind kind);  // of the row begun
+  void set_row_kind(RowKind kind);  // of the current row
   Ref<Report> finish();
 
  private:
@@ -158,7 +158,7 @@ class ReportBuilder {
 
   Ref<Report> report_;
   Places texts_, columns_, devices_, device_metrics_, configuration_;
-  size_t likely_ = 0;  // rows mostly have the same columns in the same order
+  size_t likely_ = 0;  // a guess: rows mostly have the same columns in the same order
 };
 
 }  // namespace opd

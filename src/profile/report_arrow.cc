@@ -1,6 +1,6 @@
-// A column's cells are 8 bytes each: int64, double, or the place of a text. That is Arrow's layout of int64, float64
-// and of a dictionary's indices, so columns without gaps are handed out as they lie; the texts are copied once, as the
-// dictionary. Every array holds the batch, and the batch the report, until its consumer releases it.
+// Every cell of a column has 8 bytes: int64, double, or the index of a text. That is Arrow's layout of int64, float64
+// and dictionary indices. So columns without gaps are passed on without a copy; texts are copied once, as the
+// dictionary. Every array keeps the batch alive until its consumer releases it, and the batch keeps the report.
 #include "profile/report_arrow.h"
 
 #include <array>
@@ -90,7 +90,7 @@ void fill_texts(const Report &report, const Column &column, Texts &texts) {
 ArrowColumn arrow_column(const Report &report, const Column &column) {
   ArrowColumn out;
   append_utf8_text(out.name, column.name());
-  out.name.resize(std::char_traits<char>::length(out.name.c_str()));  // a C string there
+  out.name.resize(std::char_traits<char>::length(out.name.c_str()));  // a C string in Arrow
   if (const auto kind = kind_name(column.common_kind()); !kind.empty())
     out.metadata = arrow_metadata({{"opdyno.kind", kind}});
   out.layout = layout_of(column);
@@ -131,7 +131,7 @@ SharedBatch make_batch(Ref<Report> report) {
 
 // ---- Arrow's structs
 
-// What a struct refers to; T is ArrowArray or ArrowSchema. Children that were not moved away end with it.
+// The memory behind an Arrow struct; T is ArrowArray or ArrowSchema. Children that were not moved away end with it.
 template <class T>
 struct Node {
   SharedBatch batch;
@@ -151,7 +151,7 @@ struct Node {
     std::unique_ptr<Node> last(static_cast<Node *>(item->private_data));
     item->release = nullptr;
   }
-  // A struct with `node` behind it.
+  // Makes a struct that owns `node`.
   static T wrap(std::unique_ptr<Node> node) {
     T out{};
     for (auto &child : node->children) node->child_places.push_back(&child);

@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// `out` is written and not read. Throws OPD_UNSUPPORTED for more text than Arrow's 32-bit offsets reach.
+// `out` is written, never read. Throws OPD_UNSUPPORTED if there is more text than Arrow's 32-bit offsets allow.
 void report_to_arrow(Ref<Report> report, ArrowArrayStream *out);
 
 }  // namespace opd

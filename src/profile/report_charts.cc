@@ -101,7 +101,7 @@ void append_share(std::string &out, double us, double total) {
 
 }  // namespace
 
-// A bar's length is the share of the total. They are boxes and no drawing, so that they fit any window.
+// A bar's length is its share of the total. Bars are HTML boxes, not SVG, so that they fit any window.
 void append_bars(std::string &out, const ReportRows &rows) {
   constexpr size_t kMost = 20;
   const auto order = by_self_time(rows);

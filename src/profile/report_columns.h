@@ -1,6 +1,6 @@
-// What the columns of a report mean: kinds of cells, how the cells of several calls join, which rows are no calls.
-// Files name columns and nothing more, so names become these fields once, where a column is made. Readers of a report
-// look at the fields, never at names.
+// The meaning of a report's columns: kinds of cells, how cells of several calls join, which rows are not calls. Files
+// contain only names of columns, so a name is translated to these fields once, when its column is made. Readers of a
+// report use the fields, never the names.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,15 +17,15 @@ enum class MetricKind : uint8_t {
   kString,
   kBytes,  // int64
   kHertz,
-  kRaw,  // JSON text of a kind that this version does not know, kept so that it survives a round trip
+  kRaw,  // JSON text of an unknown kind, kept so that it survives a round trip
 };
 
-// The columns of a call that TVM's reports begin with.
+// TVM's reports begin with these columns of calls.
 inline constexpr std::string_view kTvmColumns[] = {"Name",   "Duration (us)", "Percent",
                                                    "Device", "Count",         "Argument Shapes"};
 
-// TVM knows neither bytes nor hertz, and aborts on what it does not know: its forms hold them as count and ratio, and
-// the end of their names tells what they are. These two add that end where it lacks, and read it.
+// TVM knows neither bytes nor hertz, and aborts on unknown kinds. So files hold them as count and ratio, and a suffix
+// of the name marks the kind. The first function adds that suffix if it is missing; the second one reads it.
 std::string name_with_unit(std::string_view name, MetricKind kind);
 MetricKind kind_with_unit(std::string_view name, MetricKind kind);
 std::string_view kind_name(MetricKind kind);  // as TVM's JSON calls it; "" for kinds without a name
@@ -33,7 +33,7 @@ std::string_view kind_name(MetricKind kind);  // as TVM's JSON calls it; "" for 
 // How the cells of several calls become one.
 enum class Join : uint8_t {
   kByKind,  // counts, bytes, durations and percentages are added, ratios and hertz averaged, text is kept if all agree
-  kSame,    // kept if all agree: when a call began, in which run
+  kSame,    // kept if all agree, such as the begin of a call or its run
   kMin,
   kMax,
   kRatio,  // the ratio of two columns' sums
@@ -41,36 +41,36 @@ enum class Join : uint8_t {
 
 struct ColumnMeaning {
   Join join = Join::kByKind;
-  bool includes_inner = true;  // a call's cell holds what the calls within it took
+  bool includes_inner = true;  // a call's cell includes the calls within it
   bool is_shown = true;        // in tables
-  bool is_minor = false;       // shown in a summary only where room is left
-  // Of kRatio: scale * sum(over) / sum(under). Where the report has no column `over`, a call's share of its sum follows
-  // from its ratio and its cell of `under`.
+  bool is_minor = false;       // shown in a summary only if there is room
+  // For kRatio: scale * sum(over) / sum(under). If the report has no column `over`, a call's part of that sum is
+  // computed from its ratio and its cell of `under`.
   std::string_view over = {}, under = {};
   double scale = 1;
 };
 ColumnMeaning meaning_of_column(std::string_view name);
 
-// Columns that this library writes beside TVM's.
+// Columns of this library, beside TVM's.
 inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "Depth", kSelfColumn = "Self (us)",
                                   kErrorColumn = "Error", kMedianColumn = "Median (us)", kMinColumn = "Min (us)",
                                   kMaxColumn = "Max (us)", kPeakShareColumn = "Percent of Peak";
 
-// Entries of the configuration that a reader must know before the numbers; the first is followed by the collector's
+// Entries of the configuration that a reader must see before the numbers. The first one is followed by the collector's
 // name.
 inline constexpr std::string_view kCollectorErrorEntry = "Collector error: ", kDroppedEntry = "Dropped calls",
                                   kNoteEntry = "Note";
 
-// Rows that are no calls, but what a profile computes beside them.
+// Rows that are not calls, but computed by a profile.
 enum class RowKind : uint8_t {
   kCall,
   kDispatch,  // the rest of the total
-  kProfiler,  // what recording took
+  kProfiler,  // the time of recording
   kBuiltins,  // all builtins together
 };
 std::string_view row_kind_name(RowKind kind);  // in kRowKindColumn; "" for calls
-RowKind row_kind_of(std::string_view name);    // kCall for a name that is not known
-// A text table has no column for the kind: there the name of the row is all that is left of it.
+RowKind row_kind_of(std::string_view name);    // kCall for unknown names
+// A text table has no column for the kind, so the row's name stands for it.
 std::string_view computed_row_title(RowKind kind);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// What a report says in one sentence, and what its reader must know first.
+// One sentence that sums up a report, and the warnings that a reader must see first.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -23,7 +23,7 @@ void append_percent(std::string &out, double percent) {
 struct Leader {
   std::string name;
   double us = 0;
-  double peak_us = 0, peak_sum = 0;  // time of the calls whose share of the peak is known, and that share times it
+  double peak_us = 0, peak_sum = 0;  // time of calls with a known share of the peak; that time multiplied by the share
 };
 
 Leader leader_of(const ReportRows &rows) {
@@ -92,7 +92,7 @@ std::vector<std::string> warnings_of(const Report &report) {
     if (name == kDroppedEntry) warnings.push_back(concat(text_of(metric), " calls found no room and have no row"));
     if (name == kNoteEntry) warnings.push_back(text_of(metric));
   }
-  // A call within others ends before them and raised the error that they passed on.
+  // A nested call ends before its callers, so the first error is the cause of theirs.
   Cells errors(report.find_column(kErrorColumn)), names(report.find_column("Name"));
   for (size_t row = 0; row < report.num_rows() && report.find_column(kErrorColumn); ++row) {
     const Metric error = errors.at(row), name = names.at(row);

@@ -33,7 +33,7 @@ std::string Report::to_csv() const {
     else append_quoted(out, name);
   }
   out += '\n';
-  std::vector<size_t> next(sorted.size());  // per column, the first cell that is not yet written
+  std::vector<size_t> next(sorted.size());  // per column, the first cell not yet written
   for (size_t row = 0; row < num_rows_; ++row) {
     for (size_t i = 0; i < sorted.size(); ++i) {
       if (i) out += ',';

@@ -1,5 +1,6 @@
-// Reads a text table back. All cells of a column end in the same place, the first one's begin there; so the header
-// tells where columns lie. A line is as wide as the header: in bytes where TVM wrote it, in characters where we did.
+// Reads a text table back. All cells of a column end at the same place, those of the first column begin there. So the
+// header shows where columns lie. A line is as wide as the header: in bytes if TVM wrote it, in characters if opdyno
+// did.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,15 +26,15 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // ---- numbers
 
-// The size of what separates groups of digits at the front of `text`, 0 if it is not one.
+// The size of a digit group separator at the front of `text`; 0 if there is none.
 size_t separator_size(std::string_view text) {
   for (const std::string_view known : {".", ",", "'", " ", "\u00A0", "\u202F", "\u2019"})
     if (text.starts_with(known)) return known.size();
   return 0;
 }
 
-// A number as any locale groups it, as one in the C locale: the last dot or comma is the decimal point if the kind has
-// decimals, else it stands before three digits. What is not a number gives "".
+// Converts a number with any locale's separators to the C locale. If the kind has decimals, the last dot or comma is
+// the decimal point; otherwise separators must stand before three digits. Returns "" if it is not a number.
 std::string plain_number(std::string_view text, bool has_decimals) {
   if (text == "nan" || text == "inf" || text == "-inf") return std::string(text);
   std::string out(text.substr(0, text.starts_with('-')));
@@ -69,14 +70,14 @@ std::optional<T> number(std::string_view text, bool has_decimals) {
   return value;
 }
 
-// What a text of a column that the table's layout does not fix can be. Ratios have two digits and durations two
+// Guesses the kind of a text in a column that the table's layout does not fix. Ratios have two digits and durations two
 // decimals, so three digits after a separator are a group.
 MetricKind guess(std::string_view text) {
   if (text == kBelowShortest) return MetricKind::kRatio;
   if (!number<double>(text, true)) return MetricKind::kString;
   const size_t separator = text.find_last_of(".,");
   const bool grouped = separator != std::string_view::npos && text.size() - separator == 4;
-  if (text.find_first_of("en") != std::string_view::npos) return MetricKind::kRatio;  // an exponent, or not finite
+  if (text.find_first_of("en") != std::string_view::npos) return MetricKind::kRatio;  // with an exponent, or not finite
   return (separator == std::string_view::npos || grouped) && number<int64_t>(text, false) ? MetricKind::kCount
                                                                                           : MetricKind::kRatio;
 }
@@ -127,7 +128,7 @@ class Reader {
     }
   }
 
-  // The byte that is `width` behind the byte `begin` of a line; its size if it is shorter.
+  // The index of the byte `width` behind the byte `begin` of a line; the line's size if it is shorter.
   size_t place_after(std::string_view line, size_t begin, size_t width) const {
     if (in_bytes_) return std::min(begin + width, line.size());
     for (; begin < line.size() && width; --width) begin += utf8_length(line.substr(begin));
@@ -140,7 +141,7 @@ class Reader {
 
   void read_header() {
     const std::string_view line = lines_[0];
-    size_t width = 0;  // of what lies before `done`
+    size_t width = 0;  // of the text before `done`
     for (size_t begin = line.find_first_not_of(' '), done = 0; begin < line.size();) {
       const size_t end = std::min(line.find("  ", begin), line.size());
       names_.push_back(trimmed(line.substr(begin, end - begin)));
@@ -155,7 +156,7 @@ class Reader {
           "Shapes");
   }
 
-  // The cells that are not empty; so a small text cannot ask for much memory.
+  // Returns only cells that are not empty, so that a small text cannot ask for much memory.
   Cells cells_of(size_t number) const {
     std::string_view line = lines_[number];
     line = line.substr(0, line.find_last_not_of(' ') + 1);
@@ -163,7 +164,7 @@ class Reader {
     const auto add = [&](size_t column, std::string_view text) {
       if (text = trimmed(text); !text.empty()) cells.emplace_back(column, text);
     };
-    // The first two share a stretch: the second one is there if something ends where it does.
+    // The first two columns share one range: the second has a cell if text ends where that column ends.
     size_t end = place_after(line, 0, ends_[1]);
     const std::string_view both = line.substr(0, end);
     size_t split = both.size();
@@ -217,7 +218,7 @@ class Reader {
     return Metric::of_number(kind, *value);
   }
 
-  // Calls; then, if there are, a rule and the sums; then the totals, which have a device but no share.
+  // First calls; then, optionally, a rule and the sums; then the totals, which have a device but no share.
   void add_rows() {
     const auto is_total = [](const Cells &row) {
       return cell(row, 0) == "Total" && cell(row, 2).empty() && !cell(row, 3).empty();

@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// Of two metrics of one kind; whole numbers stop at their largest value.
+// The sum of two metrics of one kind; whole numbers stop at their largest value.
 Metric sum_of(Metric a, Metric b) {
   if (!a.is_integer()) return Metric::of_number(a.kind, a.number() + b.number());
   int64_t sum;
@@ -20,7 +20,7 @@ bool is_less(Metric a, Metric b) { return a.is_integer() ? a.count() < b.count()
 
 bool is_rate(Metric metric) { return metric.kind == MetricKind::kRatio || metric.kind == MetricKind::kHertz; }
 
-// Of two metrics of one kind; kNone if they have no common one.
+// The join of two metrics of one kind; kNone if there is none.
 Metric joined(Metric a, Metric b, Join join) {
   if (join == Join::kSame || a.is_text()) return a == b ? a : Metric{};
   if (join == Join::kMin) return is_less(b, a) ? b : a;
@@ -32,7 +32,7 @@ std::vector<Metric> join_by_pairs(const Column &column, std::span<const uint32_t
   const Join join = column.meaning().join;
   std::vector<Metric> made(num_groups);
   std::vector<bool> is_open;        // groups whose calls have no common metric
-  std::vector<uint32_t> num_rates;  // those that are averaged
+  std::vector<uint32_t> num_rates;  // ratios that are averaged
   for (size_t i = 0; i < column.size(); ++i) {
     const uint32_t group = group_of_row[column.row_of(i)];
     if (group == kNoGroup) continue;
@@ -61,7 +61,7 @@ double value_of(Metric metric) {
   return metric.is_number() ? metric.number() : 0;
 }
 
-// A rate of several calls is what they did together, over what it took together. The mean of their rates would give a
+// The rate of several calls is the sum of their work over the sum of their times. The mean of their rates would give a
 // short call the weight of a long one.
 std::vector<Metric> join_ratios(const Report &report, const Column &column, const Column &under_column,
                                 std::span<const uint32_t> group_of_row, size_t num_groups) {

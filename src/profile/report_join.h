@@ -1,4 +1,4 @@
-// Cells of several calls as one cell, by what their column means.
+// Joins cells of several calls to one cell, by the meaning of their column.
 #pragma once
 #include <span>
 
@@ -6,9 +6,9 @@
 
 namespace opd {
 
-inline constexpr uint32_t kNoGroup = UINT32_MAX;  // of a row that is left out
+inline constexpr uint32_t kNoGroup = UINT32_MAX;  // for a row that is left out
 
-// One cell for each of the groups; kNone where nothing can be said of the group's calls together.
+// Returns one cell per group; kNone if the group's cells have no common value.
 std::vector<Metric> join_cells(const Report &report, const Column &column, std::span<const uint32_t> group_of_row,
                                size_t num_groups);
 

@@ -1,4 +1,4 @@
-// TVM's JSON form of a report: one line, metrics as {"count":1}; what newer writers add is kept.
+// TVM's JSON form of a report: one line, metrics as {"count":1}. Members added by newer writers are kept.
 #include <cmath>
 
 #include "base/json_document.h"
@@ -75,7 +75,7 @@ class Reader {
     }
   }
 
-  // {"count":1}: one member, whose key tells the kind.
+  // {"count":1}: one member, whose key is the kind.
   Metric read_metric(const cJSON *entry) {
     const cJSON *value = cJSON_IsObject(entry) ? entry->child : nullptr;
     if (!value || value->next) document_.bad(entry, "must hold one metric, as {\"count\":1}");
@@ -111,7 +111,8 @@ class Reader {
 
 // ---- writing
 
-// 17 digits after the point, as TVM; below 1e-6 that would leave few digits. JSON has no infinity: 1e999 reads as one.
+// 17 digits after the point, as TVM; numbers below 1e-6 would lose digits that way. JSON has no infinity: 1e999 reads
+// as one.
 void append_real(std::string &out, double number) {
   if (std::isnan(number)) return append(out, "null");
   if (std::isinf(number)) return append(out, number < 0 ? "-1e999" : "1e999");
@@ -155,7 +156,7 @@ class Writer {
     uint32_t column, cell;
   };
 
-  // Cells lie by column and are written by row; a row's cells are gathered first, so that gaps cost nothing.
+  // Cells are stored by column and written by row. Each row's cells are gathered first, so that gaps cost nothing.
   void write_calls() {
     std::vector<size_t> ends(report_.num_rows() + 1);
     for (const auto &column : report_.columns())

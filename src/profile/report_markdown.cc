@@ -9,7 +9,8 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || static_cast<uint8_t>(c) >= 0x80; }
 
-// Shapes and names of functions stay readable: brackets and underscores are escaped only where they mean something.
+// Keeps shapes and names of functions readable: brackets and underscores are escaped only where Markdown would
+// interpret them.
 void append_escaped(std::string &out, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ', last = i ? text[i - 1] : ' ';
@@ -35,7 +36,7 @@ std::string print(const ReportRows &rows) {
   }
   out += "\n|";
   for (size_t i = 0; i < columns; ++i) out += i == 0 || rows.is_text_column(i) ? " :--- |" : " ---: |";
-  const size_t sums = rows.num_rows() - rows.num_totals();  // the rule before the sums is no row here
+  const size_t sums = rows.num_rows() - rows.num_totals();  // the rule before the sums is not a row here
   for (size_t row = 0; row < rows.num_rows(); ++row) {
     if (row == rows.num_calls() && row != sums) continue;
     out += "\n|";

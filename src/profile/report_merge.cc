@@ -1,4 +1,4 @@
-// Several reports as one: what tells them apart becomes columns. Nothing is lost.
+// Merges reports: configuration entries that differ between them become columns. Nothing is lost.
 #include "profile/report_merge.h"
 
 #include <map>
@@ -59,7 +59,7 @@ class Merger {
     return false;
   }
 
-  // Runs of this report as the merged one counts them: by the number that they had, or the only one.
+  // The number in the merged report of this report's run `before`; without a number, the report is a single run.
   int64_t run_of(Metric before) {
     const auto [found, is_new] = runs_.emplace(before.kind == MetricKind::kCount ? before.count() : -1, num_runs_);
     num_runs_ += is_new;
@@ -69,7 +69,7 @@ class Merger {
   void add(const Report &report) {
     runs_.clear();
     const int64_t first_run = num_runs_;
-    NamedMetrics own;  // entries of the configuration that tell the report apart
+    NamedMetrics own;  // configuration entries that differ from other reports
     for (const auto &[name, metric] : report.configuration()) {
       if (is_common(name)) continue;
       std::string column = name;
@@ -93,7 +93,7 @@ class Merger {
     std::vector<size_t> own_columns;
     if (report.num_rows())
       for (const auto &entry : own) own_columns.push_back(builder_.column(entry.first));
-    std::vector<Metric> texts(report.num_texts());  // as the merged report has them
+    std::vector<Metric> texts(report.num_texts());  // the texts in the merged report
     for (size_t row = 0; row < report.num_rows(); ++row) {
       builder_.begin_row();
       for (auto &[column, cells] : columns) {
@@ -119,7 +119,7 @@ class Merger {
       Metric before;
       for (const auto &[key, metric] : metrics)
         if (key == kRun) before = metric;
-      std::string_view base = name;  // without what an earlier merge appended
+      std::string_view base = name;  // without the suffix of an earlier merge
       if (before.kind == MetricKind::kCount)
         if (const std::string suffix = of_run("", before.count()); base.ends_with(suffix))
           base.remove_suffix(suffix.size());
@@ -146,7 +146,7 @@ class Merger {
   std::span<const Report *const> reports_;
   std::vector<std::pair<std::string, Entry>> common_;
   ReportBuilder builder_;
-  std::map<int64_t, int64_t> runs_;  // of the report at hand
+  std::map<int64_t, int64_t> runs_;  // of the current report
   int64_t num_runs_ = 0;
   std::map<std::string, std::string> extras_;
 };

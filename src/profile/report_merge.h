@@ -1,4 +1,4 @@
-// Several reports as one.
+// Merges several reports into one.
 #pragma once
 #include <span>
 

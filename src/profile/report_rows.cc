@@ -23,8 +23,8 @@ ReportRows::ReportRows(const Report &report, Order order, bool aggregate, bool s
   add_devices();
 }
 
-// TVM's columns come first, whether the report has them or not; then, if calls are joined, how much their durations
-// differ; then the rest by name.
+// TVM's columns come first, whether the report has them or not. If calls are joined, the spread of their durations
+// follows. Then come the others by name.
 void ReportRows::choose_headers(bool has_spread) {
   for (const auto name : kTvmColumns) headers_.push_back(name);
   std::vector<std::string_view> others;
@@ -102,8 +102,8 @@ void ReportRows::sort_by_duration() {
   kinds_ = std::move(sorted);
 }
 
-// The sums are of calls, not of the rows that these were joined to: of a call that ran within another one, the time is
-// in the time of that already.
+// Sums are over calls, not over joined rows. The time of a nested call is left out, because its caller's time includes
+// it.
 void ReportRows::add_sums() {
   const std::vector<uint32_t> all(report_.num_rows());
   std::vector<uint32_t> outermost = all;
@@ -132,7 +132,7 @@ void ReportRows::add_devices() {
   }
 }
 
-// Whether one number says something of all calls.
+// Whether a single number for all calls makes sense.
 bool ReportRows::adds_up(const Column &column) {
   const Join join = column.meaning().join;
   if (join != Join::kByKind) return join == Join::kRatio || join == Join::kMax;

@@ -1,4 +1,4 @@
-// The rows that views of a report show: calls joined by operator, sorted, summed; then a row per device.
+// The rows shown by views of a report: calls joined by operator, sorted, summed; then a row per device.
 #pragma once
 #include <array>
 #include <map>
@@ -11,25 +11,25 @@ namespace opd {
 class ReportRows {
  public:
   enum class Order { kProgram, kByDuration };
-  static constexpr size_t kName = 0, kDuration = 1, kDevice = 3, kCount = 4, kShapes = 5;  // there always are
+  static constexpr size_t kName = 0, kDuration = 1, kDevice = 3, kCount = 4, kShapes = 5;  // always present
 
   ReportRows(const Report &report, Order order, bool aggregate, bool sums);
 
   const Report &report() const { return report_; }
   const std::vector<std::string_view> &headers() const { return headers_; }
   size_t num_rows() const { return num_rows_; }
-  // They come first, then a rule and the sums, if any, then the devices.
+  // Rows are in this order: calls, then a rule and the sums, if any, then the devices.
   size_t num_calls() const { return num_calls_; }
   size_t num_totals() const { return report_.devices().size(); }
   RowKind kind(size_t row) const { return row < num_calls_ ? kinds_[row] : RowKind::kCall; }
   Metric cell(size_t row, size_t column) const { return columns_[column][row]; }
   bool is_text_column(size_t column) const;
   size_t find(std::string_view header) const;               // SIZE_MAX if there is none
-  void append_text(std::string &out, Metric metric) const;  // as people read it
+  void append_text(std::string &out, Metric metric) const;  // for people
   std::string text(size_t row, size_t column) const;
 
  private:
-  // Texts that the report itself may not have; places of its own texts come first.
+  // Texts that the report itself may lack; their indices follow those of the report's texts.
   enum OwnText : size_t { kRule, kSum, kTotal };
 
   void choose_headers(bool has_spread);
@@ -37,7 +37,7 @@ class ReportRows {
   void sort_by_duration();
   void add_sums();
   void add_devices();
-  // Groups calls by operator, shapes and device; gives the number of groups. Order is that of first appearance.
+  // Groups calls by operator, shapes and device; returns the number of groups. The order is that of first appearance.
   size_t group_calls(std::vector<uint32_t> &group_of_row) const;
   static bool adds_up(const Column &column);
   Metric own(OwnText text) const { return {MetricKind::kString, report_.num_texts() + text}; }

@@ -36,7 +36,7 @@ std::string percent_text(double percent) {
   return out += " %";
 }
 
-// "12.3M": what is counted is often larger than a column.
+// "12.3M": counts are often wider than a column.
 std::string short_count(double number) {
   constexpr std::string_view kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
   size_t unit = 0;
@@ -54,8 +54,8 @@ std::string short_dtype(std::string_view dtype) {
   return std::string(dtype);
 }
 
-// "float32[4, 784], float32[784, 10]" as "4x784 784x10 f32", as inputs of the program are written. If that is longer
-// than `most`, the last shapes are left out whole: half a shape would be read as another one.
+// Writes "float32[4, 784], float32[784, 10]" as "4x784 784x10 f32", like inputs of the program. If that is longer than
+// `most`, the last shapes are left out as a whole, because a part of a shape would look like another one.
 std::string short_shapes(std::string_view text, size_t most) {
   struct Part {
     std::string dtype, dims;
@@ -89,7 +89,7 @@ std::string short_shapes(std::string_view text, size_t most) {
   return parts.empty() ? "" : "…";
 }
 
-// Eighths of a character.
+// A bar in eighths of a character.
 std::string bar_of(double share, size_t width) {
   constexpr std::string_view kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double filled = std::clamp(share, 0.0, 1.0) * static_cast<double>(width) * 8;
@@ -107,7 +107,7 @@ class Summary {
     order_ = by_self_time(rows);
     if (!options.sorted) std::iota(order_.begin(), order_.end(), size_t{0});
     shown_ = rows.num_calls();
-    if (options.most_rows && shown_ > options.most_rows + 1) shown_ = options.most_rows;  // one more row says as much
+    if (options.most_rows && shown_ > options.most_rows + 1) shown_ = options.most_rows;  // "1 more" takes a row, too
   }
 
   std::string write() {
@@ -148,7 +148,7 @@ class Summary {
     shown.header = shortened(shown.header, most);
     shown.width = most;
   }
-  // Whether there is room for it beside those that were added before.
+  // Adds a column if there is room for it.
   bool add(Shown shown) {
     const size_t gap = columns_.empty() ? 0 : kGap;
     if (used_ + gap + shown.width > options_.width) return false;
@@ -167,7 +167,7 @@ class Summary {
     return rows_.text(row, column);
   }
 
-  // The most important ones first: what does not fit is left out from the end.
+  // The most important columns come first; those that do not fit are left out.
   void choose_columns() {
     const auto text = [&](size_t place) { return [this, place](size_t row) { return metric_text(row, place); }; };
     Shown name = column(
@@ -194,7 +194,7 @@ class Summary {
     add_others(true);
   }
 
-  // The roof is that of memory. What lies in caches is moved faster, so more than all says no more than that.
+  // The roof is memory bandwidth. Caches are faster, so shares above 100 % are not shown exactly.
   static std::string peak_text(Metric share) {
     if (!share.is_number()) return "";
     return share.number() > 100 ? ">100 %" : percent_text(share.number());
@@ -208,7 +208,7 @@ class Summary {
         continue;
       std::string header;
       append_printable(header, name);
-      constexpr std::string_view kUnit = " (us)";  // times have theirs in the cells
+      constexpr std::string_view kUnit = " (us)";  // cells of times have a unit
       const bool is_time = header.ends_with(kUnit);
       Shown shown = column(
           is_time ? header.substr(0, header.size() - kUnit.size()) : header,
@@ -267,7 +267,7 @@ class Summary {
     return concat(style, text, kReset);
   }
 
-  // Text in lines that fit.
+  // Adds text, broken into lines that fit.
   void add_paragraph(std::string_view text, std::string_view style) {
     std::string line;
     const auto flush = [&] {

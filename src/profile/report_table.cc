@@ -14,7 +14,7 @@ size_t width_of(std::string_view text) {  // in code points
 std::string print(const ReportRows &rows) {
   const auto &headers = rows.headers();
   struct Cell {
-    size_t end, width;  // of its text in `texts`, which begins where the one before ends
+    size_t end, width;  // end of its text in `texts`; it begins where the one before ends
   };
   std::string texts;
   std::vector<Cell> cells;

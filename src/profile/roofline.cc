@@ -10,7 +10,7 @@ namespace {
 constexpr const char *kFlop = "FLOP", *kBytes = "Tensors (bytes)", *kSpeed = "GFLOP/s",
                      *kIntensity = "Arithmetic Intensity (FLOP/byte)", *kShare = kPeakShareColumn.data();
 
-// Makes a copy of a report, row by row, to which more is added.
+// Copies a report row by row, so that columns can be added.
 class Copy {
  public:
   explicit Copy(const Report &report) : from_(report), next_(report.columns().size()) {
@@ -43,7 +43,7 @@ class Copy {
 
   const Report &from_;
   ReportBuilder builder_;
-  std::vector<size_t> next_;  // cell of each column
+  std::vector<size_t> next_;  // next cell of each column
 };
 
 std::string_view text_at(const Report &report, const Column *column, size_t row) {
@@ -67,7 +67,7 @@ Ref<Report> with_roofline(const Report &report, const MachinePeak &peak) {
   ReportBuilder &builder = copy.builder();
   const Column *names = report.find_column("Name"), *shapes = report.find_column("Argument Shapes"),
                *durations = report.find_column("Duration (us)");
-  const bool has_bytes = report.find_column(kBytes) != nullptr;  // from a profile with details
+  const bool has_bytes = report.find_column(kBytes) != nullptr;  // profiles with details have it
   std::map<std::pair<std::string_view, std::string_view>, OperatorCost> known;
   for (size_t row = 0; row < report.num_rows(); ++row) {
     copy.begin_row(row);

@@ -1,4 +1,4 @@
-// Reports with what their operators compute and move, beside what the machine can do.
+// Adds each operator's arithmetic work and memory traffic to a report, for comparison with the machine's peak.
 #pragma once
 #include "profile/report.h"
 

@@ -1,4 +1,4 @@
-// Speed over arithmetic intensity, under the roof that the machine's peaks make.
+// Speed over arithmetic intensity, below the roof made by the machine's peaks.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@ struct Point {
   double intensity, speed, share;
 };
 
-// Both axes count powers of ten.
+// Both axes are logarithmic.
 class Roofline {
  public:
   Roofline(const ReportRows &rows, double peak, double bandwidth, std::vector<Point> points)
@@ -49,7 +49,7 @@ class Roofline {
   static double radius(const Point &point) { return 5 + 13 * std::sqrt(point.share); }
 
   void draw_axes() {
-    const auto step = [](double span) { return std::ceil(span / 12); };  // numbers from outside can span far
+    const auto step = [](double span) { return std::ceil(span / 12); };  // numbers from outside can span a large range
     for (double power = left_; power <= right_; power += step(right_ - left_)) {
       const double at = x(std::pow(10, power));
       put(out_, "<path class=\"axis\" d=\"M", at, " ", kTop, "V", kBottom, "\"/><text class=\"soft\" x=\"", at,
@@ -71,7 +71,7 @@ class Roofline {
     return out;
   }
 
-  // The slope begins where it enters the picture: at the left, or at the bottom.
+  // The slope begins at the left or at the bottom edge of the picture.
   void draw_roof() {
     const double ridge = peak_ / bandwidth_, start = std::max(std::pow(10, left_), std::pow(10, low_) / bandwidth_);
     put(out_, "<path class=\"roof\" d=\"M", x(start), " ", y(start * bandwidth_), "L", x(ridge), " ", y(peak_), "H",
@@ -95,12 +95,12 @@ class Roofline {
     out_ += " FLOP/byte</title></circle>\n";
   }
 
-  // The longest first; a name that would lie on another one is left out.
+  // Called with the longest first; a name that would overlap another one is left out.
   void draw_name(const Point &point) {
     constexpr double kHigh = 16, kWide = 7.2;
     if (named_.size() == 8) return;
     const std::string name = shortened(rows_.text(point.row, ReportRows::kName), 24);
-    const double wide = kWide * static_cast<double>(name.size());  // or less, where characters have several bytes
+    const double wide = kWide * static_cast<double>(name.size());  // or less, if characters have several bytes
     const bool left = x(point.intensity) + radius(point) + wide > kRight;
     const double begin = x(point.intensity) + (left ? -radius(point) - 5 - wide : radius(point) + 5);
     const std::array<double, 2> place{begin, y(point.speed) + 4};

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kNone = SIZE_MAX;
 
-// What recording a call takes from before its begin to after its end.
+// The time that recording adds to a call: from before its begin to after its end.
 uint64_t ticks_of_a_record() {
   constexpr int kBatches = 8, kCalls = 128;
   CallEventBuffer buffer(kCalls);
@@ -29,7 +29,8 @@ uint64_t ticks_of_a_record() {
   return least / kCalls;
 }
 
-// For each record the one that it ran within.
+// For each record, the record that it ran within. Records are in the order of their ends, so from the back each parent
+// comes before its children.
 std::vector<size_t> parents_of(const CallEventBuffer &buffer) {
   std::vector<size_t> parents(buffer.size(), kNone), open;
   for (size_t i = buffer.size(); i-- > 0;) {
@@ -60,7 +61,7 @@ class Rows {
 
   Ref<Report> make() {
     for (const std::string_view name : kTvmColumns) builder_.column(name);
-    size_t rows = 3;  // those that are computed
+    size_t rows = 3;  // the computed rows
     for (const ThreadTrack &lane : run_.lanes) rows += lane.buffer.size();
     builder_.reserve(rows);
     for (const ThreadTrack &lane : run_.lanes) add_lane(lane);
@@ -82,7 +83,7 @@ class Rows {
     return index < run_.names.size() ? std::string_view(run_.names[index]) : "?";
   }
 
-  // Texts that many rows share are looked up by what they are made of.
+  // Texts shared by many rows are cached by their source.
   Metric name_text(uint32_t index) {
     Metric &known = names_[std::min<size_t>(index, run_.names.size())];
     if (!known) known = builder_.text(name_of(index));
@@ -137,8 +138,8 @@ class Rows {
     dropped_ += buffer.dropped();
   }
 
-  // Whether a call ran within another one. Records lie in the order in which they ended, so a call within another one
-  // begins after it and lies before it.
+  // Whether any call ran within another. Records are in the order of their ends, so a nested call lies before its
+  // caller and begins after the caller's begin.
   static bool has_nested(const CallEventBuffer &buffer) {
     uint64_t earliest = UINT64_MAX;
     for (size_t i = buffer.size(); i-- > 0;) {
@@ -149,20 +150,20 @@ class Rows {
     return false;
   }
 
-  // What nest() finds where no call ran within another one, without its lists, which are 28 bytes a record.
+  // Does the same as nest() if no call ran within another, without the lists of nest(), which take 28 bytes a record.
   void add_outermost(const CallEventBuffer &buffer) {
     for (size_t i = 0; i < buffer.size(); ++i) outermost_us_ += duration_us(buffer.at(i));
     num_outermost_ += buffer.size();
   }
 
-  // Of each record the one with a row that it ran within, how many such rows there are up to the outermost one, and the
-  // time of the records with rows that ran straight within it.
+  // For each record: the enclosing record that has a row; its depth in such rows; the time of the records with rows
+  // directly within it.
   struct Nesting {
     std::vector<size_t> rows;
     std::vector<uint32_t> depths;
     std::vector<double> inner_us;
   };
-  // What is folded counts for the row that it ran within, or else for the row of all builtins.
+  // A folded call's time belongs to the row that it ran within; without one, to the row of all builtins.
   Nesting nest(const CallEventBuffer &buffer) {
     const std::vector<size_t> parents = parents_of(buffer);
     const size_t size = buffer.size();
@@ -222,7 +223,7 @@ class Rows {
   void add_computed() {
     if (num_builtins_) add_computed_row(RowKind::kBuiltins, builtin_us_, static_cast<int64_t>(num_builtins_));
     if (num_runs_ == 0) return;
-    // What it took to record calls within others is in the time of those.
+    // The cost of recording a nested call is part of its caller's time, so only outermost calls count here.
     const uint64_t collecting = run_.collected ? run_.collected->outermost_cost() : 0;
     const double rest = std::max(0.0, total_us_ - outermost_us_ - builtin_us_);
     const double recording = std::min(rest, ticks_us(num_outermost_ * ticks_of_a_record() + collecting));
@@ -265,11 +266,11 @@ class Rows {
   uint64_t empty_ = 0, first_ = 0, num_outermost_ = 0, num_builtins_ = 0, dropped_ = 0;
   int64_t num_runs_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
-  std::vector<Metric> names_;      // by name's index, as the next
-  std::vector<Metric> shapes_at_;  // by their place in the lane's buffer
+  std::vector<Metric> names_;      // by index of the name; one more for unknown names
+  std::vector<Metric> shapes_at_;  // by place in the lane's buffer
   Metric no_shapes_;
   std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the buffers
-  bool nests_ = false;                                   // calls within calls, so that their own time has a column
+  bool nests_ = false;  // calls are nested, so there are columns for self time and depth
   Metric device_;
   DLDevice last_device_{};
 };

@@ -1,4 +1,4 @@
-// From what was recorded to its report.
+// Makes the report of a recording.
 #pragma once
 #include <span>
 #include <string>
@@ -10,19 +10,19 @@
 namespace opd {
 
 struct RunRecord {
-  std::span<const ThreadTrack> lanes;  // of one clock
-  const ClockCalibration &line;        // of it, taken when recording ended
-  std::span<const std::string> names;  // what CallEvent::name counts in
+  std::span<const ThreadTrack> lanes;  // all on one clock
+  const ClockCalibration &line;        // of that clock, measured when recording ended
+  std::span<const std::string> names;  // names by CallEvent::name
   std::span<const DLDevice> devices;   // each gets a row of totals, in this order
   int32_t num_threads = 0;
-  std::string_view note = {};  // what the records cannot show
+  std::string_view note = {};  // calls that the records cannot show
   RecordingOptions options = {};
-  const CollectorSet *collected = nullptr;  // finished; it made the lanes' observers. Null: there were no collectors
+  const CollectorSet *collected = nullptr;  // finished; it made the lanes' observers. Null: there are no collectors
 };
 
-// A row per record, in the order recorded: run 0, then run 1 …, thread by thread. Durations are less what an empty
-// interval reads; percentages are of all runs together. Two rows more make the outermost ones add up to the total: what
-// recording took, "(profiler)", and the rest, "(dispatch)".
+// One row per record, in the order recorded: run 0, then run 1 …, thread by thread. The reading of an empty interval is
+// subtracted from durations; percentages refer to all runs together. Two more rows complete the outermost rows to the
+// total: the time of recording, "(profiler)", and the rest, "(dispatch)".
 Ref<Report> report_of_run(const RunRecord &run);
 
 std::string report_device_name(DLDevice device);  // "cpu0"

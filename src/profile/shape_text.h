@@ -1,4 +1,4 @@
-// Shapes of tensors as reports have them: "float32[1, 64], int64[]".
+// Shapes of tensors as written in reports: "float32[1, 64], int64[]".
 #pragma once
 #include <algorithm>
 #include <string_view>
@@ -9,9 +9,9 @@ struct ShapeText {
   std::string_view dtype, dims;  // "float32" and "[1, 64]"
 };
 
-// The first of `rest`, which it is taken from.
+// Takes the first shape from `rest`.
 inline ShapeText take_shape(std::string_view &rest) {
-  size_t end = 0;  // the bracket that ends a tensor: "custom[12]8[2]" has another
+  size_t end = 0;  // after the bracket that ends a tensor: "custom[12]8[2]" has another one
   do end = rest.find(']', end) + 1;
   while (end && end < rest.size() && rest[end] != ',');
   const std::string_view shape = rest.substr(0, end ? end : rest.size());

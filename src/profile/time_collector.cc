@@ -1,4 +1,4 @@
-// Time of the wall, and of the processors over all threads of a call.
+// Wall time, and processor time over all threads of a call.
 #include <time.h>
 
 #include "profile/counter_collector.h"

@@ -25,7 +25,7 @@ double elapsed(const std::vector<LoadThreads::Span> &spans) {  // in seconds, fr
 }
 
 void cool_down(const LoadThreads &callers, int64_t left_ms) {
-  constexpr int64_t kStep = 50;  // ms between looks at the cancel token
+  constexpr int64_t kStep = 50;  // ms between checks of the cancel token
   for (; left_ms > 0; left_ms -= kStep) {
     callers.require_not_cancelled();
     std::this_thread::sleep_for(std::chrono::milliseconds(std::min(left_ms, kStep)));
@@ -54,7 +54,7 @@ TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorOptions plan)
   check("concurrency", plan_.concurrency, 1, 1024);
   require(plan_.cache_flush_bytes == 0 || plan_.concurrency == 1,
           "cache_flush_bytes and concurrency exclude each other: the caches of other processors are not flushed");
-  device_backend(plan_.device);  // throws for one that is absent
+  device_backend(plan_.device);  // throws if the device is absent
 }
 
 Ref<Benchmark> TimeEvaluator::call(Args args) {
@@ -77,7 +77,7 @@ Ref<Benchmark> TimeEvaluator::call(Args args) {
   return make_object<Benchmark>(std::move(seconds), course);
 }
 
-// Times are those of batches that the clock can tell apart: what is shorter is called twice as often from then on.
+// Measures batches that are long enough for the clock: if a batch is too short, the number of its calls is doubled.
 void TimeEvaluator::warm_up(LoadThreads &callers, Benchmark::Course &course) const {
   constexpr double kBatch = 1e-3;
   if (plan_.warmup > 0) callers.round(plan_.warmup);
@@ -98,7 +98,8 @@ void TimeEvaluator::warm_up(LoadThreads &callers, Benchmark::Course &course) con
   } while (!course.is_steady && monotonic_ns() < end);
 }
 
-// Appends the seconds per call of each thread; returns how long they all took. Calls more often until that is enough.
+// Appends the seconds per call of each thread; returns the time of all. Raises the number of calls until it takes long
+// enough.
 double TimeEvaluator::measure(LoadThreads &callers, std::vector<double> &seconds) {
   double duration_ms = 0;
   int64_t zeros = 0;

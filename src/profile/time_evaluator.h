@@ -1,4 +1,5 @@
-// Measures a packed function as TVM's time_evaluator does: repeats of many calls each, nothing else between the stamps.
+// Measures a packed function as TVM's time_evaluator does: repeats of many calls each, with nothing else in the
+// measured time.
 #pragma once
 #include "profile/benchmark.h"
 #include "profile/load_threads.h"
@@ -17,7 +18,7 @@ struct EvaluatorOptions {
 class TimeEvaluator final : public Object {
  public:
   static int32_t type();                                         // "opdyno.Evaluator"
-  TimeEvaluator(Ref<Function> function, EvaluatorOptions plan);  // throws for numbers that make no sense
+  TimeEvaluator(Ref<Function> function, EvaluatorOptions plan);  // throws for invalid numbers
 
   Ref<Benchmark> call(Args args);
   template <class Visit>
@@ -32,7 +33,7 @@ class TimeEvaluator final : public Object {
   void flush_caches();
 
   Ref<Function> function_;
-  EvaluatorOptions plan_;  // `number` grows, and stays grown
+  EvaluatorOptions plan_;  // `number` grows over time
   std::vector<char> flush_from_, flush_to_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace opd {
 
-// Memory is touched before it is used: a page fault costs as much as thirty records.
+// Allocates zeroed memory before it is needed: a page fault costs as much as thirty records.
 CallEventBuffer::CallEventBuffer(uint64_t max_records, bool all_calls)
     : clock_(tick_clock()), all_calls_(all_calls), max_records_(max_records) {
   next_block();
@@ -30,10 +30,10 @@ void CallEventBuffer::grow_words(size_t room) {
 }
 
 void CallEventBuffer::restart(uint64_t times) {
-  // Doubles cannot overflow; room for more records than are kept is of no use.
+  // Computed in doubles, which cannot overflow. More room than max_records_ would be useless.
   const double records =
       std::min(static_cast<double>(count_) * static_cast<double>(times), static_cast<double>(max_records_));
-  const size_t words = words_used_ + kMostWords;  // the runs mostly have the dimensions that the warm-up had
+  const size_t words = words_used_ + kMostWords;  // the runs mostly have the dimensions of the warm-up
   count_ = dropped_ = 0;
   failures_.clear();
   words_used_ = 0;

@@ -1,6 +1,6 @@
-// What instrumented code writes: one fixed-size record per call, into a buffer that only one thread touches.
-// Cost: the stores, and a look at the tensors' dimensions, which are stored anew only if they are not what the same
-// call had before; memory comes in blocks, outside the measured interval.
+// A buffer of recorded calls: one fixed-size record per call; only one thread touches it. Cost: the stores, and a
+// comparison of the tensors' dimensions, which are stored only if they differ from those of the same call before.
+// Memory comes in blocks, outside the measured interval.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -18,20 +18,20 @@ namespace opd {
 struct CallEvent {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
   uint64_t begin, end;   // ticks of the buffer's clock
-  uint64_t shapes;       // place of the tensors' descriptions among the buffer's shape words
-  uint64_t sequence;     // position among all calls of the buffer, dropped ones counted
+  uint64_t shapes;       // index of the tensors' descriptions in the buffer's shape words
+  uint64_t sequence;     // position among all calls of the buffer, including dropped ones
   uint32_t name;         // index into the emitter's table of names
   uint32_t location;     // VM: index of the instruction; kNoLocation: it has none
   uint32_t num_tensors;  // arguments described at `shapes`
   uint32_t depth;        // nesting of program calls
   DLDevice device;       // of the last tensor argument
-  uint64_t run;          // which measured call this belongs to, from 0
+  uint64_t run;          // number of the measured run, from 0
 };
 static_assert(sizeof(CallEvent) == 64);
 
 class CallEventBuffer {
  public:
-  // `all_calls`: also those without a tensor, which TVM's profiler leaves out.
+  // `all_calls`: also records calls without a tensor, which TVM's profiler leaves out.
   explicit CallEventBuffer(uint64_t max_records, bool all_calls = false);
 
   ClockId clock() const { return clock_; }
@@ -45,7 +45,7 @@ class CallEventBuffer {
     return false;
   }
 
-  // Around a call that is to be recorded: its ticks. The observer sees the call, its time is taken inside.
+  // Called around a recorded call; these return its ticks. The observer is called outside of the interval between them.
   void set_observer(CallObserver *observer);
   bool is_observer_busy() const { return observer_ && observer_->is_busy(); }
   uint64_t begin_call(Args args) { return only_ticks_ ? ticks_of(ClockId::kTsc) : begin_slowly(args); }
@@ -54,8 +54,8 @@ class CallEventBuffer {
   }
 
   // Describes the tensors among `args` in the next record, which the caller completes and commits. Null if the call is
-  // not wanted, or there is no room: then it is counted and dropped. `call`: a number that calls mostly have in common
-  // if their tensors' dimensions are equal.
+  // not wanted; also if there is no room: then the call is counted as dropped. `call`: a number for the cache of
+  // dimensions; calls with the same number should mostly have equal dimensions.
   CallEvent *describe(Args args, size_t call) {
     if (used_ == room_ || word_room_ - words_used_ < kMostWords) [[unlikely]]
       return describe_slowly(args, call);
@@ -67,7 +67,7 @@ class CallEventBuffer {
   }
   void commit_failed(std::string message);  // of a call that raised an error
 
-  // Forgets what was recorded, and makes room for `times` as much: what a warm-up recorded, the runs will record.
+  // Deletes all records, and makes room for `times` as many: the runs will record what the warm-up did.
   void restart(uint64_t times);
 
   uint64_t size() const { return count_; }
@@ -76,22 +76,22 @@ class CallEventBuffer {
   bool has_failures() const { return !failures_.empty(); }
   std::string_view failure_of(const CallEvent &record) const;  // its message; "" if the call did not fail
   const CallEvent &at(uint64_t i) const { return blocks_[i / kBlock][i % kBlock]; }
-  size_t num_shape_words() const { return words_used_; }  // CallEvent::shapes is less where there are tensors
-  std::span<const int64_t> shape_words(const CallEvent &record) const;         // equal ones have equal texts
+  size_t num_shape_words() const { return words_used_; }  // CallEvent::shapes is less if there are tensors
+  std::span<const int64_t> shape_words(const CallEvent &record) const;         // equal words have equal texts
   std::string shapes_text(const CallEvent &record) const;                      // "float32[1, 64], int64[]"
   uint64_t tensor_bytes(const CallEvent &record) const;                        // of all its tensors
-  ClockCalibration line() const { return ClockCalibration::measure(clock_); }  // to be taken when recording ended
+  ClockCalibration line() const { return ClockCalibration::measure(clock_); }  // to be called when recording ended
 
  private:
   static constexpr size_t kBlock = 4096;     // records
-  static constexpr size_t kMostWords = 256;  // of one call that needs no look at the room
+  static constexpr size_t kMostWords = 256;  // words of one call for which fill() has room without a check
   static constexpr size_t kKnown = 1024;
   struct Known {
     size_t at, size;  // in words
   };
   static int64_t pack(DLDataType dtype, int32_t ndim) { return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype); }
   CallEvent *fill(Args args, size_t call) {
-    // In locals, since the words that are written might be any of what the loop reads.
+    // All state is in locals: the words written might alias members, so the loop would read these again.
     CallEvent *const record = &current_[used_];
     int64_t *const words = words_.get();
     const size_t room = word_room_;
@@ -125,7 +125,7 @@ class CallEventBuffer {
   }
   CallEvent *describe_slowly(Args args, size_t call);  // makes room first
   template <class Visit>
-  size_t each_tensor(const CallEvent &record, const Visit &visit) const;  // gives where its words end
+  size_t each_tensor(const CallEvent &record, const Visit &visit) const;  // returns the end of its words
   uint64_t begin_slowly(Args args);
   uint64_t end_slowly(uint64_t begin, Args args);
   bool next_block();
@@ -134,15 +134,15 @@ class CallEventBuffer {
   ClockId clock_;
   bool all_calls_;
   CallObserver *observer_ = nullptr;
-  bool only_ticks_ = clock_ == ClockId::kTsc;  // there is no observer, and the clock is the fast one
-  CallEvent *current_ = nullptr;               // a block of blocks_; those behind it are empty
+  bool only_ticks_ = clock_ == ClockId::kTsc;  // there is no observer, and the clock is the TSC
+  CallEvent *current_ = nullptr;               // a block of blocks_; all later blocks are empty
   size_t used_ = 0, room_ = 0;
   uint64_t count_ = 0, dropped_ = 0, max_records_;
   std::vector<std::unique_ptr<CallEvent[]>> blocks_;
-  std::vector<std::pair<uint64_t, std::string>> failures_;  // by CallEvent::sequence, which rises
+  std::vector<std::pair<uint64_t, std::string>> failures_;  // by rising CallEvent::sequence
   std::unique_ptr<int64_t[]> words_;
   size_t words_used_ = 0, word_room_ = 0;
-  std::unique_ptr<Known[]> known_ = std::make_unique<Known[]>(kKnown);  // what calls had last
+  std::unique_ptr<Known[]> known_ = std::make_unique<Known[]>(kKnown);  // the last dimensions, by number of the call
 };
 
 }  // namespace opd

@@ -35,8 +35,8 @@ ThreadTrack &RecordingSession::lane_here() {
   return lanes_.emplace(thread, std::move(fresh)).first->second;
 }
 
-// In a forked child nobody ends the calls of the other threads. What those wrote at that moment may be half written: it
-// is neither read nor freed.
+// In a forked child, the calls of the parent's other threads never end. Their records may be half written, so they are
+// neither read nor freed.
 void RecordingSession::forget_lost_threads() {
   if (generation_ == fork_generation()) return;
   generation_ = fork_generation();
@@ -60,7 +60,7 @@ void RecordingSession::end(ThreadTrack &lane, const RunSpan &span) {
   forget_lost_threads();
   try {
     lane.runs.push_back(span);
-  } catch (const std::bad_alloc &) {}  // its records count to no run then
+  } catch (const std::bad_alloc &) {}  // without memory, its records belong to no run
   --lane.under_way;
   if (under_way_.fetch_sub(1, std::memory_order_acq_rel) == 1) under_way_.notify_all();
 }
@@ -71,8 +71,9 @@ RecordingSession::Recorded RecordingSession::close() {
     forget_lost_threads();
     closed_ = true;
   }
+  // Acquire pairs with the release in end(), so all records of the ended calls are visible here.
   while (const uint32_t calls = under_way_.load(std::memory_order_acquire)) under_way_.wait(calls);
-  std::scoped_lock lock(guard_);  // the last call has left end()
+  std::scoped_lock lock(guard_);  // waits until the last call has left end()
   Recorded recorded;
   for (auto &[thread, lane] : lanes_) recorded.lanes.push_back(std::move(lane));
   lanes_.clear();

@@ -1,5 +1,5 @@
-// A recording of all calls of a VM, from its start to its end, on whatever threads they come.
-// Cost: a call that is recorded takes a lock twice; one that is not sampled, an atomic addition.
+// Records all calls of a VM while the session lasts, on any threads. Cost: two locks per recorded call; one atomic
+// addition per call that is not sampled.
 #pragma once
 #include <atomic>
 #include <map>
@@ -14,29 +14,29 @@ namespace opd {
 
 struct RunSpan {  // one call of a VM, in ticks of the buffer's clock
   uint64_t run, begin, end;
-  uint32_t function;  // as CallEvent::name counts
+  uint32_t function;  // as in CallEvent::name
 };
 
-// What one thread recorded.
+// The records of one thread.
 struct ThreadTrack {
   CallEventBuffer buffer;
   std::vector<RunSpan> runs;
   int64_t thread_id;
   std::string thread_name;
   CallObserver *observer = nullptr;
-  uint64_t under_way = 0;  // runs
+  uint64_t under_way = 0;  // number of its runs that have not ended
 
   static ThreadTrack of_this_thread(CallEventBuffer buffer);
 };
 
 struct RecordingOptions {
-  uint64_t max_records = 0;      // of a thread
-  uint64_t sample_interval = 1;  // one of so many calls
-  bool all_calls = false;        // those without a tensor, too
-  // Of the report:
+  uint64_t max_records = 0;      // per thread
+  uint64_t sample_interval = 1;  // records one of so many calls
+  bool all_calls = false;        // also records calls without a tensor
+  // Options of the report:
   bool folds_builtins = false;  // all calls of vm.builtin.* in one row
-  bool details = false;         // columns for when, where and within what a call ran
-  int32_t turn = 0;             // among the runs that it will be compared with; 0: none
+  bool details = false;         // columns for start, run, thread and call path
+  int32_t turn = 0;             // number that pairs this run with one of a later comparison; 0: none
 };
 
 class RecordingSession final : public Object {
@@ -47,15 +47,15 @@ class RecordingSession final : public Object {
 
   const RecordingOptions options;
 
-  // Where the calling thread's call is to be recorded, or null: it is not sampled, or the session has ended.
+  // The track for the calling thread's call. Null if the call is not sampled, or the session has ended.
   ThreadTrack *begin(uint64_t &run);
   void end(ThreadTrack &lane, const RunSpan &span);
-  bool is_of_this_thread();  // whether a call is under way that the calling thread makes
+  bool is_of_this_thread();  // whether the calling thread is inside a recorded call
   struct Recorded {
     std::vector<ThreadTrack> lanes;
     std::unique_ptr<CallObservers> observers;
   };
-  Recorded close();  // waits for the calls under way; to be called once
+  Recorded close();  // waits for open calls; to be called once
 
  private:
   ThreadTrack &lane_here();
@@ -66,14 +66,14 @@ class RecordingSession final : public Object {
   std::map<uint64_t, ThreadTrack> lanes_;  // by thread_number()
   std::unique_ptr<CallObservers> observers_;
   uint64_t runs_ = 0;
-  // Calls. close() waits for this number and not for a condition variable, which a forked child could not use: to it
-  // the threads that waited in the parent would wait still.
+  // Number of open calls. close() waits on this atomic, not on a condition variable: in a forked child, a condition
+  // variable would still count the threads that waited in the parent.
   std::atomic<uint32_t> under_way_{0};
   uint32_t generation_ = fork_generation();
   bool closed_ = false;
 };
 
-// One call's part in a session.
+// The part of one call in a session.
 class SessionCall {
  public:
   SessionCall() = default;
@@ -99,7 +99,7 @@ class SessionCall {
   Ref<RecordingSession> session_;
   ThreadTrack *lane_ = nullptr;
   RunSpan span_{};
-  size_t observed_;  // what the lane's observer gave; only of a call that is recorded
+  size_t observed_;  // result of the observer's begin_run(); only set for recorded calls
 };
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Lists of values as compiled VM functions use them: their registers, constants and function pool.
+// Lists of values for compiled VM functions: registers, constants and function pool.
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 #include "vm/compiled.h"
@@ -6,7 +6,7 @@
 namespace opd {
 namespace {
 
-// TVM's code does not look at what these functions return, so the run keeps the error.
+// TVM's code ignores the return value of these functions, so the run keeps the error.
 [[gnu::noinline]] int refuse(Run *run, int32_t index, const void *args, int32_t place, const char *function) noexcept {
   return raising([&] {
     auto error =
@@ -17,7 +17,7 @@ namespace {
   });
 }
 
-// Outside a run nobody knows how long a list is.
+// Outside a run, the length of a list is not known.
 bool is_unknown_list(const Run *run, const void *list, int32_t index, const void *args, int32_t place) {
   return list && index >= 0 && args && place >= 0 && !(run && run->compiled);
 }
@@ -25,7 +25,7 @@ bool is_unknown_list(const Run *run, const void *list, int32_t index, const void
 [[gnu::noinline]] int set_unknown(Run *run, void *list, int32_t index, View *args, int32_t place) noexcept {
   const bool good = is_unknown_list(run, list, index, args, place);
   if (args && place >= 0)
-    args[place] = good ? static_cast<const View *>(list)[index] : opd_none();  // the call is made all the same
+    args[place] = good ? static_cast<const View *>(list)[index] : opd_none();  // the call is made in any case
   return good ? 0 : refuse(run, index, args, place, "TVMBackendAnyListSetPackedArg");
 }
 
@@ -42,7 +42,7 @@ bool is_unknown_list(const Run *run, const void *list, int32_t index, const void
   return 0;
 }
 
-// What a register held before. Apart, so that a move into an empty register needs no frame.
+// Drops a register's old value. A function of its own, so that a move into an empty register needs no stack frame.
 [[gnu::noinline]] int drop_old(Run &run, Object *old) {
   run.pool.drop(old);
   return is_stopped(run) ? stop(run) : 0;

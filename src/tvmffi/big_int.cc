@@ -1,5 +1,4 @@
-// Integers of more than 64 bits: words of 64 bits in two's complement, the lowest first, and no more of them than
-// needed.
+// Integers of more than 64 bits: 64-bit words in two's complement, the lowest first, without redundant words.
 #include <cstring>
 
 #include "tvmffi/groups.h"
@@ -29,7 +28,7 @@ static int TVMFFIBigIntFromByteArray(const ByteArray *bytes, View *out) {
     require(text.size() % sizeof(int64_t) == 0, "BigInt content must contain whole 64-bit words, but has ", text.size(),
             " bytes");
     size_t count = text.size() / sizeof(int64_t);
-    // A highest word that only repeats the sign of the one below says nothing.
+    // A highest word is redundant if it only repeats the sign of the word below.
     while (count > 1 && word_at(text.data(), count - 1) == word_at(text.data(), count - 2) >> 63) --count;
     if (count <= 1) {
       *out = opd_int(count ? word_at(text.data(), 0) : 0);

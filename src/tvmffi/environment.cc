@@ -1,4 +1,4 @@
-// What a library asks of the process that loaded it: functions of other modules, once-only initialisation.
+// Services of the process for a loaded library: functions of other modules, one-time initialisation.
 #include <mutex>
 
 #include "base/fork_mutex.h"
@@ -40,7 +40,7 @@ static int TVMBackendGetFuncFromEnv(void *context, const char *name, void **out_
   return look_up(context, name, out_function);
 }
 
-// Objects of a system library register their symbols while they are loaded; ours are found by the ELF symbol table.
+// Objects of a system library register their symbols at load. opdyno finds them in the ELF symbol table instead.
 static int TVMFFIEnvModRegisterSystemLibSymbol(const char *, void *) { return 0; }
 
 static int TVMFFIHandleInitOnce(void **handle, int (*init)(void **out_handle)) {

@@ -6,7 +6,7 @@
 namespace opd {
 namespace {
 
-// What compiled code raises is the called function's own error: its kind and message are kept as they are.
+// An error raised by compiled code is the called function's own: its kind and message are kept unchanged.
 Ref<Error> raised_error(const char *kind, std::string_view message) {
   return make_error(OPD_CALL_FAILED, message, kind && *kind ? kind : "RuntimeError");
 }
@@ -55,7 +55,7 @@ static int TVMFFIErrorCreate(const ByteArray *kind, const ByteArray *message, co
   return TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, backtrace, nullptr, nullptr, out_error);
 }
 
-// A line of a backtrace for the place that foreign C++ names; valid until the thread asks again.
+// Formats a backtrace line for a place in foreign C++. Valid until the thread's next call.
 static const ByteArray *TVMFFIBacktrace(const char *file, int line, const char *function, int) {
   static thread_local std::string text;
   static thread_local ByteArray bytes;

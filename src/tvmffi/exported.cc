@@ -1,11 +1,11 @@
-// libopdyno_tvmffi: TVM's C functions under their own names, for programs that link objects which call them. It has no
-// state: each function goes to the one in libopdyno. Cost: an indirect call.
+// libopdyno_tvmffi: exports TVM's C functions by name, for programs that link objects which call them. It has no state:
+// each function forwards to libopdyno. Cost: an indirect call.
 #include <cstdint>
 
 #include "base/error.h"
 #include "tvmffi/private.h"
 
-// Pointers to objects are void * here, which to the functions behind is no difference, but one to clang's sanitizer.
+// Pointers to objects are void * here. The real functions accept that, but clang's function sanitizer would report it.
 #ifdef __clang__
 #define OPD_UNTYPED __attribute__((no_sanitize("function")))
 #pragma clang diagnostic ignored \
@@ -94,7 +94,7 @@ FORWARD(int, TVMFFITensorFromDLPackVersioned, (void *from, int32_t align, int32_
 FORWARD(int, TVMFFITensorToDLPack, (void *tensor, void **out), (tensor, out))
 FORWARD(int, TVMFFITensorToDLPackVersioned, (void *tensor, void **out), (tensor, out))
 
-// What kernels ask
+// Services for kernels
 FORWARD(void *, TVMBackendAllocWorkspace, (int type, int id, uint64_t bytes, int code, int bits),
         (type, id, bytes, code, bits))
 FORWARD(int, TVMBackendFreeWorkspace, (int type, int id, void *data), (type, id, data))

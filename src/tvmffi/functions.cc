@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-// One more reference to the library that some code lies in, or null.
+// Adds a reference to the library that contains `code`; null if there is none.
 void *keep_mapped(SafeCall code) {
   Dl_info info{};
   const LoaderCall call;
@@ -18,7 +18,7 @@ void *keep_mapped(SafeCall code) {
                                                              : nullptr;
 }
 
-// A function of foreign code that keeps its state behind a pointer of its own. It may outlive the module that made it.
+// A function of foreign code with state behind a pointer. It may outlive the module that made it.
 struct ForeignFunction final : Function {
   void *state;
   SafeCall body;
@@ -39,7 +39,7 @@ struct ForeignFunction final : Function {
   }
 };
 
-// Apart, so that good calls need no frame.
+// A function of its own, so that valid calls need no stack frame.
 [[gnu::noinline]] int refuse_call(void *function, const View *args, int32_t num_args, const View *result) noexcept {
   return raising([&] {
     object_at<Function>(function, "TVMFFIFunctionCall");

@@ -1,5 +1,5 @@
-// TVM's C functions, one group per file. Each checks what it is given and reports failure as tvm-ffi does: -1 and a
-// raised error.
+// TVM's C functions, one group per file. Each checks its arguments and reports failure as tvm-ffi does: it returns -1
+// and raises an error.
 #pragma once
 #include <span>
 

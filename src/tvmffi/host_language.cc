@@ -1,5 +1,5 @@
-// What a language's front end brings along for the process: its opaque objects, its allocator, its signals, and for
-// each thread the streams and the maker of tensors that it wants used.
+// Settings that a language's front end makes for the process: opaque objects, allocator, signals; and for each thread:
+// streams and the tensor allocator.
 #include "tvmffi/host_language.h"
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct CustomAllocator {  // TVMFFICustomAllocator
   void *(*allocate)(size_t size, size_t alignment, int32_t type, void *context);
   void *context;
 };
-// Memory for an object's body, after the address of what frees it (TVMFFIObjectAllocHeader).
+// Memory for an object's body. The address of its deleter lies before it (TVMFFIObjectAllocHeader).
 constexpr size_t kBefore = alignof(std::max_align_t);
 void *allocate_body(size_t size, size_t alignment, int32_t, void *) {
   void *body = nullptr;
@@ -41,7 +41,7 @@ void *allocate_body(size_t size, size_t alignment, int32_t, void *) {
 CustomAllocator own_allocator{allocate_body, nullptr};
 std::atomic<CustomAllocator *> current_allocator{&own_allocator};
 
-struct Signals {  // of Python; all null without it
+struct Signals {  // of Python; all null without Python
   std::atomic<int (*)()> check{nullptr};
   std::atomic<void *(*)()> lock{nullptr};
   std::atomic<void (*)(void *)> unlock{nullptr};
@@ -81,7 +81,7 @@ static int TVMFFIEnvRegisterCAPI(const char *name, void *function) {
   });
 }
 
-// Not 0 if the front end has raised an error of its own.
+// Not 0 if the front end raised an error of its own.
 static int TVMFFIEnvCheckSignals() {
   auto *check = signals.check.load();
   auto *lock = signals.lock.load();
@@ -112,13 +112,13 @@ static int TVMFFIEnvSetDLPackManagedTensorAllocator(TensorMaker maker, int for_p
   return 0;
 }
 
-// Filled into libraries that are loaded later, where they define a place of that name. What we provide stays ours.
+// Written into libraries loaded later that define a symbol of that name. opdyno's own symbols cannot be replaced.
 static int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
   return raising([&] {
     require(name && symbol && std::string_view(name).starts_with("__"),
             "TVMFFIEnvModRegisterContextSymbol was given \"", name ? name : "", "\"; names start with __");
     if (provided_symbol(name + 2)) return;
-    const ProvidedSymbol provided{(new std::string(name + 2))->c_str(), symbol};  // the table keeps the name for ever
+    const ProvidedSymbol provided{(new std::string(name + 2))->c_str(), symbol};  // never freed: the table uses it
     provide_symbols({&provided, 1});
   });
 }

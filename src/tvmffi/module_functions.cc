@@ -1,4 +1,4 @@
-// ffi.Module…: opdyno's modules as tvm-ffi's Python class asks for them.
+// ffi.Module…: opdyno's modules for tvm-ffi's Python class.
 #include <map>
 #include <mutex>
 
@@ -22,7 +22,7 @@ Value get_function(Args args) {
   return found ? Value(std::move(found)) : Value();
 }
 
-// What a library tells about one of its functions, by a function of its own.
+// Metadata of a library's function, which the library offers by a function of its own.
 Value told(Module &module, const std::string &symbol, bool query_imports) {
   if (auto *const tell = reinterpret_cast<SafeCall>(module.symbol(symbol.c_str()))) {
     View text = opd_none();
@@ -47,7 +47,7 @@ Value load(Args args) {
   const std::string path(as_text(args[0], "file_name"));
   const size_t dot = path.rfind('.');
   const std::string format = dot == std::string::npos ? "" : path.substr(dot + 1);
-  // A front end may have brought a loader for what we do not know.
+  // A front end may have registered a loader for a format that opdyno does not know.
   if (auto loader = find_function("ffi.Module.load_from_file." + format)) {
     const Value given[] = {path, format};
     return call(*loader, {&given[0].view(), 2});
@@ -61,13 +61,13 @@ Value array_of(const std::vector<T> &items) {
   return Array::make({values.empty() ? nullptr : &values.front().view(), values.size()});
 }
 
-// Modules that a front end wants to stay, counted.
+// Modules that a front end keeps loaded, with counts.
 struct Kept {
   ForkMutex guard{LockRank::kKeptModules};
   std::map<Ref<Object>, int, decltype([](const auto &a, const auto &b) { return a.get() < b.get(); })> modules;
 };
 Kept &kept() {
-  static auto *instance = new Kept;  // never destroyed: their code stays
+  static auto *instance = new Kept;  // never destroyed: the modules' code stays mapped
   return *instance;
 }
 
@@ -130,7 +130,7 @@ void define_module_functions() {
                       return Value(system_library(args.empty() ? "" : std::string(as_text(args[0], "prefix"))));
                     }),
                     true);
-  FieldInfo imports;  // as an attribute of the class
+  FieldInfo imports;  // an attribute of the Python class
   imports.name = bytes_of("imports_");
   imports.size = sizeof(void *);
   imports.alignment = alignof(void *);

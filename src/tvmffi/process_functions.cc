@@ -9,7 +9,7 @@ namespace opd {
 namespace {
 
 Value list_names(Args) {
-  // Of -1: how many; of a number: that name.
+  // For -1, returns the number of names; for any other index, that name.
   return make_function([names = function_names()](Args args) -> Value {
     check_arity(args, {"index"}, "the list of functions");
     const int64_t i = as_int(args[0], "the index");

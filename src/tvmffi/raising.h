@@ -1,10 +1,10 @@
-// What the C functions share: objects and texts that foreign code hands over. Errors: raising() of base/error.h.
+// Helpers shared by the C functions, for objects and texts passed by foreign code. Errors: raising() of base/error.h.
 #pragma once
 #include "value/function.h"
 
 namespace opd {
 
-// An object that foreign code hands over as an address.
+// An object passed by foreign code as an address.
 template <class T>
 T &object_at(void *handle, const char *function) {
   auto *object = static_cast<Object *>(handle);

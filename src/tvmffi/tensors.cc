@@ -1,4 +1,4 @@
-// Tensors: made, and in and out of DLPack.
+// Tensors: creation, views, import from and export to DLPack.
 #include <algorithm>
 
 #include "device/device.h"
@@ -49,7 +49,7 @@ static int TVMFFITensorToDLPackVersioned(void *tensor, DLManagedTensorVersioned 
   });
 }
 
-// Memory for a tensor like the prototype, whose data is not looked at.
+// Allocates a tensor like the prototype; the prototype's data is ignored.
 static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
   int status = 0;
   const int raised = raising([&] {
@@ -71,7 +71,7 @@ static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
   return raised ? raised : status;
 }
 
-// Another view of the source's data, described by the prototype as it is.
+// A new view of the source's data, exactly as the prototype describes it.
 static int TVMFFITensorCreateUnsafeView(void *source, const DLTensor *prototype, void **out_tensor) {
   return raising([&] {
     auto &tensor = object_at<Tensor>(source, "TVMFFITensorCreateUnsafeView");

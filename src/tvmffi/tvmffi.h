@@ -1,9 +1,9 @@
-// TVM's C functions as compiled artifacts call them. None of their names is exported: module/ writes the addresses into
-// each artifact, so that a real TVM in the same process keeps its own artifacts and we keep ours.
+// TVM's C functions for compiled artifacts. None of their names is exported: module/ writes the addresses into each
+// artifact. So a real TVM in the same process does not mix with opdyno.
 #pragma once
 
 namespace opd {
 
-void register_tvmffi_symbols();  // any number of times, from any thread
+void register_tvmffi_symbols();  // idempotent, thread-safe
 
 }  // namespace opd

@@ -220,7 +220,7 @@ class Assembler {
     const Token token = lexer_.peek().kind == Token::kName ? lexer_.next() : lexer_.expect(Token::kNumber, "a number");
     std::string_view digits = token.text;
     const char *end = digits.data() + digits.size();
-    if (digits.starts_with("0x")) {  // the bits, for numbers that decimals cannot tell apart
+    if (digits.starts_with("0x")) {  // the bits, for numbers without an exact decimal form, such as NaNs with payload
       uint64_t bits = 0;
       const auto parsed = std::from_chars(digits.data() + 2, end, bits, 16);
       if (parsed.ec != std::errc() || parsed.ptr != end)

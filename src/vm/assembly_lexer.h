@@ -9,7 +9,7 @@ namespace opd {
 
 struct Token {
   enum Kind { kEnd, kName, kRegister, kNumber, kString, kPunctuation } kind = kEnd;
-  std::string_view text;  // of a register without the %, of a string with its quotes
+  std::string_view text;  // registers: without the %; strings: with their quotes
   size_t line = 1, column = 1;
   bool is(std::string_view wanted) const { return (kind == kPunctuation || kind == kName) && text == wanted; }
 };

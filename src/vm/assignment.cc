@@ -5,7 +5,7 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kMaxWork = uint64_t{1} << 24;  // bitset words; beyond it everything is checked while running
+constexpr uint64_t kMaxWork = uint64_t{1} << 24;  // in bitset words; beyond it, all reads are checked at run time
 
 class Analysis {
  public:
@@ -68,7 +68,8 @@ class Analysis {
       written[static_cast<size_t>(in.reg) / 64] |= uint64_t{1} << (in.reg % 64);
   }
 
-  // Forward, to the greatest fixed point: what is written on every path to each instruction.
+  // Forward data flow to the greatest fixed point: at_[i] holds the registers that every path to instruction i has
+  // written.
   void solve() {
     at_.assign(size_, Set());
     reached_.assign(size_, false);

@@ -1,4 +1,4 @@
-// Definite assignment: which instructions read only registers that were surely written before.
+// Definite assignment analysis: finds the instructions that may read a register before it is written.
 #pragma once
 #include <vector>
 

@@ -51,7 +51,7 @@ void Builder::begin_function(std::string_view name, std::vector<std::string> par
   FunctionInfo &function = program_->functions[place->second];
   if (!fresh && function.kind != FunctionKind::kPacked)
     fail(OPD_ALREADY_EXISTS, "the program has a function \"", name, "\" already");
-  function.kind = FunctionKind::kBytecode;  // a call before the definition had declared it as packed
+  function.kind = FunctionKind::kBytecode;  // a call before the definition has declared it as packed
   function.name = name;
   function.start = function.end = static_cast<int64_t>(next_instruction());
   function.num_args = function.num_registers = static_cast<int64_t>(param_names.size());

@@ -13,16 +13,16 @@ struct Builder : Object {
 
   void begin_function(std::string_view name, std::vector<std::string> param_names);
   void end_function();
-  Operand add_constant(const View &value);      // an equal one is found again, except tensors
-  Operand append_constant(Value value);         // always a new one, to keep a given order
+  Operand add_constant(const View &value);      // reuses an equal constant, but never a tensor
+  Operand append_constant(Value value);         // never reuses one, to keep a given order
   Operand add_function(std::string_view name);  // declares a packed function unless the name is known
   void emit_call(std::string_view callee, std::span<const Operand> args, int64_t dst);
   void emit_ret(int64_t result);
   void emit_goto(int64_t offset);
   void emit_if(int64_t condition, int64_t false_offset);
-  void set_num_registers(int64_t count);  // of the function begun; at least what it uses
+  void set_num_registers(int64_t count);  // of the open function; at least as many as it uses
   void add_scope(int64_t constant, std::string scope);
-  void patch(size_t instruction, int64_t target);  // the offset of a goto or if emitted before
+  void patch(size_t instruction, int64_t target);  // sets the offset of a goto or if emitted before
   size_t next_instruction() const { return program_->offsets.size(); }
   bool in_function() const { return current_ >= 0; }
 
@@ -35,7 +35,7 @@ struct Builder : Object {
 
   Ref<Executable> program_;
   std::map<std::string, size_t, std::less<>> functions_;
-  std::map<std::string, int64_t, std::less<>> constants_;  // by their bytes
+  std::map<std::string, int64_t, std::less<>> constants_;  // by serialized value
   int64_t current_ = -1;
 };
 

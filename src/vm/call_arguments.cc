@@ -1,4 +1,5 @@
-// What a call into a program gets and gives: names to positions, tensors fit for kernels, results into given tensors.
+// Arguments and results of a call into a program: names to positions, tensors fit for kernels, results copied to
+// outputs.
 #include "device/device.h"
 #include "vm/vm.h"
 
@@ -23,13 +24,13 @@ bool on_device(const Vm &vm, DLDevice device) {
   return false;
 }
 
-// Whether the tensor is handed on as it is. Kernels check strides and byte offsets themselves, and those of programs
-// may want them; but they take the alignment for granted.
+// Whether the tensor is passed on without a copy. Kernels check strides and byte offsets themselves, and programs may
+// rely on them. But kernels do not check the alignment.
 bool fits(const Vm &vm, const Tensor &tensor) {
   return reinterpret_cast<uintptr_t>(tensor.dl.data) % kAlignment == 0 && on_device(vm, tensor.dl.device);
 }
 
-// Tensors within tuples are handed on as they are: of compiled functions, which may write them, none may be read-only.
+// Tensors within tuples are passed on without a copy. A compiled function may write them, so none may be read-only.
 void refuse_read_only_items(const FunctionInfo &function, size_t i, const View &arg, int depth = 0) {
   const auto *tuple = try_as<Array>(arg);
   if (!tuple || depth > 16) return;  // programs nest less
@@ -51,8 +52,8 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
   if (!on_device(vm, t->device))
     fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must lie on ", device_name(vm.devices().front().device),
          ", but is ", describe(*t));
-  // A borrowed view may not outlive the call, and the program may keep it. Machine code of a program may write to any
-  // of its arguments; only of bytecode it is known.
+  // A borrowed view must not outlive the call, but the program may keep it: so it is copied. A compiled function of a
+  // program may write any argument, so a read-only one is copied; for bytecode, the decoder knows which calls write.
   const bool may_be_written = function.kind == FunctionKind::kTir && arg.type == OPD_TENSOR &&
                               is_read_only(*static_cast<Tensor *>(object_of(arg)));
   if (arg.type == OPD_DLTENSOR || may_be_written) {
@@ -93,8 +94,8 @@ std::vector<View> in_order(const FunctionInfo &function, Args args, std::span<co
 
 const Tensor &tensor_of(opd_tensor *handle) { return *static_cast<Tensor *>(reinterpret_cast<Object *>(handle)); }
 
-// The tensors of a result in the order of its leaves, each checked against the output that is to receive it. `depth`
-// counts the tuples around the value, and stops at what programs need.
+// Collects the tensors of a result in the order of its leaves, and checks each against its output. `depth` counts the
+// tuples around the value; its limit is more than programs need.
 void collect(const View &value, std::span<opd_tensor *const> outputs, std::vector<const DLTensor *> &results,
              std::string_view function, int depth = 0) {
   constexpr int kMaxDepth = 16;

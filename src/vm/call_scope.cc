@@ -5,7 +5,8 @@ namespace {
 
 constexpr int32_t kMaxNativeDepth = 200;  // runs inside builtins inside runs: each takes some C stack
 
-// A call from within another run ends with it, and is listened to with it if it is of the same VM.
+// A call from within another run inherits the token and the earlier deadline of that run; if both belong to one VM,
+// also the recording and the instrument.
 void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   run.native_depth = outer ? outer->native_depth + 1 : 0;
   run.token = settings.cancel;
@@ -14,7 +15,7 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   run.instrument = nullptr;
   if (settings.timeout_ns > 0 &&
       __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
-    run.deadline_ns = 0;  // later than the clock can tell
+    run.deadline_ns = 0;  // overflow: no deadline
   if (!run.token) run.token = outer ? outer->token : static_cast<CancelToken *>(thread_state().cancel);
   if (!outer) return;
   if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns))

@@ -1,4 +1,5 @@
-// A run while a call uses it: taken from the VM's idle ones, stoppable, listened to, and the calling thread's own.
+// The scope of one call: borrows a run from the VM, connects it to the cancel token, the deadline, the recording and
+// the instrument, and makes it the calling thread's run.
 #pragma once
 #include "vm/vm.h"
 
@@ -26,6 +27,8 @@ class CallScope {
   };
   Run *prepare(uint32_t function, const CallSettings &settings, CallEventBuffer *records, uint64_t record_run);
 
+  // Order matters: prepare() runs when cancel_ is made. Members end in reverse order, so no other thread can reach the
+  // run when it is given back.
   Borrowed borrowed_;
   void *const outer_;
   const CancelFlag *const outer_stop_;

@@ -17,13 +17,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Compiled code calls kernels without looking at the flag, so its next call has to be looked at.
+// Compiled code does not read the flag between kernels, so its calls must be observed from now on. Relaxed order is
+// enough: the flag publishes no other data.
 void interrupt(RunSignals &signals, CancelReason reason) noexcept {
   signals.stop.store(reason, std::memory_order_relaxed);
   static_cast<Run &>(signals).observe_calls();
 }
 
-// Never destroyed: its thread may outlive static destructors. A forked child starts with none.
+// Never destroyed: its thread may outlive static destructors. A forked child makes its own, because threads are not
+// inherited.
 class DeadlineWatch {
  public:
   static DeadlineWatch &instance() {
@@ -115,7 +117,7 @@ void CancelToken::remove(RunSignals *run) {
 const char *CancelToken::current_operator() {
   std::scoped_lock lock(guard_);
   for (RunSignals *run : runs_) {
-    static_cast<Run *>(run)->observe_calls();  // compiled code names its next operator then
+    static_cast<Run *>(run)->observe_calls();  // from now on, compiled code names its operators
     if (const char *name = run->operator_name.load(std::memory_order_relaxed)) return name;
     else if (const Instr *instr = run->current.load(std::memory_order_relaxed))
       return run->program->callee_name(run->program->pc_of(instr)).c_str();

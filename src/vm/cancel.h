@@ -15,15 +15,15 @@ struct CancelToken;
 struct Instr;
 struct Program;
 
-// What a run shows to other threads.
+// The fields of a run that other threads read or write.
 struct RunSignals {
   CancelFlag stop{CancelReason::kNone};
   std::atomic<const Instr *> current{nullptr};       // the call being made, for messages
-  const Program *program = nullptr;                  // what `current` points into
-  std::atomic<const char *> operator_name{nullptr};  // the same of compiled code, which has no instructions
-  std::atomic<bool> attentive{false};                // compiled code's calls are to be looked at one by one
-  CancelToken *token = nullptr;                      // inherited by calls made from within
-  int64_t deadline_ns = 0;                           // of the monotonic clock; 0: none; inherited likewise
+  const Program *program = nullptr;                  // owns the instruction that `current` points to
+  std::atomic<const char *> operator_name{nullptr};  // the same for compiled code, which has no instructions
+  std::atomic<bool> attentive{false};                // each call of compiled code is observed
+  CancelToken *token = nullptr;                      // inherited by calls from within the run
+  int64_t deadline_ns = 0;                           // on the monotonic clock; 0: none; inherited likewise
 };
 
 // Thread-safe.
@@ -54,6 +54,8 @@ class DeadlineGuard {
   uint64_t ticket_ = 0;
 };
 
+// While it lives, the token may stop the run. The destructor takes the token's lock, so no thread uses the run
+// afterwards.
 class CancelGuard {
  public:
   explicit CancelGuard(RunSignals *run) : run_(run) {

@@ -45,7 +45,7 @@ class Lists {
 Ref<Error> located(const Program::Func &function, Ref<Error> error) {
   if (error->located) return error;
   auto named = make_error(error->code, concat(error->message, " (in ", function.info->name, ")"), error->kind);
-  if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be the shared one
+  if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {  // else it may be shared by all threads
     named->located = true;
     named->set_cause(std::move(error));
   }
@@ -69,7 +69,7 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   if (const CancelReason reason = run.stop.load(std::memory_order_relaxed); reason != CancelReason::kNone) [[unlikely]]
     stop_compiled(function, reason);
   run.compiled = &function;
-  run.operator_name.store(function.info->name.c_str(), std::memory_order_relaxed);  // until a call of it is seen
+  run.operator_name.store(function.info->name.c_str(), std::memory_order_relaxed);  // until it makes an observed call
   Lists lists(run, function, args);
   const View given[] = {opd_pointer(&run), opd_pointer(lists.registers()), opd_pointer(lists.constants()),
                         opd_pointer(lists.functions())};

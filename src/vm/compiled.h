@@ -1,5 +1,6 @@
 // Functions of programs that TVM compiled to machine code (exec_mode="compiled"). The code reads and writes lists of
-// values by the AnyList calls, and calls everything but kernels through TVMFFIFunctionCall; tvmffi/ hands both to here.
+// values by the AnyList calls, and calls everything but kernels through TVMFFIFunctionCall; tvmffi/ forwards both to
+// this file.
 #pragma once
 #include "vm/observe.h"
 
@@ -16,7 +17,7 @@ inline int call_packed(Function &function, const View *args, int32_t num_args, V
   return function.safe_call(&function, args, num_args, result);
 }
 
-// Ends the reference of a list that `run` uses, or nobody, to what it held.
+// Ends a list's reference to an overwritten value. `run` is the run that uses the list, or null.
 inline void drop_from_list(Run *run, const View &old) {
   if (!is_object(old)) return;
   if (run) [[likely]]
@@ -24,7 +25,7 @@ inline void drop_from_list(Run *run, const View &old) {
   else release(object_of(old));
 }
 
-// Whether compiled code that `run` executes is to stop.
+// Whether compiled code that `run` executes must stop.
 inline bool is_stopped(const Run &run) {
   return run.stop.load(std::memory_order_relaxed) != CancelReason::kNone && run.compiled;
 }

@@ -29,7 +29,8 @@ struct Mapping final : Object {
   Mapping(int fd, size_t bytes)
       : data(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)), size(bytes) {
     if (data == MAP_FAILED) DeviceMemory::of(kHost).fail_out_of_memory(size);
-    // In one go, so that the first call is as fast as later ones; kernels before 5.14 do it page by page then.
+    // Maps all pages now, so that the first call is as fast as later ones; before Linux 5.14 the first use of each page
+    // maps it.
     ::madvise(data, size, MADV_POPULATE_READ);
     DeviceMemory::of(kHost).count_mapping(size);
   }
@@ -75,7 +76,8 @@ Ref<ConstantPages> ConstantPages::make(std::span<const StoredTensor> tensors) {
     if (!write_at(pages->fd_, tensor.elements(), offset)) return nullptr;
     offset += round_up(tensor.bytes, kAlignment);
   }
-  // A page that somebody cut off would end the process at its next use: without seals, copies serve better.
+  // If the file shrank, the next read of a lost page would end the process (SIGBUS). Without seals against that, use
+  // copies.
   if (::fcntl(pages->fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) return nullptr;
   pages->size_ = size;
   return pages;

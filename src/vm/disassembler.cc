@@ -127,7 +127,7 @@ class Disassembler {
     out_ += "}\n";
   }
 
-  // Parameters are called by name where that reads back as the same register.
+  // A parameter is written by its name if the assembler reads that back as the same register.
   void name_parameters(const FunctionInfo &f) {
     params_.clear();
     std::set<std::string_view> used{"vm", "void"};

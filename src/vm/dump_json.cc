@@ -1,4 +1,4 @@
-// What a program tells about itself: functions, what they take and give, what they need, constants, sizes.
+// Describes a program as JSON: functions with parameters and results, required functions, constants, sizes.
 #include <map>
 
 #include "base/json_writer.h"
@@ -69,7 +69,7 @@ class Description {
     const auto begin = static_cast<size_t>(f.start), end = static_cast<size_t>(f.end);
     const int64_t end_word = end < x_.offsets.size() ? x_.offsets[end] : static_cast<int64_t>(x_.words.size());
     json_.key("code_bytes").value((end_word - x_.offsets[begin]) * 8);
-    // The interpreter checks these reads; they are worth knowing, since TVM's VM does not.
+    // Reported because TVM's VM, unlike the interpreter, does not check these reads.
     const std::vector<bool> unproved = unproved_reads(x_, f);
     json_.key("unproved_reads").begin_array();
     for (size_t i = 0; i < unproved.size(); ++i)
@@ -109,7 +109,8 @@ class Description {
     json_.end_object();
   }
 
-  // Sizes that the parameters leave open: one is called n; several are n0, n1 … in the order of their slots.
+  // Names the sizes that the parameters leave open: a single one is n; several are n0, n1 … in the order of their
+  // slots.
   void name_sizes(const std::vector<ValueType> &params) {
     names_.clear();
     for (const auto &type : params) {

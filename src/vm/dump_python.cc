@@ -1,4 +1,4 @@
-// A program for people: figures in a few lines, and a Python script that builds it anew with TVM's ExecBuilder.
+// A program for human readers: statistics in a few lines, and a Python script that rebuilds it with TVM's ExecBuilder.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -43,7 +43,7 @@ struct Operand {
 
 struct Instruction {
   Opcode op;
-  int64_t reg = 0;                // kCall: destination; kRet, kIf: what is read
+  int64_t reg = 0;                // kCall: destination; kRet, kIf: the register to read
   int64_t target = 0;             // kCall: function; kGoto, kIf: offset in instructions
   std::span<const int64_t> args;  // kCall: operand words
 };
@@ -53,7 +53,7 @@ struct MemoryScope {
   std::string scope;
 };
 
-struct SectionSizes {  // bytes of what write() gives
+struct SectionSizes {  // bytes of each part that write() returns
   uint64_t header = 0, functions = 0, scopes = 0, constants = 0, code = 0;
 };
 
@@ -66,7 +66,7 @@ struct Executable : Object {
   std::vector<int64_t> offsets;  // first word of each instruction
   std::vector<int64_t> words;
 
-  // Only for an instruction that the verifier has seen.
+  // Only for verified instructions.
   Instruction instruction(size_t index) const {
     const int64_t *w = &words[static_cast<size_t>(offsets[index])];
     switch (static_cast<Opcode>(w[0])) {

@@ -99,7 +99,7 @@ void write_words(ByteWriter &out, const std::vector<int64_t> &words) {
   out.write_bytes(words.data(), words.size() * 8);
 }
 
-// What write_constant() adds.
+// The number of bytes that write_constant() adds.
 uint64_t constant_bytes(const View &constant) {
   if (is_text(constant)) return 12 + as_text(constant, "constant").size();
   switch (constant.type) {

@@ -9,7 +9,7 @@ struct ExecutableModule final : Module {
 
   ExecutableModule(Ref<Executable> p, std::string f) : program(std::move(p)), path(std::move(f)) {}
   const char *kind() const override { return kExecutableKind; }
-  // The program's own functions need a VM; what TVM's executables offer beside them does not.
+  // The program's own functions need a VM. These further functions of TVM's executables do not.
   Ref<Function> find(std::string_view name) override {
     using Write = std::string (Executable::*)() const;
     constexpr std::pair<std::string_view, Write> kTexts[] = {

@@ -6,8 +6,8 @@
 
 namespace opd {
 
-// `shown` is what the instrument gets: a head of kInstrumentHead values, whose first two say which function is called,
-// then the arguments. Throw what the instrument raised.
+// `shown` are the instrument's arguments: a head of kInstrumentHead values, of which the first two name the called
+// function, then the call's arguments. Both throw the instrument's error.
 bool instrument_before(Run &run, std::span<View> shown);  // false if the call is to be skipped
 void instrument_after(Run &run, std::span<View> shown, const View &result);
 

@@ -19,7 +19,7 @@
 namespace opd {
 namespace {
 
-// Whether the instruction was a call of a builtin. An instrument is to see it as that call.
+// Whether the instruction replaced a call of a builtin. An instrument is still shown that call.
 constexpr bool is_folded(Op op) {
   return op == Op::kStorage || op == Op::kTensor || op == Op::kNull || op == Op::kForgetBorrowed;
 }
@@ -119,6 +119,7 @@ class FrameScope {
   }
 
   size_t base() const { return base_; }
+  // Registers become unset, because the frame is used again and must not show old values to the next function.
   void pop() {
     Frame &frame = *run_.frames[run_.depth - 1];
     const Program::Func &function = *frame.function;
@@ -147,7 +148,7 @@ class Interpreter {
   template <bool kListen>
   View execute(uint32_t index, Args args);
 
-  // Of the calls of functions that `error` ended: they get records as those that returned do, the innermost first.
+  // Records the calls of functions that `error` ended, the innermost first, as if they had returned.
   void record_unwound(const Error &error) {
     while (run_.depth > scope_.base() + 1) {
       const Instr &call = *frame_->return_to;
@@ -186,8 +187,8 @@ class Interpreter {
     scratch_ = frame.args();
   }
 
-  // Goes on in the function that called. Inlined always: a call that gets `this` would keep the loop's state in memory
-  // instead of registers, which costs a third of an instruction's time.
+  // Returns to the calling function. Always inlined: if `this` were passed to a call, the loop's state would live in
+  // memory instead of registers, which costs a third of an instruction's time.
   [[gnu::always_inline]] void leave() {
     scope_.pop();
     frame_ = run_.frames[run_.depth - 1].get();
@@ -224,7 +225,7 @@ class Interpreter {
       stopped(site(instr), reason);
   }
 
-  // Of a call that raised `error`, or of one that returned.
+  // Records a call. `error` is null if the call returned.
   void record(const Instr &instr, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
     CallEventBuffer &buffer = *run_.records;
     const size_t pc = program_.pc_of(&instr);
@@ -292,8 +293,8 @@ class Interpreter {
     return true;
   }
 
-  // An instrument is to see a folded call with the arguments that the program wrote, which the instruction no longer
-  // has: they are read from the executable again. Fills the scratch and returns their number.
+  // An instrument is shown a folded call with its original arguments. The instruction no longer has them, so they are
+  // read from the executable. Fills the scratch and returns their number.
   size_t folded_arguments(const Instr &instr) {
     size_t count = 0;
     for (const int64_t word : program_.executable->instruction(program_.pc_of(&instr)).args) {
@@ -310,7 +311,7 @@ class Interpreter {
     return count;
   }
 
-  // The instrument sees the arguments where they lie, in the scratch. False if it wants the call to be skipped.
+  // Shows the arguments where they lie, in the scratch. False if the instrument skips the call.
   bool show_before(const Instr &instr, size_t count) {
     View *head = scratch_ - kInstrumentHead;
     const uint32_t callee = program_.callee_of[program_.pc_of(&instr)];
@@ -322,7 +323,7 @@ class Interpreter {
     instrument_after(run_, {scratch_ - kInstrumentHead, kInstrumentHead + count}, result);
   }
   void show_owned_result(size_t count, View result) {
-    Value kept = Value::take(result);  // should the instrument throw
+    Value kept = Value::take(result);  // released if the instrument throws
     show_after(count, result);
     kept.detach();
   }
@@ -341,8 +342,8 @@ class Interpreter {
     assign(instr.reg, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
   }
 
-  // An instrument, and a recording of all builtins, is shown every instruction of the program: then the code with
-  // static buffers, which has no allocations left, is not used.
+  // An instrument or a recording of all builtins must see every instruction of the program. So the planned code, which
+  // has no allocations left, is not used then.
   template <bool kListen>
   const Instr *start_of(const Program::Func &function) const {
     return code_ + (kListen && (run_.instrument || records_builtins_) ? function.start : function.planned_start);
@@ -445,7 +446,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       }
     }
-    // Only builtins that became instructions come here; all others go on with the next instruction themselves.
+    // Only cases that break come here: folded builtins and static buffers. All others have moved `pc` themselves.
     if (kListen && folded_begin) record(instr, folded_begin, run_.records->end_call(folded_begin, {}), {});
     if (kListen && run_.instrument) show_after(folded_args_, registers_[instr.reg]);
     ++pc;

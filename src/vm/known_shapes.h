@@ -1,5 +1,5 @@
-// Shapes among a program's constants, found by address: compiled code makes its tensors of the same few again and
-// again.
+// Finds the tensor template of a shape constant by the constant's address. Compiled code makes tensors of the same few
+// shapes again and again.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -16,12 +16,12 @@ class KnownShapes {
     std::sort(shapes_.begin(), shapes_.end());
   }
 
-  // Null for a shape that is no constant, or that no tensor can have.
+  // Null if the shape is not a constant, or if no tensor can have it.
   const TensorTemplate *find(const Shape &shape, DLDataType dtype) {
     const TensorTemplate *known = recent(shape, dtype);
     return known ? known : look_up(shape, dtype);
   }
-  // Null also for one that was not found lately.
+  // Looks only among recent finds, so it may be null for a known shape, too.
   const TensorTemplate *recent(const Shape &shape, DLDataType dtype) const noexcept {
     const Entry &entry = recent_[place_of(shape, dtype)];
     return entry.shape == &shape && same(entry.dtype, dtype) ? entry.known : nullptr;

@@ -28,10 +28,11 @@ class Planner {
   struct Use {  // of a tensor, by a kernel
     uint32_t candidate, pc, arg;
   };
-  struct Candidate {  // a storage or a tensor, from its making to its end
+  struct Candidate {  // a storage or a tensor, from its allocation to its end
     uint32_t made, end = kNone, killed = kNone;
-    uint32_t storage = kNone;  // of a tensor: the candidate it lies in
-    uint32_t place = kNone;    // of a storage; of a tensor: its register
+    uint32_t storage = kNone;  // tensors: the candidate that is their storage
+    uint32_t place = kNone;    // storages: their static buffer; tensors: their register
+    // `good`: nothing found so far forbids a static buffer.
     bool is_tensor, good;
   };
 
@@ -81,9 +82,10 @@ class Planner {
     close(end, at(end - 1).op == Op::kRet);
   }
 
+  // A kernel cannot keep a tensor unnoticed (is_ready() checks); any other reader may, so it rules the candidate out.
   void read(uint32_t reg, bool by_kernel, uint32_t pc = 0, uint32_t arg = 0) {
     if (reg >= p_.num_registers) return;
-    nulled_[reg] = kNone;  // the None is read, so it must be written
+    nulled_[reg] = kNone;  // the program reads the None, so it must be written
     const uint32_t found = current_[reg];
     if (found == kNone) return;
     if (by_kernel && candidates_[found].is_tensor) uses_.push_back({found, pc, arg});
@@ -112,16 +114,16 @@ class Planner {
     fresh.made = pc;
     fresh.is_tensor = instr.op == Op::kTensor;
     fresh.storage = storage;
-    fresh.good = writers_[instr.reg] == 1;  // else the register may hold something that the write is to drop
+    fresh.good = writers_[instr.reg] == 1;  // else the write may have to drop another value
     candidates_.push_back(std::move(fresh));
   }
 
-  // The None in the register is gone, unread: the candidate's kill can vanish.
+  // No instruction reads the None that the kill wrote, so the kill can be removed.
   void settle_null(uint32_t reg) {
     if (const uint32_t candidate = std::exchange(nulled_[reg], kNone); candidate != kNone) unread_.push_back(candidate);
   }
 
-  // The end of a block: what is still alive ends with the function, or may be used elsewhere.
+  // The end of a block. If the block returns, live candidates end with it; if not, later blocks may use them.
   void close(uint32_t end, bool returns) {
     for (const uint32_t reg : touched_) {
       if (returns) settle_null(reg);
@@ -140,7 +142,7 @@ class Planner {
     return made.shape->bytes <= room && made.bytes <= room - made.shape->bytes;
   }
 
-  // A storage is a static buffer with all its tensors, or not at all. False if none is.
+  // A storage becomes a static buffer with all its tensors, or not at all. False if none does.
   bool settle() {
     for (Candidate &c : candidates_) {
       if (!c.is_tensor || c.storage == kNone) continue;
@@ -154,10 +156,10 @@ class Planner {
     return any;
   }
 
-  // Storages of one size that are not alive together share a place, also with those of other functions: a frame runs
-  // one.
+  // Linear scan: storages of one size whose lifetimes do not overlap share a place. Functions share places, too,
+  // because a frame runs one function at a time.
   void place() {
-    using Free = std::pair<uint32_t, uint32_t>;  // where the last storage ended, the place
+    using Free = std::pair<uint32_t, uint32_t>;  // end of the last storage there, place
     std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<Free>>> free(p_.storage_kinds.size());
     for (uint32_t i = 0; i < p_.places.size(); ++i) free[p_.places[i].size_class].push({0, i});
     for (Candidate &c : candidates_) {
@@ -182,7 +184,7 @@ class Planner {
     const uint32_t place = candidates_[tensor.storage].place;
     auto &tensors = p_.places[place].tensors;
     const Instr &made = at(tensor.made);
-    constexpr size_t kFew = 8;  // where looking at each is faster
+    constexpr size_t kFew = 8;  // a linear search is faster for so few
     for (size_t i = 0; i < std::min(tensors.size(), kFew); ++i)
       if (tensors[i].shape == made.shape && tensors[i].offset == made.bytes) return tensors[i].reg;
     uint32_t few = 0;
@@ -226,7 +228,7 @@ class Planner {
   }
 
   void append(std::vector<Instr> &planned, const std::vector<bool> &gone) {
-    std::vector<uint32_t> moved(planned.size() + 1, 0);  // where each instruction goes, or the one after it
+    std::vector<uint32_t> moved(planned.size() + 1, 0);  // new index of each instruction, or of the next one kept
     for (size_t i = 0; i < planned.size(); ++i) moved[i + 1] = moved[i] + !gone[i];
     f_->planned_start = static_cast<uint32_t>(p_.code.size());
     p_.code.reserve(p_.code.size() + moved.back());
@@ -249,10 +251,10 @@ class Planner {
   std::vector<uint32_t> writers_;  // per register
   std::vector<Candidate> candidates_;
   std::vector<Use> uses_;
-  std::vector<uint32_t> unread_;  // candidates whose kill nobody sees
+  std::vector<uint32_t> unread_;  // candidates whose kill can be removed
 
   // Of the block being scanned.
-  std::vector<uint32_t> current_, nulled_;  // per register: the candidate it holds; the one whose kill it holds, unread
+  std::vector<uint32_t> current_, nulled_;  // by register: its candidate; the candidate whose kill wrote an unread None
   std::vector<uint32_t> touched_;           // registers
 };
 

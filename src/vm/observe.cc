@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// The place of a callee's name, which the run remembers: asking the VM takes a lock.
+// The index of a callee's name. The run caches it, because asking the VM takes a lock.
 template <class Name>
 uint32_t name_of(Run &run, const void *callee, const Name &name) {
   auto &known = run.known_callees[reinterpret_cast<uintptr_t>(callee) / 16 % std::size(run.known_callees)];
@@ -17,7 +17,7 @@ uint32_t name_of(Run &run, const void *callee, const Name &name) {
   return known.name;
 }
 
-// Of a call that raised `error`, or of one that returned.
+// Records a call. `error` is null if the call returned.
 void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
   CallEvent *record = run.records->describe(args, name);
   if (!record) return;
@@ -32,7 +32,7 @@ void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args, co
   run.records->commit();
 }
 
-// The callee runs: the calls that it makes itself are not those of the program, so they are not looked at.
+// Lives while the callee runs. The callee's own calls are not calls of the program, so they are not observed.
 struct Observed {
   Run &run;
   explicit Observed(Run &r) : run(r) { run.in_callee = true; }
@@ -44,8 +44,8 @@ void check_stop(const Run &run) {
     stop_compiled(*run.compiled, reason);
 }
 
-// A call that an instrument is shown, or that may be asked for by name while it runs. `callee` is what an instrument
-// gets for the function.
+// Makes a call, shows it to the instrument, and publishes its name for CancelToken::current_operator(). The instrument
+// gets `callee` as the function.
 template <class Call>
 int show(Run &run, uint32_t name, const View &callee, Args args, View *result, Call call) {
   if (!run.records) run.operator_name.store(run.vm->operators().at(name).c_str(), std::memory_order_relaxed);
@@ -58,19 +58,19 @@ int show(Run &run, uint32_t name, const View &callee, Args args, View *result, C
   }
   const int failed = call();
   if (!failed) {
-    Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());  // should the instrument throw
+    Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());  // if the instrument throws
     instrument_after(run, shown, kept.view());
     if (result) *result = kept.detach();
   }
   return failed;
 }
 
-// A profile's calls: there is nobody to show them to, and nothing to stop for.
+// The fast case of a profile: no instrument, and no reason to stop.
 bool is_only_recorded(const Run &run) {
   return run.records && !run.instrument && run.stop.load(std::memory_order_relaxed) == CancelReason::kNone;
 }
 
-// The record of a call that left an error for its caller. The collectors that are told of its end may raise others.
+// Ends the record of a failed call. The error is taken first, because collectors may raise others.
 uint64_t end_failed(Run &run, uint64_t begin, Args args, Ref<Error> &error) {
   error = take_raised();
   return run.records->end_call(begin, args);
@@ -92,7 +92,7 @@ int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
   return failed;
 }
 
-// Every other call: an instrument or a name that may be asked for.
+// All other calls: there is an instrument, a reason to stop, or only the operator's name to publish.
 template <class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);
@@ -113,7 +113,7 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
     return failed;
   };
   const int failed = show(run, name, callee, args, result, timed);
-  if (!failed && end) record(run, name, begin, end, args);  // an instrument may have skipped it
+  if (!failed && end) record(run, name, begin, end, args);  // `end` is 0 if an instrument skipped the call
   return failed;
 }
 
@@ -160,7 +160,7 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
     const Args views(args, static_cast<size_t>(num_args));
     if (is_only_recorded(*run)) [[likely]]
       return record_call(*run, name, views, make);
-    // Code that calls a kernel straight away leaves the place of the result undefined.
+    // A direct call of a kernel leaves `result` undefined, so it is not used.
     return observe(*run, name, opd_none(), views, nullptr, make);
   });
 }

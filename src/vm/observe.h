@@ -1,6 +1,6 @@
-// Calls that compiled functions make, looked at one by one: recorded, named while they run, and refused once the run is
-// to end. Kernels are seen by hooks in their library's slots, all other functions in TVMFFIFunctionCall. Neither
-// happens unless the run is attentive (Run::observe_calls).
+// Observes the calls of compiled functions: records them, publishes the name of the current one, and refuses the next
+// one if the run must stop. Kernels are observed by hooks in their library's slots, all other functions in
+// TVMFFIFunctionCall. Both happen only while the run is attentive (Run::observe_calls).
 #pragma once
 #include <deque>
 #include <functional>
@@ -13,11 +13,11 @@
 
 namespace opd {
 
-// Numbers for the functions that compiled code calls, and their names. Thread-safe; a name stays where it is.
+// Numbers and names of the functions that compiled code calls. Thread-safe; references to names stay valid.
 class OperatorNames {
  public:
-  // The number of the function at `callee`. No other function may have that address while this lives. `name` is asked
-  // when the function is seen for the first time.
+  // The number of the function at `callee`. No other function may have that address while this lives. `name` is called
+  // once, when the function is first seen.
   uint32_t index_of(const void *callee, const std::function<std::string()> &name);
   const std::string &at(uint32_t index);
   std::vector<std::string> all();
@@ -31,7 +31,7 @@ class OperatorNames {
 // A call from compiled code through TVMFFIFunctionCall.
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept;
 
-// What the hooks of kernels call (module/call_hooks.h).
+// The function that hooks of kernels call (module/call_hooks.h).
 int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 
 }  // namespace opd

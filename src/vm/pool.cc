@@ -5,7 +5,7 @@
 namespace opd {
 namespace {
 
-std::atomic<uint64_t> next_pool_id{1};  // never reused: an object that outlives its pool must not meet a namesake
+std::atomic<uint64_t> next_pool_id{1};  // never reused: an object may outlive its pool and must not match a later one
 
 void free_storage(VmStorage *storage) {
   storage->allocator->deallocate(storage->data, storage->size);
@@ -27,9 +27,9 @@ void free_tensor(VmTensor *tensor) {
   ::operator delete(tensor);
 }
 
-// `tensor` has room for as many.
+// `tensor` has room for that many.
 void set_dims(DLTensor &tensor, std::span<const int64_t> dims) {
-  uint64_t stride = 1;  // unsigned: sizes next to a 0 may wrap, and are then never used
+  uint64_t stride = 1;  // unsigned: strides next to a size 0 may wrap, and are then never used
   for (size_t i = dims.size(); i-- > 0; stride *= static_cast<uint64_t>(dims[i])) {
     tensor.shape[i] = dims[i];
     tensor.strides[i] = static_cast<int64_t>(stride);
@@ -50,7 +50,7 @@ int32_t VmStorage::type() {
   return index;
 }
 
-// Reading what control groups allow takes as long as loading a small program, so it waits until it can matter.
+// Reading the limits of control groups takes as long as loading a small program, so it is delayed until it can matter.
 uint64_t MemoryBudget::limit_for(uint64_t used, uint64_t bytes) {
   constexpr uint64_t kSurelyAllowed = 64 << 20;
   if (const uint64_t limit = limit_bytes.load(std::memory_order_relaxed)) [[likely]]
@@ -63,6 +63,8 @@ uint64_t MemoryBudget::limit_for(uint64_t used, uint64_t bytes) {
 
 void MemoryBudget::charge(uint64_t bytes) {
   uint64_t used = used_bytes.load(std::memory_order_relaxed);
+  // A compare-and-swap, so that concurrent calls cannot exceed the limit together. Relaxed: the count publishes no
+  // other data.
   do {
     const uint64_t limit = limit_for(used, bytes);
     if (bytes > limit || used > limit - bytes)
@@ -94,7 +96,7 @@ Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype,
   uint64_t count, bytes;
   if (!pool || !element_count(dims.data(), static_cast<int64_t>(dims.size()), count) ||
       !data_bytes(count, dtype, bytes))
-    return make_tensor(dims, dtype, device);  // which says what is wrong
+    return make_tensor(dims, dtype, device);  // which throws the reason
   auto storage = make_vm_storage(device, OPD_ALLOCATOR_NAIVE, bytes, pool->budget_);
   void *const data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));

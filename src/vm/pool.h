@@ -4,8 +4,7 @@
 // smallest kernel. Three things make it cheap:
 // 1. Each run has a pool, which only the run's thread touches, so no lock is taken.
 // 2. Dropped tensors and storages go to free lists by shape and by size, so malloc is called in the first run only.
-// 3. A tensor that stays inside the run *borrows* its storage: a plain count in the storage says how many tensors do,
-// so
+// 3. A tensor that stays inside the run *borrows* its storage: the storage counts its borrowers in a plain integer, so
 //    no atomic operation is needed. A tensor that leaves the run (it is returned, put into a tuple, kept by a foreign
 //    function) becomes a counted owner of its storage first, because another thread may then drop it.
 //
@@ -24,10 +23,10 @@
 
 namespace opd {
 
-// What the storages of one VM may take together. Thread-safe; outlives the VM with its last storage.
+// The memory limit of all storages of one VM. Thread-safe; lives until the VM and its last storage have ended.
 struct MemoryBudget : Object {
   static int32_t type() { return OPD_OBJECT; }
-  explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}  // 0: what the process may use
+  explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}  // 0: the limit of the process
   void charge(uint64_t bytes);                                   // throws OPD_OUT_OF_MEMORY
   void refund(uint64_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
   std::atomic<uint64_t> used_bytes{0};
@@ -48,7 +47,7 @@ struct VmStorage final : Object {
   VmStorage *next = nullptr;  // in a free list
   uint32_t size_class = 0;
   uint32_t borrowers = 0;  // tensors of the home run that use the storage without a reference
-  bool dropped = false;    // the register let go of it while tensors borrowed it: the last of them ends that reference
+  bool dropped = false;    // its register dropped it while tensors borrowed it: the last borrower ends that reference
 };
 
 struct VmDevice {
@@ -80,7 +79,7 @@ struct VmTensor final : Tensor {
   uint64_t home = 0;
   VmTensor *next = nullptr;
   uint32_t template_id = kNoTemplate;
-  bool borrows = false;  // `owner` is a VmStorage of the same run, and not counted
+  bool borrows = false;  // `owner` is a VmStorage of the same run, whose reference count does not include this tensor
   static void destroy(void *self, int flags);
 };
 
@@ -101,7 +100,7 @@ class RunPool {
     return static_cast<uint32_t>(tensors_.size()) - 1;
   }
   uint32_t size_class_of(StorageKind kind);
-  VmStorage *storage(uint32_t size_class) {  // one reference, the caller's
+  VmStorage *storage(uint32_t size_class) {  // the caller gets one reference
     VmStorage *&head = classes_[size_class].head;
     if (!head) [[unlikely]]
       return new_storage(size_class);
@@ -110,14 +109,14 @@ class RunPool {
     storage->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
     return storage;
   }
-  VmTensor *tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) {  // one reference, the caller's
+  VmTensor *tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) {  // the caller gets one reference
     if (VmTensor *spare = spare_tensor(shape, storage, offset)) [[likely]]
       return spare;
     VmTensor *tensor = new_tensor(shape.dims, shape.dtype, shape.id);
     bind(tensor, storage, offset);
     return tensor;
   }
-  // The same if one was made before, else null.
+  // The same, but only from the free list; null if that is empty.
   VmTensor *spare_tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) noexcept {
     VmTensor *&head = tensors_[shape.id];
     VmTensor *tensor = head;
@@ -129,9 +128,9 @@ class RunPool {
   }
   VmTensor *tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset);
 
-  // Ends a register's reference to an object. What a register holds is seldom shared, so the common cases change no
-  // count: a tensor of this run that nobody else has goes to its free list, and a storage that tensors still borrow is
-  // only marked, since they end before the run does.
+  // Ends a register's reference to an object. The common cases change no count: a tensor of this run without other
+  // references goes to its free list; a storage that tensors still borrow is only marked, because these tensors end
+  // before the run does.
   void drop(Object *object) {
     if (object->deleter == &VmTensor::destroy) {
       auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(object));
@@ -153,9 +152,9 @@ class RunPool {
   }
 
   std::function<void()>
-      when_short;  // gives back what nobody uses; memory that is not to be had is then asked for again
+      when_short;  // called when an allocation fails: frees all unused memory, so that the allocation can be repeated
 
-  // Takes a tensor that nobody uses any more, for tensor() to give again.
+  // Takes an unused tensor, for tensor() to return again.
   void keep(VmTensor *tensor) {
     if (tensor->template_id == VmTensor::kNoTemplate) [[unlikely]]
       return keep_shapeless(tensor);
@@ -163,9 +162,9 @@ class RunPool {
     tensor->borrows = false;
     tensor->next = std::exchange(tensors_[tensor->template_id], tensor);
   }
-  bool keep(VmStorage *storage);  // false: this pool does not hold on to memory
+  bool keep(VmStorage *storage);  // false: the device's allocator is not pooled
   void trim();
-  uint64_t kept_bytes(DLDevice device) const;  // of storages that wait for their next use
+  uint64_t kept_bytes(DLDevice device) const;  // of the storages in free lists
 
  private:
   struct SizeClass {
@@ -191,7 +190,8 @@ class RunPool {
       release(storage);
     }
   }
-  // Turns a borrow into a counted reference; the last borrower of a dropped storage inherits its register's.
+  // Turns a borrow into a counted reference. If the storage is dropped already, its last borrower takes over the
+  // register's.
   void own_storage(VmTensor *tensor) {
     auto *storage = static_cast<VmStorage *>(tensor->owner);
     if (--storage->borrowers || !storage->dropped) retain(storage);
@@ -206,9 +206,9 @@ class RunPool {
   const int32_t storage_type_ = VmStorage::type();
   const std::span<const VmDevice> devices_;  // the VM's
   Ref<MemoryBudget> budget_;
-  std::vector<VmTensor *> tensors_;  // free, by template
+  std::vector<VmTensor *> tensors_;  // free lists, by template
   static constexpr size_t kRanks = 8;
-  VmTensor *shapeless_[kRanks] = {};  // free, of no template, by rank
+  VmTensor *shapeless_[kRanks] = {};  // free lists of tensors without a template, by rank
   std::vector<SizeClass> classes_;
   std::unordered_map<StorageKind, uint32_t, StorageKind::Hash> class_of_;
 };
@@ -216,7 +216,8 @@ class RunPool {
 // A storage that belongs to no run: for builtins called from outside one.
 Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget);
 
-// A tensor whose size a program chooses and that may outlive the run: of the VM's budget, if a VM runs.
+// A tensor of a size that the program chooses, which may outlive the run. If a VM runs, the tensor counts for its
+// budget.
 Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
 
 }  // namespace opd

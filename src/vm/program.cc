@@ -95,7 +95,7 @@ class Decoder {
   void lay_out_cells() {
     p_.constants.reserve(x_.constants.size());
     for (const auto &constant : x_.constants) p_.constants.push_back(constant.view());
-    // Immediates are registers too; their number must be known before function values get theirs.
+    // Immediates get their registers first, because those of function values come after them.
     for (size_t pc = 0; pc < x_.offsets.size(); ++pc) {
       const Instruction in = x_.instruction(pc);
       if (in.op != Opcode::kCall) continue;
@@ -175,6 +175,7 @@ class Decoder {
           break;
       }
     }
+    // The function does not own a borrowed parameter, so overwriting it with None must not end a reference.
     for (uint32_t pc = f.start; pc < f.end; ++pc)
       if (Instr &instr = p_.code[pc]; instr.op == Op::kNull && instr.reg < f.num_args && f.borrowed[instr.reg])
         instr.op = Op::kForgetBorrowed;
@@ -191,9 +192,9 @@ class Decoder {
     else instr.args = registers, next_arg_ += in.args.size();
     for (size_t i = 0; i < in.args.size(); ++i) registers[i] = operand_register({in.args[i]});
     find_writes(callee, in, instr);
-    // The void register must stay None, so only what is kept can be folded.
+    // The void register must stay None, so a call whose result is discarded is not folded.
     if (callee.known != Known::kNone && instr.reg != p_.void_register() && fold(callee.known, registers, instr)) {
-      if (callee.known == Known::kNull) return;  // does not count as a write that makes a parameter the callee's
+      if (callee.known == Known::kNull) return;  // a parameter that is only overwritten with None stays borrowed
     } else if (!callee.call) {
       instr.op = Op::kProgram;
       instr.callee = target;
@@ -205,9 +206,9 @@ class Decoder {
     if (instr.reg < f.num_args) f.borrowed[instr.reg] = f.all_borrowed = false;
   }
 
-  // A program hands a compiled function the tensors that it is to write, and makes them just before. A call without
-  // such a tensor can only write what it was given to read. Tensors count as unwritten from their making to the first
-  // call that gets them, in the order of the text; a branch can only make that a stricter rule.
+  // A program makes the output tensors of a compiled function just before the call. A call without such a tensor can
+  // only write its inputs, which then must not be read-only. A tensor counts as unwritten until the first call that
+  // gets it, in the order of the text; branches can only make that rule stricter.
   void find_writes(const Callee &callee, const Instruction &in, Instr &instr) {
     bool has_output = false;
     for (const int64_t word : in.args) {
@@ -257,7 +258,7 @@ class Decoder {
     if (!offset || offset->type != OPD_INT || offset->u.int64 < 0 || offset->u.int64 % kAlignment || !shape ||
         shape->type != OPD_SHAPE || !dtype || dtype->type != OPD_DTYPE)
       return false;
-    // The compiler shares its constants: one pair of them is one shape.
+    // The compiler shares constants, so a pair of constants identifies a template.
     const TensorTemplate *&found = template_of_[uint64_t{registers[2]} << 32 | registers[3]];
     if (!found) found = make_template(*static_cast<Shape *>(object_of(*shape)), dtype->u.dtype);
     if (!found) return false;

@@ -19,8 +19,8 @@ enum class Op : uint8_t {
   kStorage,         // alloc_storage of a known size
   kTensor,          // alloc_tensor of a known shape
   kNull,            // null_value into a register
-  kForgetBorrowed,  // null_value into a parameter that the caller owns
-  kStaticBuffer,    // of a plan: the storage of a place, and its tensors, ready in their registers
+  kForgetBorrowed,  // null_value into a borrowed parameter: no reference ends
+  kStaticBuffer,    // of planned code: makes sure that a place's storage and tensors are in their registers
   kRet,
   kGoto,
   kIf
@@ -33,7 +33,7 @@ enum Check : uint8_t {
 
 struct Instr {
   Op op;
-  uint8_t checks = 0;  // what is to be looked at before each call: bits of Check
+  uint8_t checks = 0;  // to be made before the instruction: bits of Check
   uint16_t num_args = 0;
   uint32_t reg = 0;  // written, or read by kRet and kIf
   union {
@@ -50,14 +50,13 @@ struct Instr {
   };
   union {
     const uint32_t *args;     // registers
-    uint32_t inline_args[2];  // up to two lie here
+    uint32_t inline_args[2];  // if there are at most two
   };
   const uint32_t *arg_registers() const { return num_args <= 2 ? inline_args : args; }
 };
 static_assert(sizeof(Instr) == 32);
 
-// A storage that a frame keeps between calls, with the tensors that plans make of it; each has a register.
-// memory_plan.cc.
+// A storage that a frame keeps between calls, and the tensors in it. Each has a register of its own. memory_plan.cc.
 struct StaticBuffer {
   struct Tensor {
     const TensorTemplate *shape;
@@ -74,22 +73,22 @@ struct Program {
   struct Func {
     const FunctionInfo *info;
     uint32_t start = 0, end = 0, num_args = 0, num_registers = 0;
-    uint32_t planned_start = start;  // the same function with a plan, if it has one
-    std::vector<uint32_t> places;    // that the plan uses
+    uint32_t planned_start = start;  // of the planned code, if there is one
+    std::vector<uint32_t> places;    // static buffers that the planned code uses
     std::vector<uint8_t> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
     bool all_borrowed = true;
   };
 
   Ref<Executable> executable;
-  std::vector<Instr> code;             // one per instruction of the executable, then the plans
-  std::vector<uint32_t> planned_from;  // per instruction of the plans: the one of the executable
+  std::vector<Instr> code;             // one per instruction of the executable, then the planned code
+  std::vector<uint32_t> planned_from;  // per planned instruction: its index in the executable
   std::vector<uint32_t> callee_of;     // per instruction of the executable: the function table's index, for names
   std::vector<Func> functions;         // by index of the function table; `info` is null for packed functions
   std::unordered_map<std::string_view, uint32_t> index_of;  // functions of the program, by name
   std::vector<Ref<Function>> callees;       // by index of the function table; null for functions in bytecode
   std::vector<Ref<KernelFunction>> bodies;  // by index of the function table: machine code of compiled functions
   std::vector<View> constants;              // borrowed from the executable, then immediates
-  std::vector<uint32_t> function_values;    // function table indexes whose registers follow the constants
+  std::vector<uint32_t> function_values;    // function table indexes; their registers follow the constants
   std::vector<std::unique_ptr<TensorTemplate>> templates;
   std::vector<StaticBuffer> places;
   std::vector<StorageKind> storage_kinds;  // by size class
@@ -109,8 +108,8 @@ struct Program {
   }
   const std::string &callee_name(size_t pc) const { return executable->functions[callee_of[pc]].name; }
 
-  // `find` gives a packed function by name, or null; all that are missing are named in one error. `value_of` gives what
-  // stands for a compiled function of the program, by index.
+  // `find` returns a packed function by name, or null; one error names all that are missing. `value_of` returns the
+  // value of a compiled function of the program, by index.
   using Find = std::function<Ref<Function>(const std::string &)>;
   static std::unique_ptr<Program> decode(Ref<Executable> executable, const Find &find,
                                          const std::function<Ref<Function>(uint32_t)> &value_of);
@@ -122,7 +121,7 @@ struct Program {
   friend class Decoder;
 };
 
-// Bytes that alloc_storage takes for a size given as a shape and a dtype; false if that leaves 63 bits.
+// Bytes that alloc_storage takes for a size given as a shape and a dtype; false if they do not fit 63 bits.
 bool storage_bytes(std::span<const int64_t> size, DLDataType dtype, uint64_t &out_bytes);
 
 }  // namespace opd

@@ -5,8 +5,8 @@
 namespace opd {
 
 struct ProgramClosure final : Function {
-  Ref<Function> function;       // no closure, however often it was wrapped: a call of one is one call
-  std::vector<Value> captured;  // come after the arguments of a call
+  Ref<Function> function;       // never a closure: nested closures are flattened, so that a call is one call
+  std::vector<Value> captured;  // appended to the arguments of a call
 
   explicit ProgramClosure(Args args);
   ~ProgramClosure();

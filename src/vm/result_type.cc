@@ -1,4 +1,5 @@
-// The type of what a function returns. A register holds what one of the calls that write it gave, whichever path ran.
+// Infers the types of results. A register's type is what the results of all calls that write it have in common,
+// whichever path runs.
 #include <optional>
 
 #include "value/dtype.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int kMaxDepth = 64;  // of copies of copies, and of tuples in tuples
 
-// What holds for both.
+// The properties that both types share.
 ValueType common(const ValueType &a, const ValueType &b) {
   if (a == b) return a;
   ValueType type;

@@ -28,7 +28,7 @@ uint64_t Run::idle_bytes(DLDevice device) const {
   uint64_t sum = pool.kept_bytes(device);
   for (const auto &frame : frames)
     for (const StaticBuffer &place : program->places) {
-      if (!is_ready(frame->registers.data(), place)) continue;  // a result that somebody holds lies in it
+      if (!is_ready(frame->registers.data(), place)) continue;  // the storage holds a result that is still in use
       const auto *storage = static_cast<VmStorage *>(object_of(frame->registers[place.reg]));
       if (same(storage->device, device)) sum += storage->size;
     }
@@ -37,13 +37,14 @@ uint64_t Run::idle_bytes(DLDevice device) const {
 
 void Run::observe_calls() noexcept {
   if (!vm->is_compiled()) return;
-  // First the flag: a trampoline that is reached before the flag is set just makes the call.
+  // The flag is set before the hooks: a hook that saw no flag would make its call unobserved.
   attentive.store(true, std::memory_order_relaxed);
   std::scoped_lock lock(hooks_guard_);
   if (!hooks_) hooks_.emplace(vm->libraries());
 }
 
 void Run::end_call() noexcept {
+  // Needs no lock: the token and the deadline have released the run before.
   stop.store(CancelReason::kNone, std::memory_order_relaxed);
   current.store(nullptr, std::memory_order_relaxed);
   if (!attentive.load(std::memory_order_relaxed)) [[likely]]

@@ -1,6 +1,6 @@
-// All that one call into a program changes: its frames, its pool, and the means to stop and to record it. The program
-// itself is never changed, so any number of threads may call one VM. The VM keeps runs between calls, because a fresh
-// one has empty free lists and would allocate everything anew.
+// The state of one call into a program: frames, memory pool, stop flag, recording. The program itself is never changed,
+// so any number of threads may call one VM. The VM keeps runs between calls, because a fresh one has empty free lists
+// and would allocate everything anew.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -21,23 +21,23 @@ class Vm;
 
 inline constexpr int32_t kUnset = -1;  // type of a register that was not written yet; no value outside a frame has it
 
-inline constexpr size_t kInstrumentHead = 4;  // callee, its name, whether it is to run yet, its result
+inline constexpr size_t kInstrumentHead = 4;  // callee, its name, whether the call is yet to come, its result
 
 struct Frame {
   std::vector<View> registers;  // laid out as Program says
-  std::vector<View> scratch;    // what an instrument gets: its head, then the arguments of the call being made
+  std::vector<View> scratch;    // arguments of an instrument: the head, then the arguments of the call
   View *args() { return scratch.data() + kInstrumentHead; }
   const Program::Func *function = nullptr;
   const Instr *return_to = nullptr;  // the caller's call instruction; null: the end of the run
   uint64_t begin = 0;                // ticks, if recorded
 };
 
-// The lists that machine code gets, in one block: constants, functions, registers. The code was made for other lengths
-// if the executable is damaged; so what it reads must lie in the block, what it writes among the registers.
+// The lists that machine code gets, in one block: constants, functions, registers. A damaged executable may be of other
+// lengths than the code assumes. So each read is checked against the block, and each write against the registers.
 struct CompiledLists {
   std::vector<View> items;
   size_t num_constants = 0, first_register = 0;
-  // Of the code that runs; of nothing in between.
+  // Of the code that runs; empty between calls.
   uintptr_t begin = 0, bytes = 0;
   View *registers = nullptr;
   uint32_t num_registers = 0;
@@ -61,31 +61,31 @@ struct Run : RunSignals {
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
   size_t depth = 0;
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
-  const Program::Func *compiled = nullptr;  // the machine code being run, if it is any
-  CompiledLists lists;                      // what that was given
-  Ref<Error> list_error;                    // it asked for an item that none of them has
-  bool in_callee = false;                   // a function that was looked at runs now
+  const Program::Func *compiled = nullptr;  // the compiled function that runs; null if none does
+  CompiledLists lists;                      // the lists that it was given
+  Ref<Error> list_error;                    // set if it asks for an item outside the lists
+  bool in_callee = false;                   // an observed function runs now
   struct KnownCallee {
     const void *callee = nullptr;
     uint32_t name = 0;
-  } known_callees[64];  // by address
+  } known_callees[64];  // a cache, by address
   CallEventBuffer *records = nullptr;
-  uint64_t record_run = 0;         // what CallEvent::run gets
-  Function *instrument = nullptr;  // is shown every call; kept by the call
-  bool showing = false;            // the instrument runs: what it calls itself is not shown to it
-  Ref<Error> failure;              // that ended the call; Vm::run() takes it
+  uint64_t record_run = 0;         // value of CallEvent::run
+  Function *instrument = nullptr;  // called around every call; the call keeps it alive
+  bool showing = false;            // the instrument runs: its own calls are not shown to it
+  Ref<Error> failure;              // the error that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
 
-  // Compiled code calls its kernels unseen until somebody has to know of each call: a recording or an instrument when
-  // the call begins, or later a token that fires, a deadline that passes, someone who asks for the operator's name.
-  // From now to the end of the call its calls are looked at. Any thread may ask while the call is under way.
+  // By default the calls of compiled code are not observed. This turns observation on until the call ends. It is called
+  // at the start for a recording or an instrument, and later by any thread: when a token is cancelled, a deadline
+  // passes, or the name of the current operator is asked for.
   void observe_calls() noexcept;
   bool observes_calls() const { return attentive.load(std::memory_order_relaxed) && compiled && !in_callee; }
   void end_call() noexcept;  // makes the run ready for another call
 
   Frame &push();
-  void drop_idle_static_buffers();             // that no function uses which runs now
-  uint64_t idle_bytes(DLDevice device) const;  // what it keeps between calls
+  void drop_idle_static_buffers();             // except those of running functions
+  uint64_t idle_bytes(DLDevice device) const;  // of the memory that it keeps between calls
   static Run *of_thread();                     // of the calling thread; null outside a run
 
  private:
@@ -93,13 +93,14 @@ struct Run : RunSignals {
   std::optional<HookScope> hooks_;
 };
 
+// ThreadState holds only the pool; every current pool is a member of its run.
 inline Run *Run::of_thread() {
   RunPool *pool = RunPool::current();
   return pool ? reinterpret_cast<Run *>(reinterpret_cast<char *>(pool) - offsetof(Run, pool)) : nullptr;
 }
 
-// Runs a function of the program to its end. What an operator raised is left in run.failure, with the operator's name.
-// `args` are checked already; they stay alive during the call. The result is owned.
+// Runs a function of the program to its end. If an operator fails, its error is left in run.failure, with the
+// operator's name. `args` are checked already; they stay alive during the call. The result is owned.
 View interpret(Run &run, uint32_t function, Args args);
 
 }  // namespace opd

@@ -4,7 +4,7 @@
 
 namespace opd {
 
-// Whether a place can be used again: it was made, and nobody kept one of its tensors.
+// Whether a place can be used again: it was made, and none of its tensors has another owner.
 inline bool is_ready(const View *registers, const StaticBuffer &place) {
   if (registers[place.reg].type == kUnset) return false;
   for (const auto &tensor : place.tensors)
@@ -12,10 +12,11 @@ inline bool is_ready(const View *registers, const StaticBuffer &place) {
   return true;
 }
 
-// Makes the objects of a place anew; those that somebody kept are theirs from then on. Throws when memory is short.
+// Makes the objects of a place anew; old ones that are still referenced live on with their owners. Throws if memory is
+// short.
 void make_static_buffer(Run &run, View *registers, const StaticBuffer &place);
 
-// Gives up a frame's static buffers, but not those that the function uses which it runs.
+// Releases a frame's static buffers, except those of the function `running`.
 void drop_static_buffers(Run &run, Frame &frame, const Program::Func *running);
 
 }  // namespace opd

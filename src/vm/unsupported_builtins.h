@@ -1,4 +1,4 @@
-// Functions that TVM's runtime has and ours, on purpose, has not.
+// Functions of TVM's runtime that opdyno leaves out on purpose.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
-// What functions take and give, as far as their instructions tell: the checks of parameters, where results come from.
+// Types of functions' parameters and results, inferred from the instructions: from checks of parameters, and from the
+// calls that make results.
 #pragma once
 #include <unordered_map>
 
@@ -8,7 +9,7 @@ namespace opd {
 
 struct ValueType {
   struct Size {
-    enum Kind { kUnknown, kFixed, kSlot } kind = kUnknown;  // kSlot: what a place of the shape heap holds
+    enum Kind { kUnknown, kFixed, kSlot } kind = kUnknown;  // kSlot: the value of a slot of the shape heap
     int64_t value = 0;
     bool operator==(const Size &) const = default;
   };
@@ -37,14 +38,14 @@ class TypeReader {
  private:
   using Args = std::span<const int64_t>;
 
-  // value_type.cc: what the checks at the start ask of the parameters
+  // value_type.cc: checks of parameters at the start of the function
   void read_check(std::string_view callee, Args args, ValueType &type) const;
   void read_dtype(Args args, size_t i, ValueType &type) const;
   void set_rank(int64_t rank, ValueType &type) const;
   ValueType::Size size_at(Args args, size_t i) const;  // a code and its operand
   int64_t integer(Args args, size_t i) const;          // -1 if it is not known
 
-  // result_type.cc: what the registers hold that are returned
+  // result_type.cc: the types of the returned registers
   ValueType result_of(const FunctionInfo &function, const std::vector<ValueType> &params);
   ValueType of_register(int64_t reg, int depth);
   ValueType of_operand(Args args, size_t i, int depth);

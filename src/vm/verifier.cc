@@ -40,8 +40,8 @@ class Verifier {
         bad("a memory scope names constant ", scope.constant, " of ", x_.constants.size());
   }
 
-  // Every instruction lies within the words, whether or not a function covers it, and after the one before it: so all
-  // arguments together are no more than the words.
+  // Every instruction lies within the words, and after the one before it, even outside of functions. So the number of
+  // all arguments is bounded by the number of words.
   void check_layout() const {
     const auto total = static_cast<int64_t>(x_.words.size());
     int64_t end = 0;
@@ -88,7 +88,7 @@ class Verifier {
       bad("function ", f.name, " covers instructions ", f.start, " to ", f.end, " of ", num_instructions_);
   }
 
-  // An instruction belongs to one function: what is decoded for one need not be right for another.
+  // An instruction belongs to one function only, because its decoded form may be wrong for another.
   void check_ranges() const {
     std::vector<const FunctionInfo *> by_start;
     for (const auto &function : x_.functions)
@@ -122,7 +122,7 @@ class Verifier {
   }
 
   void check_call(const FunctionInfo &f, int64_t pc, const Instruction &in) const {
-    // From the void register on, a destination only discards.
+    // A destination from the void register on discards the result.
     if (in.reg < 0 || (in.reg >= f.num_registers && in.reg < kVoidRegister))
       bad_at(f, pc, "writes register ", in.reg, " of ", f.num_registers);
     if (in.target < 0 || static_cast<uint64_t>(in.target) >= x_.functions.size())

@@ -95,14 +95,14 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   vm->program_ = Program::decode(executable, find, inner);
   const bool keeps = std::all_of(vm->devices().begin(), vm->devices().end(),
                                  [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
-  if (keeps) plan(*vm->program_);  // others keep nothing
+  if (keeps) plan(*vm->program_);  // other allocators keep no memory
   vm->place_constants();
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
                                     [](const auto &body) { return static_cast<bool>(body); });
   for (uint32_t i = 0; i < executable->functions.size(); ++i) {
     vm->inner_functions_.push_back(program.callees[i] ? program.callees[i] : inner(i));
-    if (compiled) vm->function_values_.push_back(vm->function_value(i));  // its code finds any function by index
+    if (compiled) vm->function_values_.push_back(vm->function_value(i));  // machine code finds functions by index
   }
   std::set<const Module *> seen;
   std::string missing;
@@ -130,7 +130,7 @@ Vm::~Vm() {
   trim();
 }
 
-// Where kernels expect them: beside their other arguments. The memory is the same.
+// Kernels expect constants on the device of their other arguments. Only the device changes; the memory is the same.
 void Vm::place_constants() {
   const DLDevice device = devices().front().device;
   if (same(device, kHost)) return;
@@ -168,6 +168,7 @@ void Vm::keep_hooks() {
   else if (!hooks_) hooks_.emplace(libraries_);
 }
 
+// The spare run needs no lock: acquire here and release in give_back() pass its state from thread to thread.
 Run *Vm::acquire() {
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) return run;
   {
@@ -206,7 +207,7 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
   uint64_t sum = 0;
   std::scoped_lock lock(guard_);
   for (const Run *run = idle_; run; run = run->next_idle) sum += run->idle_bytes(device);
-  // The one that is taken without a lock is taken here, too: a call that begins meanwhile uses another.
+  // The spare run is taken while it is read; a call that begins meanwhile uses another.
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) {
     sum += run->idle_bytes(device);
     Run *none = nullptr;

@@ -17,7 +17,7 @@ namespace opd {
 
 struct VmSettings {
   std::vector<VmDevice> devices{{kHost, OPD_ALLOCATOR_POOLED}};  // the host is added at the end if it is missing
-  uint64_t memory_limit_bytes = 0;                               // 0: what the process may use
+  uint64_t memory_limit_bytes = 0;                               // 0: the limit of the process
   int32_t max_depth = 1000;
 };
 
@@ -45,13 +45,13 @@ class Vm final : public Object {
   uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
   bool has_function(std::string_view name) const;        // of the program, or saved
 
-  // By index of the program: what all calls come to. run() returns the error that an operator raised, since a throw
-  // costs microseconds; all else is thrown by both.
+  // All calls end up here; `function` is an index of the program. run() returns an error that an operator raised, since
+  // a throw costs microseconds; both throw all other errors.
   [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result,
                                CallEventBuffer *records = nullptr, uint64_t record_run = 0);
   Value call(uint32_t function, Args args, const CallSettings &settings, CallEventBuffer *records = nullptr,
              uint64_t record_run = 0);
-  void require_arguments(uint32_t function, Args args) const;  // throws if its inputs were set in their place
+  void require_arguments(uint32_t function, Args args) const;  // throws if `args` are empty, but set_input() was used
 
   // By name, as users call. vm_stateful.cc.
   [[nodiscard]] Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings, Value &result);
@@ -74,12 +74,12 @@ class Vm final : public Object {
   Ref<RecordingSession> stop_session();               // null if there is none; calls under way go on recording
 
   bool is_compiled() const { return !function_values_.empty(); }
-  // What compiled functions call. Records name them behind the program's functions.
+  // Names of the functions that compiled code calls. In records, their numbers follow those of the program's functions.
   OperatorNames &operators() { return operators_; }
   uint32_t first_operator() const { return static_cast<uint32_t>(program_->functions.size()); }
   std::string looked_up_name(const Function &function) const;
-  std::string recording_note() const;       // what records cannot show; "" if nothing
-  std::vector<std::string> record_names();  // what CallEvent::name counts in, so far
+  std::string recording_note() const;       // calls that records cannot show; "" if none
+  std::vector<std::string> record_names();  // by CallEvent::name, so far
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
 
   View function_value(uint32_t index);  // as an operand inside the program; borrowed from the VM
@@ -87,8 +87,8 @@ class Vm final : public Object {
     return function_values_;
   }  // of all functions; empty unless some are compiled
   const VmState &state() const { return state_; }
-  void trim();                                  // frees what idle runs keep
-  static uint64_t idle_bytes(DLDevice device);  // what idle runs of all VMs keep there
+  void trim();                                  // frees the memory of idle runs
+  static uint64_t idle_bytes(DLDevice device);  // memory of the idle runs of all VMs
 
  private:
   friend class CallScope;
@@ -103,15 +103,15 @@ class Vm final : public Object {
   VmSettings settings_;
   Ref<Module> module_;
   std::unique_ptr<Program> program_;
-  std::vector<Ref<Tensor>> placed_constants_;  // what the program borrows instead of the executable's
+  std::vector<Ref<Tensor>> placed_constants_;  // the program borrows them instead of the executable's
   Ref<MemoryBudget> budget_;
   VmState state_;
-  std::vector<Ref<Function>> inner_functions_;  // of all functions, as the program sees them; do not count the VM
+  std::vector<Ref<Function>> inner_functions_;  // of all functions, as the program sees them; they do not keep the VM
   std::vector<View> function_values_;           // borrowed from inner_functions_
-  std::vector<CallHooks *> libraries_;          // whose kernels compiled functions call; kept by module_
+  std::vector<CallHooks *> libraries_;          // with the kernels of compiled functions; kept by module_
   OperatorNames operators_;
-  // While there is an instrument or a session. Calls that need hooks ask for them themselves, but setting them anew for
-  // each call would be slow.
+  // Set while there is an instrument or a session. Calls set the hooks that they need themselves, but doing that anew
+  // for each call would be slow.
   std::optional<HookScope> hooks_;
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   ForkMutex guard_{LockRank::kVm};
@@ -124,16 +124,15 @@ class Vm final : public Object {
   Vm(Key, VmSettings settings) : Vm(std::move(settings)) {}
 };
 
-// A function that may be kept beyond the run: one of a program, as the program passes it around, starts to count its
-// VM.
+// A form of `function` that may outlive the run: a function value of a program gets a reference to its VM.
 Ref<Function> lasting_function(Function &function);
 
-// The values that a call gets: checked against the function and the devices, and made fit for kernels. Owns what it
-// made.
+// The arguments of a call: checked against the function and the devices, and copied if kernels cannot use them. Owns
+// the copies.
 class CallArguments {
  public:
   CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names);
-  CallArguments(const Vm &vm, Args args);  // of a function that is not the program's: any number
+  CallArguments(const Vm &vm, Args args);  // for a function that is not of the program: any number
   Args views() const { return owned_.empty() ? given_ : Args(&owned_.front().view(), owned_.size()); }
 
  private:

@@ -8,8 +8,8 @@ namespace opd {
 
 // For users: keeps the VM.
 Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index);
-// For the program itself, which passes it around: the VM holds it, so it does not keep the VM. Called after the VM's
-// end, as part of a closure that the program returned, it is an error.
+// For the program itself, which passes it around. The VM holds it, so it does not keep the VM. A call after the VM's
+// end (from a closure that the program returned) is an error.
 Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name);
 // For users: a saved function as it is now; takes no arguments.
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved);

@@ -9,7 +9,7 @@ int32_t SavedFunction::type() {
 
 void VmState::save(std::string name, Ref<SavedFunction> function) {
   std::scoped_lock lock(guard_);
-  std::swap(saved_[std::move(name)], function);  // what was saved before ends outside the lock
+  std::swap(saved_[std::move(name)], function);  // a replaced function ends after the lock is released
 }
 
 Ref<SavedFunction> VmState::saved(std::string_view name) const {

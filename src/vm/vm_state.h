@@ -1,5 +1,5 @@
-// What users leave with a VM between calls: saved functions, inputs and outputs of stateful functions, the instrument,
-// the recording that was started. Readers get snapshots. Cost for a VM without any: two loads a call.
+// A VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument, the recording
+// that was started. Readers get snapshots. Cost for a VM without any: two loads a call.
 #pragma once
 #include <functional>
 #include <map>
@@ -22,13 +22,13 @@ struct SavedFunction : Object {  // a function of the program with its arguments
   bool include_return = true;
 };
 
-// Thread-safe; that set_input(), set_output() and output() of one function follow each other is the user's affair.
+// Thread-safe. The user must call set_input(), set_output() and output() of one function in order.
 class VmState {
  public:
   void save(std::string name, Ref<SavedFunction> function);  // replaces
   Ref<SavedFunction> saved(std::string_view name) const;     // null if there is none
 
-  void set_input(uint32_t function, std::vector<Value> args);  // forgets the output
+  void set_input(uint32_t function, std::vector<Value> args);  // clears the output
   bool has_input(uint32_t function) const;
   std::vector<Value> input(uint32_t function) const;  // only if it has one
   void set_output(uint32_t function, Value output);
@@ -37,7 +37,7 @@ class VmState {
   void set_instrument(Ref<Function> instrument);
   Ref<Function> instrument() const;
 
-  // Calls visit for each value kept here that calls get or gave; the lock is held meanwhile.
+  // Calls visit for each value kept here: instrument, saved functions, inputs, outputs. The lock is held meanwhile.
   void visit_kept(const std::function<void(const View &)> &visit) const;
 
   bool start_session(Ref<RecordingSession> session);  // false: there is one already
@@ -58,6 +58,7 @@ class VmState {
   std::map<uint32_t, Stateful> stateful_;
   Ref<Function> instrument_;
   Ref<RecordingSession> session_;
+  // While a flag is false, calls need not take the lock.
   std::atomic<bool> any_stateful_{false}, any_instrument_{false}, any_session_{false};
 };
 

@@ -124,7 +124,7 @@ Value Vm::output(std::string_view name, std::span<const int64_t> path) const {
 
 Value Vm::invoke_closure(Function &closure, Args args, const CallSettings &settings) {
   const CallArguments checked(*this, args);
-  CallScope scope(*this, CallScope::kNoFunction, settings);  // what the closure calls inherits it
+  CallScope scope(*this, CallScope::kNoFunction, settings);  // inherited by the closure's calls
   return opd::call(closure, checked.views());
 }
 

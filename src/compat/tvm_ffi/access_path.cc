@@ -1,4 +1,4 @@
-// ffi.reflection.AccessPath: how to reach a part of an object, step by step from the root.
+// ffi.reflection.AccessPath: the path to a part of an object, step by step from the root.
 #include "compat/tvm_ffi/describe.h"
 #include "value/hash.h"
 
@@ -6,7 +6,7 @@ namespace opd {
 namespace {
 
 struct AccessStep final : Object {
-  enum Kind : int32_t { kAttribute, kItem, kEntry, kMissing };  // kMissing is added to those before
+  enum Kind : int32_t { kAttribute, kItem, kEntry, kMissing };  // kMissing is appended after other steps
   static int32_t type() {
     static const int32_t index = get_or_make_type({"ffi.reflection.AccessStep"});
     return index;
@@ -35,7 +35,7 @@ Value extend(const View &path, Ref<AccessStep> step) {
   return longer;
 }
 
-// Of the same depth.
+// Compares two paths of the same depth.
 bool same_path(const AccessPath *a, const AccessPath *b) {
   for (; a != b && a->depth; a = a->parent.get(), b = b->parent.get())
     if (a->step->kind != b->step->kind || !equal_keys(a->step->key, b->step->key)) return false;
@@ -59,7 +59,7 @@ Value steps_of(Args args) {
   return Array::make({steps.empty() ? nullptr : &steps.front().view(), steps.size()});
 }
 
-// The second argument is the function that shows a part.
+// The second argument is the function that prints a part.
 std::string show(const Value &part, const View &show_part) {
   return text_argument(call(as<Function>(show_part, "the repr of a part"), {&part.view(), 1}), "a repr");
 }

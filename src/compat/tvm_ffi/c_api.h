@@ -1,4 +1,4 @@
-// Those of this library's own C functions that its global functions use.
+// The C functions of this library that its global functions use.
 #pragma once
 #include <cstdint>
 

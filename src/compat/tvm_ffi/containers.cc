@@ -1,4 +1,4 @@
-// Arrays, lists, maps and dicts as Python's classes ask for them.
+// Arrays, lists, maps and dicts for Python's classes.
 #include <algorithm>
 
 #include "compat/tvm_ffi/define.h"
@@ -34,7 +34,7 @@ Value make_map(Args pairs) {
   return map;
 }
 
-// 0: the key, 1: the value, else: on to the next; whether there is one.
+// Commands: 0 returns the key, 1 the value, any other number moves to the next entry and returns whether there is one.
 Value iterate(const View &v) {
   return checked_function("the iterator of a map", 1,
                           [map = Ref<Map>::share(&map_at(v)), place = map_at(v).begin()](Args args) mutable -> Value {

@@ -1,4 +1,4 @@
-// __ffi_convert__ of tvm-ffi's own types: what else is taken where one of them is due.
+// __ffi_convert__ of tvm-ffi's own types: implicit conversions of arguments and fields.
 #include "compat/tvm_ffi/define.h"
 #include "compat/tvm_ffi/list.h"
 
@@ -11,7 +11,7 @@ bool fits(const View &v, int32_t type) {
   return is_object(v) && is_instance(type_at(v.type), type);
 }
 
-// A sequence or a map as the other kind of it, numbers as a shape; None if it cannot be.
+// Converts sequences and maps to the other kind, numbers to a shape; None if it cannot.
 Value convert(const View &v, int32_t type) {
   const Array *sequence = try_sequence(v);
   const Map *map = try_map(v);

@@ -1,4 +1,4 @@
-// ffi.DeepCopy: an object with all that it holds. What is reached twice is copied once; what lies within itself, too.
+// ffi.DeepCopy: copies an object with all its parts. A shared part is copied once; cycles are copied, too.
 #include <unordered_map>
 
 #include "compat/tvm_ffi/define.h"
@@ -19,7 +19,8 @@ class Copier {
     return made;
   }
 
-  // An immutable container that holds itself was not there yet when its parts were copied: they hold the original.
+  // If an immutable container contains itself, its copy did not exist yet when its parts were copied. So the parts
+  // still hold the original, and are repaired here.
   void repair() {
     if (!has_gaps_) return;
     const auto done = done_;
@@ -107,7 +108,7 @@ class Copier {
     return made;
   }
 
-  // While it is made, an immutable container stands for itself.
+  // While an immutable container is copied, the original stands for its copy.
   void mark(const View &v) { done_.emplace(object_of(v), Value(v)); }
   Value copy_part(const View &part) {
     Value made = copy(part);

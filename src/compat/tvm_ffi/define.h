@@ -1,4 +1,4 @@
-// How the global functions of tvm-ffi are defined here, and how their arguments are read.
+// Helpers to define tvm-ffi's global functions and to read their arguments.
 #pragma once
 #include <string_view>
 
@@ -8,8 +8,8 @@
 
 namespace opd {
 
-// Calls `body` with exactly `arity` arguments, or with any number if it is -1. An argument that is a reference to move
-// from is seen as the object.
+// Calls `body` with exactly `arity` arguments, or with any number if it is -1. A reference to move from (rvalue) is
+// passed as the object.
 template <class F>
 Ref<Function> checked_function(std::string name, int arity, F body) {
   return make_function([name = std::move(name), arity, body = std::move(body)](Args args) mutable -> Value {
@@ -26,7 +26,7 @@ Ref<Function> checked_function(std::string name, int arity, F body) {
   });
 }
 
-// Again is no error: two copies of this library may be in one process.
+// Defining a name again is no error: two copies of this library may be in one process.
 template <class F>
 void define(const std::string &name, int arity, F body) {
   register_function(name, checked_function(name, arity, std::move(body)), true);
@@ -36,9 +36,9 @@ void define(const std::string &name, int arity, F body) {
 inline std::string text_argument(const View &v, std::string_view what) { return std::string(as_text(v, what)); }
 
 Ref<Object> missing_object();  // stands for "no such item"
-Ref<Object> kwargs_object();   // comes before keyword arguments
+Ref<Object> kwargs_object();   // marks the start of keyword arguments
 
-// ---- what is registered for a type, nearest first
+// ---- registered properties of a type, nearest ancestor first
 
 View attribute_of(int32_t type, const AttributeColumn *column);  // None if there is none
 // Fields of the ancestors, then its own.
@@ -59,7 +59,7 @@ std::string repr(const View &value);
 int compare_big_ints(const View &a, const View &b);  // or plain ones: below, at or above 0
 constexpr size_t kMaxNesting = 2000;                 // of objects in one another
 
-// ---- each defines its functions and types, once, when the library is loaded
+// ---- each defines its functions and types once, when the library is loaded
 void define_containers();
 void define_values();
 void define_repr();

@@ -1,4 +1,4 @@
-// Registers what Python shows of a type of ours: fields, methods, attributes.
+// Registers the properties of opdyno's types that Python shows: fields, methods, attributes.
 #pragma once
 #include <concepts>
 
@@ -63,7 +63,7 @@ class TypeDescription {
   const TypeDescription &field(const char *name, const char *schema = nullptr, int64_t flags = 0) const {
     using Field = std::remove_reference_t<decltype(std::declval<T &>().*member)>;
     alignas(T) static char room[sizeof(T)];
-    const T *object = reinterpret_cast<const T *>(room);  // only for addresses
+    const T *object = reinterpret_cast<const T *>(room);  // never dereferenced, only for offsets
     FieldInfo info;
     info.name = bytes_of(name);
     info.flags = flags;
@@ -93,7 +93,7 @@ class TypeDescription {
     return *this;
   }
 
-  // `types`: of the result, then of the arguments; keys of types, or schemas in JSON.
+  // `types`: those of the result, then of the arguments; as keys of types or as JSON schemas.
   template <class F>
   void method(const char *name, std::initializer_list<const char *> types, F body, int64_t flags = 0) const {
     const Value function(checked_function(name, static_cast<int>(types.size()) - 1, std::move(body)));

@@ -1,4 +1,4 @@
-// The base classes of Python's enums of objects, and types that Python names but this library does not work with.
+// Base classes of Python's object enums, and types that Python names but this library does not use.
 #include "compat/tvm_ffi/describe.h"
 #include "compat/tvm_ffi/list.h"
 
@@ -61,7 +61,7 @@ void define_enums() {
   numbers.field<&IntEnum::number>("value", nullptr, kFieldInitOff);
   static const TypeDescription<StrEnum> names(kUnique, create<StrEnum>);
   names.field<&StrEnum::name>("value", kStringSchema, kFieldInitOff);
-  set_attribute(OPD_NONE, "__ffi_enum__", opd_none());  // only the column
+  set_attribute(OPD_NONE, "__ffi_enum__", opd_none());  // only makes the column
 
   get_or_make_type({.key = "ffi.VisitInterrupt", .static_index = 77});
   for (const char *key : {"ffi.StructuralKey", "ffi.StructuralVisitor", "ffi.StructuralMutator"}) register_type(key);

@@ -1,5 +1,5 @@
-// ffi.ToJSONGraph and back: {"root_index": i, "nodes": [{"type": key, "data": …}, …]}, each value once, its parts by
-// their numbers. The format is that of tvm-ffi's serialization.
+// ffi.ToJSONGraph and back: {"root_index": i, "nodes": [{"type": key, "data": …}, …]}. Each value appears once and
+// refers to its parts by number. The format is that of tvm-ffi's serialization.
 #include <unordered_map>
 
 #include "compat/tvm_ffi/define.h"
@@ -47,7 +47,7 @@ bool is_enum(int32_t type, const char *key) {
   return base && is_instance(type_at(type), base->index);
 }
 
-bool is_inline(int32_t static_type) {  // what stands in an object's data itself
+bool is_inline(int32_t static_type) {  // stored in the object's data itself
   return static_type >= OPD_NONE && static_type <= OPD_DTYPE && static_type != OPD_POINTER;
 }
 
@@ -283,7 +283,7 @@ class Decoder {
     return object;
   }
 
-  // The one of that number or name, which the type keeps in its state.
+  // The item with that number or name; the type's state has the items.
   static Value enum_item(const TypeInfo &type, const View &index) {
     const View state = attribute_of(type.index, attribute_column("__ffi_enum__"));
     Value found;

@@ -71,7 +71,7 @@ class Parser {
     return value;
   }
 
-  // Calls `item` for each, up to `end`.
+  // Calls `item` for each item, up to `end`.
   template <class F>
   void parse_items(char end, F &&item) {
     skip_space();
@@ -243,7 +243,7 @@ class Writer {
       const auto end = std::to_chars(text, text + sizeof text, number).ptr;
       const std::string_view shown(text, static_cast<size_t>(end - text));
       out += shown;
-      if (shown.find_first_of(".e") == std::string_view::npos) out += ".0";  // still a float when it is read
+      if (shown.find_first_of(".e") == std::string_view::npos) out += ".0";  // so that it is read back as a float
     }
   }
 

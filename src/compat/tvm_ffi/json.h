@@ -6,7 +6,7 @@
 
 namespace opd {
 
-Value parse_json(std::string_view text);  // throws what is wrong, and where
+Value parse_json(std::string_view text);  // throws the problem and its place
 std::string json_text(const View &value, int indent = 0);
 
 }  // namespace opd

@@ -17,7 +17,7 @@ Ref<List> List::make(Args items) {
 void List::reserve(size_t wanted) {
   if (wanted <= static_cast<size_t>(capacity)) return;
   void *grown = ::operator new(wanted * sizeof(Value));
-  if (count) std::memcpy(grown, data, size() * sizeof(Value));  // values may be moved as bytes
+  if (count) std::memcpy(grown, data, size() * sizeof(Value));  // values are trivially relocatable
   void *before = std::exchange(data, grown);
   auto *end = std::exchange(data_deleter, [](void *block) { ::operator delete(block); });
   capacity = static_cast<int64_t>(wanted);
@@ -28,7 +28,7 @@ void List::replace(size_t begin, size_t end, Args items) {
   std::vector<Value> fresh(items.begin(), items.end());
   const size_t rest = size() - end, size_after = begin + fresh.size() + rest;
   if (size_after > static_cast<size_t>(capacity)) reserve(std::max(size_after, 2 * static_cast<size_t>(capacity)));
-  std::vector<Value> gone(end - begin);  // they end when the list is whole again
+  std::vector<Value> gone(end - begin);  // end after the list is complete again
   if (end > begin) std::memcpy(static_cast<void *>(gone.data()), Array::items() + begin, gone.size() * sizeof(Value));
   if (rest)
     std::memmove(static_cast<void *>(Array::items() + begin + fresh.size()), Array::items() + end,

@@ -1,4 +1,4 @@
-// The sequence that can change: the cell of an Array with its items in a block of their own.
+// The mutable sequence: an Array whose items are in a separate block of memory.
 #pragma once
 #include "value/value.h"
 
@@ -8,7 +8,7 @@ struct List final : Array {
   static int32_t type() { return kList; }
   static Ref<List> make(Args items);
   void reserve(size_t capacity);
-  // Puts copies of `items`, which may be its own, in the place of those from `begin` to `end`.
+  // Replaces the items from `begin` to `end` by copies of `items`, which may belong to this list.
   void replace(size_t begin, size_t end, Args items);
 };
 

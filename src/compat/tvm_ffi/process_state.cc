@@ -1,5 +1,4 @@
-// This library has no state: what base/ and value/ keep per process or thread is that of libopdyno, reached through the
-// C functions.
+// This library has no state of its own: for base/ and value/, it uses the state of libopdyno through the C functions.
 #include <atomic>
 
 #include "compat/tvm_ffi/c_api.h"
@@ -66,7 +65,7 @@ const AttributeColumn *attribute_column(std::string_view name) noexcept {
 
 namespace {
 
-// Before the initialisers of whatever is linked against this library.
+// Runs before the initialisers of code that is linked against this library.
 const bool defined = [] {
   if (get_or_make_type({.key = "ffi.reflection.AccessPath", .parent = -2}) >= 0) return true;  // by another copy
   for (const auto group :

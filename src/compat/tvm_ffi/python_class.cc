@@ -1,4 +1,4 @@
-// Objects whose types are made in Python: memory by the fields' offsets, with getters and setters for what lies there.
+// Objects of types that are defined in Python: memory by the fields' offsets, with getters and setters for it.
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -10,7 +10,7 @@ namespace {
 
 enum class Storage { kPlain, kAny, kObject };
 
-// A parent that C++ defines may keep an object reference where it takes any value.
+// In a parent class defined in C++, a field of any type may be stored as an object reference.
 Storage storage_of(const FieldInfo &field) {
   if (field.static_type == -1) return field.size == sizeof(Object *) ? Storage::kObject : Storage::kAny;
   return field.static_type >= OPD_OBJECT ? Storage::kObject : Storage::kPlain;
@@ -142,7 +142,7 @@ void store(void *field, int32_t type, Value value) {
   }
 }
 
-// Of a place and a value, which the front end converts first: int convert(converter, value, out).
+// Takes a place and a value. The front end converts the value first: int convert(converter, value, out).
 Value make_setter(Args args) {
   using Convert = int (*)(void *converter, const View *value, View *out);
   const auto type = static_cast<int32_t>(as_int(args[0], "the type"));

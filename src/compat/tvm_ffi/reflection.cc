@@ -1,4 +1,4 @@
-// Objects by what their types registered: made, filled from positional and keyword arguments, read.
+// Uses the fields that types registered: makes objects, fills them from positional and keyword arguments, reads them.
 #include <algorithm>
 #include <memory>
 
@@ -12,11 +12,11 @@ struct InitField {
   bool takes_argument, keyword_only, has_default;
 };
 
-// What a type's constructor takes.
+// The parameters of a type's constructor.
 struct Signature {
   const TypeInfo &type;
   std::vector<InitField> fields;
-  std::vector<size_t> positions;  // of those that may be given without a name: first the ones without a default
+  std::vector<size_t> positions;  // positional parameters: those without a default come first
 
   explicit Signature(const TypeInfo &t) : type(t) {
     for_each_field(type, [&](const FieldInfo &field) {
@@ -37,7 +37,7 @@ struct Signature {
     try {
       value ? set_field(object, field, *value) : set_field_to_default(object, field);
     } catch (const Exception &e) {
-      std::string inner;  // on lines of its own
+      std::string inner;  // indented on lines of its own
       for (const char c : "\n" + e.error()->message) inner += c == '\n' ? std::string("\n  ") : std::string(1, c);
       auto error = make_error(e.error()->code,
                               concat(text_of(type.key), ".__ffi_init__() ", value ? "field" : "default for field", " '",
@@ -77,7 +77,7 @@ struct Signature {
 
  private:
   size_t find(std::string_view name) const {
-    for (size_t i = fields.size(); i-- > 0;)  // a type's own before an ancestor's
+    for (size_t i = fields.size(); i-- > 0;)  // a type's own fields come before its ancestors'
       if (fields[i].takes_argument && text_of(fields[i].info->name) == name) return i;
     bad("got an unexpected keyword argument '", name, "'");
   }
@@ -175,7 +175,7 @@ Ref<Object> create_empty(const TypeInfo &type) {
 void define_creation() {
   for (const char *name : {"__ffi_new__", "__ffi_init__", "__ffi_shallow_copy__", "__ffi_hash__", "__ffi_eq__",
                            "__ffi_compare__", "__ffi_convert__"})
-    set_attribute(OPD_NONE, name, opd_none());  // only the columns
+    set_attribute(OPD_NONE, name, opd_none());  // only makes the columns
   define("ffi._RegisterFFIInit", 1,
          [](Args args) { return register_init(static_cast<int32_t>(as_int(args[0], "the type"))), Value(); });
   define("ffi.MakeObjectFromPackedArgs", -1, make_from_named);

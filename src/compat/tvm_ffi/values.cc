@@ -1,4 +1,4 @@
-// Strings, bytes, shapes, big integers, functions: made from what Python passes.
+// Strings, bytes, shapes, big integers and functions, made from Python's values.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ Ref<Object> sentinel() {
   return make_object<Plain>();
 }
 
-// The words of a big integer (tvm-ffi's cell: a count, then the words), or of a plain one.
+// The words of a big integer (tvm-ffi's cell: a count, then the words), or of a plain integer.
 std::span<const int64_t> words_of(const View &v) {
   if (v.type != kBigInt) return {&v.u.int64, 1};
   const auto *count = reinterpret_cast<const size_t *>(object_of(v) + 1);
@@ -36,7 +36,7 @@ void define_big_int() {
   };
   attribute("__any_hash__", 1, [](Args args) { return Value(hash_words(args[0])); });
   attribute("__any_equal__", 2, [](Args args) { return Value(same_words(args[0], args[1])); });
-  // With the function to use for what they hold, which is nothing.
+  // The last argument, a function for contained values, is unused.
   attribute("__ffi_hash__", 2, [](Args args) { return Value(hash_words(args[0])); });
   attribute("__ffi_eq__", 3, [](Args args) { return Value(same_words(args[0], args[1])); });
   attribute("__ffi_compare__", 3, [](Args args) { return Value(compare_big_ints(args[0], args[1])); });

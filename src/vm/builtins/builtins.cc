@@ -3,7 +3,8 @@
 namespace opd {
 
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept {
-  // What an operator of a program raised further in has its place already; without memory the error is the shared one.
+  // An error of a nested call names its place already. The out-of-memory error is shared by all threads and must not
+  // change.
   if (error->located || error->code == OPD_OUT_OF_MEMORY) return error;
   try {
     auto named = make_error(error->code, concat(builtin, ": ", error->message), error->kind);
@@ -21,7 +22,7 @@ Run &run_of(const View &vm) {
 
 std::string error_context(const View &error) {
   std::string_view text = is_text(error) ? as_text(error, "error context") : std::string_view();
-  while (text.ends_with(' ')) text.remove_suffix(1);  // as TVM's compiler writes them
+  while (text.ends_with(' ')) text.remove_suffix(1);  // TVM's compiler ends error contexts with a space
   return text.empty() ? std::string() : concat(text, ": ");
 }
 

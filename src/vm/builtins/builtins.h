@@ -24,8 +24,8 @@ struct BuiltinName {
 // The error with the builtin's name in front.
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept;
 
-// A builtin's body as a safe call. The body gives a Value, or, if all it does is to check, a Ref<Error>: what it found
-// wrong, or null.
+// A builtin's body as a safe call. The body returns a Value. A body that only checks returns a Ref<Error>: the
+// violation, or null.
 template <BuiltinName kName, auto kBody>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
   Ref<Error> error;
@@ -59,12 +59,12 @@ std::span<const Builtin> host_function_builtins();
 // Makes them global functions. Idempotent.
 void register_builtins();
 
-// The run that a builtin was called by; throws if `vm` is anything else than the VM of the calling thread's run.
+// The run that called a builtin. Throws if `vm` is not the VM of the calling thread's run.
 Run &run_of(const View &vm);
-// The program's own words for the place, to stand in front of what is wrong.
+// The program's description of the checked place, as a prefix of the error message.
 std::string error_context(const View &error);
-// What a check gives for an argument that is not as it should be. Users meet this error most, and a throw would take
-// several times as long.
+// The error of a failed check. It is returned, not thrown: users meet it more often than any other error, and a throw
+// would take several times as long.
 template <class... Parts>
 Ref<Error> mismatch(const char *kind, const View &error, const Parts &...parts) {
   return make_error(OPD_INVALID_ARGUMENT, concat(error_context(error), parts...), kind);

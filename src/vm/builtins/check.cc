@@ -1,4 +1,4 @@
-// What a program checks of its arguments: kind, rank, dtype.
+// Checks that a program makes of its arguments: kind, rank, dtype.
 #include "vm/builtins/builtins.h"
 
 namespace opd {

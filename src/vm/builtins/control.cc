@@ -62,7 +62,7 @@ Value call_tir_dyn(Args args) {  // the last argument's sizes become integers
   auto &function = as<Function>(args[0], "function");
   const auto &shape = as<Shape>(args.back(), "the last argument");
   std::vector<View> spread(args.begin() + 1, args.end() - 1);
-  // The call site was judged when the program was decoded: these are read. The last is what the function writes.
+  // The decoder has checked the call site: all arguments but the last are only read; the function writes the last one.
   for (size_t i = 0; i + 1 < spread.size(); ++i)
     if (const auto *tensor = try_as<Tensor>(spread[i]); tensor && is_read_only(*tensor))
       spread[i] = opd_dltensor(try_dltensor(spread[i]));

@@ -54,7 +54,7 @@ Value debug_print(Args args) {
   return {};
 }
 
-// Of T.trace: the last argument is what was traced, and is the result.
+// T.trace: logs its arguments and returns the last one, the traced value.
 Value trace(Args args) {
   check_count(args, 1, SIZE_MAX, "(names …, value)");
   log_message(OPD_LOG_INFO, concat("[", joined(rendered(args), ", "), "]"));

@@ -1,4 +1,4 @@
-// Functions of the host that programs call by a name of their own: TVM's registry of Python functions, for any
+// Functions that the host registers by name, for programs to call: TVM's registry of Python functions, for any
 // language.
 #include <map>
 #include <shared_mutex>

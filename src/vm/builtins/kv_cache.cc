@@ -19,7 +19,7 @@ struct KvCache final : Object {
   ForkMutex guard{LockRank::kKvCache};
   Ref<Tensor> data;             // [reserved rows, …]
   int64_t fill_count = 0;       // rows in use
-  int64_t window_position = 0;  // where a window goes on being written
+  int64_t window_position = 0;  // the row at which the window is written next
 
   int64_t reserved() const { return data->dl.shape[0]; }
   void reserve(int64_t rows);
@@ -37,7 +37,7 @@ int64_t row_bytes(const DLTensor &t) {
   return static_cast<int64_t>(bytes);
 }
 
-// Rows of a tensor as a tensor of their own, which is not kept.
+// A view of some rows of a tensor; does not keep the tensor alive.
 Ref<Tensor> rows_of(const DLTensor &t, int64_t first, int64_t count) {
   std::vector<int64_t> dims(t.shape, t.shape + t.ndim);
   dims[0] = count;
@@ -68,7 +68,7 @@ void KvCache::reserve(int64_t rows) {
   const auto kept = static_cast<size_t>(reserved() * row_bytes(data->dl)),
              all = static_cast<size_t>(more * row_bytes(data->dl));
   if (kept) std::memcpy(grown->dl.data, data->dl.data, kept);
-  // A fill count may show rows that nobody wrote.
+  // The fill count may include rows that were never written, so they are zeroed.
   if (all > kept) std::memset(static_cast<char *>(grown->dl.data) + kept, 0, all - kept);
   data = std::move(grown);
 }
@@ -96,7 +96,8 @@ void KvCache::update(const DLTensor &value) {
   put(value, 0, 0, fill_count);
 }
 
-// Goes on behind the last row written; at the end of `most` rows it starts again behind the first `sinks`, which stay.
+// Writes behind the last row written. After `most` rows, writing starts again behind the first `sinks` rows, which are
+// kept.
 void KvCache::override_window(const DLTensor &value, int64_t most, int64_t sinks) {
   check_rows(value, data->dl);
   const int64_t rows = value.shape[0];
@@ -132,7 +133,7 @@ Ref<Tensor> KvCache::view(std::span<const int64_t> dims) const {
 
 // ---- builtins
 
-// A value's tensor: of rank 1 or more, whole bytes, not lying in the cache itself (copied if it does).
+// The tensor of a value: rank 1 or more, whole bytes; copied if it lies in the cache itself.
 class Rows {
  public:
   Rows(const View &v, const KvCache *cache) : given_(&as_dltensor(v, "value")) {
@@ -153,7 +154,7 @@ class Rows {
   Ref<Tensor> copy_;
 };
 
-// Runs `body(cache, value)` and gives the cache.
+// Runs `body(cache, value)` and returns the cache.
 template <class F>
 Value change(Args args, const F &body) {
   auto &cache = as<KvCache>(args[0], "cache");

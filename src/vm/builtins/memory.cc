@@ -6,7 +6,7 @@
 namespace opd {
 namespace {
 
-// Apart, so that the text is made only when it is needed.
+// A function of its own, so that the text is made only when it is needed.
 [[noreturn, gnu::noinline]] void bad_storage_size(const View &size, DLDataType dtype) {
   fail(OPD_INVALID_ARGUMENT, "a storage of ", to_text(size), " elements of ", dtype_name(dtype),
        " is too large or negative");
@@ -53,8 +53,8 @@ Value alloc_tensor(Args args) {
   return Ref<VmTensor>::take(run->pool.tensor(shape.dims(), dtype, &storage, place));
 }
 
-// What compiled code asks for before each kernel: a shape of the constants, and a tensor that was made before. Null if
-// it is anything else.
+// The fast path for compiled code, which allocates before each kernel: a constant shape that was used lately, and a
+// tensor in the free list. Null in all other cases.
 VmTensor *spare_tensor(Args args) noexcept {
   Run *run = Run::of_thread();
   if (!run || args.size() != 4 || args[0].type != run->pool.storage_type() || args[1].type != OPD_INT ||
@@ -68,7 +68,7 @@ VmTensor *spare_tensor(Args args) noexcept {
   return run->pool.spare_tensor(*known, storage, offset);
 }
 
-// Apart, so that the short way needs no frame.
+// A function of its own, so that the fast path needs no stack frame.
 [[gnu::noinline]] int call_alloc_tensor_of_any(void *self, const View *args, int32_t num_args, View *result) {
   return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kEdge = 3;              // elements shown at each end of an axis that is cut short
 constexpr uint64_t kMostElements = 1000;  // numpy's threshold
 constexpr int kMaxDepth = 32;
-constexpr size_t kMaxSize = 1 << 20;  // of tuples, a few of which may stand for any number of items
+constexpr size_t kMaxSize = 1 << 20;  // bytes; nested tuples may share items, so that few objects make endless text
 
 float wide_half(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -74,7 +74,7 @@ void append_element(std::string &out, DLDataType dtype, const char *at) {
   }
 }
 
-// An axis of a compact tensor; lines of the axis below stand on lines of their own.
+// Writes one axis of a compact tensor; each line of an inner axis starts on a new line.
 void append_axis(std::string &out, const DLTensor &t, int32_t axis, uint64_t count, const char *at, bool cut) {
   if (axis == t.ndim) return append_element(out, t.dtype, at);
   const int64_t size = t.shape[axis];

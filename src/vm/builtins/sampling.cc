@@ -1,5 +1,5 @@
-// Choosing tokens: sampling from distributions, and what is done to logits before. The arithmetic is float32, in the
-// order in which TVM does it, so that the same random numbers choose the same tokens.
+// Chooses tokens: samples from distributions, and adjusts the logits before. The arithmetic is float32, in TVM's order,
+// so that the same random numbers choose the same tokens.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -76,7 +76,7 @@ Value sample_top_p_from_logits(Args args) {
   }
   for (const auto &candidate : candidates)
     if (uniform < candidate.weight / kept) return candidate.token;
-  return candidates.back().token;  // a uniform sample next to 1, and sums that were rounded down
+  return candidates.back().token;  // reached if the sample is close to 1 and rounding made the sums smaller
 }
 
 // One try with the tokens whose probability is at least `cutoff`; −1 if they are too few.

@@ -1,4 +1,4 @@
-// Symbolic shapes: sizes are stored in a heap of int64 and matched or put together from it.
+// Symbolic shapes: sizes are stored in a heap of int64; shapes are matched against it or made from it.
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
 #include "vm/vm.h"
@@ -40,7 +40,7 @@ Value alloc_shape_heap(Args args) {
   return heap;
 }
 
-// `index`: of the size; negative: the value is no size.
+// `index`: position of the size in the shape; negative: `value` is not part of a shape.
 Ref<Error> match(const Heap &heap, int64_t code, int64_t operand, int64_t value, const View &error, int64_t index) {
   int64_t expected;
   switch (code) {

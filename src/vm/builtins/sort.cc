@@ -1,5 +1,5 @@
-// tvm.contrib.sort.*: what the kernels of sort, argsort, topk and non-maximum suppression call. Equal elements keep
-// their order; NaNs come last in either direction (TVM leaves their place open).
+// tvm.contrib.sort.*: called by the kernels of sort, argsort, topk and non-maximum suppression. Equal elements keep
+// their order; NaNs come last in either direction (TVM does not define their place).
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr DLDataType kFloat32{kDLFloat, 32, 1}, kInt32{kDLInt, 32, 1};
 
-// Writes places into a tensor of integers or floats.
+// Writes indices into a tensor of integers or floats.
 class IndexWriter {
  public:
   // `limit`: all indices are smaller.
@@ -58,7 +58,7 @@ class IndexWriter {
   void (*put_)(char *to, int64_t index) = nullptr;
 };
 
-// Copies elements along an axis. They may come from the place where they go.
+// Copies elements along an axis. Source and destination may be the same memory.
 class ElementCopy {
  public:
   ElementCopy(const DLTensor &from, const DLTensor &to)
@@ -80,8 +80,9 @@ class ElementCopy {
   std::vector<char> row_;
 };
 
-// Ranks each line along the axis, of it `limits[line]` elements if there are limits, and gives the first `wanted` of
-// the order to `body(order, base, i, j)`; `base` is the line's first element, the j-th behind the i-th before the axis.
+// Sorts each line along the axis (only its first `limits[line]` elements, if there are limits) and passes the first
+// `wanted` to `body(order, base, i, j)`. `base` is the index of the line's first element; `i` and `j` count the lines
+// before and after the axis.
 template <class F>
 void for_each_line(const DLTensor &input, const AxisView &view, bool ascending, std::span<const int32_t> limits,
                    int64_t wanted, const F &body) {
@@ -161,7 +162,7 @@ Value topk(Args args) {
                            : "(input, output, k, axis, ret_type, is_ascend)");
   const AxisView view(input, axis);
   int64_t k = as_int(rest[0], "k");
-  if (k < 1) k = view.size;  // as TVM says "all"
+  if (k < 1) k = view.size;  // TVM's way to ask for all
   if (k > view.size)
     fail(OPD_OUT_OF_RANGE, "k is ", k, ", but axis ", axis, " of input, ", describe(input), ", has ", view.size,
          " elements");
@@ -184,7 +185,7 @@ Value topk(Args args) {
   return {};
 }
 
-// Of each line only the first sort_num elements are ranked; the others keep their own index.
+// Sorts only the first sort_num elements of each line; the others keep their own index.
 Value argsort_nms(Args args) {
   check_count(args, 5, 5, "(input, sort_num, output, axis, is_ascend)");
   const DLTensor &input = compact_tensor(args[0], "input", kFloat32);

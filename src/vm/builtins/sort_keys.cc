@@ -20,7 +20,7 @@ void load_all(const char *from, int64_t stride, int64_t count, int64_t *out) {
 
 template <class T>
 int64_t integer_key(T element) {
-  // The upper half of uint64 lies above int64: shifted down, the order stays.
+  // Flipping the top bit maps uint64 to int64 and keeps the order.
   if constexpr (std::is_same_v<T, uint64_t>) return static_cast<int64_t>(element ^ uint64_t{1} << 63);
   else return static_cast<int64_t>(element);
 }

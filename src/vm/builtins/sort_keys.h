@@ -1,4 +1,4 @@
-// Numbers of any dtype as int64 that sort as they do, so that sorting is written once.
+// Maps numbers of any dtype to int64 keys of the same order, so that sorting is written once.
 #pragma once
 #include <opdyno/dlpack.h>
 

@@ -6,10 +6,10 @@
 
 namespace opd {
 
-// Lies compactly on the CPU; throws a sentence with `name` otherwise.
+// A tensor that must be compact and on the CPU; the error says so with `name`.
 const DLTensor &compact_tensor(const View &v, std::string_view name);
 const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype);
-// The same of an argument that the builtin writes.
+// The same for an argument that the builtin writes: it must not be read-only, either.
 const DLTensor &compact_output(const View &v, std::string_view name);
 const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype);
 uint64_t count_of(const DLTensor &tensor);

@@ -79,7 +79,7 @@ Value cache_update(Args args) {
   const std::string_view name = as_text(args[0], "name");
   const bool override_existing = args.size() == 3 && as_int(args[2], "override") != 0;
   Ref<Tensor> tensor;
-  if (args[1].type == OPD_DLTENSOR) {  // a view of memory that its lender keeps
+  if (args[1].type == OPD_DLTENSOR) {  // a view of foreign memory, which the cache cannot keep alive
     const DLTensor &view = as_dltensor(args[1], "tensor");
     tensor = make_tensor(dims_of(view), view.dtype, view.device);
     copy_tensor(view, tensor->dl);
@@ -176,7 +176,7 @@ constexpr Builtin kBuiltins[] = {
     builtin<"vm.builtin.tensor_cache.remove", cache_remove>(),
     builtin<"vm.builtin.tensor_cache.clear", cache_clear>(),
     builtin<"vm.builtin.tensor_cache.load", cache_load>(),
-    // What TVM called them until NDArray became Tensor.
+    // TVM's names before it renamed NDArray to Tensor.
     builtin<"vm.builtin.ndarray_cache.get", cache_get>(),
     builtin<"vm.builtin.ndarray_cache.update", cache_update>(),
     builtin<"vm.builtin.ndarray_cache.remove", cache_remove>(),

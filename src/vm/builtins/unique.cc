@@ -1,6 +1,6 @@
-// relax.run.*: operators whose result's size depends on the data. Results are what numpy gives, but for the indices
-// that rebuild the input: they are a vector, as Relax declares them, where numpy 2 keeps the input's shape if there is
-// no axis.
+// relax.run.*: operators whose result size depends on the data. Results equal numpy's, with one exception: without an
+// axis, the indices that rebuild the input are a vector, as Relax declares them, while numpy 2 gives them the input's
+// shape.
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -39,7 +39,7 @@ Ref<Tensor> index_vector(size_t count, const F &element) {
   return tensor;
 }
 
-// Rows to tell apart: the slices of a tensor along an axis, or its elements.
+// The rows to compare: the slices of a tensor along an axis, or its elements.
 struct Rows {
   int64_t count, width, inner;  // a row has width / inner runs of `inner` elements
   Rows(const DLTensor &x, const int32_t *axis) : count(static_cast<int64_t>(count_of(x))), width(1), inner(1) {
@@ -51,11 +51,11 @@ struct Rows {
     inner = view.after;
     count = view.size;
   }
-  // The place in the tensor of a row's run.
+  // The index of a row's run in a tensor of `rows` rows.
   int64_t place(int64_t row, int64_t run, int64_t rows) const { return (run * rows + row) * inner; }
 };
 
-// What makes rows equal: their groups, in ascending order.
+// Groups of equal rows, in ascending order.
 struct Groups {
   std::vector<int64_t> first, size;  // per group: the first row, and how many
   std::vector<int64_t> of_row;
@@ -141,7 +141,7 @@ Value unique(Args args) {
   return Array::make({&results.front().view(), results.size()});
 }
 
-// int64[rank, number of elements that are not 0]: column by column their indices, in row-major order.
+// int64[rank, number of elements that are not 0]: one column of indices per element, in row-major order.
 Value nonzero(Args args) {
   check_count(args, 1, 1, "(x)");
   const auto x = host_copy(args[0], "x");
