@@ -13,16 +13,14 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMostCalls = 512;
-
 // The kernels behind the trampolines of all libraries. `guard` protects the table and every library's hooks. A
 // trampoline reads its entry without the lock: the entry is complete before any slot points at the trampoline.
 struct Table {
   ForkMutex guard{LockRank::kCallHooks};
-  std::array<HookedCall, kMostCalls> calls;
+  std::array<HookedCall, kMostHookedKernels> calls;
   std::vector<size_t> free;
   Table() {
-    for (size_t i = kMostCalls; i-- > 0;) free.push_back(i);
+    for (size_t i = kMostHookedKernels; i-- > 0;) free.push_back(i);
   }
 };
 Table &table() {
@@ -46,7 +44,7 @@ template <size_t... kPlaces>
 constexpr std::array<SafeCall, sizeof...(kPlaces)> trampolines(std::index_sequence<kPlaces...>) {
   return {&trampoline<kPlaces>...};
 }
-constexpr auto kTrampolines = trampolines(std::make_index_sequence<kMostCalls>());
+constexpr auto kTrampolines = trampolines(std::make_index_sequence<kMostHookedKernels>());
 
 // Makes the page of a slot writable during the object's life: the loader makes some read-only after it filled them.
 class WritablePage {

@@ -26,6 +26,8 @@ struct HookedCall {
 using CallHook = int (*)(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 void set_call_hook(CallHook hook);
 
+constexpr size_t kMostHookedKernels = 512;  // of all libraries together: one trampoline each
+
 // The slots of one mapped library. Thread-safe. Must end before the library is unmapped.
 class CallHooks {
  public:

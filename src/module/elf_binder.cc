@@ -229,14 +229,17 @@ void ElfLibrary::write_slot(const ElfFile &file, uint64_t address, void *value) 
   void **slot = reinterpret_cast<void **>(base_ + address);
   if (__atomic_load_n(slot, __ATOMIC_RELAXED) == value) return;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto place = reinterpret_cast<uintptr_t>(slot);
-  const bool read_only = is_read_only(file, address);
-  void *start = reinterpret_cast<void *>(place & ~(page - 1));
-  const size_t size = (place & (page - 1)) + sizeof(void *) > page ? 2 * page : page;
-  if (read_only && ::mprotect(start, size, PROT_READ | PROT_WRITE))
-    fail_errno("cannot bind the symbols of", file.name(), errno);
+  // The first and the last byte may lie in two pages, of which the loader may have protected the first only.
+  const auto protect = [&](int protection) {
+    for (const uint64_t byte : {address, address + sizeof(void *) - 1}) {
+      void *const start = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(base_ + byte) & ~(page - 1));
+      if (is_read_only(file, byte) && ::mprotect(start, page, protection))
+        fail_errno("cannot bind the symbols of", file.name(), errno);
+    }
+  };
+  protect(PROT_READ | PROT_WRITE);
   __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-  if (read_only) ::mprotect(start, page, PROT_READ);
+  protect(PROT_READ);
 }
 
 bool ElfLibrary::is_read_only(const ElfFile &file, uint64_t address) const {

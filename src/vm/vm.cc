@@ -57,7 +57,8 @@ std::string Vm::recording_note() const {
   each_code(*module_, visited, [&](CodeModule &code) { in_program |= !code.call_hooks(); });
   if (in_program) return "calls of compiled kernels that are linked into the program are not shown";
   if (hidden)
-    return concat("calls of ", hidden, " compiled kernels are not shown: more are watched at once than can be");
+    return concat("calls of ", hidden, " compiled kernels are not shown: a process can follow ", kMostHookedKernels,
+                  " kernels at a time");
   return seen ? "" : "calls of compiled kernels are bound inside their library and not shown";
 }
 

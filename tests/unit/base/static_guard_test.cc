@@ -1,4 +1,5 @@
-// Static variables of functions, whose first use fork() may meet: the guards of base/static_guard.cc, which the compiler calls.
+// Static variables of functions, whose first use fork() may meet: the guards of base/static_guard.cc, which the
+// compiler calls.
 #include "base/static_guard.h"
 
 #include <gtest/gtest.h>
