@@ -5,13 +5,8 @@
 
 #include <cassert>
 
-#if defined(__SANITIZE_THREAD__)
-#define OPD_RACE_DETECTOR
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define OPD_RACE_DETECTOR
-#endif
-#endif
+#include "base/race_detector.h"
+
 #ifdef OPD_RACE_DETECTOR
 extern "C" void AnnotateRWLockReleased(const char *file, int line, const volatile void *lock, long is_write);
 #endif

@@ -13,10 +13,26 @@
 
 #include <atomic>
 
+#include "base/race_detector.h"
+
 namespace opd {
 namespace {
 
 constinit std::atomic<uint32_t> generation{0};
+
+[[gnu::constructor]] void count_forks() {
+  pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+}
+
+}  // namespace
+
+uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
+
+}  // namespace opd
+
+#ifndef OPD_RACE_DETECTOR  // ThreadSanitizer has such functions of its own
+namespace opd {
+namespace {
 
 struct StaticGuard {
   std::atomic<uint8_t> is_initialised;
@@ -29,14 +45,7 @@ void end_initialising(StaticGuard &guard) {
   guard.initialising.notify_all();
 }
 
-[[gnu::constructor]] void count_forks() {
-  pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-}
-
 }  // namespace
-
-uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
-
 }  // namespace opd
 
 extern "C" {
@@ -65,3 +74,4 @@ extern "C" {
 [[gnu::visibility("hidden")]] void __cxa_guard_abort(opd::StaticGuard *guard) { opd::end_initialising(*guard); }
 
 }  // extern "C"
+#endif
