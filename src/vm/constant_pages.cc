@@ -9,9 +9,6 @@
 #include "base/file.h"
 #include "device/device_memory.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // since Linux 5.14
-#endif
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // since Linux 6.3
 #endif
@@ -29,9 +26,6 @@ struct Mapping final : Object {
   Mapping(int fd, size_t bytes)
       : data(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)), size(bytes) {
     if (data == MAP_FAILED) DeviceMemory::of(kHost).fail_out_of_memory(size);
-    // Maps all pages now, so that the first call is as fast as later ones; before Linux 5.14 the first use of each page
-    // maps it.
-    ::madvise(data, size, MADV_POPULATE_READ);
     DeviceMemory::of(kHost).count_mapping(size);
   }
   ~Mapping() {

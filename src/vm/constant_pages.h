@@ -17,7 +17,8 @@ class ConstantPages final : public Object {
   static Ref<ConstantPages> make(std::span<const StoredTensor> tensors);
   ~ConstantPages();
 
-  // Maps the tensors, which must be those passed to make(). Cost: some 20 µs per MB.
+  // Maps the tensors, which must be those passed to make(). Cost: two system calls; the first use of a page maps it and
+  // its neighbours.
   std::vector<Ref<Tensor>> map(std::span<const StoredTensor> tensors) const;
   bool serve(std::span<const StoredTensor> tensors) const;  // whether map() may be called
 
