@@ -265,6 +265,22 @@ TEST(Builder, MisuseIsAnError) {
                "must be a tensor, shape");
 }
 
+TEST(Builder, TakesCallsWithoutArgumentsAndRefusesMissingOnes) {
+  Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
+  check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
+  const opd_operand one = opd_operand_immediate(1);
+  expect_error(emit(builder.get(), opd_instruction_call("f", &one, -1, 0)), OPD_INVALID_ARGUMENT, "not negative");
+  expect_error(emit(builder.get(), opd_instruction_call("f", nullptr, 1, 0)), OPD_INVALID_ARGUMENT, "args");
+  expect_error(emit(builder.get(), opd_instruction_call(nullptr, &one, 1, 0)), OPD_INVALID_ARGUMENT, "callee");
+  check(emit(builder.get(), opd_instruction_call("vm.builtin.make_tuple", nullptr, 0, 0)));
+  check(emit(builder.get(), opd_instruction_ret(0)));
+  check(opd_executable_builder_end_function(builder.get()));
+  Executable built;
+  check(opd_executable_builder_get(builder.get(), built.out()));
+  EXPECT_EQ(Array::of(Vm(built.to_module()).call("main")).size(), 0u);
+}
+
 TEST(Builder, RefusesAnUnknownInstruction) {
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
