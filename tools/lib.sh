@@ -13,6 +13,7 @@ optional_test_packages=(libpapi-dev lld) # tools/test skips tests of a missing p
 sanitizer_packages=(clang-14 libclang-rt-14-dev)
 venv_packages=(python3-venv)
 java_packages=(openjdk-17-jdk-headless)
+aarch64_packages=(g++-aarch64-linux-gnu qemu-user)
 rust_packages=(cargo-web) # Debian 12's own `cargo` is too old for the binding
 
 # ccache shares objects between checkouts, and may use precompiled headers.

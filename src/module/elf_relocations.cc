@@ -118,12 +118,18 @@ void ElfFile::check_slots_once() {
       bad(symbols_[r.symbol].entry, "symbol ", symbols_[r.symbol].name, " has two slots of one kind");
     slots[r.symbol] |= kind | 4;
   }
-  // The linker's own initialiser and finaliser call these. If one has no slot, they would call another symbol by its
-  // slot.
-  for (size_t i = 1; i < slots.size(); ++i)
-    if (const ElfSymbol &s = symbols_[i];
-        !slots[i] && !s.is_defined() && (s.name == "__gmon_start__" || s.name == "__cxa_finalize"))
-      bad(s.entry, "symbol ", s.name, " has no slot");
+  // The linker's own initialiser and finaliser call the first two if they are there. They test one slot, and on AArch64
+  // call by another. A slot that went to another symbol would make them call what is not there. The other two are
+  // called by their tested address alone.
+  for (size_t i = 1; i < slots.size(); ++i) {
+    const ElfSymbol &s = symbols_[i];
+    if (s.name == "__gmon_start__" || s.name == "__cxa_finalize") {
+      if (!slots[i] && !s.is_defined()) bad(s.entry, "symbol ", s.name, " has no slot");
+      if ((slots[i] & 3) == 2 && s.binding == STB_WEAK) bad(s.entry, "symbol ", s.name, " has a call slot only");
+    }
+    if (slots[i] & 2 && (s.name == "_ITM_registerTMCloneTable" || s.name == "_ITM_deregisterTMCloneTable"))
+      bad(s.entry, "symbol ", s.name, " has a call slot");
+  }
 }
 
 bool ElfFile::is_loaders(uint64_t address, uint64_t size) const {

@@ -33,9 +33,16 @@ def parse_arguments():
     parser.add_argument("--check", action="store_true", help="only check that TVM still answers as recorded in --out")
     parser.add_argument("--models", nargs="*", default=[], help="only these models")
     parser.add_argument("--text", action="store_true", help="also write disassemblies")
-    parser.add_argument("--cpu", default="x86-64-v2", help="LLVM's name of the CPU; empty for TVM's default")
+    parser.add_argument("--arch", choices=["x86_64", "aarch64"], default="x86_64", help="processor of the artifacts")
+    parser.add_argument("--answers", type=Path, help="results for this machine, whose answers those of --arch must give")
+    parser.add_argument("--cpu", help="LLVM's name of the CPU (default: x86-64-v2); empty for TVM's default")
     parser.add_argument("--exec-mode", choices=["bytecode", "compiled"], default="bytecode")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.cpu is None:
+        arguments.cpu = "x86-64-v2" if arguments.arch == "x86_64" else ""
+    if (arguments.arch != "x86_64") != (arguments.answers is not None):
+        parser.error("--answers is for another processor than this machine's, and needed there: TVM cannot run its code here")
+    return arguments
 
 
 def environment_for(release, cache):
@@ -53,11 +60,13 @@ def environment_for(release, cache):
 
 
 def run_builder(python, arguments, out, *more):
-    command = [python, HERE / "build_models.py", "--out", out, "--cpu", arguments.cpu]
+    command = [python, HERE / "build_models.py", "--out", out, "--arch", arguments.arch, "--cpu", arguments.cpu]
     command += ["--exec-mode", arguments.exec_mode, "--set", arguments.set, "--models", *arguments.models, *more]
     command += ["--text"] if arguments.text else []
     # Without TVM_BACKTRACE, TVM hides where a Python exception came from.
     settings = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "TVM_BACKTRACE": "1", "PYTHONHASHSEED": "0"}
+    if arguments.arch != "x86_64":
+        settings |= {"CXX": f"{arguments.arch}-linux-gnu-g++", "AR": f"{arguments.arch}-linux-gnu-ar"}
     subprocess.run([*fixed_addresses(), *command], check=True, env=os.environ | settings)
 
 
@@ -77,6 +86,9 @@ def main():
     for release in RELEASES if arguments.tvm == "all" else [arguments.tvm]:
         python = environment_for(release, arguments.cache)
         print(f"TVM {release}: {results / release}", flush=True)
+        if arguments.answers:
+            run_builder(python, arguments, results / release, "--answers", arguments.answers / release)
+            continue
         if not arguments.check:
             run_builder(python, arguments, results / release)
         # In a process that did not build them: what was exported has to stand alone.

@@ -231,5 +231,31 @@ TEST(Choosers, AreNotMadeByOneChangedBit) {
   }
 }
 
+// The linker's own initialiser and finaliser test the first two by a slot and call them, on AArch64 by another slot.
+TEST(SlotsOfTheStartFiles, MustBeTheirs) {
+  const Library good(kSource, "");
+  ASSERT_EQ(good.refusal(), "accepted");
+  const ElfFile file(as_bytes(good.bytes), "calls.so");
+  const auto symbols = file.symbols();
+  int tried = 0;
+  for (const auto &[table, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}})
+    for (uint64_t i = 0; good.dynamic(table) && i < good.dynamic_value(size); i += sizeof(Elf64_Rela)) {
+      const size_t at = good.offset_of(good.dynamic_value(table)) + i + offsetof(Elf64_Rela, r_info);
+      const auto info = good.get<uint64_t>(at);
+      const auto &name = symbols[ELF64_R_SYM(info)].name;
+      const bool is_call = relocates(static_cast<uint32_t>(ELF64_R_TYPE(info))) == Relocates::kCall;
+      if (name != "__gmon_start__" && name != "__cxa_finalize") continue;
+      for (size_t other = 1; other < symbols.size(); ++other) {
+        // A wrong call slot is known where its symbol may be null.
+        if (other == ELF64_R_SYM(info) || (is_call && symbols[other].name.substr(0, 5) != "_ITM_")) continue;
+        Library library = good;
+        library.set<uint64_t>(at, ELF64_R_INFO(uint64_t{other}, ELF64_R_TYPE(info)));
+        EXPECT_NE(library.refusal(), "accepted") << name << " became " << symbols[other].name;
+        ++tried;
+      }
+    }
+  EXPECT_GT(tried, 4);
+}
+
 }  // namespace
 }  // namespace opd
