@@ -196,4 +196,7 @@ RecursiveForkMutex &initializer_mutex() {
   return *mutex;
 }
 
+// Made at load: a destructor that uses them must not run out of memory.
+[[maybe_unused]] static const void *const made_at_load[] = {&loader_calls(), &initializer_mutex()};
+
 }  // namespace opd

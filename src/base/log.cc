@@ -18,28 +18,31 @@ struct Sink {
   }
 };
 
-ForkMutex &guard_sink() {
-  static auto *guard = new ForkMutex(LockRank::kLog);
-  return *guard;
-}
-std::shared_ptr<Sink> &sink_slot() {
-  static auto *slot = new std::shared_ptr<Sink>;  // never destroyed: threads may log while the process exits
-  return *slot;
-}
+struct Log {
+  ForkMutex guard{LockRank::kLog};
+  std::shared_ptr<Sink> sink;
+
+  static Log &get() {
+    static auto *log = new Log;  // never destroyed: threads may log while the process exits
+    return *log;
+  }
+};
+// Made at load: log_message() must not run out of memory.
+[[maybe_unused]] const Log &made_at_load = Log::get();
 
 }  // namespace
 
 void set_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter) {
   auto next = callback ? std::make_shared<Sink>(callback, user_data, deleter) : nullptr;
   if (!callback && deleter) deleter(user_data);
-  std::unique_lock lock(guard_sink());
-  sink_slot().swap(next);
+  std::unique_lock lock(Log::get().guard);
+  Log::get().sink.swap(next);
   lock.unlock();  // the old sink's deleter runs outside the lock
 }
 
 void log_message(opd_log_level level, const std::string &message) noexcept {
-  std::unique_lock lock(guard_sink());
-  const std::shared_ptr<Sink> sink = sink_slot();  // kept while its callback runs
+  std::unique_lock lock(Log::get().guard);
+  const std::shared_ptr<Sink> sink = Log::get().sink;  // kept while its callback runs
   lock.unlock();
   if (sink) sink->callback(sink->user_data, level, message.c_str());
 }

@@ -7,6 +7,7 @@ namespace opd::cli {
 
 Exit run_as(const Args &args) {
   const std::string &in = args.words()[0], &out = args.words()[1];
+  refuse_overwriting(in, out);
   const std::string text = read_file(in);
   const Executable executable =
       attempt(Exit::refused, in == "-" ? "standard input" : in, [&] { return Executable::assemble(text); });

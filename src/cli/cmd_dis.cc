@@ -6,9 +6,11 @@
 namespace opd::cli {
 
 Exit run_dis(const Args &args) {
+  const std::string output = args.value("output").value_or("-");
+  refuse_overwriting(args.words()[0], output);
   const Executable executable = load_executable(args.words()[0]);
   const opd_executable_format format = args.has("python") ? OPD_EXECUTABLE_PYTHON : OPD_EXECUTABLE_ASSEMBLY;
-  write_file(args.value("output").value_or("-"), executable.write(format));
+  write_file(output, executable.write(format));
   return Exit::ok;
 }
 

@@ -15,7 +15,7 @@ std::string assembly_of(const Program &program) {
 
 std::string findings_text(const std::vector<Finding> &findings) {
   std::string text;
-  for (const Finding &finding : findings) text += cat(pad_right(finding.state, 9), finding.text, "\n");
+  for (const Finding &finding : findings) text += cat(pad_right(finding.state, 9), printable(finding.text), "\n");
   return text;
 }
 
@@ -29,18 +29,22 @@ std::string findings_json(const std::vector<Finding> &findings) {
 
 Loading loading_of(const Args &args) { return args.has("load") ? Loading::whole : Loading::inspect_only; }
 
-std::string inspection_json(const Program &program, std::string_view module, const cJSON *described, const Args &args) {
-  std::string text(module);  // an object; further requested parts are added as members
+std::string inspection_json(const Program &program, const std::string &module, const Args &args) {
+  const Json described = parse_json(module, "the module");
+  std::string text = module;  // an object; further requested parts are added as members
   const auto add = [&](std::string_view name, std::string_view value) {
     text.back() = ',';
     text += cat("\"", name, "\":", value, "}");
   };
   if (args.has("disasm")) add("disassembly", JsonWriter().string(assembly_of(program)).take());
-  if (args.has("verify")) add("verification", findings_json(verify(program, described, loading_of(args))));
+  if (args.has("verify")) add("verification", findings_json(verify(program, described.get(), loading_of(args))));
   return text + "\n";
 }
 
-std::string inspection_text(const Program &program, const cJSON *described, const Args &args) {
+std::string inspection_text(const Program &program, const std::string &json, const Args &args) {
+  const Json exact = parse_json(json, "the module"), shown = parse_json(json, "the module");
+  make_printable(shown.get());
+  const cJSON *described = shown.get();
   std::vector<std::string> parts;
   const auto add = [&](const char *option, const auto &text) {
     if (args.has(option)) parts.push_back(text());
@@ -52,16 +56,14 @@ std::string inspection_text(const Program &program, const cJSON *described, cons
     const std::string text = assembly_of(program);
     return text.empty() ? "there is no VM program in it\n" : text;
   });
-  add("verify", [&] { return findings_text(verify(program, described, loading_of(args))); });
+  add("verify", [&] { return findings_text(verify(program, exact.get(), loading_of(args))); });
   return parts.empty() ? overview_text(described) : join(parts, "\n");
 }
 
 Exit inspect(const Args &args) {
   const Program program = load_program(args.words()[0], args, loading_of(args));
   const std::string json = program.root.json();
-  const Json described = parse_json(json, "the module");
-  print(args.has("json") ? inspection_json(program, json, described.get(), args)
-                         : inspection_text(program, described.get(), args));
+  print(args.has("json") ? inspection_json(program, json, args) : inspection_text(program, json, args));
   return Exit::ok;
 }
 

@@ -76,7 +76,7 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   runner.start();
   const Vm &vm = runner.target().vm();
   const std::string &name = runner.target().name();
-  options.turn = static_cast<int32_t>(args.integer("turn", 0, 1, INT32_MAX));
+  options.turn = static_cast<int32_t>(args.integer("turn", 0, 1, 1'000'000'000));
   for (int64_t run = args.integer("runs", 1, 1, 1'000'000); run > 0; --run) {
     try {
       const opd_call_options call = runner.call_options();
@@ -103,6 +103,7 @@ bool check_outputs(const Args &args) {
   for (const std::string_view name : {"output", "csv", "chrome"}) {
     const auto path = args.value(name);
     if (!path) continue;
+    refuse_overwriting(args.words()[0], *path);
     std::error_code error;
     const std::string whole = std::filesystem::absolute(*path, error).lexically_normal().string();
     const auto [other, is_new] = options.emplace(*path == "-" || error ? *path : whole, name);

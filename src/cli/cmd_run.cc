@@ -137,6 +137,7 @@ Exit run_run(const Args &args) {
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
   args.real("rtol", 0), args.real("atol", 0);  // checks the numbers before anything runs
 
+  if (const auto path = args.value("output")) refuse_overwriting(args.words()[0], *path);
   Runner runner(args);
   const std::vector<Leaf> leaves = flatten(result_of(runner, args));
   if (const auto path = args.value("output")) save_leaves(leaves, *path);

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 
 #include "failure.h"
 #include "text.h"
@@ -89,6 +90,17 @@ std::string read_file(const std::string &path) {
 void write_file(const std::string &path, std::string_view content) {
   if (path == "-") return print(content);
   opdyno::write_file(path, content);
+}
+
+void refuse_overwriting(const std::string &input, const std::string &output) {
+  std::error_code error;  // of a file that is not there yet
+  if (input != "-" && output != "-" && std::filesystem::equivalent(input, output, error))
+    fail_usage(cat("the output ", output, " would overwrite the input ", input, "; name another file"));
+}
+
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 void print(std::string_view text) {

@@ -10,10 +10,16 @@ std::string read_file(const std::string &path);
 // "-" is standard output. A regular file is replaced as a whole, so that no reader sees a part of it.
 void write_file(const std::string &path, std::string_view content);
 
+// Fails with Exit::usage if both are the same file: writing the output would destroy the input.
+void refuse_overwriting(const std::string &input, const std::string &output);
+
 // Writes to standard output at once. A closed pipe or a full disk ends the program with Exit::failed.
 void print(std::string_view text);
 // Writes to standard error. Failures are ignored, because they cannot be reported anywhere.
 void print_message(std::string_view text);
+// Gives a closed standard stream a descriptor that can be neither read nor written, as before. Else the next file that
+// is opened would get its number, and would be read or written in its place. Called once, at the start.
+void occupy_standard_streams();
 // Reports write errors that the system delayed; called once, at the end.
 void close_output();
 

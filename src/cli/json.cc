@@ -1,9 +1,11 @@
 // JSON: a parsed document to walk, and a writer that keeps numbers exact and the same under every locale.
 #include "json.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "failure.h"
+#include "text.h"
 
 namespace opd::cli {
 
@@ -21,6 +23,17 @@ const cJSON *json_member(const cJSON *object, const char *member) {
 std::string json_string(const cJSON *object, const char *member) {
   const char *text = cJSON_GetStringValue(json_member(object, member));
   return text ? text : "";
+}
+
+void make_printable(cJSON *item) {
+  for (; item; item = item->next) {
+    for (char *text : {item->string, item->valuestring})
+      if (text) {
+        const std::string safe = printable(text);  // never longer
+        std::copy_n(safe.c_str(), safe.size() + 1, text);
+      }
+    make_printable(item->child);
+  }
 }
 
 JsonWriter &JsonWriter::open(char bracket) {

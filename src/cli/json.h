@@ -26,6 +26,8 @@ Json parse_json(const std::string &text, std::string_view what);
 // Return "" or NULL if the member is missing or of another kind; `object` may be NULL.
 std::string json_string(const cJSON *object, const char *member);
 const cJSON *json_member(const cJSON *object, const char *member);
+// Makes all texts and names of members safe for the terminal, as printable() does.
+void make_printable(cJSON *item);
 
 class JsonWriter {
  public:

@@ -69,12 +69,13 @@ int run(const std::vector<std::string> &words) {
     return static_cast<int>(code);
   } catch (const Failure &failure) {
     const bool is_command = find_command(name) != nullptr;
-    print_message(cat("opdyno", is_command ? " " : "", is_command ? name : "", ": ", failure.what(), "\n"));
+    print_message(
+        cat("opdyno", is_command ? " " : "", is_command ? name : "", ": ", printable(failure.what(), false), "\n"));
     if (failure.code() == Exit::usage)
       print_message(cat("Try 'opdyno help", is_command ? " " : "", is_command ? name : "", "'.\n"));
     return static_cast<int>(failure.code());
   } catch (const opdyno::Error &error) {
-    print_message(cat("opdyno ", name, ": ", message_of(error), "\n"));
+    print_message(cat("opdyno ", name, ": ", printable(message_of(error), false), "\n"));
   } catch (const std::bad_alloc &) { print_message("opdyno: out of memory\n"); } catch (const std::exception &error) {
     print_message(cat("opdyno: ", error.what(), "\n"));
   }
@@ -86,6 +87,7 @@ int run(const std::vector<std::string> &words) {
 }  // namespace opd::cli
 
 int main(int argc, char **argv) {
+  opd::cli::occupy_standard_streams();
   signal(SIGPIPE, SIG_IGN);  // write() then reports a closed pipe as an error
   opd::cli::report_bus_errors();
   opdyno::set_log(opd::cli::show_log);

@@ -40,7 +40,7 @@ std::string params_text(const Params &params) {
   for (size_t i = 0; i < params.size(); ++i) {
     const uint64_t bytes = params.info(i).bytes;
     if (params.is_view(i)) views += bytes;
-    const std::string name = params.name(i);
+    const std::string name = printable(params.name(i));
     lines.push_back({name.empty() ? "(no name)" : name, type_of(params, i), bytes_text(bytes)});
   }
   size_t names = 0, types = 0;

@@ -59,13 +59,14 @@ std::string significant(double number, int precision) {
   return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, precision).ptr};
 }
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, bool is_one_line) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
     const bool is_long = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F are control characters, too
-    out += byte < 0x20 || byte == 0x7F || is_long ? ' ' : text[i];
+    const bool is_layout = !is_one_line && (byte == '\n' || byte == '\t');
+    out += (byte < 0x20 && !is_layout) || byte == 0x7F || is_long ? ' ' : text[i];
     i += is_long;
   }
   return out;

@@ -42,8 +42,9 @@ std::string pad_right(std::string_view text, size_t width);
 std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, to keep cells narrow
 std::string significant(double number, int digits);  // as printf's %.*g
 
-// Text from outside, safe for the terminal: control characters become spaces.
-std::string printable(std::string_view text);
+// Text from outside, safe for the terminal: control characters become spaces; with `is_one_line` false, all but line
+// breaks and tabs.
+std::string printable(std::string_view text, bool is_one_line = true);
 // The same for a Markdown table or list. Brackets and underscores are escaped only where Markdown would interpret them,
 // so that shapes and names of functions stay readable.
 std::string markdown_text(std::string_view text);

@@ -133,7 +133,7 @@ void copy_strided(const Transfer &transfer, const DLTensor &from, const DLTensor
 }
 
 void check_dltensor(const DLTensor &tensor, const char *what) {
-  require(tensor.ndim >= 0 && (tensor.ndim == 0 || tensor.shape), what, " must have a shape");
+  require(has_shape(tensor), what, " must have a shape");
   uint64_t count;
   require(element_count(tensor.shape, tensor.ndim, count), "the shape of ", describe(tensor),
           " has a negative or too large size");

@@ -27,6 +27,8 @@ Table &table() {
   static auto *instance = new Table;  // never destroyed: threads may be in a call while the process exits
   return *instance;
 }
+// Made at load: a destructor that uses it must not run out of memory.
+[[maybe_unused]] const Table &made_at_load = table();
 
 std::atomic<CallHook> call_hook{nullptr};
 

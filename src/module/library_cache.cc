@@ -50,6 +50,8 @@ struct Kept {
     images.erase(images.begin(), first);
   }
 };
+// Made at load: a destructor that uses it must not run out of memory.
+[[maybe_unused]] const Kept &made_at_load = Kept::get();
 
 }  // namespace
 

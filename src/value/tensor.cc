@@ -41,7 +41,7 @@ Ref<Tensor> adopt(Managed *managed, bool read_only) {
   const DLTensor &from = managed->dl_tensor;
   uint64_t count = 0, bytes = 0;
   require(from.dtype.lanes != 0, "a DLPack tensor must have a dtype of at least one lane, but lanes is 0");
-  require(from.ndim >= 0 && (from.ndim == 0 || from.shape), "a DLPack tensor must have a shape");
+  require(has_shape(from), "a DLPack tensor must have a shape");
   require(element_count(from.shape, from.ndim, count) && data_bytes(count, from.dtype, bytes),
           "a DLPack tensor has a negative or too large size");
   require(from.data || count == 0, "a DLPack tensor of ", count, " elements must have data");
@@ -117,6 +117,12 @@ uint64_t bytes_of(const DLTensor &tensor) {
   require(element_count(tensor.shape, tensor.ndim, count) && data_bytes(count, tensor.dtype, bytes), "the size of ",
           describe(tensor), " cannot be expressed in 64 bits");
   return bytes;
+}
+
+DLTensor *checked_view(DLTensor *view) {
+  require(!view || has_shape(*view), "a DLTensor must have a shape, but has ndim ", view ? view->ndim : 0,
+          " and the shape pointer ", view && view->shape ? "is set" : "is NULL");
+  return view;
 }
 
 DLTensor &as_dltensor(const View &v, std::string_view what) {

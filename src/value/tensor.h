@@ -33,16 +33,19 @@ struct ReadOnlyTensor final : Tensor {};
 static_assert(sizeof(ReadOnlyTensor) == sizeof(Tensor));
 inline bool is_read_only(const Tensor &tensor) { return tensor.deleter == &delete_object<ReadOnlyTensor>; }
 
+inline bool has_shape(const DLTensor &t) { return t.ndim >= 0 && (t.ndim == 0 || t.shape); }
 inline std::span<const int64_t> dims_of(const DLTensor &t) { return {t.shape, static_cast<size_t>(t.ndim)}; }
 inline char *data_of(const DLTensor &t) { return static_cast<char *>(t.data) + t.byte_offset; }
 std::string describe(const DLTensor &tensor);  // "float32[2, 3] on cpu:0"
 bool is_contiguous(const DLTensor &tensor);
 uint64_t bytes_of(const DLTensor &tensor);  // compact size of its elements; throws if it exceeds 64 bits
 
+// The same view, or null if it is. Throws if it has no valid shape: a DLTensor comes from the caller unchecked.
+DLTensor *checked_view(DLTensor *view);
 // The DLTensor of a tensor or a DLTensor view; null for other kinds.
 inline DLTensor *try_dltensor(const View &v) {
   if (v.type == OPD_TENSOR) return &static_cast<Tensor *>(object_of(v))->dl;
-  return v.type == OPD_DLTENSOR ? v.u.dltensor : nullptr;
+  return v.type == OPD_DLTENSOR ? checked_view(v.u.dltensor) : nullptr;
 }
 DLTensor &as_dltensor(const View &v, std::string_view what);
 

@@ -66,7 +66,8 @@ void append_value(std::string &out, const View &v, int depth) {
     case OPD_DEVICE:
       return append(out, device_name(v.u.device));
     case OPD_DLTENSOR:
-      return v.u.dltensor ? append_tensor(out, *v.u.dltensor) : append(out, "NULL");
+      if (!v.u.dltensor) return append(out, "NULL");
+      return has_shape(*v.u.dltensor) ? append_tensor(out, *v.u.dltensor) : append(out, "a DLTensor without a shape");
     case OPD_SHAPE:
       return append_dims(out, static_cast<Shape *>(object_of(v))->dims());
     case OPD_TENSOR:

@@ -29,6 +29,8 @@ struct KnownVms {
     return *known;
   }
 };
+// Made at load: a destructor that uses it must not run out of memory.
+[[maybe_unused]] const KnownVms &made_at_load = KnownVms::get();
 
 template <class Visit>
 void each_code(Module &module, std::set<const Module *> &seen, const Visit &visit) {

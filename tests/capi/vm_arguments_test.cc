@@ -31,6 +31,21 @@ TEST(VmArguments, ADltensorViewIsCopied) {
   EXPECT_EQ(to_floats(kept), (std::vector<float>{1, 2, 3, 4}));
 }
 
+TEST(VmArguments, ADltensorViewWithoutAShapeIsRefusedEverywhere) {
+  const Vm vm = make_vm(".func main(x) {\n  ret %x\n}");
+  alignas(64) float data[4] = {};
+  int64_t shape[] = {4};
+  for (const DLTensor &view : {DLTensor{data, {kDLCPU, 0}, -1, {kDLFloat, 32, 1}, shape, nullptr, 0},
+                               DLTensor{data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, nullptr, nullptr, 0}}) {
+    const opd_value x = opd_dltensor(const_cast<DLTensor *>(&view));
+    expect_throws([&] { vm.call("main", x); }, OPD_INVALID_ARGUMENT, "must have a shape");
+    expect_error(opd_vm_set_input(vm.get(), "main", &x, 1, nullptr), OPD_INVALID_ARGUMENT, "must have a shape");
+    for (const char *name : {"relax.run.nonzero", "vm.builtin.shape_of", "vm.builtin.read_if_cond"})
+      expect_throws([&] { Function::global(name)(x); }, OPD_INVALID_ARGUMENT, "must have a shape");
+    EXPECT_EQ(to_string(x), "a DLTensor without a shape");
+  }
+}
+
 TEST(VmArguments, ADltensorViewMayBeStridedAndMisalignedAndIsNotWritten) {
   define("test.overwrite", [](const opd_value *args, int32_t, opd_value *) { elements(args[0])[0] = -1; });
   const Vm vm = make_vm(".func main(x) {\n  call test.overwrite(%x)\n  ret %x\n}");

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import npy
-from case import COMPILER, FAILED, OK, OPDYNO, WORK, CliTest, run
+from case import COMPILER, FAILED, OK, OPDYNO, USAGE, WORK, CliTest, run
 
 
 class OutputFiles(CliTest):
@@ -113,6 +113,33 @@ class InputFiles(CliTest):
         self.assertIn("nothing was written", self.fails(FAILED, "report", fifo))
         for words in ("inspect", fifo), ("info", fifo), ("run", fifo), ("run", "kernels.c", "add_one", "-i", "@silent"):
             self.assertIn("not a regular file", run(*words).stderr)
+
+    def test_an_output_never_replaces_the_program_that_it_is_made_of(self):
+        (WORK / "same.opdasm").write_text((WORK / "add_one.opdasm").read_text())
+        os.link(WORK / "same.opdasm", WORK / "other_name.opdasm")
+        before = (WORK / "same.opdasm").read_bytes()
+        for words in (
+            ("as", "same.opdasm", "other_name.opdasm"),
+            ("dis", "same.opdasm", "-o", "./same.opdasm"),
+            ("run", "same.opdasm", "-o", "same.opdasm"),
+            ("profile", "same.opdasm", "-o", "same.opdasm"),
+            ("profile", "same.opdasm", "--chrome", "other_name.opdasm"),
+        ):
+            self.assertIn("would overwrite the input same.opdasm", self.fails(USAGE, *words))
+        self.assertEqual((WORK / "same.opdasm").read_bytes(), before)
+
+    def test_closed_standard_streams_are_not_taken_by_other_files(self):
+        words = ["inspect", "add_one.opdasm"]
+        whole = self.succeeds(*words)
+
+        def closing(*streams):
+            return lambda: [os.close(stream) for stream in streams]
+
+        self.assertEqual(run(*words, preexec_fn=closing(0)).stdout, whole)
+        closed = run(*words, preexec_fn=closing(0, 1))
+        self.assertEqual(closed.returncode, FAILED)
+        self.assertIn("cannot write to standard output", closed.stderr)
+        self.assertEqual(run(*words, preexec_fn=closing(0, 1, 2)).returncode, FAILED)
 
     def test_an_input_that_is_cut_short_while_it_is_used_is_named(self):
         source = (WORK / "kernels.c").read_text() + """

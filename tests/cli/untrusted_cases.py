@@ -6,7 +6,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from case import COMPILER, FAILED, OK, REFUSED, WORK, CliTest
+from case import COMPILER, FAILED, OK, REFUSED, WORK, CliTest, run
 
 # Everything of a library that loaders run by themselves. Each part leaves a file when it does.
 HOSTILE = r"""
@@ -151,3 +151,13 @@ class Untrusted(CliTest):
         self.assertIn("not_loadable: old.so was made by TVM 0.20 or older", self.succeeds("inspect", "old.so"))
         self.assertRegex(self.succeeds("inspect", "old.so", "--verify"), "^open .*0.20 or older")
         self.assertIn("0.20 or older", self.fails(REFUSED, "inspect", "old.so", "--load"))
+
+    def test_names_reach_the_terminal_without_control_characters(self):
+        (WORK / "escapes.opdasm").write_text(
+            '.func "a\\x1b[2J\\x07\\nok b" ("p\\x1b[31m", q) {\n  %r = call "ext\\x1b]0;t\\x07"(%q)\n  ret %r\n}\n')
+        self.succeeds("as", "escapes.opdasm", "escapes.vmexec")
+        for words in ("inspect",), ("inspect", "--signatures"), ("inspect", "--sizes"), ("inspect", "--tree"):
+            self.assertNotRegex(self.succeeds(words[0], "escapes.vmexec", *words[1:]), r"[\x00-\x09\x0b-\x1f\x7f]|\nok b")
+        for words in ("inspect", "escapes.vmexec", "--verify"), ("run", "escapes.vmexec"):
+            shown = run(*words)
+            self.assertNotRegex(shown.stdout + shown.stderr, r"[\x00-\x08\x0b-\x1f\x7f]")
