@@ -42,7 +42,7 @@ std::string inspection_json(const Program &program, const std::string &module, c
 }
 
 std::string inspection_text(const Program &program, const std::string &json, const Args &args) {
-  const Json exact = parse_json(json, "the module"), shown = parse_json(json, "the module");
+  const Json shown = parse_json(json, "the module");
   make_printable(shown.get());
   const cJSON *described = shown.get();
   std::vector<std::string> parts;
@@ -56,7 +56,9 @@ std::string inspection_text(const Program &program, const std::string &json, con
     const std::string text = assembly_of(program);
     return text.empty() ? "there is no VM program in it\n" : text;
   });
-  add("verify", [&] { return findings_text(verify(program, exact.get(), loading_of(args))); });
+  add("verify", [&] {  // looks functions up by their exact names
+    return findings_text(verify(program, parse_json(json, "the module").get(), loading_of(args)));
+  });
   return parts.empty() ? overview_text(described) : join(parts, "\n");
 }
 

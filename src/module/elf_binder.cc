@@ -229,11 +229,13 @@ void ElfLibrary::write_slot(const ElfFile &file, uint64_t address, void *value) 
   void **slot = reinterpret_cast<void **>(base_ + address);
   if (__atomic_load_n(slot, __ATOMIC_RELAXED) == value) return;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto page_of = [&](uint64_t byte) { return reinterpret_cast<uintptr_t>(base_ + byte) & ~(page - 1); };
   // The first and the last byte may lie in two pages, of which the loader may have protected the first only.
+  const uint64_t last = address + sizeof(void *) - 1;
   const auto protect = [&](int protection) {
-    for (const uint64_t byte : {address, address + sizeof(void *) - 1}) {
-      void *const start = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(base_ + byte) & ~(page - 1));
-      if (is_read_only(file, byte) && ::mprotect(start, page, protection))
+    for (const uint64_t byte : {address, last}) {
+      if (byte == last && page_of(last) == page_of(address)) break;
+      if (is_read_only(file, byte) && ::mprotect(reinterpret_cast<void *>(page_of(byte)), page, protection))
         fail_errno("cannot bind the symbols of", file.name(), errno);
     }
   };

@@ -90,8 +90,8 @@ Ref<Tensor> Tensor::make_view(Ref<Tensor> source, std::span<const int64_t> dims,
   const bool read_only = is_read_only(*source);
   // A view of a view keeps only the owner of the memory alive. A tensor of another library is kept itself, since its
   // memory may depend on more than `owner`.
-  const bool is_plain = (read_only || source->deleter == &delete_object<Tensor>)&&source->owner;
-  Ref<Object> owner = is_plain ? Ref<Object>::share(source->owner) : Ref<Object>(std::move(source));
+  const bool is_own = read_only || source->deleter == &delete_object<Tensor>;
+  Ref<Object> owner = is_own && source->owner ? Ref<Object>::share(source->owner) : Ref<Object>(std::move(source));
   return make(dims, dtype, device, data, std::move(owner), read_only);
 }
 
