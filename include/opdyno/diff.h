@@ -4,11 +4,12 @@
  * sums are compared by Mann-Whitney's rank test (runs made in turns: by Wilcoxon's signed ranks), with the
  * Hodges-Lehmann shift of the logarithms as the change and the interval that belongs to it. If runs have different
  * numbers of calls of the program, times are per call of it. Fewer than 15 runs on a side must be independent of each
- * other: so few do not show how much they resemble their neighbours. docs/diff.md says more.
+ * other: so few do not show how similar consecutive runs are. docs/diff.md says more.
  *
- * A diff is a report. It has a row for each operator, then rows for replaced operators and for the total; the columns
- * are Name, Argument Shapes, Device, Verdict, Change, its interval, the medians, runs and calls of both sides, the
- * test's p-values, the runs needed to see a change, and whether the row decides and fails. A verdict is "same",
+ * A diff is a report. It has a row for each operator, then rows for replaced operators and for the total. The columns
+ * Name, Argument Shapes and Device tell what is compared. Verdict and Change, with its interval, tell the result.
+ * Others have the medians, runs and calls of both sides, the p-values and the runs needed to see a change. The last
+ * tell whether the row decides and fails. A verdict is "same",
  * "regression", "improvement", "undecided", "new" or "vanished". The configuration has the verdict on all ("Verdict"),
  * how many rows fail ("Fails"), and the options.
  */
