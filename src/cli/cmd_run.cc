@@ -74,6 +74,28 @@ void write_elements(JsonWriter &json, const DLTensor &view) {
   json.end_array();
 }
 
+// A value that is no tensor, as the JSON type that it has, or else as text.
+void write_value(JsonWriter &json, const Value &value) {
+  const opd_value &view = value.view();
+  if (view.type == OPD_INT) {
+    json.number(view.u.int64);
+  } else if (view.type == OPD_FLOAT) {
+    json.number(view.u.float64);
+  } else if (view.type == OPD_BOOL) {
+    json.boolean(view.u.int64 != 0);
+  } else if (view.type == OPD_NONE) {
+    json.raw("null");
+  } else if (view.type == OPD_SHAPE) {
+    json.begin_array();
+    for (const int64_t dim : Shape::of(view).dims()) json.number(dim);
+    json.end_array();
+  } else if (view.type == OPD_STRING || view.type == OPD_SMALL_STRING) {
+    json.string(value.string());
+  } else {
+    json.string(value.to_string());
+  }
+}
+
 void write_leaf(JsonWriter &json, const Leaf &leaf, bool full) {
   json.begin_object();
   if (leaf.value.type() == OPD_TENSOR) {
@@ -83,7 +105,7 @@ void write_leaf(JsonWriter &json, const Leaf &leaf, bool full) {
     json.end_array();
     if (has_scalars(view.dtype) && (full || element_count(view) <= json_limit)) write_elements(json.key("data"), view);
   } else {
-    json.key("value").string(opdyno::to_string(leaf.value.view()));
+    write_value(json.key("value"), leaf.value);
   }
   json.end_object();
 }
@@ -137,7 +159,10 @@ Exit run_run(const Args &args) {
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
   args.real("rtol", 0), args.real("atol", 0);  // checks the numbers before anything runs
 
-  if (const auto path = args.value("output")) refuse_overwriting(args.words()[0], *path);
+  if (const auto path = args.value("output")) {
+    check_results_path(*path);
+    refuse_overwriting(args.words()[0], *path);
+  }
   Runner runner(args);
   const std::vector<Leaf> leaves = flatten(result_of(runner, args));
   if (const auto path = args.value("output")) save_leaves(leaves, *path);

@@ -148,6 +148,7 @@ Expectation Expectation::from(const Args &args) {
 
 std::string Comparison::text() const {
   if (!problem.empty()) return cat(name, ": ", problem);
+  if (!is_compared) return cat(name, ": not compared, since a file holds only tensors, numbers and shapes");
   if (mismatches) return cat(name, ": ", mismatches, " of ", elements, " elements differ, ", worst);
   return cat(name, ": as expected (largest difference ", significant(largest_difference, 3), ")");
 }
@@ -169,8 +170,11 @@ std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectati
       Tensor tensor = attempt(Exit::failed, expectation.path, [&] { return params.get_tensor(found->second.c_str()); });
       comparisons.push_back(compare_leaf(leaf, std::move(tensor), expectation));
       wanted.erase(found);
-    } else if (leaf.value.type() != OPD_NONE) {  // a None cannot be stored in a file
+    } else if (leaf.tensor) {
       add_problem(leaf.name, cat("is not in ", expectation.path));
+    } else if (leaf.value.type() != OPD_NONE) {
+      Comparison &added = comparisons.emplace_back();
+      added.name = leaf.name, added.is_compared = false;
     }
   }
   for (const auto &[name, key] : wanted)

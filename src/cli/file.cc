@@ -92,6 +92,13 @@ void write_file(const std::string &path, std::string_view content) {
   opdyno::write_file(path, content);
 }
 
+std::string suffix_of(const std::string &path) {
+  std::string suffix = std::filesystem::path(path).extension().string();
+  for (char &c : suffix)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return suffix;
+}
+
 void refuse_overwriting(const std::string &input, const std::string &output) {
   std::error_code error;  // of a file that is not there yet
   if (input != "-" && output != "-" && std::filesystem::equivalent(input, output, error))

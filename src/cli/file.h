@@ -10,6 +10,8 @@ std::string read_file(const std::string &path);
 // "-" is standard output. A regular file is replaced as a whole, so that no reader sees a part of it.
 void write_file(const std::string &path, std::string_view content);
 
+// The suffix in lower case, with its dot; "" for "-" and for names without one.
+std::string suffix_of(const std::string &path);
 // Fails with Exit::usage if both are the same file: writing the output would destroy the input.
 void refuse_overwriting(const std::string &input, const std::string &output);
 

@@ -4,6 +4,7 @@
 
 #include "arrow_file.h"
 #include "failure.h"
+#include "file.h"
 #include "screen.h"
 #include "text.h"
 
@@ -17,7 +18,7 @@ struct Form {
   std::vector<std::string_view> suffixes;
 };
 const std::vector<Form> &forms() {
-  static const std::vector<Form> all = {
+  static const std::vector<Form> all = {  // in the order of ReportForm
       {ReportForm::table, "table", {".txt"}},          {ReportForm::csv, "csv", {".csv"}},
       {ReportForm::json, "json", {".json", ".jsonl"}}, {ReportForm::markdown, "markdown", {".md", ".markdown"}},
       {ReportForm::html, "html", {".html", ".htm"}},   {ReportForm::arrow, "arrow", {".arrow", ".feather"}}};
@@ -35,9 +36,13 @@ ReportForm report_form(std::string_view name) {
 }
 
 ReportForm report_form_of_file(const std::string &path, ReportForm otherwise) {
+  const std::string given = suffix_of(path);
   for (const Form &form : forms())
     for (const std::string_view suffix : form.suffixes)
-      if (path.ends_with(suffix)) return form.form;
+      if (given == suffix) return form.form;
+  if (!given.empty())
+    print_message(cat("opdyno: no form of reports has the suffix ", given, ", so ", path, " is written as ",
+                      forms()[static_cast<size_t>(otherwise)].name, "\n"));
   return otherwise;
 }
 

@@ -11,7 +11,8 @@ namespace opd::cli {
 enum class ReportForm { table, csv, json, markdown, html, arrow };
 
 ReportForm report_form(std::string_view name);  // a value of --as; fails with Exit::usage
-ReportForm report_form_of_file(const std::string &path, ReportForm otherwise);  // by its suffix: x.html, x.csv …
+// By its suffix: x.html, x.csv …; prints a message if it has another one.
+ReportForm report_form_of_file(const std::string &path, ReportForm otherwise);
 
 opd_report_write_options write_options(const Args &args);
 std::string written(const Report &report, ReportForm form, const opd_report_write_options &options);

@@ -3,6 +3,7 @@
 
 #include "element.h"
 #include "failure.h"
+#include "file.h"
 #include "tensor_make.h"
 #include "text.h"
 
@@ -59,11 +60,29 @@ std::vector<Leaf> flatten(const Value &result) {
   return leaves;
 }
 
+void check_results_path(const std::string &path) {
+  if (path == "-") fail_usage("option '-o' takes a file; --json and --csv print the results");
+  const std::string given = suffix_of(path);
+  for (const std::string_view suffix : {"", ".npz", ".npy", ".safetensors", ".params", ".bin"})
+    if (given == suffix) return;
+  if (!path.ends_with("tensor-cache.json"))
+    print_message(cat("opdyno: no format of results has the suffix ", given, ", so ", path,
+                      " is written as .params\n"));
+}
+
 void save_leaves(const std::vector<Leaf> &leaves, const std::string &path) {
   const Params params = Params::create();
-  for (const Leaf &leaf : leaves)
+  std::vector<std::string> others;
+  for (const Leaf &leaf : leaves) {
     if (leaf.tensor) attempt(Exit::failed, leaf.name, [&] { params.set(leaf.name.c_str(), leaf.tensor); });
+    else others.push_back(leaf.name);
+  }
+  if (params.size() == 0)
+    throw Failure(Exit::failed, cat("there is nothing to write to ", path, ": the result is no tensor, number or shape"));
   params.save(path);
+  if (!others.empty())
+    print_message(cat("opdyno: ", path, " lacks ", join(others, ", "),
+                      ": a file holds only tensors, numbers and shapes\n"));
 }
 
 }  // namespace opd::cli

@@ -15,7 +15,11 @@ struct Leaf {
 
 std::vector<Leaf> flatten(const Value &result);
 
-// The leaves that are tensors as a .npz (or .npy) file. Fails with Exit::failed.
+// Checks a path for save_leaves() before anything runs: fails with Exit::usage for "-", prints a message if its suffix
+// is none of parameter files.
+void check_results_path(const std::string &path);
+// The leaves that are tensors as a file of parameters; its suffix tells the format. Prints a message that names the
+// leaves left out. Fails with Exit::failed, also if no leaf is a tensor.
 void save_leaves(const std::vector<Leaf> &leaves, const std::string &path);
 
 }  // namespace opd::cli

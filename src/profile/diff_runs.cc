@@ -57,6 +57,8 @@ struct RunReader::Row {
   explicit Row(const Report &report, const DiffOptions &options)
       : values(report.find_column(options.metric)),
         selves(options.is_time() ? report.find_column(kSelfColumn) : nullptr),
+        depths(inner_column(report, options, kDepthColumn)),
+        recursive(inner_column(report, options, kRecursiveColumn)),
         counts(report.find_column("Count")),
         names(report.find_column("Name")),
         shapes(report.find_column("Argument Shapes")),
@@ -71,13 +73,22 @@ struct RunReader::Row {
     };
     texts = {text_place(names), text_place(shapes), text_place(devices)};
     value = values.at(row), self = selves.at(row), count = counts.at(row), run = runs.at(row), turn = turns.at(row);
+    is_nested = is_positive(depths.at(row)), is_recursive = is_positive(recursive.at(row));
   }
 
   std::array<size_t, 3> texts{};  // name, shapes, device: places among the texts of the report, or kNone
   Metric value, self, count, run, turn;
+  // If the metric includes the calls within a call: whether this value is part of that of another row, and of another
+  // row of the same operator.
+  bool is_nested = false, is_recursive = false;
 
  private:
-  Cells values, selves, counts, names, shapes, devices, runs, turns;
+  static const Column *inner_column(const Report &report, const DiffOptions &options, std::string_view name) {
+    return meaning_of_column(options.metric).includes_inner ? report.find_column(name) : nullptr;
+  }
+  static bool is_positive(Metric metric) { return metric.kind == MetricKind::kCount && metric.count() > 0; }
+
+  Cells values, selves, depths, recursive, counts, names, shapes, devices, runs, turns;
 };
 
 uint32_t RunReader::run_of(const Report &report, const Row &row) {
@@ -125,10 +136,10 @@ void RunReader::add(const Report &report) {
     }
     const double value = value_of(cells.value), calls = cells.count.is_integer() ? value_of(cells.count) : 1;
     if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // it counts the program's calls
-    (diff_.operators[found->second].*side_).add(run, value, calls);
+    (diff_.operators[found->second].*side_).add(run, cells.is_recursive ? 0 : value, calls);
     // Functions that call others contain the time of these; the total must not count that twice.
     const bool has_self = cells.self.is_number() && value_of(cells.self) >= 0 && std::isfinite(value_of(cells.self));
-    (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : value, calls);
+    (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : cells.is_nested ? 0 : value, calls);
   }
   if (!runs_.empty()) return;
   turns_.push_back(turn_of(report));  // a run may have no calls

@@ -47,6 +47,7 @@ constexpr ColumnMeaning ratio(std::string_view over, std::string_view under, dou
 constexpr Known kKnown[] = {
     {"Count", kOfCallAlone},
     {kSelfColumn, kOfCallAlone},
+    {kRecursiveColumn, kOfCallAlone},
     {"FLOP", kOfCallAlone},
     {"Tensors (bytes)", kOfCallAlone},
     {"Start (us)", minor_joined_as(Join::kSame)},

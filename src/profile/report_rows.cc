@@ -18,7 +18,7 @@ ReportRows::ReportRows(const Report &report, Order order, bool aggregate, bool s
   std::iota(group_of_row.begin(), group_of_row.end(), 0u);
   num_rows_ = aggregate ? group_calls(group_of_row) : report.num_rows();
   choose_headers(num_rows_ < report.num_rows());
-  add_calls(order, group_of_row);
+  add_calls(order, group_of_row, aggregate);
   if (sums) add_sums();
   add_devices();
 }
@@ -65,12 +65,25 @@ size_t ReportRows::group_calls(std::vector<uint32_t> &group_of_row) const {
   return groups.size();
 }
 
-void ReportRows::add_calls(Order order, std::span<const uint32_t> group_of_row) {
+// Leaves out the calls with a count above 0 in that column.
+std::vector<uint32_t> ReportRows::without(std::string_view column, std::span<const uint32_t> group_of_row) const {
+  std::vector<uint32_t> groups(group_of_row.begin(), group_of_row.end());
+  if (const Column *counts = report_.find_column(column))
+    for (size_t i = 0; i < counts->size(); ++i)
+      if (counts->cell(i).kind == MetricKind::kCount && counts->cell(i).count() > 0) groups[counts->row_of(i)] = kNoGroup;
+  return groups;
+}
+
+void ReportRows::add_calls(Order order, std::span<const uint32_t> group_of_row, bool is_joined) {
   check_cells(num_rows_ + report_.devices().size() + 2, headers_.size());
   columns_.assign(headers_.size(), std::vector<Metric>(num_rows_));
-  for (const auto &column : report_.columns())
-    if (const size_t place = find(column.name()); column.size() && place != SIZE_MAX)
-      columns_[place] = join_cells(report_, column, group_of_row, num_rows_);
+  const std::vector<uint32_t> not_recursive = without(kRecursiveColumn, group_of_row);
+  for (const auto &column : report_.columns()) {
+    const size_t place = find(column.name());
+    if (!column.size() || place == SIZE_MAX) continue;
+    const bool counts_once = is_joined && column.meaning().includes_inner && adds_up(column);
+    columns_[place] = join_cells(report_, column, counts_once ? not_recursive : group_of_row, num_rows_);
+  }
   if (has_spread_) {
     Spread spread = spread_of(*report_.find_column(kTvmColumns[kDuration]), group_of_row, num_rows_);
     columns_[places_.at(kMedianColumn)] = std::move(spread.median);
@@ -106,11 +119,7 @@ void ReportRows::sort_by_duration() {
 // it.
 void ReportRows::add_sums() {
   const std::vector<uint32_t> all(report_.num_rows());
-  std::vector<uint32_t> outermost = all;
-  if (const Column *depths = report_.find_column(kDepthColumn))
-    for (size_t i = 0; i < depths->size(); ++i)
-      if (depths->cell(i).kind == MetricKind::kCount && depths->cell(i).count() > 0)
-        outermost[depths->row_of(i)] = kNoGroup;
+  const std::vector<uint32_t> outermost = without(kDepthColumn, all);
   for (auto &column : columns_) column.resize(num_rows_ + 2);
   for (const auto &column : report_.columns()) {
     const size_t place = find(column.name());

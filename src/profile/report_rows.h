@@ -33,12 +33,13 @@ class ReportRows {
   enum OwnText : size_t { kRule, kSum, kTotal };
 
   void choose_headers(bool has_spread);
-  void add_calls(Order order, std::span<const uint32_t> group_of_row);
+  void add_calls(Order order, std::span<const uint32_t> group_of_row, bool is_joined);
   void sort_by_duration();
   void add_sums();
   void add_devices();
   // Groups calls by operator, shapes and device; returns the number of groups. The order is that of first appearance.
   size_t group_calls(std::vector<uint32_t> &group_of_row) const;
+  std::vector<uint32_t> without(std::string_view column, std::span<const uint32_t> group_of_row) const;
   static bool adds_up(const Column &column);
   Metric own(OwnText text) const { return {MetricKind::kString, report_.num_texts() + text}; }
   std::string_view text_of(Metric metric) const;

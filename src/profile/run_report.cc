@@ -1,6 +1,8 @@
 #include "profile/run_report.h"
 
 #include <algorithm>
+#include <array>
+#include <unordered_map>
 
 namespace opd {
 namespace {
@@ -157,17 +159,19 @@ class Rows {
   }
 
   // For each record: the enclosing record that has a row; its depth in such rows; the time of the records with rows
-  // directly within it.
+  // directly within it; whether it runs within a call of the same operator.
   struct Nesting {
     std::vector<size_t> rows;
     std::vector<uint32_t> depths;
     std::vector<double> inner_us;
+    std::vector<bool> is_recursive;
   };
   // A folded call's time belongs to the row that it ran within; without one, to the row of all builtins.
   Nesting nest(const CallEventBuffer &buffer) {
     const std::vector<size_t> parents = parents_of(buffer);
     const size_t size = buffer.size();
-    Nesting made{std::vector<size_t>(size, kNone), std::vector<uint32_t>(size), std::vector<double>(size)};
+    Nesting made{std::vector<size_t>(size, kNone), std::vector<uint32_t>(size), std::vector<double>(size),
+                 std::vector<bool>(size)};
     for (size_t i = buffer.size(); i-- > 0;) {
       const size_t parent = parents[i];
       const double us = duration_us(buffer.at(i));
@@ -183,7 +187,34 @@ class Rows {
       (folded ? builtin_us_ : outermost_us_) += us;
       num_builtins_ += folded;
     }
+    mark_recursive(buffer, made);
     return made;
+  }
+
+  // Views join rows by name, shapes and device. A joined row contains a recursive call's time already, as part of the
+  // outermost call's.
+  void mark_recursive(const CallEventBuffer &buffer, Nesting &nesting) {
+    using Operator = std::array<uint64_t, 3>;
+    struct Hash {
+      size_t operator()(const Operator &key) const {
+        return ((key[0] * 0x9E3779B97F4A7C15u ^ key[1]) * 0x9E3779B97F4A7C15u) ^ key[2];
+      }
+    };
+    std::unordered_map<Operator, size_t, Hash> num_open;
+    std::vector<std::pair<size_t, size_t *>> open;  // enclosing records, and their operators' entries of the map
+    for (size_t i = buffer.size(); i-- > 0;) {
+      const CallEvent &record = buffer.at(i);
+      if (is_folded(record)) continue;
+      while (!open.empty() && open.back().first != nesting.rows[i]) {
+        --*open.back().second;
+        open.pop_back();
+      }
+      const Operator key{name_text(record.name).bits, shapes_text(buffer, record).bits,
+                         device_text(record.device).bits};
+      size_t &count = num_open[key];
+      nesting.is_recursive[i] = count++ > 0;
+      open.emplace_back(i, &count);  // entries of an unordered map stay in place
+    }
   }
 
   static Metric duration(double us) { return Metric::of_number(MetricKind::kDuration, us); }
@@ -191,6 +222,7 @@ class Rows {
   void add_nesting(const Nesting &nesting, size_t i, double us) {
     builder_.set(builder_.column(kSelfColumn), duration(std::max(0.0, us - nesting.inner_us[i])));
     if (nesting.depths[i]) builder_.set(builder_.column(kDepthColumn), Metric::of_count(nesting.depths[i]));
+    if (nesting.is_recursive[i]) builder_.set(builder_.column(kRecursiveColumn), Metric::of_count(1));
   }
 
   void add_failure(std::string_view message) {

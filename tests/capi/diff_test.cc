@@ -328,6 +328,18 @@ TEST(Diff, TheTotalDoesNotCountTwiceWhatFunctionsCall) {
   EXPECT_EQ(Row(made, "(total)").number("After (us)"), 100);
 }
 
+TEST(Diff, ARecursiveCallIsPartOfTheOutermostOne) {
+  const auto recursive = [](double us) {
+    const std::string mark = ",\"Depth\":{\"count\":1},\"Recursive Calls\":{\"count\":1}";
+    return list(report(call("f", us, mark) + "," + call("f", 10 + us) + "," + call("g", 5)));
+  };
+  const Report made = diff(recursive(30), recursive(90));
+  EXPECT_EQ(Row(made, "f").number("Before (us)"), 40);
+  EXPECT_EQ(Row(made, "f").number("After (us)"), 100);
+  EXPECT_EQ(Row(made, "f").number("Calls Before"), 2);
+  EXPECT_EQ(Row(made, "(total)").number("Before (us)"), 45) << "without self times the depth tells what is nested";
+}
+
 TEST(Diff, UnequalCallCountsAreComparedPerRun) {
   const auto count = [](int calls) { return ",\"Count\":{\"count\":" + std::to_string(calls) + "}"; };
   const Report made =

@@ -185,6 +185,21 @@ TEST(Report, SumsCountACallWithinAnotherOneOnce) {
   EXPECT_EQ(report.table().find("Depth"), std::string::npos) << "is for readers of the file";
 }
 
+// A function of 10 µs that calls itself for 7 µs, in which a kernel of 2 µs runs.
+TEST(Report, AJoinedRowCountsARecursiveCallOnce) {
+  const auto more = [](int self, int depth, bool recursive) {
+    return ",\"Percent\":{\"percent\":" + std::to_string(self * 10) + "},\"Count\":{\"count\":1},\"cycles\":{\"count\":" +
+           std::to_string(self) + "},\"Self (us)\":{\"microseconds\":" + std::to_string(self) + "},\"Depth\":{\"count\":" +
+           std::to_string(depth) + "}" + (recursive ? ",\"Recursive Calls\":{\"count\":1}" : "");
+  };
+  const Report report(calls(call_row("kernel", 2, more(2, 2, false)) + "," + call_row("f", 7, more(7, 1, true)) + "," +
+                            call_row("f", 10, more(10, 0, false))));
+  const std::string table = report.table(0, 1, 0);
+  EXPECT_NE(table.find("\nf               10.00   100.00              2 "), std::string::npos) << table;
+  const std::string whole = report.table(0, 0, 0);
+  EXPECT_NE(whole.find("\nf                7.00"), std::string::npos) << "a row of one call keeps its time: " << whole;
+}
+
 TEST(Report, SaysOfADurationBelowTheResolutionThatItIsLess) {
   const Report report(calls(call_row("fast", 0) + "," + call_row("slow", 0.0051) + "," + call_row("tiny", 0.0049)));
   const std::string table = report.table(0, 0, 0);

@@ -2,7 +2,7 @@
 
 import json
 
-from case import FAILED, HERE, USAGE, WORK, CliTest
+from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
 DATA = HERE.parent / "data" / "report"
 JSON, TABLE, CSV = DATA / "sample.json", (DATA / "table.txt").read_text(), (DATA / "sample.csv").read_text()
@@ -39,6 +39,14 @@ class ReportForms(CliTest):
         page = (WORK / "report.html").read_text()
         self.assertTrue(page.startswith("<!DOCTYPE html>"))
         self.assertIn("<td class=\"text\">matmul</td><td>1061.32</td>", page)
+
+    def test_a_suffix_tells_the_form(self):
+        self.succeeds("report", JSON, "-o", "upper.HTML")
+        self.assertTrue((WORK / "upper.HTML").read_text().startswith("<!DOCTYPE html>"))
+        message = self.check(OK, "report", JSON, "-o", "report.parquet", silent=False).stderr
+        self.assertEqual("opdyno: no form of reports has the suffix .parquet, so report.parquet is written as table\n", message)
+        self.succeeds("report", JSON, "-o", "report.parquet", "--as", "json")
+        self.succeeds("report", JSON, "-o", "without_suffix")
 
     def test_a_file_of_several_reports_is_told_from_a_damaged_one(self):
         line = JSON.read_text().strip()

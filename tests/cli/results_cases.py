@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import npy
-from case import FAILED, MISMATCH, OPDYNO, REFUSED, USAGE, WORK, CliTest
+import programs
+from case import FAILED, MISMATCH, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest
 
 
 class Results(CliTest):
@@ -82,6 +83,29 @@ class Results(CliTest):
         message = self.kernel(*words, expect=MISMATCH).stderr
         self.assertIn("out: is not in shape.npz", message)
         self.assertIn("out_0: is in shape.npz, but the function does not return it", message)
+
+    def test_what_no_file_can_hold_is_named_and_not_compared(self):
+        (WORK / "mixed.opdasm").write_text(programs.program(programs.function(
+            "main", "x", '%all = call vm.builtin.make_tuple(%x, "text", 7, 8)', "ret %all")))
+        words = ["mixed.opdasm", "-i", "2xf32=1,2"]
+        self.assertIn("mixed.npz lacks out_1: a file holds only tensors", self.check(OK, "run", *words, "-o", "mixed.npz", silent=False).stderr)
+        self.assertEqual({"out_0", "out_2", "out_3"}, set(npy.load(WORK / "mixed.npz")))
+        self.assertIn("out_1: not compared", self.succeeds("run", *words, "--expect", "mixed.npz"))
+        npy.save(WORK / "less.npz", out_0=([2], [1, 2]), out_2=([], [7], "<i8"))
+        self.assertIn("out_3: is not in less.npz", self.fails(MISMATCH, "run", *words, "--expect", "less.npz"))
+        outputs = json.loads(self.succeeds("run", *words, "--json"))["outputs"]
+        self.assertEqual(["text", 7], [outputs["out_%d" % i]["value"] for i in (1, 2)])
+        (WORK / "text.opdasm").write_text(programs.program(programs.function("main", "x", '%all = call vm.builtin.make_tuple("text")', "ret %all")))
+        self.assertIn("nothing to write to text.npz", self.fails(FAILED, "run", "text.opdasm", "-i", "none", "-o", "text.npz"))
+        self.assertFalse((WORK / "text.npz").exists())
+
+    def test_the_place_of_results_is_checked(self):
+        words = ["run", "identity.opdasm", "-i", "2xf32=1,2"]
+        self.assertIn("--json and --csv print", self.fails(USAGE, *words, "-o", "-"))
+        self.assertFalse((WORK / "-").exists())
+        self.assertIn("no format of results has the suffix .json, so y.json is written as .params",
+                      self.check(OK, *words, "-o", "y.json", silent=False).stderr)
+        self.assertIn("as expected", self.succeeds(*words, "--expect", "y.json"))
 
     def test_bfloat16_survives_a_file_that_does_not_know_it(self):
         words = ["run", "identity.opdasm", "-i", "2xbf16=1.5,3.14"]

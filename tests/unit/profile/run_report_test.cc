@@ -192,6 +192,15 @@ TEST(RunReport, CountsWhatRanWithinACallOnce) {
   EXPECT_NEAR(number(report, 3, "Duration (us)") + number(report, 4, "Duration (us)"), 45, 1e-3);
 }
 
+// add calls add, which calls matmul, which calls add; then add is called alone.
+TEST(RunReport, MarksCallsWithinACallOfTheSameOperator) {
+  const auto report = report_of(nested_buffer_of({{1, 30, 40}, {0, 20, 50}, {1, 10, 60}, {1, 0, 70}, {1, 80, 90}}),
+                                {100 * kTicksPerUs}, {&kCpu, 1}, 1);
+  std::string marks;
+  for (size_t row = 0; row < report->num_rows(); ++row) marks += text(report, row, "Recursive Calls") + " ";
+  EXPECT_EQ(marks, "1 None 1 None None None None ");
+}
+
 TEST(RunReport, TellsDroppedCalls) {
   const auto report = report_of(buffer_of({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
   EXPECT_EQ(report->num_rows(), 1u);
