@@ -11,7 +11,9 @@ OPD_BEGIN_DECLS
 typedef struct opd_function opd_function;
 OPD_HANDLE(opd_function);
 
-/** The C code behind a packed function.
+/** The C code behind a packed function. It must return: pthread_exit(), pthread_cancel() and longjmp() out of it are
+ * undefined. It must not release the last reference to what the running call borrowed: the VM, the function, its
+ * arguments.
  * @param user_data  As given to opd_function_create().
  * @param args       Borrowed, @p num_args values.
  * @param out_result Holds OPD_NONE. Write an owned value or leave it; leave it when returning an error.

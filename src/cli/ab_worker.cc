@@ -40,7 +40,7 @@ bool read_line(int from, std::string &buffer, std::string &line) {
       return true;
     }
     searched = buffer.size();
-    char bytes[65536];
+    char bytes[4096];
     const ssize_t count = ::read(from, bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;

@@ -9,6 +9,7 @@
 #include "file.h"
 #include "progress.h"
 #include "runs.h"
+#include "screen.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -107,10 +108,11 @@ Exit run_ab(const Args &args) {
                                  " each, ", fixed(seconds, 1), " s)\n");
   if (form == Form::json) print(diff->report().json() + "\n");
   else if (form == Form::csv) print(diff->report().csv());
-  else if (form == Form::sentence) print(sentence + effort);
+  else if (form == Form::sentence) print_fitted(sentence + effort);
   else {
     const TableStyle style = form == Form::table ? TableStyle::text : TableStyle::markdown;
-    print(sentence + effort + "\n" + diff->table(style) + diff->notes(style));
+    const std::string text = sentence + effort + "\n" + diff->table(style) + diff->notes(style);
+    style == TableStyle::text ? print_fitted(text) : print(text);
   }
   return diff->judge("ab");
 }

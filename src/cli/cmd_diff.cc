@@ -3,6 +3,7 @@
 #include "diff_view.h"
 #include "file.h"
 #include "runs.h"
+#include "screen.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -30,7 +31,8 @@ Exit run_diff(const Args &args) {
   else if (form == Form::csv) print(diff.report().csv());
   else {
     const TableStyle style = form == Form::table ? TableStyle::text : TableStyle::markdown;
-    print(diff.table(style) + diff.notes(style));
+    const std::string text = diff.table(style) + diff.notes(style);
+    style == TableStyle::text ? print_fitted(text) : print(text);
   }
   return diff.judge("diff");
 }

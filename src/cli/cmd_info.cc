@@ -6,6 +6,7 @@
 #include "json.h"
 #include "machine_noise.h"
 #include "params_info.h"
+#include "screen.h"
 #include "tensor_make.h"
 
 namespace opd::cli {
@@ -118,7 +119,7 @@ Exit run_info(const Args &args) {
   }
   if (args.has("collectors")) {
     if (args.has("json")) fail_usage("option '--collectors' has no JSON");
-    print(collectors_text());
+    print_fitted(collectors_text());
     return Exit::ok;
   }
   const std::string build = opdyno::build_info();

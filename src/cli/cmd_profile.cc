@@ -7,6 +7,7 @@
 #include "machine_noise.h"
 #include "report_form.h"
 #include "runner.h"
+#include "screen.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -139,7 +140,7 @@ Exit run_profile(const Args &args) {
   if (!is_output_taken) {
     print(shown_table(recording.report, args));
     for (const std::string &hint : recording.hints)
-      print(cat("Hint: ", hint, "\n"));  // as an entry of the configuration
+      print_fitted(cat("Hint: ", hint, "\n"));  // as an entry of the configuration
   }
   if (const uint64_t dropped = recording.trace.dropped())
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));

@@ -149,22 +149,13 @@ The table shows the total first, then what changes it most. The sums of each ope
 test, which allows for runs that resemble their neighbours and for the number of operators. Verdicts: same, regression,
 improvement, undecided (the data cannot tell), new, vanished; the row (replaced) compares all new operators with all
 that vanished. --fail-above looks at the total, and at operators that take at least --min-share of it. At least 4 runs on
-each side are needed (6 pairs with --paired); smaller changes need more.
-
-Examples:
-  opdyno diff before.jsonl after.jsonl --fail-above 3%
-  opdyno diff before/ after/ --as markdown)";
+each side are needed (6 pairs with --paired); smaller changes need more.)";
 
 constexpr std::string_view ab_text =
     R"(A and B are two builds of a program (or of a plain function FN), as MOD of `opdyno run`. Each runs in a process of
 its own, both get the same inputs, and they are measured in turns until the verdict is clear or --budget is spent. One
 sentence says which is faster, what changed and whether something got slower; the interval of the total stands behind
-the ±. Differences are tested as `opdyno diff` does for pairs of runs, at a level that allows for every look at the data.
-
-Examples:
-  opdyno ab old.so new.so
-  opdyno ab old.so new.so main -i 1x3x224x224xf32 --fail-above 3% --budget 1m
-  opdyno ab old.so new.so --as table)";
+the ±. Differences are tested as `opdyno diff` does for pairs of runs, at a level that allows for every look at the data.)";
 
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the directory of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
+#include <utility>
 
 #include "column.h"
 #include "file.h"
+#include "screen.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -41,13 +44,10 @@ std::string time_text(double value) { return std::isnan(value) ? "-" : fixed(val
 
 std::string runs_text(const DiffRow &row) { return cat(fixed(row.runs_before, 0), " + ", fixed(row.runs_after, 0)); }
 
-size_t width_of(std::string_view text) {  // in code points
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 using Lines = std::vector<std::vector<std::string>>;
 constexpr double resembling = 0.45;  // docs/diff.md, "Autocorrelation"
-constexpr size_t kVerdict = 6;       // its column holds words, as the first one does
+// Columns of the table. That of verdicts holds words, as the first one does.
+constexpr size_t kBefore = 1, kAfter = 2, kInterval = 4, kOfTotal = 5, kVerdict = 6, kRuns = 7;
 
 std::string markdown(const Lines &lines) {
   std::string text;
@@ -61,18 +61,31 @@ std::string markdown(const Lines &lines) {
   return text;
 }
 
-std::string columns(const Lines &lines) {
+// Of at most `width`: then less important columns are left out and names shortened.
+std::string columns(const Lines &lines, size_t width) {
+  constexpr size_t kLeastName = 20, kGap = 2;
   std::vector<size_t> widths(lines[0].size());
   for (const auto &line : lines)
     for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
+  size_t others = 0;
+  for (size_t i = 1; i < widths.size(); ++i) others += widths[i] + kGap;
+  const size_t least_name = std::min(widths[0], kLeastName);
+  for (const size_t minor : {kRuns, kOfTotal, kInterval, kBefore, kAfter}) {
+    if (least_name + others <= width) break;
+    others -= std::exchange(widths[minor], 0) + kGap;
+  }
+  widths[0] = std::min(widths[0], std::max(least_name, width - std::min(width, others)));
   std::string text;
   for (const auto &line : lines) {
+    std::string row;
     for (size_t i = 0; i < line.size(); ++i) {
-      const std::string gap(widths[i] - width_of(line[i]), ' ');
+      if (widths[i] == 0) continue;
+      const std::string cell = shortened(line[i], widths[i]), gap(widths[i] - width_of(cell), ' ');
       const bool is_word = i == 0 || i == kVerdict;
-      text += cat(i ? "  " : "", is_word ? line[i] : gap, is_word ? gap : line[i]);
+      row += cat(i ? "  " : "", is_word ? cell : gap, is_word ? gap : cell);
     }
-    text += '\n';
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
   }
   return text;
 }
@@ -115,7 +128,13 @@ DiffView::DiffView(Report diff, const opd_diff_options &options)
     : report_(std::move(diff)),
       rows_(read_rows(report_)),
       limit_(options.fail_above >= 0 ? options.fail_above : options.min_effect),
-      is_judged_(options.fail_above >= 0) {}
+      is_judged_(options.fail_above >= 0) {
+  // On a terminal, where width is scarce, a name without its shapes is enough if no other row has it.
+  const bool is_terminal = output_screen().is_terminal;
+  std::unordered_map<std::string_view, size_t> num_rows;
+  for (const DiffRow &row : rows_) ++num_rows[row.name];
+  for (DiffRow &row : rows_) row.shown = is_terminal && num_rows[row.name] == 1 ? printable(row.name) : row.label();
+}
 
 DiffView DiffView::of_runs(const std::vector<Report> &before, const std::vector<Report> &after,
                            const opd_diff_options &options) {
@@ -129,16 +148,18 @@ DiffView DiffView::of_benchmarks(const Benchmark &before, const Benchmark &after
 std::string DiffView::table(TableStyle style) const {
   Lines lines = {{"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Of total", "Verdict", "Runs"}};
   for (const DiffRow &row : rows_)
-    lines.push_back({row.label(), time_text(row.before), time_text(row.after), percent_text(row.change),
+    lines.push_back({row.shown, time_text(row.before), time_text(row.after), percent_text(row.change),
                      interval_text(row), percent_text(row.effect), row.verdict, runs_text(row)});
-  return style == TableStyle::markdown ? markdown(lines) : columns(lines);
+  if (style == TableStyle::markdown) return markdown(lines);
+  const Screen screen = output_screen();
+  return columns(lines, screen.is_terminal ? static_cast<size_t>(screen.width) : SIZE_MAX);
 }
 
 std::string DiffView::calls_text(TableStyle style) const {
   Lines entries;
   for (const DiffRow &row : rows_)
     if (row.kind == "operator" && row.decides && row.calls_before != row.calls_after)
-      entries.push_back({cat(significant(row.calls_before, 6), " -> ", significant(row.calls_after, 6)), row.label()});
+      entries.push_back({cat(significant(row.calls_before, 6), " -> ", significant(row.calls_after, 6)), row.shown});
   return list_text("These are not called equally often; the times are sums over the calls of a run:", entries, style);
 }
 
@@ -152,7 +173,7 @@ std::string DiffView::open_text(TableStyle style) const {
   Lines entries;
   for (const DiffRow *row : open)
     entries.push_back({fixed(row->runs_needed, 0),
-                       cat(row->label(), " (", runs_text(*row), " runs",
+                       cat(row->shown, " (", runs_text(*row), " runs",
                            row->autocorrelation >= resembling ? ", which resemble their neighbours" : "", ")")});
   return list_text(cat("The data cannot tell whether these are slower by more than ", fixed(limit_ * 100, 1),
                        " %; so many runs on each side would:"),
@@ -169,8 +190,8 @@ std::string DiffView::notes(TableStyle style) const {
   };
   if (configured("Per call").view().u.int64 != 0)
     text += "\nThe runs have different numbers of calls of the program; times are per call of it.\n";
-  if (const Value condition = configured("Condition"); condition.type() != OPD_NONE)
-    text += cat("\n", condition.string(), "\n");
+  for (const char *name : {"Note", "Condition"})
+    if (const Value sentence = configured(name); sentence.type() != OPD_NONE) text += cat("\n", sentence.string(), "\n");
   return text;
 }
 

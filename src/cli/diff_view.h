@@ -22,7 +22,8 @@ struct DiffRow {
   bool is_total() const { return kind == "total"; }
   bool is_tested() const { return runs_before > 0 && runs_after > 0; }
   bool is_changed() const { return verdict != "same" && verdict != "undecided"; }
-  std::string label() const;  // for the terminal
+  std::string label() const;  // name, shapes and device, safe for the terminal
+  std::string shown;          // the label; on a terminal less of it, if that tells the row from all others
 };
 
 class DiffView {
@@ -35,7 +36,7 @@ class DiffView {
   const std::vector<DiffRow> &rows() const { return rows_; }  // the total first, then the largest changes of it
   const DiffRow &total() const { return rows_.front(); }  // a single operator is the total; rows() must not be empty
 
-  std::string table(TableStyle style) const;
+  std::string table(TableStyle style) const;  // text for a terminal fits its width
   // Lines below the table: operators with another number of calls; operators that may be slower by more than the limit,
   // but are undecided, with the number of runs needed. "" if there are none.
   std::string notes(TableStyle style) const;

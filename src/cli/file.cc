@@ -41,7 +41,15 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-constexpr size_t most_of_a_pipe = size_t{1} << 30;  // a limit for pipes; regular files have an end
+constexpr size_t most_of_a_pipe = size_t{1} << 30;
+
+// A regular file has an end, but a few bytes of disk can be a file of terabytes.
+void check_size(const struct stat &status, const std::string &path) {
+  const auto memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (static_cast<uint64_t>(status.st_size) > memory / 2)
+    throw Failure(Exit::failed, cat("cannot read ", path, ": it has ", status.st_size,
+                                    " bytes, more than half of this machine's memory"));
+}
 
 // Waits for data on a pipe that was opened non-blocking.
 void wait_for_more(int fd) {
@@ -52,10 +60,11 @@ void wait_for_more(int fd) {
 std::string read_all(int fd, const std::string &path) {
   struct stat status {};
   const bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  if (is_regular) check_size(status, path);
   std::string content;
-  char block[1 << 16];
+  std::string block(1 << 16, 0);  // not on the stack, which may be small
   for (;;) {
-    const ssize_t got = read(fd, block, sizeof block);
+    const ssize_t got = read(fd, block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
       wait_for_more(fd);
@@ -66,7 +75,7 @@ std::string read_all(int fd, const std::string &path) {
     if (!is_regular && content.size() + static_cast<size_t>(got) > most_of_a_pipe)
       throw Failure(Exit::failed,
                     cat("cannot read ", path, ": it brings more than 1 GiB, and its end is not in sight"));
-    content.append(block, static_cast<size_t>(got));
+    content.append(block, 0, static_cast<size_t>(got));
   }
 }
 

@@ -1,32 +1,35 @@
 // The output of `opdyno help` and `--version`, from the table of commands.
+#include <algorithm>
+
 #include "collectors.h"
 #include "command.h"
 #include "face.h"
 #include "json.h"
+#include "screen.h"
 #include "text.h"
 
 namespace opd::cli {
 
 namespace {
 
-constexpr size_t option_column = 30, width = 120;
+constexpr size_t option_column = 30;
 
-// Wraps `text` to lines of at most `width`; all but the first are indented to `column`.
-std::string wrapped(std::string_view text, size_t column) {
+size_t help_width() {
+  const Screen screen = output_screen();
+  return screen.is_terminal ? static_cast<size_t>(std::clamp(screen.width, 60, 120)) : 120;
+}
+
+// Fills lines of text anew; indented lines and those after an empty one stay where they are.
+std::string filled(std::string_view text) {
   std::string out;
-  size_t used = column;
-  for (const std::string_view word : split(text, ' ')) {
-    if (used > column && used + 1 + word.size() > width) {
-      out += cat("\n", std::string(column, ' '));
-      used = column;
-    } else if (used > column) {
-      out += ' ';
-      ++used;
-    }
-    out += word;
-    used += word.size();
+  bool joins = false;
+  for (const std::string_view line : split(text, '\n')) {
+    const bool is_text = !line.empty() && line[0] != ' ';
+    if (!out.empty()) out += joins && is_text ? ' ' : '\n';
+    out += line;
+    joins = is_text && !line.ends_with(':');
   }
-  return out;
+  return fitted(out, help_width());
 }
 
 std::string option_line(const Option &option) {
@@ -34,7 +37,7 @@ std::string option_line(const Option &option) {
   if (option.may_lack_value) left += cat("[=", option.value, "]");
   else if (!option.value.empty()) left += cat(" ", option.value);
   const std::string gap = left.size() < option_column ? "" : cat("\n", std::string(option_column, ' '));
-  return cat(pad_right(left, option_column), gap, wrapped(option.help, option_column), "\n");
+  return cat(pad_right(left, option_column), gap, wrapped(option.help, option_column, help_width()), "\n");
 }
 
 struct Example {
@@ -61,9 +64,12 @@ constexpr Example examples[] = {
     {"profile", "opdyno profile model.so --runs 20 -o before.jsonl", "one side of opdyno diff"},
     {"ab", "opdyno ab old.so new.so --fail-above 3%",
      "which is faster; exit code 1 if the second one is slower by more"},
+    {"ab", "opdyno ab old.so new.so main -i 1x3x224x224xf32 --budget 1m", "on your input, for a minute at most"},
+    {"ab", "opdyno ab old.so new.so --as table", "what changed in each operator"},
     {"report", "opdyno report run.json", "the table"},
-    {"report", "opdyno report run.json -o run.html", "in the form of the suffix: .html, .csv, .md, .json, .txt"},
+    {"report", "opdyno report run.json -o run.html", "in the form of the suffix: .html, .csv, .md, .json, .txt, .arrow"},
     {"diff", "opdyno diff before.jsonl after.jsonl --fail-above 3%", "exit code 1 if something is slower by more"},
+    {"diff", "opdyno diff before/ after/ --as markdown", "all reports of two directories, for a pull request"},
     {"as", "opdyno as program.opdasm program.vmexec", ""},
     {"dis", "opdyno dis model.so", ""},
     {"export", "opdyno export program.opdasm model.so --import kernels.c", "one file, for TVM, too"},
@@ -99,7 +105,7 @@ std::string help_text(const Command &command) {
   std::string text = cat("Usage: opdyno ", command.name, command.words.empty() ? "" : " ", command.words,
                          " [OPTION]…\n\n", command.summary, "\n");
   text[text.find("\n\n") + 2] -= 'a' - 'A';  // starts the sentence with a capital
-  if (!command.details.empty()) text += cat("\n", command.details, "\n");
+  if (!command.details.empty()) text += cat("\n", filled(command.details), "\n");
   text += "\nOptions:\n";
   for (const Option *option : command.options) text += option_line(*option);
   return text + examples_text(command.name);

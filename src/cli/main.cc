@@ -7,6 +7,7 @@
 #include "command.h"
 #include "face.h"
 #include "file.h"
+#include "screen.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -16,14 +17,14 @@ namespace {
 Exit help(const std::vector<std::string> &words) {
   if (words.size() > 1) fail_usage("help takes one command");
   if (words.empty()) {
-    print(help_text());
+    print_fitted(help_text());
     return Exit::ok;
   }
   const Command *command = find_command(words[0]);
   std::vector<std::string> names;
   for (const Command &known : commands()) names.emplace_back(known.name);
   if (!command) fail_usage(cat("there is no command '", words[0], "'.", suggest(words[0], names)));
-  print(help_text(*command));
+  print_fitted(help_text(*command));
   return Exit::ok;
 }
 
@@ -42,7 +43,7 @@ Exit dispatch(const std::string &name, const std::vector<std::string> &words) {
   }
   const Args args = Args::parse(words, command->options);
   if (args.has("help")) {
-    print(help_text(*command));
+    print_fitted(help_text(*command));
     return Exit::ok;
   }
   const size_t count = args.words().size();

@@ -48,6 +48,7 @@ std::vector<Report> read_runs(const std::string &words) {
   namespace fs = std::filesystem;
   std::vector<Report> reports;
   for (const std::string_view word : split(words, ',')) {
+    if (word.empty()) fail_usage(cat("'", words, "' has an empty file name; separate names by a comma alone"));
     std::error_code error;
     if (!fs::is_directory(fs::path(word), error)) {
       read_into(reports, std::string(word));

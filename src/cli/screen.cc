@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "file.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -23,6 +24,12 @@ Screen output_screen() {
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) screen.width = size.ws_col;
   screen.has_colors = text_of("NO_COLOR").empty() && text_of("TERM") != "dumb";
   return screen;
+}
+
+void print_fitted(std::string_view text) {
+  const Screen screen = output_screen();
+  if (screen.is_terminal) print(fitted(text, static_cast<size_t>(screen.width)));
+  else print(text);
 }
 
 }  // namespace opd::cli

@@ -1,6 +1,7 @@
 // Properties of standard output.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 namespace opd::cli {
 
@@ -11,5 +12,8 @@ struct Screen {
   int32_t width = 80;
 };
 Screen output_screen();
+
+// Prints on standard output; on a terminal, lines are broken to fit.
+void print_fitted(std::string_view text);
 
 }  // namespace opd::cli

@@ -48,6 +48,58 @@ std::string pad_right(std::string_view text, size_t width) {
   return cat(text, std::string(width > text.size() ? width - text.size() : 0, ' '));
 }
 
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string wrapped(std::string_view text, size_t column, size_t width) {
+  std::string out;
+  size_t used = column;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (used > column && used + 1 + width_of(word) > width) {
+      out += cat("\n", std::string(column, ' '));
+      used = column;
+    } else if (used > column) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += width_of(word);
+  }
+  return out;
+}
+
+std::string fitted(std::string_view text, size_t width) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (width_of(line) <= width || indent >= width / 2) append(out, line);
+    else out += cat(line.substr(0, indent), wrapped(line.substr(indent), indent, width));
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string shortened(std::string_view text, size_t most) {
+  const size_t width = width_of(text);
+  if (width <= most) return std::string(text);
+  const size_t kept = most > 0 ? most - 1 : 0, left = kept - kept / 3;
+  size_t point = 0;
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] & 0xC0) != 0x80) ++point;
+    if (point == left + 1 && (text[i] & 0xC0) != 0x80) out += "…";
+    if (point <= left || point > width - (kept - left)) out += text[i];
+  }
+  return out;
+}
+
 std::string fixed(double number, int decimals) {
   if (!(std::abs(number) < 1e15)) return significant(number, 6);
   char digits[64];

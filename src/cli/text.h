@@ -39,6 +39,15 @@ std::string_view trim(std::string_view text);
 std::string pad_left(std::string_view text, size_t width);
 std::string pad_right(std::string_view text, size_t width);
 
+size_t width_of(std::string_view text);  // in code points
+// Breaks `text` at spaces into lines of at most `width`; all but the first are indented to `column`, at which the first
+// one begins. A longer word has a line of its own.
+std::string wrapped(std::string_view text, size_t column, size_t width);
+// Breaks the lines that are wider than `width`.
+std::string fitted(std::string_view text, size_t width);
+// At most `most` code points: the middle is replaced by "…", because names differ at their ends.
+std::string shortened(std::string_view text, size_t most);
+
 std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, to keep cells narrow
 std::string significant(double number, int digits);  // as printf's %.*g
 

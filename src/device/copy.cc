@@ -156,6 +156,9 @@ void check_copy(const DLTensor &from, const DLTensor &to) {
   require(std::equal(from_dims.begin(), from_dims.end(), to_dims.begin(), to_dims.end()), "cannot copy ",
           describe(from), " to ", describe(to), ": the shapes differ");
   require(same(from.dtype, to.dtype), "cannot copy ", describe(from), " to ", describe(to), ": the dtypes differ");
+  for (const DLTensor *tensor : {&from, &to})
+    require(tensor->device.device_id >= 0, "cannot copy ", describe(from), " to ", describe(to),
+            ": a device's number is at least 0");
 }
 
 void copy_tensor(const DLTensor &from, const DLTensor &to) {

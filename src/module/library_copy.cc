@@ -7,9 +7,11 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/fork_mutex.h"
@@ -92,21 +94,31 @@ void LibraryCopy::write(Bytes content, const std::vector<Edit> &edits) const {
   for (const auto &edit : edits) write_all(fd_, as_bytes(edit.data), static_cast<off_t>(edit.offset));
 }
 
+// Holes stay holes: a file of a few kilobytes on disk may have more bytes than memory can hold. Data is copied within the
+// kernel: user memory would be faulted in page by page only to pass the bytes on.
 size_t LibraryCopy::fill_from(const InputFile &file) const {
-  constexpr size_t kMost = 0x7ffff000;  // of one call
-  size_t size = 0;
-  // Copies within the kernel: user memory would be faulted in page by page only to pass the bytes on.
+  constexpr off_t kMost = 0x7ffff000;  // of one call
   for (off_t from = 0;;) {
-    const ssize_t n = ::sendfile(fd_, file.fd(), &from, kMost);
-    if (n == 0) return size;
-    if (n > 0) size += static_cast<size_t>(n);
-    else if (errno == EINTR) continue;
-    else if (size == 0) break;  // perhaps unsupported for such a file
-    else fail_errno("cannot copy", file.path(), errno);
+    off_t data = ::lseek(file.fd(), from, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) {  // no data from here on
+      const off_t size = std::max(from, ::lseek(file.fd(), 0, SEEK_END));
+      if (size > from && ::ftruncate(fd_, size) != 0) fail_errno("cannot copy", file.path(), errno);
+      return static_cast<size_t>(size);
+    }
+    if (data < 0) data = from;  // the file system does not tell
+    off_t end = ::lseek(file.fd(), data, SEEK_HOLE);
+    if (end < 0) end = std::numeric_limits<off_t>::max();
+    ::lseek(fd_, data, SEEK_SET);
+    for (from = data; from < end;) {
+      const ssize_t n = ::sendfile(fd_, file.fd(), &from, static_cast<size_t>(std::min(kMost, end - from)));
+      if (n == 0) return static_cast<size_t>(from);
+      if (n > 0 || errno == EINTR) continue;
+      if (from > 0) fail_errno("cannot copy", file.path(), errno);
+      const std::string content = file.read();  // sendfile() may be unsupported for such a file
+      write_all(fd_, as_bytes(content), 0);
+      return content.size();
+    }
   }
-  const std::string content = file.read();
-  write_all(fd_, as_bytes(content), 0);
-  return content.size();
 }
 
 void LibraryCopy::seal() const {

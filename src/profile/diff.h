@@ -84,6 +84,7 @@ struct Diff : Object {
   size_t num_before() const { return turns_before.size(); }
   size_t num_after() const { return turns_after.size(); }
   bool is_paired() const { return is_paired_; }
+  const std::string &pairing_note() const { return pairing_note_; }  // why turns made no pairs; "" if they did
   bool is_per_call() const { return is_per_call_; }
 
  private:
@@ -98,6 +99,7 @@ struct Diff : Object {
 
   bool is_paired_ = false, is_per_call_ = false;
   std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // runs, before and after
+  std::string pairing_note_;
   size_t num_tested_ = 0;
 };
 

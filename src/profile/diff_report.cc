@@ -87,6 +87,7 @@ class DiffReport {
     builder_.configure("Runs before", count(diff_.num_before()));
     builder_.configure("Runs after", count(diff_.num_after()));
     builder_.configure("Paired", count(diff_.is_paired()));
+    if (!diff_.pairing_note().empty()) builder_.configure(kNoteEntry, builder_.text(diff_.pairing_note()));
     builder_.configure("Per call", count(diff_.is_per_call()));
     builder_.configure("Minimum effect", ratio(options.min_effect));
     builder_.configure("Minimum share", ratio(options.min_share));

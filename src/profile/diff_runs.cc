@@ -182,27 +182,35 @@ void Diff::divide_by_program_calls() {
   }
 }
 
-// Makes pairs if each run of both sides has a turn, and no turn occurs twice on a side.
+// Runs of the same turn are a pair if each run of both sides has a turn of its own. Otherwise runs are paired in their
+// order, if that is wanted.
 void Diff::find_pairs() {
-  if (options.is_paired) {
-    if (num_before() != num_after())
-      fail(OPD_INVALID_ARGUMENT, "runs can be compared in pairs only if both sides have as many, but there are ",
-           num_before(), " before and ", num_after(), " after");
-    for (uint32_t run = 0; run < num_before(); ++run) pairs_.emplace_back(run, run);
-    is_paired_ = true;
-    return;
-  }
-  const auto places_of = [](const std::vector<int64_t> &turns) {
-    std::unordered_map<int64_t, uint32_t> places;
-    for (const int64_t turn : turns)
-      if (turn >= 0) places.emplace(turn, static_cast<uint32_t>(places.size()));
-    if (places.size() != turns.size()) places.clear();
+  using Places = std::unordered_map<int64_t, uint32_t>;
+  std::string obstacle;
+  const auto places_of = [&](const std::vector<int64_t> &turns, std::string_view side) {
+    Places places;
+    for (uint32_t run = 0; run < turns.size(); ++run) {
+      if (turns[run] < 0) obstacle = concat("run ", run, " ", side, " has no turn");
+      else if (!places.emplace(turns[run], run).second) obstacle = concat("turn ", turns[run], " occurs twice ", side);
+    }
     return places;
   };
-  const auto before = places_of(turns_before), after = places_of(turns_after);
-  if (before.empty() || after.empty()) return;
-  for (uint32_t run = 0; run < num_before(); ++run)
-    if (const auto found = after.find(turns_before[run]); found != after.end()) pairs_.emplace_back(run, found->second);
+  const Places before = places_of(turns_before, "before"), after = places_of(turns_after, "after");
+  const bool has_turns = !before.empty() && !after.empty();
+  if (has_turns && obstacle.empty()) {
+    for (uint32_t run = 0; run < num_before(); ++run)
+      if (const auto found = after.find(turns_before[run]); found != after.end())
+        pairs_.emplace_back(run, found->second);
+    if (pairs_.empty()) obstacle = "no turn occurs both before and after";
+  }
+  if (pairs_.empty() && options.is_paired) {
+    if (num_before() != num_after())
+      fail(OPD_INVALID_ARGUMENT, "runs without turns can be compared in pairs only if both sides have as many, but there "
+           "are ", num_before(), " before and ", num_after(), " after");
+    for (uint32_t run = 0; run < num_before(); ++run) pairs_.emplace_back(run, run);
+  } else if (pairs_.empty() && has_turns) {
+    pairing_note_ = concat("The runs are not compared as pairs, though they have turns: ", obstacle, ".");
+  }
   is_paired_ = !pairs_.empty();
 }
 

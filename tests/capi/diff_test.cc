@@ -387,11 +387,14 @@ TEST(Diff, TurnsThatDoNotFitAreNoPairs) {
   auto twice = turns(1, 4), more = turns(1, 4);
   for (Report &one : more) twice.push_back(std::move(one));
   EXPECT_EQ(configured(diff(twice, turns(1, 4)), "Paired"), "0");
+  EXPECT_NE(configured(diff(twice, turns(1, 4)), "Note").find("turn 3 occurs twice before"), std::string::npos);
+  EXPECT_EQ(diff(runs(100, 4), runs(100, 4)).json().find("Note"), std::string::npos);
   EXPECT_EQ(configured(diff(turns(1, 4), runs(100, 4)), "Paired"), "0");
   opd_diff_options options = defaults();
   options.is_paired = 1;
   Report out;
-  expect_error(try_diff(turns(1, 4), turns(1, 5), out, &options), OPD_INVALID_ARGUMENT, "4 before and 5 after");
+  expect_error(try_diff(runs(100, 4), runs(100, 5), out, &options), OPD_INVALID_ARGUMENT, "4 before and 5 after");
+  EXPECT_EQ(configured(diff(turns(1, 4), turns(1, 5), &options), "Paired"), "1") << "the turns tell the pairs";
 }
 
 // Numbers at the end of their range: a diff of these never ended.

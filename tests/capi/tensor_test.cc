@@ -178,6 +178,9 @@ TEST(ACopy, RefusesTensorsThatAreNotOnes) {
   EXPECT_EQ(failure(opd_tensor_copy(&good.view, nullptr)).code, OPD_INVALID_ARGUMENT);
   opd_tensor_release(tensor);
   EXPECT_EQ(failure(copy(absent.view, good.view)).code, OPD_UNSUPPORTED);
+  Strided numberless(data, {2}, {}, kFloat32);
+  numberless.view.device = {kDLCPU, -1};
+  EXPECT_EQ(failure(copy(numberless.view, good.view)).code, OPD_INVALID_ARGUMENT);
 }
 
 TEST(ACopy, OfElementsBelowAByteNeedsContiguousTensors) {

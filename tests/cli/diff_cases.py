@@ -170,4 +170,5 @@ class Diff(CliTest):
                       self.fails(USAGE, "diff", "few.jsonl", "few.jsonl", "--fail-above", "5"))
         self.assertIn("at most 100%", self.fails(USAGE, "diff", "few.jsonl", "few.jsonl", "--min-share", "101%"))
         self.assertIn("3 before and 13 after", self.fails(FAILED, "diff", "few.jsonl", "before.jsonl", "--paired"))
+        self.assertIn("'few.jsonl,' has an empty file name", self.fails(USAGE, "diff", "few.jsonl,", "few.jsonl"))
         self.assertIn("not 'picture'", self.fails(USAGE, "diff", "few.jsonl", "few.jsonl", "--as", "picture"))

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import npy
-from case import COMPILER, FAILED, OK, OPDYNO, USAGE, WORK, CliTest, run
+from case import COMPILER, FAILED, OK, OPDYNO, USAGE, WORK, CliTest, compile_kernels, run
 
 
 class OutputFiles(CliTest):
@@ -106,6 +106,19 @@ class InputFiles(CliTest):
         self.assertEqual((WORK / "from_file.vmexec").read_bytes(), (WORK / "from_pipe.vmexec").read_bytes())
         self.assertIn("neither a regular file nor a pipe", self.fails(FAILED, "as", "/dev/zero", "out.vmexec"))
         self.assertIn("neither a regular file nor a pipe", self.fails(FAILED, "report", "/dev/zero"))
+
+    def test_a_file_larger_than_memory_is_refused(self):
+        with open(WORK / "vast.json", "w") as file:
+            file.truncate(1 << 40)
+        for words in ("report", "vast.json"), ("as", "vast.json", "out.vmexec"), ("diff", "vast.json", "vast.json"):
+            self.assertIn("1099511627776 bytes, more than half of this machine's memory", self.fails(FAILED, *words))
+        os.unlink(WORK / "vast.json")
+
+    def test_a_library_with_a_vast_hole_at_its_end_runs(self):
+        compile_kernels("hole.so")
+        os.truncate(WORK / "hole.so", 1 << 40)
+        self.assertIn("2 3", self.succeeds("run", "hole.so", "add_one", "-i", "2xf32=1,2", "-i", "2xf32"))
+        os.unlink(WORK / "hole.so")
 
     def test_a_fifo_that_nobody_writes_to_is_not_waited_for(self):
         fifo = WORK / "silent"

@@ -67,6 +67,20 @@ class Screen(CliTest):
             for line in COLORS.sub("", self.on_terminal("report", name, columns=columns)).splitlines():
                 self.assertLessEqual(len(line), columns, line)
 
+    def test_diffs_hints_and_help_fit_the_terminal(self):
+        for name, factor in ("old.jsonl", 1), ("new.jsonl", 1.4):
+            lines = [json.dumps({"calls": [call("conv2d", 100 * factor + i), call("relu", 10 + i, "float32[4]"), call("relu", 20, "float32[8]")]})
+                     for i in range(6)]
+            (WORK / name).write_text("\n".join(lines))
+        for words in ("diff", "old.jsonl", "new.jsonl"), ("info", "--collectors"), ("help", "diff"), ("help", "profile"):
+            for columns in (60, 80, 120):
+                for line in self.on_terminal(*words, columns=columns).splitlines():
+                    self.assertLessEqual(len(line), columns, line)
+        text = self.on_terminal("diff", "old.jsonl", "new.jsonl")
+        self.assertRegex(text, r"(?m)^conv2d +[\d.]+ +[\d.]+ +\+\d\d\.\d\d % .* regression$")
+        self.assertIn("relu (float32[4])", text)
+        self.assertIn("conv2d (float32[1, 64", self.succeeds("diff", "old.jsonl", "new.jsonl"))
+
     def test_no_shape_is_cut_in_the_middle(self):
         whole = ["1x64x56x56", "64x64x3x3", "64", "1x64x56x56"]
         wanted = {"…"} | {

@@ -1,8 +1,10 @@
 // ELF files: what is told of good ones, and how others are refused.
 #include "module/elf_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -257,6 +259,25 @@ TEST(LibraryCopy, StaysAsItIsOnceItIsSealed) {
   EXPECT_THROW(copy.write({}, {{0, "H"}}), Exception);
   EXPECT_NE(::ftruncate(copy.fd(), 3), 0);
   EXPECT_FALSE(copy.is_mapped(nullptr));
+}
+
+TEST(LibraryCopy, KeepsHolesAsHoles) {
+  const std::string path = opdyno_test::write_text("sparse", "begin");
+  constexpr off_t kMiddle = 8 << 20, kSize = off_t{1} << 40;
+  const int fd = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(::pwrite(fd, "middle", 6, kMiddle), 6);
+  if (::ftruncate(fd, kSize) != 0) GTEST_SKIP() << "the file system has no files of 1 TiB";
+  ::close(fd);
+  const auto copy = LibraryCopy::in_memory("sparse.so");
+  EXPECT_EQ(copy.fill_from(InputFile(path)), static_cast<size_t>(kSize));
+  struct stat info {};
+  ASSERT_EQ(::fstat(copy.fd(), &info), 0);
+  EXPECT_EQ(info.st_size, kSize);
+  EXPECT_LT(info.st_blocks, 1 << 14) << "in units of 512 bytes";
+  std::string begin(5, 0), middle(6, 0);
+  EXPECT_EQ(::pread(copy.fd(), begin.data(), 5, 0), 5);
+  EXPECT_EQ(::pread(copy.fd(), middle.data(), 6, kMiddle), 6);
+  EXPECT_EQ(begin + " " + middle, "begin middle");
 }
 
 TEST(LibraryCopy, TakesFilesOfUnknownSize) {
