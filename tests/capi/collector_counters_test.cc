@@ -1,5 +1,6 @@
 // Collectors that are built in, measured against what a kernel is known to do: it touches fresh pages, adds to a
 // counter and sleeps, on every thread of the pool.
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <atomic>
@@ -159,6 +160,18 @@ TEST(Perf, ListsWhatCanBeCountedHere) {
     Collector collector;
     EXPECT_EQ(refusal(make(OPD_COLLECTOR_PERF, {string_of(name).c_str()}, collector)), "");
   }
+}
+
+// If the library is there and the kernel counts, PAPI must count, too.
+TEST(Papi, CountsWhatTheKernelCounts) {
+  bool is_installed = false;
+  for (const char *name : {"libpapi.so.7.0", "libpapi.so.7.1", "libpapi.so.7.2", "libpapi.so"})
+    is_installed |= dlopen(name, RTLD_NOW | RTLD_LOCAL) != nullptr;
+  if (!is_installed) GTEST_SKIP() << "PAPI is not installed";
+  Collector collector;
+  if (const std::string why = refusal(make(OPD_COLLECTOR_PERF, {"page-faults"}, collector)); !why.empty())
+    GTEST_SKIP() << why;
+  EXPECT_EQ(refusal(make(OPD_COLLECTOR_PAPI, {"perf::PAGE-FAULTS"}, collector)), "");
 }
 
 TEST(Papi, CountsTheHardwareOrSaysWhyNot) {

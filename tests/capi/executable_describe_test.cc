@@ -56,6 +56,17 @@ TEST(Executable, TellsWhatItReturnsByWhereItComesFrom) {
   EXPECT_EQ(result_of("x", "ret %void"), R"({"kind":"none"})");
 }
 
+TEST(Executable, FollowsResultsThrough64Copies) {
+  const auto of_copies = [](int count) {
+    std::string body = "%r0 = call vm.builtin.alloc_tensor(%x, 0, shape(2), dtype(int8))\n";
+    for (int i = 1; i <= count; ++i)
+      body += " %r" + std::to_string(i) + " = call vm.builtin.copy(%r" + std::to_string(i - 1) + ")\n";
+    return result_of("x", body + " ret %r" + std::to_string(count));
+  };
+  EXPECT_EQ(of_copies(64), R"({"kind":"tensor","dtype":"int8","shape":[2]})");
+  EXPECT_EQ(of_copies(65), R"({"kind":"any"})");
+}
+
 TEST(Executable, NamesSizesOfResultsThatParametersHave) {
   EXPECT_EQ(result_of("x", R"(call vm.builtin.match_shape(%x, %heap, 1, 1, 3, "x")
   %s = call vm.builtin.make_shape(%heap, 3, 1, 3, 0, 7, 1, 2)

@@ -11,6 +11,10 @@
 
 #include "support/function_test.h"
 
+// As in src/capi/exclusive.h, which is for bindings.
+extern "C" void opd_private_visit_exclusive(opd_packed_fn fn, void *const *roots, size_t num_roots,
+                                            void (*visit)(void *user_data, void *context), void *context);
+
 namespace opdyno_test {
 namespace {
 
@@ -257,6 +261,25 @@ TEST(AClosure, IsUnsupportedWithoutExecutableMemory) {
   EXPECT_EQ(WEXITSTATUS(status), OPD_UNSUPPORTED);
 }
 #endif
+
+// What bindings use so that their garbage collector finds cycles.
+TEST(ExclusiveReferences, AreThoseThatOnlyTheRootsKeepAlive) {
+  int first = 0, second = 0;
+  Function alone, shared;
+  EXPECT_OK(opd_function_create(compare, &first, nullptr, &alone.handle));
+  EXPECT_OK(opd_function_create(compare, &second, nullptr, &shared.handle));
+  opd_value items[] = {opd_value_of_object(alone.handle), opd_value_of_object(shared.handle), opd_int(1)};
+  opd_array *array = nullptr;
+  EXPECT_OK(opd_array_create(items, 3, &array));
+  opd_function_release(std::exchange(alone.handle, nullptr));  // now the array alone keeps it
+  std::vector<void *> found;
+  void *const roots[] = {array, nullptr};
+  opd_private_visit_exclusive(
+      compare, roots, 2, [](void *data, void *context) { static_cast<std::vector<void *> *>(context)->push_back(data); },
+      &found);
+  EXPECT_EQ(found, std::vector<void *>{&first});
+  opd_array_release(array);
+}
 
 }  // namespace
 }  // namespace opdyno_test

@@ -99,6 +99,16 @@ Report sample(int rows) {
   return builder.finish();
 }
 
+TEST(ReportArrow, LeavesOutColumnsWithoutCells) {
+  const opdyno::Vm vm(opdyno::Executable::assemble(".func main(x) {\n ret %x\n}").to_module());
+  vm.profile_start();
+  opdyno::Report report;
+  check(opd_vm_profile_stop(vm.get(), report.out(), nullptr));
+  const Imported empty(report);
+  EXPECT_EQ(empty.schema.n_children, 0);
+  EXPECT_EQ(empty.batch.length, 0);
+}
+
 TEST(ReportArrow, HasTheCellsOfTheReport) {
   constexpr int kRows = 100;
   const Imported arrow(sample(kRows));  // the report itself is gone

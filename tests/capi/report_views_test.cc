@@ -318,6 +318,14 @@ TEST(ReportSummary, IsWhatFitsAndASentence) {
             "dispatch 1.0 %\n");
 }
 
+TEST(ReportSummary, HasItsSentenceForTheShortestTimes) {
+  const ReportBuilder builder;
+  builder.add_call();
+  builder.set_call("Name", OPD_METRIC_STRING, arg("relu"));
+  builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(0.25));
+  EXPECT_NE(summary(builder.finish(), 80).find("relu: 100 % of the time"), std::string::npos);
+}
+
 TEST(ReportSummary, SaysWhenDispatchIsTheMatter) {
   EXPECT_NE(summary(two_operators(20), 200).find("dispatch 20 %: fewer and larger operators pay\n"), std::string::npos);
 }
@@ -365,6 +373,22 @@ TEST(ReportHtml, CountsTheOperatorsCallsAlone) {
   }
   const std::string page = builder.finish().html();
   EXPECT_NE(page.find(">3 calls in 5 rows</p>"), std::string::npos) << page;
+}
+
+TEST(ReportHtml, HasTheSumBelowTheRowsAndNoRule) {
+  const ReportBuilder builder;
+  for (const char *name : {"matmul", "relu"}) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(10));
+  }
+  const std::string page = builder.finish().html();
+  const size_t foot = page.find("<tfoot>"), end = page.find("</tfoot>");
+  ASSERT_NE(end, std::string::npos);
+  const std::string below = page.substr(foot, end - foot);
+  EXPECT_EQ(below.find("<tr>"), below.rfind("<tr>")) << below;
+  EXPECT_NE(below.find("Sum"), std::string::npos) << below;
+  EXPECT_EQ(below.find("----"), std::string::npos) << below;
 }
 
 TEST(ReportHtml, ShowsReportsOfAnyNumbers) {

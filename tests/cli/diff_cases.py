@@ -124,6 +124,7 @@ class Diff(CliTest):
         lines = self.succeeds(*words, "markdown").splitlines()
         self.assertTrue(lines[0].startswith("| Operator | Before (us) |"))
         self.assertRegex(lines[1], r"^\|(-+:?\|){8}$")
+        self.assertTrue(lines[2].startswith("| (total) | "), lines[2])
 
     def test_names_cannot_break_out_of_a_form(self):
         name = "a|b <img src=x>*b*\n\x1b[31m\x9bx_y"

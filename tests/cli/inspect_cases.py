@@ -31,6 +31,14 @@ class Inspect(CliTest):
     def test_c_sources_are_modules_of_kernels(self):
         self.assertIn("add_one", self.succeeds("inspect", "kernels.c", "--load"))
 
+    def test_a_longer_name_is_no_kernel(self):
+        (WORK / "names.c").write_text("x__tvm_ffi_hidden(a) {}\nint __tvm_ffi_shown(int a) {}\n")
+        text = self.succeeds("inspect", "names.c")
+        self.assertIn("shown", text)
+        self.assertNotIn("hidden", text)
+        (WORK / "first.c").write_text("__tvm_ffi_first(a) {}\n")
+        self.assertIn("first", self.succeeds("inspect", "first.c"))
+
     def test_what_cannot_be_loaded_is_refused(self):
         (WORK / "short.vmexec").write_bytes(b"\x1e\x15\x14B/\xde%\xd2\x04")
         (WORK / "broken.c").write_text("int broken(void) { return nothing_like_this; }\n")

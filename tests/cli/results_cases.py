@@ -99,6 +99,15 @@ class Results(CliTest):
         self.assertIn("nothing to write to text.npz", self.fails(FAILED, "run", "text.opdasm", "-i", "none", "-o", "text.npz"))
         self.assertFalse((WORK / "text.npz").exists())
 
+    def test_tuples_are_told_apart_to_a_depth_of_16(self):
+        for depth, name in (16, "out" + "_0" * 16), (17, None):
+            lines = ["%t0 = call vm.builtin.make_tuple(%x)"]
+            lines += ["%%t%d = call vm.builtin.make_tuple(%%t%d)" % (i, i - 1) for i in range(1, depth)]
+            (WORK / "deep.opdasm").write_text(programs.program(programs.function("main", "x", *lines, "ret %%t%d" % (depth - 1))))
+            text = self.succeeds("run", "deep.opdasm", "-i", "2xf32=1,2")
+            self.assertTrue(text.startswith((name or "out" + "_0" * 16) + ":"), text)
+            self.assertEqual(bool(name), "float32[2]\n" in text, text)
+
     def test_the_place_of_results_is_checked(self):
         words = ["run", "identity.opdasm", "-i", "2xf32=1,2"]
         self.assertIn("--json and --csv print", self.fails(USAGE, *words, "-o", "-"))

@@ -183,6 +183,9 @@ class Arrow(CliTest):
         footer = int.from_bytes(data[-10:-6], "little")
         self.assertEqual(b"\xff\xff\xff\xff\0\0\0\0", data[-10 - footer - 8 : -10 - footer], "the end of the stream")
         self.assertEqual(b"ARROW1", data[-6:])
+        rows = [call("f", 1, **({"Percent of Peak": {"percent": 3.0}} if i else {})) for i in range(64)]
+        (WORK / "full_bytes.json").write_text(json.dumps({"calls": rows}))  # the bits of which rows have a metric end with a byte
+        self.succeeds("report", "full_bytes.json", "-o", "full_bytes.arrow")
 
     def test_pyarrow_reads_it(self):
         try:

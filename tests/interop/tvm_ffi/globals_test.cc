@@ -170,6 +170,9 @@ TEST(Globals, ACopyOfAnArrayThatHoldsItselfHoldsTheCopy) {
 
 TEST(Globals, WriteAndReadJson) {
   const char *document = R"({"a": [1, -2.5, true, null, "x\u00e9\ud83d\ude00\n"], "b": {}})";
+  EXPECT_EQ(text(call("ffi.json.Parse", {"\"a b\""})), "a b") << last_error;
+  call("ffi.json.Parse", {"\"a\x1f\""});
+  EXPECT_NE(last_error.find("control character"), std::string::npos) << last_error;
   const Value value = call("ffi.json.Parse", {document});
   EXPECT_EQ(text(call("ffi.json.Stringify", {value})), "{\"a\":[1,-2.5,true,null,\"xé😀\\n\"],\"b\":{}}");
   for (const char *bad :

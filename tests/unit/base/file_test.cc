@@ -1,9 +1,13 @@
 // Files as they come: ordinary ones, ones without a size, and what is none.
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <thread>
 
 #include "support/c_artifact.h"
 
@@ -17,6 +21,18 @@ opd_code code_of(const std::string &path) {
     read_file(path);
   } catch (const Exception &e) { return e.error()->code; }
   return OPD_OK;
+}
+
+TEST(File, AReaderThatLeavesIsAnErrorAndRaisesNoSignal) {
+  const std::string path = write_text("pipe", "");
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread reader([&] { ::close(::open(path.c_str(), O_RDONLY)); });
+  EXPECT_THROW(replace_file(path, std::string(1 << 20, 'x')), Exception);
+  reader.join();
+  sigset_t pending;
+  ASSERT_EQ(::sigpending(&pending), 0);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
 }
 
 TEST(File, IsReadToItsEndWhateverItsSize) {

@@ -68,6 +68,25 @@ TEST(ElfFile, RefusesToImportWhatItDefines) {
   EXPECT_NE(message.find("symbol __tvm_ffi_f is both defined and undefined"), std::string::npos) << message;
 }
 
+TEST(ElfFile, RefusesALibraryThatIsNeededWithoutAName) {
+  const std::string bytes =
+      read_bytes(build_library("needs", "#include <math.h>\ndouble f(double x) { return exp(x); }", "-lm"));
+  const ElfFile file(as_bytes(bytes), "needs.so");
+  ASSERT_FALSE(file.needed_entries().empty());
+  const auto [code, message] =
+      refusal(with(bytes, file.needed_entries()[0] + offsetof(Elf64_Dyn, d_un), uint64_t{0}));
+  EXPECT_EQ(code, OPD_BAD_FORMAT);
+  EXPECT_NE(message.find("a library without a name"), std::string::npos) << message;
+}
+
+TEST(ElfFile, HasAtMost256ProgramHeaders) {
+  const auto refused = [](uint16_t count) {
+    return refusal(with(good_bytes(), offsetof(Elf64_Ehdr, e_phnum), count)).message;
+  };
+  EXPECT_NE(refused(257).find("257 program headers"), std::string::npos) << refused(257);
+  EXPECT_EQ(refused(256).find("256 program headers"), std::string::npos) << refused(256);
+}
+
 TEST(ElfFile, RefusesVersionsThatLeaveTheirTable) {
   const std::string bytes =
       read_bytes(build_library("versions", "#include <math.h>\ndouble f(double x) { return exp(x); }", "-lm"));
