@@ -140,7 +140,10 @@ bool to_device(PyObject *object, DLDevice *out);
 PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
-bool to_text(PyObject *object, const char *what, const char **out);  // None gives null; borrowed from the object
+// Text for C, borrowed from the object. Null with a TypeError, or with a ValueError for a NUL character, where C would
+// end it. `what` says in them what it is.
+const char *text_for_c(PyObject *object, const char *what);
+bool to_text(PyObject *object, const char *what, const char **out);  // likewise, but None gives null
 bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
 bool to_dims(PyObject *sequence, std::vector<int64_t> &out);

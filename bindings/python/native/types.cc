@@ -343,10 +343,12 @@ bool to_dtype(PyObject *object, DLDataType *out) {
   if (PyUnicode_Check(object)) name = Py_NewRef(object);
   else if (PyType_Check(object)) name = PyType_GetName(reinterpret_cast<PyTypeObject *>(object));
   else name = PyObject_GetAttrString(object, "name");
-  const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
-  if (!text) {
+  const bool is_named = name && PyUnicode_Check(name);
+  const char *text = is_named ? text_for_c(name, "a dtype") : nullptr;
+  if (!is_named) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "%R is not a dtype", object);
+  } else if (!text) {  // with an exception
   } else if (opd_error *error = opd_dtype_from_string(text, out)) {
     raise(error);
     text = nullptr;
@@ -371,11 +373,9 @@ bool to_device(PyObject *object, DLDevice *out) {
     Py_XDECREF(module);
     return good;
   }
-  const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, nullptr) : nullptr;
-  if (!text) {
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "%R is not a device", object);
-    return false;
-  }
+  if (!PyUnicode_Check(object)) return PyErr_Format(PyExc_TypeError, "%R is not a device", object), false;
+  const char *text = text_for_c(object, "a device");
+  if (!text) return false;
   if (opd_error *error = opd_device_from_string(text, out)) {
     raise(error);
     return false;
