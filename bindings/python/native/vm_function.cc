@@ -73,7 +73,7 @@ void deallocate(PyObject *self) {
 
 PyObject *make(PyTypeObject *type, PyObject *args, PyObject *) {
   PyObject *vm, *name;
-  if (!PyArg_ParseTuple(args, "OU", &vm, &name)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &vm, &name)) return nullptr;
   void *pointer = nullptr;
   if (to_handle(vm, kind_of("VirtualMachine"), "vm", &pointer)) return nullptr;
   const char *text = text_for_c(name, "a function's name");

@@ -119,6 +119,8 @@ class Cancel(_native.Handle):
 
 def _program_of(mod: Module) -> Module:
     """The module of the program in a tree."""
+    if not isinstance(mod, Module):
+        raise TypeError(f"a module is needed, not {type(mod).__name__}")
     if mod.kind == "relax.VMExecutable":
         return mod
     for imported in mod.imports:
@@ -236,7 +238,7 @@ class VirtualMachine(_native.CollectedHandle):
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:
-            options["timeout_ns"] = max(1, int(timeout * 1e9))
+            options["timeout_ns"] = max(1, int(min(timeout * 1e9, _NEVER)))
         options["cancel"] = cancel
         options["outputs"] = outputs
         return self._result(_native.opd_vm_call(self, func_name, all_args, options))
@@ -409,6 +411,8 @@ class VMFunction(_native.VMFunctionBase):
     def __repr__(self) -> str:
         return f"<VMFunction {self.name}({', '.join(self.vm.parameter_names(self.name))})>"
 
+
+_NEVER = 2**63 - 1  # the longest timeout, in ns, which no call reaches
 
 _watches_signals = False
 
