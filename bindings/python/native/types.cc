@@ -142,15 +142,30 @@ void end_capsule(PyObject *capsule, const char *name) {
 }
 constexpr const char *kOld = "dltensor", *kVersioned = "dltensor_versioned";
 
+enum DlpackKeyword { kMaxVersion, kCopy, kStream, kDlDevice, kUnknownKeyword };
+
+// Names that callers write are interned, so most are found by their address.
+DlpackKeyword keyword_of(PyObject *name) {
+  constexpr const char *kNames[] = {"max_version", "copy", "stream", "dl_device"};
+  static PyObject *const interned[] = {PyUnicode_InternFromString(kNames[0]), PyUnicode_InternFromString(kNames[1]),
+                                       PyUnicode_InternFromString(kNames[2]), PyUnicode_InternFromString(kNames[3])};
+  for (int i = 0; i < kUnknownKeyword; ++i)
+    if (name == interned[i]) return static_cast<DlpackKeyword>(i);
+  for (int i = 0; i < kUnknownKeyword; ++i)
+    if (PyUnicode_CompareWithASCIIString(name, kNames[i]) == 0) return static_cast<DlpackKeyword>(i);
+  return kUnknownKeyword;
+}
+
 // __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)
 PyObject *to_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
   PyObject *version = Py_None, *copy = Py_None;
   if (count) return PyErr_SetString(PyExc_TypeError, "__dlpack__ takes no positional arguments"), nullptr;
   for (Py_ssize_t i = 0; names && i < PyTuple_Size(names); ++i) {
     PyObject *const name = PyTuple_GetItem(names, i);
-    if (PyUnicode_CompareWithASCIIString(name, "max_version") == 0) version = args[i];
-    else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) copy = args[i];
-    else if (PyUnicode_CompareWithASCIIString(name, "stream") && PyUnicode_CompareWithASCIIString(name, "dl_device"))
+    const DlpackKeyword keyword = keyword_of(name);
+    if (keyword == kMaxVersion) version = args[i];
+    else if (keyword == kCopy) copy = args[i];
+    else if (keyword == kUnknownKeyword)
       return PyErr_Format(PyExc_TypeError, "__dlpack__ has no argument %R", name);
   }
   if (copy == Py_True) {
