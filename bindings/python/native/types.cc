@@ -165,8 +165,7 @@ PyObject *to_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyO
     const DlpackKeyword keyword = keyword_of(name);
     if (keyword == kMaxVersion) version = args[i];
     else if (keyword == kCopy) copy = args[i];
-    else if (keyword == kUnknownKeyword)
-      return PyErr_Format(PyExc_TypeError, "__dlpack__ has no argument %R", name);
+    else if (keyword == kUnknownKeyword) return PyErr_Format(PyExc_TypeError, "__dlpack__ has no argument %R", name);
   }
   if (copy == Py_True) {
     PyErr_SetString(PyExc_BufferError, "the tensor is given as it is; copy it first");
