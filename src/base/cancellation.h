@@ -14,11 +14,11 @@ enum class CancelReason : uint32_t {
 };
 using CancelFlag = std::atomic<CancelReason>;
 
-// `place` is as in "the call was cancelled before f" and "the deadline passed in f".
 inline bool ends_call(CancelReason reason) {
   return reason == CancelReason::kCancelled || reason == CancelReason::kDeadline;
 }
 
+// `place` is as in "the call was cancelled before f" and "the deadline passed in f".
 inline Ref<Error> make_cancel_error(CancelReason reason, std::string_view place) {
   const bool cancelled = reason == CancelReason::kCancelled;
   return make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,

@@ -49,8 +49,8 @@ const std::vector<LoadThreads::Span> &LoadThreads::round(int64_t number) {
   return spans_;
 }
 
-// The binding asks the calling thread alone, which only waits here: it answers between its waits. If calls are to end,
-// the token ends those of the VM on the other threads.
+// Only the calling thread may answer a request, so it wakes up now and then to do that. If calls are to end, the token
+// ends the calls of VMs on the other threads.
 void LoadThreads::await_round(std::unique_lock<std::mutex> &lock) {
   constexpr auto kBetweenAnswers = std::chrono::milliseconds(50);
   const auto has_ended = [this] { return working_ == 0; };
