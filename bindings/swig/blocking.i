@@ -17,6 +17,7 @@
 %opd_blocking(opd_module_load)
 %opd_blocking(opd_module_load_bytes)
 %opd_blocking(opd_module_load_native)
+%opd_blocking(opd_module_load_static_library)
 %opd_blocking(opd_module_export)
 %opd_blocking(opd_module_save)
 %opd_blocking(opd_params_open)

@@ -6,14 +6,23 @@
 
 namespace opd {
 
-enum class CancelReason : uint32_t { kNone = 0, kCancelled = 1, kDeadline = 2 };
+enum class CancelReason : uint32_t {
+  kNone = 0,
+  kCancelled = 1,
+  kDeadline = 2,
+  kAsked = 3,  // CancelState::ask() tells whether the call ends
+};
 using CancelFlag = std::atomic<CancelReason>;
 
-// The message is "the call was cancelled before f" or "the deadline passed before f".
-inline Ref<Error> make_cancel_error(CancelReason reason, std::string_view before) {
+inline bool ends_call(CancelReason reason) {
+  return reason == CancelReason::kCancelled || reason == CancelReason::kDeadline;
+}
+
+// `place` is as in "the call was cancelled before f" and "the deadline passed in f".
+inline Ref<Error> make_cancel_error(CancelReason reason, std::string_view place) {
   const bool cancelled = reason == CancelReason::kCancelled;
   return make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
-                    concat(cancelled ? "the call was cancelled before " : "the deadline passed before ", before));
+                    concat(cancelled ? "the call was cancelled " : "the deadline passed ", place));
 }
 
 }  // namespace opd

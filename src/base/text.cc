@@ -37,6 +37,9 @@ std::string concat_all(std::span<const TextPart> parts) {
       case TextPart::kDouble:
         append(out, part.real_number);
         break;
+      case TextPart::kLate:
+        part.late.append(out, part.late.what);
+        break;
     }
   return out;
 }

@@ -18,15 +18,22 @@ requires(!std::same_as<T, char>) void append(std::string &out, T number) { appen
 template <std::unsigned_integral T>
 requires(!std::same_as<T, bool>) void append(std::string &out, T number) { append(out, uint64_t{number}); }
 
+// A part whose text is made with the message: checks pass it on each call, and few fail.
+struct LatePart {
+  void (*append)(std::string &out, const void *what);
+  const void *what;
+};
+
 // A part of a text, held by reference: valid only during a call.
 struct TextPart {
-  enum Kind : uint8_t { kText, kChar, kSigned, kUnsigned, kDouble };
+  enum Kind : uint8_t { kText, kChar, kSigned, kUnsigned, kDouble, kLate };
   TextPart(std::string_view t) : kind(kText), text(t) {}
   TextPart(const char *t) : TextPart(std::string_view(t)) {}
   TextPart(char c) : kind(kChar), character(c) {}
   TextPart(int64_t n) : kind(kSigned), signed_number(n) {}
   TextPart(uint64_t n) : kind(kUnsigned), unsigned_number(n) {}
   TextPart(double n) : kind(kDouble), real_number(n) {}
+  TextPart(LatePart p) : kind(kLate), late(p) {}
 
   Kind kind;
   union {
@@ -35,6 +42,7 @@ struct TextPart {
     int64_t signed_number;
     uint64_t unsigned_number;
     double real_number;
+    LatePart late;
   };
 };
 std::string concat_all(std::span<const TextPart> parts);
@@ -46,6 +54,7 @@ inline std::string_view as_part(const std::string &text) { return text; }
 inline std::string_view as_part(std::string_view text) { return text; }
 inline char as_part(char c) { return c; }
 inline double as_part(double number) { return number; }
+inline LatePart as_part(LatePart part) { return part; }
 template <std::signed_integral T>
 requires(!std::same_as<T, char>) int64_t as_part(T number) { return number; }
 template <std::unsigned_integral T>

@@ -192,7 +192,8 @@ opd_error *opd_report_get_column(const opd_report *report, opd_report_section se
 
 opd_error *opd_report_merge(const opd_report *const *reports, size_t num, opd_report **out_report) {
   return guard([&] {
-    require(reports && num && out_report, "reports and out_report must not be NULL, and num not 0");
+    require(num, "at least one report is expected");
+    require(reports && out_report, "reports and out_report must not be NULL");
     std::vector<const Report *> all;
     for (size_t i = 0; i < num; ++i) {
       require(reports[i], "report ", i, " is NULL");

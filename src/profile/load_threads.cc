@@ -44,16 +44,39 @@ const std::vector<LoadThreads::Span> &LoadThreads::round(int64_t number) {
   waiting_ = threads_.size();
   ++round_;
   begins_.notify_all();
-  ends_.wait(lock, [this] { return working_ == 0; });
+  await_round(lock);
   if (error_) std::rethrow_exception(error_);
   return spans_;
 }
 
+// Only the calling thread may answer a request, so it wakes up now and then to do that. If calls are to end, the token
+// ends the calls of VMs on the other threads.
+void LoadThreads::await_round(std::unique_lock<std::mutex> &lock) {
+  constexpr auto kBetweenAnswers = std::chrono::milliseconds(50);
+  const auto has_ended = [this] { return working_ == 0; };
+  auto *token = static_cast<CancelState *>(cancel_.get());
+  if (!token || !token->answer) return ends_.wait(lock, has_ended);
+  Ref<Error> answer;
+  while (!ends_.wait_for(lock, kBetweenAnswers, has_ended)) {
+    if (answer) continue;
+    lock.unlock();
+    answer = token->ask();
+    if (answer) has_failed_ = true, token->cancel(token);
+    lock.lock();
+  }
+  if (!answer) return;
+  token->is_cancelled = false;
+  error_ = std::make_exception_ptr(Exception(std::move(answer)));
+}
+
 // A VM's function checks the token itself; any other function would be called to the last repeat.
 void LoadThreads::require_not_cancelled() const {
-  const auto *token = static_cast<const CancelState *>(cancel_.get());
-  if (token && token->is_cancelled.load(std::memory_order_relaxed)) [[unlikely]]
-    throw Exception(make_cancel_error(CancelReason::kCancelled, "the next measured call"));
+  auto *token = static_cast<CancelState *>(cancel_.get());
+  if (!token) return;
+  if (token->is_cancelled.load(std::memory_order_relaxed)) [[unlikely]]
+    throw Exception(make_cancel_error(CancelReason::kCancelled, "before the next measured call"));
+  if (token->is_asked.load(std::memory_order_relaxed)) [[unlikely]]
+    if (Ref<Error> answer = token->ask()) throw Exception(std::move(answer));
 }
 
 LoadThreads::Span LoadThreads::call(int64_t number) const {

@@ -25,12 +25,14 @@ class LoadThreads {
   // Throws the first error; the other threads then make no further call. A cancelled token ends the round before the
   // next call.
   const std::vector<Span> &round(int64_t number);
-  void require_not_cancelled() const;  // throws once the token of the calling thread is cancelled
+  // Throws once the token of the constructor's thread is cancelled, or if its binding answers that calls are to end.
+  void require_not_cancelled() const;
 
  private:
   Span call(int64_t number) const;
   void work(size_t index);
   void end();
+  void await_round(std::unique_lock<std::mutex> &lock);
 
   Function &function_;
   const Args args_;

@@ -29,8 +29,8 @@ bool is_unknown_list(const Run *run, const void *list, int32_t index, const void
   return good ? 0 : refuse(run, index, args, place, "TVMBackendAnyListSetPackedArg");
 }
 
-[[gnu::noinline]] int stop(const Run &run) noexcept {
-  return raising([&] { stop_compiled(*run.compiled, run.stop.load(std::memory_order_relaxed)); });
+[[gnu::noinline]] int stop(Run &run) noexcept {
+  return raising([&] { stop_compiled(run, *run.compiled); });
 }
 
 [[gnu::noinline]] int move_unknown(Run *run, void *list, int32_t index, View *args, int32_t place) noexcept {

@@ -95,10 +95,14 @@ Ref<Tensor> Tensor::make_view(Ref<Tensor> source, std::span<const int64_t> dims,
   return make(dims, dtype, device, data, std::move(owner), read_only);
 }
 
-std::string describe(const DLTensor &tensor) {
-  std::string out = dtype_name(tensor.dtype);
-  append_dims(out, dims_of(tensor));
-  return concat(out, " on ", device_name(tensor.device));
+LatePart describe(const DLTensor &tensor) {
+  const auto append_tensor = [](std::string &out, const void *what) {
+    const DLTensor &t = *static_cast<const DLTensor *>(what);
+    out += dtype_name(t.dtype);
+    append_dims(out, dims_of(t));
+    out += concat(" on ", device_name(t.device));
+  };
+  return {append_tensor, &tensor};
 }
 
 bool is_contiguous(const DLTensor &tensor) {

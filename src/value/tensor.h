@@ -36,7 +36,7 @@ inline bool is_read_only(const Tensor &tensor) { return tensor.deleter == &delet
 inline bool has_shape(const DLTensor &t) { return t.ndim >= 0 && (t.ndim == 0 || t.shape); }
 inline std::span<const int64_t> dims_of(const DLTensor &t) { return {t.shape, static_cast<size_t>(t.ndim)}; }
 inline char *data_of(const DLTensor &t) { return static_cast<char *>(t.data) + t.byte_offset; }
-std::string describe(const DLTensor &tensor);  // "float32[2, 3] on cpu:0"
+LatePart describe(const DLTensor &tensor);  // "float32[2, 3] on cpu:0"
 bool is_contiguous(const DLTensor &tensor);
 uint64_t bytes_of(const DLTensor &tensor);  // compact size of its elements; throws if it exceeds 64 bits
 

@@ -17,10 +17,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Compiled code does not read the flag between kernels, so its calls must be observed from now on. Relaxed order is
-// enough: the flag publishes no other data.
+// Compiled code does not read the flag between kernels, so its calls must be observed from now on. A request must not
+// hide a reason that ends the call.
 void interrupt(RunSignals &signals, CancelReason reason) noexcept {
-  signals.stop.store(reason, std::memory_order_relaxed);
+  auto none = CancelReason::kNone;
+  if (reason == CancelReason::kAsked) signals.stop.compare_exchange_strong(none, reason);
+  else signals.stop.store(reason);
   static_cast<Run &>(signals).observe_calls();
 }
 
@@ -87,6 +89,10 @@ class DeadlineWatch {
 
 }  // namespace
 
+CancelToken::CancelToken() {
+  CancelState::cancel = [](CancelState *self) { static_cast<CancelToken *>(self)->cancel(); };
+}
+
 int32_t CancelToken::type() {
   static const int32_t index = register_type("opdyno.Cancel");
   return index;
@@ -103,10 +109,17 @@ void CancelToken::reset() {
   is_cancelled = false;
 }
 
+void CancelToken::request() {
+  std::scoped_lock lock(guard_);
+  is_asked = true;
+  for (RunSignals *run : runs_) interrupt(*run, CancelReason::kAsked);
+}
+
 void CancelToken::add(RunSignals *run) {
   std::scoped_lock lock(guard_);
   runs_.push_back(run);
   if (is_cancelled) interrupt(*run, CancelReason::kCancelled);
+  else if (is_asked) interrupt(*run, CancelReason::kAsked);
 }
 
 void CancelToken::remove(RunSignals *run) {
@@ -131,6 +144,19 @@ void CancelToken::set_default(Ref<CancelToken> token) {
     fail(OPD_FAILED_PRECONDITION, "the thread's cancel token cannot be changed inside of a call, which uses it");
   clean_at_thread_exit();
   if (Object *before = std::exchange(state.cancel, token.detach())) release(before);
+}
+
+Ref<Error> stop_error(RunSignals &run, std::string_view place) {
+  CancelReason reason = run.stop.load();
+  if (reason == CancelReason::kAsked && run.stop.compare_exchange_strong(reason, CancelReason::kNone)) {
+    Ref<Error> answer = run.token->ask();
+    if (!answer) return nullptr;
+    auto error = make_error(answer->code, concat(answer->message.empty() ? answer->kind : answer->message, " ", place),
+                            answer->kind);
+    error->set_cause(std::move(answer));
+    return error;
+  }
+  return make_cancel_error(reason, place);
 }
 
 DeadlineGuard::DeadlineGuard(RunSignals *run) {

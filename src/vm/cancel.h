@@ -28,9 +28,11 @@ struct RunSignals {
 
 // Thread-safe.
 struct CancelToken : CancelState {
+  CancelToken();
   static int32_t type();  // "opdyno.Cancel"
   void cancel();
   void reset();
+  void request();             // asks the answering thread whether its calls are to end
   void add(RunSignals *run);  // stops it at once if the token is cancelled already
   void remove(RunSignals *run);
   const char *current_operator();
@@ -40,6 +42,10 @@ struct CancelToken : CancelState {
   ForkMutex guard_{LockRank::kCancel};
   std::vector<RunSignals *> runs_;
 };
+
+// Called when the run's flag is set: returns the error that ends the call, or null if the call goes on. `place` is what
+// the error names: "before f", "in f".
+Ref<Error> stop_error(RunSignals &run, std::string_view place);
 
 // While it lives, the run stops when the deadline passes. One thread watches all deadlines of the process; it is
 // started by the first.

@@ -54,11 +54,9 @@ Ref<Error> located(const Program::Func &function, Ref<Error> error) {
 
 }  // namespace
 
-void stop_compiled(const Program::Func &function, CancelReason reason) {
-  const bool cancelled = reason == CancelReason::kCancelled;
-  auto error =
-      make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,
-                 concat(cancelled ? "the call was cancelled" : "the deadline passed", " in ", function.info->name));
+void stop_compiled(Run &run, const Program::Func &function) {
+  Ref<Error> error = stop_error(run, concat("in ", function.info->name));
+  if (!error) return;
   error->located = true;
   throw Exception(std::move(error));
 }
@@ -66,8 +64,8 @@ void stop_compiled(const Program::Func &function, CancelReason reason) {
 View run_compiled(Run &run, uint32_t index, Args args) {
   const Program &program = *run.program;
   const Program::Func &function = program.functions[index];
-  if (const CancelReason reason = run.stop.load(std::memory_order_relaxed); reason != CancelReason::kNone) [[unlikely]]
-    stop_compiled(function, reason);
+  if (run.stop.load(std::memory_order_relaxed) != CancelReason::kNone) [[unlikely]]
+    stop_compiled(run, function);
   run.compiled = &function;
   run.operator_name.store(function.info->name.c_str(), std::memory_order_relaxed);  // until it makes an observed call
   Lists lists(run, function, args);

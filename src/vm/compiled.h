@@ -25,10 +25,11 @@ inline void drop_from_list(Run *run, const View &old) {
   else release(object_of(old));
 }
 
-// Whether compiled code that `run` executes must stop.
+// Whether compiled code that `run` executes must call stop_compiled().
 inline bool is_stopped(const Run &run) {
   return run.stop.load(std::memory_order_relaxed) != CancelReason::kNone && run.compiled;
 }
-[[noreturn]] void stop_compiled(const Program::Func &function, CancelReason reason);
+// Throws, unless the call goes on.
+void stop_compiled(Run &run, const Program::Func &function);
 
 }  // namespace opd

@@ -52,9 +52,11 @@ struct Site {
   return named;
 }
 
-[[noreturn, gnu::noinline]] void stopped(const Site &site, CancelReason reason) {
+// Throws, unless the call goes on.
+[[gnu::noinline]] void stop(Run &run, const Site &site) {
   const std::string before = site.instr.op == Op::kGoto ? "a backward jump" : site.callee();
-  auto error = make_cancel_error(reason, concat(before, " (", site.text(), ")"));
+  Ref<Error> error = stop_error(run, concat("before ", before, " (", site.text(), ")"));
+  if (!error) return;
   error->located = true;
   throw Exception(std::move(error));
 }
@@ -220,9 +222,8 @@ class Interpreter {
   }
 
   void check_stop(const Instr &instr) const {
-    const CancelReason reason = run_.stop.load(std::memory_order_relaxed);
-    if (reason != CancelReason::kNone) [[unlikely]]
-      stopped(site(instr), reason);
+    if (run_.stop.load(std::memory_order_relaxed) != CancelReason::kNone) [[unlikely]]
+      stop(run_, site(instr));
   }
 
   // Records a call. `error` is null if the call returned.

@@ -39,9 +39,9 @@ struct Observed {
   ~Observed() { run.in_callee = false; }
 };
 
-void check_stop(const Run &run) {
-  if (const CancelReason reason = run.stop.load(std::memory_order_relaxed); reason != CancelReason::kNone) [[unlikely]]
-    stop_compiled(*run.compiled, reason);
+void check_stop(Run &run) {
+  if (run.stop.load(std::memory_order_relaxed) != CancelReason::kNone) [[unlikely]]
+    stop_compiled(run, *run.compiled);
 }
 
 // Makes a call, shows it to the instrument, and publishes its name for CancelToken::current_operator(). The instrument

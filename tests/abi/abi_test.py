@@ -33,7 +33,9 @@ LOCAL = re.compile(r'^\s*#include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^\s*#include <opdyno/", re.M)
 
 
-PRIVATE = ["opd_private_tvmffi_symbol", "opd_private_visit_exclusive"]  # for our second library; for bindings
+PRIVATE = [  # for our second library; for bindings
+    "opd_private_token_request", "opd_private_token_set_answer", "opd_private_tvmffi_symbol", "opd_private_visit_exclusive"
+]
 
 
 def exported(library=LIBRARY):

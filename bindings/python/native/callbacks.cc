@@ -97,10 +97,11 @@ opd_error *start_collector(void *collector, DLDevice device, void **out_state) {
 }
 
 bool set_metric(PyObject *item, opd_metrics *metrics) {
-  const char *name;
   int kind;
-  PyObject *object;
-  if (!PyArg_ParseTuple(item, "siO", &name, &kind, &object)) return false;
+  PyObject *metric, *object;
+  if (!PyArg_ParseTuple(item, "OiO", &metric, &kind, &object)) return false;
+  const char *name = text_for_c(metric, "a metric's name");
+  if (!name) return false;
   Arguments views;
   opd_value value;
   if (!views.view(object, &value)) return false;

@@ -140,7 +140,10 @@ bool to_device(PyObject *object, DLDevice *out);
 PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
-bool to_text(PyObject *object, const char *what, const char **out);  // None gives null; borrowed from the object
+// Text for C, borrowed from the object. Null with a TypeError, or with a ValueError for a NUL character, where C would
+// end it. `what` says in them what it is.
+const char *text_for_c(PyObject *object, const char *what);
+bool to_text(PyObject *object, const char *what, const char **out);  // likewise, but None gives null
 bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
 bool to_dims(PyObject *sequence, std::vector<int64_t> &out);
@@ -255,30 +258,14 @@ class Options {
   opdrules::Lists lists_;
 };
 
-// ---- Ctrl-C: native/interrupts.cc
+// ---- signals: native/interrupts.cc
 
-struct Interrupts {
-  opd_cancel_token *token = nullptr;  // of all calls of the main thread; null until watch_signals()
-  unsigned long main_thread = 0;
-  std::atomic<int> calls{0};  // of the main thread that are under way, one inside the other; only it writes here
-  std::atomic<bool> cancelled{false};
-
-  void read_signals(int fd);
-  void count(int more) {
-    const int now = calls.load(std::memory_order_relaxed) + more;
-    calls.store(now, std::memory_order_relaxed);
-    if (now == (more > 0) && cancelled.load(std::memory_order_relaxed)) make_usable();  // the first, or none is left
-  }
-  void make_usable();
-};
-extern Interrupts interrupts;
 PyObject *watch_signals(PyObject *, PyObject *);
 
-// While it lives, other Python threads run, and Ctrl-C ends what the main thread calls.
+// While it lives, other Python threads run.
 class ReleasedGil {
  public:
-  ReleasedGil() : is_main_(interrupts.token && PyThread_get_thread_ident() == interrupts.main_thread) {
-    if (is_main_) interrupts.count(1);
+  ReleasedGil() {
     ++calls_;
     outer_ = std::exchange(waiting_state, PyEval_SaveThread());
     released_ = true;
@@ -288,13 +275,11 @@ class ReleasedGil {
     if (!std::exchange(released_, false)) return;
     take_gil(std::exchange(waiting_state, outer_));
     --calls_;
-    if (is_main_) interrupts.count(-1);
   }
   static int calls() { return calls_; }  // native calls that are under way, on all threads
 
  private:
   static inline int calls_ = 0;  // guarded by the GIL
-  const bool is_main_;
   bool released_;
   PyThreadState *outer_;
 };

@@ -69,10 +69,6 @@ PyObject *make_exception(const opd_error *error) {
 }  // namespace
 
 void raise(opd_error *error) {
-  if (opd_error_code(error) == OPD_CANCELLED && PyErr_CheckSignals()) {
-    opd_object_release(error);  // what the signal's handler raised says it better
-    return;
-  }
   PyObject *exception = take_crossing(error);
   if (exception) {
     // Where it happened in the program is told as a note.

@@ -10,8 +10,9 @@ bool Options::read(PyObject *dict, const opdrules::Fields &fields, const char *w
   }
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
-    const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, nullptr) : nullptr;
-    const opdrules::Field *field = name ? opdrules::find(fields, name) : nullptr;
+    const char *name = text_for_c(key, "an option's name");
+    if (!name) return false;
+    const opdrules::Field *field = opdrules::find(fields, name);
     if (!field) {
       PyErr_Format(PyExc_TypeError, "%s have no %R", what, key);
       return false;
@@ -44,7 +45,7 @@ bool Options::read_field(PyObject *value, const opdrules::Field &field, void *op
       store(options, field.place, PyFloat_AsDouble(value));
       return !PyErr_Occurred();
     case 's': {
-      const char *text = PyUnicode_AsUTF8AndSize(value, nullptr);
+      const char *text = text_for_c(value, field.name);
       store(options, field.place, text);
       return text;
     }

@@ -142,16 +142,30 @@ void end_capsule(PyObject *capsule, const char *name) {
 }
 constexpr const char *kOld = "dltensor", *kVersioned = "dltensor_versioned";
 
+enum DlpackKeyword { kMaxVersion, kCopy, kStream, kDlDevice, kUnknownKeyword };
+
+// Names that callers write are interned, so most are found by their address.
+DlpackKeyword keyword_of(PyObject *name) {
+  constexpr const char *kNames[] = {"max_version", "copy", "stream", "dl_device"};
+  static PyObject *const interned[] = {PyUnicode_InternFromString(kNames[0]), PyUnicode_InternFromString(kNames[1]),
+                                       PyUnicode_InternFromString(kNames[2]), PyUnicode_InternFromString(kNames[3])};
+  for (int i = 0; i < kUnknownKeyword; ++i)
+    if (name == interned[i]) return static_cast<DlpackKeyword>(i);
+  for (int i = 0; i < kUnknownKeyword; ++i)
+    if (PyUnicode_CompareWithASCIIString(name, kNames[i]) == 0) return static_cast<DlpackKeyword>(i);
+  return kUnknownKeyword;
+}
+
 // __dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)
 PyObject *to_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
   PyObject *version = Py_None, *copy = Py_None;
   if (count) return PyErr_SetString(PyExc_TypeError, "__dlpack__ takes no positional arguments"), nullptr;
   for (Py_ssize_t i = 0; names && i < PyTuple_Size(names); ++i) {
     PyObject *const name = PyTuple_GetItem(names, i);
-    if (PyUnicode_CompareWithASCIIString(name, "max_version") == 0) version = args[i];
-    else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) copy = args[i];
-    else if (PyUnicode_CompareWithASCIIString(name, "stream") && PyUnicode_CompareWithASCIIString(name, "dl_device"))
-      return PyErr_Format(PyExc_TypeError, "__dlpack__ has no argument %R", name);
+    const DlpackKeyword keyword = keyword_of(name);
+    if (keyword == kMaxVersion) version = args[i];
+    else if (keyword == kCopy) copy = args[i];
+    else if (keyword == kUnknownKeyword) return PyErr_Format(PyExc_TypeError, "__dlpack__ has no argument %R", name);
   }
   if (copy == Py_True) {
     PyErr_SetString(PyExc_BufferError, "the tensor is given as it is; copy it first");
@@ -343,10 +357,12 @@ bool to_dtype(PyObject *object, DLDataType *out) {
   if (PyUnicode_Check(object)) name = Py_NewRef(object);
   else if (PyType_Check(object)) name = PyType_GetName(reinterpret_cast<PyTypeObject *>(object));
   else name = PyObject_GetAttrString(object, "name");
-  const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
-  if (!text) {
+  const bool is_named = name && PyUnicode_Check(name);
+  const char *text = is_named ? text_for_c(name, "a dtype") : nullptr;
+  if (!is_named) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "%R is not a dtype", object);
+  } else if (!text) {  // with an exception
   } else if (opd_error *error = opd_dtype_from_string(text, out)) {
     raise(error);
     text = nullptr;
@@ -371,11 +387,9 @@ bool to_device(PyObject *object, DLDevice *out) {
     Py_XDECREF(module);
     return good;
   }
-  const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, nullptr) : nullptr;
-  if (!text) {
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "%R is not a device", object);
-    return false;
-  }
+  if (!PyUnicode_Check(object)) return PyErr_Format(PyExc_TypeError, "%R is not a device", object), false;
+  const char *text = text_for_c(object, "a device");
+  if (!text) return false;
   if (opd_error *error = opd_device_from_string(text, out)) {
     raise(error);
     return false;

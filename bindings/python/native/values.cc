@@ -572,24 +572,22 @@ PyObject *from_view(const opd_value &value) {
 
 // ---- text
 
-bool to_text(PyObject *object, const char *what, const char **out) {
-  *out = nullptr;
-  if (object == Py_None) return true;
+const char *text_for_c(PyObject *object, const char *what) {
   if (!PyUnicode_Check(object)) {
     PyObject *type = PyType_GetName(Py_TYPE(object));
     if (type) PyErr_Format(PyExc_TypeError, "%s must be str, not %U", what, type);
     Py_XDECREF(type);
-    return false;
+    return nullptr;
   }
   Py_ssize_t size;
   const char *text = PyUnicode_AsUTF8AndSize(object, &size);
-  if (!text) return false;
-  if (std::strlen(text) != static_cast<size_t>(size)) {
-    PyErr_Format(PyExc_ValueError, "%s has a NUL character: %R", what, object);
-    return false;
-  }
-  *out = text;
-  return true;
+  if (!text || std::strlen(text) == static_cast<size_t>(size)) return text;
+  return PyErr_Format(PyExc_ValueError, "%s has a NUL character: %R", what, object), nullptr;
+}
+
+bool to_text(PyObject *object, const char *what, const char **out) {
+  *out = object == Py_None ? nullptr : text_for_c(object, what);
+  return *out || object == Py_None;
 }
 
 // ---- sequences
@@ -602,11 +600,10 @@ bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *wh
   }
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject *item = PySequence_GetItem(sequence, i);
-    const char *text = item == Py_None ? nullptr : item ? PyUnicode_AsUTF8AndSize(item, nullptr) : nullptr;
-    const bool good = item && (text || item == Py_None);
+    const std::string name = std::string(what) + "[" + std::to_string(i) + "]";
+    const bool good = item && to_text(item, name.c_str(), &out.emplace_back());
     Py_XDECREF(item);  // the sequence holds it
     if (!good) return false;
-    out.push_back(text);
   }
   return true;
 }
@@ -645,8 +642,8 @@ bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector
   }
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
-    names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
-    signatures.push_back(names.back() ? PyUnicode_AsUTF8AndSize(value, nullptr) : nullptr);
+    names.push_back(text_for_c(key, "a function's name"));
+    signatures.push_back(names.back() ? text_for_c(value, "a function's signature") : nullptr);
     if (!signatures.back()) return false;
   }
   return true;

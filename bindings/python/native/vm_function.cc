@@ -30,7 +30,7 @@ PyObject *call(PyObject *object, PyObject *positional, PyObject *named) {
     names.assign(static_cast<size_t>(count), nullptr);
     PyObject *key, *value;
     for (Py_ssize_t at = 0; PyDict_Next(named, &at, &key, &value);) {
-      names.push_back(PyUnicode_AsUTF8AndSize(key, nullptr));
+      names.push_back(text_for_c(key, "a parameter's name"));
       if (!names.back() || !views.add(value, views.size())) return nullptr;
     }
   }
@@ -73,10 +73,10 @@ void deallocate(PyObject *self) {
 
 PyObject *make(PyTypeObject *type, PyObject *args, PyObject *) {
   PyObject *vm, *name;
-  if (!PyArg_ParseTuple(args, "OU", &vm, &name)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &vm, &name)) return nullptr;
   void *pointer = nullptr;
   if (to_handle(vm, kind_of("VirtualMachine"), "vm", &pointer)) return nullptr;
-  const char *text = PyUnicode_AsUTF8AndSize(name, nullptr);
+  const char *text = text_for_c(name, "a function's name");
   opd_function *bound = nullptr;
   if (!text) return nullptr;
   if (opd_error *error = opd_vm_get_function(static_cast<opd_vm *>(pointer), text, &bound))

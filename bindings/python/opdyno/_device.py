@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,10 @@ class Device(Frozen):
         if isinstance(device_type, str):
             parsed = device(device_type, device_id)
             device_type, device_id = parsed.device_type, parsed.device_id
-        super().__init__(int(device_type), int(device_id))
+        numbers = operator.index(device_type), operator.index(device_id)
+        if not all(-(2**31) <= number < 2**31 for number in numbers):
+            raise OverflowError(f"the kind and the number of a device have 32 bits, but are {numbers[0]} and {numbers[1]}")
+        super().__init__(*numbers)
 
     def __str__(self) -> str:
         return _native.opd_device_to_string(self)

@@ -320,7 +320,7 @@ def load_static_library(path: _Path, func_names: Iterable[str]) -> Module:
 
 
 def load_native(path: _Path, functions: Mapping[str, str], **options: Any) -> Module:
-    """Loads functions of any C library by their signatures: `load_native("libm.so.6", {"hypot": "f64(f64, f64)"})`.
+    """Loads functions of any C library by their signatures: `load_native("./libfft.so", {"norm": "f64(f64, f64)"})`.
 
     Signatures are those of `Module.native_function`, `options` those of `load_module`. An `Error` for a function that is
     not there (code NOT_FOUND) or a wrong signature.

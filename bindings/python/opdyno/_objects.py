@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -52,7 +53,8 @@ class Array(_native.CollectedHandle, Object, Sequence[Any]):
         count = len(self)
         if isinstance(index, slice):
             return [_native.opd_array_get(self, i) for i in range(*index.indices(count))]
-        at = index + count if index < 0 else index
+        at = operator.index(index)
+        at += count if at < 0 else 0
         if not 0 <= at < count:
             raise IndexError(f"item {index} of an array of {count}")
         return _native.opd_array_get(self, at)

@@ -18,6 +18,9 @@ _ITEMS = {  # codes of the module struct
 }  # fmt: skip
 
 
+_CPU = cpu()
+
+
 class Tensor(_native.TensorBase):
     """Elements of one dtype in memory of a device. Made by `tensor`, `empty`, `from_dlpack`, and by what gives results.
 
@@ -45,7 +48,7 @@ class Tensor(_native.TensorBase):
         """
         import numpy
 
-        source = self if self.device.device_type == 1 else self.copyto(cpu())
+        source = self if self.device.device_type == 1 else self.copyto(_CPU)
         try:
             return numpy.array(memoryview(source))
         except BufferError:  # a dtype that Python's buffers do not know
@@ -124,7 +127,7 @@ class Tensor(_native.TensorBase):
 
     def tobytes(self) -> bytes:
         """A copy of the elements' bytes, in row-major order, from any device."""
-        source = self if self.is_contiguous() and self.device.device_type == 1 else self.copyto(cpu())
+        source = self if self.is_contiguous() and self.device.device_type == 1 else self.copyto(_CPU)
         return _native.tensor_bytes(source)
 
     def __len__(self) -> int:
@@ -180,7 +183,7 @@ def tensor(array: Any, device: Device | str | None = None, mem_scope: Any = None
     try:
         return _native.tensor_from(array, device)
     except (AttributeError, BufferError, TypeError):  # no buffer that DLPack can say, no __dlpack__
-        return _tensor_by_numpy(array, device if device is not None else cpu())
+        return _tensor_by_numpy(array, device if device is not None else _CPU)
 
 
 def _tensor_by_numpy(array: Any, where: Device | str) -> Tensor:
@@ -188,7 +191,7 @@ def _tensor_by_numpy(array: Any, where: Device | str) -> Tensor:
 
     array = numpy.asarray(array)
     if array.dtype.kind == "V":  # dtypes of ml_dtypes
-        made = empty(array.shape, array.dtype.name, cpu())
+        made = empty(array.shape, array.dtype.name)
         _native.opd_tensor_copy_from_bytes(made, array.tobytes())
         return made.copyto(where)
     return _native.tensor_from(array, where)
@@ -203,7 +206,7 @@ def empty(shape: Any, dtype: Any = "float32", device: Device | str | None = None
     `shape`: ints; `dtype`: see `DataType`; `device`: a Device or its name, the CPU without one. `mem_scope` is not used. A
     ValueError for a negative size; an `Error` without memory or device. Source: TVM's runtime.empty.
     """
-    return _native.opd_tensor_create(shape, DataType(dtype), device if device is not None else cpu())
+    return _native.opd_tensor_create(shape, dtype, device if device is not None else _CPU)
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:

@@ -119,6 +119,8 @@ class Cancel(_native.Handle):
 
 def _program_of(mod: Module) -> Module:
     """The module of the program in a tree."""
+    if not isinstance(mod, Module):
+        raise TypeError(f"a module is needed, not {type(mod).__name__}")
     if mod.kind == "relax.VMExecutable":
         return mod
     for imported in mod.imports:
@@ -153,8 +155,10 @@ class VirtualMachine(_native.CollectedHandle):
     as `Array`.
 
     Any number of threads may call it, and other Python threads run meanwhile. Only `set_input`, `invoke_stateful` and
-    `get_outputs` of one function are for one thread at a time. It works after a fork. Arguments that do not fit raise an
-    `Error` that names the parameter, what was expected and what was given. Source: TVM's relax.VirtualMachine.
+    `get_outputs` of one function are for one thread at a time. It works after a fork. Handlers of signals run during calls of
+    the main thread: what one raises, as Ctrl-C's KeyboardInterrupt, ends the call before its next operator, and after one
+    that returns the call goes on. Arguments that do not fit raise an `Error` that names the parameter, what was expected and
+    what was given. Source: TVM's relax.VirtualMachine.
     """
 
     NAIVE_ALLOCATOR = 1
@@ -202,7 +206,7 @@ class VirtualMachine(_native.CollectedHandle):
         return VMFunction(self, name)
 
     def function(self, name: str) -> Function:
-        """The function bound once, for the shortest call: by position only, and Ctrl-C does not end it."""
+        """The function bound once, for the shortest call: by position only."""
         return named(_native.owned_by(_native.opd_vm_get_function(self, name), self), name)
 
     def has_function(self, name: str) -> bool:
@@ -229,12 +233,12 @@ class VirtualMachine(_native.CollectedHandle):
         """Calls a function, as `vm[func_name](…)`, with further wishes.
 
         `timeout`: in seconds, after which the call ends before its next operator with a TimeoutError (code DEADLINE_EXCEEDED).
-        `cancel`: a token that ends it, with an InterruptedError (code CANCELLED). `outputs`: tensors that the results are
-        copied into, in the order of the tuple's leaves. Ctrl-C does not end it.
+        `cancel`: a token that ends it, with an InterruptedError (code CANCELLED); handlers of signals then run after the
+        call. `outputs`: tensors that the results are copied into, in the order of the tuple's leaves.
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:
-            options["timeout_ns"] = max(1, int(timeout * 1e9))
+            options["timeout_ns"] = max(1, int(min(timeout * 1e9, _NEVER)))
         options["cancel"] = cancel
         options["outputs"] = outputs
         return self._result(_native.opd_vm_call(self, func_name, all_args, options))
@@ -408,11 +412,14 @@ class VMFunction(_native.VMFunctionBase):
         return f"<VMFunction {self.name}({', '.join(self.vm.parameter_names(self.name))})>"
 
 
+_NEVER = 2**63 - 1  # the longest timeout, in ns, which no call reaches
+
 _watches_signals = False
 
 
 def _watch_signals() -> None:
-    """Makes Ctrl-C end calls: once, by the main thread, unless somebody else (an event loop) has the signals' file."""
+    """Makes handlers of signals run during calls: once, by the main thread, unless somebody else (an event loop) has the
+    signals' file."""
     global _watches_signals
     if _watches_signals or threading.current_thread() is not threading.main_thread():
         return

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "base/cancel_state.h"
 #include "base/thread_state.h"
 #include "device/cpu/spin.h"
 #include "device/cpu/worker_set.h"
@@ -54,7 +55,7 @@ void end_task(const ParallelGroup &group) {
 bool begin_task(const ParallelGroup &group) {
   Counter &shared = *counters_of(group);
   const std::atomic_ref<uint32_t> tasks(shared.tasks);
-  while (!(tasks.fetch_add(1) & kAllNeeded) && shared.stop->load() != CancelReason::kNone) {
+  while (!(tasks.fetch_add(1) & kAllNeeded) && ends_call(shared.stop->load())) {
     end_task(group);
     for (uint32_t now; !((now = tasks.load()) & kAllNeeded); tasks.wait(now)) {
       if (now > 0) continue;
@@ -112,7 +113,8 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
   for (int32_t i = 0; i < count; ++i) errors.add(i + 1, team[static_cast<size_t>(i)]->take_error());
   Ref<Error> error = errors.gather();
   if (!error && launch.group.is_stoppable && counters_of(launch.group)->dropped)
-    return make_cancel_error(counters_of(launch.group)->stop->load(), "all tasks of a parallel region had begun");
+    return make_cancel_error(counters_of(launch.group)->stop->load(),
+                             "before all tasks of a parallel region had begun");
   return error;
 }
 
@@ -122,15 +124,21 @@ Ref<Error> run_alone(ParallelTask task, void *data) {
   return run_task(launch, 0);
 }
 
+// Throws, unless the call goes on.
+void check_stop(CancelReason reason) {
+  if (ends_call(reason)) throw Exception(make_cancel_error(reason, "before a parallel region"));
+  auto *token = static_cast<CancelState *>(thread_state().cancel);
+  if (Ref<Error> error = token ? token->ask() : nullptr) throw Exception(std::move(error));
+}
+
 Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   if (num_task < 0 || num_task > WorkerSet::kMaxTasks)
     fail(OPD_OUT_OF_RANGE, "a parallel launch can have 1 to ", WorkerSet::kMaxTasks,
          " tasks, or 0 for as many as are free, but was given ", num_task);
   const bool gang = num_task > 0;
   const CancelFlag *stop = thread_state().parallel_depth > 0 ? nullptr : thread_state().stop;
-  if (stop) [[unlikely]]
-    if (const CancelReason reason = stop->load(std::memory_order_relaxed); reason != CancelReason::kNone)
-      throw Exception(make_cancel_error(reason, "a parallel region"));
+  if (stop && stop->load(std::memory_order_relaxed) != CancelReason::kNone) [[unlikely]]
+    check_stop(stop->load());
   const int32_t most = gang ? num_task : thread_state().parallel_depth > 0 ? 1 : thread_count();
   if (most == 1) return run_alone(task, data);
 

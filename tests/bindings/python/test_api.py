@@ -36,6 +36,12 @@ def test_every_function_of_the_headers_is_offered_or_left_out_by_a_rule():
     assert header_functions() - offered - left_out() == set()
 
 
+def test_other_threads_run_while_a_function_works_on_a_file():
+    takes_path = {name for name, parameters, _ in documented() if parameters.get("path") == "const char *path"}
+    blocking = set(re.findall(r"%opd_blocking\((\w+)\)", (RULES / "blocking.i").read_text()))
+    assert "opd_module_load" in takes_path and takes_path - blocking - left_out() == set()
+
+
 def documented():
     """(function, its parameters with types, comment) of the headers."""
     for header in (REPOSITORY / "include" / "opdyno").glob("*.h"):

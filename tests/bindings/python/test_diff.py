@@ -36,7 +36,7 @@ def test_merge_makes_columns_of_what_differs():
     assert merged.configuration == {"Executor": "VM"}
     with pytest.raises(TypeError, match="reports"):
         profiling.merge([1])
-    with pytest.raises(ValueError, match="not 0"):
+    with pytest.raises(ValueError, match="at least one report is expected"):
         profiling.merge([])
 
 

@@ -1,5 +1,6 @@
 """Nothing is kept longer than it is used: counts of references, memory, objects ended in any order."""
 
+import ctypes
 import gc
 import random
 import sys
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import opdyno
-from conftest import DATA, host_program
+from conftest import DATA, KERNELS, host_program
 
 ROUNDS = 10_000
 
@@ -24,9 +25,15 @@ def test_counts_of_arguments_and_results_return():
     array, text, items = np.zeros(4), "a text that is not small", [1, 2]
     echo = opdyno.Function(lambda *args: args[0] if args else None)
     tensor = opdyno.tensor(array)
+
+    class Generic(opdyno.ObjectGeneric):
+        def asobject(self):
+            return items
+
+    generic = Generic()
     before = [sys.getrefcount(x) for x in (array, text, items, tensor)]
     for _ in range(ROUNDS):
-        echo(array), echo(text), echo(items), echo(tensor), echo({"k": array})
+        echo(array), echo(text), echo(items), echo(tensor), echo({"k": array}), echo(generic), echo(opdyno.reads_only(array))
     gc.collect()
     assert [sys.getrefcount(x) for x in (array, text, items, tensor)] == before
 
@@ -68,6 +75,40 @@ def test_exceptions_end_with_their_handler():
             pass
     gc.collect()
     assert last() is None
+
+
+SWALLOW = KERNELS + """
+extern int TVMFFIFunctionCall(void *function, const Any *args, int32_t n, Any *result);
+extern void TVMFFIErrorMoveFromRaised(void **out);
+extern int TVMFFIObjectDecRef(void *object);
+int __tvm_ffi_swallow(void *self, const Any *args, int32_t n, Any *result) {
+  Any ignored = {0};
+  void *error;
+  if (!TVMFFIFunctionCall(args[0].u.p, 0, 0, &ignored)) return 0;
+  TVMFFIErrorMoveFromRaised(&error);
+  TVMFFIObjectDecRef(error);
+  return 0;
+}
+"""
+
+
+def test_exceptions_that_native_code_swallows_do_not_pile_up(tmp_path):
+    class Marked(Exception):
+        pass
+
+    living = weakref.WeakSet()
+
+    def fail():
+        error = Marked()
+        living.add(error)
+        raise error
+
+    swallow = opdyno.load_source(SWALLOW, cache_dir=str(tmp_path))["swallow"]
+    function = opdyno.Function(fail)
+    for _ in range(1000):
+        swallow(ctypes.c_void_p(function._address))
+    gc.collect()
+    assert len(living) <= 64  # those that may still come out of native code
 
 
 def test_arrays_are_let_go_when_tensors_end():

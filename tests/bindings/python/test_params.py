@@ -49,3 +49,14 @@ def test_damaged_bytes_are_an_error():
     with pytest.raises(opdyno.Error) as caught:
         opdyno.load_param_dict(data[:-10])
     assert caught.value.code == opdyno.Code.BAD_FORMAT
+
+
+def test_checksums_are_compared_where_that_is_asked_for(tmp_path):
+    path = tmp_path / "model.npz"
+    opdyno.Params({"w": np.arange(100.0)}).save(path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1  # in the middle of the elements
+    path.write_bytes(data)
+    assert opdyno.load_params(path)["w"].shape == (100,)
+    with pytest.raises(ValueError, match="does not fit its checksum"):
+        opdyno.load_params(path, verify_checksums=True)["w"]

@@ -121,6 +121,29 @@ def test_wrong_arguments_are_errors():
         opdyno.empty((2,), "int8").__dlpack__(copy=True)
 
 
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">c8"])
+def test_elements_of_another_byte_order_are_refused(dtype):
+    array = np.arange(3).astype(dtype)
+    for take in (opdyno.tensor, opdyno.from_dlpack, opdyno.Function(lambda x: x), opdyno.empty((3,), "int32").copyfrom):
+        with pytest.raises(BufferError, match="byte order"):
+            take(array)
+
+
+def test_a_pickled_tensor_comes_back_to_its_device():
+    tensor = opdyno.tensor(np.arange(3.0), opdyno.cpu(1))
+    for again in (pickle.loads(pickle.dumps(tensor)), copy.copy(tensor), copy.deepcopy(tensor)):
+        assert again.device == opdyno.cpu(1) and again.numpy().tolist() == [0, 1, 2]
+
+
+def test_a_view_is_of_the_tensor_s_kind():
+    for dtype in DTYPES:
+        view = opdyno.tensor(np.ones((2, 3), dtype).T).view()
+        assert view.dtype == dtype and view.shape == (3, 2) and view.flags.writeable
+        assert opdyno.empty((0, 2), dtype).view().shape == (0, 2) and opdyno.empty((), dtype).view().shape == ()
+    with pytest.raises(BufferError, match="no such dtype"):
+        opdyno.empty((2,), "bfloat16").view()
+
+
 # ---- read-only memory
 
 
@@ -168,6 +191,20 @@ def test_read_only_tensors_give_read_only_arrays():
     with pytest.raises(BufferError):
         tensor.__dlpack__()
     assert tensor.numpy().flags.writeable  # a copy
+
+
+class OldDlpack(np.ndarray):
+    """An array whose capsules have no version, and so do not say that the elements are read-only."""
+
+    def __dlpack__(self):
+        return np.asarray(self.base).__dlpack__()
+
+
+def test_capsules_without_a_version_do_not_make_read_only_arrays_writable():
+    array = np.arange(3.0).view(OldDlpack)
+    assert not opdyno.from_dlpack(array).is_read_only
+    array.flags.writeable = False
+    assert opdyno.from_dlpack(array).is_read_only
 
 
 def test_callbacks_get_read_only_arrays_as_such():

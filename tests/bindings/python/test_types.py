@@ -100,3 +100,13 @@ def test_metrics_are_plain_values():
         del Count(1).value
     with pytest.raises(TypeError):
         Count()
+
+
+def test_numbers_of_devices_are_ints_of_32_bits():
+    for number in (1.5, "1"):
+        with pytest.raises(TypeError):
+            opdyno.Device(1, number)
+    assert opdyno.Device(np.int64(1), np.int8(2)) == opdyno.cpu(2)
+    for kind, number in ((1, 2**31), (2**32 + 1, 0), (1, -(2**40)), (1, 2**70)):
+        with pytest.raises(OverflowError, match=f"32 bits, but are {kind} and {number}"):
+            opdyno.Device(kind, number)

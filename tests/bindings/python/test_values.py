@@ -35,6 +35,10 @@ def test_containers_become_arrays_and_maps(echo):
     assert back[0:2] == [1, [2.5, "x"]] and len(back) == 3
     with pytest.raises(IndexError):
         back[3]
+    assert back[np.int64(-3)] == 1
+    for index in ("0", 0.0):
+        with pytest.raises(TypeError):
+            back[index]
     with pytest.raises(KeyError):
         back[2]["b"]
 

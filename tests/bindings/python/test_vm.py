@@ -364,6 +364,22 @@ def test_memory_cfg_names_devices_of_the_vm():
         opdyno.VirtualMachine(program, 1.5)
 
 
+def test_what_is_no_module_is_named():
+    for make in (opdyno.VirtualMachine, opdyno.Executable):
+        with pytest.raises(TypeError, match="a module is needed, not int"):
+            make(3)
+
+
+def test_the_name_of_a_function_is_text(host_vm):
+    with pytest.raises(TypeError, match="a function's name must be str, not int"):
+        host_vm[3]
+
+
+def test_a_timeout_may_be_as_long_as_one_likes(host_vm):
+    for timeout in (1e30, float("inf"), 10**40):
+        assert host_vm.call("add", 1, 2, timeout=timeout) == 3
+
+
 def test_a_tuple_that_is_used_as_a_tensor_says_so():
     vm = opdyno.VirtualMachine(opdyno.Executable.assemble(".func main(x) {\n  %t = call vm.builtin.make_tuple(%x)\n  ret %t\n}"))
     result = vm["main"](np.zeros(2, "float32"))

@@ -1,0 +1,14 @@
+#include "base/cancel_state.h"
+
+#include "base/thread_state.h"
+
+namespace opd {
+
+// The request is cleared before it is answered, so one that comes meanwhile is answered, too.
+Ref<Error> CancelState::ask() {
+  if (!is_asked.load() || thread_number() != answering_thread) return nullptr;
+  is_asked = false;
+  return Ref<Error>::take(reinterpret_cast<Error *>(answer()));
+}
+
+}  // namespace opd
