@@ -191,7 +191,8 @@ std::string DiffView::notes(TableStyle style) const {
   if (configured("Per call").view().u.int64 != 0)
     text += "\nThe runs have different numbers of calls of the program; times are per call of it.\n";
   for (const char *name : {"Note", "Condition"})
-    if (const Value sentence = configured(name); sentence.type() != OPD_NONE) text += cat("\n", sentence.string(), "\n");
+    if (const Value sentence = configured(name); sentence.type() != OPD_NONE)
+      text += cat("\n", sentence.string(), "\n");
   return text;
 }
 

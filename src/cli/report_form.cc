@@ -18,7 +18,8 @@ struct Form {
   std::vector<std::string_view> suffixes;
 };
 const std::vector<Form> &forms() {
-  static const std::vector<Form> all = {  // in the order of ReportForm
+  static const std::vector<Form> all = {
+      // in the order of ReportForm
       {ReportForm::table, "table", {".txt"}},          {ReportForm::csv, "csv", {".csv"}},
       {ReportForm::json, "json", {".json", ".jsonl"}}, {ReportForm::markdown, "markdown", {".md", ".markdown"}},
       {ReportForm::html, "html", {".html", ".htm"}},   {ReportForm::arrow, "arrow", {".arrow", ".feather"}}};

@@ -66,8 +66,8 @@ void check_results_path(const std::string &path) {
   for (const std::string_view suffix : {"", ".npz", ".npy", ".safetensors", ".params", ".bin"})
     if (given == suffix) return;
   if (!path.ends_with("tensor-cache.json"))
-    print_message(cat("opdyno: no format of results has the suffix ", given, ", so ", path,
-                      " is written as .params\n"));
+    print_message(
+        cat("opdyno: no format of results has the suffix ", given, ", so ", path, " is written as .params\n"));
 }
 
 void save_leaves(const std::vector<Leaf> &leaves, const std::string &path) {
@@ -78,11 +78,12 @@ void save_leaves(const std::vector<Leaf> &leaves, const std::string &path) {
     else others.push_back(leaf.name);
   }
   if (params.size() == 0)
-    throw Failure(Exit::failed, cat("there is nothing to write to ", path, ": the result is no tensor, number or shape"));
+    throw Failure(Exit::failed,
+                  cat("there is nothing to write to ", path, ": the result is no tensor, number or shape"));
   params.save(path);
   if (!others.empty())
-    print_message(cat("opdyno: ", path, " lacks ", join(others, ", "),
-                      ": a file holds only tensors, numbers and shapes\n"));
+    print_message(
+        cat("opdyno: ", path, " lacks ", join(others, ", "), ": a file holds only tensors, numbers and shapes\n"));
 }
 
 }  // namespace opd::cli

@@ -94,8 +94,8 @@ void LibraryCopy::write(Bytes content, const std::vector<Edit> &edits) const {
   for (const auto &edit : edits) write_all(fd_, as_bytes(edit.data), static_cast<off_t>(edit.offset));
 }
 
-// Holes stay holes: a file of a few kilobytes on disk may have more bytes than memory can hold. Data is copied within the
-// kernel: user memory would be faulted in page by page only to pass the bytes on.
+// Holes stay holes: a file of a few kilobytes on disk may have more bytes than memory can hold. Data is copied within
+// the kernel: user memory would be faulted in page by page only to pass the bytes on.
 size_t LibraryCopy::fill_from(const InputFile &file) const {
   constexpr off_t kMost = 0x7ffff000;  // of one call
   for (off_t from = 0;;) {

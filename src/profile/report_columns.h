@@ -53,8 +53,9 @@ ColumnMeaning meaning_of_column(std::string_view name);
 
 // Columns of this library, beside TVM's.
 inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "Depth", kSelfColumn = "Self (us)",
-                                  kRecursiveColumn = "Recursive Calls", kErrorColumn = "Error", kMedianColumn = "Median (us)", kMinColumn = "Min (us)",
-                                  kMaxColumn = "Max (us)", kPeakShareColumn = "Percent of Peak";
+                                  kRecursiveColumn = "Recursive Calls", kErrorColumn = "Error",
+                                  kMedianColumn = "Median (us)", kMinColumn = "Min (us)", kMaxColumn = "Max (us)",
+                                  kPeakShareColumn = "Percent of Peak";
 
 // Entries of the configuration that a reader must see before the numbers. The first one is followed by the collector's
 // name.

@@ -70,7 +70,8 @@ std::vector<uint32_t> ReportRows::without(std::string_view column, std::span<con
   std::vector<uint32_t> groups(group_of_row.begin(), group_of_row.end());
   if (const Column *counts = report_.find_column(column))
     for (size_t i = 0; i < counts->size(); ++i)
-      if (counts->cell(i).kind == MetricKind::kCount && counts->cell(i).count() > 0) groups[counts->row_of(i)] = kNoGroup;
+      if (counts->cell(i).kind == MetricKind::kCount && counts->cell(i).count() > 0)
+        groups[counts->row_of(i)] = kNoGroup;
   return groups;
 }
 

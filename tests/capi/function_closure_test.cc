@@ -275,8 +275,8 @@ TEST(ExclusiveReferences, AreThoseThatOnlyTheRootsKeepAlive) {
   std::vector<void *> found;
   void *const roots[] = {array, nullptr};
   opd_private_visit_exclusive(
-      compare, roots, 2, [](void *data, void *context) { static_cast<std::vector<void *> *>(context)->push_back(data); },
-      &found);
+      compare, roots, 2,
+      [](void *data, void *context) { static_cast<std::vector<void *> *>(context)->push_back(data); }, &found);
   EXPECT_EQ(found, std::vector<void *>{&first});
   opd_array_release(array);
 }

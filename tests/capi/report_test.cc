@@ -188,9 +188,11 @@ TEST(Report, SumsCountACallWithinAnotherOneOnce) {
 // A function of 10 µs that calls itself for 7 µs, in which a kernel of 2 µs runs.
 TEST(Report, AJoinedRowCountsARecursiveCallOnce) {
   const auto more = [](int self, int depth, bool recursive) {
-    return ",\"Percent\":{\"percent\":" + std::to_string(self * 10) + "},\"Count\":{\"count\":1},\"cycles\":{\"count\":" +
-           std::to_string(self) + "},\"Self (us)\":{\"microseconds\":" + std::to_string(self) + "},\"Depth\":{\"count\":" +
-           std::to_string(depth) + "}" + (recursive ? ",\"Recursive Calls\":{\"count\":1}" : "");
+    return ",\"Percent\":{\"percent\":" + std::to_string(self * 10) +
+           "},\"Count\":{\"count\":1},\"cycles\":{\"count\":" + std::to_string(self) +
+           "},\"Self (us)\":{\"microseconds\":" + std::to_string(self) +
+           "},\"Depth\":{\"count\":" + std::to_string(depth) + "}" +
+           (recursive ? ",\"Recursive Calls\":{\"count\":1}" : "");
   };
   const Report report(calls(call_row("kernel", 2, more(2, 2, false)) + "," + call_row("f", 7, more(7, 1, true)) + "," +
                             call_row("f", 10, more(10, 0, false))));

@@ -73,8 +73,7 @@ TEST(ElfFile, RefusesALibraryThatIsNeededWithoutAName) {
       read_bytes(build_library("needs", "#include <math.h>\ndouble f(double x) { return exp(x); }", "-lm"));
   const ElfFile file(as_bytes(bytes), "needs.so");
   ASSERT_FALSE(file.needed_entries().empty());
-  const auto [code, message] =
-      refusal(with(bytes, file.needed_entries()[0] + offsetof(Elf64_Dyn, d_un), uint64_t{0}));
+  const auto [code, message] = refusal(with(bytes, file.needed_entries()[0] + offsetof(Elf64_Dyn, d_un), uint64_t{0}));
   EXPECT_EQ(code, OPD_BAD_FORMAT);
   EXPECT_NE(message.find("a library without a name"), std::string::npos) << message;
 }

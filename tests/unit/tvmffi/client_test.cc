@@ -192,7 +192,7 @@ TEST(TvmClient, AllocatesTensorsAsItsFrontEndWants) {
             0);
   const auto view = Ref<Tensor>::take(static_cast<Tensor *>(static_cast<Object *>(made)));
   EXPECT_EQ(view->dl.data, tensor->dl.data);
-  EXPECT_EQ(describe(view->dl), "float32[2] on cpu:0");
+  EXPECT_EQ(concat(describe(view->dl)), "float32[2] on cpu:0");
 }
 
 // A client has its own name for the struct. In C that is no difference, but it is one to clang's sanitizer.

@@ -246,7 +246,7 @@ TEST(TvmSymbols, PassTensorsThroughDLPack) {
   const auto *a = static_cast<Tensor *>(static_cast<Object *>(made)),
              *b = static_cast<Tensor *>(static_cast<Object *>(back));
   EXPECT_EQ(a->dl.data, b->dl.data);
-  EXPECT_EQ(describe(b->dl), "float32[2, 3] on cpu:0");
+  EXPECT_EQ(concat(describe(b->dl)), "float32[2, 3] on cpu:0");
   for (void *tensor : {made, back}) EXPECT_EQ(symbol<int(void *)>("TVMFFIObjectDecRef")(tensor), 0);
   EXPECT_EQ(symbol<int(void *, DLManagedTensor **)>("TVMFFITensorToDLPack")(nullptr, &managed), -1);
   EXPECT_EQ(symbol<int(DLTensor *, void **)>("TVMFFIEnvTensorAlloc")(nullptr, &made), -1);
