@@ -29,6 +29,19 @@ TEST(Sampling, FromLogitsWithTemperature) {
   EXPECT_EQ(from_logits(1, 0, .5), 1);
 }
 
+// Of two equal tokens, the numbers below 0.5 take the one, and those from it on the other.
+TEST(Sampling, ANumberBetweenTwoTokensTakesTheSecond) {
+  const auto of = [](const char *name, const Tensor &numbers, double uniform) {
+    const bool is_logits = std::string(name) == "sample_top_p_from_logits";
+    return (is_logits ? builtin(name)(numbers, 1.0, 1.0, uniform) : builtin(name)(numbers, 1.0, uniform)).view().u.int64;
+  };
+  for (const auto &[name, numbers] : {std::pair{"sample_top_p_from_logits", floats({0, 0})},
+                                      std::pair{"sample_top_p_from_prob", floats({.5f, .5f})}}) {
+    EXPECT_NE(of(name, numbers, .499), of(name, numbers, .5)) << name;
+    EXPECT_EQ(of(name, numbers, .5), of(name, numbers, .501)) << name;
+  }
+}
+
 TEST(Sampling, FromProbabilities) {
   EXPECT_EQ(from_prob(1, .2), 1);
   EXPECT_EQ(from_prob(1, .6), 3);

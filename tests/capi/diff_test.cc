@@ -340,6 +340,14 @@ TEST(Diff, ARecursiveCallIsPartOfTheOutermostOne) {
   EXPECT_EQ(Row(made, "(total)").number("Before (us)"), 45) << "without self times the depth tells what is nested";
 }
 
+TEST(Diff, ARunWithoutCallsIsARun) {
+  auto before = runs(100, 3);
+  before.push_back(report(""));
+  const Report made = diff(before, runs(100, 3));
+  EXPECT_EQ(configured(made, "Runs before"), "4");
+  EXPECT_EQ(Row(made).number("Runs Before"), 3);
+}
+
 TEST(Diff, UnequalCallCountsAreComparedPerRun) {
   const auto count = [](int calls) { return ",\"Count\":{\"count\":" + std::to_string(calls) + "}"; };
   const Report made =

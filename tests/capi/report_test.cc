@@ -378,7 +378,9 @@ TEST(Report, ReadsSectionsInAnyOrderAndAnyLayout) {
 TEST(Report, DecodesEscapes) {
   const Report report(
       calls("{\"\\u004eame\":{\"string\":\"\\\"\\\\\\/"
-            "\\b\\f\\n\\r\\t\\u00e4\\u20AC\\ud83d\\ude00\"},\"lone\":{\"string\":\"\\ud83d!\"}}"));
+            "\\b\\f\\n\\r\\t\\u00e4\\u20AC\\ud83d\\ude00\"},\"lone\":{\"string\":\"\\ud83d!\"},"
+            "\"edge\":{\"string\":\"\\uffff\\ud800\\udc00\"}}"));
+  EXPECT_EQ(report.call_text(0, "edge"), "\xEF\xBF\xBF\xF0\x90\x80\x80");
   EXPECT_EQ(report.call_text(0, "Name"), "\"\\/\b\f\n\r\t\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
   EXPECT_EQ(report.call_text(0, "lone"), "\xEF\xBF\xBD!");
 }

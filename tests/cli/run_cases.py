@@ -116,6 +116,7 @@ class Inputs(CliTest):
         self.assertTrue(all(-3 <= number <= -2 for number in numbers))
         self.assertGreater(max(numbers) - min(numbers), 0.9)
         self.assertEqual([4, 4], self.echo("2xf32=rand(4,4)"))
+        self.assertEqual([4, 4], self.echo("2xi32=rand(4,4)"))
 
     def test_integers_halves_and_booleans_are_shown_as_they_are(self):
         def show(spec):
