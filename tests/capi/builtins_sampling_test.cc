@@ -33,7 +33,9 @@ TEST(Sampling, FromLogitsWithTemperature) {
 TEST(Sampling, ANumberBetweenTwoTokensTakesTheSecond) {
   const auto of = [](const char *name, const Tensor &numbers, double uniform) {
     const bool is_logits = std::string(name) == "sample_top_p_from_logits";
-    return (is_logits ? builtin(name)(numbers, 1.0, 1.0, uniform) : builtin(name)(numbers, 1.0, uniform)).view().u.int64;
+    return (is_logits ? builtin(name)(numbers, 1.0, 1.0, uniform) : builtin(name)(numbers, 1.0, uniform))
+        .view()
+        .u.int64;
   };
   for (const auto &[name, numbers] : {std::pair{"sample_top_p_from_logits", floats({0, 0})},
                                       std::pair{"sample_top_p_from_prob", floats({.5f, .5f})}}) {
