@@ -62,6 +62,9 @@ TEST(Globals, ShowValuesAsPythonDoes) {
   EXPECT_EQ(repr(1.5), "1.5");
   EXPECT_EQ(repr("a\n\"\x01é"), R"("a\n\"\x01\u00e9")");
   EXPECT_EQ(repr(call("ffi.Array", {Value(1)})), "(1,)");
+  EXPECT_EQ(repr(call("ffi.String", {"abc"})), "\"abc\"");
+  call("ffi.String", {Value(1)});
+  EXPECT_NE(last_error.find("TypeError"), std::string::npos) << last_error;
   EXPECT_EQ(repr(call("ffi.Map", {"key", call("ffi.List", {Value(1), "x"})})), R"({"key": [1, "x"]})");
   EXPECT_EQ(repr(call("ffi.Shape", {Value(2), Value(3)})), "Shape(2, 3)");
   const Value list = call("ffi.List", {});

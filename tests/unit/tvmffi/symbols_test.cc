@@ -130,6 +130,31 @@ TEST(TvmSymbols, MakeFunctionsThatEndTheirState) {
   EXPECT_NE(raised(), "");
 }
 
+template <class Result, class Given>
+void expect_no_place(const char *name, Given given) {
+  EXPECT_EQ((symbol<int(Given, Result *)>(name)(given, nullptr)), -1) << name;
+  EXPECT_NE(raised().find(std::string(name) + " was given no place"), std::string::npos) << name;
+}
+
+TEST(TvmSymbols, RefuseToWriteToNull) {
+  const ByteArray given = text("int8");
+  expect_no_place<void *>("TVMFFIFunctionGetGlobal", &given);
+  expect_no_place<int32_t>("TVMFFITypeKeyToIndex", &given);
+  for (const char *name : {"TVMFFIStringFromByteArray", "TVMFFIBytesFromByteArray", "TVMFFIBigIntFromByteArray"})
+    expect_no_place<View>(name, &given);
+  expect_no_place<DLDataType>("TVMFFIDataTypeFromString", &given);
+  void *const no_tensor = nullptr;
+  expect_no_place<DLManagedTensor *>("TVMFFITensorToDLPack", no_tensor);
+  expect_no_place<DLManagedTensorVersioned *>("TVMFFITensorToDLPackVersioned", no_tensor);
+  auto *make_opaque = symbol<int(void *, int32_t, void (*)(void *), void **)>("TVMFFIObjectCreateOpaque");
+  EXPECT_EQ(make_opaque(nullptr, 74, nullptr, nullptr), -1);
+  EXPECT_NE(raised().find("no place for the object"), std::string::npos);
+  auto *make_error = symbol<int(const ByteArray *, const ByteArray *, const ByteArray *, void *, void *, void **)>(
+      "TVMFFIErrorCreateWithCauseAndExtraContext");
+  EXPECT_EQ(make_error(&given, &given, &given, nullptr, nullptr, nullptr), -1);
+  EXPECT_NE(raised().find("no place for the error"), std::string::npos);
+}
+
 TEST(TvmSymbols, ReachTheGlobalRegistry) {
   const ByteArray name = text("symbols_test.one");
   void *found = &found;
