@@ -206,9 +206,8 @@ void Diff::find_pairs() {
   if (pairs_.empty() && options.is_paired) {
     if (num_before() != num_after())
       fail(OPD_INVALID_ARGUMENT,
-           "runs without turns can be compared in pairs only if both sides have as many, but there "
-           "are ",
-           num_before(), " before and ", num_after(), " after");
+           "runs without turns can be compared in pairs only if both sides have as many, but there are ", num_before(),
+           " before and ", num_after(), " after");
     for (uint32_t run = 0; run < num_before(); ++run) pairs_.emplace_back(run, run);
   } else if (pairs_.empty() && has_turns) {
     pairing_note_ = concat("The runs are not compared as pairs, though they have turns: ", obstacle, ".");

@@ -78,7 +78,8 @@ std::vector<uint32_t> ReportRows::without(std::string_view column, std::span<con
 void ReportRows::add_calls(Order order, std::span<const uint32_t> group_of_row, bool is_joined) {
   check_cells(num_rows_ + report_.devices().size() + 2, headers_.size());
   columns_.assign(headers_.size(), std::vector<Metric>(num_rows_));
-  const std::vector<uint32_t> not_recursive = without(kRecursiveColumn, group_of_row);
+  std::vector<uint32_t> not_recursive;
+  if (is_joined) not_recursive = without(kRecursiveColumn, group_of_row);
   for (const auto &column : report_.columns()) {
     const size_t place = find(column.name());
     if (!column.size() || place == SIZE_MAX) continue;

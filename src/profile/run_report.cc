@@ -187,7 +187,7 @@ class Rows {
       (folded ? builtin_us_ : outermost_us_) += us;
       num_builtins_ += folded;
     }
-    mark_recursive(buffer, made);
+    if (nests_) mark_recursive(buffer, made);
     return made;
   }
 
