@@ -1,4 +1,4 @@
-// Active waiting, bounded in time.
+// Active waiting, bounded in time: for threads that wait for one which runs on another processor.
 #pragma once
 #include "base/clock.h"
 
@@ -12,18 +12,20 @@ inline void relax_processor() {
 #endif
 }
 
-// True if `done` became true within about `ns`. The first rounds do not read the clock, because most waits end there
-// and a clock read costs as much as several rounds.
+constexpr uint64_t kSpinNs = 50'000;  // a little longer than the usual time between two kernels of a program
+
+// True if `done` is true, or becomes true within about kSpinNs where the thread may spin. The first rounds do not read
+// the clock, because most waits end there and a clock read costs as much as several rounds.
 template <class Done>
-bool spin_for(uint64_t ns, Done done) {
-  if (ns == 0) return done();
+bool spin_until(bool spins, Done done) {
+  if (!spins) return done();
   const auto rounds = [&] {
     for (int i = 0; i < 64; ++i, relax_processor())
       if (done()) return true;
     return false;
   };
   if (rounds()) return true;
-  for (const uint64_t end = monotonic_ns() + ns; monotonic_ns() < end;)
+  for (const uint64_t end = monotonic_ns() + kSpinNs; monotonic_ns() < end;)
     if (rounds()) return true;
   return false;
 }

@@ -14,7 +14,6 @@
 namespace opd {
 namespace {
 
-constexpr uint32_t kSpinNs = 50'000;
 constexpr int32_t kFailed = INT32_MAX;  // value of a barrier counter whose task failed: the task will not arrive
 
 struct alignas(64) Counter {
@@ -120,7 +119,7 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
 
 Ref<Error> run_alone(ParallelTask task, void *data) {
   Counter counter;
-  Launch launch{task, data, {&counter, 1}, 0, 0, nullptr};
+  Launch launch{task, data, {&counter, 1}, 0, -1, nullptr};
   return run_task(launch, 0);
 }
 
@@ -151,7 +150,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
 
   const auto count = static_cast<int32_t>(team.size()) + 1;
   auto *const observer = static_cast<TaskObserver *>(thread_state().task_observer);
-  Launch launch{task, data, {nullptr, count}, count <= set.processors() ? kSpinNs : 0, set.generation(), observer};
+  Launch launch{task, data, {nullptr, count, false, set.has_processor_each(team)}, set.generation(), -1, observer};
   struct Return {
     WorkerSet &set;
     std::span<Worker *> team;
@@ -171,7 +170,7 @@ void make_stoppable(ParallelGroup &group, const CancelFlag *stop) {
   shared.tasks = 0;
   shared.dropped = false;
   shared.stop = stop;
-  group.is_stoppable = 1;
+  group.is_stoppable = true;
 }
 
 Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
@@ -199,12 +198,11 @@ int parallel_barrier(int task_id, ParallelGroup *group) noexcept {
   if (group->is_stoppable) need_all_tasks(*group);
   Counter *counters = counters_of(*group);
   const int32_t round = counters[task_id].ref().fetch_add(1, std::memory_order_acq_rel) + 1;
-  const uint32_t spin_ns = group->num_task <= WorkerSet::get().processors() ? kSpinNs : 0;
   for (int32_t other = 0; other < group->num_task; ++other) {
     if (other == task_id) continue;
     int32_t seen = 0;
     const auto arrived = [&] { return (seen = counters[other].ref().load(std::memory_order_acquire)) >= round; };
-    while (!spin_for(spin_ns, arrived)) sched_yield();
+    while (!spin_until(group->spins, arrived)) sched_yield();
     if (seen != kFailed) continue;
     set_raised(make_error(OPD_CANCELLED, concat("task ", other, " failed before the barrier")));
     return -1;

@@ -6,7 +6,11 @@
 //   the pool is too small, more threads are started and kept.
 // - A launch from inside a task runs serially. If it has an explicit count, it gets a gang of its own.
 // - If a task fails, the other tasks do not wait for it at a barrier: the barrier fails for them.
-// - Workers spin briefly for their next task, then sleep. After fork() the child starts with a new pool.
+// - Threads that wait spin briefly, then sleep. They sleep at once if the threads of a launch share a processor: one
+// that
+//   spins would keep the other from it (on virtual machines whose processors share no cache, the kernel wakes a thread
+//   on its waker's processor; spinning there made a launch 10 times slower). After fork() the child starts with a new
+//   pool.
 //
 // Cancellation (thread_state().stop): a cancelled call starts no new region; the launch fails. In a region that is
 // already running, tasks that have not started are skipped once the running tasks have ended. Exception: if a running
@@ -23,8 +27,11 @@ namespace opd {
 struct ParallelGroup {
   void *sync;  // counters of the barrier: one int32 per task, 64 bytes apart
   int32_t num_task;
-  int32_t is_stoppable = 0;  // opdyno's own field, in the padding of TVM's layout
+  // opdyno's own fields, in the padding of TVM's layout:
+  bool is_stoppable = false;
+  bool spins = false;  // threads that wait spin for a while before they sleep
 };
+static_assert(sizeof(ParallelGroup) == 16);
 using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  // 0, or -1 with a raised error
 
 // Runs `task` for ids 0 … group->num_task - 1 and waits for all. `num_task` 0 means as many tasks as there are idle

@@ -1,9 +1,11 @@
 #include "device/cpu/worker_set.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <bit>
+#include <bitset>
 #include <memory>
 
 #include "base/fork_mutex.h"
@@ -14,8 +16,6 @@
 
 namespace opd {
 namespace {
-
-constexpr uint32_t kIdleSpinNs = 50'000;  // a little longer than the usual time between two kernels of a program
 
 ForkMutex &start_guard() {
   static auto *guard = new ForkMutex(LockRank::kWorkers);
@@ -56,7 +56,7 @@ void Worker::give_task(const Launch &launch, int32_t task_id) {
 
 bool Worker::await_end(const Launch &launch) {
   const auto ended = [&] { return state_.load(std::memory_order_acquire) < kWork; };
-  while (!spin_for(launch.spin_ns, ended)) {
+  while (!spin_until(launch.group.spins, ended)) {
     if (launch.generation != WorkerSet::get().generation()) return false;
     int at_work = kWork;
     if (state_.compare_exchange_strong(at_work, kAwaited, std::memory_order_acq_rel) || at_work == kAwaited)
@@ -65,9 +65,9 @@ bool Worker::await_end(const Launch &launch) {
   return true;
 }
 
-void Worker::await_work(uint32_t spin_ns) {
+void Worker::await_work(bool spins) {
   const auto given = [&] { return state_.load(std::memory_order_acquire) >= kWork; };
-  while (!spin_for(spin_ns, given)) {
+  while (!spin_until(spins, given)) {
     int idle = kIdle;
     if (state_.compare_exchange_strong(idle, kAsleep, std::memory_order_acq_rel) || idle == kAsleep)
       state_.wait(kAsleep, std::memory_order_acquire);
@@ -75,10 +75,12 @@ void Worker::await_work(uint32_t spin_ns) {
 }
 
 void Worker::run() {
-  uint32_t spin_ns = kIdleSpinNs, observers = 0;
+  bool spins = true;
+  uint32_t observers = 0;
   while (true) {
-    await_work(spin_ns);
-    spin_ns = launch_.spin_ns;
+    await_work(spins);
+    spins = launch_.group.spins;
+    launch_.processor = sched_getcpu();
     if (newest_observer.load(std::memory_order_relaxed) != observers) [[unlikely]]
       observers = join_observers(observers);
     error_ = launch_.observer ? run_observed(launch_, task_id_) : run_task(launch_, task_id_);
@@ -106,6 +108,19 @@ int32_t WorkerSet::processors() {
   const int32_t count = usable_processors();  // reads files; several threads may do it at once
   processors_.store(count, std::memory_order_relaxed);
   return count;
+}
+
+bool WorkerSet::has_processor_each(std::span<Worker *const> team) {
+  if (team.size() >= static_cast<size_t>(processors())) return false;
+  std::bitset<1024> taken;
+  taken.set(static_cast<size_t>(sched_getcpu()) % taken.size());
+  for (const Worker *worker : team) {
+    if (worker->processor() < 0) continue;
+    const size_t place = static_cast<size_t>(worker->processor()) % taken.size();
+    if (taken[place]) return false;
+    taken.set(place);
+  }
+  return true;
 }
 
 void WorkerSet::forget() noexcept {

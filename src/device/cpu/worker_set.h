@@ -18,8 +18,8 @@ struct Launch {
   ParallelTask task;
   void *data;
   ParallelGroup group;
-  uint32_t spin_ns;        // time to spin before sleeping; 0 if there are more tasks than processors
   uint32_t generation;     // of the worker set at the launch; if it differs now, this is a forked child
+  int32_t processor;       // in a worker's copy: where it runs the task; here because the cache line is full
   TaskObserver *observer;  // null: no counter observes the tasks
 };
 
@@ -39,18 +39,19 @@ class alignas(64) Worker {
 
   void run();  // the thread's body
   int32_t place() const { return place_; }
+  int32_t processor() const { return launch_.processor; }  // of its last task; -1: it had none. For the owner, too
 
  private:
   enum State : int { kIdle, kAsleep, kWork, kAwaited };  // kAwaited: working, while the owner sleeps until it ends
 
-  void await_work(uint32_t spin_ns);
+  void await_work(bool spins);
 
   // The other fields need no atomics: one side writes them before it changes the state, the other reads them after it
   // saw the change.
   std::atomic<int> state_{kIdle};
   int16_t task_id_ = 0;
   const int16_t place_;
-  Launch launch_{};
+  Launch launch_{.processor = -1};
   Ref<Error> error_;
 };
 static_assert(sizeof(Worker) == 64);
@@ -67,13 +68,16 @@ class WorkerSet {
   void give_back(std::span<Worker *const> workers, const Launch &launch) noexcept;
 
   uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
-  int32_t processors();
+  // Whether the caller and the team have a processor each, as far as is known. If not, a thread that spins may keep the
+  // processor from the very thread that it waits for.
+  bool has_processor_each(std::span<Worker *const> team);
 
  private:
   static constexpr int32_t kMaxWorkers = 4 * kMaxTasks;  // the first quarter is the pool, the rest serves gangs only
   static constexpr int32_t kWords = kMaxWorkers / 64;
 
   WorkerSet() = default;
+  int32_t processors();
   size_t take_idle(int32_t end, std::span<Worker *> out) noexcept;
   void grow_pool(int32_t count);
   Worker *start(int32_t place);  // null if the system gives no thread

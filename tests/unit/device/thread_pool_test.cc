@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/thread_state.h"
+#include "device/machine.h"
 
 namespace opd {
 namespace {
@@ -294,6 +296,40 @@ TEST(AThreadPool, WaitsForTasksThatTakeLong) {
     return 0;
   });
   EXPECT_TRUE(done);
+}
+
+// A launch of two tasks, after which the worker may use `processors` only. Whether its threads were to spin.
+bool spins_and_pins(const cpu_set_t &processors) {
+  bool spins = false;
+  launch(2, [&](int id, ParallelGroup *group) {
+    if (id == 0) spins = group->spins;
+    else sched_setaffinity(0, sizeof processors, &processors);
+    return 0;
+  });
+  return spins;
+}
+
+// A thread that spins keeps its processor. If the thread that it waits for needs the same processor, both lose time.
+TEST(AThreadPool, SpinsOnlyIfItsThreadsHaveAProcessorEach) {
+  std::thread([] {
+    cpu_set_t all, first, rest;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2 || usable_processors() < 2) GTEST_SKIP() << "only one processor may be used here";
+    CPU_ZERO(&first);
+    rest = all;
+    for (size_t cpu = 0; CPU_COUNT(&first) == 0; ++cpu)
+      if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &first), CPU_CLR(cpu, &rest);
+    ASSERT_EQ(sched_setaffinity(0, sizeof first, &first), 0);
+    spins_and_pins(first);
+    spins_and_pins(first);  // the worker notes where it runs
+    EXPECT_FALSE(spins_and_pins(rest));
+    spins_and_pins(rest);
+    EXPECT_TRUE(spins_and_pins(all));
+    launch(3, [](int id, ParallelGroup *group) {
+      parallel_barrier(id, group);  // also passed where nobody spins
+      return 0;
+    });
+  }).join();
 }
 
 #ifndef OPDYNO_THREAD_SANITIZER  // which allows no threads in a child of a process with threads
