@@ -6,11 +6,10 @@
 //   the pool is too small, more threads are started and kept.
 // - A launch from inside a task runs serially. If it has an explicit count, it gets a gang of its own.
 // - If a task fails, the other tasks do not wait for it at a barrier: the barrier fails for them.
-// - Threads that wait spin briefly, then sleep. They sleep at once if the threads of a launch share a processor: one
-// that
-//   spins would keep the other from it (on virtual machines whose processors share no cache, the kernel wakes a thread
-//   on its waker's processor; spinning there made a launch 10 times slower). After fork() the child starts with a new
-//   pool.
+// - Threads that wait spin briefly, then sleep. After fork() the child starts with a new pool.
+// - If threads of a launch share a processor, they sleep at once: a thread that spins would keep the processor from the
+//   thread that it waits for. It happens where processors share no cache, as on some virtual machines: the kernel then
+//   wakes a thread on the processor of its waker. Spinning there made a launch 10 times slower.
 //
 // Cancellation (thread_state().stop): a cancelled call starts no new region; the launch fails. In a region that is
 // already running, tasks that have not started are skipped once the running tasks have ended. Exception: if a running
