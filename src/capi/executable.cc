@@ -1,5 +1,5 @@
 // include/opdyno/executable.h
-#include "vm/executable.h"
+#include "program/executable.h"
 
 #include "capi/handles.h"
 #include "vm/executable_module.h"

@@ -1,6 +1,6 @@
 // include/opdyno/executable_builder.h
 #include "capi/handles.h"
-#include "vm/builder.h"
+#include "program/builder.h"
 
 using namespace opd;
 

@@ -1,7 +1,7 @@
 // A VM program as a module, so that kernels can be its imports.
 #pragma once
 #include "module/module.h"
-#include "vm/executable.h"
+#include "program/executable.h"
 
 namespace opd {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "device/device.h"
-#include "vm/assignment.h"
+#include "program/assignment.h"
 #include "vm/unsupported_builtins.h"
 
 namespace opd {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "module/kernel_args.h"
-#include "vm/executable.h"
+#include "program/executable.h"
 #include "vm/pool.h"
 
 namespace opd {

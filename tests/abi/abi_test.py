@@ -21,7 +21,8 @@ BELOW["value"] = {"base"}
 BELOW["trace"] = BELOW["call"] = BELOW["value"] | {"value"}
 BELOW["device"] = BELOW["trace"] | {"trace", "call"}
 BELOW["params"] = BELOW["device"] | {"device"}
-BELOW["module"] = BELOW["params"] | {"params"}
+BELOW["program"] = BELOW["params"] | {"params"}
+BELOW["module"] = BELOW["program"] | {"program"}
 BELOW["vm"] = BELOW["module"] | {"module"}
 BELOW["profile"] = BELOW["device"] | {"device"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}

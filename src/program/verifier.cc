@@ -1,7 +1,7 @@
 // Refuses programs that could read, write or jump out of bounds. Runs once, before anything of a program executes.
 #include <algorithm>
 
-#include "vm/executable.h"
+#include "program/executable.h"
 
 namespace opd {
 namespace {

@@ -1,4 +1,4 @@
-#include "vm/assignment.h"
+#include "program/assignment.h"
 
 #include <cstdint>
 

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/json_writer.h"
+#include "program/executable.h"
 #include "value/dtype.h"
 #include "value/tensor.h"
-#include "vm/executable.h"
 
 namespace opd {
 namespace {

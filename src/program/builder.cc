@@ -1,4 +1,4 @@
-#include "vm/builder.h"
+#include "program/builder.h"
 
 #include "base/bytes.h"
 

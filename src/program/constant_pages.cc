@@ -1,4 +1,4 @@
-#include "vm/constant_pages.h"
+#include "program/constant_pages.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

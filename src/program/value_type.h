@@ -3,7 +3,7 @@
 #pragma once
 #include <unordered_map>
 
-#include "vm/executable.h"
+#include "program/executable.h"
 
 namespace opd {
 

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "base/json_writer.h"
+#include "program/assembly_lexer.h"
+#include "program/executable.h"
 #include "value/dtype.h"
 #include "value/tensor.h"
-#include "vm/assembly_lexer.h"
-#include "vm/executable.h"
 
 namespace opd {
 namespace {

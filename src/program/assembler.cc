@@ -4,8 +4,8 @@
 #include <set>
 
 #include "device/device.h"
-#include "vm/assembly_lexer.h"
-#include "vm/builder.h"
+#include "program/assembly_lexer.h"
+#include "program/builder.h"
 
 namespace opd {
 namespace {

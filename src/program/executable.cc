@@ -1,4 +1,4 @@
-#include "vm/executable.h"
+#include "program/executable.h"
 
 namespace opd {
 

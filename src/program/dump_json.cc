@@ -2,10 +2,10 @@
 #include <map>
 
 #include "base/json_writer.h"
+#include "program/assignment.h"
+#include "program/executable.h"
+#include "program/value_type.h"
 #include "value/tensor.h"
-#include "vm/assignment.h"
-#include "vm/executable.h"
-#include "vm/value_type.h"
 
 namespace opd {
 namespace {

@@ -2,9 +2,9 @@
 // whichever path runs.
 #include <optional>
 
+#include "program/value_type.h"
 #include "value/dtype.h"
 #include "value/tensor.h"
-#include "vm/value_type.h"
 
 namespace opd {
 namespace {

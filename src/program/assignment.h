@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "vm/executable.h"
+#include "program/executable.h"
 
 namespace opd {
 

@@ -1,6 +1,6 @@
 // The executable's bytes, both versions: docs/executable.md.
-#include "vm/constant_pages.h"
-#include "vm/executable.h"
+#include "program/constant_pages.h"
+#include "program/executable.h"
 
 namespace opd {
 namespace {

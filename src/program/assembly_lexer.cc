@@ -1,4 +1,4 @@
-#include "vm/assembly_lexer.h"
+#include "program/assembly_lexer.h"
 
 #include <charconv>
 

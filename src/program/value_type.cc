@@ -1,4 +1,4 @@
-#include "vm/value_type.h"
+#include "program/value_type.h"
 
 #include "value/dtype.h"
 
