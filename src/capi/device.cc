@@ -4,7 +4,7 @@
 #include "capi/handles.h"
 #include "device/allocator.h"
 #include "device/cpu/thread_pool.h"
-#include "module/library_cache.h"
+#include "module/image/library_cache.h"
 #include "value/dtype.h"
 #include "vm/vm.h"
 

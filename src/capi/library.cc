@@ -1,6 +1,6 @@
 #include "capi/library.h"
 
-#include "module/module_kinds.h"
+#include "module/kinds/module_kinds.h"
 #include "tvmffi/tvmffi.h"
 #include "vm/builtins/builtins.h"
 #include "vm/executable_module.h"

@@ -8,11 +8,11 @@
 #include "capi/handles.h"
 #include "capi/library.h"
 #include "module/enabled.h"
-#include "module/exporter.h"
+#include "module/export/exporter.h"
+#include "module/kinds/native_module.h"
+#include "module/kinds/static_library_module.h"
+#include "module/kinds/system_library.h"
 #include "module/loader.h"
-#include "module/native_module.h"
-#include "module/static_library_module.h"
-#include "module/system_library.h"
 
 using namespace opd;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "module/placeholder_module.h"
+#include "module/kinds/placeholder_module.h"
 
 namespace opd {
 namespace {

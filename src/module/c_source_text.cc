@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "module/artifact.h"
-#include "module/code_module.h"
+#include "module/image/artifact.h"
+#include "module/kinds/code_module.h"
 
 namespace opd {
 namespace {

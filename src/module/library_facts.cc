@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "module/artifact.h"
 #include "module/c_source_text.h"
-#include "module/object_file.h"
+#include "module/elf/object_file.h"
+#include "module/image/artifact.h"
 
 namespace opd {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/json_writer.h"
-#include "module/elf_file.h"
-#include "module/linker.h"
+#include "module/elf/elf_file.h"
+#include "module/toolchain/linker.h"
 
 namespace opd {
 

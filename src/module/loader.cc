@@ -8,15 +8,15 @@
 #include <cerrno>
 
 #include "base/file.h"
-#include "module/artifact.h"
 #include "module/blob_reader.h"
 #include "module/c_source_text.h"
-#include "module/library_cache.h"
-#include "module/library_module.h"
-#include "module/native_module.h"
-#include "module/source_module.h"
+#include "module/image/artifact.h"
+#include "module/image/library_cache.h"
+#include "module/kinds/library_module.h"
+#include "module/kinds/native_module.h"
+#include "module/kinds/source_module.h"
+#include "module/kinds/unloaded_library.h"
 #include "module/tar_file.h"
-#include "module/unloaded_library.h"
 
 namespace opd {
 namespace {

@@ -1,8 +1,8 @@
 // Loads modules from bytes. Their first bytes decide about the format, else the name's suffix.
 #pragma once
-#include "module/library_module.h"
-#include "module/linker.h"
+#include "module/kinds/library_module.h"
 #include "module/module.h"
+#include "module/toolchain/linker.h"
 
 namespace opd {
 

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "base/fork_mutex.h"
+#include "module/kinds/placeholder_module.h"
 #include "module/loader.h"
-#include "module/placeholder_module.h"
 
 namespace opd {
 namespace {

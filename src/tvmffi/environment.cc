@@ -2,7 +2,7 @@
 #include <mutex>
 
 #include "base/fork_mutex.h"
-#include "module/code_module.h"
+#include "module/kinds/code_module.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <span>
 
-#include "module/symbol_table.h"
+#include "module/image/symbol_table.h"
 
 namespace opd {
 

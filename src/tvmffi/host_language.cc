@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "device/device.h"
-#include "module/symbol_table.h"
+#include "module/image/symbol_table.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 

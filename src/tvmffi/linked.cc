@@ -1,6 +1,6 @@
 // The entry point of libopdyno_tvmffi: finds libopdyno's functions by name, for code that is linked into a program.
-#include "module/symbol_table.h"
-#include "module/system_library.h"
+#include "module/image/symbol_table.h"
+#include "module/kinds/system_library.h"
 #include "tvmffi/private.h"
 #include "tvmffi/process_functions.h"
 #include "tvmffi/raising.h"

@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "base/fork_mutex.h"
+#include "module/kinds/system_library.h"
 #include "module/module.h"
-#include "module/system_library.h"
 #include "tvmffi/process_functions.h"
 #include "value/type_table.h"
 

@@ -1,6 +1,6 @@
 #include "vm/observe.h"
 
-#include "module/library_module.h"
+#include "module/kinds/library_module.h"
 #include "vm/compiled.h"
 #include "vm/instrument.h"
 #include "vm/vm.h"

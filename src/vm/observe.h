@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "base/fork_mutex.h"
-#include "module/call_hooks.h"
+#include "module/image/call_hooks.h"
 #include "vm/run.h"
 
 namespace opd {
@@ -31,7 +31,7 @@ class OperatorNames {
 // A call from compiled code through TVMFFIFunctionCall.
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept;
 
-// The function that hooks of kernels call (module/call_hooks.h).
+// The function that hooks of kernels call (module/image/call_hooks.h).
 int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 
 }  // namespace opd

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "module/call_hooks.h"
+#include "module/image/call_hooks.h"
 #include "trace/call_event_buffer.h"
 #include "vm/cancel.h"
 #include "vm/known_shapes.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/fork_mutex.h"
-#include "module/code_module.h"
+#include "module/kinds/code_module.h"
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"

@@ -109,6 +109,11 @@ class Layers(unittest.TestCase):
                         continue
                     self.assertTrue(top == directory or top in below, f"{source.relative_to(ROOT)} includes {include}")
 
+    def test_what_reads_elf_files_needs_nothing_else(self):
+        for source in self.sources("module/elf"):
+            for include in LOCAL.findall(source.read_text()):
+                self.assertRegex(include, "^(base|module/elf)/", source)
+
     def test_only_call_includes_libffi(self):
         for source in (ROOT / "src").rglob("*.[ch]*"):
             if source.is_file() and "<ffi.h>" in source.read_text():

@@ -2,9 +2,9 @@
 // Nothing is given to dlopen(): what passes could run.
 #include <cstdlib>
 
-#include "module/artifact.h"
 #include "module/blob_reader.h"
-#include "module/elf_append.h"
+#include "module/elf/elf_append.h"
+#include "module/image/artifact.h"
 #include "tvmffi/tvmffi.h"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "module/blob_reader.h"
-#include "module/module_kinds.h"
-#include "module/native_module.h"
+#include "module/kinds/module_kinds.h"
+#include "module/kinds/native_module.h"
 #include "vm/executable_module.h"
 
 namespace {

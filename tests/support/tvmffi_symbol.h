@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "module/symbol_table.h"
+#include "module/image/symbol_table.h"
 #include "tvmffi/tvmffi.h"
 
 namespace opd {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "module/native_module.h"
-#include "module/placeholder_module.h"
+#include "module/kinds/native_module.h"
+#include "module/kinds/placeholder_module.h"
 
 namespace opd {
 namespace {

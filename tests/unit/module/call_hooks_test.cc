@@ -1,5 +1,5 @@
 // More kernels than a process has trampolines for, which no test library has.
-#include "module/call_hooks.h"
+#include "module/image/call_hooks.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "module/elf_file.h"
+#include "module/elf/elf_file.h"
 #include "support/c_artifact.h"
 
 namespace opd {

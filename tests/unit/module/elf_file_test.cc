@@ -1,5 +1,5 @@
 // ELF files: what is told of good ones, and how others are refused.
-#include "module/elf_file.h"
+#include "module/elf/elf_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <set>
 
-#include "module/artifact.h"
-#include "module/library_copy.h"
+#include "module/image/artifact.h"
+#include "module/image/library_copy.h"
 #include "support/c_artifact.h"
 #include "tvmffi/tvmffi.h"
 

@@ -1,0 +1,216 @@
+// Reads the ELF header, the sections and the segments.
+#include "module/elf/elf_file.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace opd {
+namespace {
+
+constexpr size_t kMaxSegments = 256;
+constexpr uint64_t kMaxSpan = uint64_t{1} << 36;  // addresses of one library
+
+bool fits(uint64_t start, uint64_t size, uint64_t limit) { return size <= limit && start <= limit - size; }
+
+}  // namespace
+
+ElfFile::ElfFile(Bytes bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+  read_header();
+  read_sections();
+  read_segments();
+  read_strings();
+  read_symbols();
+  read_relocations();
+  check_versions();
+  check_calls();
+}
+
+void ElfFile::read_header() {
+  if (bytes_.size() < SELFMAG || std::memcmp(bytes_.data(), ELFMAG, SELFMAG)) bad(0, "this is not an ELF file");
+  header_ = read<Elf64_Ehdr>(0, "the ELF header");
+  const uint8_t *ident = header_.e_ident;
+  if (ident[EI_CLASS] == ELFCLASS32)
+    fail(OPD_UNSUPPORTED, name_, " is a 32-bit library; 64-bit libraries can be loaded");
+  if (ident[EI_CLASS] != ELFCLASS64) bad(EI_CLASS, "the ELF class is ", int{ident[EI_CLASS]}, ", which is none");
+  if (ident[EI_DATA] == ELFDATA2MSB)
+    fail(OPD_UNSUPPORTED, name_, " is a big-endian library; little-endian ones can be loaded");
+  if (ident[EI_DATA] != ELFDATA2LSB) bad(EI_DATA, "the ELF data encoding is ", int{ident[EI_DATA]}, ", which is none");
+  if (ident[EI_VERSION] != EV_CURRENT || header_.e_version != EV_CURRENT) bad(EI_VERSION, "the ELF version is not 1");
+  if (header_.e_type == ET_REL)
+    fail(OPD_UNSUPPORTED, name_, " is an object file; link it to a shared library first (cc -shared -o x.so x.o)");
+  if (header_.e_type == ET_EXEC) fail(OPD_UNSUPPORTED, name_, " is a program, not a shared library");
+  if (header_.e_type != ET_DYN)
+    bad(offsetof(Elf64_Ehdr, e_type), "ELF type ", header_.e_type, " is not a shared library");
+  if (header_.e_machine != kMachine)
+    fail(OPD_UNSUPPORTED, name_, " is made for ", machine_name(header_.e_machine), " (ELF machine ", header_.e_machine,
+         "); this process runs on ", machine_name(kMachine), ": export it for this target");
+  if (header_.e_phentsize != sizeof(Elf64_Phdr))
+    bad(offsetof(Elf64_Ehdr, e_phentsize), "program headers of ", header_.e_phentsize, " bytes");
+}
+
+// The loader needs no sections. Their table usually ends the file, so reading it shows whether the file is complete.
+void ElfFile::read_sections() {
+  if (header_.e_shoff == 0) return;
+  uint64_t count = header_.e_shnum;
+  if (header_.e_shentsize != sizeof(Elf64_Shdr))
+    bad(offsetof(Elf64_Ehdr, e_shentsize), "section headers of ", header_.e_shentsize, " bytes");
+  if (count == 0) count = read<Elf64_Shdr>(header_.e_shoff, "the section header table").sh_size;
+  if (count > bytes_.size() / sizeof(Elf64_Shdr) || !fits(header_.e_shoff, count * sizeof(Elf64_Shdr), bytes_.size()))
+    bad(header_.e_shoff, "the file is cut short: ", count, " section headers do not fit into ", bytes_.size(),
+        " bytes");
+  sections_.resize(count);
+  if (count) std::memcpy(sections_.data(), bytes_.data() + header_.e_shoff, count * sizeof(Elf64_Shdr));
+  for (size_t i = 0; i < count; ++i)
+    if (const auto &s = sections_[i];
+        s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL && !fits(s.sh_offset, s.sh_size, bytes_.size()))
+      bad(header_.e_shoff + i * sizeof s, "the file is cut short: section ", i, " takes bytes ", s.sh_offset, " to ",
+          s.sh_offset + s.sh_size, " of ", bytes_.size());
+}
+
+void ElfFile::read_segments() {
+  const size_t count = header_.e_phnum;
+  if (count == 0 || count > kMaxSegments) bad(offsetof(Elf64_Ehdr, e_phnum), count, " program headers");
+  std::vector<Elf64_Phdr> all(count);
+  const auto place = [&](size_t i) { return header_.e_phoff + i * sizeof(Elf64_Phdr); };
+  if (!fits(header_.e_phoff, count * sizeof(Elf64_Phdr), bytes_.size()))
+    bad(header_.e_phoff, "the program headers lie past the end of the file");
+  for (size_t i = 0; i < count; ++i) {
+    all[i] = read<Elf64_Phdr>(place(i), "a program header");
+    if (all[i].p_type == PT_LOAD && all[i].p_memsz) add_loaded(all[i], place(i));
+  }
+  if (loaded_.empty()) bad(header_.e_phoff, "no segment is to be loaded");
+  span_ = {loaded_.front().p_vaddr, loaded_.back().p_vaddr + loaded_.back().p_memsz};
+
+  const Elf64_Phdr *dynamic = nullptr, *stack = nullptr, *relro = nullptr;
+  const auto once = [&](const Elf64_Phdr *&seen, size_t i) {
+    if (seen) bad(place(i), "a second program header of type ", all[i].p_type);
+    seen = &all[i];
+  };
+  for (size_t i = 0; i < count; ++i) {
+    check_segment(all[i], place(i));
+    if (all[i].p_type == PT_DYNAMIC) once(dynamic, i);
+    if (all[i].p_type == PT_GNU_STACK) once(stack, i);
+    if (all[i].p_type == PT_GNU_RELRO) once(relro, i), check_relro(all[i], place(i));
+  }
+  if (!stack || stack->p_flags & PF_X)  // the loader would make the stacks of the whole process executable
+    fail(OPD_UNSUPPORTED, name_, " asks for an executable stack; link it with -z noexecstack");
+  if (!dynamic) bad(header_.e_phoff, "there is no dynamic section, so this is not a shared library");
+  read_dynamic(*dynamic);
+  for (const auto &segment : all)
+    if (segment.p_type == PT_NOTE || segment.p_type == PT_GNU_PROPERTY) read_properties(segment);
+}
+
+void ElfFile::add_loaded(const Elf64_Phdr &s, uint64_t offset) {
+  if (s.p_filesz > s.p_memsz)
+    bad(offset, "a segment has ", s.p_filesz, " bytes in the file, but ", s.p_memsz, " in memory");
+  if (!fits(s.p_offset, s.p_filesz, bytes_.size()))
+    bad(offset, "the file is cut short: a segment takes bytes ", s.p_offset, " to ", s.p_offset + s.p_filesz, " of ",
+        bytes_.size());
+  if (!std::has_single_bit(s.p_align) || (s.p_vaddr - s.p_offset) % s.p_align)
+    bad(offset, "a segment is not aligned as it says");
+  if (!fits(s.p_vaddr, s.p_memsz, kMaxSpan))
+    bad(offset, "a segment lies at address ", s.p_vaddr, " and takes ", s.p_memsz, " bytes");
+  if (!(s.p_flags & PF_R)) bad(offset, "a segment cannot be read");
+  if (s.p_filesz < s.p_memsz && !(s.p_flags & PF_W)) bad(offset, "a segment has zeroed memory that cannot be written");
+  if (!loaded_.empty()) {
+    const auto &before = loaded_.back();
+    if (s.p_vaddr < before.p_vaddr + before.p_memsz) bad(offset, "segments overlap or are out of order");
+    if (s.p_filesz && before.p_filesz && s.p_offset < before.p_offset + before.p_filesz)
+      bad(offset, "segments share bytes of the file");
+  }
+  loaded_.push_back(s);
+}
+
+// Checks the program headers other than PT_LOAD, as far as the loader follows them.
+void ElfFile::check_segment(const Elf64_Phdr &s, uint64_t offset) {
+  const auto in_file = [&] {
+    const Bytes there = contents(s.p_vaddr, s.p_filesz);
+    return s.p_filesz && there.size() == s.p_filesz && fits(s.p_offset, s.p_filesz, bytes_.size()) &&
+           there.data() == bytes_.data() + s.p_offset;
+  };
+  switch (s.p_type) {
+    case PT_PHDR:
+      if (!in_file() || s.p_offset != header_.e_phoff || s.p_filesz < header_.e_phnum * sizeof(Elf64_Phdr))
+        bad(offset, "PT_PHDR does not place the program headers");
+      break;
+    case PT_TLS:
+      if (s.p_filesz > s.p_memsz || s.p_memsz > kMaxSpan || (s.p_filesz && !in_file()) || s.p_align > 65536 ||
+          !std::has_single_bit(s.p_align) || thread_local_.end)
+        bad(offset, "the segment of thread-local variables is malformed");
+      thread_local_ = {0, s.p_memsz};
+      break;
+    case PT_NOTE:
+    case PT_GNU_PROPERTY:
+    case PT_INTERP:
+    case PT_GNU_EH_FRAME:
+    case PT_DYNAMIC:
+      if (!in_file() || s.p_filesz != s.p_memsz)
+        bad(offset, "program header of type ", s.p_type, " lies outside the segments");
+      if (s.p_type == PT_GNU_EH_FRAME) unwind_ = {s.p_vaddr, s.p_vaddr + s.p_memsz};
+      if (s.p_type == PT_DYNAMIC && s.p_flags & PF_W && !lies_in(s.p_vaddr, s.p_memsz, PF_W))
+        bad(offset, "the dynamic section is said to be writable, but its segment is not");
+      break;
+    default:
+      break;
+  }
+}
+
+// The loader makes these pages read-only, so the library must not write to them later. They must be the front of a
+// writable segment, or all of it; then they may be rounded up to a page.
+void ElfFile::check_relro(const Elf64_Phdr &s, uint64_t offset) {
+  if (s.p_memsz == 0) return;
+  const auto is_front = [&](const Elf64_Phdr &segment) {
+    if (s.p_vaddr != segment.p_vaddr || !(segment.p_flags & PF_W)) return false;
+    if (s.p_memsz <= segment.p_filesz || s.p_memsz == segment.p_memsz) return true;
+    const uint64_t excess = s.p_memsz - segment.p_memsz, end = s.p_vaddr + s.p_memsz;
+    return segment.p_filesz == segment.p_memsz && excess < 65536 && end % 4096 == 0;
+  };
+  if (std::none_of(loaded_.begin(), loaded_.end(), is_front))
+    bad(offset, "the part that becomes read-only is not the front of a writable segment");
+  relro_ = {s.p_vaddr, s.p_vaddr + s.p_memsz};
+}
+
+Bytes ElfFile::contents(uint64_t address, uint64_t size) const {
+  for (const auto &s : loaded_)
+    if (address >= s.p_vaddr && fits(address - s.p_vaddr, size, s.p_filesz))
+      return bytes_.subspan(s.p_offset + (address - s.p_vaddr), size);
+  return {};
+}
+
+bool ElfFile::lies_in(uint64_t address, uint64_t size, uint32_t flags) const {
+  return std::any_of(loaded_.begin(), loaded_.end(), [&](const Elf64_Phdr &s) {
+    return (s.p_flags & flags) == flags && address >= s.p_vaddr && fits(address - s.p_vaddr, size, s.p_memsz);
+  });
+}
+
+std::vector<AddressRange> ElfFile::code() const {
+  std::vector<AddressRange> ranges;
+  for (const auto &s : loaded_)
+    if (s.p_flags & PF_X) ranges.push_back({s.p_vaddr, s.p_vaddr + s.p_memsz});
+  return ranges;
+}
+
+std::vector<AddressRange> ElfFile::constants() const {
+  std::vector<AddressRange> ranges;
+  for (const auto &s : loaded_)
+    if ((s.p_flags & (PF_R | PF_W)) == PF_R) ranges.push_back({s.p_vaddr, s.p_vaddr + std::min(s.p_filesz, s.p_memsz)});
+  return ranges;
+}
+
+uint64_t ElfFile::memory_bytes() const {
+  uint64_t sum = 0;  // segments do not overlap, so this is no more than the span
+  for (const auto &s : loaded_) sum += s.p_memsz;
+  return sum;
+}
+
+uint64_t ElfFile::offset_of(uint64_t address) const {
+  return static_cast<uint64_t>(contents(address, 1).data() - bytes_.data());
+}
+
+uint64_t ElfFile::address_of(uint64_t offset) const {
+  for (const auto &s : loaded_)
+    if (offset >= s.p_offset && offset - s.p_offset < s.p_filesz) return s.p_vaddr + (offset - s.p_offset);
+  fail(OPD_INTERNAL, name_, ": byte ", offset, " is not loaded");
+}
+
+}  // namespace opd

@@ -1,0 +1,47 @@
+// A module with machine code, which calls back for functions of other modules.
+#pragma once
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fork_mutex.h"
+#include "module/image/call_hooks.h"
+#include "module/module.h"
+
+namespace opd {
+
+class CodeModule : public Module {
+ public:
+  // `called` names the module in messages, after "the library".
+  explicit CodeModule(std::string called) : called_(std::move(called)) {}
+
+  // Finds a function for the module's own code: of an imported module, else of the registry. The module then keeps it.
+  // Throws if there is none.
+  Function *look_up(std::string_view name);
+  std::string looked_up_name(const Function &function);  // of a result of look_up(); "" for others
+  // Hooks into the calls that its code makes to its own functions; null if these are not known.
+  virtual CallHooks *call_hooks() { return nullptr; }
+  // The builtins of VM programs that its code calls by name; none if unknown.
+  virtual std::vector<std::string_view> called_builtins() const { return {}; }
+
+ protected:
+  void *context() { return static_cast<Object *>(this); }  // by which its code refers to it
+
+ private:
+  std::string called_;
+  ForkMutex looked_up_guard_{LockRank::kLookedUp};
+  std::map<std::string, Ref<Function>, std::less<>> looked_up_;
+};
+
+// The module whose address was written to a library's slot, and which its code passes back; throws for anything else.
+CodeModule &code_of_context(void *context);
+
+// Whether a name, without the function prefix, is for loaders or describes another function: such functions are not
+// offered.
+inline bool is_special_name(std::string_view name) {
+  return name.starts_with("_metadata_") || name.starts_with("_doc_") || name.starts_with("_library_");
+}
+
+}  // namespace opd

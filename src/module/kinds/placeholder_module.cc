@@ -1,0 +1,97 @@
+#include "module/kinds/placeholder_module.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace opd {
+namespace {
+
+constexpr const char *kDeviceKinds[] = {"cuda",    "hsaco", "hip",    "rocm",  "opencl",
+                                        "hexagon", "metal", "vulkan", "webgpu"};
+constexpr size_t kMaxNameBytes = 512;
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+}
+
+struct DeviceCode {
+  std::string_view format, code;
+  std::vector<std::string> names;
+};
+
+// Device code: its format, then a map from names to launch parameters (spec of tvm-ffi's device modules), then the
+// code.
+DeviceCode read_device_code(Bytes bytes) {
+  ByteReader reader(bytes, "device module");
+  DeviceCode found;
+  found.format = reader.read_string("format");
+  for (auto left = reader.read_count(16, "functions"); left > 0; --left) {
+    const auto name = reader.read_string("function name");
+    if (!is_name(name)) reader.bad("function name", "is not printable");
+    found.names.emplace_back(name);
+    reader.read_string("function name");
+    reader.take(4 * reader.read_count(4, "argument types"), "argument types");
+    for (auto tags = reader.read_count(8, "launch parameters"); tags > 0; --tags)
+      reader.read_string("launch parameter");
+    reader.take(4 * reader.read_count(4, "argument tags"), "argument tags");
+  }
+  if (is_name(found.format) && reader.remaining() >= sizeof(uint64_t)) found.code = reader.read_string("code");
+  return found;
+}
+
+}  // namespace
+
+PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string origin)
+    : kind_(std::move(kind)), bytes_(as_text(bytes)), origin_(std::move(origin)) {
+  read_names();
+}
+
+// Best effort: if the bytes have another form, the names stay unknown.
+void PlaceholderModule::read_names() {
+  try {
+    if (std::find(std::begin(kDeviceKinds), std::end(kDeviceKinds), kind_) != std::end(kDeviceKinds)) {
+      DeviceCode found = read_device_code(as_bytes(bytes_));
+      names_ = std::move(found.names);
+      if (!found.code.empty()) format_ = found.format, code_ = found.code;
+    } else {  // graphs for other libraries start with the name of their one function
+      ByteReader reader(as_bytes(bytes_), "module");
+      const auto name = reader.read_string("name");
+      if (!is_name(name)) return;
+      names_.emplace_back(name);
+    }
+    names_known_ = true;
+  } catch (const Exception &) { names_.clear(); }
+}
+
+bool PlaceholderModule::implements(std::string_view name) {
+  return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+std::string PlaceholderModule::source(std::string_view format) {
+  const bool is_text =
+      std::all_of(code_.begin(), code_.end(), [](char c) { return c < 0 || c >= ' ' || (c >= 9 && c <= 13); });
+  if (code_.empty() || !is_text || (!format.empty() && format != format_)) return Module::source(format);
+  return code_;
+}
+
+std::vector<std::string> PlaceholderModule::save_formats() const {
+  if (code_.empty()) return {};
+  return {format_};
+}
+
+Ref<Function> PlaceholderModule::find(std::string_view name) {
+  if (implements(name)) refuse(name);
+  return nullptr;
+}
+
+void PlaceholderModule::refuse(std::string_view name) const {
+  fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, names_known_ ? " is" : " may be",
+       " in its embedded module of kind ", kind_, ", for which this build of opdyno has no back end");
+}
+
+void PlaceholderModule::describe(JsonWriter &json) {
+  json.key("supported").value(false).key("size_bytes").value(bytes_.size());
+}
+
+}  // namespace opd

@@ -1,0 +1,28 @@
+// Links object files to shared libraries by the C compiler: once per content, kept in the cache directory.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/toolchain/build_directory.h"
+#include "module/toolchain/compiler.h"
+
+namespace opd {
+
+struct LinkInput {
+  std::string name;  // only its suffix matters: .o, .a or .c; the rest is for messages
+  std::string content;
+};
+
+// Throws OPD_BAD_FORMAT or OPD_UNSUPPORTED unless all are object files, archives or C sources for this machine.
+void check_link_inputs(const std::vector<LinkInput> &inputs, const std::string &origin);
+
+// Writes the inputs to the directory and returns a link command's words for them. Archives are linked as a whole.
+std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs, const BuildDirectory &build);
+
+// `origin` is where they came from, for messages. Throws OPD_CALL_FAILED with the linker's output; OPD_NOT_FOUND if
+// there is no linker.
+CompiledLibrary link_objects(const std::vector<LinkInput> &inputs, const std::string &origin,
+                             const ModuleOptions &options);
+
+}  // namespace opd

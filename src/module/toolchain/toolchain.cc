@@ -1,0 +1,204 @@
+#include "module/toolchain/toolchain.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/file.h"
+#include "base/fork_mutex.h"
+#include "module/elf/elf_machine.h"
+#include "module/toolchain/compiler_flags.h"
+
+namespace opd {
+namespace {
+
+constexpr size_t kMaxShownOutput = 4096;
+
+std::vector<std::string> words_of(const std::string &text, const char *separators = " \t") {
+  std::vector<std::string> words;
+  for (size_t at = 0; (at = text.find_first_not_of(separators, at)) != std::string::npos;) {
+    const size_t end = std::min(text.find_first_of(separators, at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+// The file that a program's name means, and its state: a compiler that is updated in place may keep its version.
+std::string state_of_program(const std::string &name) {
+  std::vector<std::string> places{name};
+  if (name.find('/') == std::string::npos) {
+    places.clear();
+    for (const auto &directory : words_of(environment("PATH"), ":")) places.push_back(directory + "/" + name);
+  }
+  for (const auto &place : places) {
+    struct stat info {};
+    if (::access(place.c_str(), X_OK) || ::stat(place.c_str(), &info) || !S_ISREG(info.st_mode)) continue;
+    return concat(place, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+  }
+  return name;
+}
+
+// The processor, for -march=native: lines of /proc/cpuinfo. That file reports size 0, so it is read until it ends.
+std::string processor() {
+  std::string all, out;
+  const int fd = ::open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+  char chunk[4096];
+  for (ssize_t n; fd >= 0 && all.size() < 65536 && (n = ::read(fd, chunk, sizeof chunk)) > 0;)
+    all.append(chunk, static_cast<size_t>(n));
+  if (fd >= 0) ::close(fd);
+  for (const char *field : {"model name", "flags", "Features", "CPU part"})
+    if (const size_t at = all.find(field); at != std::string::npos) out += all.substr(at, all.find('\n', at) - at);
+  return out;
+}
+
+// The content of a library or object file; nullopt for text, which linkers read as a script that may name any file.
+std::optional<std::string> read_linker_input(const std::string &path) {
+  std::string content = read_file(path);
+  if (content.starts_with("\x7f"
+                          "ELF") ||
+      content.starts_with("!<arch>\n"))
+    return content;
+  return std::nullopt;
+}
+
+bool is_file(const std::string &path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+Toolchain::Toolchain(const std::string &compiler, const std::string &flags, std::chrono::milliseconds timeout) {
+  const char *cc = std::getenv("CC");
+  const std::string command = !compiler.empty() ? compiler : cc && *cc ? cc : "cc";
+  compiler_ = ::access(command.c_str(), X_OK) == 0 ? std::vector{command} : words_of(command);
+  require(!compiler_.empty(), "the C compiler's name is empty");
+  split_flags(words_of(flags.empty() ? "-O2" : flags), flags_, libraries_);
+  if (timeout.count()) deadline_ = std::chrono::steady_clock::now() + timeout;
+}
+
+std::vector<std::string> Toolchain::command(std::initializer_list<std::string> more) const {
+  std::vector<std::string> all = compiler_;
+  all.insert(all.end(), flags_.begin(), flags_.end());
+  all.insert(all.end(), more);
+  return all;
+}
+
+void Toolchain::add_libraries(std::vector<std::string> &command) const {
+  command.insert(command.end(), libraries_.begin(), libraries_.end());
+  command.push_back("-lm");  // compiled models call exp() and the like without saying so
+}
+
+ProcessResult Toolchain::run(const std::vector<std::string> &command, const BuildDirectory &build) const {
+  try {
+    return run_program(command, build.file("log"), deadline_);
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_NOT_FOUND) throw;
+    fail(OPD_NOT_FOUND, "there is no C compiler \"", command[0], "\"; install one, or set CC or the option compiler");
+  }
+}
+
+// The compiler's version text and the state of its programs. Asked once per process and state.
+std::string Toolchain::identity(const BuildDirectory &build) const {
+  static auto &guard = *new ForkMutex(LockRank::kCompilers);
+  static auto *known = new std::map<std::string, std::string>;
+  std::string key;
+  for (const auto &word : compiler_) key += word + '\n';
+  for (const auto &program : {compiler_[0], std::string("as"), std::string("ld")})
+    key += state_of_program(program) + '\n';
+  {
+    std::scoped_lock lock(guard);
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+  }
+  auto command = compiler_;
+  command.push_back("--version");
+  const std::string text = key + run(command, build).output;
+  std::scoped_lock lock(guard);
+  return known->emplace(key, text).first->second;
+}
+
+std::vector<std::string> Toolchain::library_directories() const {
+  std::vector<std::string> directories;
+  for (const auto *words : {&flags_, &libraries_})
+    for (size_t i = 0; i < words->size(); ++i) {
+      const std::string &word = (*words)[i];
+      if (word == "-L" && i + 1 < words->size()) directories.push_back((*words)[i + 1]);
+      else if (word.starts_with("-L")) directories.push_back(word.substr(2));
+      else if (word.starts_with("-Wl,-L")) directories.push_back(word.substr(6));
+    }
+  for (const auto &directory : words_of(environment("LIBRARY_PATH"), ":")) directories.push_back(directory);
+  return directories;
+}
+
+// Hashes a library as -lNAME finds it: in the directories of the flags, else where the compiler keeps its own. False if
+// it is not found or may name other files.
+bool Toolchain::add_library(ContentHash &hash, const std::string &name, const BuildDirectory &build) const {
+  std::vector<std::string> files{"lib" + name + ".so", "lib" + name + ".a"};
+  if (name.starts_with(':')) files = {name.substr(1)};
+  for (const auto &directory : library_directories()) {
+    bool found = false;
+    for (const auto &file : files) {
+      const std::string path = directory + "/" + file;
+      if (!is_file(path)) continue;
+      const auto content = read_linker_input(path);
+      if (!content) return false;
+      hash.add(path).add(*content);
+      found = true;
+    }
+    if (found) return true;
+  }
+  for (const auto &file : files) {
+    auto command = compiler_;
+    command.push_back("-print-file-name=" + file);
+    std::string path = run(command, build).output;
+    path = path.substr(0, path.find('\n'));
+    if (!path.starts_with('/') || !is_file(path)) continue;
+    hash.add(path).add(read_file(path));  // a linker script there names files of these directories only
+    return true;
+  }
+  return false;
+}
+
+bool Toolchain::add_to(ContentHash &hash, const BuildDirectory &build) const {
+  hash.add(machine_name(kMachine)).add(identity(build));
+  for (const char *name : {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_RUN_PATH",
+                           "SOURCE_DATE_EPOCH"})
+    if (const char *value = std::getenv(name)) hash.add(name).add(value);
+  bool known = true;
+  for (const auto *words : {&compiler_, &flags_, &libraries_})
+    for (const auto &word : *words) {
+      hash.add(word);
+      if (word.find("native") != std::string::npos) hash.add(processor());
+      if (word.starts_with("-fuse-ld=")) hash.add(state_of_program("ld." + word.substr(9)));
+      if (words != &compiler_ && leads_to_unknown_files(word)) known = false;
+    }
+  for (const auto &file : files_named_by(flags_)) hash.add(file).add(read_file(file));
+  for (size_t i = 0; known && i < libraries_.size(); ++i) {
+    const std::string &word = libraries_[i];
+    if (word == "-l" && i + 1 < libraries_.size()) known = add_library(hash, libraries_[++i], build);
+    else if (word.starts_with("-l")) known = add_library(hash, word.substr(2), build);
+    else if (word.starts_with('-'))
+      for (const auto &file : files_named_by({word})) hash.add(file).add(read_file(file));
+    else if (const auto content = is_file(word) ? read_linker_input(word) : std::nullopt) hash.add(*content);
+    else known = i > 0 && takes_next_word(libraries_[i - 1]);
+  }
+  return known;
+}
+
+std::string shown_output(const std::string &output) {
+  return output.size() <= kMaxShownOutput ? output : output.substr(0, kMaxShownOutput) + "\n(more left out)";
+}
+
+}  // namespace opd
