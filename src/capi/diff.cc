@@ -1,5 +1,5 @@
 // include/opdyno/diff.h
-#include "profile/diff.h"
+#include "analysis/diff.h"
 
 #include "capi/handles.h"
 

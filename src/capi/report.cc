@@ -1,10 +1,10 @@
 // include/opdyno/report.h
-#include "profile/report.h"
+#include "report/report.h"
 
 #include "capi/handles.h"
-#include "profile/report_arrow.h"
-#include "profile/report_merge.h"
-#include "profile/report_summary.h"
+#include "report/report_merge.h"
+#include "report/writers/report_arrow.h"
+#include "report/writers/report_summary.h"
 
 using namespace opd;
 

@@ -3,7 +3,7 @@
 
 #include "base/json_writer.h"
 #include "capi/handles.h"
-#include "profile/report.h"
+#include "report/report.h"
 
 using namespace opd;
 

@@ -1,8 +1,8 @@
 // include/opdyno/roofline.h
-#include "profile/roofline.h"
+#include "analysis/roofline.h"
 
+#include "analysis/machine_peak.h"
 #include "capi/handles.h"
-#include "profile/machine_peak.h"
 
 using namespace opd;
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
-#include "profile/shape_text.h"
+#include "report/shape_text.h"
 
 namespace opd {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profile/report.h"
+#include "report/report.h"
 
 namespace opd {
 

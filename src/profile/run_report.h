@@ -4,7 +4,7 @@
 #include <string>
 
 #include "profile/collector_run.h"
-#include "profile/report.h"
+#include "report/report.h"
 #include "trace/recording_session.h"
 
 namespace opd {

@@ -24,9 +24,11 @@ BELOW["params"] = BELOW["device"] | {"device"}
 BELOW["program"] = BELOW["params"] | {"params"}
 BELOW["module"] = BELOW["program"] | {"program"}
 BELOW["vm"] = BELOW["module"] | {"module"}
-BELOW["profile"] = BELOW["device"] | {"device"}
+BELOW["report"] = BELOW["value"] | {"value"}
+BELOW["analysis"] = BELOW["device"] | {"device", "report"}
+BELOW["profile"] = BELOW["analysis"] | {"analysis"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
-BELOW["capi"] = BELOW["vm"] | {"vm", "profile", "tvmffi"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profile", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 

@@ -1,0 +1,108 @@
+// What changed between two sets of runs: in total, and operator by operator.
+#pragma once
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/bench/benchmark.h"
+#include "report/report.h"
+
+namespace opd {
+
+enum class Verdict {
+  same,         // the interval of the change lies within the minimum effect
+  regression,   // slower by the minimum effect or more; the difference is significant
+  improvement,  // faster, in the same sense
+  undecided,    // the data do not suffice
+  is_new,       // in no run before
+  vanished      // in no run after
+};
+
+struct DiffOptions {
+  double min_effect = 0.01, level = 0.05, confidence = 0.95;
+  std::string metric = "Duration (us)";
+  double min_share = 0.01;
+  double fail_above = -1;  // negative: nothing fails
+  bool is_paired = false;  // the i-th run before belongs to the i-th run after
+
+  bool is_time() const { return metric == "Duration (us)"; }
+  // The change for which runs_needed() is computed.
+  double effect_of_interest() const { return fail_above > 0 ? fail_above : min_effect; }
+};
+
+// The values and numbers of calls of an operator, for each run that has it, in the order of the runs.
+struct RunValues {
+  std::vector<double> values, calls;
+  std::vector<uint32_t> runs;
+  void add(uint32_t run, double value, double num_calls);
+};
+
+// The subject of a row of a diff.
+enum class DiffRow {
+  kOperator,
+  kTotal,     // all operators together
+  kReplaced,  // all new operators against all vanished ones: a fused operator that was split, a new name
+};
+
+struct DiffOperator {
+  DiffRow kind = DiffRow::kOperator;
+  std::string name, shapes, device;
+  RunValues before, after;
+  Verdict verdict = Verdict::same;
+  double before_median, after_median, shift, low, high;  // shift, low and high are logarithms
+  double before_calls, after_calls;                      // per run, medians
+  double p_value = 1, adjusted_p = 1, autocorrelation = 0;
+  double weight = 1;  // of its p-value: its part of the allowed false verdicts; 1 on average
+  double share = 0;   // of the total, before or after, whichever is larger
+  double effect = 0;  // its change of the total, relative to the total before
+  bool decides = false, fails = false;
+  bool is_tested() const { return !before.values.empty() && !after.values.empty(); }
+  bool is_slower_by_more_than(double limit) const;
+};
+
+struct Diff : Object {
+  static int32_t type();  // "opdyno.Diff"
+
+  static Ref<Diff> of_reports(std::span<const Report *const> before, std::span<const Report *const> after,
+                              DiffOptions options);
+  static Ref<Diff> of_benchmarks(const Benchmark &before, const Benchmark &after, DiffOptions options);
+  explicit Diff(DiffOptions how) : options(std::move(how)) {}
+
+  Verdict verdict() const;
+  std::string condition() const;  // on which the verdicts depend; "" if there is none
+  int64_t runs_needed(const DiffOperator &, double effect) const;
+  Ref<Report> to_report() const;
+
+  const DiffOptions options;
+  std::vector<DiffOperator> operators;  // operators of the reports, then the computed rows
+  DiffOperator total;                   // only while reports are read; then it becomes the last row
+  // For each run, a number that its partner on the other side has, too; -1: it has no partner.
+  std::vector<int64_t> turns_before, turns_after;
+  // How often each run called the program; 0: not known.
+  std::vector<double> program_calls_before, program_calls_after;
+  size_t num_before() const { return turns_before.size(); }
+  size_t num_after() const { return turns_after.size(); }
+  bool is_paired() const { return is_paired_; }
+  const std::string &pairing_note() const { return pairing_note_; }  // why turns made no pairs; "" if they did
+  bool is_per_call() const { return is_per_call_; }
+
+ private:
+  void compare();
+  void add_computed_rows();
+  void divide_by_program_calls();
+  void find_pairs();
+  std::vector<double> differences(const DiffOperator &) const;
+  void adjust();
+  void judge(DiffOperator &) const;
+  void judge_importance();
+
+  bool is_paired_ = false, is_per_call_ = false;
+  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // runs, before and after
+  std::string pairing_note_;
+  size_t num_tested_ = 0;
+};
+
+std::string_view verdict_name(Verdict verdict);
+
+}  // namespace opd

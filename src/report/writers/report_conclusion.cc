@@ -1,0 +1,106 @@
+// One sentence that sums up a report, and the warnings that a reader must see first.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/cells.h"
+#include "report/metric_text.h"
+#include "report/writers/report_charts.h"
+#include "report/writers/report_summary.h"
+
+namespace opd {
+namespace {
+
+constexpr double kFarFromPeak = 30, kNearPeak = 60;  // percent: a kernel with much room, and one with little
+constexpr double kMuchDispatch = 20;                 // percent of the time
+
+void append_percent(std::string &out, double percent) {
+  append_fixed(out, percent, percent < 9.95 ? 1 : 0);
+  out += " %";
+}
+
+// An operator's calls of all shapes together.
+struct Leader {
+  std::string name;
+  double us = 0;
+  double peak_us = 0, peak_sum = 0;  // time of calls with a known share of the peak; that time multiplied by the share
+};
+
+Leader leader_of(const ReportRows &rows) {
+  const size_t peak_column = rows.find(kPeakShareColumn);
+  std::map<std::string, Leader> operators;
+  const Leader *longest = nullptr;
+  for (size_t row = 0; row < rows.num_calls(); ++row) {
+    if (rows.kind(row) != RowKind::kCall) continue;
+    std::string name = rows.text(row, ReportRows::kName);
+    Leader &each = operators[name];
+    const double us = self_time_of(rows, row);
+    each.name = std::move(name);
+    each.us += us;
+    if (const auto peak = peak_column == SIZE_MAX ? std::nullopt : number_of(rows.cell(row, peak_column)))
+      each.peak_us += us, each.peak_sum += *peak * us;
+    if (!longest || each.us > longest->us) longest = &each;
+  }
+  return longest ? *longest : Leader();
+}
+
+double dispatch_time_of(const ReportRows &rows) {
+  double us = 0;
+  for (size_t row = 0; row < rows.num_calls(); ++row)
+    if (rows.kind(row) == RowKind::kDispatch) us += self_time_of(rows, row);
+  return us;
+}
+
+}  // namespace
+
+std::string conclusion_of(const ReportRows &rows) {
+  const Leader leader = leader_of(rows);
+  const double total = total_time_of(rows), dispatch_us = dispatch_time_of(rows);
+  if (!(leader.us > 0) || !(total > 0)) return {};
+  std::string out = leader.name;
+  append_percent(out += ": ", leader.us / total * 100);
+  out += " of the time";
+  const double peak = leader.peak_us > 0 ? std::min(100.0, leader.peak_sum / leader.peak_us) : 0;
+  if (peak > 0) {
+    append_percent(out += " at ", peak);
+    out += " of this machine's peak";
+  }
+  const double dispatch = dispatch_us / total * 100;
+  if (dispatch >= kMuchDispatch) {
+    append_percent(out += "; dispatch ", dispatch);
+    return out += ": fewer and larger operators pay";
+  }
+  if (peak > 0 && peak < kFarFromPeak) out += ": a better kernel pays";
+  if (peak >= kNearPeak) out += ": only less work helps";
+  if (dispatch_us > 0) append_percent(out += "; dispatch ", dispatch);
+  return out;
+}
+
+std::vector<std::string> warnings_of(const Report &report) {
+  std::vector<std::string> warnings;
+  const auto text_of = [&](Metric metric) {
+    std::string text;
+    if (metric.is_text()) append_printable(text, report.text(metric.text()));
+    else if (metric.is_integer()) append(text, metric.count());
+    return text;
+  };
+  for (const auto &[name, metric] : report.configuration()) {
+    std::string clean;
+    append_printable(clean, name);
+    if (name.starts_with(kCollectorErrorEntry))
+      warnings.push_back(concat("collector ", clean.substr(kCollectorErrorEntry.size()), " failed: ", text_of(metric)));
+    if (name == kDroppedEntry) warnings.push_back(concat(text_of(metric), " calls found no room and have no row"));
+    if (name == kNoteEntry) warnings.push_back(text_of(metric));
+  }
+  // A nested call ends before its callers, so the first error is the cause of theirs.
+  Cells errors(report.find_column(kErrorColumn)), names(report.find_column("Name"));
+  for (size_t row = 0; row < report.num_rows() && report.find_column(kErrorColumn); ++row) {
+    const Metric error = errors.at(row), name = names.at(row);
+    if (!error.is_text()) continue;
+    warnings.push_back(concat(text_of(name), " failed: ", text_of(error)));
+    break;
+  }
+  return warnings;
+}
+
+}  // namespace opd

@@ -1,0 +1,67 @@
+// The report as a Markdown table, for issues and pull requests.
+#include <cctype>
+
+#include "report/metric_text.h"
+#include "report/report_rows.h"
+
+namespace opd {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || static_cast<uint8_t>(c) >= 0x80; }
+
+// Keeps shapes and names of functions readable: brackets and underscores are escaped only where Markdown would
+// interpret them.
+void append_escaped(std::string &out, std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ', last = i ? text[i - 1] : ' ';
+    if (c == '<') out += "&lt;";
+    else if (c == '&') out += "&amp;";
+    else if (std::string_view("\\`*|~$").find(c) != std::string_view::npos ||
+             (c == ']' && std::string_view("([:").find(next) != std::string_view::npos) ||
+             (c == '_' && !(is_word(last) && is_word(next))) ||
+             (i == 0 && (c == '#' || c == '-' || c == '+' || c == '=' || c == '>')))
+      out += '\\', out += c;
+    else out += c;
+  }
+}
+
+std::string print(const ReportRows &rows) {
+  std::string out = "|", text;
+  const size_t columns = rows.headers().size();
+  for (size_t i = 0; i < columns; ++i) {
+    text.clear();
+    append_printable(text, rows.headers()[i]);
+    append_escaped(out += ' ', text);
+    out += " |";
+  }
+  out += "\n|";
+  for (size_t i = 0; i < columns; ++i) out += i == 0 || rows.is_text_column(i) ? " :--- |" : " ---: |";
+  const size_t sums = rows.num_rows() - rows.num_totals();  // the rule before the sums is not a row here
+  for (size_t row = 0; row < rows.num_rows(); ++row) {
+    if (row == rows.num_calls() && row != sums) continue;
+    out += "\n|";
+    for (size_t i = 0; i < columns; ++i) {
+      append_escaped(out += ' ', rows.text(row, i));
+      out += " |";
+    }
+  }
+  out += '\n';
+  if (!rows.report().configuration().empty()) out += "\nConfiguration\n\n";
+  for (const auto &[key, metric] : rows.report().configuration()) {
+    text.clear();
+    append_printable(text, key);
+    rows.append_text(text += ": ", metric);
+    append_escaped(out += "- ", text);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Report::to_markdown(bool sort, bool aggregate, bool col_sums) const {
+  return print(
+      ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums));
+}
+
+}  // namespace opd
