@@ -48,15 +48,15 @@ uint64_t hash_of(std::string_view content) { return ContentHash().add(content).l
 
 }  // namespace
 
-BuildDirectory::BuildDirectory(const std::string &parent, bool is_itself) : path_(parent), stays_(is_itself) {
+BuildDirectory::BuildDirectory(const std::string &parent, bool is_itself) : stays_(is_itself) {
   if (!stays_) {
     make_in(parent);
     return;
   }
   std::error_code error;
-  std::filesystem::create_directories(path_, error);
-  if (error) fail_errno("cannot make the directory", path_, error.value());
-  path_ = std::filesystem::absolute(path_).string();  // tools may work in another directory
+  std::filesystem::create_directories(parent, error);
+  if (error) fail_errno("cannot make the directory", parent, error.value());
+  path_ = std::filesystem::absolute(parent).string();  // tools may work in another directory
 }
 
 void BuildDirectory::make_in(const std::string &parent) {
