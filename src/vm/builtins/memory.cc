@@ -121,7 +121,8 @@ Value ensure_zero_offset(Args args) {
   return copied;
 }
 
-Value clear_memory(Args) {
+Value clear_memory(Args args) {
+  check_count(args, 0, 0, "()");
   trim_all_memory();
   return {};
 }
