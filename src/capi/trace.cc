@@ -1,6 +1,6 @@
 // include/opdyno/trace.h
+#include "analysis/chrome_trace.h"
 #include "capi/handles.h"
-#include "profile/chrome_trace.h"
 
 using namespace opd;
 

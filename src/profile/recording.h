@@ -2,9 +2,9 @@
 #pragma once
 #include <functional>
 
-#include "profile/chrome_trace.h"
 #include "profile/collector.h"
 #include "profile/run_report.h"
+#include "trace/trace.h"
 
 namespace opd {
 

@@ -91,18 +91,6 @@ uint64_t CallEventBuffer::end_slowly(uint64_t begin, Args args) {
   return end;
 }
 
-template <class Visit>
-size_t CallEventBuffer::each_tensor(const CallEvent &record, const Visit &visit) const {
-  size_t at = record.shapes;
-  for (uint32_t i = 0; i < record.num_tensors; ++i) {
-    const auto word = static_cast<uint64_t>(words_[at++]);
-    const auto ndim = static_cast<size_t>(word >> 32);
-    visit(std::bit_cast<DLDataType>(static_cast<uint32_t>(word)), std::span(&words_[at], ndim));
-    at += ndim;
-  }
-  return at;
-}
-
 std::span<const int64_t> CallEventBuffer::shape_words(const CallEvent &record) const {
   const size_t end = each_tensor(record, [](DLDataType, std::span<const int64_t>) {});
   return {words_.get() + record.shapes, end - record.shapes};

@@ -77,9 +77,20 @@ class CallEventBuffer {
   std::string_view failure_of(const CallEvent &record) const;  // its message; "" if the call did not fail
   const CallEvent &at(uint64_t i) const { return blocks_[i / kBlock][i % kBlock]; }
   size_t num_shape_words() const { return words_used_; }  // CallEvent::shapes is less if there are tensors
-  std::span<const int64_t> shape_words(const CallEvent &record) const;         // equal words have equal texts
-  std::string shapes_text(const CallEvent &record) const;                      // "float32[1, 64], int64[]"
-  uint64_t tensor_bytes(const CallEvent &record) const;                        // of all its tensors
+  std::span<const int64_t> shape_words(const CallEvent &record) const;  // equal words have equal texts
+  std::string shapes_text(const CallEvent &record) const;               // "float32[1, 64], int64[]"
+  uint64_t tensor_bytes(const CallEvent &record) const;                 // of all its tensors
+  template <class Visit>  // called with the dtype and the dimensions of each tensor; returns the end of its words
+  size_t each_tensor(const CallEvent &record, const Visit &visit) const {
+    size_t at = record.shapes;
+    for (uint32_t i = 0; i < record.num_tensors; ++i) {
+      const auto word = static_cast<uint64_t>(words_[at++]);
+      const auto ndim = static_cast<size_t>(word >> 32);
+      visit(std::bit_cast<DLDataType>(static_cast<uint32_t>(word)), std::span<const int64_t>(&words_[at], ndim));
+      at += ndim;
+    }
+    return at;
+  }
   ClockCalibration line() const { return ClockCalibration::measure(clock_); }  // to be called when recording ended
 
  private:
@@ -124,8 +135,6 @@ class CallEventBuffer {
     return record;
   }
   CallEvent *describe_slowly(Args args, size_t call);  // makes room first
-  template <class Visit>
-  size_t each_tensor(const CallEvent &record, const Visit &visit) const;  // returns the end of its words
   uint64_t begin_slowly(Args args);
   uint64_t end_slowly(uint64_t begin, Args args);
   bool next_block();

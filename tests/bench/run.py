@@ -48,6 +48,7 @@ GOALS = {
     "report_csv": "<= 20 ms",
     "report_table": "<= 20 ms",
     "report_arrow": "<= 5 ms",
+    "trace_chrome": "<= 500 ms",
     "report_diff": "<= 200 ms",
     "report_diff_distinct": "<= 200 ms",
     "executable_read": "<= 150 us, both",

@@ -1,5 +1,5 @@
 // Chrome traces, read back with cJSON. Field names are those of torch.profiler's export_chrome_trace.
-#include "profile/chrome_trace.h"
+#include "analysis/chrome_trace.h"
 
 #include <cjson/cJSON.h>
 #include <gtest/gtest.h>

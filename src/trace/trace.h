@@ -1,8 +1,7 @@
-// A recorded session, and its text as Chrome trace events.
+// What a recording recorded: the events of each thread, their names, and the clock that their ticks belong to.
 #pragma once
-#include <functional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trace/recording_session.h"
@@ -10,7 +9,6 @@
 namespace opd {
 
 struct TraceParts {
-  // Everything that a trace is written from.
   std::vector<ThreadTrack> threads;
   ClockCalibration line;           // of the threads' buffers, measured when recording ended
   std::vector<std::string> names;  // by CallEvent::name
@@ -34,9 +32,5 @@ struct Trace : Object {
 };
 
 int64_t realtime_offset_ns();
-
-// Writes JSON in pieces of some 64 KiB; no tree is built.
-void write_chrome_trace(const Trace &trace, const std::function<void(std::string_view)> &sink);
-std::string chrome_trace(const Trace &trace);
 
 }  // namespace opd
