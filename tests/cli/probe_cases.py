@@ -83,6 +83,10 @@ class Probe(CliTest):
             found = self.succeeds("run", "bare.opdasm", "with_arguments", "--import", library, "--seed", "5", "--csv")
             self.assertEqual(expected, found, release)
 
+    def test_no_kernel_runs_before_the_inputs_are_known(self):
+        result = self.check(OK, "run", "shouts.opdasm", "--import", "kernels.c", silent=False)
+        self.assertEqual("ran\n", result.stderr)
+
     def test_open_sizes_of_machine_code_are_asked_for_by_name(self):
         library = str(DATA / "compiled/0.27/branches.so")
         self.assertIn("--dim n=4", self.fails(USAGE, "run", library, "run"))

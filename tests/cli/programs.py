@@ -36,6 +36,7 @@ def unary(name, kernel):
 
 
 ADD_ONE = program(unary("main", "add_one"))
+SHOUTS = program(unary("main", "shouts"))
 TWO_FUNCTIONS = program(unary("first", "add_one"), unary("second", "add_one"))
 WITH_WEIGHT = program(
     function(
