@@ -65,8 +65,6 @@ std::string quoted(std::string_view text) {
 class Writer {
  public:
   Writer(const Trace &trace, const std::function<void(std::string_view)> &sink) : trace_(trace.parts), out_(sink) {
-    for (const auto &name : trace_.names) names_.push_back(quoted(name));
-    names_.push_back("\"?\"");  // of events whose name is not known
     uint64_t first = UINT64_MAX;
     for (const auto &thread : trace_.threads) {
       for (const RunSpan &span : thread.runs) first = std::min(first, span.begin);
@@ -141,20 +139,21 @@ class Writer {
       out_ << ",\"args\":{\"Run\":" << span.run << "}}";
     };
     write(concat("\"run ", span.run, "\""));
-    if (span.function < trace_.names.size()) write(names_[span.function]);
+    if (span.function != kNoName) write(quoted(name_text(span.function)));
   }
 
   void write_calls(const ThreadTrack &thread) {
-    heads_.assign(names_.size(), "");
+    heads_.clear();
     tails_.assign(1, shapes_json(thread.buffer, CallEvent{}));
     tail_at_.assign(thread.buffer.num_shape_words(), 0);
     for (uint64_t i = 0; i < thread.buffer.size(); ++i) write_call(thread, thread.buffer.at(i));
   }
 
   void write_call(const ThreadTrack &thread, const CallEvent &record) {
-    const size_t name = std::min<size_t>(record.name, trace_.names.size());
-    if (heads_[name].empty()) heads_[name] = head_of(thread, "cpu_op", names_[name]);
-    out_ << heads_[name];
+    if (record.name >= heads_.size()) heads_.resize(size_t{record.name} + 1);
+    std::string &head = heads_[record.name];
+    if (head.empty()) head = head_of(thread, "cpu_op", quoted(name_text(record.name)));
+    out_ << head;
     write_times(record.begin, record.end);
     out_ << ",\"args\":{\"External id\":" << calls_ + 1 << ",\"Record function id\":0,\"Ev Idx\":" << calls_;
     ++calls_;
@@ -195,13 +194,12 @@ class Writer {
 
   const TraceParts &trace_;
   Pieces out_;
-  std::vector<std::string> names_;  // quoted
   int64_t first_ns_ = 0, base_ns_ = 0;
   uint64_t calls_ = 0;
   std::string device_;
   DLDevice last_device_{};
   // Of the current thread:
-  std::vector<std::string> heads_, tails_;  // by name; by tail_at_
+  std::vector<std::string> heads_, tails_;  // by NameId; by tail_at_
   std::vector<uint32_t> tail_at_;           // by CallEvent::shapes; 0: not made yet
 };
 

@@ -46,6 +46,7 @@ enum class LockRank : uint8_t {
   kRunHooks,
   kCallHooks,
   kClosure,
+  kNames,
   kTypes,
   kRegistry,
   kKeptModules,

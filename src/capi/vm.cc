@@ -178,7 +178,6 @@ std::vector<DLDevice> devices_of(Vm &machine) {
 RunRecordingOptions plan_of(Vm &machine, const RecordingOptions &options) {
   RunRecordingOptions plan;
   plan.options = options;
-  plan.names = [&machine] { return machine.record_names(); };
   plan.devices = devices_of(machine);
   plan.num_threads = thread_count();
   plan.note = machine.recording_note();
@@ -205,7 +204,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     RunRecordingOptions plan = plan_of(machine, recording_options_of(how));
     plan.warmup = how.warmup;
     plan.repeat = how.repeat;
-    plan.function = function;
+    plan.function = machine.function_names()[function];
     plan.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
     Recording recording = record_calls(plan, [&](CallEventBuffer *records, uint64_t run) {
       if (saved) machine.call_saved(*saved, views, settings, records, run);

@@ -7,12 +7,10 @@ namespace opd {
 Recording recording_of(std::vector<ThreadTrack> lanes, const RunRecordingOptions &plan, CollectorSet *collected) {
   if (collected) collected->finish();
   const ClockCalibration line = ClockCalibration::measure(tick_clock());
-  std::vector<std::string> names = plan.names();
   Recording recording;
-  recording.report =
-      report_of_run({lanes, line, names, plan.devices, plan.num_threads, plan.note, plan.options, collected});
+  recording.report = report_of_run({lanes, line, plan.devices, plan.num_threads, plan.note, plan.options, collected});
   for (ThreadTrack &lane : lanes) lane.buffer.set_observer(lane.observer = nullptr);
-  recording.trace = Trace::of_lanes(std::move(lanes), line, std::move(names));
+  recording.trace = Trace::of_lanes(std::move(lanes), line);
   return recording;
 }
 

@@ -11,9 +11,8 @@ namespace opd {
 struct RunRecordingOptions {
   int32_t warmup = 1, repeat = 1;
   RecordingOptions options;
-  uint32_t function = UINT32_MAX;                   // the function that is run, as in CallEvent::name
-  std::function<std::vector<std::string>()> names;  // names by CallEvent::name; called after the runs
-  std::vector<DLDevice> devices;                    // each gets a row of totals
+  NameId function = kNoName;      // the function that is run
+  std::vector<DLDevice> devices;  // each gets a row of totals
   int32_t num_threads = 0;
   std::vector<Ref<Collector>> collectors;
   std::string note;  // calls that the records cannot show; "" if none

@@ -47,7 +47,7 @@ std::vector<size_t> parents_of(const CallEventBuffer &buffer) {
 
 class Rows {
  public:
-  explicit Rows(const RunRecord &run) : run_(run), names_(run.names.size() + 1) {
+  explicit Rows(const RunRecord &run) : run_(run) {
     if (!run.lanes.empty()) empty_ = empty_interval_ticks(run.lanes[0].buffer.clock());
     first_ = UINT64_MAX;
     nests_ = run.options.details;
@@ -81,15 +81,11 @@ class Rows {
     const uint64_t ticks = record.end > record.begin ? record.end - record.begin : 0;
     return ticks_us(ticks > empty_ ? ticks - empty_ : 0);
   }
-  std::string_view name_of(uint32_t index) const {
-    return index < run_.names.size() ? std::string_view(run_.names[index]) : "?";
-  }
-
   // Texts shared by many rows are cached by their source.
-  Metric name_text(uint32_t index) {
-    Metric &known = names_[std::min<size_t>(index, run_.names.size())];
-    if (!known) known = builder_.text(name_of(index));
-    return known;
+  Metric name_metric(NameId name) {
+    if (name >= names_.size()) names_.resize(size_t{name} + 1);
+    if (!names_[name]) names_[name] = builder_.text(name_text(name));
+    return names_[name];
   }
   Metric shapes_text(const CallEventBuffer &buffer, const CallEvent &record) {
     Metric &text = record.num_tensors ? shapes_at_[record.shapes] : no_shapes_;
@@ -119,7 +115,7 @@ class Rows {
   }
 
   bool is_folded(const CallEvent &record) const {
-    return run_.options.folds_builtins && name_of(record.name).starts_with("vm.builtin.");
+    return run_.options.folds_builtins && name_text(record.name).starts_with("vm.builtin.");
   }
 
   void add_lane(const ThreadTrack &lane) {
@@ -131,7 +127,8 @@ class Rows {
     for (size_t i = 0; i < buffer.size(); ++i) {
       const CallEvent &record = buffer.at(i);
       if (is_folded(record)) continue;
-      add_row(name_text(record.name), duration_us(record), device_text(record.device), 1, shapes_text(buffer, record));
+      add_row(name_metric(record.name), duration_us(record), device_text(record.device), 1,
+              shapes_text(buffer, record));
       if (nests_) add_nesting(nesting, i, duration_us(record));
       if (run_.options.details) add_details(lane, nesting, i);
       if (buffer.has_failures()) add_failure(buffer.failure_of(record));
@@ -209,7 +206,7 @@ class Rows {
         --*open.back().second;
         open.pop_back();
       }
-      const Operator key{name_text(record.name).bits, shapes_text(buffer, record).bits,
+      const Operator key{name_metric(record.name).bits, shapes_text(buffer, record).bits,
                          device_text(record.device).bits};
       size_t &count = num_open[key];
       nesting.is_recursive[i] = count++ > 0;
@@ -239,8 +236,7 @@ class Rows {
                  Metric{MetricKind::kBytes, lane.buffer.tensor_bytes(record)});
     std::string path;
     for (size_t at = nesting.rows[i]; at != kNone; at = nesting.rows[at])
-      path = path.empty() ? std::string(name_of(lane.buffer.at(at).name))
-                          : concat(name_of(lane.buffer.at(at).name), "/", path);
+      path = path.empty() ? name_text(lane.buffer.at(at).name) : concat(name_text(lane.buffer.at(at).name), "/", path);
     if (const std::string root = function_of(lane, record); !root.empty())
       path = path.empty() ? root : concat(root, "/", path);
     builder_.set(builder_.column("Call Path"), builder_.text(path));
@@ -249,7 +245,7 @@ class Rows {
   std::string function_of(const ThreadTrack &lane, const CallEvent &record) const {
     const auto found = std::lower_bound(lane.runs.begin(), lane.runs.end(), record.begin,
                                         [](const RunSpan &span, uint64_t tick) { return span.end < tick; });
-    return found == lane.runs.end() || found->function >= run_.names.size() ? "" : run_.names[found->function];
+    return found == lane.runs.end() || found->function == kNoName ? "" : name_text(found->function);
   }
 
   void add_computed() {
@@ -298,7 +294,7 @@ class Rows {
   uint64_t empty_ = 0, first_ = 0, num_outermost_ = 0, num_builtins_ = 0, dropped_ = 0;
   int64_t num_runs_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
-  std::vector<Metric> names_;      // by index of the name; one more for unknown names
+  std::vector<Metric> names_;      // by NameId
   std::vector<Metric> shapes_at_;  // by place in the lane's buffer
   Metric no_shapes_;
   std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the buffers

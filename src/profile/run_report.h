@@ -12,7 +12,6 @@ namespace opd {
 struct RunRecord {
   std::span<const ThreadTrack> lanes;  // all on one clock
   const ClockCalibration &line;        // of that clock, measured when recording ended
-  std::span<const std::string> names;  // names by CallEvent::name
   std::span<const DLDevice> devices;   // each gets a row of totals, in this order
   int32_t num_threads = 0;
   std::string_view note = {};  // calls that the records cannot show

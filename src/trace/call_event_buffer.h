@@ -11,16 +11,17 @@
 
 #include "base/clock.h"
 #include "trace/call_observer.h"
+#include "trace/names.h"
 #include "value/tensor.h"
 
 namespace opd {
 
 struct CallEvent {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
-  uint64_t begin, end;   // ticks of the buffer's clock
-  uint64_t shapes;       // index of the tensors' descriptions in the buffer's shape words
-  uint64_t sequence;     // position among all calls of the buffer, including dropped ones
-  uint32_t name;         // index into the emitter's table of names
+  uint64_t begin, end;  // ticks of the buffer's clock
+  uint64_t shapes;      // index of the tensors' descriptions in the buffer's shape words
+  uint64_t sequence;    // position among all calls of the buffer, including dropped ones
+  NameId name;
   uint32_t location;     // VM: index of the instruction; kNoLocation: it has none
   uint32_t num_tensors;  // arguments described at `shapes`
   uint32_t depth;        // nesting of program calls

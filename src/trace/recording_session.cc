@@ -81,7 +81,7 @@ RecordingSession::Recorded RecordingSession::close() {
   return recorded;
 }
 
-void SessionCall::begin_recorded(uint32_t function) {
+void SessionCall::begin_recorded(NameId function) {
   span_.function = function;
   span_.begin = lane_->buffer.now();
   observed_ = kUnobserved;

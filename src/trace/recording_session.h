@@ -14,7 +14,7 @@ namespace opd {
 
 struct RunSpan {  // one call of a VM, in ticks of the buffer's clock
   uint64_t run, begin, end;
-  uint32_t function;  // as in CallEvent::name
+  NameId function;  // kNoName: not known
 };
 
 // The records of one thread.
@@ -80,7 +80,7 @@ class SessionCall {
   SessionCall(const SessionCall &) = delete;
   ~SessionCall() { end(); }
 
-  void begin(Ref<RecordingSession> session, uint32_t function) {
+  void begin(Ref<RecordingSession> session, NameId function) {
     session_ = std::move(session);
     lane_ = session_->begin(span_.run);
     if (lane_) begin_recorded(function);
@@ -93,7 +93,7 @@ class SessionCall {
 
  private:
   static constexpr size_t kUnobserved = SIZE_MAX;
-  void begin_recorded(uint32_t function);
+  void begin_recorded(NameId function);
   void end_recorded();
 
   Ref<RecordingSession> session_;

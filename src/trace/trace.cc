@@ -37,11 +37,10 @@ uint64_t Trace::num_dropped() const {
   return dropped;
 }
 
-Ref<Trace> Trace::of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line, std::vector<std::string> names) {
+Ref<Trace> Trace::of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line) {
   TraceParts parts;
   parts.threads = std::move(lanes);
   parts.line = line;
-  parts.names = std::move(names);
   parts.process_id = ::getpid();
   parts.process_name = trimmed_file("/proc/self/comm");
   parts.unix_offset_ns = realtime_offset_ns();

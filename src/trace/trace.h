@@ -1,4 +1,4 @@
-// What a recording recorded: the events of each thread, their names, and the clock that their ticks belong to.
+// What a recording recorded: the events of each thread, and the clock that their ticks belong to.
 #pragma once
 #include <string>
 #include <utility>
@@ -10,8 +10,7 @@ namespace opd {
 
 struct TraceParts {
   std::vector<ThreadTrack> threads;
-  ClockCalibration line;           // of the threads' buffers, measured when recording ended
-  std::vector<std::string> names;  // by CallEvent::name
+  ClockCalibration line;  // of the threads' buffers, measured when recording ended
   int64_t process_id = 0;
   std::string process_name;
   int64_t unix_offset_ns = 0;                                 // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
@@ -27,8 +26,7 @@ struct Trace : Object {
   size_t num_calls() const;
   uint64_t num_dropped() const;
 
-  static Ref<Trace> of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line,
-                             std::vector<std::string> names);  // of this process
+  static Ref<Trace> of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line);  // of this process
 };
 
 int64_t realtime_offset_ns();

@@ -8,22 +8,22 @@
 namespace opd {
 namespace {
 
-// The index of a callee's name. The run caches it, because asking the VM takes a lock.
+// The callee's name. The run caches it, because asking the VM takes a lock.
 template <class Name>
-uint32_t name_of(Run &run, const void *callee, const Name &name) {
+NameId name_of(Run &run, const void *callee, const Name &name) {
   auto &known = run.known_callees[reinterpret_cast<uintptr_t>(callee) / 16 % std::size(run.known_callees)];
   if (known.callee != callee) [[unlikely]]
-    known = {callee, run.vm->operators().index_of(callee, name)};
+    known = {callee, run.vm->operators().id_of(callee, name)};
   return known.name;
 }
 
 // Records a call. `error` is null if the call returned.
-void record(Run &run, uint32_t name, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
+void record(Run &run, NameId name, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
   CallEvent *record = run.records->describe(args, name);
   if (!record) return;
   record->begin = begin;
   record->end = end;
-  record->name = run.vm->first_operator() + name;
+  record->name = name;
   record->location = CallEvent::kNoLocation;
   record->depth = 1;
   record->run = run.record_run;
@@ -47,10 +47,10 @@ void check_stop(Run &run) {
 // Makes a call, shows it to the instrument, and publishes its name for CancelToken::current_operator(). The instrument
 // gets `callee` as the function.
 template <class Call>
-int show(Run &run, uint32_t name, const View &callee, Args args, View *result, Call call) {
-  if (!run.records) run.operator_name.store(run.vm->operators().at(name).c_str(), std::memory_order_relaxed);
+int show(Run &run, NameId name, const View &callee, Args args, View *result, Call call) {
+  if (!run.records) run.operator_name.store(name_text(name).c_str(), std::memory_order_relaxed);
   if (!run.instrument) return call();
-  std::vector<View> shown = {callee, opd_cstring(run.vm->operators().at(name).c_str()), {}, {}};
+  std::vector<View> shown = {callee, opd_cstring(name_text(name).c_str()), {}, {}};
   shown.insert(shown.end(), args.begin(), args.end());
   if (!instrument_before(run, shown)) {
     if (result) *result = opd_none();
@@ -98,7 +98,7 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
   check_stop(run);
   const Observed observed(run);
   const bool recorded = run.records && run.records->wants(args);
-  const uint32_t name = name_of_callee();
+  const NameId name = name_of_callee();
   uint64_t begin = 0, end = 0;
   const auto timed = [&] {
     if (!recorded) return call();
@@ -119,21 +119,11 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
 
 }  // namespace
 
-uint32_t OperatorNames::index_of(const void *callee, const std::function<std::string()> &name) {
+NameId OperatorNames::id_of(const void *callee, const std::function<std::string()> &name) {
   std::scoped_lock lock(guard_);
-  const auto [place, fresh] = places_.try_emplace(callee, static_cast<uint32_t>(names_.size()));
-  if (fresh) names_.push_back(name());
+  const auto [place, fresh] = ids_.try_emplace(callee, kNoName);
+  if (fresh || place->second == kNoName) place->second = name_id(name());
   return place->second;
-}
-
-const std::string &OperatorNames::at(uint32_t index) {
-  std::scoped_lock lock(guard_);
-  return names_[index];
-}
-
-std::vector<std::string> OperatorNames::all() {
-  std::scoped_lock lock(guard_);
-  return {names_.begin(), names_.end()};
 }
 
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept {
@@ -155,7 +145,7 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
   Run *run = Run::of_thread();
   if (!run || !run->observes_calls()) return call.code(self, args, num_args, result);
   return raising([&] {
-    const auto name = [&] { return name_of(*run, &call, [&] { return call.name; }); };
+    const auto name = [&] { return call.name; };
     const auto make = [&] { return call.code(self, args, num_args, result); };
     const Args views(args, static_cast<size_t>(num_args));
     if (is_only_recorded(*run)) [[likely]]

@@ -2,7 +2,6 @@
 // one if the run must stop. Kernels are observed by hooks in their library's slots, all other functions in
 // TVMFFIFunctionCall. Both happen only while the run is attentive (Run::observe_calls).
 #pragma once
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <unordered_map>
@@ -13,19 +12,16 @@
 
 namespace opd {
 
-// Numbers and names of the functions that compiled code calls. Thread-safe; references to names stay valid.
+// The names of the functions that compiled code calls. Thread-safe.
 class OperatorNames {
  public:
-  // The number of the function at `callee`. No other function may have that address while this lives. `name` is called
-  // once, when the function is first seen.
-  uint32_t index_of(const void *callee, const std::function<std::string()> &name);
-  const std::string &at(uint32_t index);
-  std::vector<std::string> all();
+  // No other function may have the address of `callee` while this lives. `name` is called once, when the function is
+  // first seen.
+  NameId id_of(const void *callee, const std::function<std::string()> &name);
 
  private:
   ForkMutex guard_{LockRank::kOperatorNames};
-  std::unordered_map<const void *, uint32_t> places_;
-  std::deque<std::string> names_;
+  std::unordered_map<const void *, NameId> ids_;
 };
 
 // A call from compiled code through TVMFFIFunctionCall.

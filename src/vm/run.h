@@ -67,13 +67,14 @@ struct Run : RunSignals {
   bool in_callee = false;                   // an observed function runs now
   struct KnownCallee {
     const void *callee = nullptr;
-    uint32_t name = 0;
+    NameId name = kNoName;
   } known_callees[64];  // a cache, by address
   CallEventBuffer *records = nullptr;
-  uint64_t record_run = 0;         // value of CallEvent::run
-  Function *instrument = nullptr;  // called around every call; the call keeps it alive
-  bool showing = false;            // the instrument runs: its own calls are not shown to it
-  Ref<Error> failure;              // the error that ended the call; Vm::run() takes it
+  const NameId *function_names = nullptr;  // of the program's functions, by index; only if there are records
+  uint64_t record_run = 0;                 // value of CallEvent::run
+  Function *instrument = nullptr;          // called around every call; the call keeps it alive
+  bool showing = false;                    // the instrument runs: its own calls are not shown to it
+  Ref<Error> failure;                      // the error that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
 
   // By default the calls of compiled code are not observed. This turns observation on until the call ends. It is called

@@ -64,11 +64,15 @@ std::string Vm::recording_note() const {
   return seen ? "" : "calls of compiled kernels are bound inside their library and not shown";
 }
 
-std::vector<std::string> Vm::record_names() {
-  std::vector<std::string> names;
-  for (const auto &info : program_->executable->functions) names.push_back(info.name);
-  for (auto &name : operators_.all()) names.push_back(std::move(name));
-  return names;
+const NameId *Vm::function_names() {
+  if (has_function_names_.load(std::memory_order_acquire)) return function_names_.data();
+  std::scoped_lock lock(guard_);
+  if (!has_function_names_.load(std::memory_order_relaxed)) {
+    function_names_.clear();  // if memory was short before
+    for (const FunctionInfo &info : program_->executable->functions) function_names_.push_back(name_id(info.name));
+    has_function_names_.store(true, std::memory_order_release);
+  }
+  return function_names_.data();
 }
 
 Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {

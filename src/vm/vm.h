@@ -74,12 +74,10 @@ class Vm final : public Object {
   Ref<RecordingSession> stop_session();               // null if there is none; calls under way go on recording
 
   bool is_compiled() const { return !function_values_.empty(); }
-  // Names of the functions that compiled code calls. In records, their numbers follow those of the program's functions.
   OperatorNames &operators() { return operators_; }
-  uint32_t first_operator() const { return static_cast<uint32_t>(program_->functions.size()); }
+  const NameId *function_names();  // by index of the executable's functions; made when first asked for
   std::string looked_up_name(const Function &function) const;
-  std::string recording_note() const;       // calls that records cannot show; "" if none
-  std::vector<std::string> record_names();  // by CallEvent::name, so far
+  std::string recording_note() const;  // calls that records cannot show; "" if none
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
 
   View function_value(uint32_t index);  // as an operand inside the program; borrowed from the VM
@@ -110,6 +108,8 @@ class Vm final : public Object {
   std::vector<View> function_values_;           // borrowed from inner_functions_
   std::vector<CallHooks *> libraries_;          // with the kernels of compiled functions; kept by module_
   OperatorNames operators_;
+  std::vector<NameId> function_names_;
+  std::atomic<bool> has_function_names_{false};
   // Set while there is an instrument or a session. Calls set the hooks that they need themselves, but doing that anew
   // for each call would be slow.
   std::optional<HookScope> hooks_;

@@ -30,7 +30,6 @@ void LoadThreads::end() {
   }
   begins_.notify_all();
   for (std::thread &thread : threads_) thread.join();
-  threads_.clear();
 }
 
 const std::vector<LoadThreads::Span> &LoadThreads::round(int64_t number) {

@@ -24,8 +24,8 @@ namespace opd {
 
 // The layout of TVMParallelGroupEnv.
 struct ParallelGroup {
-  void *sync;  // counters of the barrier: one int32 per task, 64 bytes apart
-  int32_t num_task;
+  void *sync = nullptr;  // counters of the barrier: one int32 per task, 64 bytes apart
+  int32_t num_task = 0;
   // opdyno's own fields, in the padding of TVM's layout:
   bool is_stoppable = false;
   bool spins = false;  // threads that wait spin for a while before they sleep

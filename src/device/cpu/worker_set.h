@@ -15,12 +15,12 @@ class TaskObserver;
 
 // One parallel region. Each worker gets a copy, so that everything it needs is in one cache line; hence the small size.
 struct Launch {
-  ParallelTask task;
-  void *data;
-  ParallelGroup group;
-  uint32_t generation;     // of the worker set at the launch; if it differs now, this is a forked child
-  int32_t processor;       // in a worker's copy: where it runs the task; here because the cache line is full
-  TaskObserver *observer;  // null: no counter observes the tasks
+  ParallelTask task = nullptr;
+  void *data = nullptr;
+  ParallelGroup group{};
+  uint32_t generation = 0;           // of the worker set at the launch; if it differs now, this is a forked child
+  int32_t processor = -1;            // in a worker's copy: where it runs the task; here because the cache line is full
+  TaskObserver *observer = nullptr;  // null: no counter observes the tasks
 };
 
 // Makes the tasks of `group` skip themselves if the flag is set before they start; see thread_pool.h. The group must
@@ -51,7 +51,7 @@ class alignas(64) Worker {
   std::atomic<int> state_{kIdle};
   int16_t task_id_ = 0;
   const int16_t place_;
-  Launch launch_{.processor = -1};
+  Launch launch_;
   Ref<Error> error_;
 };
 static_assert(sizeof(Worker) == 64);

@@ -82,7 +82,7 @@ void CallHooks::acquire() {
   places_.reserve(slots_.size());
   for (size_t i = places_.size(); i < slots_.size() && !free.empty(); ++i, free.pop_back()) {
     HookedCall &call = table().calls[free.back()];
-    call.name = slots_[i].name;
+    call.name = name_id(slots_[i].name);
     call.code = reinterpret_cast<SafeCall>(__atomic_load_n(slots_[i].place, __ATOMIC_RELAXED));
     places_.push_back(free.back());
   }

@@ -13,13 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "trace/names.h"
 #include "value/function.h"
 
 namespace opd {
 
 struct HookedCall {
   SafeCall code = nullptr;  // the kernel
-  std::string name;         // of the kernel, without its prefix
+  NameId name = kNoName;    // of the kernel, without its prefix
 };
 
 // Makes the call, or replaces it. The VM sets the hook once; until then trampolines just call the kernel.

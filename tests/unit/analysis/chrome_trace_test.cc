@@ -52,7 +52,7 @@ CallEventBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> s
     CallEvent *record = buffer.describe(args, 0);
     if (!record) continue;
     record->begin = begin, record->end = end;
-    record->name = static_cast<uint32_t>(record->sequence % 2);
+    record->name = record->sequence % 2 ? name_id("quote\"\\ \n \xFF") : name_id("matmul");
     record->location = 7, record->depth = 2, record->run = record->sequence;
     buffer.commit();
   }
@@ -63,7 +63,6 @@ TraceParts parts_of(CallEventBuffer buffer, ClockCalibration line) {
   TraceParts parts;
   parts.threads.push_back({std::move(buffer), {}, 42, "main"});
   parts.line = line;
-  parts.names = {"matmul", "quote\"\\ \n \xFF"};
   parts.process_id = 41;
   parts.process_name = "pro\"gram";
   return parts;
@@ -109,7 +108,7 @@ TEST(ChromeTrace, WritesWhatViewersNeedOfACall) {
 
 TEST(ChromeTrace, HasASpanForEachRunAndItsFunctionAroundTheCalls) {
   TraceParts parts = parts_of(buffer_of({{2000, 3000}}), {{0, 0}, 1});
-  parts.threads[0].runs = {{0, 1000, 4000, 0}, {1, 5000, 6000, UINT32_MAX}};
+  parts.threads[0].runs = {{0, 1000, 4000, name_id("matmul")}, {1, 5000, 6000, kNoName}};
   const Json json = parse(chrome_trace(*make_object<Trace>(std::move(parts))));
   const auto spans = events(json.get(), "X");
   ASSERT_EQ(spans.size(), 4u);
@@ -174,7 +173,7 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
   for (int i = 0; i < 5000; ++i) {
     CallEvent *record = buffer.describe(args, 0);
     record->begin = static_cast<uint64_t>(i), record->end = record->begin + 1;
-    record->name = record->location = record->depth = 0, record->run = 0;
+    record->name = name_id("add"), record->location = record->depth = 0, record->run = 0;
     buffer.commit();
   }
   const auto trace = make_object<Trace>(parts_of(std::move(buffer), {{0, 0}, 1}));
@@ -194,7 +193,7 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
 TEST(ChromeTrace, KnowsTheThreadThatItIsTakenOn) {
   std::vector<ThreadTrack> lanes;
   lanes.push_back(ThreadTrack::of_this_thread(buffer_of({{1, 2}})));
-  const auto trace = Trace::of_lanes(std::move(lanes), {{0, monotonic_ns()}, 1}, {"f", "g"});
+  const auto trace = Trace::of_lanes(std::move(lanes), {{0, monotonic_ns()}, 1});
   EXPECT_EQ(trace->parts.process_id, ::getpid());
   EXPECT_FALSE(trace->parts.process_name.empty());
   EXPECT_FALSE(trace->parts.threads[0].thread_name.empty());

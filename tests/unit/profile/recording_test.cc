@@ -10,7 +10,6 @@ constexpr DLDevice kCpu{kDLCPU, 0};
 
 // Each run records `calls` calls of a vector with run + 1 elements.
 Recording record(RunRecordingOptions plan, int calls) {
-  plan.names = [] { return std::vector<std::string>{"add"}; };
   plan.devices = {kCpu};
   return record_calls(std::move(plan), [&](CallEventBuffer *buffer, uint64_t run) {
     int64_t size = static_cast<int64_t>(run) + 1;
@@ -20,7 +19,7 @@ Recording record(RunRecordingOptions plan, int calls) {
       CallEvent *record = buffer->describe(args, 0);
       if (!record) continue;
       record->begin = record->end = buffer->now();
-      record->name = record->location = record->depth = 0;
+      record->name = name_id("add"), record->location = record->depth = 0;
       record->run = run;
       buffer->commit();
     }

@@ -8,7 +8,10 @@ namespace {
 
 constexpr uint64_t kTicksPerUs = 1'000'000'000;  // so that what an empty interval reads is below the tolerance
 const ClockCalibration kLine{{0, 0}, 1e-6};      // ns per tick
-const std::vector<std::string> kNames = {"matmul", "add", "vm.builtin.reshape", "vm.builtin.invoke_closure"};
+NameId name_at(uint32_t index) {
+  const char *const names[] = {"matmul", "add", "vm.builtin.reshape", "vm.builtin.invoke_closure"};
+  return name_id(names[index]);
+}
 const DLDevice kCpu = {kDLCPU, 0}, kCuda = {kDLCUDA, 1};
 
 struct Call {
@@ -27,7 +30,7 @@ CallEventBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_record
     CallEvent *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2), call.name);
     if (!record) continue;
     record->begin = at, record->end = at += call.us * kTicksPerUs;
-    record->name = call.name, record->run = call.run;
+    record->name = name_at(call.name), record->run = call.run;
     buffer.commit();
   }
   return buffer;
@@ -39,10 +42,10 @@ Ref<Report> report_of(CallEventBuffer buffer, std::initializer_list<uint64_t> to
   ThreadTrack lane{std::move(buffer), {}, 77, "worker"};
   uint64_t at = 1000, run = 0;
   for (const uint64_t total : totals) {
-    lane.runs.push_back({run++, at, at + total, 1});
+    lane.runs.push_back({run++, at, at + total, name_at(1)});
     at += total;
   }
-  return report_of_run({{&lane, 1}, kLine, kNames, devices, num_threads, {}, options});
+  return report_of_run({{&lane, 1}, kLine, devices, num_threads, {}, options});
 }
 
 double number(const Ref<Report> &report, size_t row, const char *column) {
@@ -110,10 +113,10 @@ TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   const View args[] = {opd_dltensor(&scalar)};
   CallEvent *record = buffer.describe(args, 0);
   record->begin = 100, record->end = 101;  // less than any clock reads
-  record->name = 0, record->run = 0;
+  record->name = name_at(0), record->run = 0;
   buffer.commit();
   const ThreadTrack lane{std::move(buffer), {}, 1, ""};
-  const auto report = report_of_run({{&lane, 1}, {{0, 0}, 1}, kNames, {}, 1});
+  const auto report = report_of_run({{&lane, 1}, {{0, 0}, 1}, {}, 1});
   EXPECT_EQ(number(report, 0, "Duration (us)"), 0);
   EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";
 }
@@ -131,7 +134,7 @@ CallEventBuffer nested_buffer_of(const std::vector<Span> &calls, uint64_t ticks 
   for (const Span &call : calls) {
     CallEvent *record = buffer.describe(args, call.name);
     record->begin = 1000 + call.begin * ticks, record->end = 1000 + call.end * ticks;
-    record->name = call.name, record->run = 0;
+    record->name = name_at(call.name), record->run = 0;
     buffer.commit();
   }
   return buffer;
@@ -208,7 +211,7 @@ TEST(RunReport, TellsDroppedCalls) {
 }
 
 TEST(RunReport, OfNothingIsAReport) {
-  const auto report = report_of_run({{}, kLine, {}, {&kCpu, 1}, 1});
+  const auto report = report_of_run({{}, kLine, {&kCpu, 1}, 1});
   EXPECT_EQ(report->num_rows(), 0u);
   EXPECT_EQ(Report::from_json(report->to_json())->to_json(), report->to_json());
 }

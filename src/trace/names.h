@@ -1,0 +1,20 @@
+// Names of events. A distinct name has one number in the process, so events hold numbers, and traces of several
+// programs agree on them. Names are never removed: a process has as many as its recorded operators, functions and
+// ranges.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace opd {
+
+using NameId = uint32_t;
+inline constexpr NameId kNoName = UINT32_MAX;
+
+// The number of the name. Beyond 2^20 names, all further ones share a number. Thread-safe. Cost: a lock and a hash, so
+// a hot caller keeps the number.
+NameId name_id(std::string_view name);
+// Its text, which stays valid; "?" if there is no such name. Thread-safe and without a lock.
+const std::string &name_text(NameId id) noexcept;
+
+}  // namespace opd
