@@ -39,7 +39,7 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings, CallEve
     if (Ref<RecordingSession> session = borrowed_.vm.state().session())
       recorded_.begin(std::move(session), function == kNoFunction ? kNoName : borrowed_.vm.function_names()[function]);
   if (recorded_.records()) run.records = recorded_.records(), run.record_run = recorded_.run();
-  if (run.records) run.function_names = borrowed_.vm.function_names();
+  if (run.records) run.callee_names = borrowed_.vm.callee_names();
   if (run.records || run.instrument) run.observe_calls();
   if (run.native_depth > kMaxNativeDepth)
     fail_as("RecursionError", OPD_OUT_OF_RANGE,

@@ -234,7 +234,7 @@ class Interpreter {
     if (!r) return;
     r->begin = begin;
     r->end = end;
-    r->name = run_.function_names[program_.callee_of[pc]];
+    r->name = run_.callee_names[pc];
     r->location = static_cast<uint32_t>(pc);
     r->depth = static_cast<uint32_t>(run_.depth);
     r->run = run_.record_run;

@@ -56,6 +56,11 @@ struct Run : RunSignals {
   ~Run();
 
   Vm *vm;
+  // Each observed call reads these, and the signals before them.
+  CallEventBuffer *records = nullptr;
+  const NameId *callee_names = nullptr;  // by instruction; only if there are records
+  uint64_t record_run = 0;               // value of CallEvent::run
+  Function *instrument = nullptr;        // called around every call; the call keeps it alive
   RunPool pool;
   KnownShapes known_shapes;
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
@@ -68,13 +73,9 @@ struct Run : RunSignals {
   struct KnownCallee {
     const void *callee = nullptr;
     NameId name = kNoName;
-  } known_callees[64];  // a cache, by address
-  CallEventBuffer *records = nullptr;
-  const NameId *function_names = nullptr;  // of the program's functions, by index; only if there are records
-  uint64_t record_run = 0;                 // value of CallEvent::run
-  Function *instrument = nullptr;          // called around every call; the call keeps it alive
-  bool showing = false;                    // the instrument runs: its own calls are not shown to it
-  Ref<Error> failure;                      // the error that ended the call; Vm::run() takes it
+  } known_callees[64];   // a cache, by address
+  bool showing = false;  // the instrument runs: its own calls are not shown to it
+  Ref<Error> failure;    // the error that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
 
   // By default the calls of compiled code are not observed. This turns observation on until the call ends. It is called

@@ -65,14 +65,15 @@ std::string Vm::recording_note() const {
 }
 
 const NameId *Vm::function_names() {
-  if (has_function_names_.load(std::memory_order_acquire)) return function_names_.data();
+  if (has_names_.load(std::memory_order_acquire)) return names_.data();
   std::scoped_lock lock(guard_);
-  if (!has_function_names_.load(std::memory_order_relaxed)) {
-    function_names_.clear();  // if memory was short before
-    for (const FunctionInfo &info : program_->executable->functions) function_names_.push_back(name_id(info.name));
-    has_function_names_.store(true, std::memory_order_release);
-  }
-  return function_names_.data();
+  if (has_names_.load(std::memory_order_relaxed)) return names_.data();
+  names_.clear();  // if memory was short before
+  names_.reserve(program_->functions.size() + program_->callee_of.size());
+  for (const FunctionInfo &info : program_->executable->functions) names_.push_back(name_id(info.name));
+  for (const uint32_t callee : program_->callee_of) names_.push_back(names_[callee]);
+  has_names_.store(true, std::memory_order_release);
+  return names_.data();
 }
 
 Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {

@@ -75,7 +75,9 @@ class Vm final : public Object {
 
   bool is_compiled() const { return !function_values_.empty(); }
   OperatorNames &operators() { return operators_; }
-  const NameId *function_names();  // by index of the executable's functions; made when first asked for
+  // Names for records, by index of the executable's functions and of its instructions. Made when first asked for.
+  const NameId *function_names();
+  const NameId *callee_names() { return function_names() + program_->functions.size(); }
   std::string looked_up_name(const Function &function) const;
   std::string recording_note() const;  // calls that records cannot show; "" if none
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
@@ -108,8 +110,8 @@ class Vm final : public Object {
   std::vector<View> function_values_;           // borrowed from inner_functions_
   std::vector<CallHooks *> libraries_;          // with the kernels of compiled functions; kept by module_
   OperatorNames operators_;
-  std::vector<NameId> function_names_;
-  std::atomic<bool> has_function_names_{false};
+  std::vector<NameId> names_;  // of functions, then of instructions
+  std::atomic<bool> has_names_{false};
   // Set while there is an instrument or a session. Calls set the hooks that they need themselves, but doing that anew
   // for each call would be slow.
   std::optional<HookScope> hooks_;
