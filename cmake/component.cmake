@@ -23,7 +23,11 @@ target_link_libraries(opd_settings INTERFACE opd_sanitizers)
 
 # In Release, gcc optimises the files where size counts once more, as one program, when a library is linked: the library is
 # a tenth smaller. Objects also hold ordinary code ("fat"), which the unit tests link: they would repeat the work each.
-set(OPDYNO_LTO $<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>,$<NOT:$<BOOL:${OPDYNO_SANITIZE}>>>)
+if(OPDYNO_SANITIZE)
+  set(OPDYNO_LTO 0)
+else()
+  set(OPDYNO_LTO $<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>)
+endif()
 
 # opd_component(NAME source… [LIBRARIES target…])
 function(opd_component name)
