@@ -1,10 +1,10 @@
 // include/opdyno/collector.h
-#include "profile/collector.h"
+#include "profiler/collector.h"
 
 #include "base/json_writer.h"
 #include "capi/handles.h"
 #include "device/device.h"
-#include "profile/profile_function.h"
+#include "profiler/profile_function.h"
 
 using namespace opd;
 

@@ -3,7 +3,7 @@
 
 #include "capi/handles.h"
 #include "device/cpu/thread_pool.h"
-#include "profile/recording.h"
+#include "profiler/recording.h"
 
 using namespace opd;
 

@@ -26,9 +26,9 @@ BELOW["module"] = BELOW["program"] | {"program"}
 BELOW["vm"] = BELOW["module"] | {"module"}
 BELOW["report"] = BELOW["value"] | {"value"}
 BELOW["analysis"] = BELOW["device"] | {"device", "report"}
-BELOW["profile"] = BELOW["analysis"] | {"analysis"}
+BELOW["profiler"] = BELOW["analysis"] | {"analysis"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
-BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profile", "tvmffi"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 

@@ -1,4 +1,4 @@
-#include "profile/collector_run.h"
+#include "profiler/collector_run.h"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "base/file.h"
-#include "profile/counter_collector.h"
-#include "profile/counting_hints.h"
+#include "profiler/counter_collector.h"
+#include "profiler/counting_hints.h"
 
 namespace opd {
 

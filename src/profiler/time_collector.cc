@@ -1,7 +1,7 @@
 // Wall time, and processor time over all threads of a call.
 #include <time.h>
 
-#include "profile/counter_collector.h"
+#include "profiler/counter_collector.h"
 
 namespace opd {
 namespace {

@@ -1,6 +1,6 @@
 // Collects a device's tensor memory during a call.
 #include "device/device_memory.h"
-#include "profile/collector.h"
+#include "profiler/collector.h"
 
 namespace opd {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 #include <functional>
 
-#include "profile/collector.h"
-#include "profile/run_report.h"
+#include "profiler/collector.h"
+#include "profiler/run_report.h"
 #include "trace/trace.h"
 
 namespace opd {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fork_mutex.h"
-#include "profile/collector.h"
+#include "profiler/collector.h"
 #include "trace/call_observer.h"
 
 namespace opd {

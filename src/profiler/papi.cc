@@ -1,4 +1,4 @@
-#include "profile/papi.h"
+#include "profiler/papi.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/fork_mutex.h"
-#include "profile/counting_hints.h"
+#include "profiler/counting_hints.h"
 
 namespace opd {
 namespace {

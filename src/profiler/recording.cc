@@ -1,4 +1,4 @@
-#include "profile/recording.h"
+#include "profiler/recording.h"
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 // From records to a report: durations, percentages, totals, repeated runs.
-#include "profile/run_report.h"
+#include "profiler/run_report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "profile/run_report.h"
+#include "profiler/run_report.h"
 
 #include <algorithm>
 #include <array>

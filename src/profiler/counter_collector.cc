@@ -1,4 +1,4 @@
-#include "profile/counter_collector.h"
+#include "profiler/counter_collector.h"
 
 #include <algorithm>
 

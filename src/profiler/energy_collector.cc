@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "profile/counter_collector.h"
+#include "profiler/counter_collector.h"
 
 namespace opd {
 namespace {

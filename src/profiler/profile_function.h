@@ -1,6 +1,6 @@
 // One function measured by collectors, as TVM's profile_function does.
 #pragma once
-#include "profile/collector.h"
+#include "profiler/collector.h"
 #include "value/function.h"
 
 namespace opd {

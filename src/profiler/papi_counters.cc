@@ -2,8 +2,8 @@
 #include <deque>
 
 #include "base/fork_mutex.h"
-#include "profile/counter_collector.h"
-#include "profile/papi.h"
+#include "profiler/counter_collector.h"
+#include "profiler/papi.h"
 
 namespace opd {
 namespace {

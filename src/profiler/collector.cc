@@ -1,4 +1,4 @@
-#include "profile/collector.h"
+#include "profiler/collector.h"
 
 #include "base/json_writer.h"
 

@@ -1,6 +1,6 @@
 // What becomes of counters' numbers: wraps, resets, estimates, threads that join; energy from files that the test
 // writes.
-#include "profile/counter_collector.h"
+#include "profiler/counter_collector.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <map>
 
 #include "device/cpu/thread_pool.h"
-#include "profile/collector_run.h"
+#include "profiler/collector_run.h"
 
 namespace opd {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/fork_mutex.h"
 #include "device/cpu/worker_observer.h"
-#include "profile/collector.h"
+#include "profiler/collector.h"
 
 namespace opd {
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "profile/collector_run.h"
+#include "profiler/collector_run.h"
 #include "report/report.h"
 #include "trace/recording_session.h"
 

@@ -1,7 +1,7 @@
-#include "profile/profile_function.h"
+#include "profiler/profile_function.h"
 
 #include "device/device.h"
-#include "profile/collector_run.h"
+#include "profiler/collector_run.h"
 #include "value/map.h"
 
 namespace opd {

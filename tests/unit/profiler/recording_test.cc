@@ -1,5 +1,5 @@
 // Warm-ups, runs and the limit on records, with a "program" that only writes records.
-#include "profile/recording.h"
+#include "profiler/recording.h"
 
 #include <gtest/gtest.h>
 
