@@ -250,10 +250,11 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, co
                                                 opd_trace **out_trace);
 
 /** Records every call of @p vm from now on, on any thread, until opd_vm_profile_stop(): an application is profiled
- * without a change of its calls. Calls that opd_vm_profile() makes are not part of it.
+ * without a change of its calls. Runs that opd_vm_profile() makes meanwhile belong to both.
  * @param options Borrowed; NULL means all defaults; warmup and repeat are not used. Collectors are prepared here and
  *                retained until opd_vm_profile_stop(). They run on the threads of the recorded calls, several at once.
- * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already; OPD_INVALID_ARGUMENT for an option.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already, or 16 recordings run in the process;
+ *         OPD_INVALID_ARGUMENT for an option.
  * Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
 

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "base/json_writer.h"
+#include "device/device.h"
+#include "value/tensor.h"
 
 namespace opd {
 namespace {
@@ -64,12 +66,11 @@ std::string quoted(std::string_view text) {
 // thirds of the text.
 class Writer {
  public:
-  Writer(const Trace &trace, const std::function<void(std::string_view)> &sink) : trace_(trace.parts), out_(sink) {
+  Writer(const Trace &trace, const std::function<void(std::string_view)> &sink) : whole_(trace), trace_(trace.parts), out_(sink) {
     uint64_t first = UINT64_MAX;
-    for (const auto &thread : trace_.threads) {
-      for (const RunSpan &span : thread.runs) first = std::min(first, span.begin);
-      for (uint64_t i = 0; i < thread.buffer.size(); ++i)  // records are in the order of their ends
-        first = std::min(first, thread.buffer.at(i).begin);
+    for (const auto &track : trace_.tracks) {
+      for (const Event *run : track.runs) first = std::min(first, run->begin);
+      for (const Event *call : track.calls) first = std::min(first, call->begin);  // they are in the order of their ends
     }
     first_ns_ = first == UINT64_MAX ? trace_.unix_offset_ns : unix_ns(first);
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
@@ -81,9 +82,10 @@ class Writer {
     out_ << ",\"opdyno_dropped_calls\":" << dropped;
     out_ << ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" << base_ns_ << ",\"traceEvents\":[\n";
     write_process();
-    for (const auto &thread : trace_.threads) {
-      for (const RunSpan &span : thread.runs) write_run(thread, span);
-      write_calls(thread);
+    for (const auto &track : trace_.tracks) {
+      for (const Event *run : track.runs) write_run(track, *run);
+      heads_.clear();
+      for (const Event *call : track.calls) write_call(track, *call);
     }
     out_ << "\n],\"traceName\":\"opdyno\"}\n";  // without a bracket: TensorBoard's plug-in searches for the last one
     out_.flush();
@@ -110,16 +112,16 @@ class Writer {
     write_metadata_event("process_name", 0, "name", quoted(trace_.process_name));
     write_metadata_event("process_labels", 0, "labels", "\"CPU\"");
     write_metadata_event("process_sort_index", 0, "sort_index", concat(trace_.process_id));
-    for (const auto &thread : trace_.threads) {
-      const std::string name = concat("thread ", thread.thread_id, " (", thread.thread_name, ")");
-      write_metadata_event("thread_name", thread.thread_id, "name", quoted(name));
-      write_metadata_event("thread_sort_index", thread.thread_id, "sort_index", concat(thread.thread_id));
+    for (const auto &track : trace_.tracks) {
+      const std::string name = concat("thread ", track.thread_id, " (", track.thread_name, ")");
+      write_metadata_event("thread_name", track.thread_id, "name", quoted(name));
+      write_metadata_event("thread_sort_index", track.thread_id, "sort_index", concat(track.thread_id));
     }
   }
 
-  std::string head_of(const ThreadTrack &thread, std::string_view category, std::string_view quoted_name) const {
+  std::string head_of(const TraceTrack &track, std::string_view category, std::string_view quoted_name) const {
     return concat(",\n{\"ph\":\"X\",\"cat\":\"", category, "\",\"name\":", quoted_name, ",\"pid\":", trace_.process_id,
-                  ",\"tid\":", thread.thread_id, ",\"ts\":");
+                  ",\"tid\":", track.thread_id, ",\"ts\":");
   }
 
   // Rounds both ends instead of the length, so that spans that nest in ticks nest in nanoseconds, too.
@@ -132,58 +134,56 @@ class Writer {
 
   // Writes a run and the function that it called, around the run's calls. A viewer takes the first one for the outer
   // one.
-  void write_run(const ThreadTrack &thread, const RunSpan &span) {
+  void write_run(const TraceTrack &track, const Event &run) {
+    const uint64_t number = whole_.run_number(run);
     const auto write = [&](std::string_view quoted_name) {
-      out_ << head_of(thread, "user_annotation", quoted_name);
-      write_times(span.begin, span.end);
-      out_ << ",\"args\":{\"Run\":" << span.run << "}}";
+      out_ << head_of(track, "user_annotation", quoted_name);
+      write_times(run.begin, run.end);
+      out_ << ",\"args\":{\"Run\":" << number << "}}";
     };
-    write(concat("\"run ", span.run, "\""));
-    if (span.function != kNoName) write(quoted(name_text(span.function)));
+    if (whole_.is_run(run)) write(concat("\"run ", number, "\""));
+    if (run.name != kNoName) write(quoted(name_text(run.name)));
   }
 
-  void write_calls(const ThreadTrack &thread) {
-    heads_.clear();
-    tails_.assign(1, shapes_json(thread.buffer, CallEvent{}));
-    tail_at_.assign(thread.buffer.num_shape_words(), 0);
-    for (uint64_t i = 0; i < thread.buffer.size(); ++i) write_call(thread, thread.buffer.at(i));
-  }
-
-  void write_call(const ThreadTrack &thread, const CallEvent &record) {
-    if (record.name >= heads_.size()) heads_.resize(size_t{record.name} + 1);
-    std::string &head = heads_[record.name];
-    if (head.empty()) head = head_of(thread, "cpu_op", quoted(name_text(record.name)));
+  void write_call(const TraceTrack &track, const Event &call) {
+    if (call.name >= heads_.size()) heads_.resize(size_t{call.name} + 1);
+    std::string &head = heads_[call.name];
+    if (head.empty()) head = head_of(track, "cpu_op", quoted(name_text(call.name)));
     out_ << head;
-    write_times(record.begin, record.end);
+    write_times(call.begin, call.end);
     out_ << ",\"args\":{\"External id\":" << calls_ + 1 << ",\"Record function id\":0,\"Ev Idx\":" << calls_;
     ++calls_;
-    if (device_.empty() || !same(record.device, last_device_)) {
-      device_ = concat(",\"Device\":\"", device_name(record.device), "\",\"Run\":");
-      last_device_ = record.device;
+    if (device_.empty() || !same(call.device, last_device_)) {
+      device_ = concat(",\"Device\":\"", device_name(call.device), "\",\"Run\":");
+      last_device_ = call.device;
     }
-    out_ << device_ << record.run;
-    if (record.location != CallEvent::kNoLocation) out_ << ",\"Instruction\":" << record.location;
-    out_ << ",\"Depth\":" << record.depth;
-    if (thread.buffer.has_failures())
-      if (const std::string_view error = thread.buffer.failure_of(record); !error.empty())
-        out_ << ",\"Error\":" << quoted(error);
-    out_ << tail_of(thread.buffer, record);
+    if (!has_run_ || call.run != last_run_) {
+      run_ = whole_.run_number(call);
+      last_run_ = call.run;
+      has_run_ = true;
+    }
+    out_ << device_ << run_;
+    if (call.location != Event::kNoLocation) out_ << ",\"Instruction\":" << call.location;
+    out_ << ",\"Depth\":" << call.depth;
+    if (const std::string_view error = error_of(call); !error.empty()) out_ << ",\"Error\":" << quoted(error);
+    out_ << tail_of(call);
   }
 
-  const std::string &tail_of(const CallEventBuffer &buffer, const CallEvent &record) {
-    if (!record.num_tensors) return tails_[0];
-    uint32_t &at = tail_at_[record.shapes];
-    if (!at) {
-      at = static_cast<uint32_t>(tails_.size());
-      tails_.push_back(shapes_json(buffer, record));
+  const std::string &tail_of(const Event &call) {
+    if (!call.num_tensors) return no_shapes_;
+    const int64_t *const address = shapes_address(call);
+    auto &[known_address, tail] = tails_[reinterpret_cast<uintptr_t>(address) / sizeof(int64_t) % tails_.size()];
+    if (known_address != address) {
+      tail = shapes_json(call);
+      known_address = address;
     }
-    return tails_[at];
+    return tail;
   }
 
   // Dimensions and dtypes, and the end of the event.
-  static std::string shapes_json(const CallEventBuffer &buffer, const CallEvent &record) {
+  static std::string shapes_json(const Event &call) {
     std::string dims, dtypes;
-    buffer.each_tensor(record, [&](DLDataType dtype, std::span<const int64_t> shape) {
+    each_tensor(call, [&](DLDataType dtype, std::span<const int64_t> shape) {
       if (!dims.empty()) dims += ',', dtypes += ',';
       append_json_string(dtypes, dtype_name(dtype));
       for (size_t i = 0; i < shape.size(); ++i) append(dims += i ? ',' : '[', shape[i]);
@@ -192,15 +192,22 @@ class Writer {
     return concat(",\"Input Dims\":[", dims, "],\"Input type\":[", dtypes, "]}}");
   }
 
+  const Trace &whole_;
   const TraceParts &trace_;
   Pieces out_;
   int64_t first_ns_ = 0, base_ns_ = 0;
   uint64_t calls_ = 0;
   std::string device_;
   DLDevice last_device_{};
-  // Of the current thread:
-  std::vector<std::string> heads_, tails_;  // by NameId; by tail_at_
-  std::vector<uint32_t> tail_at_;           // by CallEvent::shapes; 0: not made yet
+  uint64_t run_ = 0, last_run_ = 0;  // number of the run, and the Event::run that it is of
+  bool has_run_ = false;
+  std::vector<std::string> heads_;  // of the current thread, by NameId
+  struct TailAt {
+    const int64_t *address = nullptr;
+    std::string tail;
+  };
+  std::vector<TailAt> tails_ = std::vector<TailAt>(1024);  // a cache, by address of the words
+  const std::string no_shapes_ = shapes_json(Event{});
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace opd {
 
-// Writes JSON in pieces of some 64 KiB; no tree is built. Cost: 0.15 us a call.
+// Writes JSON in pieces of some 64 KiB; no tree is built. Cost: tools/bench, trace_chrome.
 void write_chrome_trace(const Trace &trace, const std::function<void(std::string_view)> &sink);
 std::string chrome_trace(const Trace &trace);
 

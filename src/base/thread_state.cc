@@ -36,6 +36,15 @@ uint64_t thread_number() noexcept {
   return number;
 }
 
+namespace {
+constinit std::atomic<uint64_t> survivor{0};
+[[gnu::constructor]] void watch_forks() {
+  pthread_atfork(nullptr, nullptr, [] { survivor.store(thread_number(), std::memory_order_relaxed); });
+}
+}  // namespace
+
+uint64_t fork_survivor() noexcept { return survivor.load(std::memory_order_relaxed); }
+
 // If pthread_setspecific() has no memory (early keys need none), the block's objects leak when the thread exits.
 void clean_at_thread_exit() noexcept { pthread_setspecific(exit_key, &exit_key); }
 

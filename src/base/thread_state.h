@@ -14,6 +14,7 @@ struct ThreadState {
   int32_t parallel_depth = 0;        // > 0 inside a parallel region: further launches run serially
   void *task_observer = nullptr;     // observer of parallel tasks that this thread launches; see device/
   uint64_t number = 0;               // see thread_number()
+  void *track = nullptr;             // the thread's events; owned by trace/
 };
 
 // Trivial and constant-initialised, so an access is one add to the thread pointer. The initial-exec model draws on
@@ -24,6 +25,9 @@ inline ThreadState &thread_state() { return current_thread_state; }
 
 // The number of the calling thread, from 1 on. Unlike the system's thread IDs, it is never reused.
 uint64_t thread_number() noexcept;
+// The thread that called the last fork() between the start of the process and here: of the threads from before it, the
+// only one that is left. 0: there was no fork().
+uint64_t fork_survivor() noexcept;
 
 // Call this when an owned pointer is stored in the block: it is then released when the thread exits.
 void clean_at_thread_exit() noexcept;

@@ -11,7 +11,7 @@ using namespace opd;
 opd_error *opd_metrics_set(opd_metrics *metrics, const char *name, opd_metric_kind kind, const opd_value *value) {
   return guard([&] {
     require(metrics && name && value, "metrics, name and value must not be NULL");
-    reinterpret_cast<MetricRows *>(metrics)->set_value(name, kind, *value);
+    reinterpret_cast<MetricList *>(metrics)->set_value(name, kind, *value);
   });
 }
 

@@ -2,8 +2,7 @@
 #include "vm/vm.h"
 
 #include "capi/handles.h"
-#include "device/cpu/thread_pool.h"
-#include "profiler/recording.h"
+#include "profiler/vm_profile.h"
 
 using namespace opd;
 
@@ -154,34 +153,28 @@ opd_error *opd_vm_trim(opd_vm *vm) {
 
 namespace {
 
-RecordingOptions recording_options_of(const opd_profile_options &how) {
+VmProfileOptions profile_options_of(const opd_profile_options *options) {
+  const opd_profile_options how = read_options(options, opd_profile_options_init);
   require(how.builtins >= OPD_BUILTINS_WITH_TENSORS && how.builtins <= OPD_BUILTINS_FOLDED,
           "builtins must be one of opd_profile_builtins, but is ", how.builtins);
   require(how.sample_interval >= 1, "sample_interval must be at least 1");
   require(how.turn >= 0, "turn must be at least 0, but is ", how.turn);
-  RecordingOptions options;
-  options.max_records = how.max_records;
-  options.sample_interval = how.sample_interval;
-  options.all_calls = how.builtins != OPD_BUILTINS_WITH_TENSORS;
-  options.folds_builtins = how.builtins == OPD_BUILTINS_FOLDED;
-  options.details = how.details != 0;
-  options.turn = how.turn;
-  return options;
+  VmProfileOptions given;
+  given.warmup = how.warmup;
+  given.repeat = how.repeat;
+  given.max_calls = how.max_records;
+  given.sample_interval = how.sample_interval;
+  given.all_calls = how.builtins != OPD_BUILTINS_WITH_TENSORS;
+  given.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
+  given.folds_builtins = how.builtins == OPD_BUILTINS_FOLDED;
+  given.details = how.details != 0;
+  given.turn = how.turn;
+  return given;
 }
 
-std::vector<DLDevice> devices_of(Vm &machine) {
-  std::vector<DLDevice> devices;
-  for (const VmDevice &each : machine.devices()) devices.push_back(each.device);
-  return devices;
-}
-
-RunRecordingOptions plan_of(Vm &machine, const RecordingOptions &options) {
-  RunRecordingOptions plan;
-  plan.options = options;
-  plan.devices = devices_of(machine);
-  plan.num_threads = thread_count();
-  plan.note = machine.recording_note();
-  return plan;
+void give(VmProfile profile, opd_report **out_report, opd_trace **out_trace) {
+  *out_report = wrap<opd_report>(std::move(profile.report));
+  if (out_trace) *out_trace = wrap<opd_trace>(std::move(profile.trace));
 }
 
 }  // namespace
@@ -191,7 +184,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
                           opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
     require(vm && name && out_report, "vm, name and out_report must not be NULL");
-    const opd_profile_options how = read_options(options, opd_profile_options_init);
+    const VmProfileOptions how = profile_options_of(options);
     require(how.warmup >= 0 && how.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ", how.warmup,
             " and ", how.repeat);
     const Args views = args_of(args, num_args);
@@ -200,55 +193,25 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     const uint32_t function = saved ? saved->function : machine.function_index(name);
     const bool stateful = !saved && num_args == 0 && machine.has_input(name);
     const CallSettings settings = settings_of(call_options, num_args);
-    const HookScope hooks(machine.libraries());  // before the plan, whose note lists kernels without hooks
-    RunRecordingOptions plan = plan_of(machine, recording_options_of(how));
-    plan.warmup = how.warmup;
-    plan.repeat = how.repeat;
-    plan.function = machine.function_names()[function];
-    plan.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
-    Recording recording = record_calls(plan, [&](CallEventBuffer *records, uint64_t run) {
-      if (saved) machine.call_saved(*saved, views, settings, records, run);
-      else if (stateful) machine.invoke_stateful(name, settings, records, run);
-      else machine.call(function, views, settings, records, run);
-    });
-    *out_report = wrap<opd_report>(std::move(recording.report));
-    if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
+    const auto call = [&] {
+      if (saved) machine.call_saved(*saved, views, settings);
+      else if (stateful) machine.invoke_stateful(name, settings);
+      else machine.call(function, views, settings);
+    };
+    give(profile_runs(machine, how, call), out_report, out_trace);
   });
 }
 
 opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) {
   return guard([&] {
     require(vm, "vm must not be NULL");
-    const opd_profile_options how = read_options(options, opd_profile_options_init);
-    const RecordingOptions recording = recording_options_of(how);
-    const auto collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
-    Vm &machine = vm_of(vm);
-    const auto require_first = [](bool is_first) {
-      if (!is_first) fail(OPD_FAILED_PRECONDITION, "the VM is being profiled already; stop that recording first");
-    };
-    require_first(!machine.state().session());  // checked first, so that collectors are not prepared in vain
-    std::unique_ptr<CallObservers> observers;
-    if (!collectors.empty())
-      observers = std::make_unique<CollectorSet>(collectors, devices_of(machine), recording.max_records, true);
-    require_first(machine.start_session(make_object<RecordingSession>(recording, std::move(observers))));
+    start_profile(vm_of(vm), profile_options_of(options));
   });
 }
 
 opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
     require(vm && out_report, "vm and out_report must not be NULL");
-    Vm &machine = vm_of(vm);
-    const Run *const run = Run::of_thread();
-    const Ref<RecordingSession> current = machine.state().session();
-    if ((run && run->vm == &machine) || (current && current->is_of_this_thread()))
-      fail(OPD_FAILED_PRECONDITION, "profiling cannot be stopped from inside of a call, whose end it waits for");
-    const HookScope hooks(machine.libraries());  // kept until the plan's note has listed kernels without hooks
-    const Ref<RecordingSession> session = machine.stop_session();
-    if (!session) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; start a recording first");
-    RecordingSession::Recorded recorded = session->close();
-    Recording recording = recording_of(std::move(recorded.lanes), plan_of(machine, session->options),
-                                       static_cast<CollectorSet *>(recorded.observers.get()));
-    *out_report = wrap<opd_report>(std::move(recording.report));
-    if (out_trace) *out_trace = wrap<opd_trace>(std::move(recording.trace));
+    give(stop_profile(vm_of(vm)), out_report, out_trace);
   });
 }

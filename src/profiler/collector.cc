@@ -30,28 +30,38 @@ MetricKind metric_kind_of(opd_metric_kind kind) {
   }
 }
 
-uint32_t MetricRows::name_of(std::string_view name) {
-  if (likely_ < names_.size() && names_[likely_] == name) return likely_++;
-  const auto [place, fresh] = places_.try_emplace(std::string(name), static_cast<uint32_t>(names_.size()));
-  if (fresh) names_.emplace_back(name);
+uint32_t MetricList::place_of(std::string_view name) {
+  if (likely_ < names_.size() && names_[likely_].text == name) return likely_++;
+  auto place = places_.find(std::string(name));
+  if (place == places_.end()) {
+    names_.push_back({std::string(name), name_id(name)});
+    place = places_.emplace(name, static_cast<uint32_t>(names_.size() - 1)).first;
+  }
   likely_ = place->second + 1;
   return place->second;
 }
 
-void MetricRows::set(std::string_view name, Metric metric) {
+void MetricList::set(std::string_view name, Metric metric) {
   metric.kind = kind_with_unit(name, metric.kind);
-  const uint32_t place = name_of(name);
-  for (size_t i = cells_.size(); i-- > 0 && cells_[i].row == row_;)
-    if (cells_[i].name == place) return void(cells_[i].metric = metric);
-  cells_.push_back({row_, place, metric});
+  const uint32_t place = place_of(name);
+  for (Item &item : items_)
+    if (item.name == place) return void(item.metric = metric);
+  items_.push_back({place, metric});
 }
 
-void MetricRows::set_text(std::string_view name, std::string_view text) {
+void MetricList::add_to(EventItems &out, Recordings recordings) const {
+  for (const auto &[name, metric] : items_) {
+    const std::string_view text = metric.is_text() ? texts_[metric.text()] : std::string_view();
+    out.add({EventItem::Type::kMetric, recordings, names_[name].id, metric, text});
+  }
+}
+
+void MetricList::set_text(std::string_view name, std::string_view text) {
   if (texts_.empty() || texts_.back() != text) texts_.emplace_back(text);
   set(name, {MetricKind::kString, texts_.size() - 1});
 }
 
-void MetricRows::set_value(std::string_view name, opd_metric_kind kind, const View &value) {
+void MetricList::set_value(std::string_view name, opd_metric_kind kind, const View &value) {
   require(!name.empty() && is_utf8(name), "a metric needs a name in UTF-8");
   const MetricKind as = metric_kind_of(kind);
   const auto refuse = [&](const char *expected) {
@@ -89,7 +99,7 @@ class UserCollector final : public Collector {
     if (table_.start) check(table_.start(table_.user_data, device, &state));
     return state;
   }
-  void stop(void *state, MetricRows &out) override {
+  void stop(void *state, MetricList &out) override {
     if (table_.stop) check(table_.stop(table_.user_data, state, reinterpret_cast<opd_metrics *>(&out)));
   }
 

@@ -1,4 +1,4 @@
-// Collectors measure something around each call and write it into rows of metrics.
+// Collectors measure something around each call and give it as metrics.
 #pragma once
 #include <opdyno/collector.h>
 
@@ -9,40 +9,43 @@
 #include <unordered_map>
 #include <vector>
 
-#include "report/report.h"
+#include "trace/event.h"
+#include "value/value.h"
 
 namespace opd {
 
-// Metrics by name. Rows come in rising order. Texts are kept here until there is a report.
-class MetricRows {
+// The metrics of one call by name. If two collectors set the same one, the later wins.
+class MetricList {
  public:
-  struct Cell {
-    uint64_t row;
-    uint32_t name;
+  struct Item {
+    uint32_t name;  // see name_of()
     Metric metric;  // text: an index into texts()
   };
 
-  void begin_row(uint64_t row) { row_ = row, likely_ = 0; }
+  void clear() { texts_.clear(), items_.clear(), likely_ = 0; }
   void set(std::string_view name, Metric metric);
   void set_text(std::string_view name, std::string_view text);
   void set_value(std::string_view name, opd_metric_kind kind, const View &value);  // throws OPD_INVALID_ARGUMENT
 
-  void clear() { texts_.clear(), cells_.clear(); }
-  const std::vector<std::string> &names() const { return names_; }
+  const std::string &name_of(const Item &item) const { return names_[item.name].text; }
   const std::vector<std::string> &texts() const { return texts_; }
-  const std::vector<Cell> &cells() const { return cells_; }
+  const std::vector<Item> &items() const { return items_; }
+  void add_to(EventItems &out, Recordings recordings) const;
 
  private:
-  uint32_t name_of(std::string_view name);
+  uint32_t place_of(std::string_view name);
 
-  std::vector<std::string> names_, texts_;
+  struct Name {
+    std::string text;
+    NameId id;
+  };
+  std::vector<Name> names_;  // kept by clear(), as places_
+  std::vector<std::string> texts_;
   std::unordered_map<std::string, uint32_t> places_;
-  std::vector<Cell> cells_;
-  uint64_t row_ = 0;
-  uint32_t likely_ = 0;  // a guess: rows mostly have the same metrics in the same order
+  std::vector<Item> items_;
+  uint32_t likely_ = 0;  // a guess: calls mostly have the same metrics in the same order
 };
 
-// The report's kind for a metric: sizes are counts, rates are ratios.
 MetricKind metric_kind_of(opd_metric_kind kind);
 inline Metric number_metric(opd_metric_kind kind, double number) {
   return Metric::of_number(metric_kind_of(kind), number);
@@ -59,7 +62,7 @@ class Collector : public Object {
   const std::string &name() const { return name_; }
   virtual void init(std::span<const DLDevice> devices) = 0;
   virtual void *start(DLDevice device) = 0;  // null: the device is not supported
-  virtual void stop(void *state, MetricRows &out) = 0;
+  virtual void stop(void *state, MetricList &out) = 0;
   virtual void finish() noexcept {}            // the run is over
   virtual std::string note() { return {}; }    // for the configuration, after finish(); "" if there is nothing to say
   virtual std::string shared() { return {}; }  // the metrics that include concurrent calls; "" if there are none

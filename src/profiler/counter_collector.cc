@@ -202,7 +202,7 @@ void *CounterCollector::start(DLDevice device) {
   return state.release();
 }
 
-void CounterCollector::stop(void *given, MetricRows &out) {
+void CounterCollector::stop(void *given, MetricList &out) {
   std::unique_ptr<State> state(static_cast<State *>(given));
   Thread &thread = *state->thread;
   thread.end_call();
@@ -224,7 +224,7 @@ double CounterCollector::change(size_t at, const State &state, const std::vector
   return static_cast<double>(counted) * counter.scale;
 }
 
-void CounterCollector::give(size_t place, const State &state, const std::vector<uint64_t> &now, MetricRows &out) {
+void CounterCollector::give(size_t place, const State &state, const std::vector<uint64_t> &now, MetricList &out) {
   const Counter &counter = counters_[place];
   const auto metric = [&](double number) {
     return Metric{metric_kind_of(counter.kind)}.is_integer() ? Metric::of_count(static_cast<int64_t>(number))

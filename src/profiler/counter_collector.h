@@ -38,7 +38,7 @@ class CounterCollector : public Collector, private WorkerObserver {
 
   void init(std::span<const DLDevice> devices) override;
   void *start(DLDevice device) override;
-  void stop(void *state, MetricRows &out) override;
+  void stop(void *state, MetricList &out) override;
   void finish() noexcept override;
   std::string note() override;
   std::string shared() override;
@@ -60,7 +60,7 @@ class CounterCollector : public Collector, private WorkerObserver {
   Thread &thread_here();
   void read_rest(const Thread &thread, std::vector<uint64_t> &values);
   bool counts_on(const Counter &counter, DLDevice device) const;
-  void give(size_t place, const State &state, const std::vector<uint64_t> &now, MetricRows &out);
+  void give(size_t place, const State &state, const std::vector<uint64_t> &now, MetricList &out);
   double change(size_t at, const State &state, const std::vector<uint64_t> &now, bool &is_good) const;
   std::string names_of(const std::vector<char> &marks, std::string_view what) const;
 

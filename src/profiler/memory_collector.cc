@@ -14,7 +14,7 @@ class MemoryCollector final : public Collector {
 
   void *start(DLDevice device) override { return std::make_unique<State>(DeviceMemory::of(device)).release(); }
 
-  void stop(void *given, MetricRows &out) override {
+  void stop(void *given, MetricList &out) override {
     const std::unique_ptr<State> state(static_cast<State *>(given));
     const DeviceMemory::Flow end = state->memory.flow();
     const auto give = [&](std::string_view name, uint64_t bytes) {

@@ -14,13 +14,14 @@ void insert(Map &map, std::string_view name, MetricKind kind, const Value &value
   map.insert(Value(name).view(), view_of(Array::make(pair).get()));
 }
 
-Ref<Map> map_of(const MetricRows &rows) {
+Ref<Map> map_of(const MetricList &metrics) {
   Ref<Map> map = Map::make({});
-  for (const auto &[row, name, metric] : rows.cells()) {
+  for (const MetricList::Item &item : metrics.items()) {
+    const Metric metric = item.metric;
     Value value;
-    if (metric.kind == MetricKind::kString) value = Value(std::string_view(rows.texts()[metric.text()]));
+    if (metric.kind == MetricKind::kString) value = Value(std::string_view(metrics.texts()[metric.text()]));
     else value = Value(metric.is_integer() ? opd_int(metric.count()) : opd_float(metric.number()));
-    insert(*map, rows.names()[name], metric.kind, value);
+    insert(*map, metrics.name_of(item), metric.kind, value);
   }
   return map;
 }
@@ -29,8 +30,8 @@ Value measure(Function &function, DLDevice device, std::span<const Ref<Collector
               Args args) {
   DeviceBackend &backend = device_backend(device);
   for (int32_t i = 0; i < warmup_iters; ++i) call(function, args);
-  CollectorSet set(collectors, {&device, 1}, 1);
-  CollectorRun &run = set.of_thread();
+  CollectorSet set(collectors, {&device, 1});
+  CollectorRun &run = set.of_thread(0);
   backend.sync(device.device_id);
   const ClockId clock = tick_clock();
   run.begin_call(device);
@@ -38,12 +39,13 @@ Value measure(Function &function, DLDevice device, std::span<const Ref<Collector
   call(function, args);
   backend.sync(device.device_id);
   const uint64_t ticks = ticks_of(clock) - begin;
-  run.end_call(begin, 0);
-  set.finish();
+  EventItems items;
+  run.end_call(begin, items);
+  set.end();
   if (const auto error = set.first_error()) throw Exception(error);
   const uint64_t empty = empty_interval_ticks(clock);
   const double us = ClockCalibration::measure(clock).duration_ns(ticks > empty ? ticks - empty : 0) / 1000;
-  const Ref<Map> map = map_of(run.rows());
+  const Ref<Map> map = map_of(run.metrics());
   insert(*map, "Duration (us)", MetricKind::kDuration, Value(opd_float(us)));
   return Value(view_of(map.get()));
 }

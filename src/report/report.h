@@ -1,7 +1,6 @@
 // A report: rows of metrics per call in typed columns, metrics per device, configuration. Immutable once built.
 // Memory: 8 bytes a cell and 16 a distinct text; columns with gaps or mixed kinds pay 4 and 1 bytes a cell more.
 #pragma once
-#include <bit>
 #include <deque>
 #include <functional>
 #include <string>
@@ -13,23 +12,6 @@
 #include "value/value.h"
 
 namespace opd {
-
-// A metric's value. A text is an index into the texts of its report.
-struct Metric {
-  MetricKind kind = MetricKind::kNone;
-  uint64_t bits = 0;
-
-  static Metric of_count(int64_t count) { return {MetricKind::kCount, std::bit_cast<uint64_t>(count)}; }
-  static Metric of_number(MetricKind kind, double number) { return {kind, std::bit_cast<uint64_t>(number)}; }
-  explicit operator bool() const { return kind != MetricKind::kNone; }
-  bool is_integer() const { return kind == MetricKind::kCount || kind == MetricKind::kBytes; }
-  bool is_number() const { return kind != MetricKind::kNone && !is_text() && !is_integer(); }
-  bool is_text() const { return kind == MetricKind::kString || kind == MetricKind::kRaw; }
-  int64_t count() const { return std::bit_cast<int64_t>(bits); }
-  double number() const { return std::bit_cast<double>(bits); }
-  size_t text() const { return bits; }
-  friend bool operator==(const Metric &, const Metric &) = default;
-};
 
 // The metrics of one name, by row. Row numbers and kinds are stored only when they cannot be derived.
 class Column {

@@ -6,28 +6,14 @@
 #include <string>
 #include <string_view>
 
-namespace opd {
+#include "value/metric.h"
 
-enum class MetricKind : uint8_t {
-  kNone,      // no such metric in this row
-  kCount,     // int64
-  kDuration,  // µs
-  kPercent,   // 0 to 100
-  kRatio,
-  kString,
-  kBytes,  // int64
-  kHertz,
-  kRaw,  // JSON text of an unknown kind, kept so that it survives a round trip
-};
+namespace opd {
 
 // TVM's reports begin with these columns of calls.
 inline constexpr std::string_view kTvmColumns[] = {"Name",   "Duration (us)", "Percent",
                                                    "Device", "Count",         "Argument Shapes"};
 
-// TVM knows neither bytes nor hertz, and aborts on unknown kinds. So files hold them as count and ratio, and a suffix
-// of the name marks the kind. The first function adds that suffix if it is missing; the second one reads it.
-std::string name_with_unit(std::string_view name, MetricKind kind);
-MetricKind kind_with_unit(std::string_view name, MetricKind kind);
 std::string_view kind_name(MetricKind kind);  // as TVM's JSON calls it; "" for kinds without a name
 
 // How the cells of several calls become one.

@@ -1,9 +1,11 @@
-// The interface for observers of recorded calls. Collectors implement it, but only profile/ knows these.
+// The interface for observers of recorded calls. Collectors implement it (profiler/).
 #pragma once
 #include <opdyno/dlpack.h>
 
-#include <cstddef>
-#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/event.h"
 
 namespace opd {
 
@@ -13,19 +15,28 @@ class CallObserver {
   virtual ~CallObserver() = default;
   virtual void begin_call(DLDevice device) = 0;
   // Ends the innermost open call that started before the tick `begin`. Calls opened after it were ended by an error and
-  // are discarded. `sequence` is that of the call's record.
-  virtual void end_call(uint64_t begin, uint64_t sequence) noexcept = 0;
+  // are discarded. Adds what was measured to the items of the call's event.
+  virtual void end_call(uint64_t begin, EventItems &out) noexcept = 0;
   // Called around a whole run, which may be within another one. end_run() gets what begin_run() returned.
   virtual size_t begin_run() = 0;
-  virtual void end_run(size_t run) noexcept = 0;
+  virtual void end_run(size_t run, EventItems &out) noexcept = 0;
   virtual bool is_busy() const noexcept = 0;  // the observer itself is calling; its calls are not recorded
+};
+
+struct ObserverSummary {  // of one collector, for all threads
+  std::string name;
+  uint64_t cost_ticks = 0;
+  std::string error;  // the first one; "" if it never failed
+  std::string note;   // "" if there is nothing to say
 };
 
 // Makes and keeps the observers of a recording on several threads.
 class CallObservers {
  public:
   virtual ~CallObservers() = default;
-  virtual CallObserver &of_thread() = 0;  // a new one for each thread; never called by two threads at once
+  // A new one for the calling thread. `recording` marks the items that it adds. Never called by two threads at once.
+  virtual CallObserver &of_thread(Recordings recording) = 0;
+  virtual std::vector<ObserverSummary> finish() = 0;  // called when no observed call runs
 };
 
 }  // namespace opd

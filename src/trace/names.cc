@@ -42,7 +42,12 @@ class Names {
     if (!block.load(std::memory_order_relaxed)) block.store(new std::string[kBlock], std::memory_order_release);
     std::string &text = block.load(std::memory_order_relaxed)[size_ % kBlock];
     text = name;
-    ids_.emplace(text, static_cast<NameId>(size_));
+    try {
+      ids_.emplace(text, static_cast<NameId>(size_));
+    } catch (const std::bad_alloc &) {
+      std::string().swap(text);
+      throw;
+    }
     return static_cast<NameId>(size_++);
   }
 

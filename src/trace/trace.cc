@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -20,6 +21,23 @@ std::string trimmed_file(const char *path) {  // reads a name that the kernel sh
 
 }  // namespace
 
+void TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings) {
+  for (auto &chunk : from) {
+    const uint32_t count = chunk->count.load(std::memory_order_acquire);
+    for (uint32_t i = static_cast<uint32_t>(first > chunk->first ? first - chunk->first : 0); i < count; ++i) {
+      const Event *const event = chunk->event(i);
+      if (event->recordings & recordings) (event->kind == EventKind::kRun ? runs : calls).push_back(event);
+    }
+    chunks.push_back(std::move(chunk));
+  }
+}
+
+void TraceParts::describe_process() {
+  process_id = ::getpid();
+  process_name = trimmed_file("/proc/self/comm");
+  unix_offset_ns = realtime_offset_ns();
+}
+
 int32_t Trace::type() {
   static const int32_t index = register_type("opdyno.Trace");
   return index;
@@ -27,24 +45,33 @@ int32_t Trace::type() {
 
 size_t Trace::num_calls() const {
   size_t calls = 0;
-  for (const auto &thread : parts.threads) calls += thread.buffer.size();
+  for (const auto &track : parts.tracks) calls += track.calls.size();
   return calls;
 }
 
 uint64_t Trace::num_dropped() const {
   uint64_t dropped = 0;
-  for (const auto &thread : parts.threads) dropped += thread.buffer.dropped();
+  for (const auto &track : parts.tracks) dropped += track.dropped;
   return dropped;
 }
 
-Ref<Trace> Trace::of_lanes(std::vector<ThreadTrack> lanes, ClockCalibration line) {
-  TraceParts parts;
-  parts.threads = std::move(lanes);
-  parts.line = line;
-  parts.process_id = ::getpid();
-  parts.process_name = trimmed_file("/proc/self/comm");
-  parts.unix_offset_ns = realtime_offset_ns();
-  return make_object<Trace>(std::move(parts));
+// Runs are numbered in the process when they begin, so an outer run has a lower number than those within it.
+void Trace::number_runs() {
+  std::vector<const Event *> events;
+  for (const auto &track : parts.tracks) events.insert(events.end(), track.runs.begin(), track.runs.end());
+  std::ranges::sort(events, {}, &Event::run);
+  for (const Event *event : events) {
+    runs_.push_back({event->run, num_runs_, true});
+    const auto outer =
+        std::ranges::lower_bound(runs_.begin(), runs_.end() - 1, event->parent_run, {}, &RunNumber::run);
+    if (outer != runs_.end() - 1 && outer->run == event->parent_run) runs_.back().number = outer->number, runs_.back().is_outermost = false;
+    else ++num_runs_;
+  }
+}
+
+const Trace::RunNumber *Trace::run_of(const Event &event) const {
+  const auto found = std::ranges::lower_bound(runs_, event.run, {}, &RunNumber::run);
+  return found != runs_.end() && found->run == event.run ? &*found : nullptr;
 }
 
 int64_t realtime_offset_ns() {

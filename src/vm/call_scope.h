@@ -1,4 +1,4 @@
-// The scope of one call: borrows a run from the VM, connects it to the cancel token, the deadline, the recording and
+// The scope of one call: borrows a run from the VM, connects it to the cancel token, the deadline, the recordings and
 // the instrument, and makes it the calling thread's run.
 #pragma once
 #include "vm/vm.h"
@@ -8,8 +8,7 @@ namespace opd {
 class CallScope {
  public:
   static constexpr uint32_t kNoFunction = UINT32_MAX;  // of the program
-  CallScope(Vm &vm, uint32_t function, const CallSettings &settings, CallEventBuffer *records = nullptr,
-            uint64_t record_run = 0);
+  CallScope(Vm &vm, uint32_t function, const CallSettings &settings);
   ~CallScope() {
     recorded_.end();
     thread_state().run_pool = outer_;
@@ -25,7 +24,8 @@ class CallScope {
     Run *run;
     ~Borrowed() { vm.give_back(run); }
   };
-  Run *prepare(uint32_t function, const CallSettings &settings, CallEventBuffer *records, uint64_t record_run);
+  Run *prepare(uint32_t function, const CallSettings &settings);
+  void begin_recording(uint32_t function, const RunRecorder *outer);
 
   // Order matters: prepare() runs when cancel_ is made. Members end in reverse order, so no other thread can reach the
   // run when it is given back.
@@ -33,7 +33,7 @@ class CallScope {
   void *const outer_;
   const CancelFlag *const outer_stop_;
   const Ref<Function> instrument_;
-  SessionCall recorded_;
+  RunRecording recorded_;
   CancelGuard cancel_;
   DeadlineGuard deadline_;
 };

@@ -156,8 +156,7 @@ class Interpreter {
       const Instr &call = *frame_->return_to;
       const uint64_t begin = frame_->begin;
       leave();
-      const Args given{scratch_, call.num_args};
-      if (run_.records) record(call, begin, run_.records->end_call(begin, given), given, &error);
+      if (run_.recorder.listens()) record(call, begin, run_.recorder.end_call(), {scratch_, call.num_args}, &error);
     }
   }
 
@@ -228,19 +227,10 @@ class Interpreter {
 
   // Records a call. `error` is null if the call returned.
   void record(const Instr &instr, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
-    CallEventBuffer &buffer = *run_.records;
     const size_t pc = program_.pc_of(&instr);
-    CallEvent *r = buffer.describe(args, pc);
-    if (!r) return;
-    r->begin = begin;
-    r->end = end;
-    r->name = run_.callee_names[pc];
-    r->location = static_cast<uint32_t>(pc);
-    r->depth = static_cast<uint32_t>(run_.depth);
-    r->run = run_.record_run;
-    if (error) [[unlikely]]
-      return buffer.commit_failed(std::string(error->message));
-    buffer.commit();
+    run_.recorder.add(
+        {begin, end, run_.callee_names[pc], static_cast<uint32_t>(pc), static_cast<uint32_t>(run_.depth)}, args, pc,
+        error);
   }
 
   // The next three return false if the callee raised an error, which is then in run.failure. An exception would cost
@@ -274,20 +264,17 @@ class Interpreter {
     const uint32_t count = instr.num_args;
     run_.current.store(&instr, std::memory_order_relaxed);
     View result = opd_none();
-    const bool recorded = kListen && run_.records;
+    const bool recorded = kListen && run_.recorder.listens();
     uint64_t begin = 0;
-    if (recorded) begin = run_.records->begin_call({scratch_, count});
+    if (recorded) begin = run_.recorder.begin_call({scratch_, count});
     const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
     if (failed) [[unlikely]] {
       Ref<Error> error = take_raised();  // before collectors run, which may raise errors of their own
-      if (recorded) record(instr, begin, run_.records->end_call(begin, {scratch_, count}), {scratch_, count}, &*error);
+      if (recorded) record(instr, begin, run_.recorder.end_call(), {scratch_, count}, &*error);
       run_.failure = located(site(instr), std::move(error));
       return false;
     }
-    if (recorded) {
-      const uint64_t end = run_.records->end_call(begin, {scratch_, count});
-      record(instr, begin, end, {scratch_, count});
-    }
+    if (recorded) record(instr, begin, run_.recorder.end_call(), {scratch_, count});
     if (kListen && run_.instrument) show_owned_result(count, result);
     if (instr.reg != program_.void_register()) assign(instr.reg, result);
     else if (is_object(result)) run_.pool.drop(object_of(result));
@@ -359,7 +346,7 @@ class Interpreter {
   View *registers_ = nullptr;
   View *scratch_ = nullptr;
   size_t folded_args_ = 0;
-  const bool records_builtins_ = run_.records && run_.records->all_calls();
+  const bool records_builtins_ = run_.recorder.takes_all_calls();
 };
 
 template <bool kListen>
@@ -378,7 +365,7 @@ View Interpreter::execute(uint32_t index, Args args) {
       }
     }
     uint64_t folded_begin = 0;
-    if (kListen && records_builtins_ && is_folded(instr.op)) folded_begin = run_.records->begin_call({});
+    if (kListen && records_builtins_ && is_folded(instr.op)) folded_begin = run_.recorder.begin_call({});
     switch (instr.op) {
       case Op::kKernel:
         if (!call<kListen, true>(instr)) [[unlikely]]
@@ -424,7 +411,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         }
         const Program::Func &callee = program_.functions[instr.callee];
         uint64_t begin = 0;
-        if (kListen && run_.records) begin = run_.records->begin_call({scratch_, instr.num_args});
+        if (kListen && run_.recorder.listens()) begin = run_.recorder.begin_call({scratch_, instr.num_args});
         enter(callee, scratch_);
         frame_->return_to = &instr;
         frame_->begin = begin;
@@ -437,10 +424,8 @@ View Interpreter::execute(uint32_t index, Args args) {
         if (!back) return result.detach();  // the scope pops the frame
         const uint64_t begin = frame_->begin;
         leave();
-        if (kListen && run_.records) {
-          const Args given{scratch_, back->num_args};
-          record(*back, begin, run_.records->end_call(begin, given), given);
-        }
+        if (kListen && run_.recorder.listens())
+          record(*back, begin, run_.recorder.end_call(), {scratch_, back->num_args});
         if (kListen && run_.instrument) show_after(back->num_args, result.view());
         if (back->reg != program_.void_register()) assign(back->reg, result.detach());
         pc = back + 1;
@@ -448,7 +433,7 @@ View Interpreter::execute(uint32_t index, Args args) {
       }
     }
     // Only cases that break come here: folded builtins and static buffers. All others have moved `pc` themselves.
-    if (kListen && folded_begin) record(instr, folded_begin, run_.records->end_call(folded_begin, {}), {});
+    if (kListen && folded_begin) record(instr, folded_begin, run_.recorder.end_call(), {});
     if (kListen && run_.instrument) show_after(folded_args_, registers_[instr.reg]);
     ++pc;
   }
@@ -457,7 +442,7 @@ View Interpreter::execute(uint32_t index, Args args) {
 }  // namespace
 
 View interpret(Run &run, uint32_t function, Args args) {
-  if (!run.records && !run.instrument) return Interpreter(run).execute<false>(function, args);
+  if (!run.recorder.listens() && !run.instrument) return Interpreter(run).execute<false>(function, args);
   Interpreter interpreter(run);
   try {
     const View result = interpreter.execute<true>(function, args);

@@ -19,17 +19,7 @@ NameId name_of(Run &run, const void *callee, const Name &name) {
 
 // Records a call. `error` is null if the call returned.
 void record(Run &run, NameId name, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
-  CallEvent *record = run.records->describe(args, name);
-  if (!record) return;
-  record->begin = begin;
-  record->end = end;
-  record->name = name;
-  record->location = CallEvent::kNoLocation;
-  record->depth = 1;
-  record->run = run.record_run;
-  if (error) [[unlikely]]
-    return run.records->commit_failed(std::string(error->message));
-  run.records->commit();
+  run.recorder.add({begin, end, name, Event::kNoLocation, 1}, args, name, error);
 }
 
 // Lives while the callee runs. The callee's own calls are not calls of the program, so they are not observed.
@@ -48,7 +38,7 @@ void check_stop(Run &run) {
 // gets `callee` as the function.
 template <class Call>
 int show(Run &run, NameId name, const View &callee, Args args, View *result, Call call) {
-  if (!run.records) run.operator_name.store(name_text(name).c_str(), std::memory_order_relaxed);
+  if (!run.recorder.listens()) run.operator_name.store(name_text(name).c_str(), std::memory_order_relaxed);
   if (!run.instrument) return call();
   std::vector<View> shown = {callee, opd_cstring(name_text(name).c_str()), {}, {}};
   shown.insert(shown.end(), args.begin(), args.end());
@@ -67,29 +57,25 @@ int show(Run &run, NameId name, const View &callee, Args args, View *result, Cal
 
 // The fast case of a profile: no instrument, and no reason to stop.
 bool is_only_recorded(const Run &run) {
-  return run.records && !run.instrument && run.stop.load(std::memory_order_relaxed) == CancelReason::kNone;
+  return run.recorder.listens() && !run.instrument && run.stop.load(std::memory_order_relaxed) == CancelReason::kNone;
 }
 
-// Ends the record of a failed call. The error is taken first, because collectors may raise others.
-uint64_t end_failed(Run &run, uint64_t begin, Args args, Ref<Error> &error) {
-  error = take_raised();
-  return run.records->end_call(begin, args);
-}
-
+// Makes a call and records it. The error is taken before collectors run, because they may raise others.
 template <class Name, class Call>
-int record_call(Run &run, const Name &name_of_callee, Args args, Call call) {
-  int failed;
-  uint64_t begin, end;
-  Ref<Error> error;
-  {
-    const Observed observed(run);
-    begin = run.records->begin_call(args);
-    failed = call();
-    end = failed ? end_failed(run, begin, args, error) : run.records->end_call(begin, args);
-  }
+int time_call(Run &run, const Name &name_of_callee, Args args, const Call &call) {
+  const uint64_t begin = run.recorder.begin_call(args);
+  const int failed = call();
+  Ref<Error> error = failed ? take_raised() : nullptr;
+  const uint64_t end = run.recorder.end_call();
   record(run, name_of_callee(), begin, end, args, error.get());
   if (failed) set_raised(std::move(error));
   return failed;
+}
+
+template <class Name, class Call>
+int record_call(Run &run, const Name &name_of_callee, Args args, const Call &call) {
+  const Observed observed(run);
+  return time_call(run, name_of_callee, args, call);
 }
 
 // All other calls: there is an instrument, a reason to stop, or only the operator's name to publish.
@@ -97,32 +83,18 @@ template <class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);
   const Observed observed(run);
-  const bool recorded = run.records && run.records->wants(args);
+  const bool recorded = run.recorder.listens() && run.recorder.wants(args);
   const NameId name = name_of_callee();
-  uint64_t begin = 0, end = 0;
-  const auto timed = [&] {
-    if (!recorded) return call();
-    begin = run.records->begin_call(args);
-    const int failed = call();
-    if (!failed) end = run.records->end_call(begin, args);
-    if (!failed) return 0;
-    Ref<Error> error;
-    end = end_failed(run, begin, args, error);
-    record(run, name, begin, std::exchange(end, 0), args, error.get());
-    set_raised(std::move(error));
-    return failed;
-  };
-  const int failed = show(run, name, callee, args, result, timed);
-  if (!failed && end) record(run, name, begin, end, args);  // `end` is 0 if an instrument skipped the call
-  return failed;
+  const auto timed = [&] { return recorded ? time_call(run, [name] { return name; }, args, call) : call(); };
+  return show(run, name, callee, args, result, timed);
 }
 
 }  // namespace
 
 NameId OperatorNames::id_of(const void *callee, const std::function<std::string()> &name) {
   std::scoped_lock lock(guard_);
-  const auto [place, fresh] = ids_.try_emplace(callee, kNoName);
-  if (fresh || place->second == kNoName) place->second = name_id(name());
+  const auto place = ids_.try_emplace(callee, kNoName).first;
+  if (place->second == kNoName) place->second = name_id(name());
   return place->second;
 }
 
@@ -130,7 +102,7 @@ int observe_call(Run &run, Function &function, const View *args, int32_t num_arg
   const Args views(args, static_cast<size_t>(num_args));
   const auto make = [&] { return function.safe_call(&function, args, num_args, result); };
   if (!run.observes_calls()) return make();
-  if (is_only_recorded(run) && !run.records->wants(views)) [[likely]] {
+  if (is_only_recorded(run) && !run.recorder.wants(views)) [[likely]] {
     const Observed observed(run);
     return make();
   }

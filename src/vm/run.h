@@ -9,7 +9,7 @@
 
 #include "base/fork_mutex.h"
 #include "module/image/call_hooks.h"
-#include "trace/call_event_buffer.h"
+#include "trace/recording.h"
 #include "vm/cancel.h"
 #include "vm/known_shapes.h"
 #include "vm/pool.h"
@@ -57,9 +57,8 @@ struct Run : RunSignals {
 
   Vm *vm;
   // Each observed call reads these, and the signals before them.
-  CallEventBuffer *records = nullptr;
-  const NameId *callee_names = nullptr;  // by instruction; only if there are records
-  uint64_t record_run = 0;               // value of CallEvent::run
+  RunRecorder recorder;
+  const NameId *callee_names = nullptr;  // by instruction; only if the recorder listens
   Function *instrument = nullptr;        // called around every call; the call keeps it alive
   RunPool pool;
   KnownShapes known_shapes;

@@ -135,6 +135,7 @@ Vm::~Vm() {
     std::scoped_lock lock(KnownVms::get().guard);
     KnownVms::get().vms.erase(this);
   }
+  if (is_recording()) end_recordings_of(this);
   trim();
 }
 
@@ -158,21 +159,17 @@ void Vm::set_instrument(Ref<Function> instrument) {
   keep_hooks();
 }
 
-bool Vm::start_session(Ref<RecordingSession> session) {
-  const bool started = state_.start_session(std::move(session));
+void Vm::expect_recordings(bool is_expected) {
+  {
+    std::scoped_lock lock(guard_);
+    expects_recordings_ = is_expected;
+  }
   keep_hooks();
-  return started;
-}
-
-Ref<RecordingSession> Vm::stop_session() {
-  Ref<RecordingSession> session = state_.stop_session();
-  keep_hooks();
-  return session;
 }
 
 void Vm::keep_hooks() {
   std::scoped_lock lock(guard_);
-  if (!state_.instrument() && !state_.session()) hooks_.reset();
+  if (!state_.instrument() && !expects_recordings_) hooks_.reset();
   else if (!hooks_) hooks_.emplace(libraries_);
 }
 
@@ -225,12 +222,11 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
   return sum;
 }
 
-Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result, CallEventBuffer *records,
-                   uint64_t record_run) {
+Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   const FunctionInfo &info = *program_->functions[index].info;
   {
     const CallArguments checked(*this, info, args, settings.names);
-    CallScope scope(*this, index, settings, records, record_run);
+    CallScope scope(*this, index, settings);
     Run &run = scope.run();
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
                                                  : interpret(run, index, checked.views()));
@@ -243,9 +239,9 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
   return nullptr;
 }
 
-Value Vm::call(uint32_t index, Args args, const CallSettings &settings, CallEventBuffer *records, uint64_t record_run) {
+Value Vm::call(uint32_t index, Args args, const CallSettings &settings) {
   Value result;
-  if (Ref<Error> error = run(index, args, settings, result, records, record_run)) throw Exception(std::move(error));
+  if (Ref<Error> error = run(index, args, settings, result)) throw Exception(std::move(error));
   return result;
 }
 

@@ -47,10 +47,8 @@ class Vm final : public Object {
 
   // All calls end up here; `function` is an index of the program. run() returns an error that an operator raised, since
   // a throw costs microseconds; both throw all other errors.
-  [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result,
-                               CallEventBuffer *records = nullptr, uint64_t record_run = 0);
-  Value call(uint32_t function, Args args, const CallSettings &settings, CallEventBuffer *records = nullptr,
-             uint64_t record_run = 0);
+  [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result);
+  Value call(uint32_t function, Args args, const CallSettings &settings);
   void require_arguments(uint32_t function, Args args) const;  // throws if `args` are empty, but set_input() was used
 
   // By name, as users call. vm_stateful.cc.
@@ -59,19 +57,18 @@ class Vm final : public Object {
   Value invoke_closure(Function &closure, Args args, const CallSettings &settings);
   void save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings,
                      bool include_return);
-  Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings,
-                   CallEventBuffer *records = nullptr, uint64_t record_run = 0);
+  Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings);
   void set_input(std::string_view name, Args args, const CallSettings &settings);
   void set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params);
   bool has_input(std::string_view name) const;
   std::vector<Value> inputs(std::string_view name) const;  // throws unless set
-  void invoke_stateful(std::string_view name, const CallSettings &settings, CallEventBuffer *records = nullptr,
-                       uint64_t record_run = 0);
+  void invoke_stateful(std::string_view name, const CallSettings &settings);
   Value output(std::string_view name,
                std::span<const int64_t> path) const;  // an item of nested tuples; throws before it ran
   void set_instrument(Ref<Function> instrument);
-  bool start_session(Ref<RecordingSession> session);  // false: there is one already
-  Ref<RecordingSession> stop_session();               // null if there is none; calls under way go on recording
+  // Keeps the hooks of the kernels set while `is_expected`, for many recorded calls: each sets what it needs itself, but
+  // doing that anew for each call is slow.
+  void expect_recordings(bool is_expected);
 
   bool is_compiled() const { return !function_values_.empty(); }
   OperatorNames &operators() { return operators_; }
@@ -112,9 +109,8 @@ class Vm final : public Object {
   OperatorNames operators_;
   std::vector<NameId> names_;  // of functions, then of instructions
   std::atomic<bool> has_names_{false};
-  // Set while there is an instrument or a session. Calls set the hooks that they need themselves, but doing that anew
-  // for each call would be slow.
-  std::optional<HookScope> hooks_;
+  bool expects_recordings_ = false;
+  std::optional<HookScope> hooks_;  // set while there is an instrument, or recordings are expected
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   ForkMutex guard_{LockRank::kVm};
   Run *idle_ = nullptr;

@@ -75,25 +75,4 @@ void VmState::visit_kept(const std::function<void(const View &)> &visit) const {
   }
 }
 
-bool VmState::start_session(Ref<RecordingSession> session) {
-  std::scoped_lock lock(guard_);
-  if (session_) return false;
-  session_ = std::move(session);
-  any_session_.store(true, std::memory_order_release);
-  return true;
-}
-
-Ref<RecordingSession> VmState::stop_session() {
-  std::scoped_lock lock(guard_);
-  any_session_.store(false, std::memory_order_release);
-  return std::exchange(session_, nullptr);
-}
-
-Ref<RecordingSession> VmState::session() const {
-  if (!any_session_.load(std::memory_order_acquire)) [[likely]]
-    return nullptr;
-  std::scoped_lock lock(guard_);
-  return session_;
-}
-
 }  // namespace opd

@@ -1,5 +1,5 @@
-// A VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument, the recording
-// that was started. Readers get snapshots. Cost for a VM without any: two loads a call.
+// A VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument.
+// Readers get snapshots. Cost for a VM without any: two loads a call.
 #pragma once
 #include <functional>
 #include <map>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "trace/recording_session.h"
 #include "value/function.h"
 
 namespace opd {
@@ -40,10 +39,6 @@ class VmState {
   // Calls visit for each value kept here: instrument, saved functions, inputs, outputs. The lock is held meanwhile.
   void visit_kept(const std::function<void(const View &)> &visit) const;
 
-  bool start_session(Ref<RecordingSession> session);  // false: there is one already
-  Ref<RecordingSession> stop_session();               // null if there is none
-  Ref<RecordingSession> session() const;              // likewise
-
  private:
   struct Stateful {
     std::vector<Value> args;
@@ -57,9 +52,8 @@ class VmState {
   std::unordered_map<std::string, Ref<SavedFunction>, NameHash, std::equal_to<>> saved_;
   std::map<uint32_t, Stateful> stateful_;
   Ref<Function> instrument_;
-  Ref<RecordingSession> session_;
   // While a flag is false, calls need not take the lock.
-  std::atomic<bool> any_stateful_{false}, any_instrument_{false}, any_session_{false};
+  std::atomic<bool> any_stateful_{false}, any_instrument_{false};
 };
 
 }  // namespace opd

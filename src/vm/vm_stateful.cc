@@ -62,15 +62,14 @@ void Vm::save_function(std::string_view name, std::string_view saved_name, Args 
   state_.save(std::string(saved_name), std::move(saved));
 }
 
-Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &settings, CallEventBuffer *records,
-                     uint64_t record_run) {
+Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &settings) {
   if (!args.empty())
     fail_as("TypeError", OPD_INVALID_ARGUMENT, "a saved function takes no arguments, but was given ", args.size(), "; ",
             program_name(saved.function), " was saved with its own");
   CallSettings own = settings;
   own.names.clear();
   Value result = call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()},
-                      own, records, record_run);
+                      own);
   return saved.include_return ? std::move(result) : Value();
 }
 
@@ -97,12 +96,10 @@ std::vector<Value> Vm::inputs(std::string_view name) const {
   return state_.input(index);
 }
 
-void Vm::invoke_stateful(std::string_view name, const CallSettings &settings, CallEventBuffer *records,
-                         uint64_t record_run) {
+void Vm::invoke_stateful(std::string_view name, const CallSettings &settings) {
   const std::vector<Value> args = inputs(name);
   const uint32_t index = function_index(name);
-  state_.set_output(
-      index, call(index, {args.empty() ? nullptr : &args.front().view(), args.size()}, settings, records, record_run));
+  state_.set_output(index, call(index, {args.empty() ? nullptr : &args.front().view(), args.size()}, settings));
 }
 
 Value Vm::output(std::string_view name, std::span<const int64_t> path) const {

@@ -8,6 +8,9 @@
 #include <cmath>
 #include <memory>
 
+#include "support/trace_builder.h"
+#include "trace/recording.h"
+
 namespace opd {
 namespace {
 
@@ -41,28 +44,21 @@ std::vector<const cJSON *> events(const cJSON *trace, const char *phase) {
   return out;
 }
 
-// A buffer of calls at given ticks, each with one float32[2, 3] and one int64[] argument.
-CallEventBuffer buffer_of(std::initializer_list<std::pair<uint64_t, uint64_t>> spans, uint64_t max_records = 1 << 20) {
-  CallEventBuffer buffer(max_records);
+// Calls at given ticks, each with one float32[2, 3] and one int64[] argument.
+TraceParts trace_of(std::initializer_list<std::pair<uint64_t, uint64_t>> spans, ClockCalibration line,
+                    uint64_t max_calls = 1 << 20, bool with_runs = false) {
+  TraceBuilder trace(max_calls);
   int64_t shape[] = {2, 3};
   DLTensor matrix{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   DLTensor scalar{nullptr, {kDLCUDA, 1}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&matrix), opd_int(5), opd_dltensor(&scalar)};
+  uint64_t run = 0;
   for (const auto &[begin, end] : spans) {
-    CallEvent *record = buffer.describe(args, 0);
-    if (!record) continue;
-    record->begin = begin, record->end = end;
-    record->name = record->sequence % 2 ? name_id("quote\"\\ \n \xFF") : name_id("matmul");
-    record->location = 7, record->depth = 2, record->run = record->sequence;
-    buffer.commit();
+    const NameId name = run % 2 ? name_id("quote\"\\ \n \xFF") : name_id("matmul");
+    trace.call({begin, end, name, ++run, 7, 2}, args);
   }
-  return buffer;
-}
-
-TraceParts parts_of(CallEventBuffer buffer, ClockCalibration line) {
-  TraceParts parts;
-  parts.threads.push_back({std::move(buffer), {}, 42, "main"});
-  parts.line = line;
+  if (with_runs) trace.run(1, 1000, 4000, name_id("matmul")).run(2, 5000, 6000, kNoName);
+  TraceParts parts = trace.parts(line);
   parts.process_id = 41;
   parts.process_name = "pro\"gram";
   return parts;
@@ -70,7 +66,7 @@ TraceParts parts_of(CallEventBuffer buffer, ClockCalibration line) {
 
 TEST(ChromeTrace, WritesCallsInMicrosecondsOfUnixTime) {
   // 3 ticks a nanosecond; tick 3000 is 10^6 ns. The Unix offset puts that at 2024-06-07 20:00:00.
-  TraceParts parts = parts_of(buffer_of({{3000, 6000}, {6003, 6003}}), {{3000, 1'000'000}, 1 / 3.0});
+  TraceParts parts = trace_of({{3000, 6000}, {6003, 6003}}, {{3000, 1'000'000}, 1 / 3.0});
   parts.unix_offset_ns = 1717790400'000000000 - 1'000'000;
   const auto trace = make_object<Trace>(std::move(parts));
   EXPECT_EQ(trace->num_calls(), 2u);
@@ -87,7 +83,7 @@ TEST(ChromeTrace, WritesCallsInMicrosecondsOfUnixTime) {
 }
 
 TEST(ChromeTrace, WritesWhatViewersNeedOfACall) {
-  const Json json = parse(chrome_trace(*make_object<Trace>(parts_of(buffer_of({{10, 20}, {30, 40}}), {{0, 0}, 1}))));
+  const Json json = parse(chrome_trace(*make_object<Trace>(trace_of({{10, 20}, {30, 40}}, {{0, 0}, 1}))));
   const auto calls = events(json.get(), "X");
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_EQ(text(calls[0], "cat"), "cpu_op");
@@ -103,12 +99,10 @@ TEST(ChromeTrace, WritesWhatViewersNeedOfACall) {
   EXPECT_EQ(number(args, "Ev Idx"), 0);
   EXPECT_EQ(number(args, "External id"), 1);
   EXPECT_EQ(text(calls[1], "name"), "quote\"\\ \n \xEF\xBF\xBD");
-  EXPECT_EQ(number(member(calls[1], "args"), "Run"), 1);
 }
 
 TEST(ChromeTrace, HasASpanForEachRunAndItsFunctionAroundTheCalls) {
-  TraceParts parts = parts_of(buffer_of({{2000, 3000}}), {{0, 0}, 1});
-  parts.threads[0].runs = {{0, 1000, 4000, name_id("matmul")}, {1, 5000, 6000, kNoName}};
+  TraceParts parts = trace_of({{2000, 3000}}, {{0, 0}, 1}, 1, true);
   const Json json = parse(chrome_trace(*make_object<Trace>(std::move(parts))));
   const auto spans = events(json.get(), "X");
   ASSERT_EQ(spans.size(), 4u);
@@ -118,10 +112,11 @@ TEST(ChromeTrace, HasASpanForEachRunAndItsFunctionAroundTheCalls) {
   EXPECT_EQ(number(spans[1], "dur"), 3);
   EXPECT_EQ(text(spans[2], "name"), "run 1") << "whose function is not known";
   EXPECT_EQ(number(spans[3], "ts") - number(spans[0], "ts"), 1) << "the call, within the first run";
+  EXPECT_EQ(number(member(spans[3], "args"), "Run"), 0);
 }
 
 TEST(ChromeTrace, NamesProcessAndThreadsFirst) {
-  const Json json = parse(chrome_trace(*make_object<Trace>(parts_of(buffer_of({{10, 20}}), {{0, 0}, 1}))));
+  const Json json = parse(chrome_trace(*make_object<Trace>(trace_of({{10, 20}}, {{0, 0}, 1}))));
   EXPECT_EQ(text(json.get(), "displayTimeUnit"), "ms");
   EXPECT_EQ(number(json.get(), "schemaVersion"), 1);
   std::string names;
@@ -138,7 +133,7 @@ TEST(ChromeTrace, NamesProcessAndThreadsFirst) {
 TEST(ChromeTrace, KeepsNestingWhenTicksAreRounded) {
   // Ticks of 0.4 ns: rounding begin and length apart would let the inner span end 1 ns after the outer one.
   std::vector<std::pair<int64_t, int64_t>> spans;
-  TraceParts parts = parts_of(buffer_of({{1, 9}, {4, 9}, {2, 8}}), {{0, 1'000'000'000}, 0.4});
+  TraceParts parts = trace_of({{1, 9}, {4, 9}, {2, 8}}, {{0, 1'000'000'000}, 0.4});
   const Json json = parse(chrome_trace(*make_object<Trace>(std::move(parts))));
   for (const cJSON *event : events(json.get(), "X"))
     spans.emplace_back(std::llround(number(event, "ts") * 1000),
@@ -151,7 +146,7 @@ TEST(ChromeTrace, KeepsNestingWhenTicksAreRounded) {
 }
 
 TEST(ChromeTrace, CountsDroppedCallsAndKeepsMetadata) {
-  TraceParts parts = parts_of(buffer_of({{1, 2}, {3, 4}, {5, 6}}, 2), {{0, 0}, 1});
+  TraceParts parts = trace_of({{1, 2}, {3, 4}, {5, 6}}, {{0, 0}, 1}, 2);
   parts.metadata = {{"model", "a \"b\""}};
   const auto trace = make_object<Trace>(std::move(parts));
   EXPECT_EQ(trace->num_calls(), 2u);
@@ -167,16 +162,11 @@ TEST(ChromeTrace, WritesATraceOfNothing) {
 }
 
 TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
-  CallEventBuffer buffer(1 << 20);
+  TraceBuilder built;
   DLTensor scalar{nullptr, {kDLCPU, 0}, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
-  for (int i = 0; i < 5000; ++i) {
-    CallEvent *record = buffer.describe(args, 0);
-    record->begin = static_cast<uint64_t>(i), record->end = record->begin + 1;
-    record->name = name_id("add"), record->location = record->depth = 0, record->run = 0;
-    buffer.commit();
-  }
-  const auto trace = make_object<Trace>(parts_of(std::move(buffer), {{0, 0}, 1}));
+  for (uint64_t i = 0; i < 5000; ++i) built.call({i, i + 1, name_id("add")}, args);
+  const auto trace = make_object<Trace>(built.parts({{0, 0}, 1}));
   std::string whole;
   size_t largest = 0, pieces = 0;
   write_chrome_trace(*trace, [&](std::string_view piece) {
@@ -190,13 +180,10 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
   EXPECT_EQ(events(parse(whole).get(), "X").size(), 5000u);
 }
 
-TEST(ChromeTrace, KnowsTheThreadThatItIsTakenOn) {
-  std::vector<ThreadTrack> lanes;
-  lanes.push_back(ThreadTrack::of_this_thread(buffer_of({{1, 2}})));
-  const auto trace = Trace::of_lanes(std::move(lanes), {{0, monotonic_ns()}, 1});
+TEST(ChromeTrace, KnowsTheProcessThatItIsTakenIn) {
+  const auto trace = Recording::start({})->stop();
   EXPECT_EQ(trace->parts.process_id, ::getpid());
   EXPECT_FALSE(trace->parts.process_name.empty());
-  EXPECT_FALSE(trace->parts.threads[0].thread_name.empty());
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   const auto events_at = trace->parts.unix_offset_ns + static_cast<int64_t>(monotonic_ns());

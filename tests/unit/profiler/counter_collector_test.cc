@@ -17,9 +17,9 @@ namespace {
 
 constexpr DLDevice kCpu{kDLCPU, 0};
 
-std::map<std::string, int64_t> counts_of(const MetricRows &rows) {
+std::map<std::string, int64_t> counts_of(const MetricList &rows) {
   std::map<std::string, int64_t> counts;
-  for (const auto &cell : rows.cells()) counts[rows.names()[cell.name]] = cell.metric.count();
+  for (const MetricList::Item &item : rows.items()) counts[rows.name_of(item)] = item.metric.count();
   return counts;
 }
 
@@ -53,7 +53,7 @@ class Scripted final : public CounterCollector {
 };
 
 std::map<std::string, int64_t> measure(Collector &collector, Script &script, uint64_t from, uint64_t to) {
-  MetricRows rows;
+  MetricList rows;
   script.value = from;
   void *state = collector.start(kCpu);
   script.value = to;
@@ -97,7 +97,7 @@ TEST(CounterCollector, NestsAndServesOtherDevicesNot) {
   const auto collector = make_object<Scripted>(script, 0);
   collector->init({});
   EXPECT_EQ(collector->start({kDLCUDA, 0}), nullptr);
-  MetricRows outer, inner;
+  MetricList outer, inner;
   void *first = collector->start(kCpu);
   script.value += 1;
   void *second = collector->start({kDLCPU, 3});
@@ -112,16 +112,18 @@ TEST(CounterCollector, NestsAndServesOtherDevicesNot) {
 TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
   Script script;
   const Ref<Collector> collectors[] = {make_object<Scripted>(script, 0)};
-  CollectorSet set(collectors, {&kCpu, 1}, 10);
-  CollectorRun &run = set.of_thread();
+  CollectorSet set(collectors, {&kCpu, 1});
+  CollectorRun &run = set.of_thread(1);
+  EventItems items;
   run.begin_call(kCpu);
   script.fails = true;
-  run.end_call(UINT64_MAX, 0);
+  run.end_call(UINT64_MAX, items);
   run.begin_call(kCpu);  // nothing is started any more
-  run.end_call(UINT64_MAX, 1);
+  run.end_call(UINT64_MAX, items);
   ASSERT_TRUE(set.first_error());
   EXPECT_EQ(set.first_error()->message, "gone");
-  EXPECT_TRUE(run.rows().cells().empty());
+  EXPECT_TRUE(run.metrics().items().empty());
+  EXPECT_TRUE(items.empty());
 }
 
 // A directory as the kernel's powercap interface has it.
@@ -147,7 +149,7 @@ TEST(EnergyCollector, ReadsThePackagesOverTheEndOfTheirCounters) {
   void *state = collector->start(kCpu);
   powercap.write("intel-rapl:0", "energy_uj", "950");
   powercap.write("intel-rapl:1", "energy_uj", "20");
-  MetricRows rows;
+  MetricList rows;
   collector->stop(state, rows);
   EXPECT_EQ(counts_of(rows), (Counts{{"Energy of package-0 (uJ)", 50}, {"Energy of package-1 (uJ)", 120}}));
 }

@@ -1,7 +1,9 @@
-// From records to a report: durations, percentages, totals, repeated runs.
-#include "profiler/run_report.h"
+// From a trace to a report: durations, percentages, totals, repeated runs.
+#include "analysis/run_report.h"
 
 #include <gtest/gtest.h>
+
+#include "support/trace_builder.h"
 
 namespace opd {
 namespace {
@@ -19,33 +21,32 @@ struct Call {
   uint64_t us, run;
 };
 
-CallEventBuffer buffer_of(std::initializer_list<Call> calls, uint64_t max_records = 1 << 20) {
-  CallEventBuffer buffer(max_records);
+std::unique_ptr<TraceBuilder> trace_of(std::initializer_list<Call> calls, uint64_t max_calls = 1 << 20) {
+  auto trace = std::make_unique<TraceBuilder>(max_calls);
   int64_t shape[] = {4, 8};
   DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0},
       device{nullptr, kCuda, 1, {kDLFloat, 16, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&host), opd_dltensor(&device)};
   uint64_t at = 1000;
   for (const auto &call : calls) {
-    CallEvent *record = buffer.describe(Args(args, call.name == 0 ? 1 : 2), call.name);
-    if (!record) continue;
-    record->begin = at, record->end = at += call.us * kTicksPerUs;
-    record->name = name_at(call.name), record->run = call.run;
-    buffer.commit();
+    const uint64_t begin = at;
+    at += call.us * kTicksPerUs;
+    trace->call({begin, at, name_at(call.name), call.run + 1}, Args(args, call.name == 0 ? 1 : 2), call.name);
   }
-  return buffer;
+  return trace;
 }
 
 // Runs follow each other from the first record's begin on.
-Ref<Report> report_of(CallEventBuffer buffer, std::initializer_list<uint64_t> totals, std::span<const DLDevice> devices,
-                      int32_t num_threads, RecordingOptions options = {}) {
-  ThreadTrack lane{std::move(buffer), {}, 77, "worker"};
+Ref<Report> report_of(const std::unique_ptr<TraceBuilder> &trace, std::initializer_list<uint64_t> totals,
+                      std::span<const DLDevice> devices, int32_t num_threads, RunReportOptions options = {}) {
   uint64_t at = 1000, run = 0;
   for (const uint64_t total : totals) {
-    lane.runs.push_back({run++, at, at + total, name_at(1)});
+    trace->run(++run, at, at + total, name_at(1));
     at += total;
   }
-  return report_of_run({{&lane, 1}, kLine, devices, num_threads, {}, options});
+  options.devices.assign(devices.begin(), devices.end());
+  options.num_threads = num_threads;
+  return report_of_run(*make_object<Trace>(trace->parts(kLine, 77, "worker")), options);
 }
 
 double number(const Ref<Report> &report, size_t row, const char *column) {
@@ -57,7 +58,7 @@ std::string text(const Ref<Report> &report, size_t row, const char *column) {
 
 TEST(RunReport, HasARowPerCallInProgramOrder) {
   const DLDevice devices[] = {kCpu, kCuda, kCpu};
-  const auto report = report_of(buffer_of({{1, 10, 0}, {0, 30, 0}}), {50 * kTicksPerUs}, devices, 4);
+  const auto report = report_of(trace_of({{1, 10, 0}, {0, 30, 0}}), {50 * kTicksPerUs}, devices, 4);
   ASSERT_EQ(report->num_rows(), 4u);
   std::string columns;
   for (const auto &column : report->columns()) columns += column.name() + "|";
@@ -92,7 +93,7 @@ TEST(RunReport, HasARowPerCallInProgramOrder) {
 }
 
 TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
-  const auto report = report_of(buffer_of({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}}),
+  const auto report = report_of(trace_of({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}}),
                                 {40 * kTicksPerUs, 60 * kTicksPerUs}, {&kCpu, 1}, 1);
   ASSERT_EQ(report->num_rows(), 6u);
   EXPECT_EQ(report->get_call(4, "Count").u.int64, 2);
@@ -108,15 +109,11 @@ TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
 }
 
 TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
-  CallEventBuffer buffer(10);
   DLTensor scalar{nullptr, kCpu, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
-  CallEvent *record = buffer.describe(args, 0);
-  record->begin = 100, record->end = 101;  // less than any clock reads
-  record->name = name_at(0), record->run = 0;
-  buffer.commit();
-  const ThreadTrack lane{std::move(buffer), {}, 1, ""};
-  const auto report = report_of_run({{&lane, 1}, {{0, 0}, 1}, {}, 1});
+  TraceBuilder trace;
+  trace.call({100, 101, name_at(0)}, args);  // less than any clock reads
+  const auto report = report_of_run(*make_object<Trace>(trace.parts({{0, 0}, 1})), {});
   EXPECT_EQ(number(report, 0, "Duration (us)"), 0);
   EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";
 }
@@ -126,18 +123,14 @@ struct Span {
   uint64_t begin, end;
 };
 // Calls in the order in which they end; some within others.
-CallEventBuffer nested_buffer_of(const std::vector<Span> &calls, uint64_t ticks = kTicksPerUs) {
-  CallEventBuffer buffer(1 << 20);
+std::unique_ptr<TraceBuilder> nested_trace_of(const std::vector<Span> &calls, uint64_t ticks = kTicksPerUs) {
+  auto trace = std::make_unique<TraceBuilder>();
   int64_t shape[] = {4, 8};
   DLTensor tensor{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&tensor)};
-  for (const Span &call : calls) {
-    CallEvent *record = buffer.describe(args, call.name);
-    record->begin = 1000 + call.begin * ticks, record->end = 1000 + call.end * ticks;
-    record->name = name_at(call.name), record->run = 0;
-    buffer.commit();
-  }
-  return buffer;
+  for (const Span &call : calls)
+    trace->call({1000 + call.begin * ticks, 1000 + call.end * ticks, name_at(call.name)}, args, call.name);
+  return trace;
 }
 
 double duration_of(const Ref<Report> &report, std::string_view name) {
@@ -152,21 +145,21 @@ TEST(RunReport, TakesForProfilingOnlyWhatLiesBetweenTheOutermostCalls) {
   std::vector<Span> calls;
   for (uint64_t i = 0; i < 10'000; ++i) calls.push_back({0, 10 * i, 10 * i + 5});
   calls.push_back({1, 0, 100'000});
-  const auto report = report_of(nested_buffer_of(calls, 1), {200'000}, {&kCpu, 1}, 1);
+  const auto report = report_of(nested_trace_of(calls, 1), {200'000}, {&kCpu, 1}, 1);
   EXPECT_LT(duration_of(report, "(profiler)"), duration_of(report, "(dispatch)"))
       << "10,001 records would take all of the 100,000 ticks that are left";
 }
 
 TEST(RunReport, TakesNoMoreForProfilingThanCallsLeave) {
-  const auto report = report_of(nested_buffer_of({{0, 0, 5}, {1, 5, 10}}, 1), {10}, {&kCpu, 1}, 1);
+  const auto report = report_of(nested_trace_of({{0, 0, 5}, {1, 5, 10}}, 1), {10}, {&kCpu, 1}, 1);
   EXPECT_GE(duration_of(report, "(dispatch)"), 0) << "two records take more than lies between these calls";
 }
 
 // 0 to 100: a closure that is called by a builtin (10 to 60) with two kernels in it, and a builtin within a function.
 TEST(RunReport, FoldsBuiltinsSoThatTheRowsStillAddUp) {
-  RecordingOptions options;
+  RunReportOptions options;
   options.details = options.folds_builtins = true;
-  const auto report = report_of(nested_buffer_of({{0, 20, 30}, {0, 40, 45}, {3, 10, 60}, {2, 72, 75}, {1, 70, 90}}),
+  const auto report = report_of(nested_trace_of({{0, 20, 30}, {0, 40, 45}, {3, 10, 60}, {2, 72, 75}, {1, 70, 90}}),
                                 {100 * kTicksPerUs}, {&kCpu, 1}, 1, options);
   ASSERT_EQ(report->num_rows(), 6u) << "three calls, (builtins), (dispatch), (profiler)";
   EXPECT_NEAR(duration_of(report, "(builtins)"), 50 - 15, 1e-3) << "without the kernels, which have rows";
@@ -178,10 +171,10 @@ TEST(RunReport, FoldsBuiltinsSoThatTheRowsStillAddUp) {
 }
 
 TEST(RunReport, CountsWhatRanWithinACallOnce) {
-  CallEventBuffer buffer = nested_buffer_of({{0, 10, 30}, {0, 40, 50}, {1, 5, 60}});  // two in the one that ends last
-  RecordingOptions options;
+  const auto trace = nested_trace_of({{0, 10, 30}, {0, 40, 50}, {1, 5, 60}});  // two in the one that ends last
+  RunReportOptions options;
   options.details = true;
-  const auto report = report_of(std::move(buffer), {100 * kTicksPerUs}, {&kCpu, 1}, 1, options);
+  const auto report = report_of(trace, {100 * kTicksPerUs}, {&kCpu, 1}, 1, options);
   ASSERT_EQ(report->num_rows(), 5u);
   EXPECT_NEAR(number(report, 2, "Duration (us)"), 55, 1e-3);
   EXPECT_NEAR(number(report, 2, "Self (us)"), 25, 1e-3);
@@ -197,7 +190,7 @@ TEST(RunReport, CountsWhatRanWithinACallOnce) {
 
 // add calls add, which calls matmul, which calls add; then add is called alone.
 TEST(RunReport, MarksCallsWithinACallOfTheSameOperator) {
-  const auto report = report_of(nested_buffer_of({{1, 30, 40}, {0, 20, 50}, {1, 10, 60}, {1, 0, 70}, {1, 80, 90}}),
+  const auto report = report_of(nested_trace_of({{1, 30, 40}, {0, 20, 50}, {1, 10, 60}, {1, 0, 70}, {1, 80, 90}}),
                                 {100 * kTicksPerUs}, {&kCpu, 1}, 1);
   std::string marks;
   for (size_t row = 0; row < report->num_rows(); ++row) marks += text(report, row, "Recursive Calls") + " ";
@@ -205,13 +198,15 @@ TEST(RunReport, MarksCallsWithinACallOfTheSameOperator) {
 }
 
 TEST(RunReport, TellsDroppedCalls) {
-  const auto report = report_of(buffer_of({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
+  const auto report = report_of(trace_of({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
   EXPECT_EQ(report->num_rows(), 1u);
   EXPECT_EQ(report->get_configuration("Dropped calls").u.int64, 2);
 }
 
 TEST(RunReport, OfNothingIsAReport) {
-  const auto report = report_of_run({{}, kLine, {&kCpu, 1}, 1});
+  RunReportOptions options;
+  options.devices = {kCpu};
+  const auto report = report_of_run(*make_object<Trace>(TraceParts{}), options);
   EXPECT_EQ(report->num_rows(), 0u);
   EXPECT_EQ(Report::from_json(report->to_json())->to_json(), report->to_json());
 }

@@ -1,0 +1,35 @@
+// Profiles of VMs: a recording of a VM's runs, and the report and the trace of it.
+#pragma once
+#include <functional>
+
+#include "analysis/run_report.h"
+#include "profiler/collector.h"
+#include "trace/recording.h"
+#include "vm/vm.h"
+
+namespace opd {
+
+struct VmProfileOptions {
+  int32_t warmup = 1, repeat = 1;      // of profile_runs()
+  uint64_t max_calls = 0;              // per thread
+  uint64_t sample_interval = 1;        // of start_profile(): records one of so many runs
+  bool all_calls = false;              // also records calls without a tensor
+  std::vector<Ref<Collector>> collectors;
+  bool folds_builtins = false, details = false;  // as in RunReportOptions
+  int32_t turn = 0;
+};
+
+struct VmProfile {
+  Ref<Report> report;
+  Ref<Trace> trace;
+};
+
+// `call` makes one run of the VM, on this thread.
+VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::function<void()> &call);
+
+// Records the runs of all threads until stop_profile(), which waits for those under way. Both throw
+// OPD_FAILED_PRECONDITION: if the VM is being profiled already, or is not. Thread-safe.
+void start_profile(Vm &vm, const VmProfileOptions &options);
+VmProfile stop_profile(Vm &vm);
+
+}  // namespace opd

@@ -1,0 +1,108 @@
+// An event: 64 bytes, and what it has beside that in the words of its chunk (trace/chunk.h).
+#pragma once
+#include <opdyno/dlpack.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/names.h"
+#include "value/metric.h"
+
+namespace opd {
+
+// A set of the recordings that run at the same time: a bit for each.
+using Recordings = uint16_t;
+constexpr uint32_t kMostRecordings = 16;
+
+enum class EventKind : uint8_t {
+  kCall,  // of an operator, or of a function of a program by another one
+  kRun,   // of a program: a call from outside. Its calls have its number
+};
+
+struct Event {
+  static constexpr uint32_t kNoLocation = UINT32_MAX;
+  uint64_t begin, end;  // ticks of the track's clock
+  NameId name;          // kNoName: not known
+  EventKind kind;
+  uint8_t unused[1];
+  Recordings recordings;  // that the event belongs to
+  uint64_t run;           // number of the run, from 1 in the process
+  union {
+    DLDevice device;      // calls: of the last tensor argument
+    uint64_t parent_run;  // runs: of the same program's run that it began in; 0: there is none
+  };
+  uint32_t location;     // calls: index of the instruction; kNoLocation: it has none
+  uint32_t depth;        // calls: nesting of program calls
+  uint32_t num_tensors;  // arguments described at `shapes`
+  uint32_t shapes;       // index of the tensors' descriptions in the chunk's words
+  uint32_t items;        // index of further items; 0: there are none
+  uint32_t unused_word;
+};
+static_assert(sizeof(Event) == 64);
+
+// What only some events have: the message of an error, the metrics of collectors.
+struct EventItem {
+  enum class Type : uint8_t {
+    kError,    // a text without a name
+    kMetric,   // of a collector
+    kDevice,   // runs: the metrics after it are of the device in `metric.bits`
+    kObserved  // runs: ticks that collectors took around the outermost calls, in `metric.bits`
+  };
+  Type type;
+  Recordings recordings;  // whose collectors gave it
+  NameId name;
+  Metric metric;
+  std::string_view text;  // if the metric is a text
+};
+
+// Items in the form that events keep them in.
+class EventItems {
+ public:
+  void clear() { words_.clear(); }
+  bool empty() const { return words_.empty(); }
+  void add(const EventItem &item);  // copies the text
+  std::span<const int64_t> words() const { return words_; }
+
+ private:
+  std::vector<int64_t> words_;  // the first one is the number of all others
+};
+
+// Readers of an event's words, for events in chunks.
+
+namespace detail {
+const int64_t *words_of(const Event &event);
+}
+
+// Called with the dtype and the dimensions of each tensor; returns the number of words.
+template <class Visit>
+size_t each_tensor(const Event &event, const Visit &visit) {
+  const int64_t *const begin = detail::words_of(event) + event.shapes;
+  const int64_t *at = begin;
+  for (uint32_t i = 0; i < event.num_tensors; ++i) {
+    const auto word = static_cast<uint64_t>(*at++);
+    const auto ndim = static_cast<size_t>(word >> 32);
+    visit(std::bit_cast<DLDataType>(static_cast<uint32_t>(word)), std::span<const int64_t>(at, ndim));
+    at += ndim;
+  }
+  return static_cast<size_t>(at - begin);
+}
+constexpr int64_t pack_tensor(DLDataType dtype, int32_t ndim) {
+  return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype);
+}
+
+// Events of one chunk whose tensors were equal mostly share their words, so the address serves as the key of a cache.
+inline const int64_t *shapes_address(const Event &event) { return detail::words_of(event) + event.shapes; }
+std::span<const int64_t> shape_words(const Event &event);  // equal words have equal texts
+std::string shapes_text(const Event &event);               // "float32[1, 64], int64[]"
+uint64_t tensor_bytes(const Event &event);                 // of all its tensors
+
+// One item after the other; false at the end. `at` is the place of the next one; it begins with 0.
+bool next_item(const Event &event, size_t &at, EventItem &item);
+std::string_view error_of(const Event &event);  // the message; "" if the call did not fail
+
+}  // namespace opd

@@ -1,0 +1,363 @@
+#include "trace/recording.h"
+
+#include <pthread.h>
+
+#include <bit>
+#include <mutex>
+
+#include "base/static_guard.h"
+#include "base/thread_state.h"
+
+namespace opd {
+
+std::atomic<uint32_t> detail::running_recordings{0};
+
+namespace {
+
+Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
+
+template <class Visit>
+void each_slot(Recordings set, const Visit &visit) {
+  for (; set; set &= static_cast<Recordings>(set - 1)) visit(static_cast<uint32_t>(std::countr_zero(set)));
+}
+
+// A recording as the threads that run see it. They read it without a lock: first `id`, then the filter. Then they enter
+// (Track::Part::under_way), and look whether `id` is the same; if not, the filter may have been that of two recordings.
+// The stores and loads of `id` and `under_way` are sequentially consistent: either the thread sees that the recording
+// has ended, or the end sees the run and waits for it.
+struct Slot {
+  std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
+  std::atomic<const void *> source{nullptr};
+  std::atomic<uint64_t> thread{0}, interval{1};
+  std::atomic<bool> all_calls{false};
+  std::atomic<uint64_t> calls{0};  // runs that passed the filter, for sampling
+  std::atomic<bool> waiting{false};  // the end of the recording waits for runs
+  std::atomic<uint32_t> ended{0};    // counts runs that ended meanwhile
+  // Under Recorder::guard:
+  bool taken = false;
+  uint64_t max_calls = 0;
+  Recording *recording = nullptr;
+};
+
+struct Recorder {
+  ForkMutex guard{LockRank::kRecorder};
+  Slot slots[kMostRecordings];
+  std::vector<std::shared_ptr<Track>> tracks;  // by rising thread number
+  uint64_t last_id = 0;
+  std::atomic<uint64_t> last_run{0};
+
+  static Recorder &get() {
+    static auto *recorder = new Recorder;  // never destroyed: threads may record while the process exits
+    return *recorder;
+  }
+
+  // Of the calling thread.
+  Track &track() {
+    auto *track = static_cast<Track *>(thread_state().track);
+    if (track && !is_before_fork(*track)) [[likely]]
+      return *track;
+    std::scoped_lock lock(guard);
+    if (track) return track->refresh(), *track;
+    auto fresh = std::make_shared<Track>();
+    for (uint32_t slot = 0; slot < kMostRecordings; ++slot)
+      if (slots[slot].taken) fresh->open_part(slot, slots[slot].max_calls);
+    tracks.push_back(fresh);
+    thread_state().track = fresh.get();
+    pthread_setspecific(exit_key, fresh.get());
+    return *fresh;
+  }
+
+  // Frees what no recording needs. Under the guard; `dropped` ends after it.
+  void tidy(std::vector<std::shared_ptr<Track>> &dropped) noexcept {
+    const bool any = std::ranges::any_of(slots, &Slot::taken);
+    for (const auto &track : tracks) {
+      uint64_t first = UINT64_MAX;
+      for (uint32_t slot = 0; slot < kMostRecordings; ++slot)
+        if (slots[slot].taken) first = std::min(first, track->part(slot).start);
+      track->drop_chunks_before(first);
+    }
+    if (any) return;
+    const auto ended = std::ranges::stable_partition(
+        tracks, [](const auto &track) { return !track->has_ended() && !track->is_lost(); });
+    dropped.assign(std::make_move_iterator(ended.begin()), std::make_move_iterator(ended.end()));
+    tracks.erase(ended.begin(), ended.end());
+  }
+
+  bool has_run_under_way(uint32_t slot) {
+    std::scoped_lock lock(guard);
+    return std::ranges::any_of(tracks, [&](const auto &track) {
+      return !track->is_lost() && track->part(slot).under_way.load(std::memory_order_seq_cst) > 0;
+    });
+  }
+
+ private:
+  static bool is_before_fork(const Track &track) { return track.generation() != fork_generation(); }
+  // Called when a thread exits. Its track stays while a recording may need it.
+  static void leave(void *given) {
+    thread_state().track = nullptr;
+    std::vector<std::shared_ptr<Track>> dropped;
+    Recorder &recorder = get();
+    std::scoped_lock lock(recorder.guard);
+    static_cast<Track *>(given)->end();
+    recorder.tidy(dropped);
+  }
+  static inline const pthread_key_t exit_key = [] {
+    pthread_key_t key;
+    return pthread_key_create(&key, &leave) ? pthread_key_t(-1) : key;
+  }();
+};
+// Made at load: a destructor that uses it must not run out of memory.
+[[maybe_unused]] const Recorder &made_at_load = Recorder::get();
+
+}  // namespace
+
+Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers) {
+  auto recording = make_object<Recording>(options, std::move(observers));
+  Recorder &recorder = Recorder::get();
+  std::scoped_lock lock(recorder.guard);
+  uint32_t place = 0;
+  while (place < kMostRecordings && recorder.slots[place].taken) ++place;
+  if (place == kMostRecordings)
+    fail(OPD_FAILED_PRECONDITION, kMostRecordings, " recordings run already in this process, which is the most; stop one first");
+  Slot &slot = recorder.slots[place];
+  recording->slot_ = place;
+  slot.taken = true;
+  slot.max_calls = options.max_calls;
+  slot.recording = recording.get();
+  slot.source.store(options.source, std::memory_order_relaxed);
+  slot.thread.store(options.thread, std::memory_order_relaxed);
+  slot.interval.store(options.sample_interval, std::memory_order_relaxed);
+  slot.all_calls.store(options.all_calls, std::memory_order_relaxed);
+  slot.calls.store(0, std::memory_order_relaxed);
+  for (const auto &track : recorder.tracks) track->open_part(place, options.max_calls);
+  const uint64_t id = ++recorder.last_id;
+  recording->id_ = id;
+  slot.id.store(id);
+  detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  return recording;
+}
+
+bool Recording::is_of_this_thread() const {
+  auto *track = static_cast<Track *>(thread_state().track);
+  return is_running() && track && track->part(slot_).under_way.load(std::memory_order_relaxed) > 0;
+}
+
+void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers) {
+  Recorder &recorder = Recorder::get();
+  Track &track = recorder.track();
+  // Computed in doubles, which cannot overflow.
+  const auto events = static_cast<double>(track.num_events() - track.part(slot_).start);
+  const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
+  std::vector<std::shared_ptr<Track>> dropped;
+  {
+    std::scoped_lock lock(recorder.guard);
+    track.open_part(slot_, options.max_calls);
+    observers_ = std::move(observers);
+    recorder.tidy(dropped);
+  }
+  // Most events of the runs have the dimensions of the warm-up's.
+  constexpr double kBytes = sizeof(Event) + 8, kMostBytes = 1 << 30;
+  Chunk::reserve(static_cast<size_t>(std::min(needed * kBytes, kMostBytes) / Chunk::kBytes));
+}
+
+bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot_].id.load() == id_; }
+
+void Recording::close() noexcept {
+  Recorder &recorder = Recorder::get();
+  Slot &slot = recorder.slots[slot_];
+  detail::running_recordings.fetch_and(~uint32_t{bit_of(slot_)}, std::memory_order_relaxed);
+  slot.id.store(0);
+  slot.waiting.store(true);
+  for (;;) {
+    const uint32_t ended = slot.ended.load();
+    if (!recorder.has_run_under_way(slot_)) break;
+    slot.ended.wait(ended);
+  }
+  slot.waiting.store(false);
+}
+
+// To be called after close(): frees the slot, and what only this recording needed.
+void Recording::leave() noexcept {
+  left_ = true;
+  std::vector<std::shared_ptr<Track>> dropped;
+  Recorder &recorder = Recorder::get();
+  {
+    std::scoped_lock lock(recorder.guard);
+    recorder.slots[slot_].recording = nullptr;
+    recorder.slots[slot_].taken = false;
+    recorder.tidy(dropped);
+  }
+  Chunk::trim();
+}
+
+Recording::~Recording() {
+  if (!id_ || left_) return;
+  close();
+  leave();
+}
+
+Ref<Trace> Recording::stop() {
+  close();
+  TraceParts parts;
+  if (observers_) parts.observers = observers_->finish();
+  parts.line = ClockCalibration::measure(parts.clock);
+  parts.recordings = bit_of(slot_);
+  parts.sample_interval = options.sample_interval;
+  parts.describe_process();
+  Recorder &recorder = Recorder::get();
+  std::vector<std::shared_ptr<Track>> tracks;
+  {
+    std::scoped_lock lock(recorder.guard);
+    tracks = recorder.tracks;
+    for (const auto &track : tracks) {
+      const Track::Part &part = track->part(slot_);
+      TraceTrack kept{track->thread_id(), track->thread_name(), part.dropped.load(std::memory_order_relaxed), {}, {}, {}};
+      kept.chunks = track->chunks_from(part.start);
+      parts.tracks.push_back(std::move(kept));
+    }
+  }
+  for (size_t i = 0; i < tracks.size(); ++i)
+    parts.tracks[i].add_events(std::exchange(parts.tracks[i].chunks, {}), tracks[i]->part(slot_).start, bit_of(slot_));
+  std::erase_if(parts.tracks, [](const TraceTrack &track) { return track.calls.empty() && track.runs.empty() && !track.dropped; });
+  leave();
+  return make_object<Trace>(std::move(parts));
+}
+
+void end_recordings_of(const void *source) noexcept {
+  for (uint32_t place = 0; place < kMostRecordings; ++place) {
+    std::unique_ptr<CallObservers> observers;  // end after the lock is released
+    Recorder &recorder = Recorder::get();
+    std::scoped_lock lock(recorder.guard);
+    Slot &slot = recorder.slots[place];
+    if (!slot.taken || slot.source.load(std::memory_order_relaxed) != source) continue;
+    observers = slot.recording->take_observers();
+    slot.id.store(0);
+    detail::running_recordings.fetch_and(~uint32_t{bit_of(place)}, std::memory_order_relaxed);
+  }
+}
+
+// ---- runs
+
+void RunRecording::begin(RunRecorder &recorder, const void *source, NameId function, const RunRecorder *outer) {
+  if (outer) {
+    recorder = *outer;
+    Recordings busy = 0;
+    each_slot(recorder.observed_, [&](uint32_t slot) {
+      if (recorder.track_->part(slot).observer->is_busy()) busy |= bit_of(slot);
+    });
+    const auto kept = static_cast<Recordings>(~busy);
+    recorder.recordings_ &= kept, recorder.all_calls_ &= kept, recorder.observed_ &= kept;
+    if (!recorder.recordings_) recorder.track_ = nullptr;
+  }
+  const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
+  const auto fresh = static_cast<Recordings>(running & ~recorder.considered_);
+  if (!fresh) return;
+  recorder.considered_ |= running;
+  begin_in(fresh, recorder, source, function, outer);
+}
+
+namespace {
+
+void leave(Track &track, uint32_t place) {
+  Slot &slot = Recorder::get().slots[place];
+  if (track.part(place).under_way.fetch_sub(1) > 1 || !slot.waiting.load()) return;
+  slot.ended.fetch_add(1);
+  slot.ended.notify_all();
+}
+
+// The track, if the run passes the recording's filter. The run is then under way in the recording.
+Track *enter(uint32_t place, const void *source, bool &all_calls) {
+  Slot &slot = Recorder::get().slots[place];
+  const uint64_t id = slot.id.load();
+  const void *const wanted = slot.source.load(std::memory_order_relaxed);
+  const uint64_t thread = slot.thread.load(std::memory_order_relaxed);
+  if (!id || (wanted && wanted != source) || (thread && thread != thread_number())) return nullptr;
+  if (slot.calls.fetch_add(1, std::memory_order_relaxed) % slot.interval.load(std::memory_order_relaxed) != 0)
+    return nullptr;
+  all_calls = slot.all_calls.load(std::memory_order_relaxed);
+  Track &track = Recorder::get().track();
+  Track::Part &part = track.part(place);
+  part.under_way.fetch_add(1);
+  if (slot.id.load() == id && !(part.observer && part.observer->is_busy())) return &track;
+  leave(track, place);
+  return nullptr;
+}
+
+CallObserver *observer_of(Track &track, uint32_t place) {
+  CallObserver *&observer = track.part(place).observer;
+  if (observer) return observer;
+  Recorder &recorder = Recorder::get();
+  std::scoped_lock lock(recorder.guard);
+  if (const Recording *recording = recorder.slots[place].recording) observer = recording->observer_of_thread();
+  return observer;
+}
+
+}  // namespace
+
+// Enters the recordings of `fresh` whose filter lets the run pass.
+void RunRecording::begin_in(Recordings fresh, RunRecorder &recorder, const void *source, NameId function,
+                            const RunRecorder *outer) {
+  each_slot(fresh, [&](uint32_t place) {
+    bool all_calls = false;
+    Track *const track = enter(place, source, all_calls);
+    if (!track) return;
+    // From here on end() leaves the recording, also after an exception.
+    recorder_ = &recorder;
+    recorder.track_ = track;
+    begun_ |= bit_of(place);
+    recorder.recordings_ |= bit_of(place);
+    if (all_calls) recorder.all_calls_ |= bit_of(place);
+    if (observer_of(*track, place)) recorder.observed_ |= bit_of(place);
+  });
+  if (!recorder_) return;
+  recorder.run_ = Recorder::get().last_run.fetch_add(1, std::memory_order_relaxed) + 1;
+  recorder.only_ticks_ = !recorder.observed_ && tick_clock() == ClockId::kTsc;
+  event_.kind = EventKind::kRun;
+  event_.recordings = begun_;
+  event_.name = function;
+  event_.run = recorder.run_;
+  event_.parent_run = outer && outer->listens() ? outer->run_ : 0;
+  each_slot(static_cast<Recordings>(recorder.observed_ & begun_), [&](uint32_t place) {
+    observed_.reserve(kMostRecordings);
+    observed_.push_back({place, recorder.track_->part(place).observer->begin_run()});
+  });
+  event_.begin = ticks_of(tick_clock());
+}
+
+void RunRecording::end_recorded() noexcept {
+  event_.end = ticks_of(tick_clock());
+  Track &track = *std::exchange(recorder_, nullptr)->track_;
+  EventItems items;
+  while (!observed_.empty()) {
+    const auto [place, run] = observed_.back();
+    observed_.pop_back();
+    track.part(place).observer->end_run(run, items);
+  }
+  if (event_.begin) track.add_run(event_, items);
+  each_slot(begun_, [&](uint32_t place) { leave(track, place); });
+}
+
+uint64_t RunRecorder::begin_slowly(Args args) const {
+  DLDevice device{kDLCPU, 0};
+  bool any_tensor = false;
+  for (size_t i = args.size(); i-- > 0 && !any_tensor;)
+    if (const DLTensor *tensor = try_dltensor(args[i])) device = tensor->device, any_tensor = true;
+  each_slot(any_tensor ? observed_ : static_cast<Recordings>(observed_ & all_calls_),
+            [&](uint32_t place) { track_->part(place).observer->begin_call(device); });
+  return ticks_of(tick_clock());
+}
+
+void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Error *error) const {
+  EventItems items;
+  if (error)
+    items.add({EventItem::Type::kError, UINT16_MAX, kNoName, {MetricKind::kString}, error->message});
+  each_slot(has_tensor(args) ? observed_ : static_cast<Recordings>(observed_ & all_calls_),
+            [&](uint32_t place) { track_->part(place).observer->end_call(call.begin, items); });
+  Event *event = track_->describe(recordings_, all_calls_, args, cache);
+  if (!event) return;
+  complete(*event, call);
+  track_->attach(event, items);
+  track_->commit();
+}
+
+}  // namespace opd

@@ -1,0 +1,148 @@
+// Recordings: each one is a span of time on the tracks of the process, and a filter. Up to 16 run at once; an event is
+// written once and belongs to those whose filter let its run pass. Cost of a run: one load if nothing records; else the
+// filter of each recording; for a recorded run some 50 ns more.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "trace/trace.h"
+#include "trace/track.h"
+
+namespace opd {
+
+struct RecordingOptions {
+  const void *source = nullptr;      // address of the VM whose runs are recorded; null: of all
+  uint64_t thread = 0;               // by thread_number(); 0: all threads
+  uint64_t max_calls = UINT64_MAX;   // per thread
+  uint64_t sample_interval = 1;      // records one of so many runs
+  bool all_calls = false;            // also records calls without a tensor, which TVM's profiler leaves out
+};
+
+class Recording final : public Object {
+ public:
+  static int32_t type() { return OPD_OBJECT; }
+  // Throws OPD_FAILED_PRECONDITION if 16 run already.
+  static Ref<Recording> start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers = nullptr);
+  Recording(const RecordingOptions &options, std::unique_ptr<CallObservers> observers)
+      : options(options), observers_(std::move(observers)) {}
+  ~Recording();
+
+  const RecordingOptions options;
+
+  bool is_running() const;  // false: it has not been started, or has ended
+  bool is_of_this_thread() const;  // whether the calling thread is inside a recorded run
+  // Forgets the events so far, and makes room for `times` as many. Only for a recording of the calling thread alone,
+  // outside of a run. `observers` are those from now on.
+  void restart(uint64_t times, std::unique_ptr<CallObservers> observers);
+  Ref<Trace> stop();  // waits for the runs under way; to be called once
+
+  // For the recorder, under its lock.
+  CallObserver *observer_of_thread() const {  // a new one; null if there are no observers
+    return observers_ ? &observers_->of_thread(static_cast<Recordings>(1u << slot_)) : nullptr;
+  }
+  std::unique_ptr<CallObservers> take_observers() { return std::move(observers_); }
+
+ private:
+  void close() noexcept;  // begins no further run, and waits for those under way
+  void leave() noexcept;
+
+  std::unique_ptr<CallObservers> observers_;
+  uint32_t slot_ = 0;  // its bit in a set of recordings
+  uint64_t id_ = 0;    // 0: it has not been started
+  bool left_ = false;
+};
+
+// Ends the recordings of a source that is about to be destroyed. Their events are lost.
+void end_recordings_of(const void *source) noexcept;
+
+namespace detail {
+extern std::atomic<uint32_t> running_recordings;  // a bit for each
+}
+inline bool is_recording() { return detail::running_recordings.load(std::memory_order_relaxed) != 0; }
+
+// What one run writes its calls with.
+class RunRecorder {
+ public:
+  void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = considered_ = 0; }
+  bool listens() const { return track_ != nullptr; }
+  bool takes_all_calls() const { return all_calls_ != 0; }  // also those without a tensor
+
+  // Whether a call with these arguments is to be recorded.
+  bool wants(Args args) const { return all_calls_ || has_tensor(args); }
+
+  // Called around a recorded call; these return its ticks. Observers are called outside of the interval between them.
+  uint64_t begin_call(Args args) const { return only_ticks_ ? ticks_of(ClockId::kTsc) : begin_slowly(args); }
+  uint64_t end_call() const { return only_ticks_ ? ticks_of(ClockId::kTsc) : ticks_of(tick_clock()); }
+
+  struct Call {
+    uint64_t begin, end;
+    NameId name;
+    uint32_t location, depth;
+  };
+  // `cache`: a number for the cache of dimensions (Track::describe). `error`: its message, if the call failed.
+  void add(const Call &call, Args args, size_t cache, const Error *error = nullptr) const {
+    if (error || observed_) [[unlikely]]
+      return add_slowly(call, args, cache, error);
+    if (Event *event = track_->describe(recordings_, all_calls_, args, cache)) {
+      complete(*event, call);
+      track_->commit();
+    }
+  }
+
+ private:
+  friend class RunRecording;
+  static bool has_tensor(Args args) {
+    for (const View &arg : args)
+      if (arg.type == OPD_TENSOR || arg.type == OPD_DLTENSOR) return true;
+    return false;
+  }
+  void complete(Event &event, const Call &call) const {
+    event.begin = call.begin;
+    event.end = call.end;
+    event.name = call.name;
+    event.location = call.location;
+    event.depth = call.depth;
+    event.run = run_;
+  }
+  uint64_t begin_slowly(Args args) const;
+  void add_slowly(const Call &call, Args args, size_t cache, const Error *error) const;
+
+  Track *track_ = nullptr;      // null: no recording listens
+  Recordings recordings_ = 0;   // those that listen
+  Recordings all_calls_ = 0;    // those of them that take calls without a tensor
+  Recordings observed_ = 0;     // those of them with an observer
+  Recordings considered_ = 0;   // those whose filter the run has been through
+  bool only_ticks_ = false;     // there is no observer, and the clock is the TSC
+  uint64_t run_ = 0;            // Event::run
+};
+
+// The part of one run in the recordings: from the begin of the run to the end of this object.
+class RunRecording {
+ public:
+  RunRecording() = default;
+  RunRecording(const RunRecording &) = delete;
+  ~RunRecording() { end(); }
+
+  // `outer`: of the run of the same source that this one began in; it belongs to the same recordings. To be called if
+  // is_recording() or `outer` listens. Throws what observers throw.
+  void begin(RunRecorder &recorder, const void *source, NameId function, const RunRecorder *outer);
+  void end() noexcept {
+    if (recorder_) end_recorded();
+  }
+
+ private:
+  void begin_in(Recordings fresh, RunRecorder &recorder, const void *source, NameId function, const RunRecorder *outer);
+  void end_recorded() noexcept;
+
+  RunRecorder *recorder_ = nullptr;  // null: no recording began with this run
+  Recordings begun_ = 0;
+  Event event_{};
+  struct Observed {
+    uint32_t slot;
+    size_t run;  // result of the observer's begin_run()
+  };
+  std::vector<Observed> observed_;
+};
+
+}  // namespace opd

@@ -1,0 +1,230 @@
+#include "trace/track.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+
+#include "base/static_guard.h"
+#include "base/thread_state.h"
+
+namespace opd {
+
+Track::Track() : thread_number_(opd::thread_number()) { refresh(); }
+
+void Track::refresh() {
+  char name[64] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  generation_ = fork_generation();
+  thread_id_ = ::syscall(SYS_gettid);
+  thread_name_ = name;
+}
+
+bool Track::is_lost() const { return generation_ != fork_generation() && thread_number_ != fork_survivor(); }
+
+void Track::open_part(uint32_t recording, uint64_t max_calls) {
+  Part &part = parts_[recording];
+  part.start = num_events();
+  part.left = max_calls;
+  part.dropped.store(0, std::memory_order_relaxed);
+  part.observer = nullptr;
+}
+
+void Track::settle() {
+  if (const uint32_t written = chunk_ ? count() : 0; settled_ < written) {
+    if (std::has_single_bit(current_)) {
+      parts_[static_cast<uint32_t>(std::countr_zero(current_))].left -= written - settled_;
+    } else {
+      for (uint32_t i = settled_; i < written; ++i)
+        for (Recordings rest = chunk_->event(i)->recordings; rest; rest &= static_cast<Recordings>(rest - 1))
+          --parts_[static_cast<uint32_t>(std::countr_zero(rest))].left;
+    }
+    settled_ = written;
+  }
+  current_ = 0;
+  room_ = 0;
+}
+
+// The caches are of one chunk, so all begins anew.
+void Track::next_chunk(size_t words) {
+  constexpr size_t kMost = Chunk::kTail - Chunk::first_word() - sizeof(Event) / sizeof(int64_t);
+  const uint64_t first = chunk_ ? chunk_->first + count() : 0;
+  auto fresh = Chunk::make(first, words > kMost ? words : 0);
+  {
+    std::scoped_lock lock(guard_);
+    chunks_.push_back(fresh);
+  }
+  chunk_ = fresh.get();
+  next_ = chunk_->event(0);
+  top_ = static_cast<uint32_t>(Chunk::first_word());
+  settled_ = 0;
+  last_ = {};
+  known_.fill({});
+  contents_.fill({});
+}
+
+Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args args, size_t call) {
+  size_t words = 0;
+  for (const View &arg : args)
+    if (const DLTensor *tensor = try_dltensor(arg)) words += 1 + static_cast<size_t>(tensor->ndim);
+  if (words == 0) recordings = all_calls;
+  settle();
+  uint64_t room = UINT32_MAX;
+  Recordings full = 0;
+  for (Recordings rest = recordings; rest; rest &= static_cast<Recordings>(rest - 1)) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(rest));
+    if (parts_[bit].left > 0) room = std::min(room, parts_[bit].left);
+    else full |= static_cast<Recordings>(1u << bit);
+  }
+  const auto drop = [&](Recordings from) {
+    for (Recordings rest = from; rest; rest &= static_cast<Recordings>(rest - 1))
+      parts_[static_cast<uint32_t>(std::countr_zero(rest))].dropped.fetch_add(1, std::memory_order_relaxed);
+  };
+  drop(full);
+  const auto kept = static_cast<Recordings>(recordings & ~full);
+  if (!kept) return nullptr;
+  try {
+    if (!has_place() || free_words() < words) next_chunk(words);
+  } catch (const std::bad_alloc &) {
+    return drop(kept), nullptr;
+  }
+  // While a recording is full, each call comes here, to be counted.
+  current_ = kept;
+  room_ = full ? 1 : static_cast<uint32_t>(std::min<uint64_t>(room, std::max(events_that_fit(), 1u)));
+  Event *const event = free_words() < words ? fill_tail(args) : fill_anew(args, call);
+  if (full) current_ = 0, event->recordings = kept;
+  return event;
+}
+
+// Writes the words, and keeps them if they are new. There is room for them.
+Event *Track::fill_anew(Args args, size_t call) {
+  // All state is in locals: the words written might alias members, so the loop would read these again.
+  Event *const event = next_;
+  int64_t *const words = chunk_->words();
+  const auto room = static_cast<size_t>(reinterpret_cast<int64_t *>(event) - words);
+  size_t at = top_;
+  uint32_t tensors = 0;
+  DLDevice device{kDLCPU, 0};
+  for (const View &arg : args) {
+    const DLTensor *tensor = try_dltensor(arg);
+    if (!tensor) continue;
+    const int32_t ndim = tensor->ndim;
+    const int64_t *const shape = tensor->shape;
+    if (room - at < static_cast<size_t>(ndim) + 1) [[unlikely]]
+      return describe_slowly(current_, current_, args, call);
+    ++tensors;
+    device = tensor->device;
+    words[at++] = pack_tensor(tensor->dtype, ndim);
+    for (int32_t i = 0; i < ndim; ++i) words[at++] = shape[i];
+  }
+  event->kind = EventKind::kCall;
+  event->recordings = current_;
+  event->device = device;
+  event->num_tensors = tensors;
+  event->shapes = 0;
+  event->items = 0;
+  if (!tensors) return event;
+  last_ = known_[call % kKnown] = keep_words(at - top_);
+  event->shapes = last_.at;
+  return event;
+}
+
+// The words at top_, or equal ones that are in the chunk already: many calls differ, but few have dimensions of their
+// own.
+Track::Known Track::keep_words(size_t size) {
+  const int64_t *const words = chunk_->words();
+  uint64_t hash = 0, factor = 0x9E3779B97F4A7C15u;  // the products of a sum do not wait for each other
+  for (size_t i = top_; i < top_ + size; ++i, factor += 0x2545F4914F6CDD1Eu)
+    hash += static_cast<uint64_t>(words[i]) * factor;
+  Known &kept = contents_[hash >> 56];
+  if (kept.size == size && std::equal(words + top_, words + top_ + size, words + kept.at)) return kept;
+  kept = {top_, static_cast<uint32_t>(size)};
+  top_ += static_cast<uint32_t>(size);
+  room_ = std::min(room_, std::max(events_that_fit(), 1u));  // the event that is being written has its place
+  return kept;
+}
+
+// Tensors that need more words than a chunk has: they lie behind its events.
+Event *Track::fill_tail(Args args) {
+  Event *const event = fill_anew({}, 0);
+  int64_t *const words = chunk_->words();
+  size_t at = Chunk::kTail;
+  for (const View &arg : args)
+    if (const DLTensor *tensor = try_dltensor(arg)) {
+      words[at++] = pack_tensor(tensor->dtype, tensor->ndim);
+      for (int32_t i = 0; i < tensor->ndim; ++i) words[at++] = tensor->shape[i];
+      event->device = tensor->device;
+      ++event->num_tensors;
+    }
+  event->shapes = static_cast<uint32_t>(Chunk::kTail);
+  return event;
+}
+
+Event *Track::attach(Event *event, const EventItems &items) {
+  const std::span<const int64_t> given = items.words();
+  if (given.empty()) return event;
+  size_t at = top_;
+  if (free_words() < given.size()) {
+    const Event copy = *event;
+    const std::span<const int64_t> shapes = shape_words(*event);
+    const auto before = chunks_.back();  // keeps the shapes
+    const Recordings current = current_;
+    settle();
+    next_chunk(shapes.size() + given.size());
+    current_ = current;
+    room_ = 1;
+    event = next_;
+    *event = copy;
+    const bool is_large = free_words() < shapes.size() + given.size();
+    int64_t *const words = chunk_->words();
+    const size_t place = is_large ? Chunk::kTail : top_;
+    std::copy(shapes.begin(), shapes.end(), words + place);
+    event->shapes = static_cast<uint32_t>(place);
+    at = place + shapes.size();
+    if (!is_large) top_ += static_cast<uint32_t>(shapes.size());
+  }
+  std::copy(given.begin(), given.end(), chunk_->words() + at);
+  event->items = static_cast<uint32_t>(at);
+  if (at == top_) {
+    top_ += static_cast<uint32_t>(given.size());
+    room_ = std::min(room_, std::max(events_that_fit(), 1u));
+  }
+  return event;
+}
+
+void Track::add_run(const Event &run, const EventItems &items) noexcept try {
+  settle();
+  if (!has_place()) next_chunk(items.words().size());
+  *next_ = run;
+  next_->num_tensors = next_->shapes = next_->items = 0;
+  attach(next_, items);
+  room_ = 1;
+  commit();
+  settled_ = count();  // runs need no room
+  settle();
+} catch (const std::bad_alloc &) {
+}
+
+uint64_t Track::num_events() {
+  std::scoped_lock lock(guard_);
+  return chunks_.empty() ? 0 : chunks_.back()->first + chunks_.back()->count.load(std::memory_order_acquire);
+}
+
+std::vector<std::shared_ptr<Chunk>> Track::chunks_from(uint64_t first) {
+  std::scoped_lock lock(guard_);
+  std::vector<std::shared_ptr<Chunk>> found;
+  for (const auto &chunk : chunks_)
+    if (chunk->first + chunk->count.load(std::memory_order_acquire) > first) found.push_back(chunk);
+  return found;
+}
+
+void Track::drop_chunks_before(uint64_t first) noexcept {
+  std::vector<std::shared_ptr<Chunk>> dropped;  // end after the lock is released
+  std::scoped_lock lock(guard_);
+  size_t kept = 0;
+  while (kept + 1 < chunks_.size() && chunks_[kept + 1]->first <= first) ++kept;
+  chunks_.erase(chunks_.begin(), chunks_.begin() + static_cast<std::ptrdiff_t>(kept));
+}
+
+}  // namespace opd

@@ -1,0 +1,148 @@
+// A track: the events of one thread. Only its thread writes; others read what is published. An event is written once,
+// whatever number of recordings it belongs to. Cost of a call's event: the stores, and a comparison of the tensors'
+// dimensions, which are stored only if they differ from those of the same call before.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fork_mutex.h"
+#include "trace/call_observer.h"
+#include "trace/chunk.h"
+#include "value/tensor.h"
+
+namespace opd {
+
+class Track {
+ public:
+  // One recording's part of the track. The owner writes it, unless a comment says otherwise.
+  struct Part {
+    uint64_t start = 0;                  // number of the first event in question; written before the recording begins
+    uint64_t left = 0;                   // room for calls, less those that settle() has not seen
+    std::atomic<uint64_t> dropped{0};    // calls for which there was no room
+    std::atomic<uint32_t> under_way{0};  // runs that have not ended
+    CallObserver *observer = nullptr;
+  };
+
+  Track();  // of the calling thread
+  Track(const Track &) = delete;
+
+  uint64_t thread_number() const { return thread_number_; }
+  int64_t thread_id() const { return thread_id_; }
+  const std::string &thread_name() const { return thread_name_; }
+  // Whether its thread did not survive a fork(): then nothing is under way, and its observers may be half changed.
+  bool is_lost() const;
+  void refresh();  // to be called by the owner in a forked child
+  uint32_t generation() const { return generation_; }  // fork_generation() as of the last refresh()
+  bool has_ended() const { return has_ended_; }  // its thread exits
+  void end() { has_ended_ = true; }
+
+  Part &part(uint32_t recording) { return parts_[recording]; }
+  void open_part(uint32_t recording, uint64_t max_calls);  // by any thread, before the recording begins
+
+  // Describes the tensors among `args` in the next event, which the caller completes and commits. The event belongs to
+  // `recordings`, or to `all_calls`, a part of them, if there is no tensor. Null if none of these has room for it: then
+  // it is counted as dropped. `call`: a number for the cache of dimensions; calls with the same number should mostly have
+  // equal dimensions.
+  Event *describe(Recordings recordings, Recordings all_calls, Args args, size_t call) {
+    if (recordings != current_ || room_ == 0) [[unlikely]]
+      return describe_slowly(recordings, all_calls, args, call);
+    return fill(all_calls, args, call);
+  }
+  // Gives the described event items. Returns it, since it may move to another chunk.
+  Event *attach(Event *event, const EventItems &items);
+  void commit() {
+    --next_;
+    --room_;
+    chunk_->count.store(count(), std::memory_order_release);
+  }
+  // Writes a complete event that needs no room among the calls. Drops it if memory is short.
+  void add_run(const Event &run, const EventItems &items) noexcept;
+  // Takes the events written since the last time from the room of their recordings. To be called when a run ends.
+  void settle();
+
+  uint64_t num_events();  // published; by any thread
+  // The chunks with events from `first` on; by any thread.
+  std::vector<std::shared_ptr<Chunk>> chunks_from(uint64_t first);
+  void drop_chunks_before(uint64_t first) noexcept;  // by any thread; keeps the current one
+
+ private:
+  static constexpr size_t kMostWords = 64;  // words of one call for which there is room without a slow call
+  static constexpr size_t kKnown = 1024;
+  struct Known {
+    uint32_t at, size;  // in words
+  };
+
+  // The common case: the dimensions are those that the same call had before in this chunk. A chunk has some thousand
+  // events, and a large model as many calls; so if the call is new here, the dimensions may be the last one's.
+  Event *fill(Recordings all_calls, Args args, size_t call) {
+    Event *const event = next_;
+    Known &known = known_[call % kKnown];
+    const Known guess = known.size ? known : last_;
+    const int64_t *word = chunk_->words() + guess.at;
+    const int64_t *const end = word + guess.size;
+    uint32_t tensors = 0;
+    DLDevice device{kDLCPU, 0};
+    for (const View &arg : args) {
+      const DLTensor *tensor = try_dltensor(arg);
+      if (!tensor) continue;
+      const int32_t ndim = tensor->ndim;
+      if (end - word <= ndim || *word++ != pack_tensor(tensor->dtype, ndim)) return fill_anew(args, call);
+      const int64_t *const shape = tensor->shape;
+      for (int32_t i = 0; i < ndim; ++i)
+        if (*word++ != shape[i]) return fill_anew(args, call);
+      ++tensors;
+      device = tensor->device;
+    }
+    if (tensors ? word != end : all_calls != current_) [[unlikely]]
+      return tensors ? fill_anew(args, call) : describe_slowly(current_, all_calls, args, call);
+    if (tensors) known = guess;
+    event->kind = EventKind::kCall;
+    event->recordings = current_;
+    event->device = device;
+    event->num_tensors = tensors;
+    event->shapes = guess.at;
+    event->items = 0;
+    return event;
+  }
+  Event *fill_anew(Args args, size_t call);
+  Known keep_words(size_t size);
+  uint32_t count() const { return static_cast<uint32_t>(chunk_->event(0) - next_); }  // events in the chunk
+  uint32_t events_that_fit() const {  // each with kMostWords words
+    const auto free_words = static_cast<size_t>(reinterpret_cast<int64_t *>(next_ + 1) - chunk_->words()) - top_;
+    constexpr size_t kEventWords = sizeof(Event) / sizeof(int64_t);
+    return static_cast<uint32_t>((free_words - std::min(free_words, kMostWords)) / kEventWords);
+  }
+  size_t free_words() const { return static_cast<size_t>(reinterpret_cast<int64_t *>(next_) - chunk_->words()) - top_; }
+  bool has_place() const { return chunk_ && reinterpret_cast<int64_t *>(next_) >= chunk_->words() + top_; }
+  Event *describe_slowly(Recordings recordings, Recordings all_calls, Args args, size_t call);
+  void next_chunk(size_t words);  // with room for an event and the words
+  Event *fill_tail(Args args);
+
+  const uint64_t thread_number_;
+  uint32_t generation_;
+  int64_t thread_id_;
+  std::string thread_name_;
+  bool has_ended_ = false;
+
+  Recordings current_ = 0;     // the recordings that have room, as of the last slow call
+  uint32_t room_ = 0;          // events that need no slow call
+  uint32_t top_ = 0;           // the chunk's first free word
+  uint32_t settled_ = 0;       // those that settle() has seen
+  Event *next_ = nullptr;      // the place of the next event
+  Chunk *chunk_ = nullptr;     // the last of chunks_
+  // Of this chunk: the last dimensions, those by number of the call, and those by their hash.
+  Known last_{};
+  std::array<Known, kKnown> known_{};
+  std::array<Known, 256> contents_{};
+  std::array<Part, kMostRecordings> parts_;
+
+  ForkMutex guard_{LockRank::kTrack};  // of chunks_; the owner reads its last chunk without
+  std::vector<std::shared_ptr<Chunk>> chunks_;
+};
+
+}  // namespace opd

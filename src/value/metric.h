@@ -1,0 +1,45 @@
+// A measured value with its kind, as collectors give it and reports hold it.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace opd {
+
+enum class MetricKind : uint8_t {
+  kNone,      // no such metric
+  kCount,     // int64
+  kDuration,  // µs
+  kPercent,   // 0 to 100
+  kRatio,
+  kString,
+  kBytes,  // int64
+  kHertz,
+  kRaw,  // JSON text of an unknown kind, kept so that it survives a round trip
+};
+
+// A text is an index into the texts of what holds the metric.
+struct Metric {
+  MetricKind kind = MetricKind::kNone;
+  uint64_t bits = 0;
+
+  static Metric of_count(int64_t count) { return {MetricKind::kCount, std::bit_cast<uint64_t>(count)}; }
+  static Metric of_number(MetricKind kind, double number) { return {kind, std::bit_cast<uint64_t>(number)}; }
+  explicit operator bool() const { return kind != MetricKind::kNone; }
+  bool is_integer() const { return kind == MetricKind::kCount || kind == MetricKind::kBytes; }
+  bool is_number() const { return kind != MetricKind::kNone && !is_text() && !is_integer(); }
+  bool is_text() const { return kind == MetricKind::kString || kind == MetricKind::kRaw; }
+  int64_t count() const { return std::bit_cast<int64_t>(bits); }
+  double number() const { return std::bit_cast<double>(bits); }
+  size_t text() const { return bits; }
+  friend bool operator==(const Metric &, const Metric &) = default;
+};
+
+// TVM knows neither bytes nor hertz, and aborts on unknown kinds. So files hold them as count and ratio, and a suffix
+// of the name marks the kind. The first function adds that suffix if it is missing; the second one reads it.
+std::string name_with_unit(std::string_view name, MetricKind kind);
+MetricKind kind_with_unit(std::string_view name, MetricKind kind);
+
+}  // namespace opd

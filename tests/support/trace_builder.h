@@ -1,0 +1,55 @@
+// Traces made by hand: calls and runs at given ticks, on a track of the calling thread that no recording knows.
+#pragma once
+#include "trace/track.h"
+#include "trace/trace.h"
+
+namespace opd {
+
+class TraceBuilder {
+ public:
+  explicit TraceBuilder(uint64_t max_calls = 1 << 20) { track_.open_part(0, max_calls); }
+
+  struct Call {
+    uint64_t begin, end;
+    NameId name;
+    uint64_t run = 1;
+    uint32_t location = Event::kNoLocation, depth = 0;
+  };
+  TraceBuilder &call(const Call &call, Args args, size_t cache = 0, const EventItems &items = {}) {
+    Event *event = track_.describe(1, 1, args, cache);
+    if (!event) return *this;
+    event->begin = call.begin, event->end = call.end;
+    event->name = call.name, event->run = call.run;
+    event->location = call.location, event->depth = call.depth;
+    track_.attach(event, items);
+    track_.commit();
+    return *this;
+  }
+  TraceBuilder &run(uint64_t number, uint64_t begin, uint64_t end, NameId name, const EventItems &items = {},
+                    uint64_t parent = 0) {
+    Event event{};
+    event.begin = begin, event.end = end;
+    event.name = name, event.kind = EventKind::kRun, event.recordings = 1;
+    event.run = number, event.parent_run = parent;
+    track_.add_run(event, items);
+    return *this;
+  }
+
+  TraceTrack track(int64_t thread_id = 42, std::string thread_name = "main") {
+    TraceTrack made{thread_id, std::move(thread_name), track_.part(0).dropped.load(), {}, {}, {}};
+    made.add_events(track_.chunks_from(0), 0, 1);
+    return made;
+  }
+  TraceParts parts(ClockCalibration line, int64_t thread_id = 42, std::string thread_name = "main") {
+    TraceParts made;
+    made.tracks.push_back(track(thread_id, std::move(thread_name)));
+    made.line = line;
+    made.recordings = 1;
+    return made;
+  }
+
+ private:
+  Track track_;
+};
+
+}  // namespace opd
