@@ -66,11 +66,13 @@ std::string quoted(std::string_view text) {
 // thirds of the text.
 class Writer {
  public:
-  Writer(const Trace &trace, const std::function<void(std::string_view)> &sink) : whole_(trace), trace_(trace.parts), out_(sink) {
+  Writer(const Trace &trace, const std::function<void(std::string_view)> &sink)
+      : whole_(trace), trace_(trace.parts), out_(sink) {
     uint64_t first = UINT64_MAX;
     for (const auto &track : trace_.tracks) {
       for (const Event *run : track.runs) first = std::min(first, run->begin);
-      for (const Event *call : track.calls) first = std::min(first, call->begin);  // they are in the order of their ends
+      for (const Event *call : track.calls)
+        first = std::min(first, call->begin);  // they are in the order of their ends
     }
     first_ns_ = first == UINT64_MAX ? trace_.unix_offset_ns : unix_ns(first);
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;

@@ -101,7 +101,8 @@ class Rows {
   Metric shapes_metric(const Event &call) {
     if (!call.num_tensors) return no_shapes_ ? no_shapes_ : no_shapes_ = builder_.text("");
     const int64_t *const address = shapes_address(call);
-    auto &[known_address, text] = shapes_at_[reinterpret_cast<uintptr_t>(address) / sizeof(int64_t) % shapes_at_.size()];
+    auto &[known_address, text] =
+        shapes_at_[reinterpret_cast<uintptr_t>(address) / sizeof(int64_t) % shapes_at_.size()];
     if (known_address == address) return text;
     const std::span<const int64_t> words = shape_words(call);
     const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());
@@ -257,8 +258,7 @@ class Rows {
     std::string path;
     for (size_t at = nesting.rows[i]; at != kNone; at = nesting.rows[at])
       path = path.empty() ? name_text(track.calls[at]->name) : concat(name_text(track.calls[at]->name), "/", path);
-    if (const std::string root = function_of(call); !root.empty())
-      path = path.empty() ? root : concat(root, "/", path);
+    if (const std::string root = function_of(call); !root.empty()) path = path.empty() ? root : concat(root, "/", path);
     builder_.set(builder_.column("Call Path"), builder_.text(path));
   }
 

@@ -18,8 +18,8 @@ struct RunReportOptions {
 };
 
 // One row per call, thread by thread in the order of their ends. The reading of an empty interval is subtracted from
-// durations; percentages refer to all runs together. Two more rows complete the outermost rows to the total: the time of
-// recording, "(profiler)", and the rest, "(dispatch)".
+// durations; percentages refer to all runs together. Two more rows complete the outermost rows to the total: the time
+// of recording, "(profiler)", and the rest, "(dispatch)".
 Ref<Report> report_of_run(const Trace &trace, const RunReportOptions &options);
 
 std::string report_device_name(DLDevice device);  // "cpu0"

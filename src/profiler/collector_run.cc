@@ -79,8 +79,7 @@ void CollectorRun::end_call(uint64_t begin, EventItems &out) noexcept try {
   const uint64_t cost = end();
   if (is_between_calls()) outermost_cost_ += cost;
   metrics_.add_to(out, recording_);
-} catch (const std::bad_alloc &) {
-}
+} catch (const std::bad_alloc &) {}
 
 size_t CollectorRun::begin_run() {
   const size_t depth = began_.size();
@@ -100,9 +99,7 @@ void CollectorRun::end_run(size_t depth, EventItems &out) noexcept try {
     metrics_.add_to(out, recording_);
   }
   add(EventItem::Type::kObserved, std::exchange(outermost_cost_, 0));
-} catch (const std::bad_alloc &) {
-  end_down_to(depth);
-}
+} catch (const std::bad_alloc &) { end_down_to(depth); }
 
 // ---- all of them
 

@@ -1,5 +1,5 @@
-// Runs collectors around the calls of each thread, keeps their errors from ending these calls, and gives their metrics to
-// the calls' events. Cost: some 65 ns per call with one collector, plus the collector's own work (tools/bench:
+// Runs collectors around the calls of each thread, keeps their errors from ending these calls, and gives their metrics
+// to the calls' events. Cost: some 65 ns per call with one collector, plus the collector's own work (tools/bench:
 // profile_collector less profile_record).
 #pragma once
 #include <deque>
@@ -62,7 +62,7 @@ class CollectorSet final : public CallObservers {
 
   CollectorRun &of_thread(Recordings recording) override { return runs_.emplace_back(*this, recording); }
   std::vector<ObserverSummary> finish() override;
-  void end() noexcept;  // to be called when no call runs
+  void end() noexcept;             // to be called when no call runs
   Ref<Error> first_error() const;  // of the first collector that failed; null if none did
 
  private:

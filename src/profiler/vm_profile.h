@@ -10,10 +10,10 @@
 namespace opd {
 
 struct VmProfileOptions {
-  int32_t warmup = 1, repeat = 1;      // of profile_runs()
-  uint64_t max_calls = 0;              // per thread
-  uint64_t sample_interval = 1;        // of start_profile(): records one of so many runs
-  bool all_calls = false;              // also records calls without a tensor
+  int32_t warmup = 1, repeat = 1;  // of profile_runs()
+  uint64_t max_calls = 0;          // per thread
+  uint64_t sample_interval = 1;    // of start_profile(): records one of so many runs
+  bool all_calls = false;          // also records calls without a tensor
   std::vector<Ref<Collector>> collectors;
   bool folds_builtins = false, details = false;  // as in RunReportOptions
   int32_t turn = 0;

@@ -30,7 +30,7 @@ struct Slot {
   std::atomic<const void *> source{nullptr};
   std::atomic<uint64_t> thread{0}, interval{1};
   std::atomic<bool> all_calls{false};
-  std::atomic<uint64_t> calls{0};  // runs that passed the filter, for sampling
+  std::atomic<uint64_t> calls{0};    // runs that passed the filter, for sampling
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
   std::atomic<uint32_t> ended{0};    // counts runs that ended meanwhile
   // Under Recorder::guard:
@@ -67,8 +67,8 @@ struct Recorder {
     return *fresh;
   }
 
-  // Frees what no recording needs. Under the guard; `dropped` ends after it.
-  void tidy(std::vector<std::shared_ptr<Track>> &dropped) noexcept {
+  // Frees what no recording needs. Under the guard.
+  void tidy() noexcept {
     const bool any = std::ranges::any_of(slots, &Slot::taken);
     for (const auto &track : tracks) {
       uint64_t first = UINT64_MAX;
@@ -76,11 +76,7 @@ struct Recorder {
         if (slots[slot].taken) first = std::min(first, track->part(slot).start);
       track->drop_chunks_before(first);
     }
-    if (any) return;
-    const auto ended = std::ranges::stable_partition(
-        tracks, [](const auto &track) { return !track->has_ended() && !track->is_lost(); });
-    dropped.assign(std::make_move_iterator(ended.begin()), std::make_move_iterator(ended.end()));
-    tracks.erase(ended.begin(), ended.end());
+    if (!any) std::erase_if(tracks, [](const auto &track) { return track->has_ended() || track->is_lost(); });
   }
 
   bool has_run_under_way(uint32_t slot) {
@@ -95,11 +91,10 @@ struct Recorder {
   // Called when a thread exits. Its track stays while a recording may need it.
   static void leave(void *given) {
     thread_state().track = nullptr;
-    std::vector<std::shared_ptr<Track>> dropped;
     Recorder &recorder = get();
     std::scoped_lock lock(recorder.guard);
     static_cast<Track *>(given)->end();
-    recorder.tidy(dropped);
+    recorder.tidy();
   }
   static inline const pthread_key_t exit_key = [] {
     pthread_key_t key;
@@ -118,7 +113,8 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   uint32_t place = 0;
   while (place < kMostRecordings && recorder.slots[place].taken) ++place;
   if (place == kMostRecordings)
-    fail(OPD_FAILED_PRECONDITION, kMostRecordings, " recordings run already in this process, which is the most; stop one first");
+    fail(OPD_FAILED_PRECONDITION, kMostRecordings,
+         " recordings run already in this process, which is the most; stop one first");
   Slot &slot = recorder.slots[place];
   recording->slot_ = place;
   slot.taken = true;
@@ -148,12 +144,11 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
   // Computed in doubles, which cannot overflow.
   const auto events = static_cast<double>(track.num_events() - track.part(slot_).start);
   const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
-  std::vector<std::shared_ptr<Track>> dropped;
   {
     std::scoped_lock lock(recorder.guard);
     track.open_part(slot_, options.max_calls);
     observers_ = std::move(observers);
-    recorder.tidy(dropped);
+    recorder.tidy();
   }
   // Most events of the runs have the dimensions of the warm-up's.
   constexpr double kBytes = sizeof(Event) + 8, kMostBytes = 1 << 30;
@@ -179,13 +174,12 @@ void Recording::close() noexcept {
 // To be called after close(): frees the slot, and what only this recording needed.
 void Recording::leave() noexcept {
   left_ = true;
-  std::vector<std::shared_ptr<Track>> dropped;
   Recorder &recorder = Recorder::get();
   {
     std::scoped_lock lock(recorder.guard);
     recorder.slots[slot_].recording = nullptr;
     recorder.slots[slot_].taken = false;
-    recorder.tidy(dropped);
+    recorder.tidy();
   }
   Chunk::trim();
 }
@@ -211,14 +205,16 @@ Ref<Trace> Recording::stop() {
     tracks = recorder.tracks;
     for (const auto &track : tracks) {
       const Track::Part &part = track->part(slot_);
-      TraceTrack kept{track->thread_id(), track->thread_name(), part.dropped.load(std::memory_order_relaxed), {}, {}, {}};
+      TraceTrack kept{
+          track->thread_id(), track->thread_name(), part.dropped.load(std::memory_order_relaxed), {}, {}, {}};
       kept.chunks = track->chunks_from(part.start);
       parts.tracks.push_back(std::move(kept));
     }
   }
   for (size_t i = 0; i < tracks.size(); ++i)
     parts.tracks[i].add_events(std::exchange(parts.tracks[i].chunks, {}), tracks[i]->part(slot_).start, bit_of(slot_));
-  std::erase_if(parts.tracks, [](const TraceTrack &track) { return track.calls.empty() && track.runs.empty() && !track.dropped; });
+  std::erase_if(parts.tracks,
+                [](const TraceTrack &track) { return track.calls.empty() && track.runs.empty() && !track.dropped; });
   leave();
   return make_object<Trace>(std::move(parts));
 }
@@ -249,11 +245,7 @@ void RunRecording::begin(RunRecorder &recorder, const void *source, NameId funct
     recorder.recordings_ &= kept, recorder.all_calls_ &= kept, recorder.observed_ &= kept;
     if (!recorder.recordings_) recorder.track_ = nullptr;
   }
-  const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
-  const auto fresh = static_cast<Recordings>(running & ~recorder.considered_);
-  if (!fresh) return;
-  recorder.considered_ |= running;
-  begin_in(fresh, recorder, source, function, outer);
+  if (enter_all(recorder, source)) begin_entered(recorder, function, outer);
 }
 
 namespace {
@@ -265,13 +257,15 @@ void leave(Track &track, uint32_t place) {
   slot.ended.notify_all();
 }
 
-// The track, if the run passes the recording's filter. The run is then under way in the recording.
-Track *enter(uint32_t place, const void *source, bool &all_calls) {
+// The track, if the recording began after those that were considered, and the run passes its filter. The run is then
+// under way in the recording.
+Track *enter(uint32_t place, const void *source, uint64_t considered, uint64_t &id, bool &all_calls) {
   Slot &slot = Recorder::get().slots[place];
-  const uint64_t id = slot.id.load();
+  id = slot.id.load();
+  if (id <= considered) return nullptr;
   const void *const wanted = slot.source.load(std::memory_order_relaxed);
   const uint64_t thread = slot.thread.load(std::memory_order_relaxed);
-  if (!id || (wanted && wanted != source) || (thread && thread != thread_number())) return nullptr;
+  if ((wanted && wanted != source) || (thread && thread != thread_number())) return nullptr;
   if (slot.calls.fetch_add(1, std::memory_order_relaxed) % slot.interval.load(std::memory_order_relaxed) != 0)
     return nullptr;
   all_calls = slot.all_calls.load(std::memory_order_relaxed);
@@ -294,12 +288,16 @@ CallObserver *observer_of(Track &track, uint32_t place) {
 
 }  // namespace
 
-// Enters the recordings of `fresh` whose filter lets the run pass.
-void RunRecording::begin_in(Recordings fresh, RunRecorder &recorder, const void *source, NameId function,
-                            const RunRecorder *outer) {
-  each_slot(fresh, [&](uint32_t place) {
+// Recordings get rising numbers, and are seen to begin in that order. So the highest number that a run has considered
+// tells which ones are new to the runs within it.
+bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
+  const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
+  const uint64_t considered = recorder.considered_;
+  each_slot(running, [&](uint32_t place) {
     bool all_calls = false;
-    Track *const track = enter(place, source, all_calls);
+    uint64_t id;
+    Track *const track = enter(place, source, considered, id, all_calls);
+    recorder.considered_ = std::max(recorder.considered_, id);
     if (!track) return;
     // From here on end() leaves the recording, also after an exception.
     recorder_ = &recorder;
@@ -309,7 +307,10 @@ void RunRecording::begin_in(Recordings fresh, RunRecorder &recorder, const void 
     if (all_calls) recorder.all_calls_ |= bit_of(place);
     if (observer_of(*track, place)) recorder.observed_ |= bit_of(place);
   });
-  if (!recorder_) return;
+  return recorder_;
+}
+
+void RunRecording::begin_entered(RunRecorder &recorder, NameId function, const RunRecorder *outer) {
   recorder.run_ = Recorder::get().last_run.fetch_add(1, std::memory_order_relaxed) + 1;
   recorder.only_ticks_ = !recorder.observed_ && tick_clock() == ClockId::kTsc;
   event_.kind = EventKind::kRun;
@@ -349,8 +350,7 @@ uint64_t RunRecorder::begin_slowly(Args args) const {
 
 void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Error *error) const {
   EventItems items;
-  if (error)
-    items.add({EventItem::Type::kError, UINT16_MAX, kNoName, {MetricKind::kString}, error->message});
+  if (error) items.add({EventItem::Type::kError, UINT16_MAX, kNoName, {MetricKind::kString}, error->message});
   each_slot(has_tensor(args) ? observed_ : static_cast<Recordings>(observed_ & all_calls_),
             [&](uint32_t place) { track_->part(place).observer->end_call(call.begin, items); });
   Event *event = track_->describe(recordings_, all_calls_, args, cache);

@@ -12,11 +12,11 @@
 namespace opd {
 
 struct RecordingOptions {
-  const void *source = nullptr;      // address of the VM whose runs are recorded; null: of all
-  uint64_t thread = 0;               // by thread_number(); 0: all threads
-  uint64_t max_calls = UINT64_MAX;   // per thread
-  uint64_t sample_interval = 1;      // records one of so many runs
-  bool all_calls = false;            // also records calls without a tensor, which TVM's profiler leaves out
+  const void *source = nullptr;     // address of the VM whose runs are recorded; null: of all
+  uint64_t thread = 0;              // by thread_number(); 0: all threads
+  uint64_t max_calls = UINT64_MAX;  // per thread
+  uint64_t sample_interval = 1;     // records one of so many runs
+  bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
 };
 
 class Recording final : public Object {
@@ -30,7 +30,7 @@ class Recording final : public Object {
 
   const RecordingOptions options;
 
-  bool is_running() const;  // false: it has not been started, or has ended
+  bool is_running() const;         // false: it has not been started, or has ended
   bool is_of_this_thread() const;  // whether the calling thread is inside a recorded run
   // Forgets the events so far, and makes room for `times` as many. Only for a recording of the calling thread alone,
   // outside of a run. `observers` are those from now on.
@@ -64,7 +64,7 @@ inline bool is_recording() { return detail::running_recordings.load(std::memory_
 // What one run writes its calls with.
 class RunRecorder {
  public:
-  void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = considered_ = 0; }
+  void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = 0, considered_ = 0; }
   bool listens() const { return track_ != nullptr; }
   bool takes_all_calls() const { return all_calls_ != 0; }  // also those without a tensor
 
@@ -108,13 +108,13 @@ class RunRecorder {
   uint64_t begin_slowly(Args args) const;
   void add_slowly(const Call &call, Args args, size_t cache, const Error *error) const;
 
-  Track *track_ = nullptr;      // null: no recording listens
-  Recordings recordings_ = 0;   // those that listen
-  Recordings all_calls_ = 0;    // those of them that take calls without a tensor
-  Recordings observed_ = 0;     // those of them with an observer
-  Recordings considered_ = 0;   // those whose filter the run has been through
-  bool only_ticks_ = false;     // there is no observer, and the clock is the TSC
-  uint64_t run_ = 0;            // Event::run
+  Track *track_ = nullptr;     // null: no recording listens
+  Recordings recordings_ = 0;  // those that listen
+  Recordings all_calls_ = 0;   // those of them that take calls without a tensor
+  Recordings observed_ = 0;    // those of them with an observer
+  bool only_ticks_ = false;    // there is no observer, and the clock is the TSC
+  uint64_t run_ = 0;           // Event::run
+  uint64_t considered_ = 0;    // the highest number of a recording whose filter the run has been through
 };
 
 // The part of one run in the recordings: from the begin of the run to the end of this object.
@@ -132,7 +132,8 @@ class RunRecording {
   }
 
  private:
-  void begin_in(Recordings fresh, RunRecorder &recorder, const void *source, NameId function, const RunRecorder *outer);
+  bool enter_all(RunRecorder &recorder, const void *source);  // whether the run belongs to a new recording
+  void begin_entered(RunRecorder &recorder, NameId function, const RunRecorder *outer);
   void end_recorded() noexcept;
 
   RunRecorder *recorder_ = nullptr;  // null: no recording began with this run

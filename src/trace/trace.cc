@@ -62,9 +62,9 @@ void Trace::number_runs() {
   std::ranges::sort(events, {}, &Event::run);
   for (const Event *event : events) {
     runs_.push_back({event->run, num_runs_, true});
-    const auto outer =
-        std::ranges::lower_bound(runs_.begin(), runs_.end() - 1, event->parent_run, {}, &RunNumber::run);
-    if (outer != runs_.end() - 1 && outer->run == event->parent_run) runs_.back().number = outer->number, runs_.back().is_outermost = false;
+    const auto outer = std::ranges::lower_bound(runs_.begin(), runs_.end() - 1, event->parent_run, {}, &RunNumber::run);
+    if (outer != runs_.end() - 1 && outer->run == event->parent_run)
+      runs_.back().number = outer->number, runs_.back().is_outermost = false;
     else ++num_runs_;
   }
 }

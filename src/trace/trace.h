@@ -27,7 +27,7 @@ struct TraceTrack {
 struct TraceParts {
   std::vector<TraceTrack> tracks;  // with events, or with dropped ones
   ClockId clock = tick_clock();
-  ClockCalibration line;  // of that clock, measured when recording ended
+  ClockCalibration line;      // of that clock, measured when recording ended
   Recordings recordings = 0;  // bit of the recording: other ones' items of an event are not its own
   uint64_t sample_interval = 1;
   std::vector<ObserverSummary> observers;

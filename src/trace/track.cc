@@ -86,9 +86,7 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   if (!kept) return nullptr;
   try {
     if (!has_place() || free_words() < words) next_chunk(words);
-  } catch (const std::bad_alloc &) {
-    return drop(kept), nullptr;
-  }
+  } catch (const std::bad_alloc &) { return drop(kept), nullptr; }
   // While a recording is full, each call comes here, to be counted.
   current_ = kept;
   room_ = full ? 1 : static_cast<uint32_t>(std::min<uint64_t>(room, std::max(events_that_fit(), 1u)));
@@ -203,8 +201,7 @@ void Track::add_run(const Event &run, const EventItems &items) noexcept try {
   commit();
   settled_ = count();  // runs need no room
   settle();
-} catch (const std::bad_alloc &) {
-}
+} catch (const std::bad_alloc &) {}
 
 uint64_t Track::num_events() {
   std::scoped_lock lock(guard_);
@@ -220,7 +217,6 @@ std::vector<std::shared_ptr<Chunk>> Track::chunks_from(uint64_t first) {
 }
 
 void Track::drop_chunks_before(uint64_t first) noexcept {
-  std::vector<std::shared_ptr<Chunk>> dropped;  // end after the lock is released
   std::scoped_lock lock(guard_);
   size_t kept = 0;
   while (kept + 1 < chunks_.size() && chunks_[kept + 1]->first <= first) ++kept;

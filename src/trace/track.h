@@ -36,9 +36,9 @@ class Track {
   const std::string &thread_name() const { return thread_name_; }
   // Whether its thread did not survive a fork(): then nothing is under way, and its observers may be half changed.
   bool is_lost() const;
-  void refresh();  // to be called by the owner in a forked child
+  void refresh();                                      // to be called by the owner in a forked child
   uint32_t generation() const { return generation_; }  // fork_generation() as of the last refresh()
-  bool has_ended() const { return has_ended_; }  // its thread exits
+  bool has_ended() const { return has_ended_; }        // its thread exits
   void end() { has_ended_ = true; }
 
   Part &part(uint32_t recording) { return parts_[recording]; }
@@ -46,8 +46,8 @@ class Track {
 
   // Describes the tensors among `args` in the next event, which the caller completes and commits. The event belongs to
   // `recordings`, or to `all_calls`, a part of them, if there is no tensor. Null if none of these has room for it: then
-  // it is counted as dropped. `call`: a number for the cache of dimensions; calls with the same number should mostly have
-  // equal dimensions.
+  // it is counted as dropped. `call`: a number for the cache of dimensions; calls with the same number should mostly
+  // have equal dimensions.
   Event *describe(Recordings recordings, Recordings all_calls, Args args, size_t call) {
     if (recordings != current_ || room_ == 0) [[unlikely]]
       return describe_slowly(recordings, all_calls, args, call);
@@ -112,7 +112,7 @@ class Track {
   Event *fill_anew(Args args, size_t call);
   Known keep_words(size_t size);
   uint32_t count() const { return static_cast<uint32_t>(chunk_->event(0) - next_); }  // events in the chunk
-  uint32_t events_that_fit() const {  // each with kMostWords words
+  uint32_t events_that_fit() const {                                                  // each with kMostWords words
     const auto free_words = static_cast<size_t>(reinterpret_cast<int64_t *>(next_ + 1) - chunk_->words()) - top_;
     constexpr size_t kEventWords = sizeof(Event) / sizeof(int64_t);
     return static_cast<uint32_t>((free_words - std::min(free_words, kMostWords)) / kEventWords);
@@ -129,12 +129,12 @@ class Track {
   std::string thread_name_;
   bool has_ended_ = false;
 
-  Recordings current_ = 0;     // the recordings that have room, as of the last slow call
-  uint32_t room_ = 0;          // events that need no slow call
-  uint32_t top_ = 0;           // the chunk's first free word
-  uint32_t settled_ = 0;       // those that settle() has seen
-  Event *next_ = nullptr;      // the place of the next event
-  Chunk *chunk_ = nullptr;     // the last of chunks_
+  Recordings current_ = 0;  // the recordings that have room, as of the last slow call
+  uint32_t room_ = 0;       // events that need no slow call
+  uint32_t top_ = 0;        // the chunk's first free word
+  uint32_t settled_ = 0;    // those that settle() has seen
+  Event *next_ = nullptr;   // the place of the next event
+  Chunk *chunk_ = nullptr;  // the last of chunks_
   // Of this chunk: the last dimensions, those by number of the call, and those by their hash.
   Known last_{};
   std::array<Known, kKnown> known_{};

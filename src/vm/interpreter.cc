@@ -228,9 +228,8 @@ class Interpreter {
   // Records a call. `error` is null if the call returned.
   void record(const Instr &instr, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
     const size_t pc = program_.pc_of(&instr);
-    run_.recorder.add(
-        {begin, end, run_.callee_names[pc], static_cast<uint32_t>(pc), static_cast<uint32_t>(run_.depth)}, args, pc,
-        error);
+    run_.recorder.add({begin, end, run_.callee_names[pc], static_cast<uint32_t>(pc), static_cast<uint32_t>(run_.depth)},
+                      args, pc, error);
   }
 
   // The next three return false if the callee raised an error, which is then in run.failure. An exception would cost

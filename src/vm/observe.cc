@@ -85,7 +85,11 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
   const Observed observed(run);
   const bool recorded = run.recorder.listens() && run.recorder.wants(args);
   const NameId name = name_of_callee();
-  const auto timed = [&] { return recorded ? time_call(run, [name] { return name; }, args, call) : call(); };
+  const auto timed = [&] {
+    return recorded ? time_call(
+                          run, [name] { return name; }, args, call)
+                    : call();
+  };
   return show(run, name, callee, args, result, timed);
 }
 

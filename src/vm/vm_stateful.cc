@@ -68,8 +68,8 @@ Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &
             program_name(saved.function), " was saved with its own");
   CallSettings own = settings;
   own.names.clear();
-  Value result = call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()},
-                      own);
+  Value result =
+      call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()}, own);
   return saved.include_return ? std::move(result) : Value();
 }
 

@@ -17,7 +17,8 @@ struct Program {
   int64_t size = 4;
 
   // A run with so many calls; `within` is called amid it.
-  void run(int calls, const RunRecorder *outer = nullptr, const std::function<void(const RunRecorder &)> &within = {}) const {
+  void run(int calls, const RunRecorder *outer = nullptr,
+           const std::function<void(const RunRecorder &)> &within = {}) const {
     RunRecorder recorder;
     RunRecording part;
     recorder.reset();
@@ -132,6 +133,19 @@ TEST(Recording, TakesInnerRunsOfItsProgramForPartOfTheOuter) {
   for (const Event *call : outer->parts.tracks[0].calls) EXPECT_EQ(outer->run_number(*call), 0u);
 }
 
+// The second recording takes the place of the first, which the outer run did not belong to.
+TEST(Recording, TakesInnerRunsAlsoIfItsPlaceWasAnothersWhenTheOuterBegan) {
+  RecordingOptions of_b;
+  of_b.source = &b;
+  auto first = Recording::start(of_b);
+  a.run(1, nullptr, [&](const RunRecorder &outer) {
+    first->stop();
+    const auto second = Recording::start({});
+    a.run(3, &outer);
+    EXPECT_EQ(second->stop()->num_calls(), 2u);
+  });
+}
+
 TEST(Recording, AreSixteenAtMost) {
   std::vector<Ref<Recording>> all;
   for (uint32_t i = 0; i < kMostRecordings; ++i) all.push_back(Recording::start({}));
@@ -212,7 +226,8 @@ TEST(Recording, KeepsEachRunWholeWhileOthersBeginAndEnd) {
       for (const TraceTrack &track : trace->parts.tracks) {
         runs += track.runs.size();
         for (size_t at = 0; at < track.calls.size(); ++at) ASSERT_EQ(track.calls[at]->run, track.runs[at / 5]->run);
-        for (const Event *run : track.runs) ASSERT_TRUE(recording == second || i % 2 == 0 || name_text(run->name) == "a");
+        for (const Event *run : track.runs)
+          ASSERT_TRUE(recording == second || i % 2 == 0 || name_text(run->name) == "a");
       }
       ASSERT_EQ(trace->num_calls(), runs * 5);
     }
