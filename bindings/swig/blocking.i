@@ -9,6 +9,7 @@
 %opd_blocking(opd_vm_profile)
 %opd_blocking(opd_vm_profile_start)
 %opd_blocking(opd_vm_profile_stop)
+%opd_blocking(opd_profiler_stop)
 %opd_blocking(opd_evaluator_call)
 %opd_blocking(opd_report_diff)
 %opd_blocking(opd_report_merge)

@@ -25,6 +25,7 @@
 %include <opdyno/report.h>
 %include <opdyno/collector.h>
 %include <opdyno/trace.h>
+%include <opdyno/profiler.h>
 %include <opdyno/cancel_token.h>
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>

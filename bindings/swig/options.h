@@ -80,6 +80,7 @@ OPDRULES_FIELDS(opd_profile_options, OPDRULES_FIELD('i', warmup), OPDRULES_FIELD
                 OPDRULES_FIELD('L', max_records), OPDRULES_FIELD('i', builtins), OPDRULES_FIELD('i', details),
                 OPDRULES_FIELD('L', sample_interval), OPDRULES_FIELD('i', turn),
                 OPDRULES_LIST('H', collectors, "Collector"))
+OPDRULES_FIELDS(opd_profiler_options, OPDRULES_FIELD('i', all_calls), OPDRULES_FIELD('L', max_events))
 OPDRULES_FIELDS(opd_report_write_options, OPDRULES_FIELD('i', sort), OPDRULES_FIELD('i', aggregate),
                 OPDRULES_FIELD('i', col_sums), OPDRULES_FIELD('i', width), OPDRULES_FIELD('i', max_rows),
                 OPDRULES_FIELD('i', colored))

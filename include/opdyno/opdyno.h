@@ -14,6 +14,7 @@
 #include <opdyno/function.h>
 #include <opdyno/module.h>
 #include <opdyno/params.h>
+#include <opdyno/profiler.h>
 #include <opdyno/report.h>
 #include <opdyno/roofline.h>
 #include <opdyno/tensor.h>

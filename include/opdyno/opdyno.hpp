@@ -11,6 +11,7 @@
 #include <opdyno/benchmark.hpp>
 #include <opdyno/module.hpp>
 #include <opdyno/params.hpp>
+#include <opdyno/profiler.hpp>
 #include <opdyno/report.hpp>
 #include <opdyno/vm.hpp>
 

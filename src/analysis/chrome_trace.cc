@@ -71,6 +71,7 @@ class Writer {
     uint64_t first = UINT64_MAX;
     for (const auto &track : trace_.tracks) {
       for (const Event *run : track.runs) first = std::min(first, run->begin);
+      for (const Event *range : track.ranges) first = std::min(first, range->begin);
       for (const Event *call : track.calls)
         first = std::min(first, call->begin);  // they are in the order of their ends
     }
@@ -86,6 +87,7 @@ class Writer {
     write_process();
     for (const auto &track : trace_.tracks) {
       for (const Event *run : track.runs) write_run(track, *run);
+      for (const Event *range : track.ranges) write_range(track, *range);
       heads_.clear();
       for (const Event *call : track.calls) write_call(track, *call);
     }
@@ -145,6 +147,12 @@ class Writer {
     };
     if (whole_.is_run(run)) write(concat("\"run ", number, "\""));
     if (run.name != kNoName) write(quoted(name_text(run.name)));
+  }
+
+  void write_range(const TraceTrack &track, const Event &range) {
+    out_ << head_of(track, "user_annotation", quoted(name_text(range.name)));
+    write_times(range.begin, range.end);
+    out_ << "}";
   }
 
   void write_call(const TraceTrack &track, const Event &call) {

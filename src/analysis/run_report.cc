@@ -16,7 +16,7 @@ constexpr size_t kNone = SIZE_MAX;
 uint64_t ticks_of_a_record() {
   constexpr int kBatches = 8, kCalls = 128;
   Track track;
-  track.open_part(0, kBatches * kCalls);
+  track.open_part(0, 1, kBatches * kCalls);
   const ClockId clock = tick_clock();
   int64_t shape[] = {1, 1};
   DLTensor tensor{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};

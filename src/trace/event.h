@@ -22,6 +22,7 @@ constexpr uint32_t kMostRecordings = 16;
 enum class EventKind : uint8_t {
   kCall,  // of an operator, or of a function of a program by another one
   kRun,   // of a program: a call from outside. Its calls have its number
+  kRange  // of the user: from a mark in the source to another
 };
 
 struct Event {

@@ -10,7 +10,7 @@
 
 namespace opd {
 
-std::atomic<uint32_t> detail::running_recordings{0};
+std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{0};
 
 namespace {
 
@@ -29,12 +29,13 @@ struct Slot {
   std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
   std::atomic<const void *> source{nullptr};
   std::atomic<uint64_t> thread{0}, interval{1};
-  std::atomic<bool> all_calls{false};
+  std::atomic<bool> all_calls{false}, ranges{false};
+  std::atomic<uint64_t> began{0};    // ticks
   std::atomic<uint64_t> calls{0};    // runs that passed the filter, for sampling
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
   std::atomic<uint32_t> ended{0};    // counts runs that ended meanwhile
   // Under Recorder::guard:
-  bool taken = false;
+  uint64_t taken = 0;  // the number of the recording, until its trace is made; 0: the slot is free
   uint64_t max_calls = 0;
   Recording *recording = nullptr;
 };
@@ -59,8 +60,6 @@ struct Recorder {
     std::scoped_lock lock(guard);
     if (track) return track->refresh(), *track;
     auto fresh = std::make_shared<Track>();
-    for (uint32_t slot = 0; slot < kMostRecordings; ++slot)
-      if (slots[slot].taken) fresh->open_part(slot, slots[slot].max_calls);
     tracks.push_back(fresh);
     thread_state().track = fresh.get();
     pthread_setspecific(exit_key, fresh.get());
@@ -69,11 +68,12 @@ struct Recorder {
 
   // Frees what no recording needs. Under the guard.
   void tidy() noexcept {
-    const bool any = std::ranges::any_of(slots, &Slot::taken);
+    const bool any = std::ranges::any_of(slots, [](const Slot &slot) { return slot.taken != 0; });
     for (const auto &track : tracks) {
       uint64_t first = UINT64_MAX;
       for (uint32_t slot = 0; slot < kMostRecordings; ++slot)
-        if (slots[slot].taken) first = std::min(first, track->part(slot).start);
+        if (slots[slot].taken && track->part(slot).id == slots[slot].taken)
+          first = std::min(first, track->part(slot).start);
       track->drop_chunks_before(first);
     }
     if (!any) std::erase_if(tracks, [](const auto &track) { return track->has_ended() || track->is_lost(); });
@@ -104,6 +104,13 @@ struct Recorder {
 // Made at load: a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Recorder &made_at_load = Recorder::get();
 
+void end_running(uint32_t place) {
+  const uint32_t others = ~uint32_t{bit_of(place)};
+  detail::running_recordings.fetch_and(others, std::memory_order_relaxed);
+  detail::ranging_recordings.fetch_and(others, std::memory_order_relaxed);
+  Recorder::get().slots[place].id.store(0);
+}
+
 }  // namespace
 
 Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers) {
@@ -117,36 +124,39 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
          " recordings run already in this process, which is the most; stop one first");
   Slot &slot = recorder.slots[place];
   recording->slot_ = place;
-  slot.taken = true;
   slot.max_calls = options.max_calls;
   slot.recording = recording.get();
   slot.source.store(options.source, std::memory_order_relaxed);
   slot.thread.store(options.thread, std::memory_order_relaxed);
   slot.interval.store(options.sample_interval, std::memory_order_relaxed);
   slot.all_calls.store(options.all_calls, std::memory_order_relaxed);
+  slot.ranges.store(options.ranges, std::memory_order_relaxed);
+  slot.began.store(ticks_of(tick_clock()), std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
-  for (const auto &track : recorder.tracks) track->open_part(place, options.max_calls);
   const uint64_t id = ++recorder.last_id;
-  recording->id_ = id;
+  recording->id_ = slot.taken = id;
   slot.id.store(id);
   detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  if (options.ranges) detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
   return recording;
 }
 
 bool Recording::is_of_this_thread() const {
   auto *track = static_cast<Track *>(thread_state().track);
-  return is_running() && track && track->part(slot_).under_way.load(std::memory_order_relaxed) > 0;
+  return is_running() && track && track->part(slot_).id == id_ &&
+         track->part(slot_).under_way.load(std::memory_order_relaxed) > 0;
 }
 
 void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers) {
   Recorder &recorder = Recorder::get();
   Track &track = recorder.track();
   // Computed in doubles, which cannot overflow.
-  const auto events = static_cast<double>(track.num_events() - track.part(slot_).start);
+  Track::Part &part = track.part(slot_);
+  const auto events = part.id == id_ ? static_cast<double>(track.num_events() - part.start) : 0;
   const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
   {
     std::scoped_lock lock(recorder.guard);
-    track.open_part(slot_, options.max_calls);
+    part.id = 0;  // the next run opens it
     observers_ = std::move(observers);
     recorder.tidy();
   }
@@ -160,8 +170,7 @@ bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot
 void Recording::close() noexcept {
   Recorder &recorder = Recorder::get();
   Slot &slot = recorder.slots[slot_];
-  detail::running_recordings.fetch_and(~uint32_t{bit_of(slot_)}, std::memory_order_relaxed);
-  slot.id.store(0);
+  end_running(slot_);
   slot.waiting.store(true);
   for (;;) {
     const uint32_t ended = slot.ended.load();
@@ -178,7 +187,7 @@ void Recording::leave() noexcept {
   {
     std::scoped_lock lock(recorder.guard);
     recorder.slots[slot_].recording = nullptr;
-    recorder.slots[slot_].taken = false;
+    recorder.slots[slot_].taken = 0;
     recorder.tidy();
   }
   Chunk::trim();
@@ -199,22 +208,24 @@ Ref<Trace> Recording::stop() {
   parts.sample_interval = options.sample_interval;
   parts.describe_process();
   Recorder &recorder = Recorder::get();
-  std::vector<std::shared_ptr<Track>> tracks;
+  std::vector<uint64_t> starts;
   {
     std::scoped_lock lock(recorder.guard);
-    tracks = recorder.tracks;
-    for (const auto &track : tracks) {
+    for (const auto &track : recorder.tracks) {
       const Track::Part &part = track->part(slot_);
-      TraceTrack kept{
-          track->thread_id(), track->thread_name(), part.dropped.load(std::memory_order_relaxed), {}, {}, {}};
+      if (part.id != id_) continue;
+      TraceTrack kept;
+      kept.thread_id = track->thread_id();
+      kept.thread_name = track->thread_name();
+      kept.dropped = part.dropped;
       kept.chunks = track->chunks_from(part.start);
+      starts.push_back(part.start);
       parts.tracks.push_back(std::move(kept));
     }
   }
-  for (size_t i = 0; i < tracks.size(); ++i)
-    parts.tracks[i].add_events(std::exchange(parts.tracks[i].chunks, {}), tracks[i]->part(slot_).start, bit_of(slot_));
-  std::erase_if(parts.tracks,
-                [](const TraceTrack &track) { return track.calls.empty() && track.runs.empty() && !track.dropped; });
+  for (size_t i = 0; i < starts.size(); ++i)
+    parts.tracks[i].add_events(std::exchange(parts.tracks[i].chunks, {}), starts[i], bit_of(slot_));
+  std::erase_if(parts.tracks, [](const TraceTrack &track) { return track.is_empty(); });
   leave();
   return make_object<Trace>(std::move(parts));
 }
@@ -227,8 +238,7 @@ void end_recordings_of(const void *source) noexcept {
     Slot &slot = recorder.slots[place];
     if (!slot.taken || slot.source.load(std::memory_order_relaxed) != source) continue;
     observers = slot.recording->take_observers();
-    slot.id.store(0);
-    detail::running_recordings.fetch_and(~uint32_t{bit_of(place)}, std::memory_order_relaxed);
+    end_running(place);
   }
 }
 
@@ -257,9 +267,34 @@ void leave(Track &track, uint32_t place) {
   slot.ended.notify_all();
 }
 
+// The first time that a thread takes part in a recording. Also makes its observer.
+void open_part(Track &track, uint32_t place, uint64_t id) {
+  Recorder &recorder = Recorder::get();
+  std::scoped_lock lock(recorder.guard);
+  const Slot &slot = recorder.slots[place];
+  track.open_part(place, id, slot.max_calls, slot.recording ? slot.recording->observer_of_thread() : nullptr);
+}
+
+// Takes part in the recording if it is still the one of this number: then its end waits for leave().
+bool enter(Track &track, uint32_t place, uint64_t id) {
+  Track::Part &part = track.part(place);
+  part.under_way.fetch_add(1);
+  try {
+    if (Recorder::get().slots[place].id.load() == id) {
+      if (part.id != id) open_part(track, place, id);
+      if (!part.observer || !part.observer->is_busy()) return true;
+    }
+  } catch (...) {
+    leave(track, place);
+    throw;
+  }
+  leave(track, place);
+  return false;
+}
+
 // The track, if the recording began after those that were considered, and the run passes its filter. The run is then
 // under way in the recording.
-Track *enter(uint32_t place, const void *source, uint64_t considered, uint64_t &id, bool &all_calls) {
+Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64_t &id, bool &all_calls) {
   Slot &slot = Recorder::get().slots[place];
   id = slot.id.load();
   if (id <= considered) return nullptr;
@@ -270,20 +305,7 @@ Track *enter(uint32_t place, const void *source, uint64_t considered, uint64_t &
     return nullptr;
   all_calls = slot.all_calls.load(std::memory_order_relaxed);
   Track &track = Recorder::get().track();
-  Track::Part &part = track.part(place);
-  part.under_way.fetch_add(1);
-  if (slot.id.load() == id && !(part.observer && part.observer->is_busy())) return &track;
-  leave(track, place);
-  return nullptr;
-}
-
-CallObserver *observer_of(Track &track, uint32_t place) {
-  CallObserver *&observer = track.part(place).observer;
-  if (observer) return observer;
-  Recorder &recorder = Recorder::get();
-  std::scoped_lock lock(recorder.guard);
-  if (const Recording *recording = recorder.slots[place].recording) observer = recording->observer_of_thread();
-  return observer;
+  return enter(track, place, id) ? &track : nullptr;
 }
 
 }  // namespace
@@ -296,7 +318,7 @@ bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
   each_slot(running, [&](uint32_t place) {
     bool all_calls = false;
     uint64_t id;
-    Track *const track = enter(place, source, considered, id, all_calls);
+    Track *const track = enter_run(place, source, considered, id, all_calls);
     recorder.considered_ = std::max(recorder.considered_, id);
     if (!track) return;
     // From here on end() leaves the recording, also after an exception.
@@ -305,7 +327,7 @@ bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
     begun_ |= bit_of(place);
     recorder.recordings_ |= bit_of(place);
     if (all_calls) recorder.all_calls_ |= bit_of(place);
-    if (observer_of(*track, place)) recorder.observed_ |= bit_of(place);
+    if (track->part(place).observer) recorder.observed_ |= bit_of(place);
   });
   return recorder_;
 }
@@ -314,7 +336,7 @@ void RunRecording::begin_entered(RunRecorder &recorder, NameId function, const R
   recorder.run_ = Recorder::get().last_run.fetch_add(1, std::memory_order_relaxed) + 1;
   recorder.only_ticks_ = !recorder.observed_ && tick_clock() == ClockId::kTsc;
   event_.kind = EventKind::kRun;
-  event_.recordings = begun_;
+  event_.recordings = recorder.recordings_;  // those of the outer run must know where its calls belong
   event_.name = function;
   event_.run = recorder.run_;
   event_.parent_run = outer && outer->listens() ? outer->run_ : 0;
@@ -359,5 +381,32 @@ void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Er
   track_->attach(event, items);
   track_->commit();
 }
+
+// ---- ranges
+
+void end_range(uint64_t begin, NameId name) noexcept try {
+  const auto ranging = static_cast<Recordings>(detail::ranging_recordings.load(std::memory_order_acquire));
+  if (!begin || !ranging) return;
+  const uint64_t end = ticks_of(tick_clock());
+  Recorder &recorder = Recorder::get();
+  Track &track = recorder.track();
+  Recordings entered = 0;
+  each_slot(ranging, [&](uint32_t place) {
+    const Slot &slot = recorder.slots[place];
+    const uint64_t id = slot.id.load();
+    if (!id || slot.began.load(std::memory_order_relaxed) > begin) return;
+    if (enter(track, place, id)) entered |= bit_of(place);
+  });
+  if (!entered) return;
+  if (Event *event = track.describe(entered, entered, {}, 0)) {
+    event->kind = EventKind::kRange;
+    event->begin = begin;
+    event->end = end;
+    event->name = name;
+    event->run = 0;
+    track.commit();
+  }
+  each_slot(entered, [&](uint32_t place) { leave(track, place); });
+} catch (const std::bad_alloc &) {}
 
 }  // namespace opd

@@ -16,6 +16,7 @@ struct RecordingOptions {
   uint64_t thread = 0;              // by thread_number(); 0: all threads
   uint64_t max_calls = UINT64_MAX;  // per thread
   uint64_t sample_interval = 1;     // records one of so many runs
+  bool ranges = false;              // also records ranges of the user, of all sources
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
 };
 
@@ -57,9 +58,16 @@ class Recording final : public Object {
 void end_recordings_of(const void *source) noexcept;
 
 namespace detail {
-extern std::atomic<uint32_t> running_recordings;  // a bit for each
+extern std::atomic<uint32_t> running_recordings, ranging_recordings;  // a bit for each; those that record ranges
 }
 inline bool is_recording() { return detail::running_recordings.load(std::memory_order_relaxed) != 0; }
+
+// Ranges of the user. begin_range() returns 0 if nothing records them, else the tick of the begin; end_range() takes it
+// on the same thread. A range belongs to the recordings that run at its begin and at its end.
+inline uint64_t begin_range() {
+  return detail::ranging_recordings.load(std::memory_order_relaxed) ? ticks_of(tick_clock()) : 0;
+}
+void end_range(uint64_t begin, NameId name) noexcept;
 
 // What one run writes its calls with.
 class RunRecorder {

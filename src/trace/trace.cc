@@ -21,12 +21,23 @@ std::string trimmed_file(const char *path) {  // reads a name that the kernel sh
 
 }  // namespace
 
+std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::kRun:
+      return runs;
+    case EventKind::kRange:
+      return ranges;
+    default:
+      return calls;
+  }
+}
+
 void TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings) {
   for (auto &chunk : from) {
     const uint32_t count = chunk->count.load(std::memory_order_acquire);
     for (uint32_t i = static_cast<uint32_t>(first > chunk->first ? first - chunk->first : 0); i < count; ++i) {
       const Event *const event = chunk->event(i);
-      if (event->recordings & recordings) (event->kind == EventKind::kRun ? runs : calls).push_back(event);
+      if (event->recordings & recordings) list_of(event->kind).push_back(event);
     }
     chunks.push_back(std::move(chunk));
   }

@@ -18,8 +18,10 @@ struct TraceTrack {
   std::string thread_name;
   uint64_t dropped = 0;  // calls for which there was no room
   std::vector<std::shared_ptr<Chunk>> chunks;
-  std::vector<const Event *> calls, runs;  // in the chunks
+  std::vector<const Event *> calls, runs, ranges;  // in the chunks
 
+  bool is_empty() const { return calls.empty() && runs.empty() && ranges.empty() && dropped == 0; }
+  std::vector<const Event *> &list_of(EventKind kind);
   // Adds the chunks' events from number `first` on that belong to the recordings.
   void add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
 };
@@ -50,9 +52,9 @@ struct Trace : Object {
   // Runs that no other run of the trace contains, numbered from 0 in the order of their begins.
   size_t num_runs() const { return num_runs_; }
   bool is_run(const Event &run) const { return run_of(run) != nullptr && run_of(run)->is_outermost; }
-  uint64_t run_number(const Event &event) const {  // of a call or a run
+  uint64_t run_number(const Event &event) const {  // of a call or a run; num_runs() if the run is not of the trace
     const RunNumber *found = run_of(event);
-    return found ? found->number : 0;
+    return found ? found->number : num_runs_;
   }
 
  private:

@@ -23,12 +23,14 @@ void Track::refresh() {
 
 bool Track::is_lost() const { return generation_ != fork_generation() && thread_number_ != fork_survivor(); }
 
-void Track::open_part(uint32_t recording, uint64_t max_calls) {
+void Track::open_part(uint32_t recording, uint64_t id, uint64_t max_calls, CallObserver *observer) {
+  settle();
   Part &part = parts_[recording];
+  part.id = id;
   part.start = num_events();
-  part.left = max_calls;
-  part.dropped.store(0, std::memory_order_relaxed);
-  part.observer = nullptr;
+  part.left = part.runs_left = max_calls;
+  part.dropped = 0;
+  part.observer = observer;
 }
 
 void Track::settle() {
@@ -79,7 +81,7 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   }
   const auto drop = [&](Recordings from) {
     for (Recordings rest = from; rest; rest &= static_cast<Recordings>(rest - 1))
-      parts_[static_cast<uint32_t>(std::countr_zero(rest))].dropped.fetch_add(1, std::memory_order_relaxed);
+      ++parts_[static_cast<uint32_t>(std::countr_zero(rest))].dropped;
   };
   drop(full);
   const auto kept = static_cast<Recordings>(recordings & ~full);
@@ -193,13 +195,21 @@ Event *Track::attach(Event *event, const EventItems &items) {
 
 void Track::add_run(const Event &run, const EventItems &items) noexcept try {
   settle();
+  Recordings kept = 0;
+  for (Recordings rest = run.recordings; rest; rest &= static_cast<Recordings>(rest - 1)) {
+    Part &part = parts_[static_cast<uint32_t>(std::countr_zero(rest))];
+    if (part.runs_left == 0) ++part.dropped;
+    else --part.runs_left, kept |= static_cast<Recordings>(rest & -rest);
+  }
+  if (!kept) return;
   if (!has_place()) next_chunk(items.words().size());
   *next_ = run;
+  next_->recordings = kept;
   next_->num_tensors = next_->shapes = next_->items = 0;
   attach(next_, items);
   room_ = 1;
   commit();
-  settled_ = count();  // runs need no room
+  settled_ = count();  // takes no room from calls
   settle();
 } catch (const std::bad_alloc &) {}
 

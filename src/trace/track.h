@@ -19,13 +19,15 @@ namespace opd {
 
 class Track {
  public:
-  // One recording's part of the track. The owner writes it, unless a comment says otherwise.
+  // One recording's part of the track. The owner writes it, and opens it under the recorder's lock.
   struct Part {
-    uint64_t start = 0;                  // number of the first event in question; written before the recording begins
-    uint64_t left = 0;                   // room for calls, less those that settle() has not seen
-    std::atomic<uint64_t> dropped{0};    // calls for which there was no room
-    std::atomic<uint32_t> under_way{0};  // runs that have not ended
+    uint64_t id = 0;         // number of the recording; another's: this one has no event here
+    uint64_t start = 0;      // number of the first event in question
+    uint64_t left = 0;       // room for calls, less those that settle() has not seen
+    uint64_t runs_left = 0;  // room for runs
+    uint64_t dropped = 0;    // calls and runs for which there was no room
     CallObserver *observer = nullptr;
+    std::atomic<uint32_t> under_way{0};  // runs that have not ended
   };
 
   Track();  // of the calling thread
@@ -42,7 +44,8 @@ class Track {
   void end() { has_ended_ = true; }
 
   Part &part(uint32_t recording) { return parts_[recording]; }
-  void open_part(uint32_t recording, uint64_t max_calls);  // by any thread, before the recording begins
+  // Begins the part of a recording whose bit may have been another's before.
+  void open_part(uint32_t recording, uint64_t id, uint64_t max_calls, CallObserver *observer = nullptr);
 
   // Describes the tensors among `args` in the next event, which the caller completes and commits. The event belongs to
   // `recordings`, or to `all_calls`, a part of them, if there is no tensor. Null if none of these has room for it: then
@@ -60,7 +63,8 @@ class Track {
     --room_;
     chunk_->count.store(count(), std::memory_order_release);
   }
-  // Writes a complete event that needs no room among the calls. Drops it if memory is short.
+  // Writes a complete event. Runs take no room from calls: a recording has as much for either. Drops the event if
+  // memory is short.
   void add_run(const Event &run, const EventItems &items) noexcept;
   // Takes the events written since the last time from the room of their recordings. To be called when a run ends.
   void settle();

@@ -16,7 +16,7 @@ from headers import HEADERS, INCLUDES, ROOT, enums, exported, functions, headers
 
 HERE = pathlib.Path(__file__).parent
 LAYOUT, BASELINE = HERE / "layout.txt", HERE / "baseline.abi"
-LIMIT = 165  # functions for what exists; a new one must be better than an option, a column or a value
+LIMIT = 230  # functions with tracing, devices and remote; a new one must be better than an option, a column or a value
 
 
 def compiled(source, directory, *flags):

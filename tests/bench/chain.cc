@@ -123,4 +123,23 @@ const bench::AddRow whole("profile_whole", "ms", [] {
   });
 });
 
+// One range of a program, while a profiler records and while none does.
+double time_of_ranges(int count) {
+  const uint32_t name = opdyno::range_name("bench");
+  return bench::nanoseconds([&] {
+           for (int i = 0; i < count; ++i) const opdyno::Range range(name);
+         }) /
+         count;
+}
+const bench::AddRow recorded_range("range_recorded", "ns", [] {
+  return [profiler = opdyno::Profiler()] {
+    profiler.start();
+    const double each = time_of_ranges(bench::settings().quick ? 100 : 100'000);
+    profiler.stop();
+    return each;
+  };
+});
+const bench::AddRow idle_range("range_idle", "ns",
+                               [] { return [] { return time_of_ranges(bench::settings().quick ? 100 : 100'000); }; });
+
 }  // namespace

@@ -42,6 +42,8 @@ GOALS = {
     "two_time_stamps": "",
     "record_1us": "97 to 103 %",
     "profile_whole": "",
+    "range_recorded": "<= 30 ns",
+    "range_idle": "<= 2 ns",
     "report_table_chain": "<= 2 ms",
     "report_json": "<= 20 ms",
     "report_from_json": "<= 160 ms",

@@ -7,7 +7,7 @@ namespace opd {
 
 class TraceBuilder {
  public:
-  explicit TraceBuilder(uint64_t max_calls = 1 << 20) { track_.open_part(0, max_calls); }
+  explicit TraceBuilder(uint64_t max_calls = 1 << 20) { track_.open_part(0, 1, max_calls); }
 
   struct Call {
     uint64_t begin, end;
@@ -36,7 +36,10 @@ class TraceBuilder {
   }
 
   TraceTrack track(int64_t thread_id = 42, std::string thread_name = "main") {
-    TraceTrack made{thread_id, std::move(thread_name), track_.part(0).dropped.load(), {}, {}, {}};
+    TraceTrack made;
+    made.thread_id = thread_id;
+    made.thread_name = std::move(thread_name);
+    made.dropped = track_.part(0).dropped;
     made.add_events(track_.chunks_from(0), 0, 1);
     return made;
   }

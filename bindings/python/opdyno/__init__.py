@@ -8,7 +8,7 @@
     print(vm.profile("main", x))                        # a table of the operators' times
 
 Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.vm`) and `tvm.runtime.profiling`
-(`opdyno.profiling`); `opdyno.tvm` works with an installed TVM. Where to begin:
+(`opdyno.profiling`), and of `torch.profiler` (`opdyno.profiler`); `opdyno.tvm` works with an installed TVM. Where to begin:
 
     programs      VirtualMachine, Executable, load_module, Module
     tensors       tensor, empty, from_dlpack, Tensor; load_params, Params
@@ -24,7 +24,7 @@ says otherwise. NumPy is only imported where its arrays are asked for.
 import typing as _typing
 from collections.abc import Callable as _Callable
 
-from . import _native, profiling, vm
+from . import _native, profiler, profiling, vm
 from ._benchmark import BenchmarkResult
 from ._device import (
     Device,
@@ -187,6 +187,7 @@ __all__ = [
     "mtl",
     "num_threads",
     "opencl",
+    "profiler",
     "profiling",
     "reads_only",
     "register_func",

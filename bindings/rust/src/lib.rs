@@ -49,6 +49,7 @@ mod api {
     unsafe impl Sync for Shape {}
     unsafe impl Sync for Report {}
     unsafe impl Sync for Trace {}
+    unsafe impl Sync for Profiler {}
     unsafe impl Sync for Benchmark {}
 }
 

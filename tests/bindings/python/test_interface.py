@@ -6,6 +6,7 @@ import inspect
 import pytest
 
 import opdyno
+import opdyno.profiler
 import opdyno.profiling
 import opdyno.vm
 
@@ -22,9 +23,12 @@ NAMES = {
         c:Tensor c:NDArray f:tensor f:array f:empty f:from_dlpack f:reads_only
         f:num_threads f:set_num_threads f:memory_stats f:set_log_callback c:Error c:Code
         c:Report c:BenchmarkResult c:VirtualMachine c:Executable c:VMInstrumentReturnKind c:Cancel
-        v:vm v:profiling v:__version__
+        v:vm v:profiling v:profiler v:__version__
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
+    "opdyno.profiler": "c:profile c:record_function",
+    "opdyno.profiler.profile": "m:start m:stop m:export_chrome_trace m:__enter__ m:__exit__",
+    "opdyno.profiler.record_function": "m:__enter__ m:__exit__ m:__call__",
     "opdyno.profiling": """
         c:Report c:Trace c:Profiling c:MachinePeak f:measure_peak c:Count c:Duration c:Percent c:Ratio c:Bytes c:Hertz
         c:Diff f:diff f:merge f:profile_function c:DeviceWrapper c:MetricCollector c:TimeMetricCollector

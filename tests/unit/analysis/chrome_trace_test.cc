@@ -102,7 +102,7 @@ TEST(ChromeTrace, WritesWhatViewersNeedOfACall) {
 }
 
 TEST(ChromeTrace, HasASpanForEachRunAndItsFunctionAroundTheCalls) {
-  TraceParts parts = trace_of({{2000, 3000}}, {{0, 0}, 1}, 1, true);
+  TraceParts parts = trace_of({{2000, 3000}}, {{0, 0}, 1}, 1 << 20, true);
   const Json json = parse(chrome_trace(*make_object<Trace>(std::move(parts))));
   const auto spans = events(json.get(), "X");
   ASSERT_EQ(spans.size(), 4u);

@@ -17,7 +17,7 @@ struct Written {
   std::vector<std::shared_ptr<Chunk>> chunks;
 
   explicit Written(uint64_t max_calls = kMany, uint32_t recordings = 1) {
-    for (uint32_t i = 0; i < recordings; ++i) track.open_part(i, max_calls);
+    for (uint32_t i = 0; i < recordings; ++i) track.open_part(i, 1, max_calls);
   }
   // A call with vectors of these sizes. Null if it was dropped.
   const Event *add(size_t call, std::vector<int64_t> sizes, Recordings recordings = 1, const EventItems &items = {}) {
@@ -139,7 +139,7 @@ TEST(Track, WithoutItemsHasNoError) {
 
 TEST(Track, CountsTheCallsBeyondTheLimitOfEachRecording) {
   Written calls(5, 2);
-  calls.track.open_part(1, 8);
+  calls.track.open_part(1, 1, 8);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(calls.add(0, {1}, 3)->recordings, 3);
   for (int i = 0; i < 4; ++i) {
     const Event *event = calls.add(0, {1}, 1);
@@ -158,12 +158,14 @@ TEST(Track, HasRoomForRunsBesideTheCalls) {
   int64_t size = 4;
   DLTensor vector{nullptr, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &size, nullptr, 0};
   const View args[] = {opd_dltensor(&vector)};
-  for (uint64_t run = 1; run <= 3; ++run)
-    built.call({run, run, name_id("a"), run}, args).run(run, run, run, name_id("main"));
-  const TraceTrack track = built.track();
-  EXPECT_EQ(track.calls.size(), 2u);
-  EXPECT_EQ(track.runs.size(), 3u);
-  EXPECT_EQ(track.dropped, 1u);
+  built.call({1, 1, name_id("a"), 1}, args).call({2, 2, name_id("a"), 1}, args).run(1, 1, 3, name_id("main"));
+  const TraceTrack full = built.track();
+  EXPECT_EQ(full.calls.size(), 2u);
+  EXPECT_EQ(full.runs.size(), 1u);
+  EXPECT_EQ(full.dropped, 0u);
+  for (uint64_t run = 2; run <= 4; ++run) built.run(run, run, run, name_id("main"));
+  EXPECT_EQ(built.track().runs.size(), 2u) << "as many as calls, so that a long recording stays small";
+  EXPECT_EQ(built.track().dropped, 2u);
 }
 
 TEST(Track, DropsOnlyWholeChunks) {
