@@ -32,12 +32,12 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_create(const opd_profiler_options 
 
 /** Records from now on. Several profilers, and profiles of VMs, may record at the same time.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler records already, or 16 recordings run in the process.
- * Threads: safe. Cost: none for calls that are under way; then two readings of the clock and 64 bytes an event. Since: 0.2
+ * Threads: safe. Cost: two readings of the clock and 64 bytes an event. Since: 0.2
  * Source: torch.profiler.profile.start */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_start(opd_profiler *profiler);
 
-/** Ends the recording, once the calls of VMs that are being recorded have ended. Ranges that have not ended are left out.
- * A profiler may be started again.
+/** Ends the recording, once the calls of VMs that are being recorded have ended. Ranges that have not ended are left
+ * out. A profiler may be started again.
  * @param out_trace New reference.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler does not record, or inside of a recorded call.
  * Threads: safe. Since: 0.2. Source: torch.profiler.profile.stop */

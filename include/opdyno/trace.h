@@ -13,7 +13,8 @@ OPD_HANDLE(opd_trace);
 /** Returns the number of recorded calls. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_trace_call_count(const opd_trace *trace);
 
-/** Returns the number of calls, of operators and of programs, and ranges for which there was no room. Threads: safe. Since: 0.1 */
+/** Returns the number of calls, of operators and of programs, and ranges for which there was no room. Threads: safe.
+ * Since: 0.1 */
 OPD_API uint64_t opd_trace_dropped_count(const opd_trace *trace);
 
 /** Writes the Chrome trace event format, which Perfetto opens.

@@ -308,8 +308,8 @@ class Rows {
       builder_.configure(kDroppedEntry, Metric::of_count(static_cast<int64_t>(dropped)));
     for (const ObserverSummary &observer : parts_.observers) {
       builder_.configure(concat("Collector cost: ", observer.name, " (us)"), duration(ticks_us(observer.cost_ticks)));
-      if (!observer.error.empty())
-        builder_.configure(concat(kCollectorErrorEntry, observer.name), builder_.text(observer.error));
+      if (observer.error)
+        builder_.configure(concat(kCollectorErrorEntry, observer.name), builder_.text(*observer.error));
       if (!observer.note.empty())
         builder_.configure(concat("Collector note: ", observer.name), builder_.text(observer.note));
     }

@@ -144,7 +144,10 @@ std::vector<ObserverSummary> CollectorSet::finish() {
   end();
   std::vector<ObserverSummary> all;
   for (size_t i = 0; i < members_.size(); ++i) {
-    ObserverSummary summary{name_of(i), 0, members_[i].error ? members_[i].error->message : "", note_of(members_[i])};
+    ObserverSummary summary;
+    summary.name = name_of(i);
+    if (members_[i].error) summary.error = members_[i].error->message;
+    summary.note = note_of(members_[i]);
     for (const CollectorRun &run : runs_) summary.cost_ticks += run.costs_[i];
     all.push_back(std::move(summary));
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <opdyno/dlpack.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ class CallObserver {
 struct ObserverSummary {  // of one collector, for all threads
   std::string name;
   uint64_t cost_ticks = 0;
-  std::string error;  // the first one; "" if it never failed
-  std::string note;   // "" if there is nothing to say
+  std::optional<std::string> error;  // message of the first one
+  std::string note;                  // "" if there is nothing to say
 };
 
 // Makes and keeps the observers of a recording on several threads.

@@ -27,8 +27,8 @@ NAMES = {
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
     "opdyno.profiler": "c:profile c:record_function",
-    "opdyno.profiler.profile": "m:start m:stop m:export_chrome_trace m:__enter__ m:__exit__",
-    "opdyno.profiler.record_function": "m:__enter__ m:__exit__ m:__call__",
+    "opdyno.profiler.profile": "m:start m:stop m:export_chrome_trace p:trace",
+    "opdyno.profiler.record_function": "i:name",
     "opdyno.profiling": """
         c:Report c:Trace c:Profiling c:MachinePeak f:measure_peak c:Count c:Duration c:Percent c:Ratio c:Bytes c:Hertz
         c:Diff f:diff f:merge f:profile_function c:DeviceWrapper c:MetricCollector c:TimeMetricCollector

@@ -261,7 +261,7 @@ struct Observers final : CallObservers {
     all.push_back(std::make_unique<Observer>(recording));
     return *all.back();
   }
-  std::vector<ObserverSummary> finish() override { return {{"watch", 5, "", "seen"}}; }
+  std::vector<ObserverSummary> finish() override { return {{"watch", 5, std::nullopt, "seen"}}; }
 };
 
 std::string items_of(const Event &event, Recordings recordings) {
