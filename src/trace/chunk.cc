@@ -37,7 +37,6 @@ class Spare {
   }
 
   void reserve(size_t count) {
-    std::vector<void *> made;
     {
       std::scoped_lock lock(guard_);
       count -= std::min(count, chunks_.size());

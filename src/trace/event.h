@@ -64,7 +64,6 @@ struct EventItem {
 // Items in the form that events keep them in.
 class EventItems {
  public:
-  void clear() { words_.clear(); }
   bool empty() const { return words_.empty(); }
   void add(const EventItem &item);  // copies the text
   std::span<const int64_t> words() const { return words_; }

@@ -29,7 +29,7 @@ struct Slot {
   std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
   std::atomic<const void *> source{nullptr};
   std::atomic<uint64_t> thread{0}, interval{1};
-  std::atomic<bool> all_calls{false}, ranges{false};
+  std::atomic<bool> all_calls{false};
   std::atomic<uint64_t> began{0};    // ticks
   std::atomic<uint64_t> calls{0};    // runs that passed the filter, for sampling
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
@@ -43,7 +43,7 @@ struct Slot {
 struct Recorder {
   ForkMutex guard{LockRank::kRecorder};
   Slot slots[kMostRecordings];
-  std::vector<std::shared_ptr<Track>> tracks;  // by rising thread number
+  std::vector<std::shared_ptr<Track>> tracks;  // in the order of their first events
   uint64_t last_id = 0;
   std::atomic<uint64_t> last_run{0};
 
@@ -130,7 +130,6 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   slot.thread.store(options.thread, std::memory_order_relaxed);
   slot.interval.store(options.sample_interval, std::memory_order_relaxed);
   slot.all_calls.store(options.all_calls, std::memory_order_relaxed);
-  slot.ranges.store(options.ranges, std::memory_order_relaxed);
   slot.began.store(ticks_of(tick_clock()), std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
   const uint64_t id = ++recorder.last_id;
@@ -322,7 +321,7 @@ bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
     recorder.considered_ = std::max(recorder.considered_, id);
     if (!track) return;
     // From here on end() leaves the recording, also after an exception.
-    recorder_ = &recorder;
+    if (!recorder_) recorder_ = &recorder, event_ = {};
     recorder.track_ = track;
     begun_ |= bit_of(place);
     recorder.recordings_ |= bit_of(place);
@@ -365,16 +364,14 @@ uint64_t RunRecorder::begin_slowly(Args args) const {
   bool any_tensor = false;
   for (size_t i = args.size(); i-- > 0 && !any_tensor;)
     if (const DLTensor *tensor = try_dltensor(args[i])) device = tensor->device, any_tensor = true;
-  each_slot(any_tensor ? observed_ : static_cast<Recordings>(observed_ & all_calls_),
-            [&](uint32_t place) { track_->part(place).observer->begin_call(device); });
+  each_slot(observed(args), [&](uint32_t place) { track_->part(place).observer->begin_call(device); });
   return ticks_of(tick_clock());
 }
 
 void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Error *error) const {
   EventItems items;
   if (error) items.add({EventItem::Type::kError, UINT16_MAX, kNoName, {MetricKind::kString}, error->message});
-  each_slot(has_tensor(args) ? observed_ : static_cast<Recordings>(observed_ & all_calls_),
-            [&](uint32_t place) { track_->part(place).observer->end_call(call.begin, items); });
+  each_slot(observed(args), [&](uint32_t place) { track_->part(place).observer->end_call(call.begin, items); });
   Event *event = track_->describe(recordings_, all_calls_, args, cache);
   if (!event) return;
   complete(*event, call);
@@ -390,15 +387,21 @@ void end_range(uint64_t begin, NameId name) noexcept try {
   const uint64_t end = ticks_of(tick_clock());
   Recorder &recorder = Recorder::get();
   Track &track = recorder.track();
-  Recordings entered = 0;
+  struct Entered {
+    Track &track;
+    Recordings set = 0;
+    ~Entered() {
+      each_slot(set, [this](uint32_t place) { leave(track, place); });
+    }
+  } entered{track};
   each_slot(ranging, [&](uint32_t place) {
     const Slot &slot = recorder.slots[place];
     const uint64_t id = slot.id.load();
     if (!id || slot.began.load(std::memory_order_relaxed) > begin) return;
-    if (enter(track, place, id)) entered |= bit_of(place);
+    if (enter(track, place, id)) entered.set |= bit_of(place);
   });
-  if (!entered) return;
-  if (Event *event = track.describe(entered, entered, {}, 0)) {
+  if (!entered.set) return;
+  if (Event *event = track.describe(entered.set, entered.set, {}, 0)) {
     event->kind = EventKind::kRange;
     event->begin = begin;
     event->end = end;
@@ -406,7 +409,6 @@ void end_range(uint64_t begin, NameId name) noexcept try {
     event->run = 0;
     track.commit();
   }
-  each_slot(entered, [&](uint32_t place) { leave(track, place); });
 } catch (const std::bad_alloc &) {}
 
 }  // namespace opd

@@ -1,10 +1,10 @@
 // Recordings: each one is a span of time on the tracks of the process, and a filter. Up to 16 run at once; an event is
 // written once and belongs to those whose filter let its run pass. Cost of a run: one load if nothing records; else the
-// filter of each recording; for a recorded run some 50 ns more.
+// filter of each recording, and for each that it belongs to two atomic additions.
 #pragma once
 #include <atomic>
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "trace/trace.h"
 #include "trace/track.h"
@@ -113,6 +113,8 @@ class RunRecorder {
     event.depth = call.depth;
     event.run = run_;
   }
+  // Those with an observer that is to see a call with these arguments.
+  Recordings observed(Args args) const { return has_tensor(args) ? observed_ : observed_ & all_calls_; }
   uint64_t begin_slowly(Args args) const;
   void add_slowly(const Call &call, Args args, size_t cache, const Error *error) const;
 
@@ -146,7 +148,7 @@ class RunRecording {
 
   RunRecorder *recorder_ = nullptr;  // null: no recording began with this run
   Recordings begun_ = 0;
-  Event event_{};
+  Event event_;  // of the run; set if it is recorded
   struct Observed {
     uint32_t slot;
     size_t run;  // result of the observer's begin_run()

@@ -1,6 +1,6 @@
 // A track: the events of one thread. Only its thread writes; others read what is published. An event is written once,
 // whatever number of recordings it belongs to. Cost of a call's event: the stores, and a comparison of the tensors'
-// dimensions, which are stored only if they differ from those of the same call before.
+// dimensions, which are stored only if the chunk lacks them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -33,7 +33,6 @@ class Track {
   Track();  // of the calling thread
   Track(const Track &) = delete;
 
-  uint64_t thread_number() const { return thread_number_; }
   int64_t thread_id() const { return thread_id_; }
   const std::string &thread_name() const { return thread_name_; }
   // Whether its thread did not survive a fork(): then nothing is under way, and its observers may be half changed.

@@ -162,14 +162,14 @@ void Vm::set_instrument(Ref<Function> instrument) {
 void Vm::expect_recordings(bool is_expected) {
   {
     std::scoped_lock lock(guard_);
-    expects_recordings_ = is_expected;
+    expected_recordings_ += is_expected ? 1 : -1;
   }
   keep_hooks();
 }
 
 void Vm::keep_hooks() {
   std::scoped_lock lock(guard_);
-  if (!state_.instrument() && !expects_recordings_) hooks_.reset();
+  if (!state_.instrument() && expected_recordings_ == 0) hooks_.reset();
   else if (!hooks_) hooks_.emplace(libraries_);
 }
 

@@ -66,8 +66,8 @@ class Vm final : public Object {
   Value output(std::string_view name,
                std::span<const int64_t> path) const;  // an item of nested tuples; throws before it ran
   void set_instrument(Ref<Function> instrument);
-  // Keeps the hooks of the kernels set while `is_expected`, for many recorded calls: each sets what it needs itself,
-  // but doing that anew for each call is slow.
+  // Keeps the hooks of the kernels set from a call with true to one with false, for many recorded calls: each sets what
+  // it needs itself, but doing that anew for each call is slow.
   void expect_recordings(bool is_expected);
 
   bool is_compiled() const { return !function_values_.empty(); }
@@ -109,7 +109,7 @@ class Vm final : public Object {
   OperatorNames operators_;
   std::vector<NameId> names_;  // of functions, then of instructions
   std::atomic<bool> has_names_{false};
-  bool expects_recordings_ = false;
+  int expected_recordings_ = 0;
   std::optional<HookScope> hooks_;     // set while there is an instrument, or recordings are expected
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   ForkMutex guard_{LockRank::kVm};
