@@ -5,6 +5,7 @@
 
 #include "base/json_writer.h"
 #include "device/device.h"
+#include "trace/shape_cache.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -181,13 +182,7 @@ class Writer {
 
   const std::string &tail_of(const Event &call) {
     if (!call.num_tensors) return no_shapes_;
-    const int64_t *const address = shapes_address(call);
-    auto &[known_address, tail] = tails_[reinterpret_cast<uintptr_t>(address) / sizeof(int64_t) % tails_.size()];
-    if (known_address != address) {
-      tail = shapes_json(call);
-      known_address = address;
-    }
-    return tail;
+    return tails_.of(call, &shapes_json);
   }
 
   // Dimensions and dtypes, and the end of the event.
@@ -212,11 +207,7 @@ class Writer {
   uint64_t run_ = 0, last_run_ = 0;  // number of the run, and the Event::run that it is of
   bool has_run_ = false;
   std::vector<std::string> heads_;  // of the current thread, by NameId
-  struct TailAt {
-    const int64_t *address = nullptr;
-    std::string tail;
-  };
-  std::vector<TailAt> tails_ = std::vector<TailAt>(1024);  // a cache, by address of the words
+  ShapeCache<std::string> tails_;
   const std::string no_shapes_ = shapes_json(Event{});
 };
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "trace/shape_cache.h"
 #include "trace/track.h"
 
 namespace opd {
@@ -67,15 +68,14 @@ class Rows {
         total_us_ += ticks_us(run->end - run->begin);
         first_ = std::min(first_, run->begin);
         functions_[trace.run_number(*run)] = run->name;
-        ++num_runs_;
       }
     }
   }
 
   Ref<Report> make() {
     for (const std::string_view name : kTvmColumns) builder_.column(name);
-    constexpr size_t rows = 3;  // the computed ones
-    builder_.reserve(rows + trace_.num_calls());
+    constexpr size_t kComputed = 3;
+    builder_.reserve(kComputed + trace_.num_calls());
     for (const TraceTrack &track : parts_.tracks) add_track(track);
     add_computed();
     add_devices();
@@ -99,17 +99,15 @@ class Rows {
     return names_[name];
   }
   Metric shapes_metric(const Event &call) {
-    if (!call.num_tensors) return no_shapes_ ? no_shapes_ : no_shapes_ = builder_.text("");
-    const int64_t *const address = shapes_address(call);
-    auto &[known_address, text] =
-        shapes_at_[reinterpret_cast<uintptr_t>(address) / sizeof(int64_t) % shapes_at_.size()];
-    if (known_address == address) return text;
-    const std::span<const int64_t> words = shape_words(call);
-    const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());
-    Metric &known = shapes_[key];
-    if (!known) known = builder_.text(shapes_text(call));
-    known_address = address;
-    return text = known;
+    if (!call.num_tensors) {
+      if (!no_shapes_) no_shapes_ = builder_.text("");
+      return no_shapes_;
+    }
+    return shapes_at_.of(call, [this](const Event &first) {
+      const std::span<const int64_t> words = shape_words(first);
+      Metric &known = shapes_[{reinterpret_cast<const char *>(words.data()), words.size_bytes()}];
+      return known ? known : known = builder_.text(shapes_text(first));
+    });
   }
   Metric device_text(DLDevice device) {
     if (!device_ || !same(device, last_device_)) {
@@ -269,12 +267,13 @@ class Rows {
 
   void add_computed() {
     if (num_builtins_) add_computed_row(RowKind::kBuiltins, builtin_us_, static_cast<int64_t>(num_builtins_));
-    if (num_runs_ == 0) return;
+    const auto runs = static_cast<int64_t>(trace_.num_runs());
+    if (runs == 0) return;
     // The cost of recording a nested call is part of its caller's time, so only outermost calls count here.
     const double rest = std::max(0.0, total_us_ - outermost_us_ - builtin_us_);
     const double recording = std::min(rest, ticks_us(num_outermost_ * ticks_of_a_record() + observed_ticks_));
-    add_computed_row(RowKind::kDispatch, rest - recording, num_runs_);
-    add_computed_row(RowKind::kProfiler, recording, num_runs_);
+    add_computed_row(RowKind::kDispatch, rest - recording, runs);
+    add_computed_row(RowKind::kProfiler, recording, runs);
   }
   void add_computed_row(RowKind kind, double us, int64_t count) {
     const Metric host = builder_.text(report_device_name({kDLCPU, 0})), no_shapes = builder_.text("");
@@ -290,7 +289,7 @@ class Rows {
       builder_.set_device("Name", builder_.text("Total"));
       builder_.set_device("Duration (us)", Metric::of_number(MetricKind::kDuration, total_us_));
       builder_.set_device("Device", builder_.text(text));
-      builder_.set_device("Count", Metric::of_count(num_runs_));
+      builder_.set_device("Count", Metric::of_count(static_cast<int64_t>(trace_.num_runs())));
       for (Total &total : totals_)
         if (same(total.device, place)) total.give(builder_);
     }
@@ -382,17 +381,12 @@ class Rows {
   ReportBuilder builder_;
   const uint64_t empty_;
   uint64_t first_ = 0, num_outermost_ = 0, num_builtins_ = 0, observed_ticks_ = 0;
-  int64_t num_runs_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
   std::vector<NameId> functions_;  // by number of the run
   std::vector<Metric> names_;      // by NameId
   std::unordered_map<NameId, size_t> columns_;
   std::deque<Total> totals_;
-  struct ShapesAt {
-    const int64_t *address;
-    Metric text;
-  };
-  std::vector<ShapesAt> shapes_at_ = std::vector<ShapesAt>(1024);  // a cache, by address of the words
+  ShapeCache<Metric> shapes_at_;
   Metric no_shapes_;
   std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the trace
   bool nests_ = false;  // calls are nested, so there are columns for self time and depth

@@ -18,6 +18,10 @@ namespace opd {
 // A set of the recordings that run at the same time: a bit for each.
 using Recordings = uint16_t;
 constexpr uint32_t kMostRecordings = 16;
+template <class Visit>
+void each_recording(Recordings set, const Visit &visit) {
+  for (; set; set &= static_cast<Recordings>(set - 1)) visit(static_cast<uint32_t>(std::countr_zero(set)));
+}
 
 enum class EventKind : uint8_t {
   kCall,  // of an operator, or of a function of a program by another one

@@ -16,11 +16,6 @@ namespace {
 
 Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
 
-template <class Visit>
-void each_slot(Recordings set, const Visit &visit) {
-  for (; set; set &= static_cast<Recordings>(set - 1)) visit(static_cast<uint32_t>(std::countr_zero(set)));
-}
-
 // A recording as the threads that run see it. They read it without a lock: first `id`, then the filter. Then they enter
 // (Track::Part::under_way), and look whether `id` is the same; if not, the filter may have been that of two recordings.
 // The stores and loads of `id` and `under_way` are sequentially consistent: either the thread sees that the recording
@@ -247,7 +242,7 @@ void RunRecording::begin(RunRecorder &recorder, const void *source, NameId funct
   if (outer) {
     recorder = *outer;
     Recordings busy = 0;
-    each_slot(recorder.observed_, [&](uint32_t slot) {
+    each_recording(recorder.observed_, [&](uint32_t slot) {
       if (recorder.track_->part(slot).observer->is_busy()) busy |= bit_of(slot);
     });
     const auto kept = static_cast<Recordings>(~busy);
@@ -314,7 +309,7 @@ Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64
 bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
   const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
   const uint64_t considered = recorder.considered_;
-  each_slot(running, [&](uint32_t place) {
+  each_recording(running, [&](uint32_t place) {
     bool all_calls = false;
     uint64_t id;
     Track *const track = enter_run(place, source, considered, id, all_calls);
@@ -339,7 +334,7 @@ void RunRecording::begin_entered(RunRecorder &recorder, NameId function, const R
   event_.name = function;
   event_.run = recorder.run_;
   event_.parent_run = outer && outer->listens() ? outer->run_ : 0;
-  each_slot(static_cast<Recordings>(recorder.observed_ & begun_), [&](uint32_t place) {
+  each_recording(static_cast<Recordings>(recorder.observed_ & begun_), [&](uint32_t place) {
     observed_.reserve(kMostRecordings);
     observed_.push_back({place, recorder.track_->part(place).observer->begin_run()});
   });
@@ -356,7 +351,7 @@ void RunRecording::end_recorded() noexcept {
     track.part(place).observer->end_run(run, items);
   }
   if (event_.begin) track.add_run(event_, items);
-  each_slot(begun_, [&](uint32_t place) { leave(track, place); });
+  each_recording(begun_, [&](uint32_t place) { leave(track, place); });
 }
 
 uint64_t RunRecorder::begin_slowly(Args args) const {
@@ -364,14 +359,14 @@ uint64_t RunRecorder::begin_slowly(Args args) const {
   bool any_tensor = false;
   for (size_t i = args.size(); i-- > 0 && !any_tensor;)
     if (const DLTensor *tensor = try_dltensor(args[i])) device = tensor->device, any_tensor = true;
-  each_slot(observed(args), [&](uint32_t place) { track_->part(place).observer->begin_call(device); });
+  each_recording(observed(args), [&](uint32_t place) { track_->part(place).observer->begin_call(device); });
   return ticks_of(tick_clock());
 }
 
 void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Error *error) const {
   EventItems items;
   if (error) items.add({EventItem::Type::kError, UINT16_MAX, kNoName, {MetricKind::kString}, error->message});
-  each_slot(observed(args), [&](uint32_t place) { track_->part(place).observer->end_call(call.begin, items); });
+  each_recording(observed(args), [&](uint32_t place) { track_->part(place).observer->end_call(call.begin, items); });
   Event *event = track_->describe(recordings_, all_calls_, args, cache);
   if (!event) return;
   complete(*event, call);
@@ -391,10 +386,10 @@ void end_range(uint64_t begin, NameId name) noexcept try {
     Track &track;
     Recordings set = 0;
     ~Entered() {
-      each_slot(set, [this](uint32_t place) { leave(track, place); });
+      each_recording(set, [this](uint32_t place) { leave(track, place); });
     }
   } entered{track};
-  each_slot(ranging, [&](uint32_t place) {
+  each_recording(ranging, [&](uint32_t place) {
     const Slot &slot = recorder.slots[place];
     const uint64_t id = slot.id.load();
     if (!id || slot.began.load(std::memory_order_relaxed) > begin) return;

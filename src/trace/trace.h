@@ -51,7 +51,10 @@ struct Trace : Object {
   uint64_t num_dropped() const;
   // Runs that no other run of the trace contains, numbered from 0 in the order of their begins.
   size_t num_runs() const { return num_runs_; }
-  bool is_run(const Event &run) const { return run_of(run) != nullptr && run_of(run)->is_outermost; }
+  bool is_run(const Event &run) const {
+    const RunNumber *found = run_of(run);
+    return found && found->is_outermost;
+  }
   uint64_t run_number(const Event &event) const {  // of a call or a run; num_runs() if the run is not of the trace
     const RunNumber *found = run_of(event);
     return found ? found->number : num_runs_;

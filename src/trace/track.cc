@@ -39,8 +39,7 @@ void Track::settle() {
       parts_[static_cast<uint32_t>(std::countr_zero(current_))].left -= written - settled_;
     } else {
       for (uint32_t i = settled_; i < written; ++i)
-        for (Recordings rest = chunk_->event(i)->recordings; rest; rest &= static_cast<Recordings>(rest - 1))
-          --parts_[static_cast<uint32_t>(std::countr_zero(rest))].left;
+        each_recording(chunk_->event(i)->recordings, [&](uint32_t recording) { --parts_[recording].left; });
     }
     settled_ = written;
   }
@@ -66,22 +65,27 @@ void Track::next_chunk(size_t words) {
   contents_.fill({});
 }
 
-Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args args, size_t call) {
+namespace {
+size_t words_for(Args args) {
   size_t words = 0;
   for (const View &arg : args)
     if (const DLTensor *tensor = try_dltensor(arg)) words += 1 + static_cast<size_t>(tensor->ndim);
+  return words;
+}
+}  // namespace
+
+Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args args, size_t call) {
+  const size_t words = words_for(args);
   if (words == 0) recordings = all_calls;
   settle();
   uint64_t room = UINT32_MAX;
   Recordings full = 0;
-  for (Recordings rest = recordings; rest; rest &= static_cast<Recordings>(rest - 1)) {
-    const auto bit = static_cast<uint32_t>(std::countr_zero(rest));
-    if (parts_[bit].left > 0) room = std::min(room, parts_[bit].left);
-    else full |= static_cast<Recordings>(1u << bit);
-  }
+  each_recording(recordings, [&](uint32_t recording) {
+    if (parts_[recording].left > 0) room = std::min(room, parts_[recording].left);
+    else full |= static_cast<Recordings>(1u << recording);
+  });
   const auto drop = [&](Recordings from) {
-    for (Recordings rest = from; rest; rest &= static_cast<Recordings>(rest - 1))
-      ++parts_[static_cast<uint32_t>(std::countr_zero(rest))].dropped;
+    each_recording(from, [&](uint32_t recording) { ++parts_[recording].dropped; });
   };
   drop(full);
   const auto kept = static_cast<Recordings>(recordings & ~full);
@@ -92,42 +96,32 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   // While a recording is full, each call comes here, to be counted.
   current_ = kept;
   room_ = full ? 1 : static_cast<uint32_t>(std::min<uint64_t>(room, std::max(events_that_fit(), 1u)));
-  Event *const event = free_words() < words ? fill_tail(args) : fill_anew(args, call);
+  Event *const event = fill_anew(args, call);
   if (full) current_ = 0, event->recordings = kept;
   return event;
 }
 
-// Writes the words, and keeps them if they are new. There is room for them.
+// Writes the words, and keeps them if they are new. More than a chunk has room for lie behind its events; they are
+// those of its first event.
 Event *Track::fill_anew(Args args, size_t call) {
+  const size_t size = words_for(args);
+  const bool is_large = free_words() < size;
+  if (is_large && (count() > 0 || chunk_->tail_words < size)) return describe_slowly(current_, current_, args, call);
   // All state is in locals: the words written might alias members, so the loop would read these again.
-  Event *const event = next_;
-  int64_t *const words = chunk_->words();
-  const auto room = static_cast<size_t>(reinterpret_cast<int64_t *>(event) - words);
-  size_t at = top_;
+  int64_t *word = chunk_->words() + (is_large ? Chunk::kTail : top_);
   uint32_t tensors = 0;
   DLDevice device{kDLCPU, 0};
   for (const View &arg : args) {
     const DLTensor *tensor = try_dltensor(arg);
     if (!tensor) continue;
-    const int32_t ndim = tensor->ndim;
-    const int64_t *const shape = tensor->shape;
-    if (room - at < static_cast<size_t>(ndim) + 1) [[unlikely]]
-      return describe_slowly(current_, current_, args, call);
     ++tensors;
     device = tensor->device;
-    words[at++] = pack_tensor(tensor->dtype, ndim);
-    for (int32_t i = 0; i < ndim; ++i) words[at++] = shape[i];
+    *word++ = pack_tensor(tensor->dtype, tensor->ndim);
+    word = std::copy_n(tensor->shape, tensor->ndim, word);
   }
-  event->kind = EventKind::kCall;
-  event->recordings = current_;
-  event->device = device;
-  event->num_tensors = tensors;
-  event->shapes = 0;
-  event->items = 0;
-  if (!tensors) return event;
-  last_ = known_[call % kKnown] = keep_words(at - top_);
-  event->shapes = last_.at;
-  return event;
+  if (is_large || !tensors) return describe_as(tensors, device, is_large ? Chunk::kTail : 0);
+  last_ = known_[call % kKnown] = keep_words(size);
+  return describe_as(tensors, device, last_.at);
 }
 
 // The words at top_, or equal ones that are in the chunk already: many calls differ, but few have dimensions of their
@@ -143,22 +137,6 @@ Track::Known Track::keep_words(size_t size) {
   top_ += static_cast<uint32_t>(size);
   room_ = std::min(room_, std::max(events_that_fit(), 1u));  // the event that is being written has its place
   return kept;
-}
-
-// Tensors that need more words than a chunk has: they lie behind its events.
-Event *Track::fill_tail(Args args) {
-  Event *const event = fill_anew({}, 0);
-  int64_t *const words = chunk_->words();
-  size_t at = Chunk::kTail;
-  for (const View &arg : args)
-    if (const DLTensor *tensor = try_dltensor(arg)) {
-      words[at++] = pack_tensor(tensor->dtype, tensor->ndim);
-      for (int32_t i = 0; i < tensor->ndim; ++i) words[at++] = tensor->shape[i];
-      event->device = tensor->device;
-      ++event->num_tensors;
-    }
-  event->shapes = static_cast<uint32_t>(Chunk::kTail);
-  return event;
 }
 
 Event *Track::attach(Event *event, const EventItems &items) {
@@ -196,11 +174,11 @@ Event *Track::attach(Event *event, const EventItems &items) {
 void Track::add_run(const Event &run, const EventItems &items) noexcept try {
   settle();
   Recordings kept = 0;
-  for (Recordings rest = run.recordings; rest; rest &= static_cast<Recordings>(rest - 1)) {
-    Part &part = parts_[static_cast<uint32_t>(std::countr_zero(rest))];
+  each_recording(run.recordings, [&](uint32_t recording) {
+    Part &part = parts_[recording];
     if (part.runs_left == 0) ++part.dropped;
-    else --part.runs_left, kept |= static_cast<Recordings>(rest & -rest);
-  }
+    else --part.runs_left, kept |= static_cast<Recordings>(1u << recording);
+  });
   if (!kept) return;
   if (!has_place()) next_chunk(items.words().size());
   *next_ = run;

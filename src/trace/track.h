@@ -83,7 +83,6 @@ class Track {
   // The common case: the dimensions are those that the same call had before in this chunk. A chunk has some thousand
   // events, and a large model as many calls; so if the call is new here, the dimensions may be the last one's.
   Event *fill(Recordings all_calls, Args args, size_t call) {
-    Event *const event = next_;
     Known &known = known_[call % kKnown];
     const Known guess = known.size ? known : last_;
     const int64_t *word = chunk_->words() + guess.at;
@@ -104,13 +103,16 @@ class Track {
     if (tensors ? word != end : all_calls != current_) [[unlikely]]
       return tensors ? fill_anew(args, call) : describe_slowly(current_, all_calls, args, call);
     if (tensors) known = guess;
-    event->kind = EventKind::kCall;
-    event->recordings = current_;
-    event->device = device;
-    event->num_tensors = tensors;
-    event->shapes = guess.at;
-    event->items = 0;
-    return event;
+    return describe_as(tensors, device, guess.at);
+  }
+  Event *describe_as(uint32_t tensors, DLDevice device, uint32_t shapes) const {
+    next_->kind = EventKind::kCall;
+    next_->recordings = current_;
+    next_->device = device;
+    next_->num_tensors = tensors;
+    next_->shapes = shapes;
+    next_->items = 0;
+    return next_;
   }
   Event *fill_anew(Args args, size_t call);
   Known keep_words(size_t size);
@@ -124,7 +126,6 @@ class Track {
   bool has_place() const { return chunk_ && reinterpret_cast<int64_t *>(next_) >= chunk_->words() + top_; }
   Event *describe_slowly(Recordings recordings, Recordings all_calls, Args args, size_t call);
   void next_chunk(size_t words);  // with room for an event and the words
-  Event *fill_tail(Args args);
 
   const uint64_t thread_number_;
   uint32_t generation_;

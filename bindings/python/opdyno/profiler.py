@@ -101,4 +101,4 @@ class record_function(contextlib.ContextDecorator):  # noqa: N801  torch.profile
         return record_function(self.name)
 
 
-__all__ = ["Profiler", "profile", "record_function"]
+__all__ = ["profile", "record_function"]

@@ -86,14 +86,16 @@ TEST(Track, KeepsCallsOfMoreTensorsThanAChunkHasRoomFor) {
   calls.add(1, {4});
   std::vector<int64_t> many(10'000);
   for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<int64_t>(i);
-  const Event *large = calls.add(2, many);
+  const Event *large = calls.add(2, many), *larger = calls.add(2, std::vector<int64_t>(9'000, 7));
   calls.add(1, {5});
   EXPECT_EQ(large->num_tensors, 10'000u);
   std::string text;
   for (size_t i = 0; i < many.size(); ++i) text += concat(i ? ", " : "", "float32[", i, "]");
   EXPECT_EQ(shapes_text(*large), text);
-  EXPECT_EQ(calls.events().size(), 3u);
-  EXPECT_EQ(shapes_text(*calls.events()[2]), "float32[5]");
+  EXPECT_EQ(larger->num_tensors, 9'000u);
+  EXPECT_TRUE(shapes_text(*larger).starts_with("float32[7], float32[7], "));
+  EXPECT_EQ(calls.events().size(), 4u);
+  EXPECT_EQ(shapes_text(*calls.events()[3]), "float32[5]");
 }
 
 EventItems items_of(const std::string &error, int64_t count) {
