@@ -24,5 +24,6 @@
 %opd_optional(opd_module_get_source, format)
 %opd_optional(opd_report_builder_set, device)
 %opd_optional(opd_range_name, name)
+%opd_optional(opd_range_push, name)
 %opd_optional(opd_vm_set_instrument, instrument)
 %opd_optional(opd_cancel_token_set_default, token)

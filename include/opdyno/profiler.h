@@ -16,31 +16,60 @@ typedef struct opd_profiler_options {
   uint32_t struct_size; /**< set by opd_profiler_options_init() */
   int32_t all_calls;    /**< 1: also calls without a tensor among their arguments; 0 */
   uint64_t max_events;  /**< of each thread, calls and ranges together; further ones are counted as dropped; 2^20 */
+  /** Of a schedule: of the steps that opd_profiler_step() ends, the first `skip_first` are left out; then cycles follow
+   * of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0 */
+  uint64_t wait, warmup;
+  uint64_t active;         /**< 0: there is no schedule, and all is recorded; 0 */
+  uint64_t repeat;         /**< number of cycles; 0: without end; 0 */
+  uint64_t skip_first;     /**< 0 */
+  int32_t skip_first_wait; /**< 1: the first cycle does not wait; 0 */
 } opd_profiler_options;
 
 /** Fills @p options with defaults. Threads: safe. Since: 0.2 */
 static inline void opd_profiler_options_init(opd_profiler_options *options) {
-  const opd_profiler_options defaults = {sizeof(opd_profiler_options), 0, 1u << 20};
+  const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0};
   *options = defaults;
 }
 
 /** Makes a profiler, which records nothing until it is started.
  * @param options      Borrowed; NULL means all defaults.
  * @param out_profiler New reference. A profiler that is released while it records is stopped.
- * @return NULL, or OPD_INVALID_ARGUMENT for an option. Threads: safe. Since: 0.2 */
+ * @return NULL, or OPD_INVALID_ARGUMENT for an option. Threads: safe. Since: 0.2
+ * Source: torch.profiler.profile, torch.profiler.schedule */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler **out_profiler);
 
-/** Records from now on. Several profilers, and profiles of VMs, may record at the same time.
- * @return NULL, or OPD_FAILED_PRECONDITION if the profiler records already, or 16 recordings run in the process.
+/** Records from now on, or as the schedule says. Several profilers, and profiles of VMs, may record at the same time.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was started already, or 16 recordings run in the process.
  * Threads: safe. Cost: two readings of the clock and 64 bytes an event. Since: 0.2
  * Source: torch.profiler.profile.start */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_start(opd_profiler *profiler);
 
-/** Ends the recording, once the calls of VMs that are being recorded have ended. Ranges that have not ended are left
- * out. A profiler may be started again.
- * @param out_trace New reference.
- * @return NULL, or OPD_FAILED_PRECONDITION if the profiler does not record, or inside of a recorded call.
- * Threads: safe. Since: 0.2. Source: torch.profiler.profile.stop */
+/** What a profiler does in a step. Append-only. */
+typedef enum opd_profiler_action OPD_ENUM_TYPE {
+  OPD_PROFILER_NONE = 0,                    /**< nothing */
+  OPD_PROFILER_WARMUP = 1,                  /**< nothing, but it will record soon */
+  OPD_PROFILER_RECORD = 2,                  /**< records */
+  OPD_PROFILER_RECORD_AND_SAVE = 3,         /**< records, and ends the cycle with the step */
+  OPD_PROFILER_ACTION_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_profiler_action;
+
+/** Says what the profiler does in the step that begins with the next opd_profiler_start() or opd_profiler_step(), in
+ * place of the schedule. For schedules of one's own.
+ * @return NULL, or OPD_INVALID_ARGUMENT for an unknown action. Threads: safe. Since: 0.2
+ * Source: torch.profiler.ProfilerAction */
+OPD_API OPD_NODISCARD opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action);
+
+/** Ends a step of the program, which the next one follows. Before opd_profiler_start() it only counts.
+ * @param out_trace New reference if the schedule says that a cycle ends with this step; else NULL.
+ * @return NULL, or OPD_FAILED_PRECONDITION as opd_profiler_start().
+ * Threads: safe. Since: 0.2. Source: torch.profiler.profile.step */
+OPD_API OPD_NODISCARD opd_error *opd_profiler_step(opd_profiler *profiler, opd_trace **out_trace);
+
+/** Ends the recording at once. Ranges and runs of programs that have not ended are in the trace, up to now and marked
+ * as open. A profiler may be started again.
+ * @param out_trace New reference; NULL if the schedule was not recording.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started.
+ * Threads: safe, also inside of a recorded call. Since: 0.2. Source: torch.profiler.profile.stop */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace);
 
 /** Returns a number for the name of ranges. Equal names have equal numbers; keep it where a range is frequent.
@@ -48,17 +77,36 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_t
  * Threads: safe. Cost: a lock and a hash. Since: 0.2 */
 OPD_API uint32_t opd_range_name(const char *name);
 
-/** Begins a range on the calling thread. Ranges of a thread are to be nested.
+/** Begins a range on the calling thread. Ranges of a thread should be nested; a trace shows those that overlap on
+ * tracks of their own.
+ * @param name Result of opd_range_name(); it is not looked at if no profiler records.
  * @return What opd_range_end() takes: 0 if no profiler records.
  * Threads: safe. Cost: some 3 ns with its end if no profiler records, else a reading of the clock. Since: 0.2
  * Source: torch.profiler.record_function */
-OPD_API uint64_t opd_range_begin(void);
+OPD_API uint64_t opd_range_begin(uint32_t name);
 
-/** Ends a range, on the thread that began it. Profilers that have recorded since its begin get it.
- * @param begin Result of opd_range_begin().
- * @param name  Result of opd_range_name(); it is not looked at if @p begin is 0.
+/** Ends a range, on the thread that began it; on another one it does nothing. Profilers that have recorded since its
+ * begin get it.
+ * @param range Result of opd_range_begin().
  * Threads: safe. Since: 0.2 */
-OPD_API void opd_range_end(uint64_t begin, uint32_t name);
+OPD_API void opd_range_end(uint64_t range);
+
+/** Begins a range that opd_range_pop() ends.
+ * @param name Borrowed; UTF-8. NULL is "". It is not read if no profiler records.
+ * @return The number of ranges that were pushed around it on this thread, from 0.
+ * Threads: safe. Cost: as opd_range_begin(), and that of opd_range_name() if a profiler records. Since: 0.2
+ * Source: torch.profiler.itt.range_push */
+OPD_API int32_t opd_range_push(const char *name);
+
+/** Ends the range that was pushed last on this thread.
+ * @return What its opd_range_push() returned; -1 if there is none. Threads: safe. Since: 0.2
+ * Source: torch.profiler.itt.range_pop */
+OPD_API int32_t opd_range_pop(void);
+
+/** Marks a moment on the calling thread.
+ * @param name Result of opd_range_name().
+ * Threads: safe. Since: 0.2. Source: torch.profiler.itt.mark */
+OPD_API void opd_range_mark(uint32_t name);
 
 OPD_END_DECLS
 #endif

@@ -4,7 +4,7 @@
 
 #include <opdyno/profiler.h>
 
-#include <opdyno/vm.hpp>
+#include <opdyno/trace.hpp>
 
 namespace opdyno {
 
@@ -14,29 +14,36 @@ class Profiler : public Handle<opd_profiler> {
   using Handle::Handle;
   explicit Profiler(const opd_profiler_options *options = nullptr) { check(opd_profiler_create(options, out())); }
   void start() const { check(opd_profiler_start(get())); }
+  void set_action(opd_profiler_action action) const { check(opd_profiler_set_action(get(), action)); }
+  /** The trace of a cycle that ends with the step; else empty. */
+  Trace step() const { return made<Trace>(opd_profiler_step, get()); }
+  /** Empty if the schedule was not recording. */
   Trace stop() const { return made<Trace>(opd_profiler_stop, get()); }
 };
 
 /** A number for the name of ranges. */
 inline uint32_t range_name(const char *name) { return opd_range_name(name); }
 
-/** A range of the program, from here to the end of the object. A name is only looked up if a profiler records. */
+/** A range of the program, from here to the end of the object. Keep the name's number where a range is frequent. */
 class Range {
  public:
-  explicit Range(uint32_t name) : begin_(opd_range_begin()), name_(name) {}
-  explicit Range(const char *name) : Range(uint32_t{0}) {
-    if (begin_) name_ = opd_range_name(name);
-  }
+  explicit Range(uint32_t name) : range_(opd_range_begin(name)) {}
+  explicit Range(const char *name) : range_(0), is_pushed_(true) { opd_range_push(name); }
   Range(const Range &) = delete;
   Range &operator=(const Range &) = delete;
   ~Range() {
-    if (begin_) opd_range_end(begin_, name_);
+    if (is_pushed_) opd_range_pop();
+    else if (range_) opd_range_end(range_);
   }
 
  private:
-  const uint64_t begin_;
-  uint32_t name_;
+  const uint64_t range_;
+  const bool is_pushed_ = false;
 };
+
+/** Marks a moment. */
+inline void mark(uint32_t name) { opd_range_mark(name); }
+inline void mark(const char *name) { opd_range_mark(range_name(name)); }
 
 }  // namespace opdyno
 

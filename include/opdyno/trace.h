@@ -2,7 +2,7 @@
 #ifndef OPDYNO_TRACE_H_
 #define OPDYNO_TRACE_H_
 
-#include <opdyno/base.h>
+#include <opdyno/report.h>
 
 OPD_BEGIN_DECLS
 
@@ -22,6 +22,83 @@ OPD_API uint64_t opd_trace_dropped_count(const opd_trace *trace);
  * @return NULL, or OPD_OUT_OF_MEMORY.
  * Threads: safe. Since: 0.1. Source: Trace Event Format; field names as torch.profiler writes them. */
 OPD_API OPD_NODISCARD opd_error *opd_trace_to_chrome(const opd_trace *trace, opd_buffer **out_json);
+
+/** A form of a trace. */
+typedef enum opd_trace_format OPD_ENUM_TYPE {
+  OPD_TRACE_CHROME = 0,     /**< Chrome trace events, as torch.profiler writes them */
+  OPD_TRACE_TABLE = 1,      /**< a text table as torch.profiler's key_averages().table() */
+  OPD_TRACE_STACKS = 2,     /**< lines of names from the outermost span inwards, joined by ';', and the time
+                                 of the last one without those within it; for flame graphs */
+  OPD_TRACE_SPEEDSCOPE = 3, /**< JSON for speedscope */
+  OPD_TRACE_PERFETTO = 4,   /**< Perfetto's protocol buffers: a .pftrace file */
+  OPD_TRACE_PPROF = 5,      /**< a profile for pprof: protocol buffers, compressed by gzip */
+  OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_trace_format;
+
+/** What is written. The fields after `metadata` are of OPD_TRACE_TABLE. */
+typedef struct opd_trace_write_options {
+  uint32_t struct_size; /**< set by opd_trace_write_options_init() */
+  int32_t per_event;    /**< OPD_TRACE_STACKS and OPD_TRACE_TABLE: 1: a line for each span; 0: one for all of one stack,
+                             or of one name; 0 */
+  const char *metric; /**< of OPD_TRACE_STACKS: NULL or "self_cpu_time_total" is that in µs, "self_cuda_time_total" that
+                           on other devices than the host; NULL */
+  const char *metadata; /**< of OPD_TRACE_CHROME: a JSON object whose members become those of the file; NULL */
+
+  int32_t group_by_input_shape; /**< 1: spans of different shapes have rows of their own; 0 */
+  int32_t with_flops;           /**< 1: a column of floating-point operations, where they are known; 0 */
+  const char *sort_by; /**< "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "flops", "key", or the
+                            times with cuda or device instead of cpu: the largest come first; NULL: in the order
+                            of the first begins */
+  int32_t row_limit;   /**< -1: all rows; 100 */
+  int32_t top_level_events_only;   /**< 1: only spans that no other one contains; 0 */
+  int32_t max_name_column_width;   /**< in characters; 55 */
+  int32_t max_shapes_column_width; /**< in characters; 80 */
+  const char *header;              /**< a line above the table; NULL */
+  const char *time_unit;           /**< "s", "ms" or "us"; NULL: each time has the unit that suits it */
+} opd_trace_write_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
+static inline void opd_trace_write_options_init(opd_trace_write_options *options) {
+  const opd_trace_write_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, 0, 0, 0, 100, 0, 55, 80, 0, 0};
+  if (options) *options = defaults;
+}
+
+/** Gives a trace as text or bytes.
+ * @param options   Borrowed; NULL means all defaults.
+ * @param out_bytes New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format, metric or time unit, or for metadata that is not a JSON
+ *         object; OPD_NOT_FOUND for `sort_by`, with the known ones. Threads: safe. Since: 0.2
+ * Source: torch.profiler: export_chrome_trace, export_stacks, key_averages().table(); speedscope's file format;
+ * Perfetto's trace_packet.proto; pprof's profile.proto */
+OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_trace_format format,
+                                                 const opd_trace_write_options *options, opd_buffer **out_bytes);
+
+/** Writes a trace to a file, which appears as a whole, any number of times. If the path ends in ".gz", the file is
+ * compressed by gzip.
+ * @param path Borrowed.
+ * @return NULL, or as opd_trace_write(), or OPD_IO for the file. Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_format format,
+                                                const opd_trace_write_options *options);
+
+/** What a report of a trace has a row for. */
+typedef enum opd_trace_view OPD_ENUM_TYPE {
+  OPD_TRACE_EVENTS = 0,                /**< each span, in the order of their begins */
+  OPD_TRACE_KEY_AVERAGES = 1,          /**< all spans of one name */
+  OPD_TRACE_KEY_AVERAGES_BY_SHAPE = 2, /**< all spans of one name and shapes */
+  OPD_TRACE_VIEW_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_trace_view;
+
+/** Makes a report of calls, runs of programs, ranges and steps.
+ *
+ * Columns: "Name"; "Duration (us)" and "Percent" with the spans within; "Device"; "Count"; "Argument Shapes";
+ * "Self (us)" without the spans within; "Kind": call, run, range, step or mark; "FLOP" where it is known. Of events,
+ * also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
+ * "Depth", "Open" (1: it had not ended when the recording did) and "Error".
+ * @param out_report New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Since: 0.2
+ * Source: torch.profiler.profile.events, key_averages */
+OPD_API OPD_NODISCARD opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view,
+                                                     opd_report **out_report);
 
 OPD_END_DECLS
 #endif

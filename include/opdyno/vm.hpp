@@ -7,6 +7,7 @@
 #include <opdyno/module.hpp>
 #include <opdyno/report.hpp>
 #include <opdyno/tensor.hpp>
+#include <opdyno/trace.hpp>
 
 namespace opdyno {
 
@@ -80,15 +81,6 @@ inline Function profiled(const Function &function, DLDevice device, const std::v
   return made<Function>(opd_function_profile, function.get(), device, handles.data(),
                         static_cast<int32_t>(handles.size()), warmup_iters);
 }
-
-/** Recorded calls on a time line. */
-class Trace : public Handle<opd_trace> {
- public:
-  using Handle::Handle;
-  size_t size() const { return opd_trace_call_count(get()); }
-  uint64_t dropped() const { return opd_trace_dropped_count(get()); }
-  std::string chrome() const { return text_of(opd_trace_to_chrome, get()); }
-};
 
 /** What a recording gives. */
 struct Profile {

@@ -103,6 +103,13 @@ void unmap(const void *data, size_t size) {
   ::munmap(const_cast<void *>(data), (size + page - 1) / page * page);
 }
 
+void advise_huge_pages(void *data, size_t size) noexcept {
+  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
+  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
+  const auto end = (reinterpret_cast<uintptr_t>(data) + size) & ~(kHuge - 1);
+  if (begin < end) ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+}
+
 MappedFile::MappedFile(int fd, size_t size, const std::string &name) : size_(size) {
   if (size_ == 0) return;
   void *mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -37,6 +37,10 @@ void write_scratch_file(const std::string &path, std::string_view content);
 // does not: it would go on to watch the rest of the last page.
 void unmap(const void *data, size_t size);
 
+// Requests huge pages for a large block that is about to be written. Faults of 4-KiB pages would cost more than the
+// copy.
+void advise_huge_pages(void *data, size_t size) noexcept;
+
 class MappedFile {
  public:
   explicit MappedFile(const std::string &path);

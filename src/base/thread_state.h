@@ -15,6 +15,7 @@ struct ThreadState {
   void *task_observer = nullptr;     // observer of parallel tasks that this thread launches; see device/
   uint64_t number = 0;               // see thread_number()
   void *track = nullptr;             // the thread's events; owned by trace/
+  uint32_t pushed_ranges = 0;        // those that were not popped; see trace/
 };
 
 // Trivial and constant-initialised, so an access is one add to the thread pointer. The initial-exec model draws on

@@ -14,7 +14,17 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     recording.max_calls = how.max_events;
     recording.all_calls = how.all_calls != 0;
     recording.ranges = true;
-    *out_profiler = wrap<opd_profiler>(make_object<Profiler>(recording));
+    recording.waits = false;
+    require(how.skip_first_wait == 0 || how.skip_first_wait == 1, "skip_first_wait must be 0 or 1, but is ",
+            how.skip_first_wait);
+    constexpr uint64_t kMost = uint64_t{1} << 48;  // sums do not wrap around
+    for (const auto &[name, steps] : {std::pair("wait", how.wait), std::pair("warmup", how.warmup),
+                                      std::pair("active", how.active), std::pair("skip_first", how.skip_first)})
+      require(steps <= kMost, name, " is ", steps, "; a schedule has at most 2^48 steps");
+    require(how.active || !(how.wait || how.warmup || how.repeat || how.skip_first || how.skip_first_wait),
+            "a schedule needs at least one active step");
+    const Schedule schedule{how.wait, how.warmup, how.active, how.repeat, how.skip_first, how.skip_first_wait != 0};
+    *out_profiler = wrap<opd_profiler>(make_object<Profiler>(recording, schedule));
   });
 }
 
@@ -22,6 +32,22 @@ opd_error *opd_profiler_start(opd_profiler *profiler) {
   return guard([&] {
     require(profiler, "profiler must not be NULL");
     unwrap<Profiler>(profiler)->start();
+  });
+}
+
+opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action) {
+  return guard([&] {
+    require(profiler, "profiler must not be NULL");
+    require(action >= OPD_PROFILER_NONE && action <= OPD_PROFILER_RECORD_AND_SAVE, "there is no action ",
+            static_cast<int>(action), " of a profiler");
+    unwrap<Profiler>(profiler)->set_action(static_cast<ProfilerAction>(action));
+  });
+}
+
+opd_error *opd_profiler_step(opd_profiler *profiler, opd_trace **out_trace) {
+  return guard([&] {
+    require(profiler && out_trace, "profiler and out_trace must not be NULL");
+    *out_trace = wrap<opd_trace>(unwrap<Profiler>(profiler)->step());
   });
 }
 
@@ -36,7 +62,10 @@ opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace) {
 uint32_t opd_range_name(const char *name) try { return name_id(name ? name : ""); } catch (const std::bad_alloc &) {
   return kNoName;
 }
-uint64_t opd_range_begin(void) { return begin_range(); }
-void opd_range_end(uint64_t begin, uint32_t name) {
-  if (begin) end_range(begin, name);
+uint64_t opd_range_begin(uint32_t name) { return begin_range(name); }
+void opd_range_end(uint64_t range) {
+  if (range) end_range(range);
 }
+int32_t opd_range_push(const char *name) { return push_range(name ? name : ""); }
+int32_t opd_range_pop(void) { return pop_range(); }
+void opd_range_mark(uint32_t name) { add_mark(name); }

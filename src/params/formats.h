@@ -1,6 +1,6 @@
 // The formats of parameter files. A reader checks all headers at once; the elements are read later.
 #pragma once
-#include "params/byte_sink.h"
+#include "base/byte_sink.h"
 #include "params/params.h"
 
 namespace opd {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "device/device.h"
+#include "params/tensor_bytes.h"
 
 namespace opd {
 namespace {
@@ -257,7 +258,7 @@ std::string npy_header(const DLTensor &tensor) {
 
 void write_npy(const DLTensor &tensor, ByteSink &out) {
   out.write(npy_header(tensor));
-  out.write_elements(tensor);
+  write_elements(out, tensor);
 }
 
 }  // namespace opd

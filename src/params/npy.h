@@ -1,6 +1,6 @@
 // NumPy's .npy format, versions 1 to 3: one array behind a header that is a Python dict.
 #pragma once
-#include "params/byte_sink.h"
+#include "base/byte_sink.h"
 #include "params/stored_tensor.h"
 
 namespace opd {

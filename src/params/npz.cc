@@ -1,9 +1,11 @@
 // .npz: a zip archive of .npy files. Stored entries are used in place, deflated entries are inflated when requested.
 #include <algorithm>
 
+#include "base/file.h"
 #include "device/device.h"
 #include "params/formats.h"
 #include "params/npy.h"
+#include "params/tensor_bytes.h"
 #include "params/zip.h"
 
 namespace opd {
@@ -112,7 +114,7 @@ class ZipWriter {
     header.write_bytes(extra.data(), extra.size());
     out_.write(header.take());
     out_.write(head);
-    out_.write_elements(tensor->dl);
+    write_elements(out_, tensor->dl);
     entries_.push_back(std::move(entry));
   }
 

@@ -40,7 +40,7 @@ void write_param_dict(const Params &params, ByteSink &out) {
   for (size_t i = 0; i < params.size(); ++i) {
     const Ref<Tensor> tensor = on_host(params.tensor(i));
     out.write(tensor_header(tensor->dl));
-    out.write_elements(tensor->dl);
+    write_elements(out, tensor->dl);
   }
 }
 

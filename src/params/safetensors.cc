@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "device/device.h"
 #include "params/formats.h"
+#include "params/tensor_bytes.h"
 
 namespace opd {
 namespace {
@@ -207,7 +208,7 @@ void write_safetensors(const Params &params, ByteSink &out) {
   out.write(json.take());
   for (const size_t i : order) {
     const Ref<Tensor> tensor = on_host(params.tensor(i));
-    out.write_elements(tensor->dl);
+    write_elements(out, tensor->dl);
   }
 }
 

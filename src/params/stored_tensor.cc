@@ -1,10 +1,9 @@
 #include "params/stored_tensor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 
+#include "base/file.h"
 #include "device/allocator.h"
 #include "device/cpu/thread_pool.h"
 #include "device/device.h"
@@ -85,13 +84,6 @@ std::vector<Ref<Tensor>> make_tensors(std::span<const StoredTensor *const> store
   }
   reader.run();
   return tensors;
-}
-
-void advise_huge_pages(void *data, size_t size) noexcept {
-  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
-  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
-  const auto end = (reinterpret_cast<uintptr_t>(data) + size) & ~(kHuge - 1);
-  if (begin < end) ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
 }
 
 }  // namespace opd

@@ -27,8 +27,4 @@ struct StoredTensor {
 // function throws OPD_OUT_OF_MEMORY before it allocates anything.
 std::vector<Ref<Tensor>> make_tensors(std::span<const StoredTensor *const> stored, bool always_copy);
 
-// Requests huge pages for a large block that is about to be written. Faults of 4-KiB pages would cost more than the
-// copy.
-void advise_huge_pages(void *data, size_t size) noexcept;
-
 }  // namespace opd

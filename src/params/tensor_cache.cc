@@ -1,6 +1,7 @@
 // Reads TVM's tensor cache: a JSON file that lists tensors and their offsets in shard files of the same directory.
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/json_document.h"
 #include "device/device.h"
 #include "params/formats.h"

@@ -3,6 +3,7 @@
 #include "device/device.h"
 #include "params/formats.h"
 #include "params/md5.h"
+#include "params/tensor_bytes.h"
 
 namespace opd {
 namespace {
@@ -47,7 +48,7 @@ class CacheWriter {
       shard.write(zeros);
       md5.add(as_bytes(zeros));
       describe_tensor(params_.name(i), tensor->dl, shard.offset());
-      shard.write_elements(tensor->dl);
+      write_elements(shard, tensor->dl);
       md5.add({reinterpret_cast<const uint8_t *>(data_of(tensor->dl)), bytes_of(tensor->dl)});
     }
     shard.commit();

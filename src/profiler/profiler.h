@@ -1,25 +1,38 @@
 // Profilers of the whole process.
 #pragma once
 #include <mutex>
+#include <optional>
 
 #include "base/fork_mutex.h"
+#include "profiler/schedule.h"
 #include "trace/recording.h"
 
 namespace opd {
 
-// Thread-safe.
+// Thread-safe. Counts steps, of which the schedule says whether they are recorded.
 class Profiler final : public Object {
  public:
   static int32_t type();  // "opdyno.Profiler"
-  explicit Profiler(const RecordingOptions &options) : options_(options) {}
+  Profiler(const RecordingOptions &options, const Schedule &schedule) : options_(options), schedule_(schedule) {}
 
-  void start();       // throws OPD_FAILED_PRECONDITION if it records already
-  Ref<Trace> stop();  // waits for runs under way; throws OPD_FAILED_PRECONDITION if it does not record, or within a run
+  void start();       // throws OPD_FAILED_PRECONDITION if it was started
+  Ref<Trace> stop();  // null if it was not recording; throws OPD_FAILED_PRECONDITION if it was not started
+  // Ends a step. Returns the trace of a cycle that ends with it, else null. Before start() it only counts.
+  Ref<Trace> step();
+  void set_action(ProfilerAction action);  // of the step that begins next, whatever the schedule says
 
  private:
+  void begin_step();
+  Ref<Trace> end_recording();  // null if it does not record
+
   const RecordingOptions options_;
+  const Schedule schedule_;
   ForkMutex guard_{LockRank::kProfiles};
-  Ref<Recording> recording_;  // null: it does not record
+  bool is_started_ = false, has_steps_ = schedule_.active > 0;
+  std::optional<ProfilerAction> next_;  // set_action()'s
+  ProfilerAction action_{};             // of the step that runs
+  uint64_t step_ = 0, step_begin_ = 0;  // the step that runs, and the tick of its begin
+  Ref<Recording> recording_;            // null: it does not record
 };
 
 }  // namespace opd

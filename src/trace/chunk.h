@@ -30,6 +30,10 @@ class Chunk {
   static constexpr size_t first_word() { return (sizeof(Chunk) + sizeof(int64_t) - 1) / sizeof(int64_t); }
   Event *event(size_t i) { return reinterpret_cast<Event *>(reinterpret_cast<char *>(this) + kBytes) - 1 - i; }
   const Event *event(size_t i) const { return const_cast<Chunk *>(this)->event(i); }
+  static uint64_t number_of(const Event &event) {  // of an event, on its track
+    const Chunk &chunk = of(event);
+    return chunk.first + static_cast<uint64_t>(chunk.event(0) - &event);
+  }
 
   uint64_t first = 0;              // number of its first event on the track
   std::atomic<uint32_t> count{0};  // published events: those below it are complete, with their words

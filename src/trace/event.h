@@ -24,9 +24,11 @@ void each_recording(Recordings set, const Visit &visit) {
 }
 
 enum class EventKind : uint8_t {
-  kCall,  // of an operator, or of a function of a program by another one
-  kRun,   // of a program: a call from outside. Its calls have its number
-  kRange  // of the user: from a mark in the source to another
+  kCall,   // of an operator, or of a function of a program by another one
+  kRun,    // of a program: a call from outside. Its calls have its number
+  kRange,  // of the user: from a mark in the source to another
+  kStep,   // of a profiler's schedule; `run` is its number
+  kMark    // of the user: a moment
 };
 
 struct Event {
@@ -34,9 +36,9 @@ struct Event {
   uint64_t begin, end;  // ticks of the track's clock
   NameId name;          // kNoName: not known
   EventKind kind;
-  uint8_t unused[1];
+  bool is_open;           // had not ended when the recording did: then `end` is that moment
   Recordings recordings;  // that the event belongs to
-  uint64_t run;           // number of the run, from 1 in the process
+  uint64_t run;           // number of the run, from 1 in the process; 0: none
   union {
     DLDevice device;      // calls: of the last tensor argument
     uint64_t parent_run;  // runs: of the same program's run that it began in; 0: there is none

@@ -14,6 +14,8 @@ std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{
 
 namespace {
 
+std::atomic<uint32_t> take_ranges{0};  // a bit for each recording that takes ranges which end
+
 Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
 
 // A recording as the threads that run see it. They read it without a lock: first `id`, then the filter. Then they enter
@@ -30,9 +32,11 @@ struct Slot {
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
   std::atomic<uint32_t> ended{0};    // counts runs that ended meanwhile
   // Under Recorder::guard:
-  uint64_t taken = 0;  // the number of the recording, until its trace is made; 0: the slot is free
+  uint64_t taken = 0;  // the number of the recording, until its trace is made; then kDraining; 0: the slot is free
   uint64_t max_calls = 0;
   Recording *recording = nullptr;
+
+  static constexpr uint64_t kDraining = UINT64_MAX;  // runs of the ended recording are under way and use its bit
 };
 
 struct Recorder {
@@ -74,8 +78,7 @@ struct Recorder {
     if (!any) std::erase_if(tracks, [](const auto &track) { return track->has_ended() || track->is_lost(); });
   }
 
-  bool has_run_under_way(uint32_t slot) {
-    std::scoped_lock lock(guard);
+  bool has_run_under_way(uint32_t slot) const {  // under the guard
     return std::ranges::any_of(tracks, [&](const auto &track) {
       return !track->is_lost() && track->part(slot).under_way.load(std::memory_order_seq_cst) > 0;
     });
@@ -99,10 +102,16 @@ struct Recorder {
 // Made at load: a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Recorder &made_at_load = Recorder::get();
 
-void end_running(uint32_t place) {
+// First nothing begins any more, then nothing that ends is taken any more. What is open between the two is among the
+// events, or in its thread's OpenSpans.
+void end_begins(uint32_t place) {
   const uint32_t others = ~uint32_t{bit_of(place)};
-  detail::running_recordings.fetch_and(others, std::memory_order_relaxed);
-  detail::ranging_recordings.fetch_and(others, std::memory_order_relaxed);
+  detail::running_recordings.fetch_and(others);
+  detail::ranging_recordings.fetch_and(others);
+}
+void end_running(uint32_t place) {
+  end_begins(place);
+  take_ranges.fetch_and(~uint32_t{bit_of(place)});
   Recorder::get().slots[place].id.store(0);
 }
 
@@ -112,8 +121,12 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   auto recording = make_object<Recording>(options, std::move(observers));
   Recorder &recorder = Recorder::get();
   std::scoped_lock lock(recorder.guard);
+  const auto is_free = [&](uint32_t place) {
+    const uint64_t taken = recorder.slots[place].taken;
+    return !taken || (taken == Slot::kDraining && !recorder.has_run_under_way(place));
+  };
   uint32_t place = 0;
-  while (place < kMostRecordings && recorder.slots[place].taken) ++place;
+  while (place < kMostRecordings && !is_free(place)) ++place;
   if (place == kMostRecordings)
     fail(OPD_FAILED_PRECONDITION, kMostRecordings,
          " recordings run already in this process, which is the most; stop one first");
@@ -131,7 +144,10 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   recording->id_ = slot.taken = id;
   slot.id.store(id);
   detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
-  if (options.ranges) detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  if (options.ranges) {
+    take_ranges.fetch_or(bit_of(place), std::memory_order_release);
+    detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  }
   return recording;
 }
 
@@ -159,29 +175,76 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
   Chunk::reserve(static_cast<size_t>(std::min(needed * kBytes, kMostBytes) / Chunk::kBytes));
 }
 
+namespace {
+
+struct OpenEvents {
+  Track *track;
+  uint64_t num_ended;  // events of the track, before these were read
+  std::vector<Event> events;
+
+  // Without those that are among the ended events, too: an event is published before its span is taken out.
+  std::vector<Event> without(TraceTrack &ended) && {
+    std::erase_if(events, [&](const Event &span) {
+      const auto &list = ended.list_of(span.kind);
+      for (auto at = list.rbegin(); at != list.rend() && Chunk::number_of(**at) + 1 >= num_ended; ++at)
+        if ((*at)->begin == span.begin) return true;
+      return false;
+    });
+    return std::move(events);
+  }
+};
+// What each thread has begun since the recording did, and not ended.
+std::vector<OpenEvents> read_open_events(uint32_t place) {
+  Recorder &recorder = Recorder::get();
+  const uint64_t began = recorder.slots[place].began.load(std::memory_order_relaxed), now = ticks_of(tick_clock());
+  std::vector<OpenEvents> open;
+  std::scoped_lock lock(recorder.guard);
+  for (const auto &track : recorder.tracks) {
+    if (track->is_lost()) continue;
+    const uint64_t num_ended = track->num_events();
+    std::vector<Event> events;
+    for (const OpenSpan &span : track->open_spans().read()) {
+      if (span.begin < began || span.begin > now) continue;
+      Event &event = events.emplace_back();
+      event.begin = span.begin, event.end = now;
+      event.name = span.name, event.kind = span.kind, event.is_open = true;
+      event.run = span.run, event.parent_run = span.parent_run;
+    }
+    if (!events.empty()) open.push_back({track.get(), num_ended, std::move(events)});
+  }
+  return open;
+}
+
+}  // namespace
+
 bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot_].id.load() == id_; }
 
 void Recording::close() noexcept {
   Recorder &recorder = Recorder::get();
   Slot &slot = recorder.slots[slot_];
   end_running(slot_);
+  if (!options.waits) return;
+  const auto has_run_under_way = [&] {
+    std::scoped_lock lock(recorder.guard);
+    return recorder.has_run_under_way(slot_);
+  };
   slot.waiting.store(true);
   for (;;) {
     const uint32_t ended = slot.ended.load();
-    if (!recorder.has_run_under_way(slot_)) break;
+    if (!has_run_under_way()) break;
     slot.ended.wait(ended);
   }
   slot.waiting.store(false);
 }
 
-// To be called after close(): frees the slot, and what only this recording needed.
+// To be called after close(): frees the slot as soon as no run uses it, and what only this recording needed.
 void Recording::leave() noexcept {
   left_ = true;
   Recorder &recorder = Recorder::get();
   {
     std::scoped_lock lock(recorder.guard);
     recorder.slots[slot_].recording = nullptr;
-    recorder.slots[slot_].taken = 0;
+    recorder.slots[slot_].taken = recorder.has_run_under_way(slot_) ? Slot::kDraining : 0;
     recorder.tidy();
   }
   Chunk::trim();
@@ -194,8 +257,13 @@ Recording::~Recording() {
 }
 
 Ref<Trace> Recording::stop() {
-  close();
   TraceParts parts;
+  std::vector<OpenEvents> open;
+  if (!options.waits) {
+    end_begins(slot_);
+    open = read_open_events(slot_);
+  }
+  close();
   if (observers_) parts.observers = observers_->finish();
   parts.line = ClockCalibration::measure(parts.clock);
   parts.recordings = bit_of(slot_);
@@ -203,22 +271,29 @@ Ref<Trace> Recording::stop() {
   parts.describe_process();
   Recorder &recorder = Recorder::get();
   std::vector<uint64_t> starts;
+  std::vector<OpenEvents> open_of;  // as parts.tracks
   {
     std::scoped_lock lock(recorder.guard);
     for (const auto &track : recorder.tracks) {
       const Track::Part &part = track->part(slot_);
-      if (part.id != id_) continue;
+      const bool has_part = part.id == id_;
+      const auto found = std::ranges::find(open, track.get(), &OpenEvents::track);
+      if (!has_part && found == open.end()) continue;
       TraceTrack kept;
       kept.thread_id = track->thread_id();
       kept.thread_name = track->thread_name();
-      kept.dropped = part.dropped;
-      kept.chunks = track->chunks_from(part.start);
-      starts.push_back(part.start);
+      if (has_part)
+        kept.dropped = part.dropped.load(std::memory_order_relaxed), kept.chunks = track->chunks_from(part.start);
+      starts.push_back(has_part ? part.start : 0);
+      open_of.push_back(found != open.end() ? std::move(*found) : OpenEvents());
       parts.tracks.push_back(std::move(kept));
     }
   }
-  for (size_t i = 0; i < starts.size(); ++i)
-    parts.tracks[i].add_events(std::exchange(parts.tracks[i].chunks, {}), starts[i], bit_of(slot_));
+  for (size_t i = 0; i < starts.size(); ++i) {
+    TraceTrack &track = parts.tracks[i];
+    track.add_events(std::exchange(track.chunks, {}), starts[i], bit_of(slot_));
+    track.add_open(std::move(open_of[i]).without(track));
+  }
   std::erase_if(parts.tracks, [](const TraceTrack &track) { return track.is_empty(); });
   leave();
   return make_object<Trace>(std::move(parts));
@@ -230,7 +305,7 @@ void end_recordings_of(const void *source) noexcept {
     Recorder &recorder = Recorder::get();
     std::scoped_lock lock(recorder.guard);
     Slot &slot = recorder.slots[place];
-    if (!slot.taken || slot.source.load(std::memory_order_relaxed) != source) continue;
+    if (!slot.recording || slot.source.load(std::memory_order_relaxed) != source) continue;
     observers = slot.recording->take_observers();
     end_running(place);
   }
@@ -339,6 +414,7 @@ void RunRecording::begin_entered(RunRecorder &recorder, NameId function, const R
     observed_.push_back({place, recorder.track_->part(place).observer->begin_run()});
   });
   event_.begin = ticks_of(tick_clock());
+  recorder.track_->open_spans().push({event_.begin, function, EventKind::kRun, event_.run, event_.parent_run});
 }
 
 void RunRecording::end_recorded() noexcept {
@@ -350,7 +426,10 @@ void RunRecording::end_recorded() noexcept {
     observed_.pop_back();
     track.part(place).observer->end_run(run, items);
   }
-  if (event_.begin) track.add_run(event_, items);
+  if (event_.begin) {
+    track.add_run(event_, items);
+    track.open_spans().cut(event_.begin);  // after it is among the events
+  }
   each_recording(begun_, [&](uint32_t place) { leave(track, place); });
 }
 
@@ -376,12 +455,10 @@ void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Er
 
 // ---- ranges
 
-void end_range(uint64_t begin, NameId name) noexcept try {
-  const auto ranging = static_cast<Recordings>(detail::ranging_recordings.load(std::memory_order_acquire));
-  if (!begin || !ranging) return;
-  const uint64_t end = ticks_of(tick_clock());
-  Recorder &recorder = Recorder::get();
-  Track &track = recorder.track();
+namespace {
+
+// Adds an event to the calling thread's track, for those of the recordings that began before it did.
+void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end) {
   struct Entered {
     Track &track;
     Recordings set = 0;
@@ -389,21 +466,85 @@ void end_range(uint64_t begin, NameId name) noexcept try {
       each_recording(set, [this](uint32_t place) { leave(track, place); });
     }
   } entered{track};
-  each_recording(ranging, [&](uint32_t place) {
-    const Slot &slot = recorder.slots[place];
+  each_recording(recordings, [&](uint32_t place) {
+    const Slot &slot = Recorder::get().slots[place];
     const uint64_t id = slot.id.load();
-    if (!id || slot.began.load(std::memory_order_relaxed) > begin) return;
+    if (!id || slot.began.load(std::memory_order_relaxed) > range.begin) return;
     if (enter(track, place, id)) entered.set |= bit_of(place);
   });
   if (!entered.set) return;
   if (Event *event = track.describe(entered.set, entered.set, {}, 0)) {
-    event->kind = EventKind::kRange;
-    event->begin = begin;
+    event->kind = range.kind;
+    event->begin = range.begin;
     event->end = end;
-    event->name = name;
-    event->run = 0;
+    event->name = range.name;
+    event->run = range.run;
     track.commit();
   }
+}
+
+Recordings taking_ranges() { return static_cast<Recordings>(take_ranges.load(std::memory_order_acquire)); }
+
+}  // namespace
+
+// Without memory for the thread's track, the range is not recorded.
+uint64_t begin_range_slowly(NameId name) noexcept try {
+  Track &track = Recorder::get().track();
+  const uint64_t begin = ticks_of(tick_clock());
+  track.open_spans().push({begin, name});
+  return begin;
+} catch (const std::bad_alloc &) { return 0; }
+
+void end_range(uint64_t begin) noexcept try {
+  if (!begin) return;
+  const uint64_t end = ticks_of(tick_clock());
+  Track &track = Recorder::get().track();
+  struct Popped {
+    OpenSpans &spans;
+    const uint64_t begin;
+    ~Popped() { spans.pop(begin); }  // after it is among the events
+  } popped{track.open_spans(), begin};
+  const OpenSpan span = popped.spans.find(begin);
+  if (!span.begin) return;
+  add_range(track, taking_ranges(), span, end);
+} catch (const std::bad_alloc &) {}
+
+int32_t push_range(std::string_view name) noexcept {
+  const uint32_t depth = thread_state().pushed_ranges++;
+  try {
+    if (is_recording_ranges()) {
+      auto &pushed = Recorder::get().track().pushed_ranges();
+      pushed.reserve(pushed.size() + 1);
+      if (const uint64_t begin = begin_range(name_id(name))) pushed.push_back({depth, begin});
+    }
+  } catch (const std::bad_alloc &) {}
+  return static_cast<int32_t>(depth);
+}
+
+// A range that was pushed while nothing recorded has no entry.
+int32_t pop_range() noexcept {
+  ThreadState &state = thread_state();
+  if (state.pushed_ranges == 0) return -1;
+  const uint32_t depth = --state.pushed_ranges;
+  if (auto *track = static_cast<Track *>(state.track)) {
+    auto &pushed = track->pushed_ranges();
+    if (!pushed.empty() && pushed.back().depth == depth) {
+      end_range(pushed.back().begin);
+      pushed.pop_back();
+    }
+  }
+  return static_cast<int32_t>(depth);
+}
+
+void add_mark(NameId name) noexcept try {
+  if (!is_recording_ranges()) return;
+  const uint64_t now = ticks_of(tick_clock());
+  add_range(Recorder::get().track(), taking_ranges(), {now, name, EventKind::kMark}, now);
+} catch (const std::bad_alloc &) {}
+
+void Recording::add_step(uint64_t begin, uint64_t number) noexcept try {
+  const uint64_t end = ticks_of(tick_clock());
+  add_range(Recorder::get().track(), bit_of(slot_), {begin, kNoName, EventKind::kStep, number}, end);
 } catch (const std::bad_alloc &) {}
 
 }  // namespace opd

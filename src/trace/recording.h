@@ -18,6 +18,7 @@ struct RecordingOptions {
   uint64_t sample_interval = 1;     // records one of so many runs
   bool ranges = false;              // also records ranges of the user, of all sources
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
+  bool waits = true;                // its end waits for the runs under way; else they are in the trace as open ones
 };
 
 class Recording final : public Object {
@@ -36,7 +37,9 @@ class Recording final : public Object {
   // Forgets the events so far, and makes room for `times` as many. Only for a recording of the calling thread alone,
   // outside of a run. `observers` are those from now on.
   void restart(uint64_t times, std::unique_ptr<CallObservers> observers);
-  Ref<Trace> stop();  // waits for the runs under way; to be called once
+  Ref<Trace> stop();  // to be called once
+  // Adds a step of a schedule to the calling thread's events, from the tick `begin` to now.
+  void add_step(uint64_t begin, uint64_t number) noexcept;
 
   // For the recorder, under its lock.
   CallObserver *observer_of_thread() const {  // a new one; null if there are no observers
@@ -45,7 +48,7 @@ class Recording final : public Object {
   std::unique_ptr<CallObservers> take_observers() { return std::move(observers_); }
 
  private:
-  void close() noexcept;  // begins no further run, and waits for those under way
+  void close() noexcept;  // no further run begins in it; waits for those under way, if it is to
   void leave() noexcept;
 
   std::unique_ptr<CallObservers> observers_;
@@ -63,11 +66,16 @@ extern std::atomic<uint32_t> running_recordings, ranging_recordings;  // a bit f
 inline bool is_recording() { return detail::running_recordings.load(std::memory_order_relaxed) != 0; }
 
 // Ranges of the user. begin_range() returns 0 if nothing records them, else the tick of the begin; end_range() takes it
-// on the same thread. A range belongs to the recordings that run at its begin and at its end.
-inline uint64_t begin_range() {
-  return detail::ranging_recordings.load(std::memory_order_relaxed) ? ticks_of(tick_clock()) : 0;
-}
-void end_range(uint64_t begin, NameId name) noexcept;
+// on the same thread. A range belongs to the recordings that run at its begin and at its end, or that end within it.
+inline bool is_recording_ranges() { return detail::ranging_recordings.load(std::memory_order_relaxed) != 0; }
+uint64_t begin_range_slowly(NameId name) noexcept;
+inline uint64_t begin_range(NameId name) { return is_recording_ranges() ? begin_range_slowly(name) : 0; }
+void end_range(uint64_t begin) noexcept;
+void add_mark(NameId name) noexcept;
+// Ranges that end in reverse. push_range() returns the number of those around it, pop_range() that of the one that it
+// ends; -1: there is none. `name` is only read if something records.
+int32_t push_range(std::string_view name) noexcept;
+int32_t pop_range() noexcept;
 
 // What one run writes its calls with.
 class RunRecorder {
@@ -148,7 +156,7 @@ class RunRecording {
 
   RunRecorder *recorder_ = nullptr;  // null: no recording began with this run
   Recordings begun_ = 0;
-  Event event_;  // of the run; set if it is recorded
+  Event event_;  // of the run; it has a begin if it is recorded
   struct Observed {
     uint32_t slot;
     size_t run;  // result of the observer's begin_run()

@@ -25,10 +25,10 @@ std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
   switch (kind) {
     case EventKind::kRun:
       return runs;
-    case EventKind::kRange:
-      return ranges;
-    default:
+    case EventKind::kCall:
       return calls;
+    default:
+      return ranges;
   }
 }
 
@@ -43,10 +43,29 @@ void TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t f
   }
 }
 
+void TraceTrack::add_open(std::span<const Event> open) {
+  if (open.empty()) return;
+  auto chunk = Chunk::make(chunks.empty() ? 0 : chunks.back()->first + chunks.back()->count.load());
+  uint32_t count = 0;
+  for (size_t i = open.size(); i-- > 0; ++count) {  // by their ends, as all events
+    *chunk->event(count) = open[i];
+    list_of(open[i].kind).push_back(chunk->event(count));
+  }
+  chunk->count.store(count);
+  chunks.push_back(std::move(chunk));
+}
+
 void TraceParts::describe_process() {
   process_id = ::getpid();
   process_name = trimmed_file("/proc/self/comm");
   unix_offset_ns = realtime_offset_ns();
+}
+
+// Whole nanoseconds are added as integers: a double of them would lose digits after 104 days without a restart.
+int64_t TraceParts::unix_ns(uint64_t ticks) const {
+  const double ns = static_cast<double>(static_cast<int64_t>(ticks - line.anchor.ticks)) * line.ns_per_tick;
+  const int64_t whole = ns < 0 ? -static_cast<int64_t>(0.5 - ns) : static_cast<int64_t>(ns + 0.5);
+  return static_cast<int64_t>(line.anchor.ns) + whole + unix_offset_ns;
 }
 
 int32_t Trace::type() {
@@ -58,6 +77,22 @@ size_t Trace::num_calls() const {
   size_t calls = 0;
   for (const auto &track : parts.tracks) calls += track.calls.size();
   return calls;
+}
+
+uint64_t Trace::first_tick() const {
+  uint64_t first = UINT64_MAX;
+  for (const auto &track : parts.tracks)
+    for (const auto *list : {&track.runs, &track.ranges, &track.calls})  // they are in the order of their ends
+      for (const Event *event : *list) first = std::min(first, event->begin);
+  return first;
+}
+
+uint64_t Trace::last_tick() const {
+  uint64_t last = 0;
+  for (const auto &track : parts.tracks)
+    for (const auto *list : {&track.runs, &track.ranges, &track.calls})
+      for (const Event *event : *list) last = std::max(last, event->end);
+  return last;
 }
 
 uint64_t Trace::num_dropped() const {

@@ -18,12 +18,14 @@ struct TraceTrack {
   std::string thread_name;
   uint64_t dropped = 0;  // calls for which there was no room
   std::vector<std::shared_ptr<Chunk>> chunks;
-  std::vector<const Event *> calls, runs, ranges;  // in the chunks
+  std::vector<const Event *> calls, runs, ranges;  // in the chunks; steps and marks are among the ranges
 
   bool is_empty() const { return calls.empty() && runs.empty() && ranges.empty() && dropped == 0; }
   std::vector<const Event *> &list_of(EventKind kind);
   // Adds the chunks' events from number `first` on that belong to the recordings.
   void add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
+  // Adds what had not ended, from the outermost on.
+  void add_open(std::span<const Event> open);
 };
 
 struct TraceParts {
@@ -39,6 +41,7 @@ struct TraceParts {
   std::vector<std::pair<std::string, std::string>> metadata;  // in order
 
   void describe_process();  // fills the three members above with those of this process
+  int64_t unix_ns(uint64_t ticks) const;
 };
 
 // Immutable.
@@ -48,6 +51,8 @@ struct Trace : Object {
 
   explicit Trace(TraceParts p) : parts(std::move(p)) { number_runs(); }
   size_t num_calls() const;
+  uint64_t first_tick() const;  // of all begins; UINT64_MAX: there is no event
+  uint64_t last_tick() const;   // of all ends; 0: there is no event
   uint64_t num_dropped() const;
   // Runs that no other run of the trace contains, numbered from 0 in the order of their begins.
   size_t num_runs() const { return num_runs_; }

@@ -85,7 +85,7 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
     else full |= static_cast<Recordings>(1u << recording);
   });
   const auto drop = [&](Recordings from) {
-    each_recording(from, [&](uint32_t recording) { ++parts_[recording].dropped; });
+    each_recording(from, [&](uint32_t recording) { parts_[recording].drop(); });
   };
   drop(full);
   const auto kept = static_cast<Recordings>(recordings & ~full);
@@ -176,7 +176,7 @@ void Track::add_run(const Event &run, const EventItems &items) noexcept try {
   Recordings kept = 0;
   each_recording(run.recordings, [&](uint32_t recording) {
     Part &part = parts_[recording];
-    if (part.runs_left == 0) ++part.dropped;
+    if (part.runs_left == 0) part.drop();
     else --part.runs_left, kept |= static_cast<Recordings>(1u << recording);
   });
   if (!kept) return;

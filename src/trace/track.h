@@ -13,6 +13,7 @@
 #include "base/fork_mutex.h"
 #include "trace/call_observer.h"
 #include "trace/chunk.h"
+#include "trace/open_spans.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -21,13 +22,15 @@ class Track {
  public:
   // One recording's part of the track. The owner writes it, and opens it under the recorder's lock.
   struct Part {
-    uint64_t id = 0;         // number of the recording; another's: this one has no event here
-    uint64_t start = 0;      // number of the first event in question
-    uint64_t left = 0;       // room for calls, less those that settle() has not seen
-    uint64_t runs_left = 0;  // room for runs
-    uint64_t dropped = 0;    // calls and runs for which there was no room
+    uint64_t id = 0;                   // number of the recording; another's: this one has no event here
+    uint64_t start = 0;                // number of the first event in question
+    uint64_t left = 0;                 // room for calls, less those that settle() has not seen
+    uint64_t runs_left = 0;            // room for runs
+    std::atomic<uint64_t> dropped{0};  // calls and runs for which there was no room; others may read it
     CallObserver *observer = nullptr;
     std::atomic<uint32_t> under_way{0};  // runs that have not ended
+
+    void drop() { dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   };
 
   Track();  // of the calling thread
@@ -68,6 +71,13 @@ class Track {
   // Takes the events written since the last time from the room of their recordings. To be called when a run ends.
   void settle();
 
+  OpenSpans &open_spans() { return open_spans_; }
+  struct PushedRange {
+    uint32_t depth;
+    uint64_t begin;
+  };
+  std::vector<PushedRange> &pushed_ranges() { return pushed_ranges_; }  // those that are recorded
+
   uint64_t num_events();  // published; by any thread
   // The chunks with events from `first` on; by any thread.
   std::vector<std::shared_ptr<Chunk>> chunks_from(uint64_t first);
@@ -107,6 +117,7 @@ class Track {
   }
   Event *describe_as(uint32_t tensors, DLDevice device, uint32_t shapes) const {
     next_->kind = EventKind::kCall;
+    next_->is_open = false;
     next_->recordings = current_;
     next_->device = device;
     next_->num_tensors = tensors;
@@ -144,6 +155,8 @@ class Track {
   std::array<Known, kKnown> known_{};
   std::array<Known, 256> contents_{};
   std::array<Part, kMostRecordings> parts_;
+  OpenSpans open_spans_;
+  std::vector<PushedRange> pushed_ranges_;
 
   ForkMutex guard_{LockRank::kTrack};  // of chunks_; the owner reads its last chunk without
   std::vector<std::shared_ptr<Chunk>> chunks_;

@@ -1,5 +1,6 @@
 // Profilers of the whole process, and ranges.
 #include <atomic>
+#include <map>
 #include <regex>
 #include <thread>
 
@@ -140,14 +141,8 @@ TEST(AProfiler, RefusesWhatIsOutOfTurn) {
   Trace trace;
   expect_error(opd_profiler_stop(profiler.get(), trace.out()), OPD_FAILED_PRECONDITION, "start it first");
   profiler.start();
-  expect_error(opd_profiler_start(profiler.get()), OPD_FAILED_PRECONDITION, "records already");
-  const Vm vm = program();
-  within = [&] {
-    expect_error(opd_profiler_stop(profiler.get(), trace.out()), OPD_FAILED_PRECONDITION, "inside of a call");
-  };
-  vm.call("main", floats({1}));
-  within = nullptr;
-  EXPECT_EQ(profiler.stop().size(), 1u);
+  expect_error(opd_profiler_start(profiler.get()), OPD_FAILED_PRECONDITION, "started already");
+  profiler.stop();
   expect_error(opd_profiler_stop(profiler.get(), nullptr), OPD_INVALID_ARGUMENT);
   expect_error(opd_profiler_start(nullptr), OPD_INVALID_ARGUMENT);
   opd_profiler_options options;
@@ -161,27 +156,191 @@ TEST(AProfiler, ThatIsReleasedEnds) {
   {
     const Profiler profiler;
     profiler.start();
-    EXPECT_NE(opd_range_begin(), 0u);
+    const uint64_t range = opd_range_begin(opdyno::range_name("kept"));
+    EXPECT_NE(range, 0u);
+    opd_range_end(range);
   }
-  EXPECT_EQ(opd_range_begin(), 0u);
+  EXPECT_EQ(opd_range_begin(opdyno::range_name("kept")), 0u);
 }
 
-TEST(Ranges, BelongToProfilersThatRecordAtBothEnds) {
+// One row for each span of the name, in the order of their begins.
+struct Row {
+  std::string kind;
+  double start, duration, self;
+  int64_t parent, depth;
+  bool is_open;
+};
+std::vector<Row> rows(const Trace &trace, const std::string &name) {
+  const Report report = trace.report(OPD_TRACE_EVENTS);
+  std::vector<Row> found;
+  const std::vector<std::string> columns = report.columns();
+  for (size_t row = 0; row < report.count(); ++row) {
+    if (text_value(call_value(report, row, "Name")) != name) continue;
+    const auto whole = [&](const char *column, int64_t otherwise) {
+      if (std::find(columns.begin(), columns.end(), column) == columns.end()) return otherwise;
+      const Value value = call_value(report, row, column);
+      return value.type() == OPD_INT ? value.view().u.int64 : otherwise;
+    };
+    const auto number = [&](const char *column) { return number_of(call_value(report, row, column)); };
+    found.push_back({text_value(call_value(report, row, "Kind")), number("Start (us)"), number("Duration (us)"),
+                     number("Self (us)"), whole("Parent", -1), whole("Depth", 0), whole("Open", 0) != 0});
+  }
+  return found;
+}
+
+TEST(AProfiler, StopsAtOnceAndShowsWhatIsOpen) {
+  const Profiler profiler, later;
+  const Vm vm = program();
+  Trace trace;
+  within = [&] {
+    const Range range("amid a call");
+    trace = profiler.stop();
+  };
+  profiler.start();
+  later.start();
+  {
+    const Range range("around");
+    vm.call("main", floats({1}));
+  }
+  within = nullptr;
+  EXPECT_EQ(trace.size(), 0u) << "the call had not ended";
+  ASSERT_EQ(rows(trace, "around").size(), 1u);
+  EXPECT_TRUE(rows(trace, "around")[0].is_open);
+  ASSERT_EQ(rows(trace, "main").size(), 1u);
+  EXPECT_TRUE(rows(trace, "main")[0].is_open);
+  EXPECT_EQ(rows(trace, "main")[0].kind, "run");
+  ASSERT_EQ(rows(trace, "amid a call").size(), 1u);
+  const Row inner = rows(trace, "amid a call")[0], outer = rows(trace, "around")[0];
+  EXPECT_EQ(inner.depth, 3) << "within two ranges and a run";
+  EXPECT_NEAR(inner.start + inner.duration, outer.start + outer.duration, 0.01) << "all end with the recording";
+  const Trace whole = later.stop();
+  for (const char *name : {"around", "main", "amid a call"}) {
+    ASSERT_EQ(rows(whole, name).size(), 1u) << name;
+    EXPECT_FALSE(rows(whole, name)[0].is_open) << name;
+  }
+  profiler.start();
+  EXPECT_EQ(profiler.stop().size(), 0u) << "can be started again, though its last recording ended amid a call";
+}
+
+// While a run that a stopped profiler recorded goes on, no other recording may get what it writes.
+TEST(AProfiler, ThatStopsAmidARunLeavesItsCallsToNoOther) {
+  const Profiler first;
+  const Vm vm = program();
+  std::vector<Trace> traces;
+  bool is_first = true;
+  within = [&] {
+    if (!std::exchange(is_first, false)) return;
+    first.stop();
+    for (int i = 0; i < 20; ++i) {
+      const Profiler other;
+      other.start();
+      vm.call("main", floats({1}));
+      traces.push_back(other.stop());
+    }
+  };
+  first.start();
+  vm.call("main", floats({1}));
+  within = nullptr;
+  ASSERT_EQ(traces.size(), 20u);
+  for (const Trace &trace : traces) EXPECT_EQ(trace.size(), 1u);
+}
+
+TEST(AProfiler, RecordsTheStepsOfItsSchedule) {
+  opd_profiler_options options;
+  opd_profiler_options_init(&options);
+  options.skip_first = 1, options.wait = 1, options.warmup = 1, options.active = 2, options.repeat = 2;
+  const Profiler profiler(&options);
+  profiler.start();
+  std::vector<std::string> cycles;
+  for (int i = 0; i < 12; ++i) {
+    { const Range range(("work " + std::to_string(i)).c_str()); }
+    const Trace trace = profiler.step();
+    if (!trace.get()) continue;
+    std::string seen = std::to_string(i) + ":";
+    for (int j = 0; j < 12; ++j) {
+      if (rows(trace, "work " + std::to_string(j)).size()) seen += " " + std::to_string(j);
+      if (spans(trace, "ProfilerStep#" + std::to_string(j)).size()) seen += "#";
+    }
+    cycles.push_back(seen);
+    EXPECT_EQ(rows(trace, "ProfilerStep*").size(), 2u);
+    EXPECT_EQ(rows(trace, "ProfilerStep*")[0].kind, "step");
+  }
+  // By torch: steps 0 (skipped), 1 (waits), 2 (warms up), 3 and 4, 5, 6, 7 and 8.
+  EXPECT_EQ(cycles, (std::vector<std::string>{"4: 3# 4#", "8: 7# 8#"}));
+  EXPECT_EQ(profiler.stop().get(), nullptr) << "the schedule was not recording";
+}
+
+TEST(AProfiler, DoesWhatItIsToldInPlaceOfASchedule) {
+  const Profiler profiler;
+  const opd_profiler_action actions[] = {
+      OPD_PROFILER_NONE,   OPD_PROFILER_RECORD,          OPD_PROFILER_RECORD,
+      OPD_PROFILER_WARMUP, OPD_PROFILER_RECORD_AND_SAVE, OPD_PROFILER_RECORD_AND_SAVE,
+      OPD_PROFILER_NONE};
+  std::string seen;
+  for (int i = 0; i < 7; ++i) {
+    profiler.set_action(actions[i]);
+    if (i == 0) {
+      profiler.start();
+      continue;
+    }
+    const Trace trace = profiler.step();
+    if (!trace.get()) continue;
+    seen += std::to_string(i - 1) + ":";
+    for (int j = 0; j < 7; ++j)
+      if (spans(trace, "ProfilerStep#" + std::to_string(j)).size()) seen += std::to_string(j);
+    seen += " ";
+  }
+  EXPECT_EQ(seen, "2:12 4:4 5:5 ") << "also a cycle that ends with a step that is not recorded";
+  EXPECT_EQ(profiler.stop().get(), nullptr);
+  expect_error(opd_profiler_set_action(profiler.get(), static_cast<opd_profiler_action>(4)), OPD_INVALID_ARGUMENT);
+}
+
+TEST(AProfiler, ThatIsStoppedAmidACycleGivesItsTrace) {
+  opd_profiler_options options;
+  opd_profiler_options_init(&options);
+  options.active = 5;
+  const Profiler profiler(&options);
+  profiler.start();
+  EXPECT_EQ(profiler.step().get(), nullptr);
+  { const Range range("last"); }
+  const Trace trace = profiler.stop();
+  ASSERT_NE(trace.get(), nullptr);
+  EXPECT_EQ(rows(trace, "last").size(), 1u);
+  EXPECT_EQ(rows(trace, "ProfilerStep*").size(), 2u);
+  for (const char *bad : {"no active step", "skip_first_wait", "too many"}) {
+    opd_profiler_options wrong;
+    opd_profiler_options_init(&wrong);
+    opd_profiler *made = nullptr;
+    if (bad[0] == 'n') wrong.wait = 1;
+    if (bad[0] == 's') wrong.active = 1, wrong.skip_first_wait = 2;
+    if (bad[0] == 't') wrong.active = UINT64_MAX;
+    expect_error(opd_profiler_create(&wrong, &made), OPD_INVALID_ARGUMENT);
+  }
+}
+
+TEST(Ranges, BelongToProfilersThatRecordAtTheirBegin) {
   const Profiler first, second;
-  opd_range_end(opd_range_begin(), opdyno::range_name("before"));
+  const uint32_t before = opdyno::range_name("before"), across = opdyno::range_name("across"),
+                 late = opdyno::range_name("late");
+  opd_range_end(opd_range_begin(before));
   first.start();
-  const uint64_t begin = opd_range_begin();
+  const uint64_t begin = opd_range_begin(across);
   second.start();
-  opd_range_end(begin, opdyno::range_name("across"));
-  const uint64_t open = opd_range_begin();
+  opd_range_end(begin);
+  const uint64_t open = opd_range_begin(late);
   const Trace of_second = second.stop(), of_first = first.stop();
-  opd_range_end(open, opdyno::range_name("open"));
-  EXPECT_EQ(spans(of_first, "before").size() + spans(of_first, "open").size(), 0u);
-  EXPECT_EQ(spans(of_first, "across").size(), 1u);
-  EXPECT_EQ(spans(of_second, "across").size(), 0u);
+  EXPECT_EQ(rows(of_first, "before").size(), 0u);
+  EXPECT_EQ(rows(of_first, "across").size(), 1u);
+  EXPECT_EQ(rows(of_second, "across").size(), 0u);
+  for (const Trace *trace : {&of_first, &of_second}) {
+    ASSERT_EQ(rows(*trace, "late").size(), 1u);
+    EXPECT_TRUE(rows(*trace, "late")[0].is_open);
+  }
   first.start();
-  opd_range_end(open, opdyno::range_name("open"));
-  EXPECT_EQ(spans(first.stop(), "open").size(), 0u) << "it began before this recording";
+  opd_range_end(open);
+  opd_range_end(open);
+  opd_range_end(12345);
+  EXPECT_EQ(rows(first.stop(), "late").size(), 0u) << "it began before this recording";
 }
 
 TEST(Ranges, HaveNumbersForTheirNames) {
@@ -190,8 +349,64 @@ TEST(Ranges, HaveNumbersForTheirNames) {
   EXPECT_EQ(opd_range_name(nullptr), opd_range_name(""));
   const Profiler profiler;
   profiler.start();
-  opd_range_end(opd_range_begin(), 4'000'000);
+  opd_range_end(opd_range_begin(4'000'000));
   EXPECT_EQ(spans(profiler.stop(), "\\?").size(), 1u) << "no such name";
+}
+
+TEST(Ranges, ThatOverlapAreKeptWhole) {
+  const Profiler profiler;
+  profiler.start();
+  const uint64_t a = opd_range_begin(opdyno::range_name("a")), b = opd_range_begin(opdyno::range_name("b"));
+  opd_range_end(a);
+  { const Range c("c"); }
+  opd_range_end(b);
+  const Trace trace = profiler.stop();
+  ASSERT_EQ(rows(trace, "a").size(), 1u);
+  ASSERT_EQ(rows(trace, "b").size(), 1u);
+  EXPECT_EQ(rows(trace, "a")[0].depth, 0);
+  EXPECT_EQ(rows(trace, "b")[0].depth, 0) << "neither contains the other";
+  EXPECT_EQ(rows(trace, "c")[0].depth, 1);
+  const std::regex track("\"name\":\"([ab])\",\"pid\":\\d+,\"tid\":(\\d+)");
+  const std::string json = trace.chrome();
+  std::map<std::string, int64_t> tracks;
+  for (std::sregex_iterator at(json.begin(), json.end(), track), end; at != end; ++at)
+    tracks[(*at)[1]] = std::stoll((*at)[2]);
+  EXPECT_EQ(tracks.at("b") - tracks.at("a"), 10'000'000) << "a track beside the thread's";
+}
+
+TEST(Ranges, ThatArePushedEndInReverse) {
+  EXPECT_EQ(opd_range_pop(), -1) << "there is none";
+  const Profiler profiler;
+  EXPECT_EQ(opd_range_push("unseen"), 0);
+  profiler.start();
+  EXPECT_EQ(opd_range_push("outer"), 1);
+  EXPECT_EQ(opd_range_push(nullptr), 2);
+  opdyno::mark("now");
+  EXPECT_EQ(opd_range_pop(), 2);
+  EXPECT_EQ(opd_range_pop(), 1);
+  EXPECT_EQ(opd_range_pop(), 0);
+  EXPECT_EQ(opd_range_pop(), -1);
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(rows(trace, "unseen").size(), 0u) << "it began before";
+  ASSERT_EQ(rows(trace, "outer").size(), 1u);
+  ASSERT_EQ(rows(trace, "").size(), 1u);
+  EXPECT_EQ(rows(trace, "")[0].depth, 1);
+  ASSERT_EQ(rows(trace, "now").size(), 1u);
+  EXPECT_EQ(rows(trace, "now")[0].kind, "mark");
+  EXPECT_EQ(rows(trace, "now")[0].duration, 0);
+  EXPECT_EQ(rows(trace, "now")[0].depth, 2);
+}
+
+TEST(Ranges, OfAnyDepthHaveTheirNames) {
+  const Profiler profiler;
+  profiler.start();
+  constexpr int kDepth = 200;
+  for (int i = 0; i < kDepth; ++i) opd_range_push(("depth " + std::to_string(i)).c_str());
+  for (int i = 0; i < kDepth / 2; ++i) opd_range_pop();
+  const Trace trace = profiler.stop();
+  for (int i = 0; i < kDepth / 2; ++i) opd_range_pop();
+  for (int i = kDepth / 2; i < kDepth; ++i) ASSERT_EQ(rows(trace, "depth " + std::to_string(i)).size(), 1u) << i;
+  for (int i = 0; i < 64; i += 9) EXPECT_TRUE(rows(trace, "depth " + std::to_string(i))[0].is_open) << i;
 }
 
 // Every range that lies between a start and a stop is in the trace, and no other, whatever the other threads do.

@@ -35,6 +35,16 @@ class TraceBuilder {
     return *this;
   }
 
+  TraceBuilder &range(uint64_t begin, uint64_t end, const char *name, EventKind kind = EventKind::kRange,
+                      uint64_t number = 0) {
+    Event *event = track_.describe(1, 1, {}, 0);
+    if (!event) return *this;
+    event->begin = begin, event->end = end;
+    event->name = name ? name_id(name) : kNoName, event->kind = kind, event->run = number;
+    track_.commit();
+    return *this;
+  }
+
   TraceTrack track(int64_t thread_id = 42, std::string thread_name = "main") {
     TraceTrack made;
     made.thread_id = thread_id;

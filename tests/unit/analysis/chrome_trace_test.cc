@@ -1,5 +1,5 @@
 // Chrome traces, read back with cJSON. Field names are those of torch.profiler's export_chrome_trace.
-#include "analysis/chrome_trace.h"
+#include "analysis/formats/chrome_trace.h"
 
 #include <cjson/cJSON.h>
 #include <gtest/gtest.h>
@@ -167,17 +167,20 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
   const View args[] = {opd_dltensor(&scalar)};
   for (uint64_t i = 0; i < 5000; ++i) built.call({i, i + 1, name_id("add")}, args);
   const auto trace = make_object<Trace>(built.parts({{0, 0}, 1}));
-  std::string whole;
-  size_t largest = 0, pieces = 0;
-  write_chrome_trace(*trace, [&](std::string_view piece) {
-    whole += piece;
-    largest = std::max(largest, piece.size());
-    ++pieces;
-  });
-  EXPECT_EQ(whole, chrome_trace(*trace));
-  EXPECT_GT(pieces, 10u);
-  EXPECT_LT(largest, 70'000u);
-  EXPECT_EQ(events(parse(whole).get(), "X").size(), 5000u);
+  struct : ByteSink {
+    std::string whole;
+    size_t largest = 0, pieces = 0;
+    void put(const void *data, size_t size) override {
+      whole.append(static_cast<const char *>(data), size);
+      largest = std::max(largest, size);
+      ++pieces;
+    }
+  } sink;
+  write_chrome_trace(*trace, "", sink);
+  EXPECT_EQ(sink.whole, chrome_trace(*trace));
+  EXPECT_GT(sink.pieces, 10u);
+  EXPECT_LT(sink.largest, 70'000u);
+  EXPECT_EQ(events(parse(sink.whole).get(), "X").size(), 5000u);
 }
 
 TEST(ChromeTrace, KnowsTheProcessThatItIsTakenIn) {

@@ -1,8 +1,10 @@
-#include "analysis/chrome_trace.h"
+#include "analysis/formats/chrome_trace.h"
 
-#include <charconv>
-#include <cstring>
+#include <unordered_map>
 
+#include "analysis/formats/text_pieces.h"
+#include "analysis/key_averages.h"
+#include "base/json_document.h"
 #include "base/json_writer.h"
 #include "device/device.h"
 #include "trace/shape_cache.h"
@@ -14,48 +16,9 @@ namespace {
 // The origin of the times: Unix time is rounded down to a multiple of this (a quarter of a year), so that a double
 // keeps nanoseconds and traces of one job share their origin. The number is torch.profiler's.
 constexpr int64_t kBaseStepNs = int64_t{7'889'238} * 1'000'000'000;
-
-// Collects text and hands it on in pieces.
-class Pieces {
- public:
-  explicit Pieces(const std::function<void(std::string_view)> &sink) : sink_(sink) {}
-
-  Pieces &operator<<(std::string_view text) {
-    if (text.size() > room()) [[unlikely]]
-      flush();
-    if (text.size() > room()) sink_(text);  // a name may be longer than a piece
-    else at_ = static_cast<char *>(std::memcpy(at_, text.data(), text.size())) + text.size();
-    return *this;
-  }
-  template <std::integral T>
-  Pieces &operator<<(T number) {
-    if (room() < kMostDigits) [[unlikely]]
-      flush();
-    at_ = std::to_chars(at_, end(), number).ptr;
-    return *this;
-  }
-  // Microseconds with exactly three decimals.
-  void microseconds(int64_t ns) {
-    if (ns < 0) *this << "-", ns = -ns;
-    const auto rest = static_cast<int>(ns % 1000);
-    const char decimals[] = {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
-                             static_cast<char>('0' + rest % 10)};
-    *this << ns / 1000 << std::string_view(decimals, sizeof decimals);
-  }
-  void flush() {
-    if (at_ != piece_.get()) sink_({piece_.get(), static_cast<size_t>(at_ - piece_.get())});
-    at_ = piece_.get();
-  }
-
- private:
-  static constexpr size_t kPieceBytes = size_t{1} << 16, kMostDigits = 20;
-  char *end() const { return piece_.get() + kPieceBytes; }
-  size_t room() const { return static_cast<size_t>(end() - at_); }
-
-  const std::function<void(std::string_view)> &sink_;
-  const std::unique_ptr<char[]> piece_ = std::make_unique_for_overwrite<char[]>(kPieceBytes);
-  char *at_ = piece_.get();
-};
+// A track beside a thread's has the thread's number plus a multiple of this, which no thread has: Linux's limit is
+// 2^22.
+constexpr int64_t kLaneStep = 10'000'000;
 
 std::string quoted(std::string_view text) {
   std::string out;
@@ -67,26 +30,21 @@ std::string quoted(std::string_view text) {
 // thirds of the text.
 class Writer {
  public:
-  Writer(const Trace &trace, const std::function<void(std::string_view)> &sink)
-      : whole_(trace), trace_(trace.parts), out_(sink) {
-    uint64_t first = UINT64_MAX;
-    for (const auto &track : trace_.tracks) {
-      for (const Event *run : track.runs) first = std::min(first, run->begin);
-      for (const Event *range : track.ranges) first = std::min(first, range->begin);
-      for (const Event *call : track.calls)
-        first = std::min(first, call->begin);  // they are in the order of their ends
-    }
-    first_ns_ = first == UINT64_MAX ? trace_.unix_offset_ns : unix_ns(first);
+  Writer(const Trace &trace, ByteSink &sink) : whole_(trace), trace_(trace.parts), out_(sink) {
+    const uint64_t first = trace.first_tick();
+    first_ns_ = first == UINT64_MAX ? trace_.unix_offset_ns : trace_.unix_ns(first);
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
   }
 
-  void write(uint64_t dropped) {
+  // `members`: further ones of the whole, each with a comma before it.
+  void write(std::string_view members) {
     out_ << "{\"schemaVersion\":1,\"deviceProperties\":[]";
     for (const auto &[key, text] : trace_.metadata) out_ << "," << quoted(key) << ":" << quoted(text);
-    out_ << ",\"opdyno_dropped_calls\":" << dropped;
+    out_ << members << ",\"opdyno_dropped_calls\":" << whole_.num_dropped();
     out_ << ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" << base_ns_ << ",\"traceEvents\":[\n";
     write_process();
     for (const auto &track : trace_.tracks) {
+      find_lanes(track);
       for (const Event *run : track.runs) write_run(track, *run);
       for (const Event *range : track.ranges) write_range(track, *range);
       heads_.clear();
@@ -97,12 +55,23 @@ class Writer {
   }
 
  private:
-  // Whole nanoseconds are added as integers: a double of them would lose digits after 104 days without a restart.
-  int64_t unix_ns(uint64_t ticks) const {
-    const ClockCalibration &line = trace_.line;
-    const double ns = static_cast<double>(static_cast<int64_t>(ticks - line.anchor.ticks)) * line.ns_per_tick;
-    const int64_t whole = ns < 0 ? -static_cast<int64_t>(0.5 - ns) : static_cast<int64_t>(ns + 0.5);
-    return static_cast<int64_t>(line.anchor.ns) + whole + trace_.unix_offset_ns;
+  // Viewers drop spans that overlap others of their thread without being within them, so these get tracks of their own.
+  // Calls and runs are nested among themselves: only ranges overlap.
+  void find_lanes(const TraceTrack &track) {
+    lanes_.clear();
+    if (track.ranges.empty()) return;
+    const ThreadSpans thread = nest_spans(track);
+    for (uint32_t lane = 1; lane < thread.num_lanes; ++lane)
+      write_thread(thread_of(track, lane), concat(track.thread_name, ", overlapping ", lane));
+    if (thread.num_lanes > 1)
+      for (const Span &span : thread.spans)
+        if (span.lane) lanes_.emplace(span.event, span.lane);
+  }
+  int64_t thread_of(const TraceTrack &track, uint32_t lane) const { return track.thread_id + lane * kLaneStep; }
+  int64_t thread_of(const TraceTrack &track, const Event &event) const {
+    if (lanes_.empty()) return track.thread_id;
+    const auto found = lanes_.find(&event);
+    return thread_of(track, found == lanes_.end() ? 0 : found->second);
   }
 
   void write_metadata_event(std::string_view name, int64_t thread_id, std::string_view arg, std::string_view json) {
@@ -117,21 +86,26 @@ class Writer {
     write_metadata_event("process_name", 0, "name", quoted(trace_.process_name));
     write_metadata_event("process_labels", 0, "labels", "\"CPU\"");
     write_metadata_event("process_sort_index", 0, "sort_index", concat(trace_.process_id));
-    for (const auto &track : trace_.tracks) {
-      const std::string name = concat("thread ", track.thread_id, " (", track.thread_name, ")");
-      write_metadata_event("thread_name", track.thread_id, "name", quoted(name));
-      write_metadata_event("thread_sort_index", track.thread_id, "sort_index", concat(track.thread_id));
-    }
+    for (const auto &track : trace_.tracks) write_thread(track.thread_id, track.thread_name);
+  }
+  void write_thread(int64_t id, std::string_view thread_name) {
+    write_metadata_event("thread_name", id, "name", quoted(concat("thread ", id, " (", thread_name, ")")));
+    write_metadata_event("thread_sort_index", id, "sort_index", concat(id));
   }
 
-  std::string head_of(const TraceTrack &track, std::string_view category, std::string_view quoted_name) const {
+  std::string head_of(int64_t thread_id, std::string_view category, std::string_view quoted_name) const {
     return concat(",\n{\"ph\":\"X\",\"cat\":\"", category, "\",\"name\":", quoted_name, ",\"pid\":", trace_.process_id,
-                  ",\"tid\":", track.thread_id, ",\"ts\":");
+                  ",\"tid\":", thread_id, ",\"ts\":");
+  }
+  // Numbers that torch.profiler gives each span.
+  void write_ids() {
+    out_ << ",\"args\":{\"External id\":" << spans_ + 1 << ",\"Record function id\":0,\"Ev Idx\":" << spans_;
+    ++spans_;
   }
 
   // Rounds both ends instead of the length, so that spans that nest in ticks nest in nanoseconds, too.
   void write_times(uint64_t begin_tick, uint64_t end_tick) {
-    const int64_t begin = unix_ns(begin_tick), end = unix_ns(std::max(begin_tick, end_tick));
+    const int64_t begin = trace_.unix_ns(begin_tick), end = trace_.unix_ns(std::max(begin_tick, end_tick));
     out_.microseconds(begin - base_ns_);
     out_ << ",\"dur\":";
     out_.microseconds(end - begin);
@@ -142,28 +116,39 @@ class Writer {
   void write_run(const TraceTrack &track, const Event &run) {
     const uint64_t number = whole_.run_number(run);
     const auto write = [&](std::string_view quoted_name) {
-      out_ << head_of(track, "user_annotation", quoted_name);
+      out_ << head_of(thread_of(track, run), "user_annotation", quoted_name);
       write_times(run.begin, run.end);
-      out_ << ",\"args\":{\"Run\":" << number << "}}";
+      write_ids();
+      out_ << ",\"Run\":" << number << (run.is_open ? ",\"Open\":1}}" : "}}");
     };
     if (whole_.is_run(run)) write(concat("\"run ", number, "\""));
     if (run.name != kNoName) write(quoted(name_text(run.name)));
   }
 
   void write_range(const TraceTrack &track, const Event &range) {
-    out_ << head_of(track, "user_annotation", quoted(name_text(range.name)));
+    const int64_t thread = thread_of(track, range);
+    if (range.kind == EventKind::kMark) {
+      out_ << ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"user_annotation\",\"name\":" << quoted(name_text(range.name))
+           << ",\"pid\":" << trace_.process_id << ",\"tid\":" << thread << ",\"ts\":";
+      out_.microseconds(trace_.unix_ns(range.begin) - base_ns_);
+      out_ << "}";
+      return;
+    }
+    out_ << head_of(thread, "user_annotation", quoted(span_name(range)));
     write_times(range.begin, range.end);
-    out_ << "}";
+    write_ids();
+    out_ << (range.is_open ? ",\"Open\":1}}" : "}}");
   }
 
   void write_call(const TraceTrack &track, const Event &call) {
     if (call.name >= heads_.size()) heads_.resize(size_t{call.name} + 1);
     std::string &head = heads_[call.name];
-    if (head.empty()) head = head_of(track, "cpu_op", quoted(name_text(call.name)));
-    out_ << head;
+    if (head.empty()) head = head_of(track.thread_id, "cpu_op", quoted(name_text(call.name)));
+    const bool is_apart = !lanes_.empty() && lanes_.contains(&call);
+    if (is_apart) out_ << head_of(thread_of(track, call), "cpu_op", quoted(name_text(call.name)));
+    else out_ << head;
     write_times(call.begin, call.end);
-    out_ << ",\"args\":{\"External id\":" << calls_ + 1 << ",\"Record function id\":0,\"Ev Idx\":" << calls_;
-    ++calls_;
+    write_ids();
     if (device_.empty() || !same(call.device, last_device_)) {
       device_ = concat(",\"Device\":\"", device_name(call.device), "\",\"Run\":");
       last_device_ = call.device;
@@ -199,28 +184,37 @@ class Writer {
 
   const Trace &whole_;
   const TraceParts &trace_;
-  Pieces out_;
+  TextPieces out_;
   int64_t first_ns_ = 0, base_ns_ = 0;
-  uint64_t calls_ = 0;
+  uint64_t spans_ = 0;  // written so far
   std::string device_;
   DLDevice last_device_{};
   uint64_t run_ = 0, last_run_ = 0;  // number of the run, and the Event::run that it is of
   bool has_run_ = false;
-  std::vector<std::string> heads_;  // of the current thread, by NameId
+  std::vector<std::string> heads_;                     // of the current thread, by NameId
+  std::unordered_map<const Event *, uint32_t> lanes_;  // of the current thread, of those that overlap others
   ShapeCache<std::string> tails_;
   const std::string no_shapes_ = shapes_json(Event{});
 };
 
 }  // namespace
 
-void write_chrome_trace(const Trace &trace, const std::function<void(std::string_view)> &sink) {
-  Writer(trace, sink).write(trace.num_dropped());
+void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink &sink) {
+  std::string members;
+  if (!metadata.empty()) {
+    const JsonDocument document(metadata, "the metadata of a trace");
+    if (!cJSON_IsObject(document.root())) fail(OPD_INVALID_ARGUMENT, "the metadata of a trace must be a JSON object");
+    const size_t begin = metadata.find('{'), end = metadata.rfind('}');
+    const std::string_view inner = metadata.substr(begin + 1, end - begin - 1);
+    if (inner.find_first_not_of(" \t\r\n") != std::string_view::npos) members = concat(",", inner);
+  }
+  Writer(trace, sink).write(members);
 }
 
 std::string chrome_trace(const Trace &trace) {
-  std::string out;
-  write_chrome_trace(trace, [&](std::string_view piece) { out += piece; });
-  return out;
+  StringSink sink;
+  write_chrome_trace(trace, "", sink);
+  return sink.take();
 }
 
 }  // namespace opd

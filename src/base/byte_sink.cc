@@ -1,11 +1,10 @@
-#include "params/byte_sink.h"
+#include "base/byte_sink.h"
 
 #include "base/file.h"
-#include "params/stored_tensor.h"
 
 namespace opd {
 namespace {
-constexpr size_t kBuffer = 64 << 10;  // headers are gathered up to this; elements go straight from their tensors
+constexpr size_t kBuffer = 64 << 10;  // small pieces are gathered up to this; large ones go straight to the file
 }
 
 FileSink::FileSink(std::string path) : path_(std::move(path)) {

@@ -1,11 +1,10 @@
-// Output of the writers of parameter files: a file that is replaced as a whole, or memory.
+// Output of writers of files: a file that is replaced as a whole, or memory.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/output_file.h"
-#include "value/tensor.h"
 
 namespace opd {
 
@@ -17,9 +16,8 @@ class ByteSink {
     offset_ += size;
   }
   void write(std::string_view text) { write(text.data(), text.size()); }
-  void write_elements(const DLTensor &tensor) { write(data_of(tensor), bytes_of(tensor)); }  // compact, on the CPU
-  uint64_t offset() const { return offset_; }                                                // bytes written so far
-  virtual void reserve(uint64_t) {}                                                          // announces the total size
+  uint64_t offset() const { return offset_; }  // bytes written so far
+  virtual void reserve(uint64_t) {}            // announces the total size
 
  private:
   virtual void put(const void *data, size_t size) = 0;

@@ -1,0 +1,297 @@
+"""The spans of a trace as lists of Python objects, with the names of torch.profiler's FunctionEvent and EventList."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+
+if TYPE_CHECKING:
+    from .profiling import Report, Trace
+
+# The dimensions of a tensor end its text; its dtype may have brackets, too.
+_SHAPE = re.compile(r"\[([-\d, ]*)\](?:, |$)")
+
+
+def _shapes(text: str) -> list[list[int]]:
+    return [[int(dim) for dim in dims.split(",")] if dims else [] for dims in _SHAPE.findall(text)]
+
+
+class Interval:
+    """From `start` to `end`, in µs since the begin of the trace."""
+
+    __slots__ = ("end", "start")
+
+    def __init__(self, start: float, end: float) -> None:
+        self.start, self.end = start, end
+
+    def elapsed_us(self) -> float:
+        """The length in µs."""
+        return self.end - self.start
+
+    def __repr__(self) -> str:
+        return f"Interval(start={self.start}, end={self.end})"
+
+
+class _Columns:
+    """The columns of a report of a trace, read at once."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._names = set(_native.opd_report_list(report, _native.OPD_REPORT_CALLS))
+        self._read: dict[str, Any] = {}
+        self.size = _native.opd_report_count(report, _native.OPD_REPORT_CALLS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._read:
+            self._read[name] = (
+                _native.opd_report_get_column(self._report, _native.OPD_REPORT_CALLS, name)[0]
+                if name in self._names
+                else [None] * self.size
+            )
+        return self._read[name]
+
+
+class _Row:
+    """What a single span and several ones of a name have in common. Times are in µs; those of other devices are 0."""
+
+    __slots__ = ("_columns", "_row")
+
+    def __init__(self, columns: _Columns, row: int) -> None:
+        self._columns, self._row = columns, row
+
+    def _cell(self, name: str) -> Any:
+        return self._columns[name][self._row]
+
+    @property
+    def key(self) -> str:
+        """The name; all steps of a profiler have the name "ProfilerStep*"."""
+        return self._cell("Name")
+
+    @property
+    def count(self) -> int:
+        """The number of spans."""
+        return self._cell("Count")
+
+    @property
+    def cpu_time_total(self) -> float:
+        """With the spans within, in µs."""
+        return self._cell("Duration (us)")
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Without the spans within, in µs."""
+        return self._cell("Self (us)")
+
+    @property
+    def cpu_time(self) -> float:
+        """The mean of `cpu_time_total`, in µs."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def device_time_total(self) -> float:
+        """On other devices than the host, in µs: 0."""
+        return 0.0
+
+    self_device_time_total = device_time = cuda_time = cuda_time_total = self_cuda_time_total = device_time_total
+
+    @property
+    def flops(self) -> int:
+        """The floating-point operations; 0 if they are not known."""
+        return self._cell("FLOP") or 0
+
+    @property
+    def input_shapes(self) -> list[list[int]]:
+        """The dimensions of each tensor among the arguments."""
+        return _shapes(self._cell("Argument Shapes"))
+
+    @property
+    def kind(self) -> str:
+        """One of call, run, range, step and mark."""
+        return self._cell("Kind")
+
+    @property
+    def is_user_annotation(self) -> bool:
+        """Whether the program marked it."""
+        return self.kind in ("range", "step", "mark")
+
+    @property
+    def device_type(self) -> str:
+        """"CPU"."""
+        return "CPU"
+
+    @property
+    def stack(self) -> list[str]:
+        """The host's frames: none are recorded so far."""
+        return []
+
+    is_async = is_remote = is_legacy = False
+    node_id = -1
+
+
+class FunctionEvent(_Row):
+    """One call, run of a program or range."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self, columns: _Columns, row: int, events: EventList) -> None:
+        super().__init__(columns, row)
+        self._events = events
+
+    @property
+    def id(self) -> int:
+        """Its place in `events()`."""
+        return self._row
+
+    name = _Row.key
+
+    @property
+    def trace_name(self) -> str:
+        """As in files, where steps have numbers."""
+        return self.name
+
+    @property
+    def time_range(self) -> Interval:
+        """When it ran."""
+        start = self._cell("Start (us)")
+        return Interval(start, start + self.cpu_time_total)
+
+    @property
+    def thread(self) -> int:
+        """The system's number of its thread."""
+        return self._cell("Thread ID")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it had not ended when the recording did."""
+        return bool(self._cell("Open"))
+
+    @property
+    def error(self) -> str | None:
+        """The message of the error that ended it; None if it did not fail."""
+        return self._cell("Error")
+
+    @property
+    def cpu_parent(self) -> FunctionEvent | None:
+        """The span around it; None if there is none."""
+        parent = self._cell("Parent")
+        return None if parent is None else self._events[parent]
+
+    @property
+    def cpu_children(self) -> list[FunctionEvent]:
+        """The spans directly within it."""
+        return self._events._children(self._row)
+
+    def __repr__(self) -> str:
+        return f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time:.3f}us thread={self.thread}>"
+
+
+class FunctionEventAvg(_Row):
+    """All spans of one name, or of one name and shapes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total:.3f}us "
+            f"cpu_time={self.cpu_time:.3f}us count={self.count}>"
+        )
+
+
+class TotalAverage:
+    """The sums of all spans."""
+
+    __slots__ = ("count", "cpu_time_total", "flops", "self_cpu_time_total")
+    key = "Total"
+
+    def __init__(self, rows: EventList) -> None:
+        self.count = sum(row.count for row in rows)
+        self.cpu_time_total = sum(row.cpu_time_total for row in rows)
+        self.self_cpu_time_total = sum(row.self_cpu_time_total for row in rows)
+        self.flops = sum(row.flops for row in rows)
+
+    @property
+    def cpu_time(self) -> float:
+        """The mean of `cpu_time_total`, in µs."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+
+class EventList(list[Any]):
+    """Spans of a trace, one by one or joined. `print(list.table())` shows them."""
+
+    def __init__(self, trace: Trace, with_flops: bool, options: dict[str, Any]) -> None:
+        super().__init__()
+        self._trace, self._options = trace, {**options, "with_flops": int(with_flops)}
+        self._children_of: dict[int, list[Any]] | None = None
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time that is recorded, in µs."""
+        return sum(row.self_cpu_time_total for row in self)
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """All spans of the trace as a text table, in PyTorch's layout; -1 rows are all. AttributeError for an unknown `sort_by`."""
+        options = {
+            **self._options,
+            "sort_by": sort_by,
+            "row_limit": row_limit,
+            "max_name_column_width": max_name_column_width,
+            "max_shapes_column_width": max_shapes_column_width,
+            "header": header,
+            "top_level_events_only": int(top_level_events_only),
+            "time_unit": time_unit,
+        }
+        try:
+            return _native.opd_trace_write(self._trace, _native.OPD_TRACE_TABLE, options).decode()
+        except KeyError as error:
+            raise AttributeError(str(error.args[0] if error.args else error)) from None
+
+    def total_average(self) -> TotalAverage:
+        """The sums of all."""
+        return TotalAverage(self)
+
+    def key_averages(self, group_by_input_shape: bool = False, **_: Any) -> EventList:
+        """The spans of the trace, joined by name."""
+        return averages_of(self._trace, group_by_input_shape, bool(self._options["with_flops"]))
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Writes the trace as Chrome trace events."""
+        _native.opd_trace_save(self._trace, path, _native.OPD_TRACE_CHROME, None)
+
+    def _children(self, row: int) -> list[Any]:
+        if self._children_of is None:
+            self._children_of = {}
+            for event in self:
+                parent = event._cell("Parent")
+                if parent is not None:
+                    self._children_of.setdefault(parent, []).append(event)
+        return self._children_of.get(row, [])
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def events_of(trace: Trace, with_flops: bool) -> EventList:
+    columns = _Columns(_native.opd_trace_to_report(trace, _native.OPD_TRACE_EVENTS))
+    found = EventList(trace, with_flops, {"per_event": 1})
+    found.extend(FunctionEvent(columns, row, found) for row in range(columns.size))
+    return found
+
+
+def averages_of(trace: Trace, by_shape: bool, with_flops: bool) -> EventList:
+    view = _native.OPD_TRACE_KEY_AVERAGES_BY_SHAPE if by_shape else _native.OPD_TRACE_KEY_AVERAGES
+    columns = _Columns(_native.opd_trace_to_report(trace, view))
+    found = EventList(trace, with_flops, {"group_by_input_shape": int(by_shape)})
+    found.extend(FunctionEventAvg(columns, row) for row in range(columns.size))
+    return found

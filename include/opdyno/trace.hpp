@@ -1,0 +1,31 @@
+/** @file trace.hpp  Traces: written for other tools, joined to reports. */
+#ifndef OPDYNO_TRACE_HPP_
+#define OPDYNO_TRACE_HPP_
+
+#include <opdyno/trace.h>
+
+#include <opdyno/report.hpp>
+
+namespace opdyno {
+
+/** Recorded calls, runs and ranges on a time line. */
+class Trace : public Handle<opd_trace> {
+ public:
+  using Handle::Handle;
+  using Options = opd_trace_write_options;
+  size_t size() const { return opd_trace_call_count(get()); } /**< the number of calls */
+  uint64_t dropped() const { return opd_trace_dropped_count(get()); }
+  std::string write(opd_trace_format format, const Options *options = nullptr) const {
+    return text_of(opd_trace_write, get(), format, options);
+  }
+  std::string chrome() const { return text_of(opd_trace_to_chrome, get()); }
+  std::string table(const Options *options = nullptr) const { return write(OPD_TRACE_TABLE, options); }
+  void save(const char *path, opd_trace_format format, const Options *options = nullptr) const {
+    check(opd_trace_save(get(), path, format, options));
+  }
+  Report report(opd_trace_view view) const { return made<Report>(opd_trace_to_report, get(), view); }
+};
+
+}  // namespace opdyno
+
+#endif

@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "analysis/formats/proto_writer.h"
+#include "analysis/formats/trace_formats.h"
+#include "analysis/key_averages.h"
+#include "trace/shape_cache.h"
+
+namespace opd {
+namespace {
+
+// Field numbers and values of Perfetto's messages.
+constexpr uint32_t kTracePacket = 1;  // of Trace
+namespace packet {
+enum : uint32_t {
+  kClockSnapshot = 6,
+  kTimestamp = 8,
+  kSequenceId = 10,
+  kTrackEvent = 11,
+  kInternedData = 12,
+  kSequenceFlags = 13,
+  kPreviousDropped = 42,
+  kDefaults = 59,
+  kTrackDescriptor = 60
+};
+}
+namespace snapshot {
+enum : uint32_t { kClocks = 1 };
+enum : uint32_t { kClockId = 1, kClockTimestamp, kIsIncremental };
+}  // namespace snapshot
+namespace defaults {
+enum : uint32_t { kTrackEvent = 11, kTimestampClockId = 58 };
+}
+namespace descriptor {
+enum : uint32_t { kUuid = 1, kName, kProcess, kThread, kParentUuid };
+enum : uint32_t { kPid = 1, kTid, kThreadName = 5, kProcessName };
+}  // namespace descriptor
+namespace track_event {
+enum : uint32_t { kCategoryIids = 3, kDebugAnnotations, kType = 9, kNameIid, kTrackUuid };
+enum : uint32_t { kSliceBegin = 1, kSliceEnd, kInstant };
+}  // namespace track_event
+namespace annotation {
+enum : uint32_t { kNameIid = 1, kIntValue = 4, kStringValueIid = 17 };
+}
+namespace interned {
+enum : uint32_t { kEventCategories = 1, kEventNames, kAnnotationNames, kAnnotationStrings = 29 };
+enum : uint32_t { kIid = 1, kText };
+}  // namespace interned
+constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // from 64 on, a clock belongs to a sequence
+constexpr uint64_t kStateCleared = 1, kNeedsState = 2;
+
+enum Annotation : uint64_t { kShapes = 1, kOpen };
+enum Category : uint64_t { kOperator = 1, kUser };
+
+// Each track is a sequence of packets. These have the time since the packet before, and numbers in place of texts.
+class Writer {
+ public:
+  Writer(const Trace &trace, ByteSink &sink) : trace_(trace), sink_(sink) {}
+
+  void write() {
+    write_process();
+    uint64_t sequence = kProcessTrack;
+    for (const TraceTrack &track : trace_.parts.tracks) {
+      const ThreadSpans thread = nest_spans(track);
+      for (uint32_t lane = 0; lane < thread.num_lanes; ++lane) write_lane(thread, lane, ++sequence);
+    }
+    flush();
+  }
+
+ private:
+  static constexpr uint64_t kProcessTrack = 1;
+
+  void put(const ProtoWriter &message) {
+    constexpr size_t kPiece = size_t{1} << 16;
+    file_.message(kTracePacket, message);
+    if (file_.str().size() > kPiece) flush();
+  }
+  void flush() {
+    sink_.write(file_.str());
+    file_.clear();
+  }
+
+  // Times are those of the clock that counts from the system's start. A packet tells what Unix time it had when.
+  uint64_t boot_ns(uint64_t tick) const {
+    return static_cast<uint64_t>(std::max<int64_t>(trace_.parts.unix_ns(tick) - trace_.parts.unix_offset_ns, 0));
+  }
+  static ProtoWriter clock(uint64_t id, uint64_t timestamp, bool is_incremental = false) {
+    ProtoWriter made;
+    made.number(snapshot::kClockId, id).number(snapshot::kClockTimestamp, timestamp);
+    if (is_incremental) made.number(snapshot::kIsIncremental, 1);
+    return made;
+  }
+
+  void write_process() {
+    const uint64_t now = trace_.parts.line.anchor.ns;
+    ProtoWriter clocks, process, track, made;
+    clocks.message(snapshot::kClocks, clock(kBootClock, now));
+    clocks.message(snapshot::kClocks, clock(kRealtimeClock, now + static_cast<uint64_t>(trace_.parts.unix_offset_ns)));
+    made.message(packet::kClockSnapshot, clocks).number(packet::kTimestamp, now);
+    put(made.number(packet::kSequenceId, kProcessTrack));
+    process.number(descriptor::kPid, static_cast<uint64_t>(trace_.parts.process_id));
+    process.text(descriptor::kProcessName, trace_.parts.process_name);
+    track.number(descriptor::kUuid, kProcessTrack).message(descriptor::kProcess, process);
+    put(ProtoWriter().message(packet::kTrackDescriptor, track).number(packet::kSequenceId, kProcessTrack));
+  }
+
+  void write_track(const TraceTrack &track, uint32_t lane) {
+    ProtoWriter made, thread;
+    made.number(descriptor::kUuid, sequence_).number(descriptor::kParentUuid, kProcessTrack);
+    if (lane == 0) {
+      thread.number(descriptor::kPid, static_cast<uint64_t>(trace_.parts.process_id));
+      thread.number(descriptor::kTid, static_cast<uint64_t>(track.thread_id));
+      thread.text(descriptor::kThreadName, track.thread_name);
+      made.message(descriptor::kThread, thread);
+    } else {
+      made.text(descriptor::kName, concat(track.thread_name, " ", track.thread_id, ", overlapping ", lane));
+    }
+    put(ProtoWriter().message(packet::kTrackDescriptor, made).number(packet::kSequenceId, sequence_));
+  }
+
+  // Begins the sequence: the clock of its packets, the track of its events, and the texts that all of them may need.
+  void write_start(uint64_t first_ns, bool has_dropped) {
+    ProtoWriter clocks, of_events, preset, texts, made;
+    clocks.message(snapshot::kClocks, clock(kBootClock, first_ns));
+    clocks.message(snapshot::kClocks, clock(kDeltaClock, first_ns, true));
+    of_events.number(track_event::kTrackUuid, sequence_);
+    preset.message(defaults::kTrackEvent, of_events).number(defaults::kTimestampClockId, kDeltaClock);
+    for (const auto &[id, name] : {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation")})
+      texts.message(interned::kEventCategories, interned_text(id, name));
+    for (const auto &[id, name] : {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open")})
+      texts.message(interned::kAnnotationNames, interned_text(id, name));
+    made.message(packet::kClockSnapshot, clocks).number(packet::kSequenceId, sequence_);
+    made.number(packet::kSequenceFlags, kStateCleared).message(packet::kDefaults, preset);
+    made.message(packet::kInternedData, texts);
+    if (has_dropped) made.number(packet::kPreviousDropped, 1);
+    put(made);
+    last_ns_ = first_ns;
+    names_.clear();
+    shapes_.clear();
+    shapes_at_ = {};
+  }
+  static ProtoWriter interned_text(uint64_t id, std::string_view text) {
+    ProtoWriter made;
+    made.number(interned::kIid, id).text(interned::kText, text);
+    return made;
+  }
+
+  void write_lane(const ThreadSpans &thread, uint32_t lane, uint64_t sequence) {
+    sequence_ = sequence;
+    write_track(*thread.track, lane);
+    bool is_started = false;
+    each_boundary(thread, lane, [&](const Span &span, bool is_begin) {
+      const Event &event = *span.event;
+      const uint64_t now = boot_ns(is_begin ? event.begin : event.end);
+      if (!is_started) write_start(now, thread.track->dropped > 0), is_started = true;
+      if (is_begin || (event.kind != EventKind::kMark && !event.is_open)) write_event(event, is_begin, now);
+    });
+  }
+
+  void write_event(const Event &event, bool is_begin, uint64_t now) {
+    packet_.clear(), event_.clear(), texts_.clear();
+    if (is_begin) describe(event);
+    else event_.number(track_event::kType, track_event::kSliceEnd);
+    packet_.number(packet::kTimestamp, now > last_ns_ ? now - last_ns_ : 0);
+    packet_.number(packet::kSequenceId, sequence_).number(packet::kSequenceFlags, kNeedsState);
+    packet_.message(packet::kTrackEvent, event_);
+    if (!texts_.str().empty()) packet_.message(packet::kInternedData, texts_);
+    put(packet_);
+    last_ns_ = std::max(last_ns_, now);
+  }
+
+  void describe(const Event &event) {
+    const bool is_mark = event.kind == EventKind::kMark;
+    event_.number(track_event::kType, is_mark ? track_event::kInstant : track_event::kSliceBegin);
+    event_.number(track_event::kCategoryIids, event.kind == EventKind::kCall ? kOperator : kUser);
+    event_.number(track_event::kNameIid, name_of(event));
+    if (event.num_tensors) {
+      ProtoWriter shapes;
+      shapes.number(annotation::kNameIid, kShapes).number(annotation::kStringValueIid, shapes_of(event));
+      event_.message(track_event::kDebugAnnotations, shapes);
+    }
+    if (event.is_open) {
+      ProtoWriter open;
+      open.number(annotation::kNameIid, kOpen).number(annotation::kIntValue, 1);
+      event_.message(track_event::kDebugAnnotations, open);
+    }
+  }
+
+  uint64_t name_of(const Event &event) {
+    const uint64_t key = uint64_t{event.name} << 32 | (event.kind == EventKind::kStep ? event.run : 0);
+    const auto [place, fresh] = names_.try_emplace(key, names_.size() + 1);
+    if (fresh) texts_.message(interned::kEventNames, interned_text(place->second, span_name(event)));
+    return place->second;
+  }
+
+  uint64_t shapes_of(const Event &event) {
+    return shapes_at_.of(event, [this](const Event &first) {
+      const auto [place, fresh] = shapes_.try_emplace(shapes_text(first), shapes_.size() + 1);
+      if (fresh) texts_.message(interned::kAnnotationStrings, interned_text(place->second, place->first));
+      return place->second;
+    });
+  }
+
+  const Trace &trace_;
+  ByteSink &sink_;
+  ProtoWriter file_, packet_, event_, texts_;  // members, so that their memory is kept
+  // Of the current track:
+  uint64_t sequence_ = kProcessTrack, last_ns_ = 0;
+  std::unordered_map<uint64_t, uint64_t> names_;
+  std::unordered_map<std::string, uint64_t> shapes_;
+  ShapeCache<uint64_t> shapes_at_;
+};
+
+}  // namespace
+
+void write_perfetto(const Trace &trace, ByteSink &out) { Writer(trace, out).write(); }
+
+}  // namespace opd

@@ -1,0 +1,43 @@
+// Messages of protocol buffers.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/json_writer.h"
+
+namespace opd {
+
+// One message. A field that is a message is made with a writer of its own and added as bytes.
+class ProtoWriter {
+ public:
+  ProtoWriter &number(uint32_t field, uint64_t value) {
+    varint(uint64_t{field} << 3);
+    varint(value);
+    return *this;
+  }
+  ProtoWriter &bytes(uint32_t field, std::string_view value) {
+    varint(uint64_t{field} << 3 | 2);
+    varint(value.size());
+    text_ += value;
+    return *this;
+  }
+  ProtoWriter &message(uint32_t field, const ProtoWriter &value) { return bytes(field, value.text_); }
+  ProtoWriter &text(uint32_t field, std::string_view value) {  // what is not UTF-8 is replaced: parsers refuse it
+    if (is_utf8(value)) return bytes(field, value);
+    std::string good;
+    append_utf8_text(good, value);
+    return bytes(field, good);
+  }
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
+    text_ += static_cast<char>(value);
+  }
+  void clear() { text_.clear(); }
+  const std::string &str() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace opd

@@ -1,0 +1,21 @@
+// Traces in the forms of other tools.
+#pragma once
+#include "base/byte_sink.h"
+#include "trace/trace.h"
+
+namespace opd {
+
+// Lines for flame graphs: "outer;inner 1200". The number is the time of the innermost span without those within it: in
+// ns, one line for all spans of one stack; with `per_event`, as torch.profiler writes it, in µs and a line for each.
+void write_stacks(const Trace &trace, bool per_event, ByteSink &out);
+
+// Source: speedscope's file-format-spec.ts.
+void write_speedscope(const Trace &trace, ByteSink &out);
+
+// Source: Perfetto's trace_packet.proto, track_event.proto. Some 24 bytes a span.
+void write_perfetto(const Trace &trace, ByteSink &out);
+
+// Not compressed. Source: pprof's profile.proto.
+void write_pprof(const Trace &trace, ByteSink &out);
+
+}  // namespace opd

@@ -1,0 +1,34 @@
+// Spans of a trace joined by name, as torch.profiler's key_averages() joins them, or one by one.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/spans.h"
+
+namespace opd {
+
+struct KeyAverage {
+  std::string name;
+  EventKind kind;
+  std::string shapes;  // "float32[1, 64]"; "" if spans of all shapes are joined
+  uint64_t count = 0, total_ticks = 0, self_ticks = 0;
+  std::optional<double> flop;           // of the spans whose number of operations is known
+  const Span *first = nullptr;          // of the spans
+  const ThreadSpans *thread = nullptr;  // of `first`
+};
+
+struct KeyAverageOptions {
+  bool by_shape = false;   // spans of different shapes are not joined
+  bool each_span = false;  // no spans are joined, and marks are among them
+  bool with_flops = false;
+};
+
+// In the order of their first begins.
+std::vector<KeyAverage> key_averages(const std::vector<ThreadSpans> &threads, const KeyAverageOptions &options);
+
+// The name of a span: for a step of a profiler with its number.
+std::string span_name(const Event &event);
+inline constexpr const char *kAnyStep = "ProfilerStep*";  // of all steps together
+
+}  // namespace opd

@@ -1,0 +1,107 @@
+// The ranges and runs of one thread that have begun and not ended. Its thread adds and removes; a recording that ends
+// meanwhile reads them.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "trace/event.h"
+
+namespace opd {
+
+struct OpenSpan {
+  uint64_t begin = 0;  // tells spans of one thread apart; 0: there is none
+  NameId name = kNoName;
+  EventKind kind = EventKind::kRange;
+  uint64_t run = 0, parent_run = 0;  // runs: as in Event
+};
+
+class OpenSpans {
+ public:
+  void push(const OpenSpan &span) {
+    const uint32_t i = count_.load(std::memory_order_relaxed);
+    if (i < kMost) [[likely]]
+      shared_[i].write(span);
+    else deep_.push_back(span);
+    count_.store(i + 1, std::memory_order_release);
+  }
+
+  // The span with this begin; its `begin` is 0 if there is none.
+  OpenSpan find(uint64_t begin) const {
+    const uint32_t place = place_after(begin);
+    return place ? at(place - 1) : OpenSpan();
+  }
+  // Takes the span out. Spans of a thread usually end in reverse.
+  void pop(uint64_t begin) {
+    uint32_t count = place_after(begin);
+    if (count == 0) return;
+    if (count <= kMost) shared_[count - 1].begin.store(0, std::memory_order_relaxed);
+    else deep_[count - 1 - kMost].begin = 0;
+    for (count = count_.load(std::memory_order_relaxed); count > 0 && begin_of(count - 1) == 0;) --count;
+    keep(count);
+  }
+  // Takes the span out, and those that began after it and were never ended.
+  void cut(uint64_t begin) {
+    if (const uint32_t place = place_after(begin)) keep(place - 1);
+  }
+
+  // The outermost ones, from the outermost on; by any thread. Leaves out what begins or ends meanwhile.
+  std::vector<OpenSpan> read() const {
+    std::vector<OpenSpan> found;
+    const uint32_t count = std::min<uint32_t>(count_.load(std::memory_order_acquire), kMost);
+    for (uint32_t i = 0; i < count; ++i)
+      if (OpenSpan span; shared_[i].read(span)) found.push_back(span);
+    return found;
+  }
+
+ private:
+  static constexpr uint32_t kMost = 64;  // that others can read
+
+  // `begin` is 0 while the others change, and a reader that saw the same twice has read those of one span.
+  struct Shared {
+    std::atomic<uint64_t> begin{0}, name_and_kind{0}, run{0}, parent_run{0};
+
+    void write(const OpenSpan &span) {
+      begin.store(0, std::memory_order_relaxed);
+      name_and_kind.store(uint64_t{span.name} << 8 | static_cast<uint8_t>(span.kind), std::memory_order_release);
+      run.store(span.run, std::memory_order_release);
+      parent_run.store(span.parent_run, std::memory_order_release);
+      begin.store(span.begin, std::memory_order_release);
+    }
+    bool read(OpenSpan &span) const {
+      span.begin = begin.load(std::memory_order_acquire);
+      const uint64_t packed = name_and_kind.load(std::memory_order_acquire);
+      span.name = static_cast<NameId>(packed >> 8);
+      span.kind = static_cast<EventKind>(packed & 0xFF);
+      span.run = run.load(std::memory_order_acquire);
+      span.parent_run = parent_run.load(std::memory_order_acquire);
+      return span.begin && begin.load(std::memory_order_relaxed) == span.begin;
+    }
+  };
+
+  uint64_t begin_of(uint32_t i) const {
+    return i < kMost ? shared_[i].begin.load(std::memory_order_relaxed) : deep_[i - kMost].begin;
+  }
+  uint32_t place_after(uint64_t begin) const {  // 0: there is none
+    uint32_t i = count_.load(std::memory_order_relaxed);
+    while (i > 0 && begin_of(i - 1) != begin) --i;
+    return i;
+  }
+  OpenSpan at(uint32_t i) const {
+    OpenSpan span;
+    if (i < kMost) shared_[i].read(span);
+    else span = deep_[i - kMost];
+    return span;
+  }
+  void keep(uint32_t count) {
+    if (deep_.size() > std::max(count, kMost) - kMost) deep_.resize(std::max(count, kMost) - kMost);
+    count_.store(count, std::memory_order_release);
+  }
+
+  std::atomic<uint32_t> count_{0};
+  std::array<Shared, kMost> shared_;
+  std::vector<OpenSpan> deep_;  // those beyond
+};
+
+}  // namespace opd

@@ -1,0 +1,177 @@
+// Tables of traces. Expected lines are those of torch.profiler 2.15 for spans of these times and names.
+#include "analysis/formats/trace_table.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "support/trace_builder.h"
+#include "value/tensor.h"
+
+namespace opd {
+namespace {
+
+// Ticks are nanoseconds.
+Ref<Trace> trace_of(TraceBuilder &built) { return make_object<Trace>(built.parts({{0, 0}, 1})); }
+
+// conv2d 578.234 µs, of which 11.828 are its own; the range 1454.889, of which 219.122 are its own.
+void add_sample(TraceBuilder &built) {
+  built.range(100'000, 666'406, "aten::convolution_overrideable").range(90'000, 668'234, "aten::conv2d");
+  built.range(700'000, 1'357'533, "aten::convolution_overrideable").range(50'000, 1'504'889, "my_range");
+}
+
+TEST(TraceTable, HasTheColumnsWidthsAndUnitsOfTorch) {
+  TraceBuilder built;
+  add_sample(built);
+  TraceTableOptions options;
+  options.max_name_width = 20;
+  options.header = "HEADER";
+  EXPECT_EQ(trace_table(*trace_of(built), options),
+            R"(========================================================================================================
+HEADER
+--------------------  ------------  ------------  ------------  ------------  ------------  ------------  
+                Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  
+--------------------  ------------  ------------  ------------  ------------  ------------  ------------  
+            my_range        15.06%     219.122us       100.00%       1.455ms       1.455ms             1  
+        aten::conv2d         0.81%      11.828us        39.74%     578.234us     578.234us             1  
+aten::convolution...        84.13%       1.224ms        84.13%       1.224ms     611.970us             2  
+--------------------  ------------  ------------  ------------  ------------  ------------  ------------  
+Self CPU time total: 1.455ms
+)");
+}
+
+// The names of the rows, in order.
+std::string order(TraceBuilder &built, TraceTableOptions options) {
+  std::string names, text = trace_table(*trace_of(built), options);
+  for (std::istringstream lines(text); std::getline(lines, text);) {
+    std::istringstream words(text);
+    std::string name;
+    words >> name;
+    if (!name.empty() && name[0] != '-' && name != "Name" && name != "Self") names += (names.empty() ? "" : " ") + name;
+  }
+  return names;
+}
+
+TEST(TraceTable, IsSortedByAnyMetric) {
+  TraceBuilder built;
+  built.range(0, 10, "b").range(20, 90, "inner").range(15, 100, "a").range(100, 110, "b").range(120, 130, "b");
+  const auto by = [&](std::string_view key) {
+    TraceTableOptions options;
+    options.sort_by = key;
+    return order(built, options);
+  };
+  EXPECT_EQ(by(""), "b a inner") << "in the order of the first begins";
+  EXPECT_EQ(by("cpu_time_total"), "a inner b");
+  EXPECT_EQ(by("self_cpu_time_total"), "inner b a");
+  EXPECT_EQ(by("cpu_time"), "a inner b");
+  EXPECT_EQ(by("count"), "b a inner");
+  EXPECT_EQ(by("key"), "inner b a");
+  EXPECT_EQ(by("cuda_time_total"), "b a inner") << "all are 0, and the order is kept";
+  try {
+    by("self_time");
+    FAIL();
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_NOT_FOUND);
+    EXPECT_NE(e.error()->message.find("self_cpu_time_total"), std::string::npos) << "the known ones are listed";
+  }
+}
+
+TEST(TraceTable, LimitsRowsAndKeepsTheSumsOfAll) {
+  TraceBuilder built;
+  for (uint64_t i = 0; i < 10; ++i) built.range(i * 2'000, i * 2'000 + 1'000, ("r" + std::to_string(i)).c_str());
+  TraceTableOptions options;
+  options.row_limit = 2;
+  EXPECT_EQ(order(built, options), "r0 r1");
+  EXPECT_NE(trace_table(*trace_of(built), options).find("10.00%       1.000us"), std::string::npos);
+  EXPECT_NE(trace_table(*trace_of(built), options).find("Self CPU time total: 10.000us\n"), std::string::npos);
+}
+
+TEST(TraceTable, CanLeaveOutWhatIsWithinOthers) {
+  TraceBuilder built;
+  add_sample(built);
+  TraceTableOptions options;
+  options.top_level_only = true;
+  const std::string text = trace_table(*trace_of(built), options);
+  EXPECT_EQ(text.find("conv2d"), std::string::npos);
+  EXPECT_NE(text.find("my_range"), std::string::npos);
+  EXPECT_NE(text.find("=\nThis report only display top-level ops statistics\n-"), std::string::npos);
+  EXPECT_NE(text.find(" 15.06% "), std::string::npos) << "of the time of all";
+}
+
+TEST(TraceTable, HasAUnitForAllTimes) {
+  TraceBuilder built;
+  add_sample(built);
+  TraceTableOptions options;
+  options.time_unit = "ms";
+  EXPECT_NE(trace_table(*trace_of(built), options).find("0.219ms"), std::string::npos);
+  options.time_unit = "s";
+  EXPECT_NE(trace_table(*trace_of(built), options).find("0.000s       100.00%        0.001s"), std::string::npos);
+  options.time_unit = "h";
+  EXPECT_THROW(trace_table(*trace_of(built), options), Exception);
+}
+
+void add_matmuls(TraceBuilder &built) {
+  int64_t a_dims[] = {8, 16}, b_dims[] = {16, 32}, c_dims[] = {8, 32}, small[] = {2, 2};
+  const auto tensor = [](int64_t *dims) {
+    return DLTensor{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, nullptr, 0};
+  };
+  DLTensor a = tensor(a_dims), b = tensor(b_dims), c = tensor(c_dims), s = tensor(small);
+  const View large[] = {opd_dltensor(&a), opd_dltensor(&b), opd_dltensor(&c)},
+             little[] = {opd_dltensor(&s), opd_dltensor(&s), opd_dltensor(&s)};
+  for (uint64_t i = 0; i < 3; ++i) built.call({i * 100, i * 100 + 10, name_id("matmul"), 1}, large);
+  built.call({400, 500, name_id("matmul"), 1}, little);
+}
+
+TEST(TraceTable, GroupsByShapesAndCountsOperations) {
+  TraceBuilder built;
+  add_matmuls(built);
+  TraceTableOptions options;
+  options.rows.by_shape = options.rows.with_flops = true;
+  const std::string text = trace_table(*trace_of(built), options);
+  // 3 * 2 * 8 * 16 * 32 and 2 * 2 * 2 * 2 operations. The unit is that of the smallest.
+  EXPECT_NE(text.find("# of Calls                      Input Shapes   Total FLOPs  \n"), std::string::npos) << text;
+  EXPECT_NE(text.find("     3      [[8, 16], [16, 32], [8, 32]]     24576.000  \n"), std::string::npos) << text;
+  EXPECT_NE(text.find("     1          [[2, 2], [2, 2], [2, 2]]        16.000  \n"), std::string::npos) << text;
+  options.rows.by_shape = false;
+  const std::string joined = trace_table(*trace_of(built), options);
+  EXPECT_EQ(joined.find("Input Shapes"), std::string::npos);
+  EXPECT_NE(joined.find("Total KFLOPs  \n"), std::string::npos) << joined;
+  EXPECT_NE(joined.find("             4        24.592  \n"), std::string::npos) << joined;
+}
+
+TEST(TraceTable, ListsEachSpan) {
+  TraceBuilder built;
+  add_matmuls(built);
+  TraceTableOptions options;
+  options.rows.each_span = true;
+  options.max_shapes_width = 12;
+  const std::string text = trace_table(*trace_of(built), options);
+  EXPECT_EQ(order(built, options), "matmul matmul matmul matmul");
+  EXPECT_NE(text.find("  [[8, 16], [1  \n"), std::string::npos) << text;
+}
+
+TEST(TraceTable, SurvivesNamesOfAnyBytes) {
+  TraceBuilder built;
+  built.range(0, 10, "line\nbreak\x1b[31m").range(20, 30, "größe").range(40, 50, "").range(60, 70, "\xFF\xC2");
+  const std::string text = trace_table(*trace_of(built), {});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4 + 4 + 1) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_NE(text.find("            größe        25.00%"), std::string::npos) << "as wide as five characters";
+}
+
+TEST(TraceTable, OfNothingIsEmpty) {
+  TraceBuilder built;
+  EXPECT_EQ(trace_table(*trace_of(built), {}), "");
+  built.range(0, 0, "mark", EventKind::kMark);
+  EXPECT_EQ(trace_table(*trace_of(built), {}), "");
+  built.range(0, 0, "empty");
+  EXPECT_NE(trace_table(*trace_of(built), {}).find("0.00%"), std::string::npos) << "no division by 0";
+}
+
+TEST(TraceTable, JoinsStepsOfOneProfiler) {
+  TraceBuilder built;
+  for (uint64_t i = 0; i < 3; ++i) built.range(i * 10, i * 10 + 10, nullptr, EventKind::kStep, i);
+  EXPECT_EQ(order(built, {}), "ProfilerStep*");
+}
+
+}  // namespace
+}  // namespace opd
