@@ -93,7 +93,7 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  * Columns: "Name"; "Duration (us)" and "Percent" with the spans within; "Device"; "Count"; "Argument Shapes";
  * "Self (us)" without the spans within; "Kind": call, run, range, step or mark; "FLOP" where it is known. Of events,
  * also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
- * "Depth", "Open" (1: it had not ended when the recording did) and "Error".
+ * "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error".
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Since: 0.2
  * Source: torch.profiler.profile.events, key_averages */

@@ -149,7 +149,8 @@ class FunctionEvent(_Row):
     @property
     def trace_name(self) -> str:
         """As in files, where steps have numbers."""
-        return self.name
+        step = self._cell("Step")
+        return self.name if step is None else f"ProfilerStep#{step}"
 
     @property
     def time_range(self) -> Interval:
@@ -254,7 +255,7 @@ class EventList(list[Any]):
         }
         try:
             return _native.opd_trace_write(self._trace, _native.OPD_TRACE_TABLE, options).decode()
-        except KeyError as error:
+        except LookupError as error:
             raise AttributeError(str(error.args[0] if error.args else error)) from None
 
     def total_average(self) -> TotalAverage:
