@@ -8,14 +8,19 @@
 
 namespace opd {
 
+// The name of a span: for a step of a profiler with its number.
+std::string span_name(const Event &event);
+// The name under which it is joined with others: "ProfilerStep*" for all steps.
+const std::string &joined_name(const Event &event);
+
 struct KeyAverage {
-  std::string name;
-  EventKind kind;
-  std::string shapes;  // "float32[1, 64]"; "" if spans of all shapes are joined
   uint64_t count = 0, total_ticks = 0, self_ticks = 0;
   std::optional<double> flop;           // of the spans whose number of operations is known
   const Span *first = nullptr;          // of the spans
   const ThreadSpans *thread = nullptr;  // of `first`
+
+  const Event &event() const { return *first->event; }
+  const std::string &name() const { return joined_name(event()); }
 };
 
 struct KeyAverageOptions {
@@ -24,11 +29,7 @@ struct KeyAverageOptions {
   bool with_flops = false;
 };
 
-// In the order of their first begins.
+// In the order of their first begins. Cost: some 20 ns a span.
 std::vector<KeyAverage> key_averages(const std::vector<ThreadSpans> &threads, const KeyAverageOptions &options);
-
-// The name of a span: for a step of a profiler with its number.
-std::string span_name(const Event &event);
-inline constexpr const char *kAnyStep = "ProfilerStep*";  // of all steps together
 
 }  // namespace opd

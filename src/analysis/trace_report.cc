@@ -1,8 +1,12 @@
 #include "analysis/trace_report.h"
 
-#include <unordered_map>
+#include <algorithm>
 
+#include "analysis/event_costs.h"
+#include "analysis/key_averages.h"
 #include "analysis/run_report.h"
+#include "trace/shape_cache.h"
+#include "value/tensor.h"
 
 namespace opd {
 namespace {
@@ -25,76 +29,133 @@ std::string_view kind_text(EventKind kind) {
 
 class Maker {
  public:
-  Maker(const Trace &trace, const KeyAverageOptions &options)
-      : trace_(trace), options_(options), threads_(nest_spans(trace)), first_(trace.first_tick()) {}
+  explicit Maker(const Trace &trace) : trace_(trace), threads_(nest_spans(trace)), first_(trace.first_tick()) {
+    for (const std::string_view name : kTvmColumns) builder_.column(name);
+    builder_.column(kSelfColumn);
+    builder_.column("Kind");
+    for (const ThreadSpans &thread : threads_)
+      for (const Span &span : thread.spans) all_ticks_ += span.self;
+  }
 
-  Ref<Report> make() {
-    for (const std::string_view name : {"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"})
-      builder_.column(name);
-    const std::vector<KeyAverage> rows = key_averages(threads_, options_);
-    for (const KeyAverage &row : rows) all_ticks_ += row.self_ticks;
-    if (options_.each_span) number(rows);
-    for (const KeyAverage &row : rows) add(row);
+  Ref<Report> averages(bool by_shape) {
+    for (const KeyAverage &row : key_averages(threads_, {.by_shape = by_shape, .with_flops = true})) {
+      add(row.event(), row.count, row.total_ticks, row.self_ticks, by_shape);
+      if (row.flop) add_flop(*row.flop);
+    }
+    return finish();
+  }
+
+  Ref<Report> events() {
+    // Spans of a thread are in the order of their begins; those of several threads are merged.
+    struct Place {
+      uint32_t thread, span;
+    };
+    std::vector<Place> order;
+    std::vector<std::vector<uint32_t>> rows;  // of each thread's spans
+    const auto begin = [&](const Place &place) { return threads_[place.thread].spans[place.span].event->begin; };
+    for (uint32_t thread = 0; thread < threads_.size(); ++thread) {
+      const auto middle = static_cast<std::ptrdiff_t>(order.size());
+      const auto size = static_cast<uint32_t>(threads_[thread].spans.size());
+      for (uint32_t span = 0; span < size; ++span) order.push_back({thread, span});
+      std::inplace_merge(order.begin(), order.begin() + middle, order.end(),
+                         [&](const Place &a, const Place &b) { return begin(a) < begin(b); });
+      rows.emplace_back(size);
+    }
+    builder_.reserve(order.size());
+    for (const Place &place : order) {
+      const ThreadSpans &thread = threads_[place.thread];
+      const Span &span = thread.spans[place.span];
+      std::vector<uint32_t> &row_of = rows[place.thread];
+      row_of[place.span] = num_rows_;
+      add(*span.event, 1, span.event->end - span.event->begin, span.self, true);
+      if (const std::optional<double> flop = costs_.flop(*span.event)) add_flop(*flop);
+      add_place(thread, span, span.parent == Span::kNone ? Span::kNone : row_of[span.parent]);
+    }
+    return finish();
+  }
+
+ private:
+  enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes, kSelf, kKind };  // columns, in this order
+
+  Ref<Report> finish() {
     if (const uint64_t dropped = trace_.num_dropped())
       builder_.configure(kDroppedEntry, Metric::of_count(static_cast<int64_t>(dropped)));
     return builder_.finish();
   }
 
- private:
   Metric duration(uint64_t ticks) const {
     return Metric::of_number(MetricKind::kDuration, trace_.parts.line.duration_ns(ticks) / 1000);
   }
-  void set(std::string_view column, Metric metric) { builder_.set(builder_.column(column), metric); }
-
-  // The rows of spans, by the spans' addresses.
-  void number(const std::vector<KeyAverage> &rows) {
-    rows_.reserve(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) rows_.emplace(rows[i].first, i);
+  // Texts shared by many rows are looked up once.
+  Metric name_of(const Event &event) {
+    if (event.name >= names_.size()) return builder_.text(joined_name(event));  // a step, or no name
+    Metric &name = names_[event.name];
+    return name ? name : name = builder_.text(joined_name(event));
+  }
+  Metric shapes_of(const Event &event) {
+    if (!event.num_tensors) return no_text();
+    return shapes_.of(event, [this](const Event &first) { return builder_.text(shapes_text(first)); });
+  }
+  Metric no_text() { return empty_ ? empty_ : empty_ = builder_.text(""); }
+  Metric device_of(const Event &event) {
+    const bool has_device = event.kind == EventKind::kCall && event.num_tensors;
+    const DLDevice device = has_device ? event.device : DLDevice{kDLCPU, 0};
+    if (!device_text_ || !same(device, device_))
+      device_text_ = builder_.text(report_device_name(device)), device_ = device;
+    return device_text_;
+  }
+  Metric kind_of(const Event &event) {
+    Metric &kind = kinds_[static_cast<size_t>(event.kind)];
+    return kind ? kind : kind = builder_.text(kind_text(event.kind));
   }
 
-  void add(const KeyAverage &row) {
-    const Event &event = *row.first->event;
-    const double share = all_ticks_ ? static_cast<double>(row.total_ticks) * 100 / static_cast<double>(all_ticks_) : 0;
+  void add(const Event &event, uint64_t count, uint64_t total, uint64_t self, bool has_shapes) {
+    if (event.kind != EventKind::kStep && event.name != kNoName && event.name >= names_.size())
+      names_.resize(size_t{event.name} + 1);
+    const double share = all_ticks_ ? static_cast<double>(total) * 100 / static_cast<double>(all_ticks_) : 0;
     builder_.begin_row();
-    set("Name", builder_.text(row.name));
-    set("Duration (us)", duration(row.total_ticks));
-    set("Percent", Metric::of_number(MetricKind::kPercent, share));
-    const bool has_device = row.kind == EventKind::kCall && event.num_tensors;
-    set("Device", builder_.text(report_device_name(has_device ? event.device : DLDevice{kDLCPU, 0})));
-    set("Count", Metric::of_count(static_cast<int64_t>(row.count)));
-    set("Argument Shapes", builder_.text(row.shapes));
-    set(kSelfColumn, duration(row.self_ticks));
-    set("Kind", builder_.text(kind_text(row.kind)));
-    if (row.flop) set("FLOP", Metric::of_count(static_cast<int64_t>(*row.flop)));
-    if (options_.each_span) add_place(row);
+    builder_.set(kName, name_of(event));
+    builder_.set(kDuration, duration(total));
+    builder_.set(kPercent, Metric::of_number(MetricKind::kPercent, share));
+    builder_.set(kDevice, device_of(event));
+    builder_.set(kCount, Metric::of_count(static_cast<int64_t>(count)));
+    builder_.set(kShapes, has_shapes ? shapes_of(event) : no_text());
+    builder_.set(kSelf, duration(self));
+    builder_.set(kKind, kind_of(event));
+    ++num_rows_;
   }
+  void set(std::string_view column, Metric metric) { builder_.set(builder_.column(column), metric); }
+  void add_flop(double flop) { set("FLOP", Metric::of_count(static_cast<int64_t>(flop))); }
 
-  void add_place(const KeyAverage &row) {
-    const Span &span = *row.first;
+  void add_place(const ThreadSpans &thread, const Span &span, uint32_t parent) {
+    if (last_thread_ != &thread) last_thread_ = &thread, thread_name_ = builder_.text(thread.track->thread_name);
     set("Start (us)", duration(span.event->begin - first_));
-    set("Thread ID", Metric::of_count(row.thread->track->thread_id));
-    set("Thread", builder_.text(row.thread->track->thread_name));
-    if (span.parent != Span::kNone)
-      set("Parent", Metric::of_count(static_cast<int64_t>(rows_.at(&row.thread->spans[span.parent]))));
+    set("Thread ID", Metric::of_count(thread.track->thread_id));
+    set("Thread", thread_name_);
     set(kDepthColumn, Metric::of_count(span.depth));
+    if (parent != Span::kNone) set("Parent", Metric::of_count(parent));
     if (span.event->is_open) set("Open", Metric::of_count(1));
     if (span.event->kind == EventKind::kStep) set("Step", Metric::of_count(static_cast<int64_t>(span.event->run)));
     if (const std::string_view error = error_of(*span.event); !error.empty()) set(kErrorColumn, builder_.text(error));
   }
 
   const Trace &trace_;
-  const KeyAverageOptions options_;
   const std::vector<ThreadSpans> threads_;
   const uint64_t first_;
   uint64_t all_ticks_ = 0;
+  uint32_t num_rows_ = 0;
   ReportBuilder builder_;
-  std::unordered_map<const Span *, size_t> rows_;
+  EventCosts costs_;
+  std::vector<Metric> names_;  // by NameId
+  ShapeCache<Metric> shapes_;
+  Metric empty_, device_text_, kinds_[5], thread_name_;
+  DLDevice device_{};
+  const ThreadSpans *last_thread_ = nullptr;
 };
 
 }  // namespace
 
-Ref<Report> report_of_trace(const Trace &trace, const KeyAverageOptions &options) {
-  return Maker(trace, options).make();
-}
+Ref<Report> report_of_events(const Trace &trace) { return Maker(trace).events(); }
+Ref<Report> report_of_averages(const Trace &trace, bool by_shape) { return Maker(trace).averages(by_shape); }
 
 }  // namespace opd

@@ -109,9 +109,9 @@ opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view, opd_
     require(trace && out_report, "trace and out_report must not be NULL");
     require(view == OPD_TRACE_EVENTS || view == OPD_TRACE_KEY_AVERAGES || view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE,
             "there is no view ", static_cast<int>(view), " of a trace");
-    KeyAverageOptions options{.with_flops = true};
-    options.each_span = view == OPD_TRACE_EVENTS;
-    options.by_shape = view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE;
-    *out_report = wrap<opd_report>(report_of_trace(*unwrap<Trace>(trace), options));
+    const Trace &events = *unwrap<Trace>(trace);
+    *out_report = wrap<opd_report>(view == OPD_TRACE_EVENTS
+                                       ? report_of_events(events)
+                                       : report_of_averages(events, view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE));
   });
 }

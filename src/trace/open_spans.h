@@ -27,23 +27,28 @@ class OpenSpans {
     count_.store(i + 1, std::memory_order_release);
   }
 
-  // The span with this begin; its `begin` is 0 if there is none.
-  OpenSpan find(uint64_t begin) const {
-    const uint32_t place = place_after(begin);
-    return place ? at(place - 1) : OpenSpan();
+  // The number of spans up to the one with this begin; 0: there is none. Spans of a thread usually end in reverse.
+  uint32_t find(uint64_t begin) const {
+    uint32_t count = count_.load(std::memory_order_relaxed);
+    while (count > 0 && begin_of(count - 1) != begin) --count;
+    return count;
   }
-  // Takes the span out. Spans of a thread usually end in reverse.
-  void pop(uint64_t begin) {
-    uint32_t count = place_after(begin);
-    if (count == 0) return;
-    if (count <= kMost) shared_[count - 1].begin.store(0, std::memory_order_relaxed);
-    else deep_[count - 1 - kMost].begin = 0;
-    for (count = count_.load(std::memory_order_relaxed); count > 0 && begin_of(count - 1) == 0;) --count;
+  NameId name(uint32_t found) const {
+    return found <= kMost ? shared_[found - 1].name() : deep_[found - 1 - kMost].name;
+  }
+  // Takes out the span that find() found.
+  void pop(uint32_t found) {
+    uint32_t count = count_.load(std::memory_order_relaxed);
+    if (found == count) [[likely]]
+      --count;
+    else if (found <= kMost) shared_[found - 1].begin.store(0, std::memory_order_relaxed);
+    else deep_[found - 1 - kMost].begin = 0;
+    while (count > 0 && begin_of(count - 1) == 0) --count;
     keep(count);
   }
-  // Takes the span out, and those that began after it and were never ended.
+  // Takes out the span with this begin, and those that began after it and were never ended.
   void cut(uint64_t begin) {
-    if (const uint32_t place = place_after(begin)) keep(place - 1);
+    if (const uint32_t found = find(begin)) keep(found - 1);
   }
 
   // The outermost ones, from the outermost on; by any thread. Leaves out what begins or ends meanwhile.
@@ -69,6 +74,7 @@ class OpenSpans {
       parent_run.store(span.parent_run, std::memory_order_release);
       begin.store(span.begin, std::memory_order_release);
     }
+    NameId name() const { return static_cast<NameId>(name_and_kind.load(std::memory_order_relaxed) >> 8); }
     bool read(OpenSpan &span) const {
       span.begin = begin.load(std::memory_order_acquire);
       const uint64_t packed = name_and_kind.load(std::memory_order_acquire);
@@ -83,19 +89,8 @@ class OpenSpans {
   uint64_t begin_of(uint32_t i) const {
     return i < kMost ? shared_[i].begin.load(std::memory_order_relaxed) : deep_[i - kMost].begin;
   }
-  uint32_t place_after(uint64_t begin) const {  // 0: there is none
-    uint32_t i = count_.load(std::memory_order_relaxed);
-    while (i > 0 && begin_of(i - 1) != begin) --i;
-    return i;
-  }
-  OpenSpan at(uint32_t i) const {
-    OpenSpan span;
-    if (i < kMost) shared_[i].read(span);
-    else span = deep_[i - kMost];
-    return span;
-  }
   void keep(uint32_t count) {
-    if (deep_.size() > std::max(count, kMost) - kMost) deep_.resize(std::max(count, kMost) - kMost);
+    if (!deep_.empty()) deep_.resize(std::max(count, kMost) - kMost);
     count_.store(count, std::memory_order_release);
   }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <mutex>
 
+#include "base/asymmetric_fence.h"
 #include "base/static_guard.h"
 #include "base/thread_state.h"
 
@@ -20,8 +21,8 @@ Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
 
 // A recording as the threads that run see it. They read it without a lock: first `id`, then the filter. Then they enter
 // (Track::Part::under_way), and look whether `id` is the same; if not, the filter may have been that of two recordings.
-// The stores and loads of `id` and `under_way` are sequentially consistent: either the thread sees that the recording
-// has ended, or the end sees the run and waits for it.
+// A store of `under_way` comes before the thread's next load, and the end stores `id` before it passes a fence of all
+// threads: either the thread sees that the recording has ended, or the end sees the run and waits for it.
 struct Slot {
   std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
   std::atomic<const void *> source{nullptr};
@@ -223,12 +224,13 @@ void Recording::close() noexcept {
   Recorder &recorder = Recorder::get();
   Slot &slot = recorder.slots[slot_];
   end_running(slot_);
+  if (options.waits) slot.waiting.store(true);
+  fence_all_threads();
   if (!options.waits) return;
   const auto has_run_under_way = [&] {
     std::scoped_lock lock(recorder.guard);
     return recorder.has_run_under_way(slot_);
   };
-  slot.waiting.store(true);
   for (;;) {
     const uint32_t ended = slot.ended.load();
     if (!has_run_under_way()) break;
@@ -331,7 +333,10 @@ namespace {
 
 void leave(Track &track, uint32_t place) {
   Slot &slot = Recorder::get().slots[place];
-  if (track.part(place).under_way.fetch_sub(1) > 1 || !slot.waiting.load()) return;
+  std::atomic<uint32_t> &under_way = track.part(place).under_way;
+  const uint32_t left = under_way.load(std::memory_order_relaxed) - 1;
+  store_before_loads(under_way, left);
+  if (left > 0 || !slot.waiting.load()) return;
   slot.ended.fetch_add(1);
   slot.ended.notify_all();
 }
@@ -347,7 +352,7 @@ void open_part(Track &track, uint32_t place, uint64_t id) {
 // Takes part in the recording if it is still the one of this number: then its end waits for leave().
 bool enter(Track &track, uint32_t place, uint64_t id) {
   Track::Part &part = track.part(place);
-  part.under_way.fetch_add(1);
+  store_before_loads(part.under_way, part.under_way.load(std::memory_order_relaxed) + 1);
   try {
     if (Recorder::get().slots[place].id.load() == id) {
       if (part.id != id) open_part(track, place, id);
@@ -473,7 +478,7 @@ void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint6
     if (enter(track, place, id)) entered.set |= bit_of(place);
   });
   if (!entered.set) return;
-  if (Event *event = track.describe(entered.set, entered.set, {}, 0)) {
+  if (Event *event = track.describe(entered.set)) {
     event->kind = range.kind;
     event->begin = range.begin;
     event->end = end;
@@ -499,14 +504,15 @@ void end_range(uint64_t begin) noexcept try {
   if (!begin) return;
   const uint64_t end = ticks_of(tick_clock());
   Track &track = Recorder::get().track();
+  OpenSpans &spans = track.open_spans();
+  const uint32_t found = spans.find(begin);
+  if (!found) return;
   struct Popped {
     OpenSpans &spans;
-    const uint64_t begin;
-    ~Popped() { spans.pop(begin); }  // after it is among the events
-  } popped{track.open_spans(), begin};
-  const OpenSpan span = popped.spans.find(begin);
-  if (!span.begin) return;
-  add_range(track, taking_ranges(), span, end);
+    const uint32_t found;
+    ~Popped() { spans.pop(found); }  // after it is among the events
+  } popped{spans, found};
+  add_range(track, taking_ranges(), {begin, spans.name(found)}, end);
 } catch (const std::bad_alloc &) {}
 
 int32_t push_range(std::string_view name) noexcept {

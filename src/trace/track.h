@@ -58,6 +58,12 @@ class Track {
       return describe_slowly(recordings, all_calls, args, call);
     return fill(all_calls, args, call);
   }
+  // The same without arguments.
+  Event *describe(Recordings recordings) {
+    if (recordings != current_ || room_ == 0) [[unlikely]]
+      return describe_slowly(recordings, recordings, {}, 0);
+    return describe_as(0, {kDLCPU, 0}, 0);
+  }
   // Gives the described event items. Returns it, since it may move to another chunk.
   Event *attach(Event *event, const EventItems &items);
   void commit() {

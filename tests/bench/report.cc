@@ -18,22 +18,6 @@ const bench::AddRow table("report_table_chain", "ms", [] {
   });
 });
 
-// A million calls as Chrome trace events.
-const bench::AddRow chrome("trace_chrome", "ms", [] {
-  const bench::Chain chain;
-  opd_profile_options options;
-  opd_profile_options_init(&options);
-  options.repeat = bench::settings().quick ? 1 : 1000;
-  const opdyno::Trace trace = chain.vm.profile("main", {opdyno::arg(chain.x)}, &options).trace;
-  return bench::timed(1e6, [=](int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      opd_buffer *json = nullptr;
-      check(opd_trace_to_chrome(trace.get(), &json));
-      opd_buffer_release(json);
-    }
-  });
-});
-
 constexpr int kRows = 30060;
 
 // What a profile of a network looks like: few names, many durations.

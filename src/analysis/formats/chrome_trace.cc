@@ -98,17 +98,19 @@ class Writer {
                   ",\"tid\":", thread_id, ",\"ts\":");
   }
   // Numbers that torch.profiler gives each span.
-  void write_ids() {
-    out_ << ",\"args\":{\"External id\":" << spans_ + 1 << ",\"Record function id\":0,\"Ev Idx\":" << spans_;
+  template <class Out>
+  void write_ids(Out &out) {
+    out << ",\"args\":{\"External id\":" << spans_ + 1 << ",\"Record function id\":0,\"Ev Idx\":" << spans_;
     ++spans_;
   }
 
   // Rounds both ends instead of the length, so that spans that nest in ticks nest in nanoseconds, too.
-  void write_times(uint64_t begin_tick, uint64_t end_tick) {
+  template <class Out>
+  void write_times(Out &out, uint64_t begin_tick, uint64_t end_tick) {
     const int64_t begin = trace_.unix_ns(begin_tick), end = trace_.unix_ns(std::max(begin_tick, end_tick));
-    out_.microseconds(begin - base_ns_);
-    out_ << ",\"dur\":";
-    out_.microseconds(end - begin);
+    out.microseconds(begin - base_ns_);
+    out << ",\"dur\":";
+    out.microseconds(end - begin);
   }
 
   // Writes a run and the function that it called, around the run's calls. A viewer takes the first one for the outer
@@ -117,8 +119,8 @@ class Writer {
     const uint64_t number = whole_.run_number(run);
     const auto write = [&](std::string_view quoted_name) {
       out_ << head_of(thread_of(track, run), "user_annotation", quoted_name);
-      write_times(run.begin, run.end);
-      write_ids();
+      write_times(out_, run.begin, run.end);
+      write_ids(out_);
       out_ << ",\"Run\":" << number << (run.is_open ? ",\"Open\":1}}" : "}}");
     };
     if (whole_.is_run(run)) write(concat("\"run ", number, "\""));
@@ -135,8 +137,8 @@ class Writer {
       return;
     }
     out_ << head_of(thread, "user_annotation", quoted(span_name(range)));
-    write_times(range.begin, range.end);
-    write_ids();
+    write_times(out_, range.begin, range.end);
+    write_ids(out_);
     out_ << (range.is_open ? ",\"Open\":1}}" : "}}");
   }
 
@@ -144,11 +146,6 @@ class Writer {
     if (call.name >= heads_.size()) heads_.resize(size_t{call.name} + 1);
     std::string &head = heads_[call.name];
     if (head.empty()) head = head_of(track.thread_id, "cpu_op", quoted(name_text(call.name)));
-    const bool is_apart = !lanes_.empty() && lanes_.contains(&call);
-    if (is_apart) out_ << head_of(thread_of(track, call), "cpu_op", quoted(name_text(call.name)));
-    else out_ << head;
-    write_times(call.begin, call.end);
-    write_ids();
     if (device_.empty() || !same(call.device, last_device_)) {
       device_ = concat(",\"Device\":\"", device_name(call.device), "\",\"Run\":");
       last_device_ = call.device;
@@ -158,11 +155,20 @@ class Writer {
       last_run_ = call.run;
       has_run_ = true;
     }
-    out_ << device_ << run_;
-    if (call.location != Event::kNoLocation) out_ << ",\"Instruction\":" << call.location;
-    out_ << ",\"Depth\":" << call.depth;
-    if (const std::string_view error = error_of(call); !error.empty()) out_ << ",\"Error\":" << quoted(error);
-    out_ << tail_of(call);
+    const bool is_apart = !lanes_.empty() && lanes_.contains(&call);
+    const std::string apart = is_apart ? head_of(thread_of(track, call), "cpu_op", quoted(name_text(call.name))) : "";
+    const std::string_view error = error_of(call);
+    const std::string failure = error.empty() ? "" : concat(",\"Error\":", quoted(error));
+    const std::string &begin = is_apart ? apart : head, &tail = tail_of(call);
+    constexpr size_t kNumbers = 512;  // the others, and what is between them
+    TextCursor out = out_.reserve(begin.size() + device_.size() + failure.size() + tail.size() + kNumbers);
+    out << begin;
+    write_times(out, call.begin, call.end);
+    write_ids(out);
+    out << device_ << run_;
+    if (call.location != Event::kNoLocation) out << ",\"Instruction\":" << call.location;
+    out << ",\"Depth\":" << call.depth << failure << tail;
+    out_.advance(out);
   }
 
   const std::string &tail_of(const Event &call) {
@@ -208,6 +214,8 @@ void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink 
     const std::string_view inner = metadata.substr(begin + 1, end - begin - 1);
     if (inner.find_first_not_of(" \t\r\n") != std::string_view::npos) members = concat(",", inner);
   }
+  constexpr uint64_t kUsualBytes = 300;  // of a call
+  sink.reserve(trace.num_calls() * kUsualBytes);
   Writer(trace, sink).write(members);
 }
 

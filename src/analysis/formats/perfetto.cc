@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/formats/proto_writer.h"
 #include "analysis/formats/trace_formats.h"
@@ -70,9 +71,10 @@ class Writer {
  private:
   static constexpr uint64_t kProcessTrack = 1;
 
-  void put(const ProtoWriter &message) {
+  void put(const ProtoWriter &message) { put_bytes(message.str()); }
+  void put_bytes(std::string_view message) {
     constexpr size_t kPiece = size_t{1} << 16;
-    file_.message(kTracePacket, message);
+    file_.bytes(kTracePacket, message);
     if (file_.str().size() > kPiece) flush();
   }
   void flush() {
@@ -158,32 +160,34 @@ class Writer {
   }
 
   void write_event(const Event &event, bool is_begin, uint64_t now) {
-    packet_.clear(), event_.clear(), texts_.clear();
-    if (is_begin) describe(event);
-    else event_.number(track_event::kType, track_event::kSliceEnd);
-    packet_.number(packet::kTimestamp, now > last_ns_ ? now - last_ns_ : 0);
-    packet_.number(packet::kSequenceId, sequence_).number(packet::kSequenceFlags, kNeedsState);
-    packet_.message(packet::kTrackEvent, event_);
-    if (!texts_.str().empty()) packet_.message(packet::kInternedData, texts_);
-    put(packet_);
+    SmallProto packet;
+    packet.number(packet::kTimestamp, now > last_ns_ ? now - last_ns_ : 0);
+    packet.number(packet::kSequenceId, sequence_).number(packet::kSequenceFlags, kNeedsState);
+    if (is_begin) packet.message(packet::kTrackEvent, described(event));
+    else packet.message(packet::kTrackEvent, SmallProto().number(track_event::kType, track_event::kSliceEnd));
     last_ns_ = std::max(last_ns_, now);
+    if (texts_.str().empty()) return put_bytes(packet.str());
+    const ProtoWriter texts = std::exchange(texts_, {});
+    put_bytes(std::string(packet.str()) + ProtoWriter().message(packet::kInternedData, texts).str());
   }
 
-  void describe(const Event &event) {
+  SmallProto described(const Event &event) {
+    SmallProto made;
     const bool is_mark = event.kind == EventKind::kMark;
-    event_.number(track_event::kType, is_mark ? track_event::kInstant : track_event::kSliceBegin);
-    event_.number(track_event::kCategoryIids, event.kind == EventKind::kCall ? kOperator : kUser);
-    event_.number(track_event::kNameIid, name_of(event));
+    made.number(track_event::kType, is_mark ? track_event::kInstant : track_event::kSliceBegin);
+    made.number(track_event::kCategoryIids, event.kind == EventKind::kCall ? kOperator : kUser);
+    made.number(track_event::kNameIid, name_of(event));
     if (event.num_tensors) {
-      ProtoWriter shapes;
+      SmallProto shapes;
       shapes.number(annotation::kNameIid, kShapes).number(annotation::kStringValueIid, shapes_of(event));
-      event_.message(track_event::kDebugAnnotations, shapes);
+      made.message(track_event::kDebugAnnotations, shapes);
     }
     if (event.is_open) {
-      ProtoWriter open;
+      SmallProto open;
       open.number(annotation::kNameIid, kOpen).number(annotation::kIntValue, 1);
-      event_.message(track_event::kDebugAnnotations, open);
+      made.message(track_event::kDebugAnnotations, open);
     }
+    return made;
   }
 
   uint64_t name_of(const Event &event) {
@@ -203,7 +207,8 @@ class Writer {
 
   const Trace &trace_;
   ByteSink &sink_;
-  ProtoWriter file_, packet_, event_, texts_;  // members, so that their memory is kept
+  ProtoWriter file_;   // the current piece of it
+  ProtoWriter texts_;  // those that are new with the current event
   // Of the current track:
   uint64_t sequence_ = kProcessTrack, last_ns_ = 0;
   std::unordered_map<uint64_t, uint64_t> names_;

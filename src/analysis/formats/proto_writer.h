@@ -1,12 +1,41 @@
 // Messages of protocol buffers.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "base/json_writer.h"
 
 namespace opd {
+
+// A message of a few numbers and small messages, without an allocation. Together less than 128 bytes, so that a length
+// is one byte.
+class SmallProto {
+ public:
+  SmallProto &number(uint32_t field, uint64_t value) {
+    varint(field << 3);
+    varint(value);
+    return *this;
+  }
+  SmallProto &message(uint32_t field, const SmallProto &value) {
+    varint(field << 3 | 2);
+    varint(value.size_);
+    std::memcpy(bytes_ + size_, value.bytes_, value.size_);
+    size_ += value.size_;
+    return *this;
+  }
+  std::string_view str() const { return {bytes_, size_}; }
+
+ private:
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_[size_++] = static_cast<char>(value | 0x80);
+    bytes_[size_++] = static_cast<char>(value);
+  }
+
+  size_t size_ = 0;
+  char bytes_[128];
+};
 
 // One message. A field that is a message is made with a writer of its own and added as bytes.
 class ProtoWriter {

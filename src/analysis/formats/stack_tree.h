@@ -21,9 +21,7 @@ class StackTree {
     for (const ThreadSpans &thread : threads) add(thread);
   }
   const std::vector<Node> &nodes() const { return nodes_; }  // a node lies behind its parent
-  static std::string name(const Node &node) {
-    return node.event->kind == EventKind::kStep ? kAnyStep : span_name(*node.event);
-  }
+  static const std::string &name(const Node &node) { return joined_name(*node.event); }
 
  private:
   void add(const ThreadSpans &thread) {

@@ -115,7 +115,7 @@ class Table {
       std::erase_if(rows, [](const KeyAverage &row) { return row.first->parent != Span::kNone; });
     if (rows.empty()) return "";
     size_t longest_name = 0;
-    for (const KeyAverage &row : rows) longest_name = std::max(longest_name, length_of(row.name));
+    for (const KeyAverage &row : rows) longest_name = std::max(longest_name, length_of(row.name()));
     if (rows.size() > options_.row_limit) rows.resize(options_.row_limit);
     add_name(rows, longest_name);
     add("Self CPU %", rows, [&](const KeyAverage &row) { return share_text(self_of(row), all_self); });
@@ -143,14 +143,14 @@ class Table {
     const size_t most = std::max<size_t>(options_.max_name_width, 4);
     add("Name", rows, [&](const KeyAverage &row) {
       std::string name;
-      const bool is_long = length_of(row.name) >= most - 3;
-      append_printable(name, is_long ? first_characters(row.name, most - 3) : row.name);
+      const bool is_long = length_of(row.name()) >= most - 3;
+      append_printable(name, is_long ? first_characters(row.name(), most - 3) : row.name());
       return is_long ? name + "..." : name;
     }).width = std::min(longest + 4, most);
   }
 
   void add_shapes(const std::vector<KeyAverage> &rows) {
-    Column &column = add("Input Shapes", rows, [&](const KeyAverage &row) { return dims_text(*row.first->event); });
+    Column &column = add("Input Shapes", rows, [&](const KeyAverage &row) { return dims_text(row.event()); });
     size_t longest = 0;
     for (const std::string &cell : column.cells) longest = std::max(longest, cell.size());
     column.width = std::min(longest + 4, std::max(options_.max_shapes_width, column.title.size()));

@@ -79,6 +79,13 @@ def test_the_blocks_of_profiling_run(run, capsys):
     assert " of " in capsys.readouterr().out
 
 
+def test_the_blocks_of_tracing_run(run, capsys):
+    run("tracing", blocks(with_tvm=False, page="tracing.md"))
+    printed = capsys.readouterr().out
+    assert "Self CPU time total: " in printed and "add" in printed
+    assert len(os.listdir("traces")) == 2 and "request;main;" in open("stacks.txt").read()
+
+
 def test_the_blocks_of_benchmarks_run(run):
     assert run("benchmarks", blocks(with_tvm=False, page="benchmarks.md")).four.reliability["warmup_count"] == 4
 

@@ -2,13 +2,24 @@
 
 import gzip
 import json
+import os
+import re
+import socket
 import threading
 
 import numpy
 import pytest
 
 import opdyno
-from opdyno.profiler import profile, record_function
+from opdyno.profiler import (
+    ProfilerAction,
+    ProfilerActivity,
+    profile,
+    record_function,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
 
 
 @pytest.fixture
@@ -71,7 +82,7 @@ def test_a_range_ends_with_an_error_and_lets_it_pass(tmp_path):
 
 def test_a_profile_may_be_started_again_and_counts_what_found_no_room(tmp_path):
     p = profile(max_events=5)
-    with pytest.raises(RuntimeError, match="has not been stopped"):
+    with pytest.raises(AssertionError, match="recorded nothing yet"):
         p.trace
     for _ in range(2):
         p.start()
@@ -87,5 +98,231 @@ def test_what_is_out_of_turn_is_an_error():
     p = profile()
     with pytest.raises(opdyno.Error, match="start it first"):
         p.stop()
-    with p, pytest.raises(opdyno.Error, match="records already"):
+    with p, pytest.raises(opdyno.Error, match="started already"):
         p.start()
+    for use in (p.events, p.key_averages, lambda: p.export_stacks("x"), lambda: p.export_chrome_trace("x")):
+        p._trace = None
+        with pytest.raises(AssertionError):
+            use()
+
+
+N, W, R, S = ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),  # as torch 2.15 gives them
+    [
+        ({"wait": 1, "warmup": 1, "active": 2, "repeat": 2, "skip_first": 1}, [N, N, W, R, S, N, W, R, S, N, N, N]),
+        ({"wait": 0, "warmup": 0, "active": 1}, [S] * 12),
+        ({"wait": 2, "warmup": 1, "active": 1, "skip_first": 2, "skip_first_wait": 1}, [N, N, W, S, N, N, W, S, N, N, W, S]),
+        ({"wait": 1, "warmup": 0, "active": 3, "repeat": 1, "skip_first_wait": 1}, [R, R, S] + [N] * 9),
+    ],
+)
+def test_a_schedule_says_what_each_step_is_for(numbers, expected):
+    plan = schedule(**numbers)
+    assert [plan(step) for step in range(12)] == expected
+    with pytest.raises(AssertionError, match="not negative"):
+        plan(-1)
+
+
+@pytest.mark.parametrize("wrong", [{"wait": -1}, {"warmup": -1}, {"active": 0}, {"repeat": -1}, {"skip_first": -1}])
+def test_a_schedule_of_wrong_numbers_is_refused(wrong):
+    with pytest.raises(AssertionError, match="at least one active step"):
+        schedule(**{"wait": 1, "warmup": 1, "active": 1, **wrong})
+
+
+def test_steps_are_recorded_as_the_schedule_says(vm):
+    x, ready = numpy.ones(4, "float32"), []
+
+    def on_trace_ready(p):
+        ready.append((p.step_num, [event.trace_name for event in p.events() if event.name != "test.profiler.kernel"]))
+
+    plan = schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=2)
+    with profile(schedule=plan, on_trace_ready=on_trace_ready) as p:
+        for i in range(8):
+            with record_function(f"work {i}"):
+                vm["main"](x)
+            p.step()
+    step = lambda i: [f"ProfilerStep#{i}", f"work {i}", "main"]  # noqa: E731
+    # The last step of the second cycle is 8, which has no work and ends with the block.
+    assert ready == [(5, step(3) + step(4)), (8, step(7) + ["ProfilerStep#8"])]
+    assert [row.key for row in p.key_averages()][0] == "ProfilerStep*"
+
+
+def test_a_schedule_may_be_any_function_of_the_number(vm):
+    names = {1: "RECORD", 2: "RECORD", 5: "RECORD_AND_SAVE"}
+    seen = []
+    with profile(schedule=lambda i: ProfilerAction[names.get(i, "NONE")], on_trace_ready=lambda p: seen.append(p.events())) as p:
+        for _ in range(7):
+            p.step()
+    assert [[event.trace_name for event in events] for events in seen] == [
+        ["ProfilerStep#1", "ProfilerStep#2"],
+        ["ProfilerStep#5"],
+    ]
+
+
+def test_without_a_schedule_the_end_of_the_block_is_ready(vm):
+    ready = []
+    with profile(on_trace_ready=ready.append) as p:
+        vm["main"](numpy.ones(4, "float32"))
+    assert ready == [p] and [event.name for event in p.events()] == ["main", "test.profiler.kernel"]
+    with profile(schedule=schedule(wait=0, warmup=5, active=1), on_trace_ready=ready.append):
+        pass
+    assert ready == [p], "it was left while it warmed up"
+
+
+def test_events_have_parents_children_times_and_shapes(vm):
+    with profile(with_flops=True) as p, record_function("outer"):
+        vm["main"](numpy.ones((2, 3), "float32"))
+        with record_function("inner"):
+            pass
+    found = p.events()
+    outer, run, kernel, inner = found
+    assert [event.name for event in found] == ["outer", "main", "test.profiler.kernel", "inner"]
+    assert [event.kind for event in found] == ["range", "run", "call", "range"]
+    assert outer.cpu_parent is None and run.cpu_parent is outer and kernel.cpu_parent is run and inner.cpu_parent is outer
+    assert outer.cpu_children == [run, inner] and kernel.cpu_children == []
+    assert outer.time_range.start == 0 <= run.time_range.start < kernel.time_range.start < inner.time_range.start
+    assert kernel.input_shapes == [[2, 3]] and outer.input_shapes == []
+    assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - run.cpu_time_total - inner.cpu_time_total, abs=0.01)
+    assert found.self_cpu_time_total == pytest.approx(outer.cpu_time_total, abs=0.01)
+    assert outer.thread == threading.get_native_id() and outer.is_user_annotation and not kernel.is_user_annotation
+    assert kernel.error is None and not kernel.is_open and kernel.flops == 0 and kernel.cuda_time_total == 0
+
+
+def test_what_is_open_at_the_end_is_there(vm):
+    p, kept = profile(), record_function("open")
+    p.start()
+    kept.__enter__()
+    p.stop()
+    kept.__exit__(None, None, None)
+    (event,) = p.events()
+    assert event.name == "open" and event.is_open
+
+
+def test_a_profiler_may_be_stopped_from_within_a_call(vm):
+    p = profile()
+    opdyno.register_func("test.profiler.kernel", lambda x: p.stop(), override=True)
+    p.start()
+    vm["main"](numpy.ones(4, "float32"))
+    (run,) = p.events()
+    assert run.name == "main" and run.is_open, "the kernel had not ended"
+
+
+def test_averages_are_joined_by_name_and_by_shapes(vm):
+    with profile() as p:
+        for size in (3, 4, 4):
+            vm["main"](numpy.ones(size, "float32"))
+    by_name = {row.key: row for row in p.key_averages()}
+    assert by_name["test.profiler.kernel"].count == by_name["main"].count == 3
+    assert by_name["main"].cpu_time == pytest.approx(by_name["main"].cpu_time_total / 3)
+    by_shape = [(row.count, row.input_shapes) for row in p.key_averages(group_by_input_shape=True) if row.kind == "call"]
+    assert by_shape == [(1, [[3]]), (2, [[4]])]
+    total = p.key_averages().total_average()
+    assert total.key == "Total" and total.count == 6
+    assert total.self_cpu_time_total == pytest.approx(p.events().self_cpu_time_total)
+
+
+def test_tables_have_the_layout_of_torch(vm):
+    with profile() as p:
+        vm["main"](numpy.ones((2, 3), "float32"))
+    lines = p.key_averages(group_by_input_shape=True).table(sort_by="cpu_time_total", row_limit=1, header="Top").split("\n")
+    assert set(lines[0]) == {"="} and lines[1] == "Top" and set(lines[2]) == {"-", " "}
+    titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls", "Input Shapes"]
+    assert re.split("  +", lines[3].strip()) == titles
+    assert lines[5].split()[0] == "main" and lines[6] == lines[2] and lines[7].startswith("Self CPU time total: ")
+    assert len(lines) == 9 and "[[2, 3]]" in p.events().table() and str(p.events()) == p.events().table()
+    with pytest.raises(AttributeError, match='sorted by "speed"; it can by key, self_cpu_time_total'):
+        p.key_averages().table(sort_by="speed")
+    assert "main" in p.key_averages().table(top_level_events_only=True, time_unit="ms")
+    assert "kernel" not in p.key_averages().table(top_level_events_only=True)
+
+
+def test_files_have_the_metadata_whenever_it_was_added(vm, tmp_path):
+    def ready(p):
+        p.add_metadata("late", 'a "text"')
+        p.export_chrome_trace(tmp_path / "ready.json")
+
+    with profile(record_shapes=True, on_trace_ready=ready) as p:
+        p.add_metadata_json("distributedInfo", '{"rank": 3}')
+        p.preset_metadata_json("list", "[1, 2.5]")
+        for wrong in ("", "{", "{'a': 1}", "NaN", "1 2"):
+            with pytest.raises(ValueError, match="not valid JSON"):
+                p.add_metadata_json("wrong", wrong)
+    read = json.loads((tmp_path / "ready.json").read_text())
+    assert read["late"] == 'a "text"' and read["distributedInfo"] == {"rank": 3} and read["list"] == [1, 2.5]
+    assert read["record_shapes"] == 1 and "with_flops" not in read and "wrong" not in read
+    assert read["schemaVersion"] == 1 and list(read)[-1] == "traceName"
+
+
+def test_a_handler_writes_each_trace_to_a_file_of_its_own(vm, tmp_path):
+    directory = tmp_path / "made" / "here"
+    for use_gzip, worker in ((False, None), (True, "worker.1")):
+        handler = tensorboard_trace_handler(directory, worker_name=worker, use_gzip=use_gzip)
+        with profile(schedule=schedule(wait=0, warmup=0, active=1, repeat=2), on_trace_ready=handler) as p:
+            for _ in range(3):
+                vm["main"](numpy.ones(4, "float32"))
+                p.step()
+    names = sorted(file.name for file in directory.iterdir())
+    default = re.escape(f"{socket.gethostname()}_{os.getpid()}")
+    assert len(names) == 4
+    assert sum(bool(re.fullmatch(default + r"\.\d+\.pt\.trace\.json", name)) for name in names) == 2
+    assert sum(bool(re.fullmatch(r"worker\.1\.\d+\.pt\.trace\.json\.gz", name)) for name in names) == 2
+    for file in directory.iterdir():
+        text = (gzip.open if file.suffix == ".gz" else open)(file, "rt").read()
+        assert json.loads(text)["traceEvents"]
+
+
+def test_stacks_are_joined_or_one_by_one(vm, tmp_path):
+    with profile() as p:
+        for _ in range(3):
+            with record_function("a;b c"):
+                vm["main"](numpy.ones(4, "float32"))
+    path = tmp_path / "stacks.txt"
+    p.export_stacks(path)
+    lines = [line.rsplit(" ", 1) for line in path.read_text().splitlines()]
+    assert [stack for stack, _ in lines] == ["a_b_c", "a_b_c;main", "a_b_c;main;test.profiler.kernel"]
+    assert sum(int(ns) for _, ns in lines) == pytest.approx(p.events().self_cpu_time_total * 1000, rel=0.01)
+    p.export_stacks(path, "self_cpu_time_total", per_event=True)
+    assert len(path.read_text().splitlines()) <= 9 and all(re.fullmatch(r"\S+ \d+\n", line) for line in path.open())
+    p.export_stacks(path, "self_cuda_time_total")
+    assert path.read_text() == ""
+    with pytest.raises(ValueError, match="self_cuda_time_total"):
+        p.export_stacks(path, "calls")
+    with pytest.raises(FileNotFoundError):
+        p.export_stacks(tmp_path / "missing" / "stacks.txt")
+
+
+def test_activities_are_known_by_name_and_left_out_with_a_warning():
+    class torch_activity:
+        name = "CPU"
+
+    assert profile(activities=[torch_activity]).activities == supported_activities() == {ProfilerActivity.CPU}
+    with pytest.warns(UserWarning, match="CUDA is not supported"):
+        assert profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).activities == {ProfilerActivity.CPU}
+    with pytest.warns(DeprecationWarning, match="use_cuda"):
+        profile(use_cuda=False)
+    with pytest.raises(AssertionError):
+        profile(activities=[])
+    with pytest.raises(ValueError, match="is no activity"):
+        profile(activities=["cpu"])
+    for option in ("profile_memory", "with_stack"):
+        with pytest.warns(UserWarning, match=f"{option} has no effect"):
+            profile(**{option: True})
+
+
+def test_the_example_of_torchs_documentation_runs(vm, capsys):
+    x = numpy.ones(4, "float32")
+
+    def trace_handler(prof):
+        print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1))
+
+    with profile(
+        activities=[ProfilerActivity.CPU],
+        schedule=schedule(wait=1, warmup=1, active=2, repeat=1),
+        on_trace_ready=trace_handler,
+    ) as p:
+        for _ in range(4):
+            vm["main"](x)
+            p.step()
+    assert capsys.readouterr().out.count("ProfilerStep*") == 1

@@ -120,9 +120,10 @@ TEST(Spans, NestAsTheirTimesSay) {
         EXPECT_TRUE(contains(*thread.spans[span.parent].event));
         EXPECT_GT(thread.spans[span.parent].end, i);
       }
-      for (const Span &other : thread.spans)
-        if (other.lane == span.lane && other.event->begin < span.event->begin)
-          EXPECT_TRUE(other.event->end < span.event->begin || other.event->end > span.event->end);
+      for (const Span &other : thread.spans) {
+        if (other.lane != span.lane || other.event->begin >= span.event->begin) continue;
+        EXPECT_TRUE(other.event->end < span.event->begin || other.event->end > span.event->end);
+      }
       // Ticks that no span within covers, one by one.
       uint64_t self = 0;
       for (uint64_t tick = span.event->begin; tick < span.event->end; ++tick) {
@@ -134,7 +135,9 @@ TEST(Spans, NestAsTheirTimesSay) {
         self += !covered;
       }
       EXPECT_EQ(span.self, self);
-      if (span.parent == Span::kNone) EXPECT_GT(span.event->begin, last), last = span.event->begin;
+      if (span.parent != Span::kNone) continue;
+      EXPECT_GT(span.event->begin, last);
+      last = span.event->begin;
     }
   }
 }
