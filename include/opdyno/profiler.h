@@ -77,6 +77,10 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_t
  * Threads: safe. Cost: a lock and a hash. Since: 0.2 */
 OPD_API uint32_t opd_range_name(const char *name);
 
+/** Returns 1 if a profiler records ranges now, else 0. For bindings: while none does, names need no numbers.
+ * Threads: safe. Cost: a load. Since: 0.2 */
+OPD_API int32_t opd_range_is_recorded(void);
+
 /** Begins a range on the calling thread. Ranges of a thread should be nested; a trace shows those that overlap on
  * tracks of their own.
  * @param name Result of opd_range_name(); it is not looked at if no profiler records.

@@ -24,6 +24,9 @@ class Profiler : public Handle<opd_profiler> {
 /** A number for the name of ranges. */
 inline uint32_t range_name(const char *name) { return opd_range_name(name); }
 
+/** Whether a profiler records ranges now. */
+inline bool range_is_recorded() { return opd_range_is_recorded() != 0; }
+
 /** A range of the program, from here to the end of the object. Keep the name's number where a range is frequent. */
 class Range {
  public:

@@ -62,6 +62,7 @@ opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace) {
 uint32_t opd_range_name(const char *name) try { return name_id(name ? name : ""); } catch (const std::bad_alloc &) {
   return kNoName;
 }
+int32_t opd_range_is_recorded(void) { return is_recording_ranges(); }
 uint64_t opd_range_begin(uint32_t name) { return begin_range(name); }
 void opd_range_end(uint64_t range) {
   if (range) end_range(range);

@@ -326,7 +326,10 @@ void RunRecording::begin(RunRecorder &recorder, const void *source, NameId funct
     recorder.recordings_ &= kept, recorder.all_calls_ &= kept, recorder.observed_ &= kept;
     if (!recorder.recordings_) recorder.track_ = nullptr;
   }
-  if (enter_all(recorder, source)) begin_entered(recorder, function, outer);
+  const bool is_new = enter_all(recorder, source);
+  if (!is_new && !recorder.listens()) return;
+  if (!is_new) recorder_ = &recorder, event_ = {};
+  begin_entered(recorder, function, outer);
 }
 
 namespace {

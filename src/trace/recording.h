@@ -154,9 +154,9 @@ class RunRecording {
   void begin_entered(RunRecorder &recorder, NameId function, const RunRecorder *outer);
   void end_recorded() noexcept;
 
-  RunRecorder *recorder_ = nullptr;  // null: no recording began with this run
-  Recordings begun_ = 0;
-  Event event_;  // of the run; it has a begin if it is recorded
+  RunRecorder *recorder_ = nullptr;  // null: the run is not recorded
+  Recordings begun_ = 0;             // those that began with it
+  Event event_;                      // of the run; it has a begin if it is recorded
   struct Observed {
     uint32_t slot;
     size_t run;  // result of the observer's begin_run()

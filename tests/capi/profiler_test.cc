@@ -156,10 +156,12 @@ TEST(AProfiler, ThatIsReleasedEnds) {
   {
     const Profiler profiler;
     profiler.start();
+    EXPECT_TRUE(opdyno::range_is_recorded());
     const uint64_t range = opd_range_begin(opdyno::range_name("kept"));
     EXPECT_NE(range, 0u);
     opd_range_end(range);
   }
+  EXPECT_FALSE(opdyno::range_is_recorded());
   EXPECT_EQ(opd_range_begin(opdyno::range_name("kept")), 0u);
 }
 

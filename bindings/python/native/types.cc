@@ -9,6 +9,7 @@ namespace opdpy {
 bool add_handle_type(PyObject *module);
 bool add_collected_type(PyObject *module);
 bool add_vm_function_type(PyObject *module);
+bool add_record_function_type(PyObject *module);
 
 namespace {
 
@@ -436,7 +437,7 @@ bool add_types(PyObject *module) {
   return add_handle_type(module) && add_collected_type(module) &&
          add_type(module, &function_spec, "FunctionBase", collected_type) &&
          add_type(module, &tensor_spec, "TensorBase", handle_type) && add_vm_function_type(module) &&
-         PyModule_AddFunctions(module, functions) == 0;
+         add_record_function_type(module) && PyModule_AddFunctions(module, functions) == 0;
 }
 
 PyObject *arrow_capsule(ArrowArrayStream stream) {

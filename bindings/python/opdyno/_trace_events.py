@@ -67,22 +67,22 @@ class _Row:
     @property
     def key(self) -> str:
         """The name; all steps of a profiler have the name "ProfilerStep*"."""
-        return self._cell("Name")
+        return str(self._cell("Name"))
 
     @property
     def count(self) -> int:
         """The number of spans."""
-        return self._cell("Count")
+        return int(self._cell("Count"))
 
     @property
     def cpu_time_total(self) -> float:
         """With the spans within, in µs."""
-        return self._cell("Duration (us)")
+        return float(self._cell("Duration (us)"))
 
     @property
     def self_cpu_time_total(self) -> float:
         """Without the spans within, in µs."""
-        return self._cell("Self (us)")
+        return float(self._cell("Self (us)"))
 
     @property
     def cpu_time(self) -> float:
@@ -109,7 +109,7 @@ class _Row:
     @property
     def kind(self) -> str:
         """One of call, run, range, step and mark."""
-        return self._cell("Kind")
+        return str(self._cell("Kind"))
 
     @property
     def is_user_annotation(self) -> bool:
@@ -161,7 +161,7 @@ class FunctionEvent(_Row):
     @property
     def thread(self) -> int:
         """The system's number of its thread."""
-        return self._cell("Thread ID")
+        return int(self._cell("Thread ID"))
 
     @property
     def is_open(self) -> bool:
@@ -171,7 +171,8 @@ class FunctionEvent(_Row):
     @property
     def error(self) -> str | None:
         """The message of the error that ended it; None if it did not fail."""
-        return self._cell("Error")
+        error = self._cell("Error")
+        return None if error is None else str(error)
 
     @property
     def cpu_parent(self) -> FunctionEvent | None:
@@ -229,7 +230,7 @@ class EventList(list[Any]):
     @property
     def self_cpu_time_total(self) -> float:
         """The time that is recorded, in µs."""
-        return sum(row.self_cpu_time_total for row in self)
+        return float(sum(row.self_cpu_time_total for row in self))
 
     def table(
         self,

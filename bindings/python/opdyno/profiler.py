@@ -14,7 +14,6 @@ Names, arguments and results are those of `torch.profiler`; docs/profiling.md li
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import json
 import os
@@ -158,7 +157,7 @@ class _KinetoProfile:
         _native.opd_profiler_start(self._profiler)
 
     def stop(self) -> None:
-        """Ends the recording at once. Calls and ranges that have not ended are in the trace, marked as open."""
+        """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open."""
         self._keep(_native.opd_profiler_stop(self._profiler))
 
     def _keep(self, trace: Trace | None) -> bool:
@@ -252,7 +251,7 @@ def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
         name = getattr(activity, "name", None)
         if name not in ProfilerActivity.__members__:
             raise ValueError(f"{activity!r} is no activity; known are {', '.join(ProfilerActivity.__members__)}")
-        known = ProfilerActivity[name]
+        known = ProfilerActivity[str(name)]
         if known in supported_activities():
             found.append(known)
         else:
@@ -322,7 +321,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         super().start()
 
     def stop(self) -> None:
-        """Ends the recording at once. Calls and ranges that have not ended are in the trace, marked as open."""
+        """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open."""
         if self._keep(_native.opd_profiler_stop(self._profiler)) and self.on_trace_ready:
             self.on_trace_ready(self)
 
@@ -346,34 +345,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         self.stop()
 
 
-class record_function(contextlib.ContextDecorator):  # noqa: N801  torch.profiler's name
-    """Marks a range of the program: a context manager or a decorator. Ranges of a thread are nested.
-
-    One object may be entered again, also within itself. Use one object on one thread at a time. `args` is a text that is shown after
-    the name.
-    """
-
-    __slots__ = ("_id", "_ranges", "args", "name")
-
-    def __init__(self, name: str, args: str | None = None) -> None:
-        self.name, self.args = name, args
-        self._id: int | None = None
-        self._ranges: list[int] = []
-
-    def __enter__(self) -> record_function:
-        if self._id is None:
-            self._id = _native.opd_range_name(self.name if self.args is None else f"{self.name}({self.args})")
-        self._ranges.append(_native.opd_range_begin(self._id))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _native.opd_range_end(self._ranges.pop())
-
-    def _recreate_cm(self) -> record_function:  # a decorated function may run on several threads
-        made = record_function(self.name, self.args)
-        made._id = self._id
-        return made
-
+record_function = _native.record_function  # native/record_function.cc
 
 __all__ = [
     "ProfilerAction",

@@ -3,15 +3,29 @@
 #include "analysis/formats/stack_tree.h"
 #include "analysis/formats/text_pieces.h"
 #include "analysis/formats/trace_formats.h"
+#include "base/json_writer.h"
 
 namespace opd {
 namespace {
 
+// Spaces of Unicode, which readers trim, and what XML and so the pictures cannot contain.
+constexpr std::string_view kReplaced[] = {"\u00A0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004",
+                                          "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200A", "\u2028",
+                                          "\u2029", "\u202F", "\u205F", "\u3000", "\uFFFE", "\uFFFF", "\u0085"};
+
 // A name as a part of a line: its own separators would make other stacks of it.
-std::string frame(std::string name) {
-  for (char &c : name)
-    if (c == ';' || c == ' ' || static_cast<unsigned char>(c) < 0x20) c = '_';
-  return name.empty() ? "_" : name;
+std::string frame(std::string_view name) {
+  std::string valid, out;
+  append_utf8_text(valid, name);
+  for (std::string_view rest = valid; !rest.empty();) {
+    const std::string_view character = rest.substr(0, utf8_length(rest));
+    rest.remove_prefix(character.size());
+    const char c = character[0];
+    const bool is_separator = c == ';' || c == ' ' || c == 0x7F || (c >= 0 && c < 0x20);
+    if (is_separator || (c < 0 && std::ranges::find(kReplaced, character) != std::end(kReplaced))) out += '_';
+    else out += character;
+  }
+  return out.empty() ? "_" : out;
 }
 
 void write_joined(const Trace &trace, const StackTree &tree, TextPieces &out) {

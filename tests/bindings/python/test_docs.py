@@ -83,7 +83,7 @@ def test_the_blocks_of_tracing_run(run, capsys):
     run("tracing", blocks(with_tvm=False, page="tracing.md"))
     printed = capsys.readouterr().out
     assert "Self CPU time total: " in printed and "add" in printed
-    assert len(os.listdir("traces")) == 2 and "request;main;" in open("stacks.txt").read()
+    assert len(os.listdir("traces")) == 2 and "ProfilerStep*;main;add " in open("stacks.txt").read()
 
 
 def test_the_blocks_of_benchmarks_run(run):

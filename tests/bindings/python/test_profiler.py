@@ -22,11 +22,15 @@ from opdyno.profiler import (
 )
 
 
+def machine(kernel):
+    program = ".func main(x) {\n  call test.profiler.kernel(%x)\n  ret %x\n}"
+    opdyno.register_func("test.profiler.kernel", kernel, override=True)
+    return opdyno.VirtualMachine(opdyno.Executable.assemble(program), opdyno.cpu())
+
+
 @pytest.fixture
 def vm():
-    program = ".func main(x) {\n  call test.profiler.kernel(%x)\n  ret %x\n}"
-    opdyno.register_func("test.profiler.kernel", lambda x: None, override=True)
-    return opdyno.VirtualMachine(opdyno.Executable.assemble(program), opdyno.cpu())
+    return machine(lambda x: None)
 
 
 def events(p, path):
@@ -200,9 +204,9 @@ def test_what_is_open_at_the_end_is_there(vm):
     assert event.name == "open" and event.is_open
 
 
-def test_a_profiler_may_be_stopped_from_within_a_call(vm):
+def test_a_profiler_may_be_stopped_from_within_a_call():
     p = profile()
-    opdyno.register_func("test.profiler.kernel", lambda x: p.stop(), override=True)
+    vm = machine(lambda x: p.stop())
     p.start()
     vm["main"](numpy.ones(4, "float32"))
     (run,) = p.events()

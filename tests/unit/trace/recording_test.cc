@@ -127,7 +127,7 @@ TEST(Recording, TakesInnerRunsOfItsProgramForPartOfTheOuter) {
   });
   const auto inner = late->stop(), outer = recording->stop();
   EXPECT_EQ(num_runs(outer), 1u);
-  EXPECT_EQ(names(outer), "aa") << "the second inner run has a number of its own";
+  EXPECT_EQ(names(outer), "aaa") << "inner runs have spans, but are not runs of their own";
   EXPECT_EQ(outer->num_calls(), 3u);
   EXPECT_EQ(names(inner), "a") << "for the later one it is a run of its own";
   EXPECT_EQ(num_runs(inner), 1u);
