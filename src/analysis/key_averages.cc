@@ -18,7 +18,7 @@ class Joiner {
       if (event.kind == EventKind::kMark && !options_.each_span) continue;
       KeyAverage &row = row_of(event);
       if (row.count++ == 0 || event.begin < row.event().begin) row.first = &span, row.thread = &thread;
-      row.total_ticks += event.end - event.begin;
+      row.total_ticks += length_ticks(event);
       row.self_ticks += span.self;
       if (!options_.with_flops) continue;
       if (const std::optional<double> flop = costs_.flop(event)) row.flop = row.flop.value_or(0) + *flop;

@@ -88,7 +88,7 @@ class Rows {
 
   double ticks_us(uint64_t ticks) const { return parts_.line.duration_ns(ticks) / 1000; }
   double duration_us(const Event &call) const {
-    const uint64_t ticks = call.end > call.begin ? call.end - call.begin : 0;
+    const uint64_t ticks = length_ticks(call);
     return ticks_us(ticks > empty_ ? ticks - empty_ : 0);
   }
 

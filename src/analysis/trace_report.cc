@@ -67,7 +67,7 @@ class Maker {
       const Span &span = thread.spans[place.span];
       std::vector<uint32_t> &row_of = rows[place.thread];
       row_of[place.span] = num_rows_;
-      add(*span.event, 1, span.event->end - span.event->begin, span.self, true);
+      add(*span.event, 1, length_ticks(*span.event), span.self, true);
       if (const std::optional<double> flop = costs_.flop(*span.event)) add_flop(*flop);
       add_place(thread, span, span.parent == Span::kNone ? Span::kNone : row_of[span.parent]);
     }

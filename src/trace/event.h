@@ -51,6 +51,8 @@ struct Event {
   uint32_t unused_word;
 };
 static_assert(sizeof(Event) == 64);
+// Processors whose counters differ could give an end before the begin.
+inline uint64_t length_ticks(const Event &event) { return event.end > event.begin ? event.end - event.begin : 0; }
 
 // What only some events have: the message of an error, the metrics of collectors.
 struct EventItem {

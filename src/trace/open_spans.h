@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <vector>
 
 #include "trace/event.h"
@@ -20,6 +21,8 @@ struct OpenSpan {
 class OpenSpans {
  public:
   void push(const OpenSpan &span) {
+    if (count_.load(std::memory_order_relaxed) == kLimit) [[unlikely]]
+      keep(0);
     const uint32_t i = count_.load(std::memory_order_relaxed);
     if (i < kMost) [[likely]]
       shared_[i].write(span);
@@ -51,6 +54,22 @@ class OpenSpans {
     if (const uint32_t found = find(begin)) keep(found - 1);
   }
 
+  // Whether so many are open that some may have been left open for good.
+  bool is_suspicious() const {
+    const uint32_t count = count_.load(std::memory_order_relaxed);
+    return count >= kMost && std::has_single_bit(count);
+  }
+  // Forgets those that began before the tick, which the others' places then are. Not while another thread reads.
+  void drop_before(uint64_t tick) {
+    std::vector<OpenSpan> kept;
+    for (const OpenSpan &span : read())
+      if (span.begin >= tick) kept.push_back(span);
+    for (const OpenSpan &span : deep_)
+      if (span.begin >= tick) kept.push_back(span);
+    keep(0);
+    for (const OpenSpan &span : kept) push(span);
+  }
+
   // The outermost ones, from the outermost on; by any thread. Leaves out what begins or ends meanwhile.
   std::vector<OpenSpan> read() const {
     std::vector<OpenSpan> found;
@@ -62,6 +81,8 @@ class OpenSpans {
 
  private:
   static constexpr uint32_t kMost = 64;  // that others can read
+  static constexpr uint32_t kLimit =
+      1 << 16;  // a program that ends no range must not fill the memory: all are forgotten
 
   // `begin` is 0 while the others change, and a reader that saw the same twice has read those of one span.
   struct Shared {

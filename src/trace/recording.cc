@@ -204,7 +204,7 @@ std::vector<OpenEvents> read_open_events(uint32_t place) {
     if (track->is_lost()) continue;
     const uint64_t num_ended = track->num_events();
     std::vector<Event> events;
-    for (const OpenSpan &span : track->open_spans().read()) {
+    for (const OpenSpan &span : track->read_open_spans()) {
       if (span.begin < began || span.begin > now) continue;
       Event &event = events.emplace_back();
       event.begin = span.begin, event.end = now;
@@ -387,6 +387,20 @@ Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64
 
 }  // namespace
 
+namespace {
+
+void open_span(Track &track, const OpenSpan &span) {
+  if (track.open_spans().is_suspicious()) [[unlikely]] {
+    uint64_t earliest = UINT64_MAX;
+    for (const Slot &slot : Recorder::get().slots)
+      if (slot.id.load()) earliest = std::min(earliest, slot.began.load(std::memory_order_relaxed));
+    track.tidy_open_spans(earliest);
+  }
+  track.open_spans().push(span);
+}
+
+}  // namespace
+
 // Recordings get rising numbers, and are seen to begin in that order. So the highest number that a run has considered
 // tells which ones are new to the runs within it.
 bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
@@ -422,7 +436,7 @@ void RunRecording::begin_entered(RunRecorder &recorder, NameId function, const R
     observed_.push_back({place, recorder.track_->part(place).observer->begin_run()});
   });
   event_.begin = ticks_of(tick_clock());
-  recorder.track_->open_spans().push({event_.begin, function, EventKind::kRun, event_.run, event_.parent_run});
+  open_span(*recorder.track_, {event_.begin, function, EventKind::kRun, event_.run, event_.parent_run});
 }
 
 void RunRecording::end_recorded() noexcept {
@@ -499,7 +513,7 @@ Recordings taking_ranges() { return static_cast<Recordings>(take_ranges.load(std
 uint64_t begin_range_slowly(NameId name) noexcept try {
   Track &track = Recorder::get().track();
   const uint64_t begin = ticks_of(tick_clock());
-  track.open_spans().push({begin, name});
+  open_span(track, {begin, name});
   return begin;
 } catch (const std::bad_alloc &) { return 0; }
 

@@ -77,7 +77,16 @@ class Track {
   // Takes the events written since the last time from the room of their recordings. To be called when a run ends.
   void settle();
 
-  OpenSpans &open_spans() { return open_spans_; }
+  OpenSpans &open_spans() { return open_spans_; }  // for the owner
+  // Of those that are open, `earliest` is the tick from which on they may belong to a recording.
+  void tidy_open_spans(uint64_t earliest) {
+    std::scoped_lock lock(guard_);
+    open_spans_.drop_before(earliest);
+  }
+  std::vector<OpenSpan> read_open_spans() {  // by any thread
+    std::scoped_lock lock(guard_);
+    return open_spans_.read();
+  }
   struct PushedRange {
     uint32_t depth;
     uint64_t begin;

@@ -399,6 +399,19 @@ TEST(Ranges, ThatArePushedEndInReverse) {
   EXPECT_EQ(rows(trace, "now")[0].depth, 2);
 }
 
+TEST(Ranges, ThatAreNeverEndedAreForgottenAtSomeTime) {
+  const Profiler profiler;
+  profiler.start();
+  const uint32_t name = opdyno::range_name("never ended");
+  const uint64_t first = opd_range_begin(name);
+  for (int i = 0; i < 1 << 16; ++i) ASSERT_NE(opd_range_begin(name), 0u);
+  opd_range_end(first);
+  { const Range range("later"); }
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(rows(trace, "later").size(), 1u);
+  EXPECT_LE(rows(trace, "never ended").size(), 1u) << "open, and forgotten when there were too many";
+}
+
 TEST(Ranges, OfAnyDepthHaveTheirNames) {
   const Profiler profiler;
   profiler.start();

@@ -117,6 +117,8 @@ class Table {
     size_t longest_name = 0;
     for (const KeyAverage &row : rows) longest_name = std::max(longest_name, length_of(row.name()));
     if (rows.size() > options_.row_limit) rows.resize(options_.row_limit);
+    constexpr size_t kMostColumns = 9;
+    check_cells(rows.size(), kMostColumns);
     add_name(rows, longest_name);
     add("Self CPU %", rows, [&](const KeyAverage &row) { return share_text(self_of(row), all_self); });
     add("Self CPU", rows, [&](const KeyAverage &row) { return time(self_of(row)); });
