@@ -247,6 +247,22 @@ TEST(AProfiler, ThatStopsAmidARunLeavesItsCallsToNoOther) {
   for (const Trace &trace : traces) EXPECT_EQ(trace.size(), 1u);
 }
 
+TEST(AProfiler, ThatBeginsAmidARunOfAStoppedOneHasNoneOfItsCalls) {
+  const Profiler first, second;
+  const Vm vm = program();
+  within = [&] {
+    first.stop();
+    second.start();
+    const Range range("second's");
+  };
+  first.start();
+  vm.call("main", floats({1}));
+  within = nullptr;
+  const Trace trace = second.stop();
+  EXPECT_EQ(rows(trace, "second's").size(), 1u);
+  EXPECT_EQ(trace.size(), 0u) << "the call began before it, and belongs to a recording that has ended";
+}
+
 TEST(AProfiler, RecordsTheStepsOfItsSchedule) {
   opd_profiler_options options;
   opd_profiler_options_init(&options);
@@ -374,6 +390,25 @@ TEST(Ranges, ThatOverlapAreKeptWhole) {
   for (std::sregex_iterator at(json.begin(), json.end(), track), end; at != end; ++at)
     tracks[(*at)[1]] = std::stoll((*at)[2]);
   EXPECT_EQ(tracks.at("b") - tracks.at("a"), 10'000'000) << "a track beside the thread's";
+}
+
+TEST(Ranges, ThatOverlapLeaveNothingBehind) {
+  const Profiler profiler;
+  profiler.start();
+  const uint32_t name = opdyno::range_name("overlaps");
+  const uint64_t around = opd_range_begin(opdyno::range_name("around"));
+  for (int i = 0; i < 100; ++i) {  // more than the open ranges that a trace shows
+    const uint64_t a = opd_range_begin(name), b = opd_range_begin(name);
+    opd_range_end(a);
+    opd_range_end(b);
+  }
+  const uint64_t open = opd_range_begin(opdyno::range_name("still open"));
+  const Trace trace = profiler.stop();
+  opd_range_end(open);
+  opd_range_end(around);
+  EXPECT_EQ(rows(trace, "overlaps").size(), 200u);
+  ASSERT_EQ(rows(trace, "still open").size(), 1u);
+  EXPECT_TRUE(rows(trace, "still open")[0].is_open);
 }
 
 TEST(Ranges, ThatArePushedEndInReverse) {
