@@ -5,7 +5,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "trace/shape_cache.h"
+#include "analysis/report_texts.h"
 #include "trace/track.h"
 
 namespace opd {
@@ -92,31 +92,6 @@ class Rows {
     return ticks_us(ticks > empty_ ? ticks - empty_ : 0);
   }
 
-  // Texts shared by many rows are cached by their source.
-  Metric name_metric(NameId name) {
-    if (name >= names_.size()) names_.resize(size_t{name} + 1);
-    if (!names_[name]) names_[name] = builder_.text(name_text(name));
-    return names_[name];
-  }
-  Metric shapes_metric(const Event &call) {
-    if (!call.num_tensors) {
-      if (!no_shapes_) no_shapes_ = builder_.text("");
-      return no_shapes_;
-    }
-    return shapes_at_.of(call, [this](const Event &first) {
-      const std::span<const int64_t> words = shape_words(first);
-      Metric &known = shapes_[{reinterpret_cast<const char *>(words.data()), words.size_bytes()}];
-      return known ? known : known = builder_.text(shapes_text(first));
-    });
-  }
-  Metric device_text(DLDevice device) {
-    if (!device_ || !same(device, last_device_)) {
-      device_ = builder_.text(report_device_name(device));
-      last_device_ = device;
-    }
-    return device_;
-  }
-
   void add_row(Metric name, double us, Metric device, int64_t count, Metric shapes) {
     builder_.begin_row();
     builder_.set(kName, name);
@@ -139,7 +114,7 @@ class Rows {
     for (size_t i = 0; i < calls.size(); ++i) {
       const Event &call = *calls[i];
       if (is_folded(call)) continue;
-      add_row(name_metric(call.name), duration_us(call), device_text(call.device), 1, shapes_metric(call));
+      add_row(texts_.name(call.name), duration_us(call), texts_.device(call.device), 1, texts_.shapes(call));
       if (nests_) add_nesting(nesting, i, duration_us(call));
       if (options_.details) add_details(track, nesting, i);
       if (call.items) add_items(call);
@@ -214,7 +189,7 @@ class Rows {
         --*open.back().second;
         open.pop_back();
       }
-      const Operator key{name_metric(call.name).bits, shapes_metric(call).bits, device_text(call.device).bits};
+      const Operator key{texts_.name(call.name).bits, texts_.shapes(call).bits, texts_.device(call.device).bits};
       size_t &count = num_open[key];
       nesting.is_recursive[i] = count++ > 0;
       open.emplace_back(i, &count);  // entries of an unordered map stay in place
@@ -379,19 +354,14 @@ class Rows {
   const TraceParts &parts_;
   const RunReportOptions &options_;
   ReportBuilder builder_;
+  ReportTexts texts_{builder_};
   const uint64_t empty_;
   uint64_t first_ = 0, num_outermost_ = 0, num_builtins_ = 0, observed_ticks_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
   std::vector<NameId> functions_;  // by number of the run
-  std::vector<Metric> names_;      // by NameId
   std::unordered_map<NameId, size_t> columns_;
   std::deque<Total> totals_;
-  ShapeCache<Metric> shapes_at_;
-  Metric no_shapes_;
-  std::unordered_map<std::string_view, Metric> shapes_;  // keys lie in the trace
   bool nests_ = false;  // calls are nested, so there are columns for self time and depth
-  Metric device_;
-  DLDevice last_device_{};
 };
 
 }  // namespace

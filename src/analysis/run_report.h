@@ -22,6 +22,4 @@ struct RunReportOptions {
 // of recording, "(profiler)", and the rest, "(dispatch)".
 Ref<Report> report_of_run(const Trace &trace, const RunReportOptions &options);
 
-std::string report_device_name(DLDevice device);  // "cpu0"
-
 }  // namespace opd

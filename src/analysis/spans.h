@@ -1,5 +1,5 @@
 // The spans of a trace, nested: which one contains which, and the time of each less that of the spans within it.
-// Cost: some 30 ns a span.
+// Cost: with key_averages() some 100 ns a span (tools/bench, trace_table).
 #pragma once
 #include <vector>
 

@@ -4,9 +4,7 @@
 
 #include "analysis/event_costs.h"
 #include "analysis/key_averages.h"
-#include "analysis/run_report.h"
-#include "trace/shape_cache.h"
-#include "value/tensor.h"
+#include "analysis/report_texts.h"
 
 namespace opd {
 namespace {
@@ -86,23 +84,12 @@ class Maker {
   Metric duration(uint64_t ticks) const {
     return Metric::of_number(MetricKind::kDuration, trace_.parts.line.duration_ns(ticks) / 1000);
   }
-  // Texts shared by many rows are looked up once.
   Metric name_of(const Event &event) {
-    if (event.name >= names_.size()) return builder_.text(joined_name(event));  // a step, or no name
-    Metric &name = names_[event.name];
-    return name ? name : name = builder_.text(joined_name(event));
+    return event.kind == EventKind::kStep ? builder_.text(joined_name(event)) : texts_.name(event.name);
   }
-  Metric shapes_of(const Event &event) {
-    if (!event.num_tensors) return no_text();
-    return shapes_.of(event, [this](const Event &first) { return builder_.text(shapes_text(first)); });
-  }
-  Metric no_text() { return empty_ ? empty_ : empty_ = builder_.text(""); }
   Metric device_of(const Event &event) {
     const bool has_device = event.kind == EventKind::kCall && event.num_tensors;
-    const DLDevice device = has_device ? event.device : DLDevice{kDLCPU, 0};
-    if (!device_text_ || !same(device, device_))
-      device_text_ = builder_.text(report_device_name(device)), device_ = device;
-    return device_text_;
+    return texts_.device(has_device ? event.device : DLDevice{kDLCPU, 0});
   }
   Metric kind_of(const Event &event) {
     Metric &kind = kinds_[static_cast<size_t>(event.kind)];
@@ -110,8 +97,6 @@ class Maker {
   }
 
   void add(const Event &event, uint64_t count, uint64_t total, uint64_t self, bool has_shapes) {
-    if (event.kind != EventKind::kStep && event.name != kNoName && event.name >= names_.size())
-      names_.resize(size_t{event.name} + 1);
     const double share = all_ticks_ ? static_cast<double>(total) * 100 / static_cast<double>(all_ticks_) : 0;
     builder_.begin_row();
     builder_.set(kName, name_of(event));
@@ -119,7 +104,7 @@ class Maker {
     builder_.set(kPercent, Metric::of_number(MetricKind::kPercent, share));
     builder_.set(kDevice, device_of(event));
     builder_.set(kCount, Metric::of_count(static_cast<int64_t>(count)));
-    builder_.set(kShapes, has_shapes ? shapes_of(event) : no_text());
+    builder_.set(kShapes, has_shapes ? texts_.shapes(event) : texts_.none());
     builder_.set(kSelf, duration(self));
     builder_.set(kKind, kind_of(event));
     ++num_rows_;
@@ -145,11 +130,9 @@ class Maker {
   uint64_t all_ticks_ = 0;
   uint32_t num_rows_ = 0;
   ReportBuilder builder_;
+  ReportTexts texts_{builder_};
   EventCosts costs_;
-  std::vector<Metric> names_;  // by NameId
-  ShapeCache<Metric> shapes_;
-  Metric empty_, device_text_, kinds_[5], thread_name_;
-  DLDevice device_{};
+  Metric kinds_[5], thread_name_;
   const ThreadSpans *last_thread_ = nullptr;
 };
 

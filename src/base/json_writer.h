@@ -17,6 +17,11 @@ void append_utf8_text(std::string &out, std::string_view text);
 
 // Adds a quoted string: controls, quotes and backslashes escaped; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string &out, std::string_view text);
+inline std::string json_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
 
 class JsonWriter {
  public:

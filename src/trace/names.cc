@@ -29,12 +29,13 @@ class Names {
 
   const std::string &text(NameId id) const noexcept {
     static const std::string unknown = "?";
-    const std::string *block = id < kMost + 1 ? blocks_[id / kBlock].load(std::memory_order_acquire) : nullptr;
+    const std::string *block = id < kMostNames ? blocks_[id / kBlock].load(std::memory_order_acquire) : nullptr;
     return block ? block[id % kBlock] : unknown;
   }
 
  private:
-  static constexpr size_t kBlock = 1024, kMost = size_t{1} << 20;
+  static constexpr size_t kBlock = 1024;
+  static constexpr size_t kMost = kMostNames - 1;  // one is left for all further names
   static constexpr std::string_view kFurther = "(further names)";
 
   NameId add(std::string_view name) {

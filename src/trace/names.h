@@ -10,6 +10,8 @@ namespace opd {
 
 using NameId = uint32_t;
 inline constexpr NameId kNoName = UINT32_MAX;
+// All numbers of names are below. Programs hand in numbers of ranges, so an event may have any other one.
+inline constexpr NameId kMostNames = (NameId{1} << 20) + 1;
 
 // The number of the name. Beyond 2^20 names, all further ones share a number. Thread-safe. Cost: a lock and a hash, so
 // a hot caller keeps the number.

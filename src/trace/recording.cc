@@ -385,10 +385,6 @@ Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64
   return enter(track, place, id) ? &track : nullptr;
 }
 
-}  // namespace
-
-namespace {
-
 void open_span(Track &track, const OpenSpan &span) {
   if (track.open_spans().is_suspicious()) [[unlikely]] {
     uint64_t earliest = UINT64_MAX;

@@ -1,5 +1,7 @@
 // What readers make of tensors' descriptions, kept by their address: events with equal tensors mostly share them.
 #pragma once
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/event.h"
@@ -24,6 +26,23 @@ class ShapeCache {
     T made;
   };
   std::vector<Entry> entries_ = std::vector<Entry>(1024);
+};
+
+// Numbers for distinct lists of tensors, from 1 on; 0: no tensor.
+class ShapeNumbers {
+ public:
+  uint32_t of(const Event &event) {
+    if (!event.num_tensors) return 0;
+    return by_address_.of(event, [this](const Event &first) {
+      const std::span<const int64_t> words = shape_words(first);
+      const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());
+      return by_words_.try_emplace(key, static_cast<uint32_t>(by_words_.size() + 1)).first->second;
+    });
+  }
+
+ private:
+  ShapeCache<uint32_t> by_address_;
+  std::unordered_map<std::string_view, uint32_t> by_words_;  // keys lie in the trace
 };
 
 }  // namespace opd

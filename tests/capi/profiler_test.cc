@@ -113,6 +113,10 @@ TEST(AProfiler, CountsWhatFindsNoRoom) {
   const Trace trace = profiler.stop();
   EXPECT_EQ(spans(trace, "many").size(), 10u);
   EXPECT_EQ(trace.dropped(), 5u);
+  EXPECT_NE(trace.table().find("\nDropped events: 5\n"), std::string::npos);
+  EXPECT_NE(trace.chrome().find("\"opdyno_dropped_calls\":5,"), std::string::npos);
+  EXPECT_NE(trace.write(OPD_TRACE_SPEEDSCOPE).find(", dropped events: 5\""), std::string::npos);
+  EXPECT_EQ(number_of(configuration_value(trace.report(OPD_TRACE_KEY_AVERAGES), "Dropped calls")), 5);
 }
 
 TEST(AProfiler, SharesTheProcessWithOthersAndWithProfilesOfVms) {
@@ -188,6 +192,19 @@ std::vector<Row> rows(const Trace &trace, const std::string &name) {
                      number("Self (us)"), whole("Parent", -1), whole("Depth", 0), whole("Open", 0) != 0});
   }
   return found;
+}
+
+TEST(AProfiler, TakesNumbersThatAreNoNames) {
+  const Profiler profiler;
+  profiler.start();
+  for (const uint32_t number : {UINT32_MAX, UINT32_MAX - 1, 1u << 31, (1u << 20) + 1})
+    opd_range_end(opd_range_begin(number));
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(rows(trace, "?").size(), 4u);
+  for (const auto view : {OPD_TRACE_EVENTS, OPD_TRACE_KEY_AVERAGES, OPD_TRACE_KEY_AVERAGES_BY_SHAPE})
+    EXPECT_EQ(trace.report(view).count(), 4u);
+  for (int format = OPD_TRACE_CHROME; format <= OPD_TRACE_PPROF; ++format)
+    EXPECT_NE(trace.write(static_cast<opd_trace_format>(format)), "");
 }
 
 TEST(AProfiler, StopsAtOnceAndShowsWhatIsOpen) {

@@ -118,7 +118,7 @@ class _Row:
 
     @property
     def device_type(self) -> str:
-        """"CPU"."""
+        """The kind of device: CPU."""
         return "CPU"
 
     @property

@@ -201,7 +201,7 @@ class _KinetoProfile:
         self._save(path, _native.OPD_TRACE_STACKS, metric=metric, per_event=int(per_event))
 
     def export_perfetto(self, path: str | os.PathLike[str]) -> None:
-        """Writes Perfetto's own form, a tenth of Chrome's in size. Files are named .pftrace or .pftrace.gz."""
+        """Writes Perfetto's own form, an eighth of Chrome's in size. Files are named .pftrace or .pftrace.gz."""
         self._save(path, _native.OPD_TRACE_PERFETTO)
 
     def export_speedscope(self, path: str | os.PathLike[str]) -> None:

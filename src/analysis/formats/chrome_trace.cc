@@ -20,12 +20,6 @@ constexpr int64_t kBaseStepNs = int64_t{7'889'238} * 1'000'000'000;
 // 2^22.
 constexpr int64_t kLaneStep = 10'000'000;
 
-std::string quoted(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 // What of an event is the same for all calls of one thread and name, or with the same shapes, is made once: it is two
 // thirds of the text.
 class Writer {
@@ -39,7 +33,7 @@ class Writer {
   // `members`: further ones of the whole, each with a comma before it.
   void write(std::string_view members) {
     out_ << "{\"schemaVersion\":1,\"deviceProperties\":[]";
-    for (const auto &[key, text] : trace_.metadata) out_ << "," << quoted(key) << ":" << quoted(text);
+    for (const auto &[key, text] : trace_.metadata) out_ << "," << json_string(key) << ":" << json_string(text);
     out_ << members << ",\"opdyno_dropped_calls\":" << whole_.num_dropped();
     out_ << ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" << base_ns_ << ",\"traceEvents\":[\n";
     write_process();
@@ -83,13 +77,13 @@ class Writer {
   }
 
   void write_process() {
-    write_metadata_event("process_name", 0, "name", quoted(trace_.process_name));
+    write_metadata_event("process_name", 0, "name", json_string(trace_.process_name));
     write_metadata_event("process_labels", 0, "labels", "\"CPU\"");
     write_metadata_event("process_sort_index", 0, "sort_index", concat(trace_.process_id));
     for (const auto &track : trace_.tracks) write_thread(track.thread_id, track.thread_name);
   }
   void write_thread(int64_t id, std::string_view thread_name) {
-    write_metadata_event("thread_name", id, "name", quoted(concat("thread ", id, " (", thread_name, ")")));
+    write_metadata_event("thread_name", id, "name", json_string(concat("thread ", id, " (", thread_name, ")")));
     write_metadata_event("thread_sort_index", id, "sort_index", concat(id));
   }
 
@@ -124,19 +118,19 @@ class Writer {
       out_ << ",\"Run\":" << number << (run.is_open ? ",\"Open\":1}}" : "}}");
     };
     if (whole_.is_run(run)) write(concat("\"run ", number, "\""));
-    if (run.name != kNoName) write(quoted(name_text(run.name)));
+    if (run.name != kNoName) write(json_string(name_text(run.name)));
   }
 
   void write_range(const TraceTrack &track, const Event &range) {
     const int64_t thread = thread_of(track, range);
     if (range.kind == EventKind::kMark) {
-      out_ << ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"user_annotation\",\"name\":" << quoted(name_text(range.name))
+      out_ << ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"user_annotation\",\"name\":" << json_string(name_text(range.name))
            << ",\"pid\":" << trace_.process_id << ",\"tid\":" << thread << ",\"ts\":";
       out_.microseconds(trace_.unix_ns(range.begin) - base_ns_);
       out_ << "}";
       return;
     }
-    out_ << head_of(thread, "user_annotation", quoted(span_name(range)));
+    out_ << head_of(thread, "user_annotation", json_string(span_name(range)));
     write_times(out_, range.begin, range.end);
     write_ids(out_);
     out_ << (range.is_open ? ",\"Open\":1}}" : "}}");
@@ -145,7 +139,7 @@ class Writer {
   void write_call(const TraceTrack &track, const Event &call) {
     if (call.name >= heads_.size()) heads_.resize(size_t{call.name} + 1);
     std::string &head = heads_[call.name];
-    if (head.empty()) head = head_of(track.thread_id, "cpu_op", quoted(name_text(call.name)));
+    if (head.empty()) head = head_of(track.thread_id, "cpu_op", json_string(name_text(call.name)));
     if (device_.empty() || !same(call.device, last_device_)) {
       device_ = concat(",\"Device\":\"", device_name(call.device), "\",\"Run\":");
       last_device_ = call.device;
@@ -156,9 +150,10 @@ class Writer {
       has_run_ = true;
     }
     const bool is_apart = !lanes_.empty() && lanes_.contains(&call);
-    const std::string apart = is_apart ? head_of(thread_of(track, call), "cpu_op", quoted(name_text(call.name))) : "";
+    const std::string apart =
+        is_apart ? head_of(thread_of(track, call), "cpu_op", json_string(name_text(call.name))) : "";
     const std::string_view error = error_of(call);
-    const std::string failure = error.empty() ? "" : concat(",\"Error\":", quoted(error));
+    const std::string failure = error.empty() ? "" : concat(",\"Error\":", json_string(error));
     const std::string &begin = is_apart ? apart : head, &tail = tail_of(call);
     constexpr size_t kNumbers = 512;  // the others, and what is between them
     TextCursor out = out_.reserve(begin.size() + device_.size() + failure.size() + tail.size() + kNumbers);

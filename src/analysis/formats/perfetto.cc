@@ -191,8 +191,7 @@ class Writer {
   }
 
   uint64_t name_of(const Event &event) {
-    const uint64_t key = uint64_t{event.name} << 32 | (event.kind == EventKind::kStep ? event.run : 0);
-    const auto [place, fresh] = names_.try_emplace(key, names_.size() + 1);
+    const auto [place, fresh] = names_.try_emplace(span_key(event), names_.size() + 1);
     if (fresh) texts_.message(interned::kEventNames, interned_text(place->second, span_name(event)));
     return place->second;
   }

@@ -10,7 +10,16 @@ namespace {
 
 // Field numbers of profile.proto's messages.
 namespace profile {
-enum : uint32_t { kSampleType = 1, kSample, kLocation = 4, kFunction, kStringTable, kTimeNanos = 9, kDurationNanos };
+enum : uint32_t {
+  kSampleType = 1,
+  kSample,
+  kLocation = 4,
+  kFunction,
+  kStringTable,
+  kTimeNanos = 9,
+  kDurationNanos,
+  kComment = 13
+};
 }
 namespace value_type {
 enum : uint32_t { kType = 1, kUnit };
@@ -37,6 +46,8 @@ class Writer {
     add_sample_type("calls", "count");
     add_sample_type("time", "nanoseconds");
     for (size_t i = 1; i < tree_.nodes().size(); ++i) add_sample(i);
+    if (const uint64_t dropped = trace_.num_dropped())
+      out_.number(profile::kComment, text(concat("dropped events: ", dropped)));
     if (const uint64_t first = trace_.first_tick(); first != UINT64_MAX) {
       const int64_t begin = trace_.parts.unix_ns(first);
       out_.number(profile::kTimeNanos, static_cast<uint64_t>(begin));

@@ -15,7 +15,7 @@ class Writer {
 
   void write() {
     out_ << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"opdyno\",\"name\":"
-         << quoted(trace_.parts.process_name) << ",\"activeProfileIndex\":0,\"profiles\":[";
+         << json_string(title()) << ",\"activeProfileIndex\":0,\"profiles\":[";
     for (const ThreadSpans &thread : threads_)
       for (uint32_t lane = 0; lane < thread.num_lanes; ++lane) write_lane(thread, lane);
     out_ << "],\"shared\":{\"frames\":[";
@@ -25,12 +25,10 @@ class Writer {
   }
 
  private:
-  static std::string quoted(std::string_view text) {
-    std::string out;
-    append_json_string(out, text);
-    return out;
+  std::string title() const {
+    const uint64_t dropped = trace_.num_dropped();
+    return dropped ? concat(trace_.parts.process_name, ", dropped events: ", dropped) : trace_.parts.process_name;
   }
-
   int64_t ns(uint64_t tick) const { return trace_.parts.unix_ns(tick) - trace_.parts.unix_ns(first_); }
 
   void write_lane(const ThreadSpans &thread, uint32_t lane) {
@@ -39,7 +37,8 @@ class Writer {
       if (span.lane == lane) last = std::max(last, span.event->end);
     const std::string beside = lane ? concat(", overlapping ", lane) : "";
     const std::string name = concat("thread ", thread.track->thread_id, " (", thread.track->thread_name, beside, ")");
-    out_ << (is_first_ ? "\n" : ",\n") << "{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":" << quoted(name)
+    out_ << (is_first_ ? "\n" : ",\n")
+         << "{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":" << json_string(name)
          << ",\"startValue\":0,\"endValue\":" << ns(last) << ",\"events\":[";
     is_first_ = false;
     const char *separator = "\n";
@@ -52,9 +51,8 @@ class Writer {
   }
 
   uint32_t frame_of(const Event &event) {
-    const uint64_t key = uint64_t{event.name} << 32 | (event.kind == EventKind::kStep ? event.run : 0);
-    const auto [place, fresh] = places_.try_emplace(key, static_cast<uint32_t>(frames_.size()));
-    if (fresh) frames_.push_back(quoted(span_name(event)));
+    const auto [place, fresh] = places_.try_emplace(span_key(event), static_cast<uint32_t>(frames_.size()));
+    if (fresh) frames_.push_back(json_string(span_name(event)));
     return place->second;
   }
 

@@ -12,7 +12,7 @@ void write_stacks(const Trace &trace, bool per_event, ByteSink &out);
 // Source: speedscope's file-format-spec.ts.
 void write_speedscope(const Trace &trace, ByteSink &out);
 
-// Source: Perfetto's trace_packet.proto, track_event.proto. Some 24 bytes a span.
+// Source: Perfetto's trace_packet.proto, track_event.proto. Some 35 bytes a call.
 void write_perfetto(const Trace &trace, ByteSink &out);
 
 // Not compressed. Source: pprof's profile.proto.

@@ -103,6 +103,7 @@ class Table {
  public:
   Table(const Trace &trace, const TraceTableOptions &options)
       : options_(options), us_per_tick_(trace.parts.line.duration_ns(1) / 1000) {
+    if (const uint64_t dropped = trace.num_dropped()) dropped_ = concat("Dropped events: ", dropped, "\n");
     if (const auto unit = options.time_unit; !unit.empty() && unit != "s" && unit != "ms" && unit != "us")
       fail(OPD_INVALID_ARGUMENT, "time_unit must be s, ms or us, but is \"", unit, "\"");
   }
@@ -128,7 +129,7 @@ class Table {
     add("# of Calls", rows, [&](const KeyAverage &row) { return concat(row.count); });
     if (options_.rows.by_shape || options_.rows.each_span) add_shapes(rows);
     if (options_.rows.with_flops) add_flops(rows);
-    return lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n");
+    return lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n") + dropped_;
   }
 
  private:
@@ -204,6 +205,7 @@ class Table {
 
   const TraceTableOptions &options_;
   const double us_per_tick_;
+  std::string dropped_;  // a line
   std::vector<Column> columns_;
 };
 
