@@ -32,6 +32,10 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
   OPD_TRACE_SPEEDSCOPE = 3, /**< JSON for speedscope */
   OPD_TRACE_PERFETTO = 4,   /**< Perfetto's protocol buffers: a .pftrace file */
   OPD_TRACE_PPROF = 5,      /**< a profile for pprof: protocol buffers, compressed by gzip */
+  OPD_TRACE_HTML = 6,       /**< a page for a browser, without a network: time line, flame graph, table of operators.
+                                 Since: 0.2 */
+  OPD_TRACE_FLAME_SVG = 7,  /**< a flame graph: SVG without a script; the title of a box has its total and own time.
+                                 Since: 0.2 */
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
 
@@ -69,7 +73,8 @@ static inline void opd_trace_write_options_init(opd_trace_write_options *options
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format, metric or time unit, or for metadata that is not a JSON
  *         object; OPD_NOT_FOUND for `sort_by`, with the known ones. Threads: safe. Since: 0.2
  * Source: torch.profiler: export_chrome_trace, export_stacks, key_averages().table(); speedscope's file format;
- * Perfetto's trace_packet.proto; pprof's profile.proto */
+ * Perfetto's trace_packet.proto; pprof's profile.proto; Brendan Gregg, "The Flame Graph" (CACM 59(6), 2016), here with
+ * the outermost names at the top */
 OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_trace_format format,
                                                  const opd_trace_write_options *options, opd_buffer **out_bytes);
 

@@ -70,6 +70,10 @@ void write(const Trace &trace, opd_trace_format format, const opd_trace_write_op
       write_pprof(trace, packed);
       return packed.finish();
     }
+    case OPD_TRACE_HTML:
+      return write_html(trace, sink);
+    case OPD_TRACE_FLAME_SVG:
+      return write_flame_svg(trace, sink);
     default:
       fail(OPD_INVALID_ARGUMENT, "there is no form ", static_cast<int>(format), " of a trace");
   }

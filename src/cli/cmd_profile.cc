@@ -101,7 +101,7 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
 bool check_outputs(const Args &args) {
   std::map<std::string, std::string_view> options;  // by place
   if (args.has("json")) options["-"] = "json";
-  for (const std::string_view name : {"output", "csv", "chrome"}) {
+  for (const std::string_view name : {"output", "csv", "chrome", "view", "flame"}) {
     const auto path = args.value(name);
     if (!path) continue;
     refuse_overwriting(args.words()[0], *path);
@@ -136,6 +136,8 @@ Exit run_profile(const Args &args) {
   if (const auto path = args.value("csv"))
     write_file(*path, written(recording.report, ReportForm::csv, write_options(args)));
   if (const auto path = args.value("chrome")) write_file(*path, recording.trace.chrome());
+  if (const auto path = args.value("view")) write_file(*path, recording.trace.write(OPD_TRACE_HTML));
+  if (const auto path = args.value("flame")) write_file(*path, recording.trace.write(OPD_TRACE_FLAME_SVG));
   if (args.has("json")) print(lines);
   if (!is_output_taken) {
     print(shown_table(recording.report, args));

@@ -67,6 +67,8 @@ constexpr Option top = {"top", 0, "N", "show the N slowest operators on a termin
 constexpr Option wide = {"wide", 0, "", "show the whole table on a terminal, too, as it goes into a pipe"};
 constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CSV; - prints them"};
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
+constexpr Option view = {"view", 0, "FILE", "write a page with time line, flame graph and operators: .html"};
+constexpr Option flame = {"flame", 0, "FILE", "write a flame graph: .svg"};
 constexpr Option profile_repeat = {"repeat", 0, "N", "measured calls; 1"};
 constexpr Option warmup = {
     "warmup", 0, "N",
@@ -230,7 +232,7 @@ const std::vector<Command> &commands() {
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
        with_call_options({&profile_repeat, &warmup, &profile_runs, &turn, &collector, &sort, &no_sort, &no_aggregate,
-                          &no_sums, &top, &wide, &builtins, &details, &roofline, &report_output, &report_csv, &chrome,
+                          &no_sums, &top, &wide, &builtins, &details, &roofline, &report_output, &report_csv, &chrome, &view, &flame,
                           &json}),
        run_profile},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,

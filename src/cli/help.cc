@@ -61,6 +61,7 @@ constexpr Example examples[] = {
     {"profile", "opdyno profile model.so --roofline", "how near each operator is to the machine's peak"},
     {"profile", "opdyno profile model.so --collector perf:page-faults --warmup 0", "counters, of the first call"},
     {"profile", "opdyno profile model.so --chrome trace.json", "a time line for ui.perfetto.dev"},
+    {"profile", "opdyno profile model.so --view trace.html", "time line and flame graph as a page"},
     {"profile", "opdyno profile model.so --runs 20 -o before.jsonl", "one side of opdyno diff"},
     {"ab", "opdyno ab old.so new.so --fail-above 3%",
      "which is faster; exit code 1 if the second one is slower by more"},

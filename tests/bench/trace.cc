@@ -50,6 +50,7 @@ const bool added = [] {
   add("trace_perfetto", write<OPD_TRACE_PERFETTO>);
   add("trace_speedscope", write<OPD_TRACE_SPEEDSCOPE>);
   add("trace_pprof", write<OPD_TRACE_PPROF>);
+  add("trace_html", write<OPD_TRACE_HTML>);
   add("trace_table", write<OPD_TRACE_TABLE>);
   add("trace_events", [](const Trace &trace) { trace.report(OPD_TRACE_EVENTS); });
   return true;

@@ -212,6 +212,14 @@ class _KinetoProfile:
         """Writes a profile for pprof, of the number of spans and the time of each stack."""
         self._save(path, _native.OPD_TRACE_PPROF)
 
+    def export_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page for a browser: time line, flame graph and table of operators. It needs no network."""
+        self._save(path, _native.OPD_TRACE_HTML)
+
+    def export_flame_graph(self, path: str | os.PathLike[str]) -> None:
+        """Writes a flame graph as SVG. Titles of its boxes have the times and the numbers of spans."""
+        self._save(path, _native.OPD_TRACE_FLAME_SVG)
+
     def _save(self, path: str | os.PathLike[str], form: int, **options: Any) -> None:
         _native.opd_trace_save(self.trace, os.fspath(path), form, options)
 

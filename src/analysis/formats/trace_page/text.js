@@ -1,0 +1,40 @@
+// Texts for people: names, times, counts, colours.
+
+// Control characters have pictures, so that a name stays on its line and shows what it contains.
+function shown(name) {
+  const text = name.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, c => {
+    const code = c.charCodeAt(0);
+    return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? '\u2421' : '\ufffd';
+  });
+  return text || '(no name)';
+}
+
+const kUnits = [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]];
+function unitOf(ns) { return kUnits.find(([, size]) => Math.abs(ns) >= size) ?? kUnits[3]; }
+function timeText(ns) {
+  const [unit, size] = unitOf(ns);
+  return (size === 1 ? String(Math.round(ns)) : (ns / size).toPrecision(4)) + ' ' + unit;
+}
+function countText(count, noun) {
+  return count.toLocaleString('en') + (noun ? ' ' + noun + (count === 1 ? '' : 's') : '');
+}
+function shareText(part, whole) { return whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : ''; }
+
+// One of 24 hues. Equal names have equal colours in all parts of the page.
+const hues = new Map();
+function hueOf(name) {
+  let hue = hues.get(name);
+  if (hue === undefined) {
+    let hash = 0x811c9dc5;  // FNV-1a
+    for (let i = 0; i < name.length; ++i) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+    hues.set(name, hue = (hash >>> 8) % 24 * 15);
+  }
+  return hue;
+}
+
+function element(tag, properties, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+const byId = id => document.getElementById(id);

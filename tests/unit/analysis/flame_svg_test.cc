@@ -1,0 +1,68 @@
+// The flame graph as a picture: where its boxes lie, and that it is XML whatever names contain.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "analysis/formats/trace_formats.h"
+#include "support/trace_builder.h"
+
+namespace opd {
+namespace {
+
+std::string svg(TraceBuilder &built) {
+  StringSink sink;
+  write_flame_svg(*make_object<Trace>(built.parts({{0, 0}, 1})), sink);  // ticks are nanoseconds
+  return sink.take();
+}
+
+// "title x y width" of each box; a title is on one line here.
+std::vector<std::string> boxes(const std::string &picture) {
+  const std::regex box("<title>([^<]*)</title><rect x=\"([^\"]*)\" y=\"([^\"]*)\" width=\"([^\"]*)\"");
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(picture.begin(), picture.end(), box), end; at != end; ++at) {
+    std::string title = (*at)[1];
+    std::replace(title.begin(), title.end(), '\n', ' ');
+    found.push_back(title + " | " + (*at)[2].str() + " " + (*at)[3].str() + " " + (*at)[4].str());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+TEST(FlameSvg, HasABoxForEachStackAsWideAsItsTime) {
+  TraceBuilder built;
+  built.range(1'000, 2'000, "inner").range(0, 5'000, "outer").range(6'000, 7'000, "inner").range(6'000, 7'000, "outer");
+  built.range(8'000, 10'000, "alone").range(11'000, 11'000, "nothing");
+  // 8 µs in all are 1200 wide: outer has 6 of them, and inner 2 of these; alone has 2.
+  EXPECT_EQ(boxes(svg(built)),
+            (std::vector<std::string>{"all 8.00 µs (100.00 %), alone 0.00 µs | 0.0 56.0 1200.00",
+                                      "alone 2.00 µs (25.00 %), alone 2.00 µs, 1 span | 900.0 74.0 300.00",
+                                      "inner 2.00 µs (25.00 %), alone 2.00 µs, 2 spans | 0.0 92.0 300.00",
+                                      "outer 6.00 µs (75.00 %), alone 4.00 µs, 2 spans | 0.0 74.0 900.00"}));
+}
+
+TEST(FlameSvg, EscapesNames) {
+  TraceBuilder built;
+  built.range(0, 10, "<a href=\"x\">&'\xFF\x01\xEF\xBF\xBF");
+  const std::string picture = svg(built);
+  EXPECT_NE(picture.find("<title>&lt;a href=&quot;x&quot;&gt;&amp;&#39;\uFFFD \uFFFD\n"), std::string::npos) << picture;
+  EXPECT_EQ(picture.find("<a "), std::string::npos);
+}
+
+TEST(FlameSvg, OfNoTimeHasNoBoxes) {
+  TraceBuilder nothing, brief;
+  brief.range(5, 5, "brief");
+  for (TraceBuilder *built : {&nothing, &brief}) {
+    const std::string picture = svg(*built);
+    EXPECT_TRUE(boxes(picture).empty());
+    EXPECT_EQ(picture.find("nan"), std::string::npos);
+  }
+}
+
+TEST(FlameSvg, SaysWhatIsMissing) {
+  TraceBuilder built(1);
+  built.range(0, 10, "kept").range(20, 30, "dropped").range(40, 50, "dropped");
+  EXPECT_NE(svg(built).find("Dropped events: 2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace opd

@@ -1,0 +1,147 @@
+// The trace in the page, read by its description in html_view.cc with code of its own. What the page makes of it is
+// tested in a browser: tests/bindings/python/test_trace_page.py.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstring>
+
+#include "analysis/formats/base64_sink.h"
+#include "analysis/formats/trace_formats.h"
+#include "support/trace_builder.h"
+
+namespace opd {
+namespace {
+
+std::string html(TraceParts parts) {
+  StringSink sink;
+  write_html(*make_object<Trace>(std::move(parts)), sink);
+  return sink.take();
+}
+
+std::string from_base64(std::string_view text) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  uint32_t bits = 0, held = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    bits = bits << 6 | static_cast<uint32_t>(kDigits.find(c));
+    held += 6;
+    if (held >= 8) bytes += static_cast<char>(bits >> (held -= 8));
+  }
+  return bytes;
+}
+
+std::string unpacked(std::string packed) {
+  std::string bytes(1 << 20, '\0');
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef *>(packed.data()), stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef *>(bytes.data()), stream.avail_out = static_cast<uInt>(bytes.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  bytes.resize(stream.total_out);
+  inflateEnd(&stream);
+  return bytes;
+}
+
+struct Content {
+  std::string head;
+  std::vector<int64_t> numbers;  // of all columns; those of the second one have a sign
+};
+Content content(const std::string &page, size_t spans) {
+  const std::string_view begin = "id=\"data\">";
+  const size_t from = page.find(begin) + begin.size();
+  const std::string bytes = unpacked(from_base64(std::string_view(page).substr(from, page.find('<', from) - from)));
+  Content found;
+  size_t at = bytes.find('\n');
+  found.head = bytes.substr(0, at++);
+  while (at < bytes.size()) {
+    uint64_t number = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = static_cast<uint8_t>(bytes[at++]);
+      number |= uint64_t{byte & 127u} << shift;
+      if (byte < 128) break;
+    }
+    const bool has_sign = found.numbers.size() / spans == 1;
+    found.numbers.push_back(has_sign ? static_cast<int64_t>(number >> 1) ^ -static_cast<int64_t>(number & 1)
+                                     : static_cast<int64_t>(number));
+  }
+  return found;
+}
+
+constexpr ClockCalibration kNanoseconds{{0, 0}, 1};  // ticks are nanoseconds
+
+TEST(HtmlView, HasTheColumnsOfAllSpans) {
+  TraceBuilder built;
+  built.range(1'000, 1'300, "inner").range(500, 2'500, "outer").range(2'000, 2'700, "crossing");
+  built.range(3'000, 3'000, "mark", EventKind::kMark).range(4'000, 4'200, nullptr, EventKind::kStep, 7);
+  const Content found = content(html(built.parts(kNanoseconds, 42, "a \"thread\"")), 5);
+  EXPECT_EQ(found.head,
+            "{\"process\":\"\",\"begin_us\":0,\"sample_interval\":1,\"threads\":[{\"id\":42,\"name\":\"a \\\"thread\\\"\","
+            "\"dropped\":0,\"spans\":5}],\"labels\":[[\"outer\",2],[\"inner\",2],[\"crossing\",2],[\"mark\",4],"
+            "[\"ProfilerStep#7\",3,\"ProfilerStep*\"]],\"shapes\":[],\"errors\":[]}");
+  EXPECT_EQ(found.numbers, (std::vector<int64_t>{0,    1,   2,    3,    4,      // labels
+                                                 0,    500, 1000, 1000, 1000,   // begins, from the one before
+                                                 2000, 300, 700,  0,    200,    // durations
+                                                 300,  0,   0,    0,    0,      // covered by spans within
+                                                 0,    1,   0,    0,    0,      // depths
+                                                 0,    0,   2,    0,    0,      // lanes, twice: nothing is open
+                                                 0,    0,   0,    0,    0}));  // no shapes
+}
+
+TEST(HtmlView, CountsFromTheFirstBeginOfAllThreads) {
+  TraceBuilder late, early;
+  late.range(5'000, 5'100, "late");
+  early.range(3'000, 3'010, "early").range(2'000, 4'000, "around");
+  TraceParts parts = late.parts(kNanoseconds, 1);
+  parts.tracks.push_back(early.track(2));
+  parts.tracks[1].dropped = 9;
+  parts.unix_offset_ns = 1'700'000'000'000'000'000;
+  const Content found = content(html(std::move(parts)), 3);
+  EXPECT_NE(found.head.find("\"begin_us\":1700000000000002,"), std::string::npos);
+  EXPECT_NE(found.head.find("\"dropped\":9,\"spans\":2}"), std::string::npos);
+  EXPECT_EQ(std::vector<int64_t>(found.numbers.begin() + 3, found.numbers.begin() + 9),
+            (std::vector<int64_t>{3000, 0, 1000, 100, 2000, 10}));
+}
+
+TEST(HtmlView, HasNoTextOfTheTraceOutsideOfItsData) {
+  TraceBuilder built;
+  built.range(0, 10, "</script><b>TRACE_DATA").range(20, 30, "\xFF\x01\n");
+  TraceParts parts = built.parts(kNanoseconds);
+  parts.process_name = "</title>";
+  const std::string page = html(std::move(parts)), empty = html(TraceBuilder().parts(kNanoseconds));
+  const auto frame = [](const std::string &text) {  // of the page around its data
+    const size_t from = text.find("id=\"data\">");
+    return text.substr(0, from) + text.substr(text.find('<', from));
+  };
+  EXPECT_EQ(frame(page), frame(empty));
+  EXPECT_EQ(content(empty, 1).numbers.size(), 0u);
+  const std::string head = content(page, 2).head;
+  EXPECT_NE(head.find("</script><b>TRACE_DATA"), std::string::npos) << "in the data, where it is no markup";
+  EXPECT_NE(head.find("\xEF\xBF\xBD\\u0001\\n"), std::string::npos) << "UTF-8 for certain";
+}
+
+TEST(HtmlView, TakesThreeBytesACall) {
+  TraceBuilder built;
+  for (uint64_t i = 0; i < 20'000; ++i)
+    built.range(i * 1000 + i * i % 97, i * 1000 + 700 + i * i % 89, i % 2 ? "a" : "b");
+  const size_t bytes = html(built.parts(kNanoseconds)).size() - html(TraceBuilder().parts(kNanoseconds)).size();
+  EXPECT_LT(bytes, 20'000u * 8);
+}
+
+TEST(Base64, GroupsBytesHoweverTheyCome) {
+  const std::pair<const char *, const char *> known[] = {  // RFC 4648, section 10
+      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
+      {"foobar", "Zm9vYmFy"}};
+  for (const auto &[bytes, text] : known)
+    for (size_t piece = 1; piece <= 7; ++piece) {
+      StringSink made;
+      Base64Sink sink(made);
+      for (size_t at = 0; at < std::strlen(bytes); at += piece)
+        sink.write(bytes + at, std::min(piece, std::strlen(bytes) - at));
+      sink.finish();
+      EXPECT_EQ(made.take(), text) << "in pieces of " << piece;
+    }
+}
+
+}  // namespace
+}  // namespace opd
