@@ -11,6 +11,7 @@ build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-
 test_packages=(libgtest-dev python3 ccache abigail-tools)
 optional_test_packages=(libpapi-dev lld) # tools/test skips tests of a missing package; with --full it fails
 sanitizer_packages=(clang-14 libclang-rt-14-dev)
+browser_packages=(chromium) # the Python package's tests skip the pages of traces without it
 venv_packages=(python3-venv)
 java_packages=(openjdk-17-jdk-headless)
 aarch64_packages=(g++-aarch64-linux-gnu qemu-user)

@@ -55,7 +55,7 @@ GOALS = {
     "trace_perfetto": "<= 200 ms",
     "trace_speedscope": "",
     "trace_pprof": "",
-    "trace_html": "",
+    "trace_html": "<= 1000 ms",
     "trace_table": "<= 100 ms",
     "trace_events": "",
     "profiler_stop": "<= 50 ms",

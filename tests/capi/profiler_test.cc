@@ -203,7 +203,7 @@ TEST(AProfiler, TakesNumbersThatAreNoNames) {
   EXPECT_EQ(rows(trace, "?").size(), 4u);
   for (const auto view : {OPD_TRACE_EVENTS, OPD_TRACE_KEY_AVERAGES, OPD_TRACE_KEY_AVERAGES_BY_SHAPE})
     EXPECT_EQ(trace.report(view).count(), 4u);
-  for (int format = OPD_TRACE_CHROME; format <= OPD_TRACE_PPROF; ++format)
+  for (int format = OPD_TRACE_CHROME; format <= OPD_TRACE_FLAME_SVG; ++format)
     EXPECT_NE(trace.write(static_cast<opd_trace_format>(format)), "");
 }
 

@@ -1,10 +1,13 @@
 """Help, info, as, dis, export and profile: every option, exit code and message that their help promises."""
 
+import base64
 import csv
+import gzip
 import io
 import json
 import re
 import subprocess
+from xml.etree import ElementTree
 
 import programs
 from case import FAILED, HERE, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, compile_kernels
@@ -202,6 +205,15 @@ class Profile(CliTest):
         events = trace["traceEvents"] if isinstance(trace, dict) else trace
         self.assertEqual(2, sum(event.get("name") == "add_one" for event in events))
 
+    def test_the_time_line_is_a_page_and_a_flame_graph(self):
+        self.profile("--view", "trace.html", "--flame", "flame.svg", "--repeat", "2", "--warmup", "0")
+        page = (WORK / "trace.html").read_text()
+        data = gzip.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', page)[1]))
+        head = json.loads(data.split(b"\n", 1)[0])
+        self.assertIn(["add_one", 0], head["labels"])
+        titles = [title.text for title in ElementTree.parse(WORK / "flame.svg").iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual([True, True], [title.endswith(", 2 spans") for title in titles if re.match("(main|add_one)\n", title)])
+
     def test_several_runs_are_a_report_a_line(self):
         printed = self.profile("--runs", "3", "-o", "runs.jsonl", "--json")
         self.assertEqual((WORK / "runs.jsonl").read_text(), printed)
@@ -238,6 +250,7 @@ class Profile(CliTest):
             (("-o", "same", "--csv", "same"), "--output and --csv would both be written to same"),
             (("-o", "same", "--chrome", "./same"), "--output and --chrome would both be written to ./same"),
             (("--csv", "same", "--chrome", place), "--csv and --chrome would both be written to " + place),
+            (("--view", "same", "--flame", place), "--view and --flame would both be written to " + place),
             (("--json", "--csv", "-"), "--json and --csv would both be written to standard output"),
             (("-o", "-", "--csv", "-"), "--output and --csv would both be written to standard output"),
         ):

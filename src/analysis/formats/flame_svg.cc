@@ -1,5 +1,5 @@
-// A flame graph as one SVG: a box for each stack of names, as wide as its time, below that of the stack without the last
-// name. Its title has the numbers, so a browser shows them without a script.
+// A flame graph as one SVG: a box for each stack of names, as wide as its time, below that of the stack without the
+// last name. Its title has the numbers, so a browser shows them without a script.
 #include <algorithm>
 
 #include "analysis/formats/stack_tree.h"
@@ -72,7 +72,9 @@ class Picture {
     double x = 0;
   };
   uint64_t all() const { return boxes_[StackTree::kRoot].ticks; }
-  double width_of(uint32_t i) const { return kWidth * static_cast<double>(boxes_[i].ticks) / static_cast<double>(all()); }
+  double width_of(uint32_t i) const {
+    return kWidth * static_cast<double>(boxes_[i].ticks) / static_cast<double>(all());
+  }
 
   void write_summary(std::string &out) const {
     append_time(out, trace_.parts.line.duration_ns(all()) / 1000);
@@ -83,6 +85,7 @@ class Picture {
 
   static void write_colours(std::string &out) {
     for (const char *theme : {"", "@media(prefers-color-scheme:dark){"}) {
+      out += theme;
       for (uint32_t i = 0; i < kNumColours; ++i) {
         append(out += ".c", i);
         append(out += " rect{fill:hsl(", i * 360 / kNumColours);

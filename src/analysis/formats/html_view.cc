@@ -1,5 +1,6 @@
-// The page that shows a trace, and the trace in it: base64 of gzip of a line of JSON and of columns of numbers. So no text
-// of a trace is markup or a script, whatever it contains, and a call takes some three bytes. trace_page/data.js reads it.
+// The page that shows a trace, and the trace in it: base64 of gzip of a line of JSON and of columns of numbers. So no
+// text of a trace is markup or a script, whatever it contains, and a call takes one to three bytes. trace_page/data.js
+// reads it.
 #include <array>
 #include <unordered_map>
 
@@ -62,7 +63,16 @@ class Data {
   }
 
  private:
-  enum : size_t { kLabel, kBegin, kDuration, kCovered, kDepth, kLane, kShapes, kNumColumns };  // in the order of the page
+  enum : size_t {
+    kLabel,
+    kBegin,
+    kDuration,
+    kCovered,
+    kDepth,
+    kLane,
+    kShapes,
+    kNumColumns
+  };  // in the order of the page
 
   void add(const Span &span) {
     const Event &event = *span.event;

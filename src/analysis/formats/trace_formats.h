@@ -18,7 +18,7 @@ void write_perfetto(const Trace &trace, ByteSink &out);
 // Not compressed. Source: pprof's profile.proto.
 void write_pprof(const Trace &trace, ByteSink &out);
 
-// A page that needs nothing else: time line, table of operators, flame graph. Some 3 bytes a call.
+// A page that needs nothing else: time line, table of operators, flame graph. One to three bytes a call.
 void write_html(const Trace &trace, ByteSink &out);
 
 // A flame graph as SVG, with the numbers of each box as its title.

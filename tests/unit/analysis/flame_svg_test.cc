@@ -58,6 +58,15 @@ TEST(FlameSvg, OfNoTimeHasNoBoxes) {
   }
 }
 
+TEST(FlameSvg, HasColoursForLightAndDark) {
+  TraceBuilder built;
+  built.range(0, 10, "a");
+  const std::string picture = svg(built), light = ".c0 rect{fill:hsl(0 70% 80%)}",
+                    dark = ".c0 rect{fill:hsl(0 35% 32%)}";
+  EXPECT_NE(picture.find("\n" + light), std::string::npos) << picture;
+  EXPECT_NE(picture.find("@media(prefers-color-scheme:dark){" + dark), std::string::npos);
+}
+
 TEST(FlameSvg, SaysWhatIsMissing) {
   TraceBuilder built(1);
   built.range(0, 10, "kept").range(20, 30, "dropped").range(40, 50, "dropped");

@@ -75,16 +75,17 @@ TEST(HtmlView, HasTheColumnsOfAllSpans) {
   built.range(1'000, 1'300, "inner").range(500, 2'500, "outer").range(2'000, 2'700, "crossing");
   built.range(3'000, 3'000, "mark", EventKind::kMark).range(4'000, 4'200, nullptr, EventKind::kStep, 7);
   const Content found = content(html(built.parts(kNanoseconds, 42, "a \"thread\"")), 5);
-  EXPECT_EQ(found.head,
-            "{\"process\":\"\",\"begin_us\":0,\"sample_interval\":1,\"threads\":[{\"id\":42,\"name\":\"a \\\"thread\\\"\","
-            "\"dropped\":0,\"spans\":5}],\"labels\":[[\"outer\",2],[\"inner\",2],[\"crossing\",2],[\"mark\",4],"
-            "[\"ProfilerStep#7\",3,\"ProfilerStep*\"]],\"shapes\":[],\"errors\":[]}");
-  EXPECT_EQ(found.numbers, (std::vector<int64_t>{0,    1,   2,    3,    4,      // labels
-                                                 0,    500, 1000, 1000, 1000,   // begins, from the one before
-                                                 2000, 300, 700,  0,    200,    // durations
-                                                 300,  0,   0,    0,    0,      // covered by spans within
-                                                 0,    1,   0,    0,    0,      // depths
-                                                 0,    0,   2,    0,    0,      // lanes, twice: nothing is open
+  EXPECT_EQ(
+      found.head,
+      "{\"process\":\"\",\"begin_us\":0,\"sample_interval\":1,\"threads\":[{\"id\":42,\"name\":\"a \\\"thread\\\"\","
+      "\"dropped\":0,\"spans\":5}],\"labels\":[[\"outer\",2],[\"inner\",2],[\"crossing\",2],[\"mark\",4],"
+      "[\"ProfilerStep#7\",3,\"ProfilerStep*\"]],\"shapes\":[],\"errors\":[]}");
+  EXPECT_EQ(found.numbers, (std::vector<int64_t>{0,    1,   2,    3,    4,     // labels
+                                                 0,    500, 1000, 1000, 1000,  // begins, from the one before
+                                                 2000, 300, 700,  0,    200,   // durations
+                                                 300,  0,   0,    0,    0,     // covered by spans within
+                                                 0,    1,   0,    0,    0,     // depths
+                                                 0,    0,   2,    0,    0,     // lanes, twice: nothing is open
                                                  0,    0,   0,    0,    0}));  // no shapes
 }
 
@@ -120,7 +121,7 @@ TEST(HtmlView, HasNoTextOfTheTraceOutsideOfItsData) {
   EXPECT_NE(head.find("\xEF\xBF\xBD\\u0001\\n"), std::string::npos) << "UTF-8 for certain";
 }
 
-TEST(HtmlView, TakesThreeBytesACall) {
+TEST(HtmlView, TakesAFewBytesASpan) {
   TraceBuilder built;
   for (uint64_t i = 0; i < 20'000; ++i)
     built.range(i * 1000 + i * i % 97, i * 1000 + 700 + i * i % 89, i % 2 ? "a" : "b");
@@ -129,9 +130,14 @@ TEST(HtmlView, TakesThreeBytesACall) {
 }
 
 TEST(Base64, GroupsBytesHoweverTheyCome) {
-  const std::pair<const char *, const char *> known[] = {  // RFC 4648, section 10
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
-      {"foobar", "Zm9vYmFy"}};
+  const std::pair<const char *, const char *> known[] = {// RFC 4648, section 10
+                                                         {"", ""},
+                                                         {"f", "Zg=="},
+                                                         {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"},
+                                                         {"foob", "Zm9vYg=="},
+                                                         {"fooba", "Zm9vYmE="},
+                                                         {"foobar", "Zm9vYmFy"}};
   for (const auto &[bytes, text] : known)
     for (size_t piece = 1; piece <= 7; ++piece) {
       StringSink made;

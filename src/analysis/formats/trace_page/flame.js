@@ -36,33 +36,33 @@ class Flame {
     this.root = this.zoomed = root;
     this.draw();
   }
-  find(matches) {  // whether a name was searched for; null: nothing is
+  find(matches) {  // whether the search finds a name; null: nothing is searched for
     this.matches = matches;
     if (this.root) this.draw();
   }
   draw() {
-    const stack = element('div', {className: 'stack'}), levels = [];
-    let boxes = 0;
-    for (let node = this.zoomed; node; node = node.parent) levels.unshift([[node, 0]]);
-    for (const [[node]] of levels) if (node !== this.zoomed) stack.append(this.box(node, levels.findIndex(([[each]]) => each === node), 0, 1));
-    let row = levels.length - 1;
-    for (let level = levels[row]; level.length && boxes < kMostBoxes; ++row) {
+    const stack = element('div', {className: 'stack'}), around = [];
+    for (let node = this.zoomed.parent; node; node = node.parent) around.unshift(node);
+    around.forEach((node, row) => stack.append(this.box(node, row, 0, 1)));
+    let row = around.length, level = [[this.zoomed, 0]], boxes = 0, hidden = 0;
+    for (; level.length && boxes < kMostBoxes; ++row) {
+      boxes += level.length;
       const next = [];
       for (const [node, left] of level) {
-        stack.append(this.box(node, row, left, node.total / this.zoomed.total || (node === this.zoomed ? 1 : 0)));
-        ++boxes;
+        stack.append(this.box(node, row, left, node === this.zoomed ? 1 : node.total / this.zoomed.total));
         let x = left;
         for (const child of [...node.children.values()].sort((a, b) => b.total - a.total)) {
           const width = child.total / this.zoomed.total;
-          if (!(width >= kNarrowest)) break;
-          next.push([child, x]);
+          if (width >= kNarrowest) next.push([child, x]);
+          else ++hidden;
           x += width;
         }
       }
       level = next;
     }
+    hidden += level.length;
     stack.style.height = row * kBoxHeight + 'px';
-    this.panel.replaceChildren(stack);
+    this.panel.replaceChildren(stack, noteOf(hidden ? `${countText(hidden, 'stack')} too narrow to be drawn: click on a box to zoom` : ''));
   }
   box(node, row, left, width) {
     const share = shareText(node.total, this.root.total), name = node.parent ? shown(node.name) : 'all';

@@ -8,7 +8,7 @@ class Page {
     this.labels = null;  // a byte for each label: whether the search finds it
     this.timeline = new Timeline(trace, document.querySelector('canvas'),
       {select: span => this.select(span), hover: (span, event) => this.showTip(span, event)});
-    this.table = new OperatorTable(byId('table'), byId('note'), row => this.select(row.longest, true));
+    this.table = new OperatorTable(byId('table'), row => this.select(row.longest, true));
     this.flame = new Flame(byId('flame'));
     this.isFlame = false;
     this.describe();
@@ -79,7 +79,6 @@ class Page {
     const range = scope < 0 ? [0, trace.count] : [scope, trace.behind[scope]];
     byId('table').hidden = this.isFlame;
     byId('flame').hidden = !this.isFlame;
-    byId('note').hidden = this.isFlame;
     byId('show-table').ariaSelected = String(!this.isFlame);
     byId('show-flame').ariaSelected = String(this.isFlame);
     if (!this.isFlame) this.rows ?? this.table.show(this.rows = operatorRows(trace, ...range));

@@ -26,9 +26,8 @@ function operatorRows(trace, first, behind) {
 }
 
 class OperatorTable {
-  constructor(panel, note, choose) {
+  constructor(panel, choose) {
     this.panel = panel;
-    this.note = note;
     this.choose = choose;
     this.matches = null;
     this.order = {key: 'self', up: false};
@@ -72,10 +71,11 @@ class OperatorTable {
         line.append(element('td', {className: isText ? 'text' : '', textContent: text(row[key]), title: tip ? tip(row[key]) : ''}));
       body.append(line);
     }
-    this.panel.replaceChildren(element('table', {}, element('thead', {}, head), body));
-    this.note.textContent = rows.length > kMostRows
-      ? `${countText(kMostRows)} of ${countText(rows.length, 'row')} are shown: search to see others`
-      : rows.length ? '' : this.rows.length ? 'No name matches the search.' : 'The trace has no spans.';
+    this.panel.replaceChildren(element('table', {}, element('thead', {}, head), body), noteOf(this.noteText(rows.length)));
+  }
+  noteText(found) {
+    if (found > kMostRows) return `${countText(kMostRows)} of ${countText(found, 'row')} are shown: search to see others`;
+    return found ? '' : this.rows.length ? 'No name matches the search.' : 'There are no spans.';
   }
   sortBy({key, isText}) {
     this.order = {key, up: this.order.key === key ? !this.order.up : Boolean(isText)};

@@ -37,4 +37,5 @@ function element(tag, properties, ...children) {
   made.append(...children);
   return made;
 }
+function noteOf(text) { return element('p', {className: 'soft note', textContent: text, hidden: !text}); }
 const byId = id => document.getElementById(id);

@@ -88,7 +88,7 @@ class Timeline {
     this.canvas.width = this.width * ratio;
     this.canvas.height = this.height * ratio;
     this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.redraw();
+    this.draw();  // at once: the canvas is empty now
   }
   redraw() {
     this.pending ??= requestAnimationFrame(() => { this.pending = undefined; this.draw(); });
@@ -167,9 +167,10 @@ class Timeline {
     }, (k, behind, start) => {
       const x = Math.round((start - from) / perPixel), hits = row.hits ? row.hits[behind] - row.hits[k] : 0;
       const share = (row.busy[behind] - row.busy[k]) / perPixel;
-      pen.globalAlpha = row.hits && !hits ? 0.2 : Math.min(1, 0.35 + 0.65 * share);
-      pen.fillStyle = hits ? colours.hit : hue(row.spans[k]);
-      if (behind === k + 1 && trace.isMark(row.spans[k])) this.drawMark((trace.begin[row.spans[k]] - from) / perPixel, y, height);
+      const isMark = behind === k + 1 && trace.isMark(row.spans[k]);
+      pen.globalAlpha = row.hits && !hits ? 0.2 : isMark ? 1 : Math.min(1, 0.35 + 0.65 * share);
+      pen.fillStyle = hits ? colours.hit : isMark ? colours.mark : hue(row.spans[k]);
+      if (isMark) this.drawMark((trace.begin[row.spans[k]] - from) / perPixel, y, height);
       else pen.fillRect(x, y, 1, height);
       pen.globalAlpha = 1;
       if (this.selected >= row.spans[k] && row.spans.subarray(k, behind).includes(this.selected)) this.frame(x - 1, y, 3, height);
@@ -184,8 +185,6 @@ class Timeline {
   }
   drawMark(x, y, height) {
     const pen = this.pen;
-    pen.fillStyle = this.colours.mark;
-    pen.globalAlpha = 1;
     pen.beginPath();
     pen.moveTo(x, y);
     pen.lineTo(x + 4, y + height / 2);
