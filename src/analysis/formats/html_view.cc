@@ -7,10 +7,10 @@
 #include "analysis/formats/base64_sink.h"
 #include "analysis/formats/gzip_sink.h"
 #include "analysis/formats/trace_formats.h"
+#include "analysis/formats/trace_page.h"  // made of the files in trace_page/
 #include "analysis/key_averages.h"
 #include "base/json_writer.h"
 #include "trace/shape_cache.h"
-#include "trace_page.h"  // made of the files in trace_page/
 
 namespace opd {
 namespace {

@@ -377,6 +377,66 @@ def test_speedscope(name):
         assert close(ours.begin, theirs.begin - first) and close(ours.end, theirs.end - first)
 
 
+# The page and the flame graph
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_page(name):
+    chrome = chrome_of(name)
+    head, found = forms.page(DIRECTORY / f"{name}.html")
+    kinds = ["call", "run", "range", "step", "mark"]
+    first = min((span.begin for span in [*chrome.spans, *chrome.marks]), default=0)
+    wanted = comparable([*chrome.spans, *chrome.marks])
+    for ours, theirs in zip(comparable(found), wanted, strict=True):
+        assert (ours.thread, ours.lane, ours.name) == (theirs.thread, theirs.lane, theirs.name)
+        assert close(ours.begin, theirs.begin - first) and close(ours.end, theirs.end - first)
+        assert ours.args["Open"] == (theirs.args or {}).get("Open", 0)
+        if theirs.dims:
+            assert re.findall(r"\[([\d, ]*)\]", ours.args["shapes"]) == [", ".join(map(str, d)) for d in theirs.dims]
+    assert counts(kinds[span.category] for span in found) == counts(
+        [span["kind"] for span in EXPECTED[name]["spans"]] + ["mark"] * len(EXPECTED[name]["marks"])
+    )
+    assert sum(thread["dropped"] for thread in head["threads"]) == EXPECTED[name].get("dropped", 0)
+    for thread in forms.by_thread(found).values():
+        offset = found.index(thread[0])
+        above, times = forms.self_times(thread)
+        for span, parent, (own, rounding) in zip(thread, above, times, strict=True):
+            assert close(span.args["self"], own, rounding)
+            around = None if span.parent is None else thread[span.parent - offset]
+            theirs = None if parent is None else thread[parent]
+            assert around is theirs or (around.begin, around.end) == (theirs.begin, theirs.end)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_flame_graph(name):
+    """Each box has the number and the time of the spans of its stack, which the boxes above it tell."""
+    root = xml.etree.ElementTree.parse(DIRECTORY / f"{name}.svg").getroot()
+    own, totals = own_times(chrome_of(name), with_marks=True), defaultdict(lambda: [0, 0])
+    for stack, (count, ns, _) in own.items():
+        totals[frame_path(stack)][0] += count
+        for depth in range(len(stack) + 1):
+            totals[frame_path(stack[:depth])][1] += ns
+    rows = defaultdict(list)
+    for box in root.iter("{http://www.w3.org/2000/svg}g"):
+        title, rect = (box.find("{http://www.w3.org/2000/svg}" + tag) for tag in ("title", "rect"))
+        text, x, width = title.text, float(rect.get("x")), float(rect.get("width"))
+        found = re.fullmatch(r"(.*)\n([\d.]+) (µs|ms|s) \([\d.]+ %\), alone [\d.]+ (?:µs|ms|s)(?:, (\d+) spans?)?", text, re.S)
+        row = round((float(rect.get("y")) - 56) / 18)
+        around = next((path for left, right, path in rows[row - 1] if left - 0.1 <= x < right), ())
+        path = (*around, found[1]) if row else ()
+        rows[row].append((x, x + width, path))
+        count, ns = totals[path]
+        assert row == 0 or int(found[4]) == count, path
+        assert abs(float(found[2]) * {"µs": 1e3, "ms": 1e6, "s": 1e9}[found[3]] - ns) <= ns * 0.01 + 1000, path
+    assert bool(rows) == (totals[()][1] > 0)
+    assert f"Dropped events: {EXPECTED[name].get('dropped')}" in "".join(root.itertext()) or "dropped" not in EXPECTED[name]
+
+
+def frame_path(stack):
+    """Names as XML may have them: control characters are spaces, and what is no character is U+FFFD."""
+    return tuple(re.sub("[\ufffe\uffff]", "\ufffd", re.sub("[\x00-\x1f\x7f-\x9f]", " ", name)) for name in stack)
+
+
 # pprof and stacks: times of stacks, without what is within them
 
 

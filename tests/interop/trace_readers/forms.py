@@ -1,5 +1,6 @@
 """Reads traces in each form into spans, by the forms' own rules and with nothing of opdyno."""
 
+import base64
 import gzip
 import json
 import re
@@ -254,6 +255,39 @@ def speedscope(document):
                 spans.append(span)
         assert not stack and last <= profile["endValue"]
     return spans
+
+
+# The page
+
+
+def page(path):
+    """The head of the trace in a page, and spans and marks with times from the begin of the trace, in the page's order."""
+    (data,) = re.findall(r'id="data">([A-Za-z0-9+/]*=*)</script>', Path(path).read_text())
+    line, _, packed = gzip.decompress(base64.b64decode(data, validate=True)).partition(b"\n")
+    head, numbers, number, shift = json.loads(line.decode()), [], 0, 0
+    for byte in packed:
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(number)
+            number = shift = 0
+    count = sum(thread["spans"] for thread in head["threads"])
+    assert shift == 0 and len(numbers) == 7 * count
+    columns = [numbers[i * count : (i + 1) * count] for i in range(7)]
+    threads = [thread for thread in head["threads"] for _ in range(thread["spans"])]
+    spans, stack, last = [], [], None
+    for i, (label, begin, duration, covered, depth, lane, shapes) in enumerate(zip(*columns, strict=True)):
+        if threads[i] is not last:
+            now, stack, last = 0, [], threads[i]
+        now += begin >> 1 ^ -(begin & 1)
+        name, kind = head["labels"][label][:2]
+        assert depth <= len(stack) and covered <= duration
+        stack[depth:] = [i]
+        span = Span(last["id"], lane >> 1, name, now, now + duration, kind)
+        span.parent = stack[-2] if depth else None
+        span.args = {"Open": lane & 1, "self": duration - covered, "shapes": head["shapes"][shapes - 1] if shapes else ""}
+        spans.append(span)
+    return head, spans
 
 
 # pprof

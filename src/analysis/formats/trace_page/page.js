@@ -44,13 +44,13 @@ class Page {
     panel.hidden = span < 0;
     if (span >= 0) {
       const thread = trace.threadOf(span), around = [];
-      for (let outer = trace.parent[span]; outer >= 0; outer = trace.parent[outer]) around.unshift(shown(trace.name(outer)));
+      for (let outer = trace.parent[span]; outer >= 0; outer = trace.parent[outer]) around.push(shown(trace.name(outer)));
       const entries = [
         ['Name', shown(trace.name(span))], ['Kind', kKinds[trace.kind(span)]], ['Thread', `${thread.id} (${shown(thread.name)})`],
         ['Start', `${(trace.begin[span] / 1000).toFixed(3)} µs`], ['Duration', timeText(trace.duration[span])],
         ['Self', timeText(trace.self[span])], ['Spans within', countText(trace.behind[span] - span - 1)],
         ['Arguments', trace.shape[span] ? trace.shapes[trace.shape[span] - 1] : ''],
-        ['Within', around.join(' › ')], ['Error', shown(trace.errors.get(span) ?? ' ').trim()],
+        ['Within', around.reverse().join(' › ')], ['Error', shown(trace.errors.get(span) ?? ' ').trim()],
         ['Open', trace.open[span] ? 'had not ended when the recording did' : ''],
       ];
       panel.replaceChildren(
