@@ -16,11 +16,11 @@ class NaiveAllocator final : public Allocator {
   void *allocate(size_t bytes) override {
     void *data = bytes <= kMaxBlock ? memory_.take(block_size(bytes)) : nullptr;
     if (!data) memory_.fail_out_of_memory(bytes);
-    memory_.count_request(bytes, false);
+    memory_.count_request(data, bytes, false);
     return data;
   }
   void deallocate(void *data, size_t bytes) noexcept override {
-    memory_.count_return(bytes);
+    memory_.count_return(data, bytes, block_size(bytes));
     memory_.give(data, block_size(bytes));
   }
   void trim() noexcept override {}
@@ -41,12 +41,12 @@ class PooledAllocator final : public Allocator {
     const bool hit = data != nullptr;
     if (!hit) data = memory_.take(size);
     if (!data) memory_.fail_out_of_memory(bytes);
-    memory_.count_request(bytes, hit);
+    memory_.count_request(data, bytes, hit);
     return data;
   }
 
   void deallocate(void *data, size_t bytes) noexcept override {
-    memory_.count_return(bytes);
+    memory_.count_return(data, bytes);
     const size_t size = pooled_size(bytes);
     if (!push(data, size)) memory_.give(data, size);
   }

@@ -110,8 +110,8 @@ TEST(ATrace, RefusesWhatItDoesNotKnow) {
     expect_error(opd_trace_write(trace.get(), form, &options, &bytes), code, part);
   };
   const auto options = opdyno::defaults(opd_trace_write_options_init);
-  expect_error(opd_trace_write(trace.get(), static_cast<opd_trace_format>(6), nullptr, &bytes), OPD_INVALID_ARGUMENT,
-               "form 6");
+  expect_error(opd_trace_write(trace.get(), static_cast<opd_trace_format>(99), nullptr, &bytes), OPD_INVALID_ARGUMENT,
+               "form 99");
   expect_error(opd_trace_to_report(trace.get(), static_cast<opd_trace_view>(3), &report), OPD_INVALID_ARGUMENT,
                "view 3");
   expect_error(opd_trace_write(nullptr, OPD_TRACE_CHROME, nullptr, &bytes), OPD_INVALID_ARGUMENT);
