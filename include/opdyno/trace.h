@@ -39,6 +39,7 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
   /** JSON: a list of [ns of Unix time, action, bytes, category]. Actions: 1: was there before the recording, with the
    * time -1; 2: comes; 4: goes, with negative bytes. Categories: 0 to 7, in the order above. */
   OPD_TRACE_MEMORY_TIMELINE_RAW = 7,
+  OPD_TRACE_MEMORY_TIMELINE_HTML = 8,    /**< a page that shows it: one file that fetches nothing */
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
 

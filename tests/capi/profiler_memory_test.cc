@@ -129,7 +129,8 @@ TEST(AMemoryTrace, IsEmptyUnlessItIsAskedFor) {
   EXPECT_EQ(without.table().find("Mem"), std::string::npos);
   const Report events = without.report(OPD_TRACE_EVENTS);
   opd_buffer *bytes = nullptr;
-  for (const opd_trace_format form : {OPD_TRACE_MEMORY_TIMELINE, OPD_TRACE_MEMORY_TIMELINE_RAW})
+  for (const opd_trace_format form :
+       {OPD_TRACE_MEMORY_TIMELINE, OPD_TRACE_MEMORY_TIMELINE_RAW, OPD_TRACE_MEMORY_TIMELINE_HTML})
     expect_error(opd_trace_write(without.get(), form, nullptr, &bytes), OPD_FAILED_PRECONDITION, "profile_memory");
   auto options = opdyno::defaults(opd_profiler_options_init);
   options.profile_memory = 2;
