@@ -90,7 +90,7 @@ class Maker {
   }
 
   MemoryCategory category_of(const Change &change) const {
-    if (change.event->name == memory_use_name(MemoryUse::kConstants)) return MemoryCategory::kParameter;
+    if (change.event->name == memory_use_name(MemoryUse::kParameter)) return MemoryCategory::kParameter;
     if (change.event->name == memory_use_name(MemoryUse::kWorkspace)) return MemoryCategory::kTemporary;
     for (uint32_t at = change.span; at != Span::kNone; at = change.thread->spans[at].parent) {
       const EventKind kind = change.thread->spans[at].event->kind;

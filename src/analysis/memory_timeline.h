@@ -10,7 +10,7 @@ namespace opd {
 
 // The numbers are those of torch.profiler's files; those between them are of training.
 enum class MemoryCategory : uint8_t {
-  kParameter = 0,   // constants of programs
+  kParameter = 0,   // constants of programs, tensors of parameter files
   kInput = 2,       // tensors that were made outside of runs
   kTemporary = 3,   // scratch memory of kernels, and what was given back before the operator that made it ended
   kActivation = 4,  // other tensors that runs made

@@ -71,11 +71,11 @@ void DeviceMemory::give(void *data, size_t size) noexcept {
 
 void DeviceMemory::count_mapping(const void *data, size_t bytes) noexcept {
   reserved_.fetch_add(bytes, std::memory_order_relaxed);
-  count_request(data, bytes, false, MemoryUse::kConstants);
+  count_request(data, bytes, false, MemoryUse::kParameter);
 }
 
 void DeviceMemory::count_unmapping(const void *data, size_t bytes) noexcept {
-  count_return(data, bytes, bytes, MemoryUse::kConstants);
+  count_return(data, bytes, bytes);
   reserved_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 

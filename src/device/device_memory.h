@@ -33,11 +33,10 @@ class DeviceMemory {
 
   void count_request(const void *data, size_t bytes, bool from_pool, MemoryUse use = MemoryUse::kTensor) noexcept;
   // To be called before the block can be handed out again. `unreserved`: what is about to go back to the backend.
-  void count_return(const void *data, size_t bytes, size_t unreserved = 0,
-                    MemoryUse use = MemoryUse::kTensor) noexcept {
+  void count_return(const void *data, size_t bytes, size_t unreserved = 0) noexcept {
     freed_.fetch_add(bytes, std::memory_order_relaxed);
     if (is_recording_memory()) [[unlikely]]
-      record(EventKind::kFree, data, bytes, unreserved, use);
+      record(EventKind::kFree, data, bytes, unreserved);
   }
   [[noreturn]] void fail_out_of_memory(size_t bytes) const;
 
@@ -73,7 +72,8 @@ class DeviceMemory {
   static uint32_t trim_count() noexcept;
 
  private:
-  void record(EventKind kind, const void *data, size_t bytes, size_t unreserved, MemoryUse use) const noexcept;
+  void record(EventKind kind, const void *data, size_t bytes, size_t unreserved,
+              MemoryUse use = MemoryUse::kTensor) const noexcept;
   void raise_peak(uint64_t live) noexcept;
   void restart_peak() noexcept;
 

@@ -13,10 +13,10 @@ class NaiveAllocator final : public Allocator {
  public:
   explicit NaiveAllocator(DeviceMemory &memory) : memory_(memory) {}
 
-  void *allocate(size_t bytes) override {
+  void *allocate(size_t bytes, MemoryUse use) override {
     void *data = bytes <= kMaxBlock ? memory_.take(block_size(bytes)) : nullptr;
     if (!data) memory_.fail_out_of_memory(bytes);
-    memory_.count_request(data, bytes, false);
+    memory_.count_request(data, bytes, false, use);
     return data;
   }
   void deallocate(void *data, size_t bytes) noexcept override {
@@ -34,14 +34,14 @@ class PooledAllocator final : public Allocator {
  public:
   explicit PooledAllocator(DeviceMemory &memory) : memory_(memory) {}
 
-  void *allocate(size_t bytes) override {
+  void *allocate(size_t bytes, MemoryUse use) override {
     if (bytes > kMaxBlock) memory_.fail_out_of_memory(bytes);
     const size_t size = pooled_size(bytes);
     void *data = pop(size);
     const bool hit = data != nullptr;
     if (!hit) data = memory_.take(size);
     if (!data) memory_.fail_out_of_memory(bytes);
-    memory_.count_request(data, bytes, hit);
+    memory_.count_request(data, bytes, hit, use);
     return data;
   }
 

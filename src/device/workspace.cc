@@ -15,7 +15,7 @@ class Workspace {
  public:
   ~Workspace() {
     for (const Block &block : used_) {  // a kernel that failed may have left some
-      count_return(block);
+      block.memory->count_return(block.data, block.requested);
       give(block);
     }
     for (const Block &block : idle_) give(block);
@@ -44,7 +44,7 @@ class Workspace {
     if (found == used_.rend()) return false;
     const Block block = *found;
     used_.erase(std::next(found).base());
-    count_return(block);
+    block.memory->count_return(block.data, block.requested);
     if (block.memory->keeps(data)) idle_.push_back(block);
     else give(block);
     return true;
@@ -65,9 +65,6 @@ class Workspace {
     size_t size, requested;
   };
 
-  static void count_return(const Block &block) noexcept {
-    block.memory->count_return(block.data, block.requested, 0, MemoryUse::kWorkspace);
-  }
   static void give(const Block &block) noexcept { block.memory->give(block.data, block.size); }
 
   // Takes the smallest idle block that is large enough. If there is none, frees the largest idle block: so a thread

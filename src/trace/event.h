@@ -56,7 +56,8 @@ struct Event {
 static_assert(sizeof(Event) == 64);
 
 // What an event of kAlloc or kFree has in place of `run` and of the members after `device`, which is the memory's: so
-// it has no tensors and no items. Its name says what the memory is for; kNoName: tensors.
+// it has no tensors and no items. The name of an allocation says what it is
+// for; kNoName: tensors.
 struct MemoryChange {
   uint64_t address, bytes;
   uint64_t allocated, reserved;  // bytes of the device after it: in use, and in use or kept for later

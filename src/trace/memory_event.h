@@ -14,12 +14,13 @@ inline bool is_recording_memory() { return detail::memory_recordings.load(std::m
 enum class MemoryUse : uint8_t {
   kTensor,
   kWorkspace,  // scratch memory of kernels
-  kConstants   // of a program
+  kParameter   // constants of programs, and what files of parameters hold
 };
-NameId memory_use_name(MemoryUse use);  // "workspace", "constants"; kNoName: tensors
+NameId memory_use_name(MemoryUse use);  // "workspace", "parameter"; kNoName: tensors
 
 // Adds an event of kAlloc or kFree to the calling thread's track. Of a block that is handed out again, the event of its
 // return must come first: add that before another thread can get it. If memory is short, the event is not recorded.
-void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change, MemoryUse use) noexcept;
+void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change,
+                      MemoryUse use = MemoryUse::kTensor) noexcept;
 
 }  // namespace opd

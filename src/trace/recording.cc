@@ -581,8 +581,8 @@ void Recording::add_step(uint64_t begin, uint64_t number) noexcept try {
 // ---- memory
 
 NameId memory_use_name(MemoryUse use) {
-  static const NameId workspace = name_id("workspace"), constants = name_id("constants");
-  return use == MemoryUse::kWorkspace ? workspace : use == MemoryUse::kConstants ? constants : kNoName;
+  static const NameId workspace = name_id("workspace"), parameter = name_id("parameter");
+  return use == MemoryUse::kWorkspace ? workspace : use == MemoryUse::kParameter ? parameter : kNoName;
 }
 
 void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change, MemoryUse use) noexcept try {

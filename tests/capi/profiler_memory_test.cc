@@ -353,6 +353,28 @@ TEST(AMemoryTrace, SaysWhatBlocksAreFor) {
   EXPECT_EQ(made, expected);
 }
 
+TEST(AMemoryTrace, KnowsParametersByWhereTheyComeFrom) {
+  std::vector<std::pair<int64_t, int64_t>> made;
+  const Tensor weight = block(100);
+  const auto params = opdyno::Params::create();
+  params.set("weight", weight);
+  const std::string bytes = params.save_bytes();
+  auto copied = opdyno::defaults(opd_params_options_init);
+  copied.copy = 1;
+  const Profiler profiler = memory_profiler();
+  profiler.start();
+  const auto loaded = opdyno::Params::open_bytes(bytes, &copied);
+  const Tensor read = loaded.get_tensor("weight");
+  const Executable program =
+      Executable::assemble(".const = tensor(float32, (2), 0x0000803f00000040)\n.func main(x) {\n  ret %x\n}");
+  const Trace trace = profiler.stop();
+  for (const Step &step : raw_timeline(trace))
+    if (step.action == kCreate) made.emplace_back(step.bytes, step.category);
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{100, kParameter}, {8, kParameter}};
+  EXPECT_EQ(made, expected);
+  EXPECT_NE(trace.chrome().find(",\"Use\":\"parameter\"}}"), std::string::npos);
+}
+
 TEST(AMemoryTrace, IsOfOneDevice) {
   const Profiler profiler = memory_profiler();
   profiler.start();

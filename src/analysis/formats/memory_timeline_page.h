@@ -62,7 +62,7 @@ function draw(){
   if(rows.length){pen.strokeStyle=ink.getPropertyValue('--text');pen.beginPath();pen.moveTo(x(rows[at][0]),top_);pen.lineTo(x(rows[at][0]),360-bottom);pen.stroke()}
   pen.restore();pen.fillStyle=soft;pen.strokeStyle=line;pen.textAlign='right';pen.textBaseline='middle';
   for(let i=0;i<=4;i++){const n=Math.round(most*i/4);pen.fillText(bytes(n),left-6,y(n));pen.globalAlpha=.5;pen.beginPath();pen.moveTo(left,y(n));pen.lineTo(width-right,y(n));pen.stroke();pen.globalAlpha=1}
-  const step=round((to-from)/6);pen.textAlign='center';pen.textBaseline='top';
+  const step=round((to-from)/8);pen.textAlign='center';pen.textBaseline='top';
   for(let t=Math.ceil(from/step)*step;t<=to;t+=step)if(x(t)>left+20&&x(t)<width-30)pen.fillText(time(t),x(t),360-bottom+6);
 }
 function show(){
@@ -96,7 +96,7 @@ canvas.onpointerup=event=>{
 };
 canvas.ondblclick=()=>{[from,to]=whole;pinned=false;draw();show()};
 canvas.onkeydown=event=>{const way={ArrowLeft:-1,ArrowRight:1}[event.key];if(way&&rows.length){pinned=true;go(at+way);event.preventDefault()}else if(event.key==='Home'&&rows.length)go(peak);else if(event.key==='Escape')canvas.ondblclick()};
-for(const kind of used){const entry=add(document.querySelector('#legend'),'span');key(entry,kind);entry.append(kinds[kind])}
+for(const[place,kind]of used.entries())if(rows.some(row=>row[1][place])){const entry=add(document.querySelector('#legend'),'span');key(entry,kind);entry.append(kinds[kind])}
 document.querySelector('#peak').onclick=()=>{pinned=true;go(peak)};
 matchMedia('(prefers-color-scheme:dark)').onchange=()=>location.reload();
 onresize=draw;draw();show();

@@ -30,11 +30,11 @@ std::string text_of(const Trace &trace, const Write &write, std::string_view dev
 TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
   TraceBuilder built;
   // 1000 bytes were in use before, of which 300 at address 7 come back.
-  built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 64, 1064, 2000}, memory_use_name(MemoryUse::kConstants));
+  built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 64, 1064, 2000}, memory_use_name(MemoryUse::kParameter));
   built.memory(EventKind::kFree, 3000, kHostDevice, {7, 300, 764, 2000});
   built.memory(EventKind::kAlloc, 3500, kHostDevice, {2, 10, 774, 2000});
   built.memory(EventKind::kAlloc, 5000, kHostDevice, {3, 20, 794, 2000}, memory_use_name(MemoryUse::kWorkspace));
-  built.memory(EventKind::kFree, 6000, kHostDevice, {3, 20, 774, 2000}, memory_use_name(MemoryUse::kWorkspace));
+  built.memory(EventKind::kFree, 6000, kHostDevice, {3, 20, 774, 2000});
   built.memory(EventKind::kAlloc, 7000, kHostDevice, {3, 30, 804, 2000});
   built.call({4500, 6500, name_id("kernel")}, {});
   built.run(1, 4000, 8000, name_id("main"));

@@ -37,10 +37,8 @@ TEST(AWorkspace, IsMarkedInRecordingsOfMemory) {
   ASSERT_EQ(trace->parts.tracks.size(), 1u);
   const auto &events = trace->parts.tracks[0].memory;
   ASSERT_EQ(events.size(), 2u);
-  for (const Event *event : events) {
-    EXPECT_EQ(event->name, memory_use_name(MemoryUse::kWorkspace));
-    EXPECT_EQ(memory_change(*event).address, reinterpret_cast<uintptr_t>(data));
-  }
+  EXPECT_EQ(events[0]->name, memory_use_name(MemoryUse::kWorkspace));
+  for (const Event *event : events) EXPECT_EQ(memory_change(*event).address, reinterpret_cast<uintptr_t>(data));
   EXPECT_EQ(signed_bytes(*events[0]), 10'000);
   EXPECT_EQ(signed_bytes(*events[1]), -10'000);
 }
