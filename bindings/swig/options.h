@@ -82,13 +82,14 @@ OPDRULES_FIELDS(opd_profile_options, OPDRULES_FIELD('i', warmup), OPDRULES_FIELD
                 OPDRULES_LIST('H', collectors, "Collector"))
 OPDRULES_FIELDS(opd_profiler_options, OPDRULES_FIELD('i', all_calls), OPDRULES_FIELD('L', max_events),
                 OPDRULES_FIELD('L', wait), OPDRULES_FIELD('L', warmup), OPDRULES_FIELD('L', active),
-                OPDRULES_FIELD('L', repeat), OPDRULES_FIELD('L', skip_first), OPDRULES_FIELD('i', skip_first_wait))
+                OPDRULES_FIELD('L', repeat), OPDRULES_FIELD('L', skip_first), OPDRULES_FIELD('i', skip_first_wait),
+                OPDRULES_FIELD('i', profile_memory))
 OPDRULES_FIELDS(opd_trace_write_options, OPDRULES_FIELD('i', per_event), OPDRULES_FIELD('s', metric),
                 OPDRULES_FIELD('s', metadata), OPDRULES_FIELD('i', group_by_input_shape),
                 OPDRULES_FIELD('i', with_flops), OPDRULES_FIELD('s', sort_by), OPDRULES_FIELD('i', row_limit),
                 OPDRULES_FIELD('i', top_level_events_only), OPDRULES_FIELD('i', max_name_column_width),
                 OPDRULES_FIELD('i', max_shapes_column_width), OPDRULES_FIELD('s', header),
-                OPDRULES_FIELD('s', time_unit))
+                OPDRULES_FIELD('s', time_unit), OPDRULES_FIELD('s', device))
 OPDRULES_FIELDS(opd_report_write_options, OPDRULES_FIELD('i', sort), OPDRULES_FIELD('i', aggregate),
                 OPDRULES_FIELD('i', col_sums), OPDRULES_FIELD('i', width), OPDRULES_FIELD('i', max_rows),
                 OPDRULES_FIELD('i', colored))

@@ -23,11 +23,13 @@ typedef struct opd_profiler_options {
   uint64_t repeat;         /**< number of cycles; 0: without end; 0 */
   uint64_t skip_first;     /**< 0 */
   int32_t skip_first_wait; /**< 1: the first cycle does not wait; 0 */
+  int32_t profile_memory;  /**< 1: also each block of memory that a device hands out to tensors and kernels, or gets
+                              back,  on all threads; an event each; 0 */
 } opd_profiler_options;
 
 /** Fills @p options with defaults. Threads: safe. Since: 0.2 */
 static inline void opd_profiler_options_init(opd_profiler_options *options) {
-  const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0};
+  const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0, 0};
   *options = defaults;
 }
 

@@ -36,10 +36,18 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
                                  Since: 0.2 */
   OPD_TRACE_FLAME_SVG = 7,  /**< a flame graph: SVG without a script; the title of a box has its total and own time.
                                  Since: 0.2 */
+  /** JSON: [times, sizes], of a trace with memory. Times are µs of Unix time; sizes[i] are 9 numbers of bytes: 0, then
+   * those in use from times[i] on as parameter, optimizer state, input, temporary, activation, gradient, autograd
+   * detail and unknown. What was in use before the recording is a row of its own, the first one. */
+  OPD_TRACE_MEMORY_TIMELINE = 8,
+  /** JSON: a list of [ns of Unix time, action, bytes, category]. Actions: 1: was there before the recording, with the
+   * time -1; 2: comes; 4: goes, with negative bytes. Categories: 0 to 7, in the order above. */
+  OPD_TRACE_MEMORY_TIMELINE_RAW = 9,
+  OPD_TRACE_MEMORY_TIMELINE_HTML = 10,   /**< a page that shows it: one file that fetches nothing */
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
 
-/** What is written. The fields after `metadata` are of OPD_TRACE_TABLE. */
+/** What is written. The fields from `group_by_input_shape` to `time_unit` are of OPD_TRACE_TABLE. */
 typedef struct opd_trace_write_options {
   uint32_t struct_size; /**< set by opd_trace_write_options_init() */
   int32_t per_event;    /**< OPD_TRACE_STACKS and OPD_TRACE_TABLE: 1: a line for each span; 0: one for all of one stack,
@@ -51,30 +59,35 @@ typedef struct opd_trace_write_options {
   int32_t group_by_input_shape; /**< 1: spans of different shapes have rows of their own; 0 */
   int32_t with_flops;           /**< 1: a column of floating-point operations, where they are known; 0 */
   const char *sort_by; /**< "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "flops", "key", or the
-                            times with cuda or device instead of cpu: the largest come first; NULL: in the order
-                            of the first begins */
+                            times with cuda or device instead of cpu, or "cpu_memory_usage",
+                            "self_cpu_memory_usage" and these with cuda or device: the largest come first; NULL: in the
+                          order of the first begins */
   int32_t row_limit;   /**< -1: all rows; 100 */
   int32_t top_level_events_only;   /**< 1: only spans that no other one contains; 0 */
   int32_t max_name_column_width;   /**< in characters; 55 */
   int32_t max_shapes_column_width; /**< in characters; 80 */
   const char *header;              /**< a line above the table; NULL */
   const char *time_unit;           /**< "s", "ms" or "us"; NULL: each time has the unit that suits it */
+
+  const char *device; /**< of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
+                           memory of one, else the host */
 } opd_trace_write_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_trace_write_options_init(opd_trace_write_options *options) {
-  const opd_trace_write_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, 0, 0, 0, 100, 0, 55, 80, 0, 0};
+  const opd_trace_write_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, 0, 0, 0, 100, 0, 55, 80, 0, 0, 0};
   if (options) *options = defaults;
 }
 
 /** Gives a trace as text or bytes.
  * @param options   Borrowed; NULL means all defaults.
  * @param out_bytes New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format, metric or time unit, or for metadata that is not a JSON
- *         object; OPD_NOT_FOUND for `sort_by`, with the known ones. Threads: safe. Since: 0.2
- * Source: torch.profiler: export_chrome_trace, export_stacks, key_averages().table(); speedscope's file format;
- * Perfetto's trace_packet.proto; pprof's profile.proto; Brendan Gregg, "The Flame Graph" (CACM 59(6), 2016), here with
- * the outermost names at the top */
+ * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format, metric, device or time unit, or for metadata that is not
+ *         a JSON object; OPD_NOT_FOUND for `sort_by`, with the known ones; OPD_FAILED_PRECONDITION for a memory
+ *         timeline of a trace without memory. Threads: safe. Since: 0.2
+ * Source: torch.profiler: export_chrome_trace, export_stacks, key_averages().table(), export_memory_timeline;
+ * speedscope's file format; Perfetto's trace_packet.proto; pprof's profile.proto; Brendan Gregg, "The Flame Graph"
+ * (CACM 59(6), 2016), here with the outermost names at the top */
 OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_trace_format format,
                                                  const opd_trace_write_options *options, opd_buffer **out_bytes);
 
@@ -96,9 +109,11 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
 /** Makes a report of calls, runs of programs, ranges and steps.
  *
  * Columns: "Name"; "Duration (us)" and "Percent" with the spans within; "Device"; "Count"; "Argument Shapes";
- * "Self (us)" without the spans within; "Kind": call, run, range, step or mark; "FLOP" where it is known. Of events,
- * also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
- * "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error".
+ * "Self (us)" without the spans within; "Kind": call, run, range, step or mark; "FLOP" where it is known. If memory was
+ * recorded: "Memory (bytes)" and "Self Memory (bytes)", what the thread allocated on the host less what it gave back,
+ * with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other devices. Of
+ * events, also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span
+ * around it), "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error".
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Since: 0.2
  * Source: torch.profiler.profile.events, key_averages */

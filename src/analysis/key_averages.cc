@@ -13,6 +13,7 @@ class Joiner {
   explicit Joiner(const KeyAverageOptions &options) : options_(options) {}
 
   void add(const ThreadSpans &thread) {
+    const std::vector<SpanMemory> memory = span_memory(thread);
     for (const Span &span : thread.spans) {
       const Event &event = *span.event;
       if (event.kind == EventKind::kMark && !options_.each_span) continue;
@@ -20,6 +21,7 @@ class Joiner {
       if (row.count++ == 0 || event.begin < row.event().begin) row.first = &span, row.thread = &thread;
       row.total_ticks += length_ticks(event);
       row.self_ticks += span.self;
+      if (!memory.empty()) row.memory += memory[static_cast<size_t>(&span - thread.spans.data())];
       if (!options_.with_flops) continue;
       if (const std::optional<double> flop = costs_.flop(event)) row.flop = row.flop.value_or(0) + *flop;
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/spans.h"
+#include "analysis/span_memory.h"
 
 namespace opd {
 
@@ -19,6 +19,7 @@ const std::string &joined_name(const Event &event);
 
 struct KeyAverage {
   uint64_t count = 0, total_ticks = 0, self_ticks = 0;
+  SpanMemory memory;
   std::optional<double> flop;           // of the spans whose number of operations is known
   const Span *first = nullptr;          // of the spans
   const ThreadSpans *thread = nullptr;  // of `first`

@@ -21,6 +21,9 @@ std::string_view kind_text(EventKind kind) {
       return "step";
     case EventKind::kMark:
       return "mark";
+    case EventKind::kAlloc:
+    case EventKind::kFree:
+      break;  // they are no spans
   }
   return "";
 }
@@ -39,6 +42,7 @@ class Maker {
     for (const KeyAverage &row : key_averages(threads_, {.by_shape = by_shape, .with_flops = true})) {
       add(row.event(), row.count, row.total_ticks, row.self_ticks, by_shape);
       if (row.flop) add_flop(*row.flop);
+      add_memory(row.memory);
     }
     return finish();
   }
@@ -50,6 +54,7 @@ class Maker {
     };
     std::vector<Place> order;
     std::vector<std::vector<uint32_t>> rows;  // of each thread's spans
+    std::vector<std::vector<SpanMemory>> memory;
     const auto begin = [&](const Place &place) { return threads_[place.thread].spans[place.span].event->begin; };
     for (uint32_t thread = 0; thread < threads_.size(); ++thread) {
       const auto middle = static_cast<std::ptrdiff_t>(order.size());
@@ -58,6 +63,7 @@ class Maker {
       std::inplace_merge(order.begin(), order.begin() + middle, order.end(),
                          [&](const Place &a, const Place &b) { return begin(a) < begin(b); });
       rows.emplace_back(size);
+      memory.push_back(span_memory(threads_[thread]));
     }
     builder_.reserve(order.size());
     for (const Place &place : order) {
@@ -67,6 +73,7 @@ class Maker {
       row_of[place.span] = num_rows_;
       add(*span.event, 1, length_ticks(*span.event), span.self, true);
       if (const std::optional<double> flop = costs_.flop(*span.event)) add_flop(*flop);
+      add_memory(memory[place.thread].empty() ? SpanMemory() : memory[place.thread][place.span]);
       add_place(thread, span, span.parent == Span::kNone ? Span::kNone : row_of[span.parent]);
     }
     return finish();
@@ -111,6 +118,15 @@ class Maker {
   }
   void set(std::string_view column, Metric metric) { builder_.set(builder_.column(column), metric); }
   void add_flop(double flop) { set("FLOP", Metric::of_count(static_cast<int64_t>(flop))); }
+  void add_memory(const SpanMemory &memory) {
+    if (!trace_.parts.has_memory) return;
+    const auto bytes = [](int64_t count) { return Metric{MetricKind::kBytes, std::bit_cast<uint64_t>(count)}; };
+    set("Memory (bytes)", bytes(memory.host.total));
+    set("Self Memory (bytes)", bytes(memory.host.self));
+    if (!has_other_device_) return;
+    set("Device Memory (bytes)", bytes(memory.other.total));
+    set("Self Device Memory (bytes)", bytes(memory.other.self));
+  }
 
   void add_place(const ThreadSpans &thread, const Span &span, uint32_t parent) {
     if (last_thread_ != &thread) last_thread_ = &thread, thread_name_ = builder_.text(thread.track->thread_name);
@@ -127,6 +143,7 @@ class Maker {
   const Trace &trace_;
   const std::vector<ThreadSpans> threads_;
   const uint64_t first_;
+  const bool has_other_device_ = other_device(trace_).has_value();
   uint64_t all_ticks_ = 0;
   uint32_t num_rows_ = 0;
   ReportBuilder builder_;

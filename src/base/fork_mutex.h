@@ -35,6 +35,7 @@ enum class LockRank : uint8_t {
   kVm,
   kVmState,
   kProfiles,
+  kKvCache,  // held while tensors are made, which recordings take note of
   kRecorder,
   kTrack,
   kChunks,
@@ -42,7 +43,6 @@ enum class LockRank : uint8_t {
   kCollectorSet,
   kCounterCollector,
   kPapiCounters,
-  kKvCache,
   kTensorCache,
   kHostFunctions,
   kCancel,

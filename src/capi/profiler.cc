@@ -10,10 +10,13 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     require(out_profiler, "out_profiler must not be NULL");
     const opd_profiler_options how = read_options(options, opd_profiler_options_init);
     require(how.all_calls == 0 || how.all_calls == 1, "all_calls must be 0 or 1, but is ", how.all_calls);
+    require(how.profile_memory == 0 || how.profile_memory == 1, "profile_memory must be 0 or 1, but is ",
+            how.profile_memory);
     RecordingOptions recording;
     recording.max_calls = how.max_events;
     recording.all_calls = how.all_calls != 0;
     recording.ranges = true;
+    recording.memory = how.profile_memory != 0;
     recording.waits = false;
     require(how.skip_first_wait == 0 || how.skip_first_wait == 1, "skip_first_wait must be 0 or 1, but is ",
             how.skip_first_wait);

@@ -65,6 +65,12 @@ void write(const Trace &trace, opd_trace_format format, const opd_trace_write_op
       return write_speedscope(trace, sink);
     case OPD_TRACE_PERFETTO:
       return write_perfetto(trace, sink);
+    case OPD_TRACE_MEMORY_TIMELINE:
+      return write_memory_timeline(trace, text(how.device), sink);
+    case OPD_TRACE_MEMORY_TIMELINE_RAW:
+      return write_memory_timeline_raw(trace, text(how.device), sink);
+    case OPD_TRACE_MEMORY_TIMELINE_HTML:
+      return write_memory_timeline_html(trace, text(how.device), sink);
     case OPD_TRACE_PPROF: {
       GzipSink packed(sink);
       write_pprof(trace, packed);

@@ -16,10 +16,10 @@ int32_t Storage::type() {
   return index;
 }
 
-Ref<Storage> Storage::make(DLDevice device, opd_allocator_kind kind, size_t bytes) {
+Ref<Storage> Storage::make(DLDevice device, opd_allocator_kind kind, size_t bytes, MemoryUse use) {
   Allocator &allocator = Allocator::of(device, kind);
   auto storage = make_object<Storage>();
-  storage->data = allocator.allocate(bytes);
+  storage->data = allocator.allocate(bytes, use);
   storage->size = bytes;
   storage->device = device;
   storage->allocator = &allocator;  // last: from here on the destructor returns the block

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/object.h"
+#include "trace/memory_event.h"
 
 namespace opd {
 
@@ -16,7 +17,7 @@ class Allocator {
   virtual ~Allocator() = default;
   // Returns `bytes` at a multiple of 64. If there is no memory, empties the pools and tries again, then throws
   // OPD_OUT_OF_MEMORY.
-  virtual void *allocate(size_t bytes) = 0;
+  virtual void *allocate(size_t bytes, MemoryUse use = MemoryUse::kTensor) = 0;
   virtual void deallocate(void *data, size_t bytes) noexcept = 0;  // `bytes` as for allocate()
   virtual void trim() noexcept = 0;
 };
@@ -33,7 +34,7 @@ struct Storage : Object {
   ~Storage() {
     if (allocator) allocator->deallocate(data, size);
   }
-  static Ref<Storage> make(DLDevice device, opd_allocator_kind kind, size_t bytes);
+  static Ref<Storage> make(DLDevice device, opd_allocator_kind kind, size_t bytes, MemoryUse use = MemoryUse::kTensor);
 };
 
 opd_memory_stats memory_stats(DLDevice device);

@@ -64,7 +64,7 @@ Value device_attr(DLDevice device, opd_device_attr attr) {
   return device_backend(device).attr(device.device_id, attr);
 }
 
-Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device) {
+Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use) {
   uint64_t count, bytes;
   const auto text = [&] {
     std::string out = dtype_name(dtype);
@@ -79,7 +79,7 @@ Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevic
          ": a size is negative, or there are too many elements");
   if (!data_bytes(count, dtype, bytes))
     fail(OPD_OUT_OF_MEMORY, "the bits of ", text(), " cannot be counted in 64 bits");
-  auto storage = Storage::make(device, OPD_ALLOCATOR_NAIVE, bytes);
+  auto storage = Storage::make(device, OPD_ALLOCATOR_NAIVE, bytes, use);
   void *data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));
 }

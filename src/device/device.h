@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "trace/memory_event.h"
 #include "value/tensor.h"
 #include "value/value.h"
 
@@ -40,7 +41,8 @@ void *set_current_stream(DLDevice device, void *stream);
 inline constexpr size_t kAlignment = 64;  // compiled kernels assume it of tensor data
 inline constexpr DLDevice kHost = {kDLCPU, 0};
 
-Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
+Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
+                        MemoryUse use = MemoryUse::kTensor);
 void check_copy(const DLTensor &from, const DLTensor &to);   // throws as copy_tensor() would
 void copy_tensor(const DLTensor &from, const DLTensor &to);  // any strides; throws if shape or dtype differ
 // Between a contiguous tensor and host memory of exactly its size.

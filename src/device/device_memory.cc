@@ -69,21 +69,32 @@ void DeviceMemory::give(void *data, size_t size) noexcept {
   reserved_.fetch_sub(size, std::memory_order_relaxed);
 }
 
-void DeviceMemory::count_mapping(size_t bytes) noexcept {
+void DeviceMemory::count_mapping(const void *data, size_t bytes) noexcept {
   reserved_.fetch_add(bytes, std::memory_order_relaxed);
-  count_request(bytes, false);
+  count_request(data, bytes, false, MemoryUse::kParameter);
 }
 
-void DeviceMemory::count_unmapping(size_t bytes) noexcept {
-  count_return(bytes);
+void DeviceMemory::count_unmapping(const void *data, size_t bytes) noexcept {
+  count_return(data, bytes, bytes);
   reserved_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-void DeviceMemory::count_request(size_t bytes, bool from_pool) noexcept {
+void DeviceMemory::count_request(const void *data, size_t bytes, bool from_pool, MemoryUse use) noexcept {
   const uint64_t allocated = allocated_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   requests_.fetch_add(1, std::memory_order_relaxed);
   if (from_pool) hits_.fetch_add(1, std::memory_order_relaxed);
   raise_peak(Flow{allocated, freed_.load(std::memory_order_relaxed)}.live());
+  if (is_recording_memory()) [[unlikely]]
+    record(EventKind::kAlloc, data, bytes, 0, use);
+}
+
+void DeviceMemory::record(EventKind kind, const void *data, size_t bytes, size_t unreserved,
+                          MemoryUse use) const noexcept {
+  const uint64_t reserved = reserved_.load(std::memory_order_relaxed);
+  add_memory_event(
+      kind, device_,
+      {reinterpret_cast<uintptr_t>(data), bytes, flow().live(), reserved - std::min(reserved, uint64_t{unreserved})},
+      use);
 }
 
 void DeviceMemory::raise_peak(uint64_t live) noexcept {

@@ -1,5 +1,5 @@
 // The memory of one device: blocks from its backend, the statistics, and the two allocators on top.
-// Cost: four relaxed atomic operations a request, a mutex for the pool.
+// Cost: four relaxed atomic operations a request, a mutex for the pool; an event while a recording asks for it.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -8,6 +8,7 @@
 #include "base/fork_mutex.h"
 #include "device/allocator.h"
 #include "device/device.h"
+#include "trace/memory_event.h"
 
 namespace opd {
 
@@ -26,12 +27,17 @@ class DeviceMemory {
 
   // Whether memory comes from the system, not from the embedder's hooks.
   bool is_from_system() const noexcept { return backend_.keeps(nullptr); }
-  // Counts memory that tensors of this device use, but that its backend did not allocate.
-  void count_mapping(size_t bytes) noexcept;
-  void count_unmapping(size_t bytes) noexcept;
+  // Counts constants that tensors of this device use, but that its backend did not allocate.
+  void count_mapping(const void *data, size_t bytes) noexcept;
+  void count_unmapping(const void *data, size_t bytes) noexcept;
 
-  void count_request(size_t bytes, bool from_pool) noexcept;
-  void count_return(size_t bytes) noexcept { freed_.fetch_add(bytes, std::memory_order_relaxed); }
+  void count_request(const void *data, size_t bytes, bool from_pool, MemoryUse use = MemoryUse::kTensor) noexcept;
+  // To be called before the block can be handed out again. `unreserved`: what is about to go back to the backend.
+  void count_return(const void *data, size_t bytes, size_t unreserved = 0) noexcept {
+    freed_.fetch_add(bytes, std::memory_order_relaxed);
+    if (is_recording_memory()) [[unlikely]]
+      record(EventKind::kFree, data, bytes, unreserved);
+  }
   [[noreturn]] void fail_out_of_memory(size_t bytes) const;
 
   opd_memory_stats stats() const noexcept;
@@ -66,6 +72,8 @@ class DeviceMemory {
   static uint32_t trim_count() noexcept;
 
  private:
+  void record(EventKind kind, const void *data, size_t bytes, size_t unreserved,
+              MemoryUse use = MemoryUse::kTensor) const noexcept;
   void raise_peak(uint64_t live) noexcept;
   void restart_peak() noexcept;
 

@@ -13,14 +13,14 @@ class NaiveAllocator final : public Allocator {
  public:
   explicit NaiveAllocator(DeviceMemory &memory) : memory_(memory) {}
 
-  void *allocate(size_t bytes) override {
+  void *allocate(size_t bytes, MemoryUse use) override {
     void *data = bytes <= kMaxBlock ? memory_.take(block_size(bytes)) : nullptr;
     if (!data) memory_.fail_out_of_memory(bytes);
-    memory_.count_request(bytes, false);
+    memory_.count_request(data, bytes, false, use);
     return data;
   }
   void deallocate(void *data, size_t bytes) noexcept override {
-    memory_.count_return(bytes);
+    memory_.count_return(data, bytes, block_size(bytes));
     memory_.give(data, block_size(bytes));
   }
   void trim() noexcept override {}
@@ -34,19 +34,19 @@ class PooledAllocator final : public Allocator {
  public:
   explicit PooledAllocator(DeviceMemory &memory) : memory_(memory) {}
 
-  void *allocate(size_t bytes) override {
+  void *allocate(size_t bytes, MemoryUse use) override {
     if (bytes > kMaxBlock) memory_.fail_out_of_memory(bytes);
     const size_t size = pooled_size(bytes);
     void *data = pop(size);
     const bool hit = data != nullptr;
     if (!hit) data = memory_.take(size);
     if (!data) memory_.fail_out_of_memory(bytes);
-    memory_.count_request(bytes, hit);
+    memory_.count_request(data, bytes, hit, use);
     return data;
   }
 
   void deallocate(void *data, size_t bytes) noexcept override {
-    memory_.count_return(bytes);
+    memory_.count_return(data, bytes);
     const size_t size = pooled_size(bytes);
     if (!push(data, size)) memory_.give(data, size);
   }

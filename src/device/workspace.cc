@@ -15,7 +15,7 @@ class Workspace {
  public:
   ~Workspace() {
     for (const Block &block : used_) {  // a kernel that failed may have left some
-      block.memory->count_return(block.requested);
+      block.memory->count_return(block.data, block.requested);
       give(block);
     }
     for (const Block &block : idle_) give(block);
@@ -32,7 +32,7 @@ class Workspace {
     const bool hit = take_idle(block);
     if (!hit) block.data = memory.take(wanted);
     if (!block.data) return nullptr;
-    memory.count_request(bytes, hit);
+    memory.count_request(block.data, bytes, hit, MemoryUse::kWorkspace);
     used_.push_back(block);
     return block.data;
   }
@@ -44,7 +44,7 @@ class Workspace {
     if (found == used_.rend()) return false;
     const Block block = *found;
     used_.erase(std::next(found).base());
-    block.memory->count_return(block.requested);
+    block.memory->count_return(block.data, block.requested);
     if (block.memory->keeps(data)) idle_.push_back(block);
     else give(block);
     return true;

@@ -223,7 +223,7 @@ NpyHeader read_npy_header(Bytes front, uint64_t file_size, const char *what) {
 }
 
 Ref<Tensor> from_column_major(std::span<const int64_t> dims, DLDataType dtype, const uint8_t *data) {
-  auto tensor = make_tensor(dims, dtype, kHost);
+  auto tensor = make_tensor(dims, dtype, kHost, MemoryUse::kParameter);
   transpose(data, static_cast<uint8_t *>(tensor->dl.data), dims, element_bits(dtype) / 8);
   return tensor;
 }

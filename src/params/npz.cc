@@ -78,7 +78,7 @@ class NpzReader {
       in.finish();
       return from_column_major(stored.dims, stored.dtype, columns.data());
     }
-    auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
+    auto tensor = make_tensor(stored.dims, stored.dtype, kHost, MemoryUse::kParameter);
     advise_huge_pages(tensor->dl.data, stored.bytes);
     in.read(static_cast<uint8_t *>(tensor->dl.data), stored.bytes);
     in.finish();

@@ -78,7 +78,7 @@ std::vector<Ref<Tensor>> make_tensors(std::span<const StoredTensor *const> store
       auto *data = const_cast<uint8_t *>(one->source->bytes().data() + one->offset);
       tensors.push_back(Tensor::make(one->dims, one->dtype, kHost, data, one->source));
     } else {
-      tensors.push_back(make_tensor(one->dims, one->dtype, kHost));
+      tensors.push_back(make_tensor(one->dims, one->dtype, kHost, MemoryUse::kParameter));
       reader.add(*one, *tensors.back());
     }
   }

@@ -73,7 +73,7 @@ StoredTensor read_stored_tensor(ByteReader &in, const Ref<ByteSource> &source) {
 Ref<Tensor> read_tensor(ByteReader &in) {
   const Header header = read_header(in);
   const Bytes data = in.take(header.stored, "tensor data");
-  auto tensor = make_tensor(header.dims, header.dtype, kHost);
+  auto tensor = make_tensor(header.dims, header.dtype, kHost, MemoryUse::kParameter);
   if (header.bytes) std::memcpy(tensor->dl.data, data.data(), header.bytes);
   return tensor;
 }

@@ -12,7 +12,7 @@ namespace {
 
 // bfloat16 is the upper half of a float32.
 Ref<Tensor> widen(const StoredTensor &stored) {
-  auto tensor = make_tensor(stored.dims, stored.dtype, kHost);
+  auto tensor = make_tensor(stored.dims, stored.dtype, kHost, MemoryUse::kParameter);
   advise_huge_pages(tensor->dl.data, stored.bytes);
   auto *to = static_cast<uint32_t *>(tensor->dl.data);
   const uint8_t *from = stored.source->bytes().data() + stored.offset;

@@ -252,7 +252,7 @@ class Assembler {
     const std::string_view digits = data.text.starts_with("0x") ? data.text.substr(2) : std::string_view();
     if (!sized || digits.size() / 2 != bytes || digits.size() % 2)
       AssemblyLexer::bad(data, concat(digits.size() / 2, " bytes are given for a tensor of ", bytes));
-    auto tensor = make_tensor(dims, dtype, kHost);
+    auto tensor = make_tensor(dims, dtype, kHost, MemoryUse::kParameter);
     for (size_t i = 0; i < bytes; ++i) {
       const auto parsed =
           std::from_chars(&digits[2 * i], &digits[2 * i] + 2, static_cast<uint8_t *>(tensor->dl.data)[i], 16);

@@ -26,10 +26,10 @@ struct Mapping final : Object {
   Mapping(int fd, size_t bytes)
       : data(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)), size(bytes) {
     if (data == MAP_FAILED) DeviceMemory::of(kHost).fail_out_of_memory(size);
-    DeviceMemory::of(kHost).count_mapping(size);
+    DeviceMemory::of(kHost).count_mapping(data, size);
   }
   ~Mapping() {
-    DeviceMemory::of(kHost).count_unmapping(size);
+    DeviceMemory::of(kHost).count_unmapping(data, size);
     unmap(data, size);
   }
 };

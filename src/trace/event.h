@@ -2,6 +2,7 @@
 #pragma once
 #include <opdyno/dlpack.h>
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,9 @@ enum class EventKind : uint8_t {
   kRun,    // of a program: a call from outside. Its calls have its number
   kRange,  // of the user: from a mark in the source to another
   kStep,   // of a profiler's schedule; `run` is its number
-  kMark    // of the user: a moment
+  kMark,   // of the user: a moment
+  kAlloc,  // a device hands out memory; see MemoryChange
+  kFree    // and gets it back
 };
 
 struct Event {
@@ -51,6 +54,28 @@ struct Event {
   uint32_t unused_word;
 };
 static_assert(sizeof(Event) == 64);
+
+// What an event of kAlloc or kFree has in place of `run` and of the members after `device`, which is the memory's: so
+// it has no tensors and no items. The name of an allocation says what it is
+// for; kNoName: tensors.
+struct MemoryChange {
+  uint64_t address, bytes;
+  uint64_t allocated, reserved;  // bytes of the device after it: in use, and in use or kept for later
+};
+inline MemoryChange memory_change(const Event &event) {
+  const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  return {words[3], words[5], words[6], words[7]};
+}
+inline void set_memory_change(Event &event, const MemoryChange &change) {
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[3] = change.address, words[5] = change.bytes, words[6] = change.allocated, words[7] = change.reserved;
+  event = std::bit_cast<Event>(words);
+}
+inline int64_t signed_bytes(const Event &event) {  // negative: given back
+  const auto bytes = static_cast<int64_t>(memory_change(event).bytes);
+  return event.kind == EventKind::kFree ? -bytes : bytes;
+}
+
 // Processors whose counters differ could give an end before the begin.
 inline uint64_t length_ticks(const Event &event) { return event.end > event.begin ? event.end - event.begin : 0; }
 

@@ -8,10 +8,11 @@
 #include "base/asymmetric_fence.h"
 #include "base/static_guard.h"
 #include "base/thread_state.h"
+#include "trace/memory_event.h"
 
 namespace opd {
 
-std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{0};
+std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{0}, detail::memory_recordings{0};
 
 namespace {
 
@@ -113,6 +114,7 @@ void end_begins(uint32_t place) {
 void end_running(uint32_t place) {
   end_begins(place);
   take_ranges.fetch_and(~uint32_t{bit_of(place)});
+  detail::memory_recordings.fetch_and(~uint32_t{bit_of(place)});
   Recorder::get().slots[place].id.store(0);
 }
 
@@ -149,6 +151,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
     take_ranges.fetch_or(bit_of(place), std::memory_order_release);
     detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
   }
+  if (options.memory) detail::memory_recordings.fetch_or(bit_of(place), std::memory_order_release);
   return recording;
 }
 
@@ -270,6 +273,7 @@ Ref<Trace> Recording::stop() {
   parts.line = ClockCalibration::measure(parts.clock);
   parts.recordings = bit_of(slot_);
   parts.sample_interval = options.sample_interval;
+  parts.has_memory = options.memory;
   parts.describe_process();
   Recorder &recorder = Recorder::get();
   std::vector<uint64_t> starts;
@@ -475,8 +479,10 @@ void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Er
 
 namespace {
 
-// Adds an event to the calling thread's track, for those of the recordings that began before it did.
-void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end) {
+// Adds an event to the calling thread's track, for those of the recordings that ran at the tick `begin`. `complete`
+// sets the members that tell one kind from another.
+template <class Complete>
+void add_event(Track &track, Recordings recordings, uint64_t begin, uint64_t end, const Complete &complete) {
   struct Entered {
     Track &track;
     Recordings set = 0;
@@ -487,18 +493,24 @@ void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint6
   each_recording(recordings, [&](uint32_t place) {
     const Slot &slot = Recorder::get().slots[place];
     const uint64_t id = slot.id.load();
-    if (!id || slot.began.load(std::memory_order_relaxed) > range.begin) return;
+    if (!id || slot.began.load(std::memory_order_relaxed) > begin) return;
     if (enter(track, place, id)) entered.set |= bit_of(place);
   });
   if (!entered.set) return;
   if (Event *event = track.describe(entered.set)) {
-    event->kind = range.kind;
-    event->begin = range.begin;
+    event->begin = begin;
     event->end = end;
-    event->name = range.name;
-    event->run = range.run;
+    complete(*event);
     track.commit();
   }
+}
+
+void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end) {
+  add_event(track, recordings, range.begin, end, [&](Event &event) {
+    event.kind = range.kind;
+    event.name = range.name;
+    event.run = range.run;
+  });
 }
 
 Recordings taking_ranges() { return static_cast<Recordings>(take_ranges.load(std::memory_order_acquire)); }
@@ -564,6 +576,25 @@ void add_mark(NameId name) noexcept try {
 void Recording::add_step(uint64_t begin, uint64_t number) noexcept try {
   const uint64_t end = ticks_of(tick_clock());
   add_range(Recorder::get().track(), bit_of(slot_), {begin, kNoName, EventKind::kStep, number}, end);
+} catch (const std::bad_alloc &) {}
+
+// ---- memory
+
+NameId memory_use_name(MemoryUse use) {
+  static const NameId workspace = name_id("workspace"), parameter = name_id("parameter");
+  return use == MemoryUse::kWorkspace ? workspace : use == MemoryUse::kParameter ? parameter : kNoName;
+}
+
+void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change, MemoryUse use) noexcept try {
+  const uint64_t now = ticks_of(tick_clock());
+  const NameId name = memory_use_name(use);
+  const auto recordings = static_cast<Recordings>(detail::memory_recordings.load(std::memory_order_acquire));
+  add_event(Recorder::get().track(), recordings, now, now, [&](Event &event) {
+    event.kind = kind;
+    event.name = name;
+    event.device = device;
+    set_memory_change(event, change);
+  });
 } catch (const std::bad_alloc &) {}
 
 }  // namespace opd

@@ -17,6 +17,7 @@ struct RecordingOptions {
   uint64_t max_calls = UINT64_MAX;  // per thread
   uint64_t sample_interval = 1;     // records one of so many runs
   bool ranges = false;              // also records ranges of the user, of all sources
+  bool memory = false;              // also records memory that devices hand out and get back, of all sources
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
   bool waits = true;                // its end waits for the runs under way; else they are in the trace as open ones
 };

@@ -27,6 +27,9 @@ std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
       return runs;
     case EventKind::kCall:
       return calls;
+    case EventKind::kAlloc:
+    case EventKind::kFree:
+      return memory;
     default:
       return ranges;
   }
@@ -82,7 +85,8 @@ size_t Trace::num_calls() const {
 uint64_t Trace::first_tick() const {
   uint64_t first = UINT64_MAX;
   for (const auto &track : parts.tracks)
-    for (const auto *list : {&track.runs, &track.ranges, &track.calls})  // they are in the order of their ends
+    for (const auto *list :
+         {&track.runs, &track.ranges, &track.calls, &track.memory})  // they are in the order of their ends
       for (const Event *event : *list) first = std::min(first, event->begin);
   return first;
 }
@@ -90,7 +94,7 @@ uint64_t Trace::first_tick() const {
 uint64_t Trace::last_tick() const {
   uint64_t last = 0;
   for (const auto &track : parts.tracks)
-    for (const auto *list : {&track.runs, &track.ranges, &track.calls})
+    for (const auto *list : {&track.runs, &track.ranges, &track.calls, &track.memory})
       for (const Event *event : *list) last = std::max(last, event->end);
   return last;
 }

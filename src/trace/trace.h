@@ -19,8 +19,9 @@ struct TraceTrack {
   uint64_t dropped = 0;  // calls for which there was no room
   std::vector<std::shared_ptr<Chunk>> chunks;
   std::vector<const Event *> calls, runs, ranges;  // in the chunks; steps and marks are among the ranges
+  std::vector<const Event *> memory;               // kAlloc and kFree
 
-  bool is_empty() const { return calls.empty() && runs.empty() && ranges.empty() && dropped == 0; }
+  bool is_empty() const { return calls.empty() && runs.empty() && ranges.empty() && memory.empty() && dropped == 0; }
   std::vector<const Event *> &list_of(EventKind kind);
   // Adds the chunks' events from number `first` on that belong to the recordings.
   void add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
@@ -34,6 +35,7 @@ struct TraceParts {
   ClockCalibration line;      // of that clock, measured when recording ended
   Recordings recordings = 0;  // bit of the recording: other ones' items of an event are not its own
   uint64_t sample_interval = 1;
+  bool has_memory = false;  // whether memory was recorded
   std::vector<ObserverSummary> observers;
   int64_t process_id = 0;
   std::string process_name;

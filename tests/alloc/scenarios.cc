@@ -105,6 +105,23 @@ void profile(const Inputs &in) {
   must(stopped);
 }
 
+// Events that find no memory are lost, but nothing else is.
+void record_memory(const Inputs &in) {
+  Handle<opd_profiler> profiler;
+  Handle<opd_trace> trace;
+  Handle<opd_buffer> text;
+  opd_profiler_options options;
+  opd_profiler_options_init(&options);
+  options.profile_memory = 1;
+  must(opd_profiler_create(&options, profiler.out()));
+  must(opd_profiler_start(profiler.get()));
+  run(in);
+  must(opd_profiler_stop(profiler.get(), trace.out()));
+  for (const auto format : {OPD_TRACE_TABLE, OPD_TRACE_PERFETTO, OPD_TRACE_MEMORY_TIMELINE,
+                            OPD_TRACE_MEMORY_TIMELINE_RAW, OPD_TRACE_MEMORY_TIMELINE_HTML})
+    must(opd_trace_write(trace.get(), format, nullptr, text.out()));
+}
+
 void export_module(const Inputs &in) {
   char path[512];
   std::snprintf(path, sizeof path, "%s/again.so", in.scratch.c_str());
@@ -229,8 +246,8 @@ void callback(const Inputs &) {
 }  // namespace
 
 const std::vector<Scenario> kScenarios = {
-    {"load", load},     {"run", run},   {"profile", profile}, {"export", export_module},
-    {"report", report}, {"diff", diff}, {"params", params},   {"callback", callback}};
+    {"load", load}, {"run", run},       {"profile", profile},   {"export", export_module},       {"report", report},
+    {"diff", diff}, {"params", params}, {"callback", callback}, {"record_memory", record_memory}};
 
 Inputs::Inputs() {
   define_twice();

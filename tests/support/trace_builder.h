@@ -45,6 +45,17 @@ class TraceBuilder {
     return *this;
   }
 
+  TraceBuilder &memory(EventKind kind, uint64_t tick, DLDevice device, const MemoryChange &change,
+                       NameId use = kNoName) {
+    Event *event = track_.describe(1);
+    if (!event) return *this;
+    event->begin = event->end = tick;
+    event->kind = kind, event->name = use, event->device = device;
+    set_memory_change(*event, change);
+    track_.commit();
+    return *this;
+  }
+
   TraceTrack track(int64_t thread_id = 42, std::string thread_name = "main") {
     TraceTrack made;
     made.thread_id = thread_id;

@@ -97,6 +97,28 @@ class _Row:
     self_device_time_total = device_time = cuda_time = cuda_time_total = self_cuda_time_total = device_time_total
 
     @property
+    def cpu_memory_usage(self) -> int:
+        """What its thread allocated on the host less what it gave back, in bytes; 0 if memory was not recorded."""
+        return self._cell("Memory (bytes)") or 0
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """The same without the spans within."""
+        return self._cell("Self Memory (bytes)") or 0
+
+    @property
+    def device_memory_usage(self) -> int:
+        """As `cpu_memory_usage`, on other devices than the host."""
+        return self._cell("Device Memory (bytes)") or 0
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        """The same without the spans within."""
+        return self._cell("Self Device Memory (bytes)") or 0
+
+    cuda_memory_usage, self_cuda_memory_usage = device_memory_usage, self_device_memory_usage
+
+    @property
     def flops(self) -> int:
         """The floating-point operations; 0 if they are not known."""
         return self._cell("FLOP") or 0
@@ -204,14 +226,29 @@ class FunctionEventAvg(_Row):
 class TotalAverage:
     """The sums of all spans."""
 
-    __slots__ = ("count", "cpu_time_total", "flops", "self_cpu_time_total")
+    __slots__ = (
+        "count",
+        "cpu_memory_usage",
+        "cpu_time_total",
+        "device_memory_usage",
+        "flops",
+        "self_cpu_memory_usage",
+        "self_cpu_time_total",
+        "self_device_memory_usage",
+    )
     key = "Total"
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+    cpu_memory_usage: int
+    self_cpu_memory_usage: int
+    device_memory_usage: int
+    self_device_memory_usage: int
+    flops: int
 
     def __init__(self, rows: EventList) -> None:
-        self.count = sum(row.count for row in rows)
-        self.cpu_time_total = sum(row.cpu_time_total for row in rows)
-        self.self_cpu_time_total = sum(row.self_cpu_time_total for row in rows)
-        self.flops = sum(row.flops for row in rows)
+        for name in self.__slots__:
+            setattr(self, name, sum(getattr(row, name) for row in rows))
 
     @property
     def cpu_time(self) -> float:

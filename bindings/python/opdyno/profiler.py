@@ -137,19 +137,21 @@ class _KinetoProfile:
     ) -> None:
         """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning.
 
-        Shapes are always recorded; `record_shapes` and the other flags are noted in files. `with_flops` adds the operations that
-        operators need to tables. `all_calls`: also calls without a tensor among their arguments. `max_events`: of each thread, calls
+        Shapes are always recorded; `record_shapes` and the other flags are noted in files. `profile_memory`: also each block of
+        memory that tensors and kernels get from a device, or give back. `with_flops` adds the operations that operators need to
+        tables. `all_calls`: also calls without a tensor among their arguments. `max_events`: of each thread, calls
         and ranges together; further ones are counted (`trace.dropped`).
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
         _expect(self.activities, "activities must have at least one member")
-        for name, given in (("profile_memory", profile_memory), ("with_stack", with_stack)):
-            if given:
-                warnings.warn(f"{name} has no effect so far: opdyno does not record that yet", stacklevel=3)
+        if with_stack:
+            warnings.warn("with_stack has no effect so far: opdyno does not record that yet", stacklevel=3)
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.experimental_config = with_flops, with_modules, experimental_config
         self._metadata: dict[str, str] = {}
-        self._profiler = _native.opd_profiler_create({"all_calls": int(bool(all_calls)), "max_events": max_events})
+        self._profiler = _native.opd_profiler_create(
+            {"all_calls": int(bool(all_calls)), "max_events": max_events, "profile_memory": int(bool(profile_memory))}
+        )
         self._trace: Trace | None = None
 
     def start(self) -> None:
@@ -219,6 +221,22 @@ class _KinetoProfile:
     def export_flame_graph(self, path: str | os.PathLike[str]) -> None:
         """Writes a flame graph as SVG. Titles of its boxes have the times and the numbers of spans."""
         self._save(path, _native.OPD_TRACE_FLAME_SVG)
+
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
+        """Writes the memory in use over time by category, of a device such as "cuda:0"; None: the one that is not the host.
+
+        Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category); else a list of times and of sizes by
+        category, compressed if the path ends in ".gz". ValueError without `profile_memory=True`.
+        """
+        if not self.profile_memory:
+            raise ValueError("a memory timeline needs profile_memory=True")
+        name = os.fspath(path)
+        form = _native.OPD_TRACE_MEMORY_TIMELINE
+        if name.endswith(".html"):
+            form = _native.OPD_TRACE_MEMORY_TIMELINE_HTML
+        elif name.endswith(".raw.json.gz"):
+            form = _native.OPD_TRACE_MEMORY_TIMELINE_RAW
+        self._save(path, form, device=device)
 
     def _save(self, path: str | os.PathLike[str], form: int, **options: Any) -> None:
         _native.opd_trace_save(self.trace, os.fspath(path), form, options)

@@ -44,6 +44,8 @@ class Writer {
       heads_.clear();
       for (const Event *call : track.calls) write_call(track, *call);
     }
+    for (const auto &track : trace_.tracks)
+      for (const Event *change : track.memory) write_memory(track, *change);
     out_ << "\n],\"traceName\":\"opdyno\"}\n";  // without a bracket: TensorBoard's plug-in searches for the last one
     out_.flush();
   }
@@ -164,6 +166,40 @@ class Writer {
     if (call.location != Event::kNoLocation) out << ",\"Instruction\":" << call.location;
     out << ",\"Depth\":" << call.depth << failure << tail;
     out_.advance(out);
+  }
+
+  // A moment on the thread, as torch.profiler writes it, and the totals as counters, which viewers draw.
+  void write_memory(const TraceTrack &track, const Event &event) {
+    const MemoryChange change = memory_change(event);
+    const bool is_host = event.device.device_type == kDLCPU;
+    const auto write_time = [&] { out_.microseconds(trace_.unix_ns(event.begin) - base_ns_); };
+    out_ << ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":"
+         << trace_.process_id << ",\"tid\":" << track.thread_id << ",\"ts\":";
+    write_time();
+    out_ << ",\"args\":{\"Total Reserved\":" << change.reserved << ",\"Total Allocated\":" << change.allocated
+         << ",\"Bytes\":" << signed_bytes(event) << ",\"Device Id\":" << (is_host ? -1 : event.device.device_id)
+         << ",\"Device Type\":" << torch_device_type(event.device) << ",\"Addr\":" << change.address
+         << ",\"finished\":true,\"Ev Idx\":" << spans_++;
+    if (event.name != kNoName) out_ << ",\"Use\":" << json_string(name_text(event.name));
+    out_ << "}},\n{\"ph\":\"C\",\"name\":\"Memory of " << device_name(event.device)
+         << "\",\"pid\":" << trace_.process_id << ",\"tid\":0,\"ts\":";
+    write_time();
+    out_ << ",\"args\":{\"Allocated\":" << change.allocated << ",\"Reserved\":" << change.reserved << "}}";
+  }
+  // The number of c10::DeviceType; for kinds that it lacks, that of PrivateUse1.
+  static int32_t torch_device_type(DLDevice device) {
+    switch (device.device_type) {
+      case kDLCPU:
+        return 0;
+      case kDLCUDA:
+        return 1;
+      case kDLOpenCL:
+        return 4;
+      case kDLVulkan:
+        return 10;
+      default:
+        return 20;
+    }
   }
 
   const std::string &tail_of(const Event &call) {

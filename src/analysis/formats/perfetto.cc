@@ -6,6 +6,7 @@
 #include "analysis/formats/trace_formats.h"
 #include "analysis/key_averages.h"
 #include "trace/shape_cache.h"
+#include "value/dtype.h"
 
 namespace opd {
 namespace {
@@ -33,12 +34,14 @@ namespace defaults {
 enum : uint32_t { kTrackEvent = 11, kTimestampClockId = 58 };
 }
 namespace descriptor {
-enum : uint32_t { kUuid = 1, kName, kProcess, kThread, kParentUuid };
+enum : uint32_t { kUuid = 1, kName, kProcess, kThread, kParentUuid, kCounter = 8 };
+enum : uint32_t { kUnit = 3 };
+enum : uint32_t { kSizeBytes = 3 };
 enum : uint32_t { kPid = 1, kTid, kThreadName = 5, kProcessName };
 }  // namespace descriptor
 namespace track_event {
-enum : uint32_t { kCategoryIids = 3, kDebugAnnotations, kType = 9, kNameIid, kTrackUuid };
-enum : uint32_t { kSliceBegin = 1, kSliceEnd, kInstant };
+enum : uint32_t { kCategoryIids = 3, kDebugAnnotations, kType = 9, kNameIid, kTrackUuid, kCounterValue = 30 };
+enum : uint32_t { kSliceBegin = 1, kSliceEnd, kInstant, kCounter };
 }  // namespace track_event
 namespace annotation {
 enum : uint32_t { kNameIid = 1, kIntValue = 4, kStringValueIid = 17 };
@@ -65,6 +68,7 @@ class Writer {
       const ThreadSpans thread = nest_spans(track);
       for (uint32_t lane = 0; lane < thread.num_lanes; ++lane) write_lane(thread, lane, ++sequence);
     }
+    write_memory(++sequence);
     flush();
   }
 
@@ -157,6 +161,48 @@ class Writer {
       if (!is_started) write_start(now, thread.track->dropped > 0), is_started = true;
       if (is_begin || (event.kind != EventKind::kMark && !event.is_open)) write_event(event, is_begin, now);
     });
+  }
+
+  // The totals of each device as two counters, from the events of all threads.
+  void write_memory(uint64_t sequence) {
+    std::vector<const Event *> changes;
+    for (const TraceTrack &track : trace_.parts.tracks)
+      changes.insert(changes.end(), track.memory.begin(), track.memory.end());
+    if (changes.empty()) return;
+    std::ranges::stable_sort(changes, {}, &Event::begin);
+    sequence_ = sequence;
+    std::unordered_map<uint64_t, uint64_t> tracks;  // by device: of the first of its counters
+    uint64_t free_track = sequence;
+    write_start(boot_ns(changes[0]->begin), false);
+    for (const Event *change : changes) {
+      const DLDevice device = change->device;
+      const auto [place, fresh] = tracks.try_emplace(
+          uint64_t{static_cast<uint32_t>(device.device_type)} << 32 | static_cast<uint32_t>(device.device_id),
+          free_track + 1);
+      if (fresh) {
+        write_counter_track(++free_track, concat("Memory of ", device_name(device), ": allocated"));
+        write_counter_track(++free_track, concat("Memory of ", device_name(device), ": reserved"));
+      }
+      const uint64_t now = boot_ns(change->begin);
+      write_count(place->second, memory_change(*change).allocated, now);
+      write_count(place->second + 1, memory_change(*change).reserved, now);
+    }
+  }
+  void write_counter_track(uint64_t uuid, std::string_view name) {
+    ProtoWriter made, counter;
+    counter.number(descriptor::kUnit, descriptor::kSizeBytes);
+    made.number(descriptor::kUuid, uuid).number(descriptor::kParentUuid, kProcessTrack).text(descriptor::kName, name);
+    made.message(descriptor::kCounter, counter);
+    put(ProtoWriter().message(packet::kTrackDescriptor, made).number(packet::kSequenceId, sequence_));
+  }
+  void write_count(uint64_t track, uint64_t count, uint64_t now) {
+    SmallProto packet, event;
+    event.number(track_event::kType, track_event::kCounter).number(track_event::kTrackUuid, track);
+    event.number(track_event::kCounterValue, count);
+    packet.number(packet::kTimestamp, now > last_ns_ ? now - last_ns_ : 0).number(packet::kSequenceId, sequence_);
+    packet.number(packet::kSequenceFlags, kNeedsState).message(packet::kTrackEvent, event);
+    last_ns_ = std::max(last_ns_, now);
+    put_bytes(packet.str());
   }
 
   void write_event(const Event &event, bool is_begin, uint64_t now) {

@@ -15,6 +15,11 @@ void write_speedscope(const Trace &trace, ByteSink &out);
 // Source: Perfetto's trace_packet.proto, track_event.proto. Some 35 bytes a call.
 void write_perfetto(const Trace &trace, ByteSink &out);
 
+// Memory timelines of torch.profiler: the bytes in use by category, and each block. Throw as memory_timeline().
+void write_memory_timeline(const Trace &trace, std::string_view device, ByteSink &out);
+void write_memory_timeline_raw(const Trace &trace, std::string_view device, ByteSink &out);
+void write_memory_timeline_html(const Trace &trace, std::string_view device, ByteSink &out);
+
 // Not compressed. Source: pprof's profile.proto.
 void write_pprof(const Trace &trace, ByteSink &out);
 

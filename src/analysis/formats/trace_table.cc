@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "report/metric_text.h"
+#include "value/dtype.h"
 
 namespace opd {
 namespace {
@@ -18,6 +19,10 @@ double mean_of(const KeyAverage &row) { return total_of(row) / static_cast<doubl
 double count_of(const KeyAverage &row) { return static_cast<double>(row.count); }
 double flops_of(const KeyAverage &row) { return row.flop.value_or(0); }
 double nothing(const KeyAverage &) { return 0; }
+template <SpanMemory::Sum SpanMemory::*device, int64_t SpanMemory::Sum::*sum>
+double memory_of(const KeyAverage &row) {
+  return static_cast<double>(row.memory.*device.*sum);
+}
 
 // What rows are sorted by, under the names of torch's attributes. Times of "cuda" and "device" are those of any other
 // device than the host.
@@ -37,6 +42,12 @@ constexpr SortKey kSortKeys[] = {
     {"self_cuda_time_total", &nothing},
     {"cuda_time_total", &nothing},
     {"cuda_time", &nothing},
+    {"cpu_memory_usage", &memory_of<&SpanMemory::host, &SpanMemory::Sum::total>},
+    {"self_cpu_memory_usage", &memory_of<&SpanMemory::host, &SpanMemory::Sum::self>},
+    {"device_memory_usage", &memory_of<&SpanMemory::other, &SpanMemory::Sum::total>},
+    {"self_device_memory_usage", &memory_of<&SpanMemory::other, &SpanMemory::Sum::self>},
+    {"cuda_memory_usage", &memory_of<&SpanMemory::other, &SpanMemory::Sum::total>},
+    {"self_cuda_memory_usage", &memory_of<&SpanMemory::other, &SpanMemory::Sum::self>},
 };
 
 void sort_rows(std::vector<KeyAverage> &rows, std::string_view by) {
@@ -64,6 +75,13 @@ std::string time_text(double us, std::string_view unit) {
   if (unit == "s" || (unit.empty() && us >= 1e6)) return fixed(us / 1e6, 3) + "s";
   if (unit == "ms" || (unit.empty() && us >= 1e3)) return fixed(us / 1e3, 3) + "ms";
   return fixed(us, 3) + "us";
+}
+
+std::string memory_text(int64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  for (const auto &[name, scale] : {std::pair(" GB", 0x1p30), std::pair(" MB", 0x1p20), std::pair(" KB", 0x1p10)})
+    if (std::abs(number) >= scale) return fixed(number / scale, 2) + name;
+  return concat(bytes, " B");
 }
 
 std::string share_text(double part, double whole) {
@@ -102,7 +120,7 @@ struct Column {
 class Table {
  public:
   Table(const Trace &trace, const TraceTableOptions &options)
-      : options_(options), us_per_tick_(trace.parts.line.duration_ns(1) / 1000) {
+      : trace_(trace), options_(options), us_per_tick_(trace.parts.line.duration_ns(1) / 1000) {
     if (const uint64_t dropped = trace.num_dropped()) dropped_ = concat("Dropped events: ", dropped, "\n");
     if (const auto unit = options.time_unit; !unit.empty() && unit != "s" && unit != "ms" && unit != "us")
       fail(OPD_INVALID_ARGUMENT, "time_unit must be s, ms or us, but is \"", unit, "\"");
@@ -118,7 +136,7 @@ class Table {
     size_t longest_name = 0;
     for (const KeyAverage &row : rows) longest_name = std::max(longest_name, length_of(row.name()));
     if (rows.size() > options_.row_limit) rows.resize(options_.row_limit);
-    constexpr size_t kMostColumns = 9;
+    constexpr size_t kMostColumns = 13;
     check_cells(rows.size(), kMostColumns);
     add_name(rows, longest_name);
     add("Self CPU %", rows, [&](const KeyAverage &row) { return share_text(self_of(row), all_self); });
@@ -126,6 +144,7 @@ class Table {
     add("CPU total %", rows, [&](const KeyAverage &row) { return share_text(total_of(row), all_self); });
     add("CPU total", rows, [&](const KeyAverage &row) { return time(total_of(row)); });
     add("CPU time avg", rows, [&](const KeyAverage &row) { return time(mean_of(row)); });
+    if (trace_.parts.has_memory) add_memory(rows);
     add("# of Calls", rows, [&](const KeyAverage &row) { return concat(row.count); });
     if (options_.rows.by_shape || options_.rows.each_span) add_shapes(rows);
     if (options_.rows.with_flops) add_flops(rows);
@@ -150,6 +169,20 @@ class Table {
       append_printable(name, is_long ? first_characters(row.name(), most - 3) : row.name());
       return is_long ? name + "..." : name;
     }).width = std::min(longest + 4, most);
+  }
+
+  void add_memory(const std::vector<KeyAverage> &rows) {
+    const auto add_sums = [&](const std::string &device, SpanMemory::Sum SpanMemory::*of) {
+      add(device + " Mem", rows, [&](const KeyAverage &row) { return memory_text((row.memory.*of).total); });
+      add("Self " + device + " Mem", rows, [&](const KeyAverage &row) { return memory_text((row.memory.*of).self); });
+    };
+    add_sums("CPU", &SpanMemory::host);
+    if (const std::optional<DLDevice> other = other_device(trace_)) {
+      std::string kind = device_kind_name(other->device_type);
+      for (char &c : kind)
+        if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+      add_sums(kind, &SpanMemory::other);
+    }
   }
 
   void add_shapes(const std::vector<KeyAverage> &rows) {
@@ -203,6 +236,7 @@ class Table {
     return out + dashes;
   }
 
+  const Trace &trace_;
   const TraceTableOptions &options_;
   const double us_per_tick_;
   std::string dropped_;  // a line

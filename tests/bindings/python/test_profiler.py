@@ -310,9 +310,55 @@ def test_activities_are_known_by_name_and_left_out_with_a_warning():
         profile(activities=[])
     with pytest.raises(ValueError, match="is no activity"):
         profile(activities=["cpu"])
-    for option in ("profile_memory", "with_stack"):
-        with pytest.warns(UserWarning, match=f"{option} has no effect"):
-            profile(**{option: True})
+    with pytest.warns(UserWarning, match="with_stack has no effect"):
+        profile(with_stack=True)
+
+
+def test_memory_is_recorded_with_torchs_names(tmp_path):
+    with profile(profile_memory=True) as p:
+        with record_function("outer"):
+            kept = opdyno.empty((1000,), "uint8")
+            with record_function("inner"):
+                opdyno.empty((5000,), "uint8")  # comes and goes
+    assert kept.shape == (1000,)
+    outer, inner = p.events()
+    assert (outer.cpu_memory_usage, outer.self_cpu_memory_usage, inner.cpu_memory_usage) == (1000, 1000, 0)
+    assert inner.self_cpu_memory_usage == inner.device_memory_usage == inner.self_cuda_memory_usage == 0
+    averages = p.key_averages()
+    assert averages.total_average().self_cpu_memory_usage == 1000
+    table = averages.table(sort_by="self_cpu_memory_usage")
+    assert "CPU Mem  Self CPU Mem" in table and "1000 B" in table and table.index("outer") < table.index("inner")
+    p.export_chrome_trace(tmp_path / "t.json")
+    read = json.loads((tmp_path / "t.json").read_text())
+    found = [event for event in read["traceEvents"] if event["name"] == "[memory]"]
+    assert [event["args"]["Bytes"] for event in found] == [1000, 5000, -5000] and read["profile_memory"] == 1
+    assert {(event["args"]["Device Type"], event["args"]["Device Id"]) for event in found} == {(0, -1)}
+    counters = [event["args"]["Allocated"] for event in read["traceEvents"] if event["ph"] == "C"]
+    assert counters == [event["args"]["Total Allocated"] for event in found]
+
+
+def test_memory_timelines_are_written_as_their_names_say(tmp_path):
+    with profile(profile_memory=True) as p:
+        opdyno.empty((3000,), "uint8")
+    forms = {}
+    for name in ("t.json", "t.json.gz", "t.raw.json.gz", "t.raw.json", "t.html"):
+        path = tmp_path / name
+        p.export_memory_timeline(path, device="cpu")
+        forms[name] = (gzip.open if path.suffix == ".gz" else open)(path, "rt").read()
+    times, sizes = json.loads(forms["t.json"])
+    assert forms["t.json"] == forms["t.json.gz"] == forms["t.raw.json"], "as torch: only .raw.json.gz is raw"
+    assert len(times) == len(sizes) and all(len(row) == 9 and row[0] == 0 for row in sizes)
+    assert max(sum(row) for row in sizes) - sum(sizes[-1]) == 3000 and times == sorted(times)
+    steps = json.loads(forms["t.raw.json.gz"])
+    assert [step[1:] for step in steps if step[1] != 1] == [[2, 3000, 2], [4, -3000, 2]]
+    assert forms["t.html"].startswith("<!DOCTYPE html>") and "http" not in forms["t.html"].replace("http-equiv", "")
+    p.export_memory_timeline(str(tmp_path / "t.json"))
+    with pytest.raises(ValueError, match='"moon" is not a device'):
+        p.export_memory_timeline(tmp_path / "t.json", device="moon")
+    with profile() as plain:
+        pass
+    with pytest.raises(ValueError, match="profile_memory=True"):
+        plain.export_memory_timeline(tmp_path / "t.json")
 
 
 def test_the_example_of_torchs_documentation_runs(vm, capsys):

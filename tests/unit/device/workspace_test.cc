@@ -8,6 +8,8 @@
 
 #include "device/allocator.h"
 #include "device/device.h"
+#include "trace/memory_event.h"
+#include "trace/recording.h"
 
 namespace opd {
 namespace {
@@ -23,6 +25,22 @@ TEST(AWorkspace, GivesAlignedMemoryThatIsCountedAsLive) {
   EXPECT_EQ(memory_stats(kHost).live_bytes - before.live_bytes, 10'000u);
   EXPECT_TRUE(free_workspace_block(kHost, data));
   EXPECT_EQ(memory_stats(kHost).live_bytes, before.live_bytes);
+}
+
+TEST(AWorkspace, IsMarkedInRecordingsOfMemory) {
+  RecordingOptions options;
+  options.memory = true;
+  const Ref<Recording> recording = Recording::start(options);
+  void *data = allocate_workspace(kHost, 10'000);
+  EXPECT_TRUE(free_workspace_block(kHost, data));
+  const Ref<Trace> trace = recording->stop();
+  ASSERT_EQ(trace->parts.tracks.size(), 1u);
+  const auto &events = trace->parts.tracks[0].memory;
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0]->name, memory_use_name(MemoryUse::kWorkspace));
+  for (const Event *event : events) EXPECT_EQ(memory_change(*event).address, reinterpret_cast<uintptr_t>(data));
+  EXPECT_EQ(signed_bytes(*events[0]), 10'000);
+  EXPECT_EQ(signed_bytes(*events[1]), -10'000);
 }
 
 TEST(AWorkspace, ReusesWhatAKernelGaveBack) {

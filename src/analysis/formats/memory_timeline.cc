@@ -1,0 +1,57 @@
+// Memory timelines as torch.profiler's export_memory_timeline() writes them.
+#include "analysis/memory_timeline.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/formats/text_pieces.h"
+#include "analysis/formats/trace_formats.h"
+
+namespace opd {
+
+void write_memory_timeline(const Trace &trace, std::string_view device, ByteSink &sink) {
+  const MemoryTimeline timeline = memory_timeline(trace, device);
+  struct Row {
+    int64_t us;
+    std::array<int64_t, kMemoryCategories> bytes;
+  };
+  std::vector<Row> rows;
+  Row now{};
+  const auto first = std::ranges::find_if(timeline.steps, [](const MemoryStep &step) { return step.event; });
+  const int64_t first_us = first == timeline.steps.end() ? 0 : trace.parts.unix_ns(first->event->begin) / 1000;
+  bool is_before = true;  // what was there before has a row of its own
+  for (const MemoryStep &step : timeline.steps) {
+    now.us = step.event ? trace.parts.unix_ns(step.event->begin) / 1000 : first_us;
+    now.bytes[static_cast<size_t>(timeline.block(step).category)] += timeline.signed_bytes(step);
+    if (rows.empty() || rows.back().us != now.us || (is_before && step.event)) rows.push_back(now);
+    else rows.back() = now;
+    is_before = !step.event;
+  }
+  TextPieces out(sink);
+  out << "[[";
+  for (size_t i = 0; i < rows.size(); ++i) out << (i ? "," : "") << rows[i].us;
+  out << "],[";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    out << (i ? ",[0" : "[0");
+    for (const int64_t bytes : rows[i].bytes) out << "," << bytes;
+    out << "]";
+  }
+  out << "]]\n";
+  out.flush();
+}
+
+void write_memory_timeline_raw(const Trace &trace, std::string_view device, ByteSink &sink) {
+  const MemoryTimeline timeline = memory_timeline(trace, device);
+  TextPieces out(sink);
+  std::string_view separator = "[";
+  for (const MemoryStep &step : timeline.steps) {
+    out << separator << "[" << (step.event ? trace.parts.unix_ns(step.event->begin) : int64_t{-1}) << ","
+        << static_cast<int>(step.action) << "," << timeline.signed_bytes(step) << ","
+        << static_cast<int>(timeline.block(step).category) << "]";
+    separator = ",\n";
+  }
+  out << (timeline.steps.empty() ? "[]\n" : "]\n");
+  out.flush();
+}
+
+}  // namespace opd

@@ -1,0 +1,50 @@
+// The memory that spans allocated and gave back. A change belongs to the innermost span that is open on its thread.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "analysis/spans.h"
+
+namespace opd {
+
+struct SpanMemory {  // bytes; negative: more was given back
+  struct Sum {
+    int64_t self = 0, total = 0;  // without and with the spans within
+  } host, other;                  // other devices together
+
+  Sum &of(const Event &change) { return change.device.device_type == kDLCPU ? host : other; }
+  SpanMemory &operator+=(const SpanMemory &more) {
+    host.self += more.host.self, host.total += more.host.total;
+    other.self += more.other.self, other.total += more.other.total;
+    return *this;
+  }
+};
+
+// One for each span of the thread, in their order; none if the thread has no events of memory.
+std::vector<SpanMemory> span_memory(const ThreadSpans &thread);
+
+// A device other than the host with events of memory.
+std::optional<DLDevice> other_device(const Trace &trace);
+
+// Calls visit(event, place of the innermost span) for each event of memory, in the order of time; Span::kNone: it lies
+// in no span.
+template <class Visit>
+void each_memory_event(const ThreadSpans &thread, const Visit &visit) {
+  std::vector<uint32_t> open;
+  uint32_t next = 0;
+  const auto close = [&](uint64_t tick) {  // of spans that overlap, one may stay below another that ends later
+    while (!open.empty() && thread.spans[open.back()].event->end < tick) open.pop_back();
+  };
+  for (const Event *change : thread.track->memory) {
+    for (; next < thread.spans.size() && thread.spans[next].event->begin <= change->begin; ++next) {
+      const Event &event = *thread.spans[next].event;
+      if (event.kind == EventKind::kMark) continue;
+      close(event.begin);
+      open.push_back(next);
+    }
+    close(change->begin);
+    visit(*change, open.empty() ? Span::kNone : open.back());
+  }
+}
+
+}  // namespace opd
