@@ -9,6 +9,7 @@
 
 #include "support/add_one.h"
 #include "support/report_test.h"
+#include "support/tensors.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -373,6 +374,22 @@ TEST(AMemoryTrace, KnowsParametersByWhereTheyComeFrom) {
   const std::vector<std::pair<int64_t, int64_t>> expected = {{100, kParameter}, {8, kParameter}};
   EXPECT_EQ(made, expected);
   EXPECT_NE(trace.chrome().find(",\"Use\":\"parameter\"}}"), std::string::npos);
+}
+
+// Caches hold a lock while they grow.
+TEST(AMemoryTrace, HasTheGrowthOfCaches) {
+  const auto builtin = [](const char *name) { return opdyno::Function::global(name); };
+  const auto append = builtin("vm.builtin.attention_kv_cache_append");
+  const Tensor row = floats({1, 2}, {1, 2});
+  const Profiler profiler = memory_profiler();
+  profiler.start();
+  {
+    opdyno::Value cache = builtin("vm.builtin.attention_kv_cache_create")(row, shape_of({1, 2}), 1);
+    cache = append(cache, row);
+  }
+  std::vector<int64_t> sizes;
+  for (const Change &change : changes(profiler.stop())) sizes.push_back(change.bytes);
+  EXPECT_EQ(sizes, (std::vector<int64_t>{8, 16, -8, -16})) << "one row, then two";
 }
 
 TEST(AMemoryTrace, IsOfOneDevice) {
