@@ -23,6 +23,7 @@
 %opd_handle(opd_closure, Closure)
 
 %opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
+%opd_handles_in(opd_trace, Trace, const opd_trace *const *traces, size_t num_traces)
 
 /* Reference counts are the objects' own affair. */
 %ignore opd_buffer_retain;
@@ -45,6 +46,7 @@
 %opd_options(opd_profile_options)
 %opd_options(opd_profiler_options)
 %opd_options(opd_trace_write_options)
+%opd_options(opd_trace_merge_options)
 %opd_options(opd_report_write_options)
 %opd_options(opd_evaluator_options)
 %opd_options(opd_diff_options)

@@ -12,6 +12,10 @@
 %include "blocking.i"
 
 %ignore opd_value;
+/* For the native parts of bindings, which know their language's stack. */
+%ignore opd_stack_frame;
+%ignore opd_stack_push;
+%ignore opd_stack_pop;
 
 %include <opdyno/base.h>
 %include <opdyno/value.h>

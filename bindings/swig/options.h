@@ -14,8 +14,8 @@ namespace opdrules {
 
 struct Field {
   const char *name;
-  char kind;  // i: int32, l: int64, L: uint64, f: double, s: text, d: device, h: handle; S, D, H, I: texts, devices,
-              // handles, int32s
+  char kind;  // i: int32, l: int64, L: uint64, f: double, s: text, d: device, h: handle; S, D, H, I, N: texts, devices,
+              // handles, int32s, int64s
   size_t place;
   const char *handle = nullptr;  // class of h and H
   int count_place = -1;          // of lists: where their number goes
@@ -51,7 +51,7 @@ class Lists {
  private:
   template <class T>
   using Of = std::forward_list<std::vector<T>>;
-  std::tuple<Of<const char *>, Of<DLDevice>, Of<void *>, Of<int32_t>> all_;
+  std::tuple<Of<const char *>, Of<DLDevice>, Of<void *>, Of<int32_t>, Of<int64_t>> all_;
 };
 
 #define OPDRULES_FIELD(KIND, NAME, ...) \
@@ -83,13 +83,18 @@ OPDRULES_FIELDS(opd_profile_options, OPDRULES_FIELD('i', warmup), OPDRULES_FIELD
 OPDRULES_FIELDS(opd_profiler_options, OPDRULES_FIELD('i', all_calls), OPDRULES_FIELD('L', max_events),
                 OPDRULES_FIELD('L', wait), OPDRULES_FIELD('L', warmup), OPDRULES_FIELD('L', active),
                 OPDRULES_FIELD('L', repeat), OPDRULES_FIELD('L', skip_first), OPDRULES_FIELD('i', skip_first_wait),
-                OPDRULES_FIELD('i', profile_memory))
+                OPDRULES_FIELD('i', profile_memory), OPDRULES_FIELD('i', with_stack),
+                OPDRULES_FIELD('i', parallel_tasks), OPDRULES_FIELD('i', buffer), OPDRULES_FIELD('i', keep_in_file),
+                OPDRULES_FIELD('L', max_bytes), OPDRULES_FIELD('s', file))
 OPDRULES_FIELDS(opd_trace_write_options, OPDRULES_FIELD('i', per_event), OPDRULES_FIELD('s', metric),
                 OPDRULES_FIELD('s', metadata), OPDRULES_FIELD('i', group_by_input_shape),
                 OPDRULES_FIELD('i', with_flops), OPDRULES_FIELD('s', sort_by), OPDRULES_FIELD('i', row_limit),
                 OPDRULES_FIELD('i', top_level_events_only), OPDRULES_FIELD('i', max_name_column_width),
                 OPDRULES_FIELD('i', max_shapes_column_width), OPDRULES_FIELD('s', header),
-                OPDRULES_FIELD('s', time_unit), OPDRULES_FIELD('s', device))
+                OPDRULES_FIELD('s', time_unit), OPDRULES_FIELD('s', device), OPDRULES_FIELD('i', group_by_stack_n),
+                OPDRULES_FIELD('i', max_src_column_width), OPDRULES_FIELD('h', before, "Trace"))
+OPDRULES_FIELDS(opd_trace_merge_options, OPDRULES_LIST('S', labels, nullptr), OPDRULES_LIST('N', offsets_ns, nullptr),
+                OPDRULES_LIST('N', clock_errors_ns, nullptr))
 OPDRULES_FIELDS(opd_report_write_options, OPDRULES_FIELD('i', sort), OPDRULES_FIELD('i', aggregate),
                 OPDRULES_FIELD('i', col_sums), OPDRULES_FIELD('i', width), OPDRULES_FIELD('i', max_rows),
                 OPDRULES_FIELD('i', colored))

@@ -11,25 +11,50 @@ OPD_BEGIN_DECLS
 typedef struct opd_profiler opd_profiler;
 OPD_HANDLE(opd_profiler);
 
+/** What becomes of events for which there is no room. Append-only. */
+typedef enum opd_profiler_buffer OPD_ENUM_TYPE {
+  OPD_PROFILER_KEEP_FIRST = 0,              /**< the newest are left out */
+  OPD_PROFILER_KEEP_LAST = 1,               /**< the oldest of all threads make room for them: a ring */
+  OPD_PROFILER_BUFFER_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_profiler_buffer;
+
 /** What a profiler records. */
 typedef struct opd_profiler_options {
   uint32_t struct_size; /**< set by opd_profiler_options_init() */
   int32_t all_calls;    /**< 1: also calls without a tensor among their arguments; 0 */
-  uint64_t max_events;  /**< of each thread, calls and ranges together; further ones are counted as dropped; 2^20 */
+  uint64_t max_events;  /**< of each thread, calls and ranges together; further ones are counted as dropped. Not of a
+                             ring, nor in a file; 2^20 */
   /** Of a schedule: of the steps that opd_profiler_step() ends, the first `skip_first` are left out; then cycles follow
    * of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0 */
   uint64_t wait, warmup;
-  uint64_t active;         /**< 0: there is no schedule, and all is recorded; 0 */
-  uint64_t repeat;         /**< number of cycles; 0: without end; 0 */
-  uint64_t skip_first;     /**< 0 */
-  int32_t skip_first_wait; /**< 1: the first cycle does not wait; 0 */
-  int32_t profile_memory;  /**< 1: also each block of memory that a device hands out to tensors and kernels, or gets
-                              back,  on all threads; an event each; 0 */
+  uint64_t active;            /**< 0: there is no schedule, and all is recorded; 0 */
+  uint64_t repeat;            /**< number of cycles; 0: without end; 0 */
+  uint64_t skip_first;        /**< 0 */
+  int32_t skip_first_wait;    /**< 1: the first cycle does not wait; 0 */
+  int32_t profile_memory;     /**< 1: also each block of memory that a device hands out to tensors and kernels, or gets
+                                 back, on all threads; an event each; 0 */
+  int32_t with_stack;         /**< 1: also which functions of the host call when a run of a program, a range or a mark
+                                   begins; 0 */
+  int32_t parallel_tasks;     /**< 1: also each task of a parallel loop, on the thread that runs it; 0: none; 1 */
+  opd_profiler_buffer buffer; /**< what becomes of events beyond `max_bytes`; they are counted as dropped;
+                                   OPD_PROFILER_KEEP_FIRST */
+  int32_t keep_in_file;       /**< 1: opd_profiler_stop() and opd_profiler_step() do not read the file, so they give no
+                                   trace: a file of some GiB would take as much memory; 0 */
+  /** Memory for events of all threads together, in blocks of 64 KiB of one thread each; a thread has at least one. Or,
+   * of a file, its size: FILE.live has a block for each thread, and names and counts come in addition. 0: no limit, but
+   * 64 MiB of a ring; 0 */
+  uint64_t max_bytes;
+  /** Borrowed: path of a file that events are written to while they are recorded, in place of memory; opd_trace_load()
+   * reads it. If the process is killed, what it published is in the file and in FILE.live beside it, and the next
+   * recording into FILE renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the
+   * file anew. NULL: events stay in memory; NULL */
+  const char *file;
 } opd_profiler_options;
 
 /** Fills @p options with defaults. Threads: safe. Since: 0.2 */
 static inline void opd_profiler_options_init(opd_profiler_options *options) {
-  const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0, 0};
+  const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+                                         OPD_PROFILER_KEEP_FIRST,   0, 0,        0};
   *options = defaults;
 }
 
@@ -41,8 +66,9 @@ static inline void opd_profiler_options_init(opd_profiler_options *options) {
 OPD_API OPD_NODISCARD opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler **out_profiler);
 
 /** Records from now on, or as the schedule says. Several profilers, and profiles of VMs, may record at the same time.
- * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was started already, or 16 recordings run in the process.
- * Threads: safe. Cost: two readings of the clock and 64 bytes an event. Since: 0.2
+ * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was started already, 16 recordings run in the process, or
+ *         another one writes the file; OPD_INVALID_ARGUMENT if there is something else than a regular file, OPD_IO.
+ * Threads: safe. Cost: two readings of the clock and 64 bytes an event; with a file, both twice. Since: 0.2
  * Source: torch.profiler.profile.start */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_start(opd_profiler *profiler);
 
@@ -74,13 +100,19 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_step(opd_profiler *profiler, opd_t
  * Threads: safe, also inside of a recorded call. Since: 0.2. Source: torch.profiler.profile.stop */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace);
 
+/** Gives what has been recorded so far, as opd_profiler_stop() would, and goes on. For a ring: the last events.
+ * @param out_trace New reference; NULL if the schedule is not recording.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started; OPD_IO for its file.
+ * Threads: safe. Cost: 8 bytes an event; of a file, reading it. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_profiler_snapshot(opd_profiler *profiler, opd_trace **out_trace);
+
 /** Returns a number for the name of ranges. Equal names have equal numbers; keep it where a range is frequent.
  * @param name Borrowed; UTF-8. NULL is "".
  * Threads: safe. Cost: a lock and a hash. Since: 0.2 */
 OPD_API uint32_t opd_range_name(const char *name);
 
-/** Returns 1 if a profiler records ranges now, else 0. For bindings: while none does, names need no numbers.
- * Threads: safe. Cost: a load. Since: 0.2 */
+/** Returns 1 if a profiler, or a tool by opd_itt_is_available(), records ranges now, else 0. For bindings: while none
+ * does, names need no numbers. Threads: safe. Cost: a load. Since: 0.2 */
 OPD_API int32_t opd_range_is_recorded(void);
 
 /** Begins a range on the calling thread. Ranges of a thread should be nested; a trace shows those that overlap on
@@ -113,6 +145,34 @@ OPD_API int32_t opd_range_pop(void);
  * @param name Result of opd_range_name().
  * Threads: safe. Since: 0.2. Source: torch.profiler.itt.mark */
 OPD_API void opd_range_mark(uint32_t name);
+
+/** Returns 1 if a tool listens to ranges and marks by Intel's ITT API, else 0: the environment variable
+ * INTEL_LIBITTNOTIFY64 named its collector, a library, when this library was loaded. Then each range is a task of the
+ * domain "opdyno", and each mark a marker, also while no profiler records. Tasks of a thread end in reverse, so ranges
+ * should be nested.
+ * Threads: safe. Cost: the first call, or the first range, loads the collector. Since: 0.2
+ * Source: torch.profiler.itt.is_available; Intel's ITT API reference, "Task API" */
+OPD_API int32_t opd_itt_is_available(void);
+
+/** A function of a language that does not run on the native stack, as an interpreter's. */
+typedef struct opd_stack_frame {
+  uint32_t function; /**< result of opd_range_name() */
+  uint32_t file;     /**< likewise */
+  uint32_t line;     /**< of the file, from 1 on; 0: not known; above 2^21 - 1, that */
+} opd_stack_frame;
+
+/** Returns 1 if a profiler records stacks now, else 0. Threads: safe. Cost: a load. Since: 0.2 */
+OPD_API int32_t opd_stack_is_recorded(void);
+
+/** Says which functions of a language run on the calling thread, until opd_stack_pop(). For bindings, around what they
+ * call for their language: the stacks that are recorded meanwhile have these functions in place of the caller of this
+ * function and of the native functions that called it.
+ * @param frames Borrowed; from the innermost one on, all of the thread. Of more than 256, the innermost ones are taken.
+ * Threads: safe. Cost: a lock and a hash of the frames. Since: 0.2 */
+OPD_API void opd_stack_push(const opd_stack_frame *frames, int32_t num_frames);
+
+/** Takes back what the calling thread's last opd_stack_push() said. Threads: safe. Since: 0.2 */
+OPD_API void opd_stack_pop(void);
 
 OPD_END_DECLS
 #endif

@@ -19,12 +19,14 @@ class Profiler : public Handle<opd_profiler> {
   Trace step() const { return made<Trace>(opd_profiler_step, get()); }
   /** Empty if the schedule was not recording. */
   Trace stop() const { return made<Trace>(opd_profiler_stop, get()); }
+  /** What has been recorded so far. */
+  Trace snapshot() const { return made<Trace>(opd_profiler_snapshot, get()); }
 };
 
 /** A number for the name of ranges. */
 inline uint32_t range_name(const char *name) { return opd_range_name(name); }
 
-/** Whether a profiler records ranges now. */
+/** Whether a profiler, or a tool, records ranges now. */
 inline bool range_is_recorded() { return opd_range_is_recorded() != 0; }
 
 /** A range of the program, from here to the end of the object. Keep the name's number where a range is frequent. */
@@ -44,9 +46,24 @@ class Range {
   const bool is_pushed_ = false;
 };
 
+/** Whether a profiler records stacks now. */
+inline bool stack_is_recorded() { return opd_stack_is_recorded() != 0; }
+
+/** Says which functions of a language run on the calling thread, from here to the end of the object. */
+class LanguageStack {
+ public:
+  LanguageStack(const opd_stack_frame *frames, int32_t num_frames) { opd_stack_push(frames, num_frames); }
+  LanguageStack(const LanguageStack &) = delete;
+  LanguageStack &operator=(const LanguageStack &) = delete;
+  ~LanguageStack() { opd_stack_pop(); }
+};
+
 /** Marks a moment. */
 inline void mark(uint32_t name) { opd_range_mark(name); }
 inline void mark(const char *name) { opd_range_mark(range_name(name)); }
+
+/** Whether a tool listens to ranges and marks by Intel's ITT API. */
+inline bool itt_is_available() { return opd_itt_is_available() != 0; }
 
 }  // namespace opdyno
 

@@ -10,6 +10,15 @@ OPD_BEGIN_DECLS
 typedef struct opd_trace opd_trace;
 OPD_HANDLE(opd_trace);
 
+/** Reads the file of a recording (`opd_profiler_options.file`): a finished one, one that a process is writing, or what
+ * a process that was killed has left. Beside PATH it reads PATH.live, if there is one. Times are on the clock of the
+ * process that recorded. A damaged block of 64 KiB is left out; its events are counted as dropped.
+ * @param path      Borrowed. Hostile files do no harm.
+ * @param out_trace New reference.
+ * @return NULL, or OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if the file is no recording.
+ * Threads: safe. Cost: memory for the file's events. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_trace_load(const char *path, opd_trace **out_trace);
+
 /** Returns the number of recorded calls. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_trace_call_count(const opd_trace *trace);
 
@@ -43,7 +52,11 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
   /** JSON: a list of [ns of Unix time, action, bytes, category]. Actions: 1: was there before the recording, with the
    * time -1; 2: comes; 4: goes, with negative bytes. Categories: 0 to 7, in the order above. */
   OPD_TRACE_MEMORY_TIMELINE_RAW = 9,
-  OPD_TRACE_MEMORY_TIMELINE_HTML = 10,   /**< a page that shows it: one file that fetches nothing */
+  OPD_TRACE_MEMORY_TIMELINE_HTML = 10, /**< a page that shows it: one file that fetches nothing */
+  /** Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. A sample
+   * for each stack and thread, with the begin of each span as its time and what it took without those within it as its
+   * value. Since: 0.2 */
+  OPD_TRACE_OTLP = 11,
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
 
@@ -71,11 +84,21 @@ typedef struct opd_trace_write_options {
 
   const char *device; /**< of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
                            memory of one, else the host */
+
+  int32_t group_by_stack_n;     /**< of OPD_TRACE_TABLE and opd_trace_to_averages(): spans are not joined that differ in
+                                     so many of the host's functions, from the innermost on; of a trace with stacks; 0 */
+  int32_t max_src_column_width; /**< of OPD_TRACE_TABLE, in characters; 75 */
+
+  /** Of OPD_TRACE_FLAME_SVG: an earlier trace, borrowed. Then the picture is of both. A box is as wide as the mean of
+   * its times in a part of either; opd_trace_view says what the parts are. Its colour shows how much the time
+   * without the spans within changed. It is without the host's functions. NULL. Since: 0.2 */
+  opd_trace *before;
 } opd_trace_write_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_trace_write_options_init(opd_trace_write_options *options) {
-  const opd_trace_write_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, 0, 0, 0, 100, 0, 55, 80, 0, 0, 0};
+  const opd_trace_write_options defaults = {
+      (uint32_t)sizeof *options, 0, 0, 0, 0, 0, 0, 100, 0, 55, 80, 0, 0, 0, 0, 75, 0};
   if (options) *options = defaults;
 }
 
@@ -86,8 +109,8 @@ static inline void opd_trace_write_options_init(opd_trace_write_options *options
  *         a JSON object; OPD_NOT_FOUND for `sort_by`, with the known ones; OPD_FAILED_PRECONDITION for a memory
  *         timeline of a trace without memory. Threads: safe. Since: 0.2
  * Source: torch.profiler: export_chrome_trace, export_stacks, key_averages().table(), export_memory_timeline;
- * speedscope's file format; Perfetto's trace_packet.proto; pprof's profile.proto; Brendan Gregg, "The Flame Graph"
- * (CACM 59(6), 2016), here with the outermost names at the top */
+ * speedscope's file format; Perfetto's trace_packet.proto; pprof's profile.proto; OpenTelemetry's profiles.proto;
+ * Brendan Gregg, "The Flame Graph" (CACM 59(6), 2016), here with the outermost names at the top */
 OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_trace_format format,
                                                  const opd_trace_write_options *options, opd_buffer **out_bytes);
 
@@ -98,11 +121,21 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_tra
 OPD_API OPD_NODISCARD opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_format format,
                                                 const opd_trace_write_options *options);
 
-/** What a report of a trace has a row for. */
+/** What a report of a trace has a row for.
+ *
+ * Views by part divide a trace, so that opd_report_diff() can tell what changed from what varies: they have a column
+ * "Run" with the number of the part, from 0, and a row for each name, or path, in it. The parts are the steps of a
+ * profiler's schedule, with what happened meanwhile on all threads of the process. If the trace has none, they are the
+ * runs of programs that no other run contains, or else the ranges that no other contains, with the spans within, or
+ * else the whole. Spans outside of all parts are left out, and parts that had not ended when the recording did. */
 typedef enum opd_trace_view OPD_ENUM_TYPE {
   OPD_TRACE_EVENTS = 0,                /**< each span, in the order of their begins */
   OPD_TRACE_KEY_AVERAGES = 1,          /**< all spans of one name */
   OPD_TRACE_KEY_AVERAGES_BY_SHAPE = 2, /**< all spans of one name and shapes */
+  OPD_TRACE_TASKS = 3,                 /**< each task of a parallel loop, in the order of their begins */
+  OPD_TRACE_PATHS = 4,                 /**< all spans of one stack of names */
+  OPD_TRACE_KEY_AVERAGES_BY_PART = 5,  /**< all spans of one name in a part of the trace */
+  OPD_TRACE_PATHS_BY_PART = 6,         /**< all spans of one stack of names in a part of the trace */
   OPD_TRACE_VIEW_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_view;
 
@@ -113,12 +146,66 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  * recorded: "Memory (bytes)" and "Self Memory (bytes)", what the thread allocated on the host less what it gave back,
  * with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other devices. Of
  * events, also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span
- * around it), "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error".
+ * around it), "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a
+ * merged trace "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's
+ * functions that called when the span, or else the one around it, began, from the innermost on, each as
+ * "file(line): function;".
+ *
+ * The "Name" of a path has the names from the outermost one inwards, joined by ";"; in names, that is "_". Paths have
+ * no shapes, memory and FLOP; views by part have "Run" and count the time of a span within one of its own name once.
+ *
+ * Tasks are in no other view, since the calls that launch their loops are. Their columns: "Name" of the innermost span
+ * that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its end to that of the
+ * loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has; "Thread ID";
+ * "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Since: 0.2
  * Source: torch.profiler.profile.events, key_averages */
 OPD_API OPD_NODISCARD opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view,
                                                      opd_report **out_report);
+
+/** Makes a report of spans joined by name, as opd_trace_to_report(), and by what the options say: the fields
+ * `group_by_input_shape` and `group_by_stack_n`, which adds the column "Stack" of so many functions.
+ * @param options    Borrowed; NULL means all defaults. The other fields have no effect.
+ * @param out_report New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT for a field. Threads: safe. Since: 0.2
+ * Source: torch.profiler.profile.key_averages */
+OPD_API OPD_NODISCARD opd_error *opd_trace_to_averages(const opd_trace *trace, const opd_trace_write_options *options,
+                                                       opd_report **out_report);
+
+/** How traces are joined. Each list has an item for each trace, or none. */
+typedef struct opd_trace_merge_options {
+  uint32_t struct_size; /**< set by opd_trace_merge_options_init() */
+  int32_t num_labels;   /**< 0 */
+  /** Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name. */
+  const char *const *labels;
+  int32_t num_offsets_ns;      /**< 0 */
+  int32_t num_clock_errors_ns; /**< 0 */
+  const int64_t *offsets_ns;   /**< borrowed; added to the times of each trace */
+  const int64_t
+      *clock_errors_ns; /**< borrowed; how far its times may be wrong, to be shown; -1: what the system said */
+} opd_trace_merge_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
+static inline void opd_trace_merge_options_init(opd_trace_merge_options *options) {
+  const opd_trace_merge_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, 0, 0, 0};
+  if (options) *options = defaults;
+}
+
+/** Joins traces of several processes and machines to one, on one time line: that of Unix time. Each process keeps its
+ * own threads, runs and number. Processes of one machine since one start of it are placed by the monotonic clock that
+ * they share, so a change of the system's time does not move them apart. On several machines, the times are as right
+ * as the clocks; the errors that are stated, or that NTP states, are in Chrome traces and on the page.
+ *
+ * Merged traces may be merged again. Then a label stands before that of each process.
+ * @param traces    Borrowed, @p num_traces of them, each another one. The result shares their events.
+ * @param options   Borrowed; NULL means all defaults.
+ * @param out_trace New reference.
+ * @return NULL, or OPD_INVALID_ARGUMENT (no trace, one twice, more than 4096 processes; a list that is not as long as
+ *         the traces; two equal labels; offsets of more than 2^60 ns).
+ * Threads: safe. Cost: 8 bytes an event. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_trace_merge(const opd_trace *const *traces, size_t num_traces,
+                                                 const opd_trace_merge_options *options, opd_trace **out_trace);
 
 OPD_END_DECLS
 #endif

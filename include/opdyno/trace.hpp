@@ -13,6 +13,14 @@ class Trace : public Handle<opd_trace> {
  public:
   using Handle::Handle;
   using Options = opd_trace_write_options;
+  /** The file of a recording. */
+  static Trace load(const char *path) { return made<Trace>(opd_trace_load, path); }
+  /** Several processes on one time line. */
+  static Trace merge(const std::vector<Trace> &traces, const opd_trace_merge_options *options = nullptr) {
+    std::vector<const opd_trace *> all;
+    for (const Trace &trace : traces) all.push_back(trace.get());
+    return made<Trace>(opd_trace_merge, all.data(), all.size(), options);
+  }
   size_t size() const { return opd_trace_call_count(get()); } /**< the number of calls */
   uint64_t dropped() const { return opd_trace_dropped_count(get()); }
   std::string write(opd_trace_format format, const Options *options = nullptr) const {
@@ -24,6 +32,9 @@ class Trace : public Handle<opd_trace> {
     check(opd_trace_save(get(), path, format, options));
   }
   Report report(opd_trace_view view) const { return made<Report>(opd_trace_to_report, get(), view); }
+  Report averages(const Options *options = nullptr) const {
+    return made<Report>(opd_trace_to_averages, get(), options);
+  }
 };
 
 }  // namespace opdyno

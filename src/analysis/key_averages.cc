@@ -10,25 +10,34 @@ namespace {
 
 class Joiner {
  public:
-  explicit Joiner(const KeyAverageOptions &options) : options_(options) {}
+  Joiner(const TraceParts &parts, const KeyAverageOptions &options, HostStacks &host)
+      : parts_(parts), options_(options), host_(host) {}
 
   void add(const ThreadSpans &thread) {
     const std::vector<SpanMemory> memory = span_memory(thread);
+    const bool has_stacks = options_.stack_depth > 0 || options_.each_span;
+    const auto stacks = has_stacks ? host_.stacks_of(thread) : std::vector<HostStacks::StackNumber>();
     for (const Span &span : thread.spans) {
       const Event &event = *span.event;
       if (event.kind == EventKind::kMark && !options_.each_span) continue;
-      KeyAverage &row = row_of(event);
-      if (row.count++ == 0 || event.begin < row.event().begin) row.first = &span, row.thread = &thread;
-      row.total_ticks += length_ticks(event);
-      row.self_ticks += span.self;
-      if (!memory.empty()) row.memory += memory[static_cast<size_t>(&span - thread.spans.data())];
+      const auto place = static_cast<size_t>(&span - thread.spans.data());
+      const HostStacks::StackNumber stack = has_stacks ? stacks[place] : 0;
+      KeyAverage &row = row_of(event, stack);
+      if (row.count++ == 0 || begins_before(thread, event, row))
+        row.first = &span, row.thread = &thread, row.stack = stack;
+      row.total_ticks += parts_.common_ticks(length_ticks(event), *thread.track);
+      row.self_ticks += parts_.common_ticks(span.self, *thread.track);
+      if (!memory.empty()) row.memory += memory[place];
       if (!options_.with_flops) continue;
       if (const std::optional<double> flop = costs_.flop(event)) row.flop = row.flop.value_or(0) + *flop;
     }
   }
 
   std::vector<KeyAverage> take() {
-    std::ranges::stable_sort(rows_, {}, [](const KeyAverage &row) { return row.event().begin; });
+    if (parts_.processes.size() == 1)
+      std::ranges::stable_sort(rows_, {}, [](const KeyAverage &row) { return row.event().begin; });
+    else
+      std::ranges::stable_sort(rows_, {}, [this](const KeyAverage &row) { return begin_ns(*row.thread, row.event()); });
     return std::move(rows_);
   }
 
@@ -36,6 +45,7 @@ class Joiner {
   struct Key {
     NameId name;
     uint32_t shapes;  // 0: of any
+    uint32_t stack;   // 0: of any
     EventKind kind;
     bool operator==(const Key &) const = default;
   };
@@ -43,13 +53,21 @@ class Joiner {
     size_t operator()(const Key &key) const {
       const uint64_t words = (uint64_t{key.name} << 32 | key.shapes) ^ uint64_t { static_cast<uint8_t>(key.kind) }
                                                                            << 60;
-      return words * 0x9E3779B97F4A7C15u >> 20;
+      return (words ^ key.stack * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u >> 20;
     }
   };
 
-  KeyAverage &row_of(const Event &event) {
+  int64_t begin_ns(const ThreadSpans &thread, const Event &event) const {
+    return parts_.process_of(*thread.track).unix_ns(event.begin);
+  }
+  bool begins_before(const ThreadSpans &thread, const Event &event, const KeyAverage &row) const {
+    if (thread.track->process == row.thread->track->process) return event.begin < row.event().begin;
+    return begin_ns(thread, event) < begin_ns(*row.thread, row.event());
+  }
+
+  KeyAverage &row_of(const Event &event, HostStacks::StackNumber stack) {
     if (options_.each_span) return rows_.emplace_back();
-    const Key key{event.name, options_.by_shape ? shapes_.of(event) : 0, event.kind};
+    const Key key{event.name, options_.by_shape ? shapes_.of(event) : 0, group_of(stack), event.kind};
     if (rows_.empty() || key != last_key_) {
       last_ = places_.try_emplace(key, rows_.size()).first->second;
       if (last_ == rows_.size()) rows_.emplace_back();
@@ -58,7 +76,22 @@ class Joiner {
     return rows_[last_];
   }
 
+  // Of the stacks with the same innermost functions; 0: there are none.
+  uint32_t group_of(HostStacks::StackNumber stack) {
+    if (!stack) return 0;
+    const auto [known, fresh] = groups_.try_emplace(stack, 0);
+    if (fresh)
+      known->second =
+          texts_.try_emplace(host_.call_stack(stack, options_.stack_depth), static_cast<uint32_t>(texts_.size() + 1))
+              .first->second;
+    return known->second;
+  }
+
+  const TraceParts &parts_;
   const KeyAverageOptions options_;
+  HostStacks &host_;
+  std::unordered_map<HostStacks::StackNumber, uint32_t> groups_;
+  std::unordered_map<std::string, uint32_t> texts_;  // their numbers, from 1 on
   std::vector<KeyAverage> rows_;
   std::unordered_map<Key, size_t, Hash> places_;
   ShapeNumbers shapes_;
@@ -78,8 +111,9 @@ const std::string &joined_name(const Event &event) {
   return event.kind == EventKind::kStep ? any_step : name_text(event.name);
 }
 
-std::vector<KeyAverage> key_averages(const std::vector<ThreadSpans> &threads, const KeyAverageOptions &options) {
-  Joiner joiner(options);
+std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads,
+                                     const KeyAverageOptions &options, HostStacks &host) {
+  Joiner joiner(trace.parts, options, host);
   for (const ThreadSpans &thread : threads) joiner.add(thread);
   return joiner.take();
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/host_stacks.h"
 #include "analysis/span_memory.h"
 
 namespace opd {
@@ -18,11 +19,12 @@ inline uint64_t span_key(const Event &event) {
 const std::string &joined_name(const Event &event);
 
 struct KeyAverage {
-  uint64_t count = 0, total_ticks = 0, self_ticks = 0;
+  uint64_t count = 0, total_ticks = 0, self_ticks = 0;  // TraceParts::common_ticks()
   SpanMemory memory;
   std::optional<double> flop;           // of the spans whose number of operations is known
   const Span *first = nullptr;          // of the spans
   const ThreadSpans *thread = nullptr;  // of `first`
+  HostStacks::StackNumber stack = 0;    // of `first`
 
   const Event &event() const { return *first->event; }
   const std::string &name() const { return joined_name(event()); }
@@ -32,9 +34,11 @@ struct KeyAverageOptions {
   bool by_shape = false;   // spans of different shapes are not joined
   bool each_span = false;  // no spans are joined, and marks are among them
   bool with_flops = false;
+  size_t stack_depth = 0;  // spans are not joined that differ in so many of the host's functions, from the innermost on
 };
 
-// In the order of their first begins.
-std::vector<KeyAverage> key_averages(const std::vector<ThreadSpans> &threads, const KeyAverageOptions &options);
+// In the order of their first begins. `threads` and `host`: those of the trace.
+std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads,
+                                     const KeyAverageOptions &options, HostStacks &host);
 
 }  // namespace opd

@@ -17,19 +17,31 @@ struct Change {
   uint32_t span;  // place on the thread
 };
 
+struct Process {
+  const Event *first = nullptr;
+  std::unordered_map<uint64_t, uint32_t> live;  // blocks by address
+  uint64_t known_before = 0;                    // bytes
+};
+
 class Maker {
  public:
-  Maker(const std::vector<ThreadSpans> &threads, DLDevice device) : threads_(threads) { made_.device = device; }
+  Maker(const Trace &trace, DLDevice device)
+      : parts_(trace.parts), threads_(nest_spans(trace)), processes_(trace.parts.processes.size()) {
+    made_.device = device;
+  }
 
   MemoryTimeline make() {
     const std::vector<Change> changes = changes_of_device();
     made_.steps.reserve(changes.size());
     made_.blocks.reserve(changes.size());
     for (const Change &change : changes) {
+      Process &process = processes_[change.thread->track->process];
+      if (!process.first) process.first = change.event;
       if (change.event->kind == EventKind::kAlloc) allocate(change);
-      else free(*change.event);
+      else free(change);
     }
-    if (!changes.empty()) add_rest(*changes[0].event);
+    for (uint32_t place = 0; place < processes_.size(); ++place)
+      if (processes_[place].first) add_rest(place);
     made_.steps.insert(made_.steps.begin(), before_.begin(), before_.end());
     return std::move(made_);
   }
@@ -41,30 +53,38 @@ class Maker {
       each_memory_event(thread, [&](const Event &event, uint32_t span) {
         if (same(event.device, made_.device)) changes.push_back({&event, &thread, span});
       });
-    const auto tick = [](const Change &change) { return change.event->begin; };
-    if (!std::ranges::is_sorted(changes, {}, tick)) std::ranges::stable_sort(changes, {}, tick);
+    const auto sort = [&](const auto &time) {
+      if (!std::ranges::is_sorted(changes, {}, time)) std::ranges::stable_sort(changes, {}, time);
+    };
+    if (processes_.size() == 1) sort([](const Change &change) { return change.event->begin; });
+    else
+      sort([&](const Change &change) { return parts_.process_of(*change.thread->track).unix_ns(change.event->begin); });
     return changes;
   }
+
+  Process &process_of(const Change &change) { return processes_[change.thread->track->process]; }
 
   void allocate(const Change &change) {
     const MemoryChange memory = memory_change(*change.event);
     const auto block = static_cast<uint32_t>(made_.blocks.size());
-    const auto [place, fresh] = live_.try_emplace(memory.address, block);
+    const auto [place, fresh] = process_of(change).live.try_emplace(memory.address, block);
     if (!fresh) {  // there was no room for the event of its return, which came before
       destroy(place->second, *change.event);
       place->second = block;
     }
     const Event *const span = change.span == Span::kNone ? nullptr : change.thread->spans[change.span].event;
-    made_.blocks.push_back({memory.bytes, change.event, nullptr, span, category_of(change)});
+    made_.blocks.push_back(
+        {memory.bytes, change.event, nullptr, span, category_of(change), change.thread->track->process});
     made_.steps.push_back({change.event, block, MemoryAction::kCreate});
   }
 
-  void free(const Event &event) {
-    const MemoryChange memory = memory_change(event);
-    const auto found = live_.find(memory.address);
-    if (found == live_.end()) return destroy(add_before(memory.bytes), event);
-    destroy(found->second, event);
-    live_.erase(found);
+  void free(const Change &change) {
+    const MemoryChange memory = memory_change(*change.event);
+    auto &live = process_of(change).live;
+    const auto found = live.find(memory.address);
+    if (found == live.end()) return destroy(add_before(change.thread->track->process, memory.bytes), *change.event);
+    destroy(found->second, *change.event);
+    live.erase(found);
   }
 
   void destroy(uint32_t place, const Event &event) {
@@ -75,18 +95,20 @@ class Maker {
     if (within && block.category == MemoryCategory::kActivation) block.category = MemoryCategory::kTemporary;
   }
 
-  uint32_t add_before(uint64_t bytes) {
+  uint32_t add_before(uint32_t process, uint64_t bytes) {
     const auto place = static_cast<uint32_t>(made_.blocks.size());
-    made_.blocks.push_back({bytes});
+    made_.blocks.push_back({.bytes = bytes, .process = process});
     before_.push_back({nullptr, place, MemoryAction::kPreexisting});
-    known_before_ += bytes;
+    processes_[process].known_before += bytes;
     return place;
   }
 
-  // What was in use before the first event, apart from the blocks that were freed since.
-  void add_rest(const Event &first) {
+  // What was in use before the process's first event, apart from the blocks that were freed since.
+  void add_rest(uint32_t place) {
+    const Event &first = *processes_[place].first;
+    const uint64_t known = processes_[place].known_before;
     const int64_t before = static_cast<int64_t>(memory_change(first).allocated) - signed_bytes(first);
-    if (before > static_cast<int64_t>(known_before_)) add_before(static_cast<uint64_t>(before) - known_before_);
+    if (before > static_cast<int64_t>(known)) add_before(place, static_cast<uint64_t>(before) - known);
   }
 
   MemoryCategory category_of(const Change &change) const {
@@ -99,11 +121,11 @@ class Maker {
     return MemoryCategory::kInput;
   }
 
-  const std::vector<ThreadSpans> &threads_;
+  const TraceParts &parts_;
+  const std::vector<ThreadSpans> threads_;
+  std::vector<Process> processes_;  // as those of the trace
   MemoryTimeline made_;
-  std::unordered_map<uint64_t, uint32_t> live_;  // by address
   std::vector<MemoryStep> before_;
-  uint64_t known_before_ = 0;  // bytes
 };
 
 }  // namespace
@@ -112,7 +134,7 @@ MemoryTimeline memory_timeline(const Trace &trace, std::string_view device) {
   if (!trace.parts.has_memory)
     fail(OPD_FAILED_PRECONDITION, "the trace has no events of memory: record it with profile_memory");
   const DLDevice of = device.empty() ? other_device(trace).value_or(DLDevice{kDLCPU, 0}) : parse_device(device);
-  return Maker(nest_spans(trace), of).make();
+  return Maker(trace, of).make();
 }
 
 }  // namespace opd

@@ -26,6 +26,7 @@ struct MemoryBlock {
   const Event *freed = nullptr;  // null: it is there at the end
   const Event *span = nullptr;   // the innermost one around `made`; null: there is none
   MemoryCategory category = MemoryCategory::kUnknown;
+  uint32_t process = 0;  // its place in the trace
 };
 
 struct MemoryStep {
@@ -40,6 +41,12 @@ struct MemoryTimeline {
   std::vector<MemoryStep> steps;  // in the order of time
 
   const MemoryBlock &block(const MemoryStep &step) const { return blocks[step.block]; }
+  static int64_t unix_ns(const TraceParts &parts, const MemoryBlock &block, const Event &event) {
+    return parts.processes[block.process].unix_ns(event.begin);
+  }
+  int64_t unix_ns(const TraceParts &parts, const MemoryStep &step) const {  // of a step with an event
+    return unix_ns(parts, block(step), *step.event);
+  }
   int64_t signed_bytes(const MemoryStep &step) const {
     const auto bytes = static_cast<int64_t>(block(step).bytes);
     return step.action == MemoryAction::kDestroy ? -bytes : bytes;
@@ -47,8 +54,8 @@ struct MemoryTimeline {
 };
 
 // `device`: such as "cuda:0"; "": a device other than the host if the trace has events of its memory, else the host.
-// What was in use before the recording and stays is one block. Throws OPD_FAILED_PRECONDITION if memory was not
-// recorded, OPD_INVALID_ARGUMENT for a text that is no device.
+// What was in use before the recording and stays is one block of each process. Throws OPD_FAILED_PRECONDITION if memory
+// was not recorded, OPD_INVALID_ARGUMENT for a text that is no device.
 MemoryTimeline memory_timeline(const Trace &trace, std::string_view device);
 
 }  // namespace opd

@@ -17,7 +17,7 @@ constexpr size_t kNone = SIZE_MAX;
 uint64_t ticks_of_a_record() {
   constexpr int kBatches = 8, kCalls = 128;
   Track track;
-  track.open_part(0, 1, kBatches * kCalls);
+  track.open_part(0, 1, {.max_calls = kBatches * kCalls});
   const ClockId clock = tick_clock();
   int64_t shape[] = {1, 1};
   DLTensor tensor{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
@@ -56,7 +56,7 @@ std::vector<size_t> parents_of(const Calls &calls) {
 class Rows {
  public:
   Rows(const Trace &trace, const RunReportOptions &options)
-      : trace_(trace), parts_(trace.parts), options_(options), empty_(empty_interval_ticks(parts_.clock)) {
+      : trace_(trace), parts_(trace.parts), options_(options), empty_(empty_interval_ticks(parts_.processes[0].clock)) {
     first_ = UINT64_MAX;
     nests_ = options.details;
     functions_.assign(trace.num_runs(), kNoName);
@@ -86,7 +86,7 @@ class Rows {
  private:
   enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes };  // as in kTvmColumns
 
-  double ticks_us(uint64_t ticks) const { return parts_.line.duration_ns(ticks) / 1000; }
+  double ticks_us(uint64_t ticks) const { return parts_.duration_ns(ticks) / 1000; }
   double duration_us(const Event &call) const {
     const uint64_t ticks = length_ticks(call);
     return ticks_us(ticks > empty_ ? ticks - empty_ : 0);
@@ -213,7 +213,7 @@ class Rows {
         builder_.set(column_of(item.name), in_report(item));
     }
   }
-  bool is_own(const EventItem &item) const { return item.recordings & parts_.recordings; }
+  bool is_own(const EventItem &item) const { return item.recordings & parts_.processes[0].recordings; }
   Metric in_report(const EventItem &item) { return item.metric.is_text() ? builder_.text(item.text) : item.metric; }
   size_t column_of(NameId name) {
     const auto [place, fresh] = columns_.try_emplace(name, 0);
@@ -273,7 +273,7 @@ class Rows {
   void configure() {
     builder_.configure("Number of threads", Metric::of_count(options_.num_threads));
     builder_.configure("Executor", builder_.text("VM"));
-    if (const uint64_t interval = parts_.sample_interval; interval > 1)
+    if (const uint64_t interval = parts_.processes[0].sample_interval; interval > 1)
       builder_.configure("Sample interval",
                          Metric::of_count(static_cast<int64_t>(std::min<uint64_t>(interval, INT64_MAX))));
     if (options_.turn) builder_.configure("Turn", Metric::of_count(options_.turn));

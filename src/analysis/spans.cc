@@ -12,9 +12,10 @@ bool ends_before(const Event *a, const Event *b) {
   return &chunk_a == &chunk_b ? a > b : chunk_a.first < chunk_b.first;  // events of a chunk grow downwards
 }
 
-std::vector<const Event *> by_end(const TraceTrack &track) {
-  std::vector<const Event *> all, merged;
-  for (const auto *list : {&track.calls, &track.ranges, &track.runs}) {
+std::vector<const Event *> by_end(const TraceTrack &track, bool with_tasks) {
+  std::vector<const Event *> all;
+  for (const auto *list : {&track.calls, &track.ranges, &track.runs, &track.tasks}) {
+    if (list == &track.tasks && !with_tasks) continue;
     const auto middle = static_cast<std::ptrdiff_t>(all.size());
     all.insert(all.end(), list->begin(), list->end());
     // An observer that calls programs writes their events before that of the call that it observed.
@@ -29,7 +30,7 @@ std::vector<const Event *> by_end(const TraceTrack &track) {
 // another yet.
 class Nest {
  public:
-  explicit Nest(const TraceTrack &track) : events_(by_end(track)), nodes_(events_.size()) {
+  Nest(const TraceTrack &track, bool with_tasks) : events_(by_end(track, with_tasks)), nodes_(events_.size()) {
     made_.track = &track;
     for (uint32_t i = 0; i < events_.size(); ++i) add(i);
   }
@@ -107,11 +108,11 @@ class Nest {
 
 }  // namespace
 
-ThreadSpans nest_spans(const TraceTrack &track) { return Nest(track).take(); }
+ThreadSpans nest_spans(const TraceTrack &track, bool with_tasks) { return Nest(track, with_tasks).take(); }
 
-std::vector<ThreadSpans> nest_spans(const Trace &trace) {
+std::vector<ThreadSpans> nest_spans(const Trace &trace, bool with_tasks) {
   std::vector<ThreadSpans> threads;
-  for (const TraceTrack &track : trace.parts.tracks) threads.push_back(nest_spans(track));
+  for (const TraceTrack &track : trace.parts.tracks) threads.push_back(nest_spans(track, with_tasks));
   return threads;
 }
 

@@ -7,7 +7,7 @@
 
 namespace opd {
 
-// A call, a run, a range or a mark.
+// A call, a run, a range or a mark; on time lines also a task of a parallel loop.
 struct Span {
   static constexpr uint32_t kNone = UINT32_MAX;
   const Event *event;
@@ -24,9 +24,11 @@ struct ThreadSpans {
   uint32_t num_lanes = 1;
 };
 
-ThreadSpans nest_spans(const TraceTrack &track);
+// `with_tasks`: of parallel loops. Without them, the call that launched a loop has the time of the task that its thread
+// ran.
+ThreadSpans nest_spans(const TraceTrack &track, bool with_tasks = false);
 // One for each track of the trace.
-std::vector<ThreadSpans> nest_spans(const Trace &trace);
+std::vector<ThreadSpans> nest_spans(const Trace &trace, bool with_tasks = false);
 
 // Calls visit(span, true) at the begin and visit(span, false) at the end of each span of the lane, in the order of
 // time.

@@ -1,14 +1,14 @@
 #include "analysis/trace_report.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "analysis/event_costs.h"
 #include "analysis/key_averages.h"
-#include "analysis/report_texts.h"
+#include "analysis/span_rows.h"
+#include "analysis/track_columns.h"
 
 namespace opd {
-namespace {
-
 std::string_view kind_text(EventKind kind) {
   switch (kind) {
     case EventKind::kCall:
@@ -23,24 +23,26 @@ std::string_view kind_text(EventKind kind) {
       return "mark";
     case EventKind::kAlloc:
     case EventKind::kFree:
+    case EventKind::kTask:
       break;  // they are no spans
   }
   return "";
 }
 
-class Maker {
+namespace {
+
+class Maker : SpanRows {
  public:
-  explicit Maker(const Trace &trace) : trace_(trace), threads_(nest_spans(trace)), first_(trace.first_tick()) {
-    for (const std::string_view name : kTvmColumns) builder_.column(name);
-    builder_.column(kSelfColumn);
-    builder_.column("Kind");
+  explicit Maker(const Trace &trace) : SpanRows(trace), threads_(nest_spans(trace)), host_(trace) {
     for (const ThreadSpans &thread : threads_)
-      for (const Span &span : thread.spans) all_ticks_ += span.self;
+      for (const Span &span : thread.spans) all_ticks_ += trace.parts.common_ticks(span.self, *thread.track);
   }
 
-  Ref<Report> averages(bool by_shape) {
-    for (const KeyAverage &row : key_averages(threads_, {.by_shape = by_shape, .with_flops = true})) {
-      add(row.event(), row.count, row.total_ticks, row.self_ticks, by_shape);
+  Ref<Report> averages(KeyAverageOptions options) {
+    options.with_flops = true;
+    for (const KeyAverage &row : key_averages(trace_, threads_, options, host_)) {
+      add(row.event(), row.count, row.total_ticks, row.self_ticks, options.by_shape);
+      add_stack(row.stack, options.stack_depth);
       if (row.flop) add_flop(*row.flop);
       add_memory(row.memory);
     }
@@ -55,7 +57,13 @@ class Maker {
     std::vector<Place> order;
     std::vector<std::vector<uint32_t>> rows;  // of each thread's spans
     std::vector<std::vector<SpanMemory>> memory;
-    const auto begin = [&](const Place &place) { return threads_[place.thread].spans[place.span].event->begin; };
+    std::vector<std::vector<HostStacks::StackNumber>> stacks;
+    const bool is_one = trace_.parts.processes.size() == 1;
+    const auto begin = [&](const Place &place) {
+      const ThreadSpans &thread = threads_[place.thread];
+      const uint64_t tick = thread.spans[place.span].event->begin;
+      return is_one ? static_cast<int64_t>(tick) : trace_.parts.process_of(*thread.track).unix_ns(tick);
+    };
     for (uint32_t thread = 0; thread < threads_.size(); ++thread) {
       const auto middle = static_cast<std::ptrdiff_t>(order.size());
       const auto size = static_cast<uint32_t>(threads_[thread].spans.size());
@@ -64,59 +72,26 @@ class Maker {
                          [&](const Place &a, const Place &b) { return begin(a) < begin(b); });
       rows.emplace_back(size);
       memory.push_back(span_memory(threads_[thread]));
+      stacks.push_back(host_.stacks_of(threads_[thread]));
     }
     builder_.reserve(order.size());
+    TrackColumns columns(trace_, builder_);
     for (const Place &place : order) {
       const ThreadSpans &thread = threads_[place.thread];
       const Span &span = thread.spans[place.span];
       std::vector<uint32_t> &row_of = rows[place.thread];
       row_of[place.span] = num_rows_;
-      add(*span.event, 1, length_ticks(*span.event), span.self, true);
+      const auto common = [&](uint64_t ticks) { return trace_.parts.common_ticks(ticks, *thread.track); };
+      add(*span.event, 1, common(length_ticks(*span.event)), common(span.self), true);
       if (const std::optional<double> flop = costs_.flop(*span.event)) add_flop(*flop);
       add_memory(memory[place.thread].empty() ? SpanMemory() : memory[place.thread][place.span]);
-      add_place(thread, span, span.parent == Span::kNone ? Span::kNone : row_of[span.parent]);
+      add_stack(stacks[place.thread][place.span], SIZE_MAX);
+      add_place(columns, thread, span, span.parent == Span::kNone ? Span::kNone : row_of[span.parent]);
     }
     return finish();
   }
 
  private:
-  enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes, kSelf, kKind };  // columns, in this order
-
-  Ref<Report> finish() {
-    if (const uint64_t dropped = trace_.num_dropped())
-      builder_.configure(kDroppedEntry, Metric::of_count(static_cast<int64_t>(dropped)));
-    return builder_.finish();
-  }
-
-  Metric duration(uint64_t ticks) const {
-    return Metric::of_number(MetricKind::kDuration, trace_.parts.line.duration_ns(ticks) / 1000);
-  }
-  Metric name_of(const Event &event) {
-    return event.kind == EventKind::kStep ? builder_.text(joined_name(event)) : texts_.name(event.name);
-  }
-  Metric device_of(const Event &event) {
-    const bool has_device = event.kind == EventKind::kCall && event.num_tensors;
-    return texts_.device(has_device ? event.device : DLDevice{kDLCPU, 0});
-  }
-  Metric kind_of(const Event &event) {
-    Metric &kind = kinds_[static_cast<size_t>(event.kind)];
-    return kind ? kind : kind = builder_.text(kind_text(event.kind));
-  }
-
-  void add(const Event &event, uint64_t count, uint64_t total, uint64_t self, bool has_shapes) {
-    const double share = all_ticks_ ? static_cast<double>(total) * 100 / static_cast<double>(all_ticks_) : 0;
-    builder_.begin_row();
-    builder_.set(kName, name_of(event));
-    builder_.set(kDuration, duration(total));
-    builder_.set(kPercent, Metric::of_number(MetricKind::kPercent, share));
-    builder_.set(kDevice, device_of(event));
-    builder_.set(kCount, Metric::of_count(static_cast<int64_t>(count)));
-    builder_.set(kShapes, has_shapes ? texts_.shapes(event) : texts_.none());
-    builder_.set(kSelf, duration(self));
-    builder_.set(kKind, kind_of(event));
-    ++num_rows_;
-  }
-  void set(std::string_view column, Metric metric) { builder_.set(builder_.column(column), metric); }
   void add_flop(double flop) { set("FLOP", Metric::of_count(static_cast<int64_t>(flop))); }
   void add_memory(const SpanMemory &memory) {
     if (!trace_.parts.has_memory) return;
@@ -128,11 +103,16 @@ class Maker {
     set("Self Device Memory (bytes)", bytes(memory.other.self));
   }
 
-  void add_place(const ThreadSpans &thread, const Span &span, uint32_t parent) {
-    if (last_thread_ != &thread) last_thread_ = &thread, thread_name_ = builder_.text(thread.track->thread_name);
-    set("Start (us)", duration(span.event->begin - first_));
-    set("Thread ID", Metric::of_count(thread.track->thread_id));
-    set("Thread", thread_name_);
+  void add_stack(HostStacks::StackNumber stack, size_t depth) {
+    if (!stack) return;
+    Metric &text = stack_texts_[stack];
+    if (!text) text = builder_.text(host_.call_stack(stack, depth));
+    set("Stack", text);
+  }
+
+  void add_place(TrackColumns &columns, const ThreadSpans &thread, const Span &span, uint32_t parent) {
+    columns.set_start(*thread.track, span.event->begin);
+    columns.set_track(*thread.track);
     set(kDepthColumn, Metric::of_count(span.depth));
     if (parent != Span::kNone) set("Parent", Metric::of_count(parent));
     if (span.event->is_open) set("Open", Metric::of_count(1));
@@ -140,22 +120,18 @@ class Maker {
     if (const std::string_view error = error_of(*span.event); !error.empty()) set(kErrorColumn, builder_.text(error));
   }
 
-  const Trace &trace_;
   const std::vector<ThreadSpans> threads_;
-  const uint64_t first_;
+  HostStacks host_;
+  std::unordered_map<HostStacks::StackNumber, Metric> stack_texts_;
   const bool has_other_device_ = other_device(trace_).has_value();
-  uint64_t all_ticks_ = 0;
-  uint32_t num_rows_ = 0;
-  ReportBuilder builder_;
-  ReportTexts texts_{builder_};
   EventCosts costs_;
-  Metric kinds_[5], thread_name_;
-  const ThreadSpans *last_thread_ = nullptr;
 };
 
 }  // namespace
 
 Ref<Report> report_of_events(const Trace &trace) { return Maker(trace).events(); }
-Ref<Report> report_of_averages(const Trace &trace, bool by_shape) { return Maker(trace).averages(by_shape); }
+Ref<Report> report_of_averages(const Trace &trace, const KeyAverageOptions &options) {
+  return Maker(trace).averages(options);
+}
 
 }  // namespace opd

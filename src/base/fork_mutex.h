@@ -34,10 +34,14 @@ enum class LockRank : uint8_t {
   kKnownVms,
   kVm,
   kVmState,
+  kControl,  // held while recordings of clients start and end
   kProfiles,
   kKvCache,  // held while tensors are made, which recordings take note of
   kRecorder,
   kTrack,
+  kEventFiles,
+  kEventFile,
+  kThreadBlock,
   kChunks,
   kWorkerObservers,
   kCollectorSet,
@@ -49,6 +53,8 @@ enum class LockRank : uint8_t {
   kRunHooks,
   kCallHooks,
   kClosure,
+  kStacks,
+  kHostSymbols,
   kNames,
   kTypes,
   kRegistry,

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/fork_mutex.h"
 
@@ -21,6 +22,7 @@ struct Sink {
 struct Log {
   ForkMutex guard{LockRank::kLog};
   std::shared_ptr<Sink> sink;
+  std::vector<std::string> at_load;  // warnings for the first callback
 
   static Log &get() {
     static auto *log = new Log;  // never destroyed: threads may log while the process exits
@@ -37,7 +39,10 @@ void set_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
   if (!callback && deleter) deleter(user_data);
   std::unique_lock lock(Log::get().guard);
   Log::get().sink.swap(next);
+  std::vector<std::string> warnings;
+  if (callback) warnings.swap(Log::get().at_load);
   lock.unlock();  // the old sink's deleter runs outside the lock
+  for (const std::string &warning : warnings) log_message(OPD_LOG_WARNING, warning);
 }
 
 void log_message(opd_log_level level, const std::string &message) noexcept {
@@ -45,6 +50,14 @@ void log_message(opd_log_level level, const std::string &message) noexcept {
   const std::shared_ptr<Sink> sink = Log::get().sink;  // kept while its callback runs
   lock.unlock();
   if (sink) sink->callback(sink->user_data, level, message.c_str());
+}
+
+void log_load_warning(std::string message) {
+  {
+    const std::scoped_lock lock(Log::get().guard);
+    if (!Log::get().sink) return Log::get().at_load.push_back(std::move(message));
+  }
+  log_message(OPD_LOG_WARNING, message);
 }
 
 }  // namespace opd

@@ -1,7 +1,11 @@
 // include/opdyno/profiler.h
 #include "profiler/profiler.h"
 
+#include <algorithm>
+#include <array>
+
 #include "capi/handles.h"
+#include "trace/itt.h"
 
 using namespace opd;
 
@@ -12,12 +16,29 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     require(how.all_calls == 0 || how.all_calls == 1, "all_calls must be 0 or 1, but is ", how.all_calls);
     require(how.profile_memory == 0 || how.profile_memory == 1, "profile_memory must be 0 or 1, but is ",
             how.profile_memory);
+    require(how.with_stack == 0 || how.with_stack == 1, "with_stack must be 0 or 1, but is ", how.with_stack);
     RecordingOptions recording;
     recording.max_calls = how.max_events;
     recording.all_calls = how.all_calls != 0;
     recording.ranges = true;
     recording.memory = how.profile_memory != 0;
+    require(how.parallel_tasks == 0 || how.parallel_tasks == 1, "parallel_tasks must be 0 or 1, but is ",
+            how.parallel_tasks);
+    recording.tasks = how.parallel_tasks != 0;
+    recording.stacks = how.with_stack != 0;
     recording.waits = false;
+    require(how.buffer == OPD_PROFILER_KEEP_FIRST || how.buffer == OPD_PROFILER_KEEP_LAST, "there is no buffer ",
+            static_cast<int>(how.buffer), " of a profiler");
+    require(how.keep_in_file == 0 || how.keep_in_file == 1, "keep_in_file must be 0 or 1, but is ", how.keep_in_file);
+    require(!how.keep_in_file || how.file, "keep_in_file needs a file");
+    recording.reads_file = how.keep_in_file == 0;
+    recording.overwrites = how.buffer == OPD_PROFILER_KEEP_LAST;
+    recording.max_bytes = how.max_bytes == 0 && recording.overwrites ? uint64_t{64} << 20 : how.max_bytes;
+    if (how.file) {
+      recording.file = how.file;
+      require(*how.file, "file must not be empty");
+    }
+    if (how.file || recording.overwrites) recording.max_calls = UINT64_MAX;
     require(how.skip_first_wait == 0 || how.skip_first_wait == 1, "skip_first_wait must be 0 or 1, but is ",
             how.skip_first_wait);
     constexpr uint64_t kMost = uint64_t{1} << 48;  // sums do not wrap around
@@ -61,6 +82,13 @@ opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace) {
   });
 }
 
+opd_error *opd_profiler_snapshot(opd_profiler *profiler, opd_trace **out_trace) {
+  return guard([&] {
+    require(profiler && out_trace, "profiler and out_trace must not be NULL");
+    *out_trace = wrap<opd_trace>(unwrap<Profiler>(profiler)->snapshot());
+  });
+}
+
 // Without memory, the range has no name.
 uint32_t opd_range_name(const char *name) try { return name_id(name ? name : ""); } catch (const std::bad_alloc &) {
   return kNoName;
@@ -73,3 +101,13 @@ void opd_range_end(uint64_t range) {
 int32_t opd_range_push(const char *name) { return push_range(name ? name : ""); }
 int32_t opd_range_pop(void) { return pop_range(); }
 void opd_range_mark(uint32_t name) { add_mark(name); }
+int32_t opd_itt_is_available(void) { return has_itt_collector(); }
+
+int32_t opd_stack_is_recorded(void) { return is_recording_stacks(); }
+void opd_stack_push(const opd_stack_frame *frames, int32_t num_frames) {
+  std::array<uint64_t, 256> words;
+  const size_t count = frames && num_frames > 0 ? std::min(static_cast<size_t>(num_frames), words.size()) : 0;
+  for (size_t i = 0; i < count; ++i) words[i] = pack_frame({frames[i].function, frames[i].file, frames[i].line});
+  push_language_stack({words.data(), count}, reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
+}
+void opd_stack_pop(void) { pop_language_stack(); }

@@ -5,8 +5,18 @@
 #include "analysis/formats/trace_table.h"
 #include "analysis/trace_report.h"
 #include "capi/handles.h"
+#include "capi/trace_write.h"
+#include "trace/event_file_reader.h"
+#include "trace/merge.h"
 
 using namespace opd;
+
+opd_error *opd_trace_load(const char *path, opd_trace **out_trace) {
+  return guard([&] {
+    require(path && out_trace, "path and out_trace must not be NULL");
+    *out_trace = wrap<opd_trace>(read_event_file(path));
+  });
+}
 
 size_t opd_trace_call_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_calls() : 0; }
 uint64_t opd_trace_dropped_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_dropped() : 0; }
@@ -24,9 +34,17 @@ bool flag(int32_t given, const char *name) {
   return given != 0;
 }
 
+KeyAverageOptions average_options(const opd_trace_write_options &how) {
+  KeyAverageOptions options;
+  options.by_shape = flag(how.group_by_input_shape, "group_by_input_shape");
+  require(how.group_by_stack_n >= 0, "group_by_stack_n must not be negative, but is ", how.group_by_stack_n);
+  options.stack_depth = static_cast<size_t>(how.group_by_stack_n);
+  return options;
+}
+
 TraceTableOptions table_options(const opd_trace_write_options &how) {
   TraceTableOptions options;
-  options.rows.by_shape = flag(how.group_by_input_shape, "group_by_input_shape");
+  options.rows = average_options(how);
   options.rows.each_span = how.per_event != 0;
   options.rows.with_flops = flag(how.with_flops, "with_flops");
   options.sort_by = text(how.sort_by);
@@ -34,7 +52,8 @@ TraceTableOptions table_options(const opd_trace_write_options &how) {
   options.row_limit = how.row_limit < 0 ? SIZE_MAX : static_cast<size_t>(how.row_limit);
   for (const auto &[name, given, width] :
        {std::tuple("max_name_column_width", how.max_name_column_width, &options.max_name_width),
-        std::tuple("max_shapes_column_width", how.max_shapes_column_width, &options.max_shapes_width)}) {
+        std::tuple("max_shapes_column_width", how.max_shapes_column_width, &options.max_shapes_width),
+        std::tuple("max_src_column_width", how.max_src_column_width, &options.max_source_width)}) {
     require(given > 0, name, " must be positive, but is ", given);
     *width = static_cast<size_t>(given);
   }
@@ -79,13 +98,19 @@ void write(const Trace &trace, opd_trace_format format, const opd_trace_write_op
     case OPD_TRACE_HTML:
       return write_html(trace, sink);
     case OPD_TRACE_FLAME_SVG:
-      return write_flame_svg(trace, sink);
+      return how.before ? write_flame_diff_svg(*unwrap<Trace>(how.before), trace, sink) : write_flame_svg(trace, sink);
+    case OPD_TRACE_OTLP:
+      return write_otlp(trace, sink);
     default:
       fail(OPD_INVALID_ARGUMENT, "there is no form ", static_cast<int>(format), " of a trace");
   }
 }
 
 }  // namespace
+
+void opd::write_trace(const Trace &trace, opd_trace_format form, ByteSink &out) {
+  write(trace, form, read_options<opd_trace_write_options>(nullptr, opd_trace_write_options_init), out);
+}
 
 opd_error *opd_trace_write(const opd_trace *trace, opd_trace_format format, const opd_trace_write_options *options,
                            opd_buffer **out_bytes) {
@@ -114,14 +139,69 @@ opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_fo
   });
 }
 
+namespace {
+Ref<Report> view_of(const Trace &trace, opd_trace_view view) {
+  switch (view) {
+    case OPD_TRACE_EVENTS:
+      return report_of_events(trace);
+    case OPD_TRACE_KEY_AVERAGES:
+    case OPD_TRACE_KEY_AVERAGES_BY_SHAPE:
+      return report_of_averages(trace, {.by_shape = view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE});
+    case OPD_TRACE_TASKS:
+      return report_of_tasks(trace);
+    case OPD_TRACE_PATHS:
+    case OPD_TRACE_PATHS_BY_PART:
+      return report_of_paths(trace, view == OPD_TRACE_PATHS_BY_PART);
+    case OPD_TRACE_KEY_AVERAGES_BY_PART:
+      return report_of_averages_by_part(trace);
+    default:
+      fail(OPD_INVALID_ARGUMENT, "there is no view ", static_cast<int>(view), " of a trace");
+  }
+}
+}  // namespace
+
 opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view, opd_report **out_report) {
   return guard([&] {
     require(trace && out_report, "trace and out_report must not be NULL");
-    require(view == OPD_TRACE_EVENTS || view == OPD_TRACE_KEY_AVERAGES || view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE,
-            "there is no view ", static_cast<int>(view), " of a trace");
-    const Trace &events = *unwrap<Trace>(trace);
-    *out_report = wrap<opd_report>(view == OPD_TRACE_EVENTS
-                                       ? report_of_events(events)
-                                       : report_of_averages(events, view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE));
+    *out_report = wrap<opd_report>(view_of(*unwrap<Trace>(trace), view));
+  });
+}
+
+opd_error *opd_trace_to_averages(const opd_trace *trace, const opd_trace_write_options *options,
+                                 opd_report **out_report) {
+  return guard([&] {
+    require(trace && out_report, "trace and out_report must not be NULL");
+    const KeyAverageOptions how = average_options(read_options(options, opd_trace_write_options_init));
+    *out_report = wrap<opd_report>(report_of_averages(*unwrap<Trace>(trace), how));
+  });
+}
+
+namespace {
+
+template <class To, class From>
+std::vector<To> list_of(const From *items, int32_t count, const char *name) {
+  require(count >= 0, "num_", name, " is ", count, "; it must not be negative");
+  require(items || count == 0, name, " must not be NULL if there are ", count);
+  return {items, items + count};
+}
+
+}  // namespace
+
+opd_error *opd_trace_merge(const opd_trace *const *traces, size_t num_traces, const opd_trace_merge_options *options,
+                           opd_trace **out_trace) {
+  return guard([&] {
+    require(out_trace && (traces || num_traces == 0), "traces and out_trace must not be NULL");
+    std::vector<const Trace *> all;
+    for (size_t i = 0; i < num_traces; ++i) {
+      require(traces[i], "trace ", i, " is NULL");
+      all.push_back(unwrap<Trace>(traces[i]));
+    }
+    const opd_trace_merge_options how = read_options(options, opd_trace_merge_options_init);
+    TraceMergeOptions given;
+    given.shifts_ns = list_of<int64_t>(how.offsets_ns, how.num_offsets_ns, "offsets_ns");
+    given.clock_errors_ns = list_of<int64_t>(how.clock_errors_ns, how.num_clock_errors_ns, "clock_errors_ns");
+    for (const char *label : list_of<const char *>(how.labels, how.num_labels, "labels"))
+      given.labels.emplace_back(text(label));
+    *out_trace = wrap<opd_trace>(merge_traces(all, given));
   });
 }

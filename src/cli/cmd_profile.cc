@@ -5,6 +5,7 @@
 #include "command.h"
 #include "file.h"
 #include "machine_noise.h"
+#include "page_server.h"
 #include "report_form.h"
 #include "runner.h"
 #include "screen.h"
@@ -146,6 +147,7 @@ Exit run_profile(const Args &args) {
   }
   if (const uint64_t dropped = recording.trace.dropped())
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));
+  if (args.has("serve")) serve_trace("profile", recording.trace);
   if (recording.failure) throw *recording.failure;
   return Exit::ok;
 }

@@ -69,6 +69,7 @@ constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CS
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
 constexpr Option view = {"view", 0, "FILE", "write a page with time line, flame graph and operators: .html"};
 constexpr Option flame = {"flame", 0, "FILE", "write a flame graph: .svg"};
+constexpr Option serve = {"serve", 0, "", "show that page at an address of this machine, until Ctrl-C"};
 constexpr Option profile_repeat = {"repeat", 0, "N", "measured calls; 1"};
 constexpr Option warmup = {
     "warmup", 0, "N",
@@ -96,6 +97,15 @@ constexpr Option turn = {
 constexpr Option profile_runs = {"runs", 0, "N",
                                  "measure N runs, each with its warm-up; -o and --json then write a report a line, the "
                                  "rest shows the last one; 1"};
+
+constexpr Option seconds = {"seconds", 0, "TIME", "how long it records: 10, 500ms, 2m; 10. Ctrl-C ends it earlier"};
+constexpr Option memory = {"memory", 0, "", "also each block of memory that tensors and kernels get, or give back"};
+constexpr Option trace_form_ = {"form", 0, "FORM", "the form of the file, whatever its suffix"};
+constexpr Option trace_output = {"output", 'o', "FILE", "the file to write; trace.json.gz"};
+constexpr Option trace_file = {"output", 'o', "FILE", "the file to write"};
+constexpr Option max_events = {"max-events", 0, "N", "calls and ranges of each thread that are kept; 1048576"};
+constexpr Option interval = {"interval", 0, "TIME", "time between two tables: 1, 500ms, 2m; 1"};
+constexpr Option once = {"once", 0, "", "show one table and end"};
 
 constexpr Option fail_above = {"fail-above", 0, "SHARE", "exit with 1 if something is slower by more, as 3%"};
 constexpr Option min_effect = {"min-effect", 0, "SHARE", "changes that do not matter; 1%"};
@@ -177,6 +187,27 @@ constexpr std::string_view report_text =
 constexpr std::string_view dis_text =
     "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";
 
+constexpr std::string_view record_text =
+    R"(PATH is the socket of a process that was started with OPDYNO_CONTROL=PATH. The process goes on meanwhile. The form of
+FILE follows from its suffix, compressed with .gz behind it:
+  .json  .pftrace  .html  .svg  .txt  .stacks  .speedscope.json  .pb.gz  .otlp
+  .memory.json  .memory.raw.json  .memory.html   the memory in use over time
+or is named by --form: chrome, perfetto, html, flame, table, stacks, speedscope, pprof, otlp, memory, memory_raw,
+memory_html.)";
+constexpr std::string_view top_text =
+    R"(PATH is the socket of a process that was started with OPDYNO_CONTROL=PATH. A row has what one operator, program or
+range did in the interval: calls that ended; its share of all recorded time and that time, without what it called; the
+mean of a call. Times count as far as they lie in the interval. A terminal is refreshed, a pipe gets table after table.)";
+
+constexpr std::string_view trace_text =
+    R"(FILE is what a profiler wrote while it recorded (opd_profiler_options.file, profile(file=…)). If its process was killed,
+FILE.live beside it is read, too. A process that still writes is not disturbed.
+
+Actions:
+  view     show it as a page: at an address of this machine until Ctrl-C, or with --output in a file
+  recover  write it in another form, by the suffix of --output (FILE.json.gz) or --form
+  table    print the times by name)";
+
 constexpr std::string_view input_text =
     R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
 FN is main, or else the only function, unless it is named. A function outside a VM program (a kernel) is called as it is
@@ -233,8 +264,14 @@ const std::vector<Command> &commands() {
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
        with_call_options({&profile_repeat, &warmup,     &profile_runs, &turn, &collector, &sort,    &no_sort,
                           &no_aggregate,   &no_sums,    &top,          &wide, &builtins,  &details, &roofline,
-                          &report_output,  &report_csv, &chrome,       &view, &flame,     &json}),
+                          &report_output,  &report_csv, &chrome,       &view, &flame,     &serve,   &json}),
        run_profile},
+      {"record", "PATH", 1, 1, "record a process that runs, from outside", record_text,
+       std::vector{&seconds, &memory, &trace_form_, &max_events, &trace_output, &help}, run_record},
+      {"top", "PATH", 1, 1, "show what the operators of a process that runs do now", top_text,
+       std::vector{&interval, &once, &help}, run_top},
+      {"trace", "ACTION FILE", 2, 2, "show or convert the file of a recording, also of a process that was killed",
+       trace_text, std::vector{&trace_file, &trace_form_, &help}, run_trace},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,

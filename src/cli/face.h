@@ -19,6 +19,7 @@ using opdyno::ReportBuilder;
 using opdyno::Shape;
 using opdyno::string_of;
 using opdyno::Tensor;
+using opdyno::Trace;
 using opdyno::Value;
 using opdyno::Vm;
 

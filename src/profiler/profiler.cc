@@ -52,6 +52,12 @@ Ref<Trace> Profiler::stop() {
   return end_recording();
 }
 
+Ref<Trace> Profiler::snapshot() {
+  std::scoped_lock lock(guard_);
+  if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
+  return recording_ ? recording_->snapshot() : nullptr;
+}
+
 Ref<Trace> Profiler::end_recording() {
   const Ref<Recording> recording = std::exchange(recording_, nullptr);
   return recording ? recording->stop() : nullptr;

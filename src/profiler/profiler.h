@@ -15,10 +15,13 @@ class Profiler final : public Object {
   static int32_t type();  // "opdyno.Profiler"
   Profiler(const RecordingOptions &options, const Schedule &schedule) : options_(options), schedule_(schedule) {}
 
-  void start();       // throws OPD_FAILED_PRECONDITION if it was started
-  Ref<Trace> stop();  // null if it was not recording; throws OPD_FAILED_PRECONDITION if it was not started
+  void start();  // throws OPD_FAILED_PRECONDITION if it was started
+  // Null if it was not recording, or if the events are left in a file; throws OPD_FAILED_PRECONDITION if it was not
+  // started.
+  Ref<Trace> stop();
   // Ends a step. Returns the trace of a cycle that ends with it, else null. Before start() it only counts.
   Ref<Trace> step();
+  Ref<Trace> snapshot();  // null if it does not record; throws OPD_FAILED_PRECONDITION if it was not started
   void set_action(ProfilerAction action);  // of the step that begins next, whatever the schedule says
 
  private:

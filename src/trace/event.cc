@@ -72,6 +72,26 @@ bool next_item(const Event &event, size_t &at, EventItem &item) {
   return true;
 }
 
+size_t check_item(const int64_t *words, size_t left) {
+  if (left < 2) return 0;
+  unsigned char head[sizeof(ItemHead)];
+  std::memcpy(head, words, sizeof head);
+  const unsigned char type = head[offsetof(ItemHead, type)], kind = head[offsetof(ItemHead, kind)];
+  if (type > static_cast<unsigned char>(EventItem::Type::kObserved) ||
+      kind > static_cast<unsigned char>(MetricKind::kHertz))
+    return 0;
+  if (!Metric{static_cast<MetricKind>(kind), 0}.is_text()) return 2;
+  const auto size = static_cast<uint64_t>(words[1]);
+  return size <= (left - 2) * sizeof(int64_t) ? 2 + words_for(size) : 0;
+}
+
+NameId item_name(int64_t first_word) { return std::bit_cast<ItemHead>(first_word).name; }
+void set_item_name(int64_t &first_word, NameId name) {
+  auto head = std::bit_cast<ItemHead>(first_word);
+  head.name = name;
+  first_word = std::bit_cast<int64_t>(head);
+}
+
 std::string_view error_of(const Event &event) {
   EventItem item;
   for (size_t at = 0; next_item(event, at, item);)

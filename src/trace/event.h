@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trace/names.h"
+#include "trace/stacks.h"
 #include "value/metric.h"
 
 namespace opd {
@@ -31,8 +32,10 @@ enum class EventKind : uint8_t {
   kStep,   // of a profiler's schedule; `run` is its number
   kMark,   // of the user: a moment
   kAlloc,  // a device hands out memory; see MemoryChange
-  kFree    // and gets it back
+  kFree,   // and gets it back
+  kTask    // of a parallel loop; see LoopTask
 };
+inline constexpr EventKind kLastEventKind = EventKind::kTask;
 
 struct Event {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
@@ -51,7 +54,7 @@ struct Event {
   uint32_t num_tensors;  // arguments described at `shapes`
   uint32_t shapes;       // index of the tensors' descriptions in the chunk's words
   uint32_t items;        // index of further items; 0: there are none
-  uint32_t unused_word;
+  uint32_t stack;        // runs, ranges and marks: the StackId of the host's functions that it began in
 };
 static_assert(sizeof(Event) == 64);
 
@@ -71,9 +74,28 @@ inline void set_memory_change(Event &event, const MemoryChange &change) {
   words[3] = change.address, words[5] = change.bytes, words[6] = change.allocated, words[7] = change.reserved;
   event = std::bit_cast<Event>(words);
 }
+// The other kinds have none of their own, or have other things in its place.
+inline StackId stack_of(const Event &event) {
+  const bool may_have =
+      event.kind == EventKind::kRun || event.kind == EventKind::kRange || event.kind == EventKind::kMark;
+  return may_have ? event.stack : 0;
+}
 inline int64_t signed_bytes(const Event &event) {  // negative: given back
   const auto bytes = static_cast<int64_t>(memory_change(event).bytes);
   return event.kind == EventKind::kFree ? -bytes : bytes;
+}
+
+// What an event of kTask has in place of the members after `run`, which is the launching run's. It has no name: its
+// loop lies within a call, a run or a range of the thread that launched it.
+struct LoopTask {
+  uint64_t loop;  // number of the loop
+  uint32_t task, num_tasks;
+  uint32_t thread;  // the system's number of the thread that launched it
+};
+inline LoopTask loop_task(const Event &event) { return {event.parent_run, event.location, event.depth, event.stack}; }
+inline void set_loop_task(Event &event, const LoopTask &task) {
+  event.parent_run = task.loop;
+  event.location = task.task, event.depth = task.num_tasks, event.stack = task.thread;
 }
 
 // Processors whose counters differ could give an end before the begin.
@@ -137,5 +159,10 @@ uint64_t tensor_bytes(const Event &event);                 // of all its tensors
 // One item after the other; false at the end. `at` is the place of the next one; it begins with 0.
 bool next_item(const Event &event, size_t &at, EventItem &item);
 std::string_view error_of(const Event &event);  // the message; "" if the call did not fail
+
+// Items from outside. The number of words of the item that is first of `left` words; 0: it is no item.
+size_t check_item(const int64_t *words, size_t left);
+NameId item_name(int64_t first_word);
+void set_item_name(int64_t &first_word, NameId name);
 
 }  // namespace opd

@@ -16,6 +16,7 @@ struct OpenSpan {
   NameId name = kNoName;
   EventKind kind = EventKind::kRange;
   uint64_t run = 0, parent_run = 0;  // runs: as in Event
+  StackId stack = 0;
 };
 
 class OpenSpans {
@@ -30,6 +31,13 @@ class OpenSpans {
     count_.store(i + 1, std::memory_order_release);
   }
 
+  // The number of the innermost run that is open; 0: there is none.
+  uint64_t innermost_run() const {
+    for (uint32_t i = std::min(count_.load(std::memory_order_relaxed), kMost); i-- > 0;)
+      if (OpenSpan span; shared_[i].read(span) && span.kind == EventKind::kRun) return span.run;
+    return 0;
+  }
+
   // The number of spans up to the one with this begin; 0: there is none. Spans of a thread usually end in reverse.
   uint32_t find(uint64_t begin) const {
     uint32_t count = count_.load(std::memory_order_relaxed);
@@ -38,6 +46,9 @@ class OpenSpans {
   }
   NameId name(uint32_t found) const {
     return found <= kMost ? shared_[found - 1].name() : deep_[found - 1 - kMost].name;
+  }
+  StackId stack(uint32_t found) const {
+    return found <= kMost ? shared_[found - 1].stack() : deep_[found - 1 - kMost].stack;
   }
   // Takes out the span that find() found.
   void pop(uint32_t found) {
@@ -52,6 +63,14 @@ class OpenSpans {
   // Takes out the span with this begin, and those that began after it and were never ended.
   void cut(uint64_t begin) {
     if (const uint32_t found = find(begin)) keep(found - 1);
+  }
+
+  // For the owner: those up to kMost.
+  uint32_t count() const { return std::min(count_.load(std::memory_order_relaxed), kMost); }
+  OpenSpan at(uint32_t i) const {  // with begin 0 if it has ended before those within it
+    OpenSpan span;
+    shared_[i].read(span);
+    return span;
   }
 
   // Whether so many are open that some may have been left open for good.
@@ -86,21 +105,25 @@ class OpenSpans {
 
   // `begin` is 0 while the others change, and a reader that saw the same twice has read those of one span.
   struct Shared {
-    std::atomic<uint64_t> begin{0}, name_and_kind{0}, run{0}, parent_run{0};
+    std::atomic<uint64_t> begin{0}, packed{0}, run{0}, parent_run{0};
+    static_assert(kMostStacks <= 1 << 24);
 
     void write(const OpenSpan &span) {
       begin.store(0, std::memory_order_relaxed);
-      name_and_kind.store(uint64_t{span.name} << 8 | static_cast<uint8_t>(span.kind), std::memory_order_release);
+      packed.store(uint64_t{span.name} << 32 | span.stack << 8 | static_cast<uint8_t>(span.kind),
+                   std::memory_order_release);
       run.store(span.run, std::memory_order_release);
       parent_run.store(span.parent_run, std::memory_order_release);
       begin.store(span.begin, std::memory_order_release);
     }
-    NameId name() const { return static_cast<NameId>(name_and_kind.load(std::memory_order_relaxed) >> 8); }
+    NameId name() const { return static_cast<NameId>(packed.load(std::memory_order_relaxed) >> 32); }
+    StackId stack() const { return static_cast<StackId>(packed.load(std::memory_order_relaxed) >> 8 & 0xFFFFFF); }
     bool read(OpenSpan &span) const {
       span.begin = begin.load(std::memory_order_acquire);
-      const uint64_t packed = name_and_kind.load(std::memory_order_acquire);
-      span.name = static_cast<NameId>(packed >> 8);
-      span.kind = static_cast<EventKind>(packed & 0xFF);
+      const uint64_t word = packed.load(std::memory_order_acquire);
+      span.name = static_cast<NameId>(word >> 32);
+      span.stack = static_cast<StackId>(word >> 8 & 0xFFFFFF);
+      span.kind = static_cast<EventKind>(word & 0xFF);
       span.run = run.load(std::memory_order_acquire);
       span.parent_run = parent_run.load(std::memory_order_acquire);
       return span.begin && begin.load(std::memory_order_relaxed) == span.begin;

@@ -11,6 +11,8 @@
 
 namespace opd {
 
+class EventFile;
+
 struct RecordingOptions {
   const void *source = nullptr;     // address of the VM whose runs are recorded; null: of all
   uint64_t thread = 0;              // by thread_number(); 0: all threads
@@ -18,8 +20,14 @@ struct RecordingOptions {
   uint64_t sample_interval = 1;     // records one of so many runs
   bool ranges = false;              // also records ranges of the user, of all sources
   bool memory = false;              // also records memory that devices hand out and get back, of all sources
+  bool tasks = false;               // also records tasks of parallel loops, of all sources
+  bool stacks = false;              // also records the stack that runs, ranges and marks begin in
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
   bool waits = true;                // its end waits for the runs under way; else they are in the trace as open ones
+  uint64_t max_bytes = 0;           // of all threads, in chunks; a thread has at least one; 0: no limit
+  bool overwrites = false;          // what exceeds it replaces the oldest events, and is not left out
+  std::string file;                 // path: events go to this file, see event_file.h; "": they stay in memory
+  bool reads_file = true;           // its end gives the events in the file as a trace
 };
 
 class Recording final : public Object {
@@ -38,7 +46,12 @@ class Recording final : public Object {
   // Forgets the events so far, and makes room for `times` as many. Only for a recording of the calling thread alone,
   // outside of a run. `observers` are those from now on.
   void restart(uint64_t times, std::unique_ptr<CallObservers> observers);
-  Ref<Trace> stop();  // to be called once
+  Ref<Trace> stop();      // to be called once; null if the events are left in a file
+  Ref<Trace> snapshot();  // what is there now, as if it ended; only if it does not wait
+  // What ended since the start, or since the last take(), and what is open; the recording goes on without the former.
+  // Only for one that does not wait, has no observers and no file; by one thread.
+  Ref<Trace> take();
+  uint64_t num_pending() const;  // events, also of other recordings, that take() would look at
   // Adds a step of a schedule to the calling thread's events, from the tick `begin` to now.
   void add_step(uint64_t begin, uint64_t number) noexcept;
 
@@ -51,8 +64,12 @@ class Recording final : public Object {
  private:
   void close() noexcept;  // no further run begins in it; waits for those under way, if it is to
   void leave() noexcept;
+  struct OpenEvents;
+  std::vector<OpenEvents> read_open_events() const;
+  Ref<Trace> collect(std::vector<OpenEvents> open, bool takes = false);
 
   std::unique_ptr<CallObservers> observers_;
+  std::shared_ptr<EventFile> file_;
   uint32_t slot_ = 0;  // its bit in a set of recordings
   uint64_t id_ = 0;    // 0: it has not been started
   bool left_ = false;
@@ -64,10 +81,12 @@ void end_recordings_of(const void *source) noexcept;
 namespace detail {
 extern std::atomic<uint32_t> running_recordings, ranging_recordings;  // a bit for each; those that record ranges
 }
+constexpr uint32_t kIttRanges = 1u << kMostRecordings;  // among the latter: ranges also go to a tool, see trace/itt.h
 inline bool is_recording() { return detail::running_recordings.load(std::memory_order_relaxed) != 0; }
 
 // Ranges of the user. begin_range() returns 0 if nothing records them, else the tick of the begin; end_range() takes it
-// on the same thread. A range belongs to the recordings that run at its begin and at its end, or that end within it.
+// on the same thread. A range belongs to the recordings that run at its begin and at its end, or that end within it. A
+// tool that listens to ranges is like a recording here.
 inline bool is_recording_ranges() { return detail::ranging_recordings.load(std::memory_order_relaxed) != 0; }
 uint64_t begin_range_slowly(NameId name) noexcept;
 inline uint64_t begin_range(NameId name) { return is_recording_ranges() ? begin_range_slowly(name) : 0; }

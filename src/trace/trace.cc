@@ -1,25 +1,10 @@
 #include "trace/trace.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
+#include <functional>
+#include <unordered_set>
 
 namespace opd {
-namespace {
-
-std::string trimmed_file(const char *path) {  // reads a name that the kernel shows in /proc
-  char text[64] = "";
-  if (FILE *file = std::fopen(path, "re")) {
-    text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
-    std::fclose(file);
-  }
-  const std::string_view name = text;
-  return std::string(name.substr(0, name.find('\n')));
-}
-
-}  // namespace
 
 std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
   switch (kind) {
@@ -30,20 +15,24 @@ std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
     case EventKind::kAlloc:
     case EventKind::kFree:
       return memory;
+    case EventKind::kTask:
+      return tasks;
     default:
       return ranges;
   }
 }
 
-void TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings) {
+uint64_t TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings) {
   for (auto &chunk : from) {
     const uint32_t count = chunk->count.load(std::memory_order_acquire);
     for (uint32_t i = static_cast<uint32_t>(first > chunk->first ? first - chunk->first : 0); i < count; ++i) {
       const Event *const event = chunk->event(i);
       if (event->recordings & recordings) list_of(event->kind).push_back(event);
     }
+    first = std::max(first, chunk->first + count);
     chunks.push_back(std::move(chunk));
   }
+  return first;
 }
 
 void TraceTrack::add_open(std::span<const Event> open) {
@@ -58,17 +47,23 @@ void TraceTrack::add_open(std::span<const Event> open) {
   chunks.push_back(std::move(chunk));
 }
 
-void TraceParts::describe_process() {
-  process_id = ::getpid();
-  process_name = trimmed_file("/proc/self/comm");
-  unix_offset_ns = realtime_offset_ns();
+std::string TraceParts::titles() const {
+  constexpr size_t kMost = 4;
+  std::string joined;
+  for (size_t i = 0; i < std::min(processes.size(), kMost); ++i) joined += concat(i ? ", " : "", processes[i].title());
+  return processes.size() > kMost ? concat(joined, " and ", processes.size() - kMost, " more") : joined;
 }
 
-// Whole nanoseconds are added as integers: a double of them would lose digits after 104 days without a restart.
-int64_t TraceParts::unix_ns(uint64_t ticks) const {
-  const double ns = static_cast<double>(static_cast<int64_t>(ticks - line.anchor.ticks)) * line.ns_per_tick;
-  const int64_t whole = ns < 0 ? -static_cast<int64_t>(0.5 - ns) : static_cast<int64_t>(ns + 0.5);
-  return static_cast<int64_t>(line.anchor.ns) + whole + unix_offset_ns;
+std::vector<int64_t> TraceParts::distinct_ids() const {
+  constexpr int64_t kStep = 10'000'000;  // Linux's numbers are below 2^22
+  std::vector<int64_t> found;
+  std::unordered_set<int64_t> taken;
+  for (const TraceProcess &process : processes) {
+    int64_t id = process.id;
+    while (!taken.insert(id).second) id += kStep;
+    found.push_back(id);
+  }
+  return found;
 }
 
 int32_t Trace::type() {
@@ -82,22 +77,26 @@ size_t Trace::num_calls() const {
   return calls;
 }
 
-uint64_t Trace::first_tick() const {
-  uint64_t first = UINT64_MAX;
-  for (const auto &track : parts.tracks)
-    for (const auto *list :
-         {&track.runs, &track.ranges, &track.calls, &track.memory})  // they are in the order of their ends
-      for (const Event *event : *list) first = std::min(first, event->begin);
-  return first;
+namespace {
+// The best of what `tick` tells of each event, as Unix time.
+template <class Compare>
+std::optional<int64_t> best_ns(const TraceParts &parts, uint64_t Event::*tick, const Compare &is_better) {
+  std::optional<int64_t> best;
+  for (const TraceTrack &track : parts.tracks) {
+    const Event *found = nullptr;
+    for (const auto *list : track.lists())
+      for (const Event *event : *list)
+        if (!found || is_better(event->*tick, found->*tick)) found = event;
+    if (!found) continue;
+    const int64_t ns = parts.process_of(track).unix_ns(found->*tick);
+    if (!best || is_better(ns, *best)) best = ns;
+  }
+  return best;
 }
+}  // namespace
 
-uint64_t Trace::last_tick() const {
-  uint64_t last = 0;
-  for (const auto &track : parts.tracks)
-    for (const auto *list : {&track.runs, &track.ranges, &track.calls, &track.memory})
-      for (const Event *event : *list) last = std::max(last, event->end);
-  return last;
-}
+std::optional<int64_t> Trace::first_ns() const { return best_ns(parts, &Event::begin, std::less()); }
+std::optional<int64_t> Trace::last_ns() const { return best_ns(parts, &Event::end, std::greater()); }
 
 uint64_t Trace::num_dropped() const {
   uint64_t dropped = 0;
@@ -107,27 +106,25 @@ uint64_t Trace::num_dropped() const {
 
 // Runs are numbered in the process when they begin, so an outer run has a lower number than those within it.
 void Trace::number_runs() {
-  std::vector<const Event *> events;
-  for (const auto &track : parts.tracks) events.insert(events.end(), track.runs.begin(), track.runs.end());
-  std::ranges::sort(events, {}, &Event::run);
-  for (const Event *event : events) {
-    runs_.push_back({event->run, num_runs_, true});
-    const auto outer = std::ranges::lower_bound(runs_.begin(), runs_.end() - 1, event->parent_run, {}, &RunNumber::run);
-    if (outer != runs_.end() - 1 && outer->run == event->parent_run)
-      runs_.back().number = outer->number, runs_.back().is_outermost = false;
-    else ++num_runs_;
+  struct Run {
+    uint64_t process;
+    const Event *event;
+  };
+  std::vector<Run> found;
+  for (const auto &track : parts.tracks)
+    for (const Event *run : track.runs) found.push_back({track.process, run});
+  std::ranges::sort(found, {}, [](const Run &run) { return std::pair(run.process, run.event->run); });
+  for (const auto &[process, event] : found) {
+    const RunNumber *const outer = find_run(process, event->parent_run);
+    runs_.push_back({process, event->run, outer ? outer->number : num_runs_, !outer});
+    if (runs_.back().is_outermost) ++num_runs_;
   }
 }
 
-const Trace::RunNumber *Trace::run_of(const Event &event) const {
-  const auto found = std::ranges::lower_bound(runs_, event.run, {}, &RunNumber::run);
-  return found != runs_.end() && found->run == event.run ? &*found : nullptr;
-}
-
-int64_t realtime_offset_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - static_cast<int64_t>(monotonic_ns());
+const Trace::RunNumber *Trace::find_run(uint64_t process, uint64_t run) const {
+  const auto key = [](const RunNumber &each) { return std::pair(each.process, each.run); };
+  const auto found = std::ranges::lower_bound(runs_, std::pair(process, run), {}, key);
+  return found != runs_.end() && key(*found) == std::pair(process, run) ? &*found : nullptr;
 }
 
 }  // namespace opd

@@ -1,13 +1,16 @@
-// What a recording recorded: the events of each thread, and the clock that their ticks belong to.
+// What a recording recorded: the events of each thread, and the process and the clock that they belong to.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "trace/call_observer.h"
 #include "trace/chunk.h"
+#include "trace/process.h"
 #include "value/value.h"
 
 namespace opd {
@@ -16,34 +19,45 @@ namespace opd {
 struct TraceTrack {
   int64_t thread_id = 0;
   std::string thread_name;
+  uint32_t process = 0;  // its place in the trace
   uint64_t dropped = 0;  // calls for which there was no room
   std::vector<std::shared_ptr<Chunk>> chunks;
   std::vector<const Event *> calls, runs, ranges;  // in the chunks; steps and marks are among the ranges
   std::vector<const Event *> memory;               // kAlloc and kFree
+  std::vector<const Event *> tasks;                // of parallel loops
 
-  bool is_empty() const { return calls.empty() && runs.empty() && ranges.empty() && memory.empty() && dropped == 0; }
+  bool is_empty() const {
+    return dropped == 0 && std::ranges::all_of(lists(), [](const auto *list) { return list->empty(); });
+  }
   std::vector<const Event *> &list_of(EventKind kind);
-  // Adds the chunks' events from number `first` on that belong to the recordings.
-  void add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
+  // All events, each list in the order of their ends.
+  std::array<const std::vector<const Event *> *, 5> lists() const { return {&runs, &ranges, &calls, &memory, &tasks}; }
+  // Adds the chunks' events from number `first` on that belong to the recordings. Returns the number of the next event.
+  uint64_t add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
   // Adds what had not ended, from the outermost on.
   void add_open(std::span<const Event> open);
 };
 
 struct TraceParts {
-  std::vector<TraceTrack> tracks;  // with events, or with dropped ones
-  ClockId clock = tick_clock();
-  ClockCalibration line;      // of that clock, measured when recording ended
-  Recordings recordings = 0;  // bit of the recording: other ones' items of an event are not its own
-  uint64_t sample_interval = 1;
-  bool has_memory = false;  // whether memory was recorded
+  std::vector<TraceProcess> processes{1};  // several, if traces were merged (trace/merge.h)
+  std::vector<TraceTrack> tracks;          // with events, or with dropped ones
+  bool has_memory = false;                 // whether memory was recorded
+  bool has_stacks = false;                 // whether stacks were
   std::vector<ObserverSummary> observers;
-  int64_t process_id = 0;
-  std::string process_name;
-  int64_t unix_offset_ns = 0;                                 // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
   std::vector<std::pair<std::string, std::string>> metadata;  // in order
 
-  void describe_process();  // fills the three members above with those of this process
-  int64_t unix_ns(uint64_t ticks) const;
+  bool is_merged() const { return !processes[0].label.empty(); }
+  std::string titles() const;  // of the processes; of many, the first ones'
+  // Numbers of the processes for files, which tell processes apart by them: the system's, but where another process has
+  // the same one.
+  std::vector<int64_t> distinct_ids() const;
+  const TraceProcess &process_of(const TraceTrack &track) const { return processes[track.process]; }
+  // Lengths of several processes are summed in ticks of the first one.
+  uint64_t common_ticks(uint64_t ticks, const TraceTrack &track) const {
+    const double own = process_of(track).line.ns_per_tick, first = processes[0].line.ns_per_tick;
+    return own == first ? ticks : static_cast<uint64_t>(static_cast<double>(ticks) * (own / first) + 0.5);
+  }
+  double duration_ns(uint64_t common_ticks) const { return processes[0].line.duration_ns(common_ticks); }
 };
 
 // Immutable.
@@ -53,33 +67,34 @@ struct Trace : Object {
 
   explicit Trace(TraceParts p) : parts(std::move(p)) { number_runs(); }
   size_t num_calls() const;
-  uint64_t first_tick() const;  // of all begins; UINT64_MAX: there is no event
-  uint64_t last_tick() const;   // of all ends; 0: there is no event
+  // Unix times of the first begin and of the last end of all events; none: there is no event.
+  std::optional<int64_t> first_ns() const;
+  std::optional<int64_t> last_ns() const;
   uint64_t num_dropped() const;
-  // Runs that no other run of the trace contains, numbered from 0 in the order of their begins.
+  // Runs that no other run of the trace contains, numbered from 0 in the order of their begins, process after process.
   size_t num_runs() const { return num_runs_; }
-  bool is_run(const Event &run) const {
-    const RunNumber *found = run_of(run);
+  bool is_run(const Event &run, uint32_t process = 0) const {
+    const RunNumber *found = run_of(run, process);
     return found && found->is_outermost;
   }
-  uint64_t run_number(const Event &event) const {  // of a call or a run; num_runs() if the run is not of the trace
-    const RunNumber *found = run_of(event);
+  // Of a call or a run; num_runs() if the run is not of the trace.
+  uint64_t run_number(const Event &event, uint32_t process = 0) const {
+    const RunNumber *found = run_of(event, process);
     return found ? found->number : num_runs_;
   }
 
  private:
   struct RunNumber {
-    uint64_t run;     // Event::run
-    uint64_t number;  // of the outermost run
+    uint64_t process, run;  // place of the process, Event::run
+    uint64_t number;        // of the outermost run
     bool is_outermost;
   };
   void number_runs();
-  const RunNumber *run_of(const Event &event) const;
+  const RunNumber *find_run(uint64_t process, uint64_t run) const;  // null: it is not there
+  const RunNumber *run_of(const Event &event, uint32_t process) const { return find_run(process, event.run); }
 
-  std::vector<RunNumber> runs_;  // by rising `run`
+  std::vector<RunNumber> runs_;  // by rising process and run
   size_t num_runs_ = 0;
 };
-
-int64_t realtime_offset_ns();
 
 }  // namespace opd

@@ -23,14 +23,40 @@ void Track::refresh() {
 
 bool Track::is_lost() const { return generation_ != fork_generation() && thread_number_ != fork_survivor(); }
 
-void Track::open_part(uint32_t recording, uint64_t id, uint64_t max_calls, CallObserver *observer) {
+void Track::open_part(uint32_t recording, uint64_t id, PartOptions options) {
   settle();
   Part &part = parts_[recording];
   part.id = id;
   part.start = num_events();
-  part.left = part.runs_left = max_calls;
+  part.left = part.runs_left = options.max_calls;
   part.dropped = 0;
-  part.observer = observer;
+  part.overwritten = 0;
+  part.observer = options.observer;
+  part.file = std::move(options.file);
+  part.full_file = std::move(options.full_file);
+  const auto bit = static_cast<Recordings>(1u << recording);
+  const auto set = [bit](Recordings &bits, bool value) {
+    bits = static_cast<Recordings>(value ? bits | bit : bits & ~bit);
+  };
+  set(in_files_, part.file != nullptr);
+  set(with_budget_, options.has_budget);
+  if (part.file) is_ended_ = true, part.file->show_open_spans(open_spans_);  // its blocks are whole chunks
+}
+
+void Track::write_to_files() {
+  each_recording(in_files_, [this](uint32_t recording) {
+    Part &part = parts_[recording];
+    part.file->add(*chunk_, top_, count());
+    if (part.file->is_closed()) in_files_ &= static_cast<Recordings>(~(1u << recording));
+  });
+}
+
+std::vector<std::shared_ptr<ThreadBlock>> Track::take_files() {
+  std::vector<std::shared_ptr<ThreadBlock>> taken;
+  for (Part &part : parts_)
+    if (part.file) taken.push_back(std::move(part.file));
+  in_files_ = 0;
+  return taken;
 }
 
 void Track::settle() {
@@ -60,9 +86,11 @@ void Track::next_chunk(size_t words) {
   next_ = chunk_->event(0);
   top_ = static_cast<uint32_t>(Chunk::first_word());
   settled_ = 0;
+  is_ended_ = false;
   last_ = {};
   known_.fill({});
   contents_.fill({});
+  each_recording(in_files_, [this](uint32_t recording) { parts_[recording].file->begin_chunk(); });
 }
 
 namespace {
@@ -78,6 +106,8 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   const size_t words = words_for(args);
   if (words == 0) recordings = all_calls;
   settle();
+  const bool needs_chunk = !has_place() || free_words() < words;
+  if (needs_chunk && with_budget_) keep_to_budgets(*this);
   uint64_t room = UINT32_MAX;
   Recordings full = 0;
   each_recording(recordings, [&](uint32_t recording) {
@@ -91,7 +121,7 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   const auto kept = static_cast<Recordings>(recordings & ~full);
   if (!kept) return nullptr;
   try {
-    if (!has_place() || free_words() < words) next_chunk(words);
+    if (needs_chunk) next_chunk(words);
   } catch (const std::bad_alloc &) { return drop(kept), nullptr; }
   // While a recording is full, each call comes here, to be counted.
   current_ = kept;
@@ -173,6 +203,7 @@ Event *Track::attach(Event *event, const EventItems &items) {
 
 void Track::add_run(const Event &run, const EventItems &items) noexcept try {
   settle();
+  if (!has_place() && with_budget_) keep_to_budgets(*this);
   Recordings kept = 0;
   each_recording(run.recordings, [&](uint32_t recording) {
     Part &part = parts_[recording];
@@ -202,6 +233,24 @@ std::vector<std::shared_ptr<Chunk>> Track::chunks_from(uint64_t first) {
   for (const auto &chunk : chunks_)
     if (chunk->first + chunk->count.load(std::memory_order_acquire) > first) found.push_back(chunk);
   return found;
+}
+
+size_t Track::num_chunks_from(uint64_t first) {
+  std::scoped_lock lock(guard_);
+  return static_cast<size_t>(std::ranges::count_if(chunks_, [first](const auto &chunk) {
+    return chunk->first + chunk->count.load(std::memory_order_acquire) > first || chunk->first >= first;
+  }));
+}
+
+std::pair<std::shared_ptr<Chunk>, uint64_t> Track::oldest_ended_chunk(uint64_t first) {
+  std::scoped_lock lock(guard_);
+  const size_t ended = chunks_.size() - (has_ended_ || is_lost() || chunks_.empty() ? 0 : 1);
+  for (size_t i = 0; i < ended; ++i) {
+    const uint32_t count = chunks_[i]->count.load(std::memory_order_acquire);
+    const uint64_t next = chunks_[i]->first + count;
+    if (count > 0 && next > first) return {chunks_[i], next};
+  }
+  return {};
 }
 
 void Track::drop_chunks_before(uint64_t first) noexcept {

@@ -13,6 +13,7 @@
 #include "base/fork_mutex.h"
 #include "trace/call_observer.h"
 #include "trace/chunk.h"
+#include "trace/event_file.h"
 #include "trace/open_spans.h"
 #include "value/tensor.h"
 
@@ -27,10 +28,17 @@ class Track {
     uint64_t left = 0;                 // room for calls, less those that settle() has not seen
     uint64_t runs_left = 0;            // room for runs
     std::atomic<uint64_t> dropped{0};  // calls and runs for which there was no room; others may read it
+    uint64_t overwritten = 0;          // events of chunks that made room for newer ones; under the recorder's lock
     CallObserver *observer = nullptr;
-    std::atomic<uint32_t> under_way{0};  // runs that have not ended
+    std::shared_ptr<ThreadBlock> file;     // null: the recording is not written to a file
+    std::shared_ptr<EventFile> full_file;  // null: or there is room for the thread's events
+    std::atomic<uint32_t> under_way{0};    // runs that have not ended
 
-    void drop() { dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+    void drop() {
+      dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      if (file) file->count_drop();
+      if (full_file) full_file->count_drop();
+    }
   };
 
   Track();  // of the calling thread
@@ -47,7 +55,14 @@ class Track {
 
   Part &part(uint32_t recording) { return parts_[recording]; }
   // Begins the part of a recording whose bit may have been another's before.
-  void open_part(uint32_t recording, uint64_t id, uint64_t max_calls, CallObserver *observer = nullptr);
+  struct PartOptions {
+    uint64_t max_calls = UINT64_MAX;
+    CallObserver *observer = nullptr;
+    bool has_budget = false;                    // each new chunk is told to keep_to_budgets()
+    std::shared_ptr<ThreadBlock> file = {};     // gets each event, too
+    std::shared_ptr<EventFile> full_file = {};  // is to count what is left out
+  };
+  void open_part(uint32_t recording, uint64_t id, PartOptions options);
 
   // Describes the tensors among `args` in the next event, which the caller completes and commits. The event belongs to
   // `recordings`, or to `all_calls`, a part of them, if there is no tensor. Null if none of these has room for it: then
@@ -70,6 +85,8 @@ class Track {
     --next_;
     --room_;
     chunk_->count.store(count(), std::memory_order_release);
+    if (in_files_) [[unlikely]]
+      write_to_files();
   }
   // Writes a complete event. Runs take no room from calls: a recording has as much for either. Drops the event if
   // memory is short.
@@ -77,7 +94,11 @@ class Track {
   // Takes the events written since the last time from the room of their recordings. To be called when a run ends.
   void settle();
 
-  OpenSpans &open_spans() { return open_spans_; }  // for the owner
+  OpenSpans &open_spans() { return open_spans_; }  // for the owner, who calls show_open_spans() after each change
+  void show_open_spans() {
+    if (in_files_) [[unlikely]]
+      each_recording(in_files_, [this](uint32_t recording) { parts_[recording].file->show_open_spans(open_spans_); });
+  }
   // Of those that are open, `earliest` is the tick from which on they may belong to a recording.
   void tidy_open_spans(uint64_t earliest) {
     std::scoped_lock lock(guard_);
@@ -96,7 +117,12 @@ class Track {
   uint64_t num_events();  // published; by any thread
   // The chunks with events from `first` on; by any thread.
   std::vector<std::shared_ptr<Chunk>> chunks_from(uint64_t first);
-  void drop_chunks_before(uint64_t first) noexcept;  // by any thread; keeps the current one
+  size_t num_chunks_from(uint64_t first);  // by any thread
+  // The first of them, and the number of the first event behind it; null: there is none but the one that its thread
+  // writes. By any thread.
+  std::pair<std::shared_ptr<Chunk>, uint64_t> oldest_ended_chunk(uint64_t first);
+  std::vector<std::shared_ptr<ThreadBlock>> take_files();  // for the owner, when its thread exits
+  void drop_chunks_before(uint64_t first) noexcept;        // by any thread; keeps the current one
 
  private:
   static constexpr size_t kMostWords = 64;  // words of one call for which there is room without a slow call
@@ -149,9 +175,12 @@ class Track {
     return static_cast<uint32_t>((free_words - std::min(free_words, kMostWords)) / kEventWords);
   }
   size_t free_words() const { return static_cast<size_t>(reinterpret_cast<int64_t *>(next_) - chunk_->words()) - top_; }
-  bool has_place() const { return chunk_ && reinterpret_cast<int64_t *>(next_) >= chunk_->words() + top_; }
+  bool has_place() const {
+    return chunk_ && !is_ended_ && reinterpret_cast<int64_t *>(next_) >= chunk_->words() + top_;
+  }
   Event *describe_slowly(Recordings recordings, Recordings all_calls, Args args, size_t call);
   void next_chunk(size_t words);  // with room for an event and the words
+  void write_to_files();
 
   const uint64_t thread_number_;
   uint32_t generation_;
@@ -163,6 +192,8 @@ class Track {
   uint32_t room_ = 0;       // events that need no slow call
   uint32_t top_ = 0;        // the chunk's first free word
   uint32_t settled_ = 0;    // those that settle() has seen
+  bool is_ended_ = false;   // the chunk gets no further events
+  Recordings in_files_ = 0, with_budget_ = 0;
   Event *next_ = nullptr;   // the place of the next event
   Chunk *chunk_ = nullptr;  // the last of chunks_
   // Of this chunk: the last dimensions, those by number of the call, and those by their hash.
@@ -176,5 +207,9 @@ class Track {
   ForkMutex guard_{LockRank::kTrack};  // of chunks_; the owner reads its last chunk without
   std::vector<std::shared_ptr<Chunk>> chunks_;
 };
+
+// Called by the owner before it begins a chunk: makes room for it in those recordings that keep to a budget, or takes
+// their room for events from the track.
+void keep_to_budgets(Track &track) noexcept;  // in recorder.cc
 
 }  // namespace opd

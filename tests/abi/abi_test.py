@@ -27,8 +27,9 @@ BELOW["vm"] = BELOW["module"] | {"module"}
 BELOW["report"] = BELOW["value"] | {"value"}
 BELOW["analysis"] = BELOW["device"] | {"device", "report"}
 BELOW["profiler"] = BELOW["vm"] | {"vm", "report", "analysis"}
+BELOW["control"] = BELOW["profiler"] | {"profiler"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
-BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "tvmffi"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "control", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 

@@ -147,6 +147,7 @@ TEST(AProfiler, RefusesWhatIsOutOfTurn) {
   profiler.start();
   expect_error(opd_profiler_start(profiler.get()), OPD_FAILED_PRECONDITION, "started already");
   profiler.stop();
+  expect_error(opd_profiler_snapshot(profiler.get(), trace.out()), OPD_FAILED_PRECONDITION, "start it first");
   expect_error(opd_profiler_stop(profiler.get(), nullptr), OPD_INVALID_ARGUMENT);
   expect_error(opd_profiler_start(nullptr), OPD_INVALID_ARGUMENT);
   opd_profiler_options options;

@@ -17,6 +17,7 @@ if __name__ == "__main__":
     from bench_cases import *
     from bench_compare_cases import *
     from commands_cases import *
+    from control_cases import *
     from diff_cases import *
     from file_cases import *
     from inspect_cases import *
@@ -25,6 +26,8 @@ if __name__ == "__main__":
     from results_cases import *
     from run_cases import *
     from screen_cases import *
+    from serve_cases import *
+    from trace_cases import *
     from untrusted_cases import *
 
     del CliTest  # the base has no tests of its own

@@ -22,7 +22,7 @@ class Help(CliTest):
     def test_help_lists_every_command_and_the_exit_codes(self):
         for words in (["help"], ["--help"], ["-h"]):
             text = self.succeeds(*words)
-            for command in ("info", "inspect", "run", "bench", "profile", "report", "diff", "as", "dis", "export"):
+            for command in ("info", "inspect", "run", "bench", "profile", "record", "top", "report", "diff", "as", "dis", "export"):
                 self.assertRegex(text, r"(?m)^  %s\b" % command)
             self.assertIn("Exit codes: 0 ok, 1", text)
 
@@ -31,6 +31,8 @@ class Help(CliTest):
             ("run", "--expect"),
             ("bench", "--number"),
             ("profile", "--chrome"),
+            ("record", "--seconds"),
+            ("top", "--interval"),
             ("diff", "--fail-above"),
             ("info", "--json"),
             ("inspect", "--import"),

@@ -216,7 +216,7 @@ class Hints(CliTest):
             self.assertIn(hint, self.kernel("add_one.opdasm", "-i", spec, expect=USAGE).stderr)
 
     def test_help_shows_examples(self):
-        for command in ("info", "inspect", "run", "bench", "profile", "ab", "report", "diff", "as", "dis", "export"):
+        for command in ("info", "inspect", "run", "bench", "profile", "record", "top", "ab", "report", "diff", "as", "dis", "export"):
             self.assertIn("\nExamples:\n  opdyno " + command, self.succeeds("help", command))
 
     def test_counters_that_a_warm_up_empties_are_explained(self):

@@ -7,7 +7,7 @@ namespace opd {
 
 class TraceBuilder {
  public:
-  explicit TraceBuilder(uint64_t max_calls = 1 << 20) { track_.open_part(0, 1, max_calls); }
+  explicit TraceBuilder(uint64_t max_calls = 1 << 20) { track_.open_part(0, 1, {.max_calls = max_calls}); }
 
   struct Call {
     uint64_t begin, end;
@@ -67,8 +67,8 @@ class TraceBuilder {
   TraceParts parts(ClockCalibration line, int64_t thread_id = 42, std::string thread_name = "main") {
     TraceParts made;
     made.tracks.push_back(track(thread_id, std::move(thread_name)));
-    made.line = line;
-    made.recordings = 1;
+    made.processes[0].line = line;
+    made.processes[0].recordings = 1;
     return made;
   }
 

@@ -100,6 +100,9 @@ void Options::set(const Field &field, const opd_value &value, void *options) {
       return set_list<DLDevice>(field, value, options, device);
     case 'I':
       return set_list<int32_t>(field, value, options, word);
+    case 'N':
+      return set_list<int64_t>(field, value, options,
+                               [](const opd_value &item) { return whole(item, INT64_MIN, INT64_MAX); });
     case 'S':
       return set_list<const char *>(field, value, options, [&](const opd_value &item) {
         return item.type == OPD_NONE && field.like ? nullptr : text(item);

@@ -262,17 +262,44 @@ class Options {
 
 PyObject *watch_signals(PyObject *, PyObject *);
 
+// ---- the stack of Python: native/python_stack.cc
+
+std::vector<opd_stack_frame>
+python_stack();  // of the calling thread, which holds the GIL; none while an exception is set
+
+// Tells the stacks that profilers record what Python runs. Inlined, since the place of its caller counts.
+class PythonStack {
+ public:
+  PythonStack() = default;
+  PythonStack(const PythonStack &) = delete;
+  [[gnu::always_inline]] void push() {
+    if (!opd_stack_is_recorded()) [[likely]]
+      return;
+    const std::vector<opd_stack_frame> frames = python_stack();
+    opd_stack_push(frames.data(), static_cast<int32_t>(frames.size()));
+    is_pushed_ = true;
+  }
+  void pop() {
+    if (std::exchange(is_pushed_, false)) opd_stack_pop();
+  }
+
+ private:
+  bool is_pushed_ = false;
+};
+
 // While it lives, other Python threads run.
 class ReleasedGil {
  public:
-  ReleasedGil() {
+  [[gnu::always_inline]] ReleasedGil() {
     ++calls_;
+    has_stack_.push();
     outer_ = std::exchange(waiting_state, PyEval_SaveThread());
     released_ = true;
   }
   ~ReleasedGil() { end(); }
   void end() {
     if (!std::exchange(released_, false)) return;
+    has_stack_.pop();
     take_gil(std::exchange(waiting_state, outer_));
     --calls_;
   }
@@ -282,6 +309,7 @@ class ReleasedGil {
   static inline int calls_ = 0;  // guarded by the GIL
   bool released_;
   PyThreadState *outer_;
+  PythonStack has_stack_;
 };
 
 // Handle, FunctionBase, TensorBase, VMFunctionBase and what the package's Python code registers itself by.

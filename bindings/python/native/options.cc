@@ -84,6 +84,11 @@ bool Options::read_field(PyObject *value, const opdrules::Field &field, void *op
     for (size_t i = 0; i < size; ++i) numbers[i] = static_cast<int32_t>(PyLong_AsLong(item(i)));
     good = !PyErr_Occurred();
     lists_.store(options, field, numbers);
+  } else if (field.kind == 'N') {
+    auto &numbers = lists_.make<int64_t>(size);
+    for (size_t i = 0; i < size; ++i) numbers[i] = PyLong_AsLongLong(item(i));
+    good = !PyErr_Occurred();
+    lists_.store(options, field, numbers);
   } else {
     auto &handles = lists_.make<void *>(size);
     for (size_t i = 0; good && i < size; ++i)

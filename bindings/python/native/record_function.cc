@@ -184,7 +184,10 @@ PyObject *enter(PyObject *self, PyObject *) {
       if (!range.inner) range.inner = new std::vector<uint64_t>;
       range.inner->resize(range.depth);
     } catch (const std::bad_alloc &) { return PyErr_NoMemory(); }
+  PythonStack stack;
+  if (is_recorded) stack.push();
   (range.depth > 0 ? range.inner->back() : range.first) = is_recorded ? opd_range_begin(range.id) : 0;
+  stack.pop();
   ++range.depth;
   return Py_NewRef(self);
 }

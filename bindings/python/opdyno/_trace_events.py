@@ -145,8 +145,8 @@ class _Row:
 
     @property
     def stack(self) -> list[str]:
-        """The host's frames: none are recorded so far."""
-        return []
+        """With `with_stack`: the host's functions that called when it began, from the innermost on, as "file(line): function"."""
+        return str(self._cell("Stack") or "").split(";")[:-1]
 
     is_async = is_remote = is_legacy = False
     node_id = -1
@@ -203,6 +203,16 @@ class FunctionEvent(_Row):
         return None if parent is None else self._events[parent]
 
     @property
+    def module_hierarchy(self) -> str:
+        """The functions of the program that it ran in, from the outermost on: "main.block.layer"; "" outside of programs."""
+        path, event = [], self.cpu_parent
+        while event is not None:
+            if event.kind in ("run", "call"):
+                path.append(event.name)
+            event = event.cpu_parent
+        return ".".join(reversed(path))
+
+    @property
     def cpu_children(self) -> list[FunctionEvent]:
         """The spans directly within it."""
         return self._events._children(self._row)
@@ -212,7 +222,7 @@ class FunctionEvent(_Row):
 
 
 class FunctionEventAvg(_Row):
-    """All spans of one name, or of one name and shapes."""
+    """All spans of one name, and of the same shapes or functions of the host if asked for."""
 
     __slots__ = ()
 
@@ -285,6 +295,7 @@ class EventList(list[Any]):
             **self._options,
             "sort_by": sort_by,
             "row_limit": row_limit,
+            "max_src_column_width": max_src_column_width,
             "max_name_column_width": max_name_column_width,
             "max_shapes_column_width": max_shapes_column_width,
             "header": header,
@@ -300,9 +311,9 @@ class EventList(list[Any]):
         """The sums of all."""
         return TotalAverage(self)
 
-    def key_averages(self, group_by_input_shape: bool = False, **_: Any) -> EventList:
-        """The spans of the trace, joined by name."""
-        return averages_of(self._trace, group_by_input_shape, bool(self._options["with_flops"]))
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **_: Any) -> EventList:
+        """The spans of the trace, joined by name, and by shapes and stacks if asked to."""
+        return averages_of(self._trace, group_by_input_shape, group_by_stack_n, bool(self._options["with_flops"]))
 
     def export_chrome_trace(self, path: str) -> None:
         """Writes the trace as Chrome trace events."""
@@ -328,9 +339,9 @@ def events_of(trace: Trace, with_flops: bool) -> EventList:
     return found
 
 
-def averages_of(trace: Trace, by_shape: bool, with_flops: bool) -> EventList:
-    view = _native.OPD_TRACE_KEY_AVERAGES_BY_SHAPE if by_shape else _native.OPD_TRACE_KEY_AVERAGES
-    columns = _Columns(_native.opd_trace_to_report(trace, view))
-    found = EventList(trace, with_flops, {"group_by_input_shape": int(by_shape)})
+def averages_of(trace: Trace, by_shape: bool, stack_n: int, with_flops: bool) -> EventList:
+    groups = {"group_by_input_shape": int(by_shape), "group_by_stack_n": stack_n}
+    columns = _Columns(_native.opd_trace_to_averages(trace, groups))
+    found = EventList(trace, with_flops, groups)
     found.extend(FunctionEventAvg(columns, row) for row in range(columns.size))
     return found

@@ -15,7 +15,6 @@ Names, arguments and results are those of `torch.profiler`; docs/profiling.md li
 from __future__ import annotations
 
 import enum
-import json
 import os
 import socket
 import time
@@ -23,8 +22,9 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import _itt as itt
 from . import _native
-from ._trace_events import EventList, averages_of, events_of
+from ._trace_forms import Forms, LoadedTrace, MergedTrace, diff, load, merge
 from .profiling import Trace
 
 
@@ -119,7 +119,7 @@ def tensorboard_trace_handler(
     return handler
 
 
-class _KinetoProfile:
+class _KinetoProfile(Forms):
     """Records between `start` and `stop`, and gives what it recorded in many forms. `profile` adds steps and a schedule."""
 
     def __init__(
@@ -134,25 +134,45 @@ class _KinetoProfile:
         experimental_config: Any = None,
         all_calls: bool = False,
         max_events: int = 1 << 20,
+        parallel_tasks: bool = True,
+        file: str | os.PathLike[str] | None = None,
+        ring: bool = False,
+        max_bytes: int = 0,
     ) -> None:
         """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning.
 
         Shapes are always recorded; `record_shapes` and the other flags are noted in files. `profile_memory`: also each block of
-        memory that tensors and kernels get from a device, or give back. `with_flops` adds the operations that operators need to
+        memory that tensors and kernels get from a device, or give back. `with_stack`: also which functions of Python and
+        native ones call when a run of a program or a range begins. `with_flops` adds the operations that operators need to
         tables. `all_calls`: also calls without a tensor among their arguments. `max_events`: of each thread, calls
-        and ranges together; further ones are counted (`trace.dropped`).
+        and ranges together; further ones are counted (`trace.dropped`). `parallel_tasks`: also the tasks of parallel loops, on
+        the tracks of the threads that run them.
+
+        `file`: a path that events are written to while they are recorded, so that they take no memory and are there if the process
+        is killed: see `load`. `max_bytes`: of the file, or else of memory for events of all threads; 0: no limit. `ring`: beyond it,
+        the oldest events make room for new ones (64 MiB if `max_bytes` is 0); else the newest are left out. Either are counted.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
         _expect(self.activities, "activities must have at least one member")
-        if with_stack:
-            warnings.warn("with_stack has no effect so far: opdyno does not record that yet", stacklevel=3)
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.experimental_config = with_flops, with_modules, experimental_config
         self._metadata: dict[str, str] = {}
+        self._file = None if file is None else os.fspath(file)
         self._profiler = _native.opd_profiler_create(
-            {"all_calls": int(bool(all_calls)), "max_events": max_events, "profile_memory": int(bool(profile_memory))}
+            {
+                "all_calls": int(bool(all_calls)),
+                "max_events": max_events,
+                "profile_memory": int(bool(profile_memory)),
+                "with_stack": int(bool(with_stack)),
+                "parallel_tasks": int(bool(parallel_tasks)),
+                "buffer": _native.OPD_PROFILER_KEEP_LAST if ring else _native.OPD_PROFILER_KEEP_FIRST,
+                "max_bytes": max_bytes,
+                "file": self._file,
+                "keep_in_file": int(self._file is not None and self._has_no_steps()),
+            }
         )
         self._trace: Trace | None = None
+        self._is_in_file = False
 
     def start(self) -> None:
         """Records from now on; an `Error` (code FAILED_PRECONDITION) if it was started already."""
@@ -160,114 +180,39 @@ class _KinetoProfile:
 
     def stop(self) -> None:
         """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open."""
-        self._keep(_native.opd_profiler_stop(self._profiler))
+        self._stop()
+
+    def _stop(self) -> bool:
+        if self._keep(_native.opd_profiler_stop(self._profiler)):
+            return True
+        self._is_in_file = self._file is not None and self._has_no_steps()
+        return self._is_in_file
+
+    def _has_no_steps(self) -> bool:  # then a file is read when somebody asks for the trace
+        return True
 
     def _keep(self, trace: Trace | None) -> bool:
         if trace is not None:
             self._trace = trace
         return trace is not None
 
+    def snapshot(self) -> LoadedTrace:
+        """What has been recorded so far; the recording goes on. AssertionError if the schedule is not recording."""
+        trace = _native.opd_profiler_snapshot(self._profiler)
+        if trace is None:
+            raise AssertionError("the schedule is not recording")
+        return LoadedTrace(trace, self.with_flops)
+
     @property
     def trace(self) -> Trace:
-        """The last recording that ended."""
-        _expect(self._trace is not None, "the profiler has recorded nothing yet: start it, and stop it")
-        assert self._trace is not None  # for type checkers
-        return self._trace
-
-    def events(self) -> EventList:
-        """Each call, run of a program and range, in the order of their begins."""
-        return events_of(self.trace, self.with_flops)
-
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = False,
-    ) -> EventList:
-        """The same, joined by name, and by shapes if asked to. The other arguments have no effect here."""
-        return averages_of(self.trace, bool(group_by_input_shape), self.with_flops)
-
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes Chrome trace events; compressed if the path ends in ".gz". Any number of times."""
-        self._save(path, _native.OPD_TRACE_CHROME, metadata=self._all_metadata())
-
-    def export_stacks(
-        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, per_event: bool = False
-    ) -> None:
-        """Writes lines for flame graphs: names from the outermost inwards joined by ";", and the time of the innermost alone.
-
-        One line for all spans of one stack, in ns; with `per_event` one for each, in µs, as PyTorch does. `metric` may be
-        "self_cuda_time_total". ValueError for another.
-        """
-        self._save(path, _native.OPD_TRACE_STACKS, metric=metric, per_event=int(per_event))
-
-    def export_perfetto(self, path: str | os.PathLike[str]) -> None:
-        """Writes Perfetto's own form, an eighth of Chrome's in size. Files are named .pftrace or .pftrace.gz."""
-        self._save(path, _native.OPD_TRACE_PERFETTO)
-
-    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file for https://www.speedscope.app."""
-        self._save(path, _native.OPD_TRACE_SPEEDSCOPE)
-
-    def export_pprof(self, path: str | os.PathLike[str]) -> None:
-        """Writes a profile for pprof, of the number of spans and the time of each stack."""
-        self._save(path, _native.OPD_TRACE_PPROF)
-
-    def export_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes a page for a browser: time line, flame graph and table of operators. It needs no network."""
-        self._save(path, _native.OPD_TRACE_HTML)
-
-    def export_flame_graph(self, path: str | os.PathLike[str]) -> None:
-        """Writes a flame graph as SVG. Titles of its boxes have the times and the numbers of spans."""
-        self._save(path, _native.OPD_TRACE_FLAME_SVG)
-
-    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
-        """Writes the memory in use over time by category, of a device such as "cuda:0"; None: the one that is not the host.
-
-        Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category); else a list of times and of sizes by
-        category, compressed if the path ends in ".gz". ValueError without `profile_memory=True`.
-        """
-        if not self.profile_memory:
-            raise ValueError("a memory timeline needs profile_memory=True")
-        name = os.fspath(path)
-        form = _native.OPD_TRACE_MEMORY_TIMELINE
-        if name.endswith(".html"):
-            form = _native.OPD_TRACE_MEMORY_TIMELINE_HTML
-        elif name.endswith(".raw.json.gz"):
-            form = _native.OPD_TRACE_MEMORY_TIMELINE_RAW
-        self._save(path, form, device=device)
-
-    def _save(self, path: str | os.PathLike[str], form: int, **options: Any) -> None:
-        _native.opd_trace_save(self.trace, os.fspath(path), form, options)
-
-    def _all_metadata(self) -> str:
-        flags = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
-        known = {name: "1" for name in flags if getattr(self, name)}
-        known["host_name"] = json.dumps(socket.gethostname())
-        return "{" + ",".join(f"{json.dumps(key)}:{value}" for key, value in {**known, **self._metadata}.items()) + "}"
-
-    def add_metadata(self, key: str, value: str) -> None:
-        """Adds a text to files, also after the recording."""
-        self._metadata[str(key)] = json.dumps(str(value))
-
-    def add_metadata_json(self, key: str, value: str) -> None:
-        """Adds what the JSON text says. ValueError if it is no JSON."""
-        try:
-            json.loads(value, parse_constant=_refuse_constant)
-        except ValueError as error:
-            raise ValueError(f"the metadata {key!r} is not valid JSON: {error}") from None
-        self._metadata[str(key)] = value
-
-    preset_metadata_json = add_metadata_json
+        """The last recording that ended. If it is in a file, this reads it."""
+        if self._is_in_file:
+            self._trace, self._is_in_file = _native.opd_trace_load(self._file), False
+        return super().trace
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[Any]) -> None:
         """Does nothing: what is recorded costs too little to be switched while it is."""
         _known_activities(activities)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
@@ -308,11 +253,16 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         use_cuda: bool | None = None,
         all_calls: bool = False,
         max_events: int = 1 << 20,
+        parallel_tasks: bool = True,
+        file: str | os.PathLike[str] | None = None,
+        ring: bool = False,
+        max_bytes: int = 0,
     ) -> None:
         if use_cuda is not None:
             warnings.warn("use_cuda is deprecated, use the activities argument instead", DeprecationWarning, stacklevel=2)
             if activities is None:
                 activities = {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if use_cuda else set())
+        self.schedule, self.on_trace_ready, self.acc_events = schedule, on_trace_ready, acc_events
         super().__init__(
             activities=activities,
             record_shapes=record_shapes,
@@ -323,10 +273,16 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             experimental_config=experimental_config,
             all_calls=all_calls,
             max_events=max_events,
+            parallel_tasks=parallel_tasks,
+            file=file,
+            ring=ring,
+            max_bytes=max_bytes,
         )
-        self.schedule, self.on_trace_ready, self.acc_events = schedule, on_trace_ready, acc_events
         self.step_num = 0
         self.current_action = self._action()
+
+    def _has_no_steps(self) -> bool:
+        return self.schedule is None
 
     def _action(self) -> ProfilerAction:
         if self.schedule is None:
@@ -348,7 +304,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
 
     def stop(self) -> None:
         """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open."""
-        if self._keep(_native.opd_profiler_stop(self._profiler)) and self.on_trace_ready:
+        if self._stop() and self.on_trace_ready:
             self.on_trace_ready(self)
 
     def step(self) -> None:
@@ -376,7 +332,13 @@ record_function = _native.record_function  # native/record_function.cc
 __all__ = [
     "ProfilerAction",
     "ProfilerActivity",
+    "LoadedTrace",
+    "MergedTrace",
     "_KinetoProfile",
+    "diff",
+    "itt",
+    "load",
+    "merge",
     "profile",
     "record_function",
     "schedule",

@@ -1,9 +1,12 @@
 #include "analysis/formats/chrome_trace.h"
 
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/formats/text_pieces.h"
+#include "analysis/host_stacks.h"
 #include "analysis/key_averages.h"
+#include "analysis/loop_names.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
 #include "device/device.h"
@@ -24,9 +27,9 @@ constexpr int64_t kLaneStep = 10'000'000;
 // thirds of the text.
 class Writer {
  public:
-  Writer(const Trace &trace, ByteSink &sink) : whole_(trace), trace_(trace.parts), out_(sink) {
-    const uint64_t first = trace.first_tick();
-    first_ns_ = first == UINT64_MAX ? trace_.unix_offset_ns : trace_.unix_ns(first);
+  Writer(const Trace &trace, ByteSink &sink)
+      : whole_(trace), trace_(trace.parts), host_(trace), loop_names_(trace), out_(sink) {
+    first_ns_ = trace.first_ns().value_or(trace_.processes[0].unix_offset_ns);
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
   }
 
@@ -35,28 +38,59 @@ class Writer {
     out_ << "{\"schemaVersion\":1,\"deviceProperties\":[]";
     for (const auto &[key, text] : trace_.metadata) out_ << "," << json_string(key) << ":" << json_string(text);
     out_ << members << ",\"opdyno_dropped_calls\":" << whole_.num_dropped();
+    if (trace_.is_merged()) write_processes();
     out_ << ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" << base_ns_ << ",\"traceEvents\":[\n";
-    write_process();
+    for (uint32_t place = 0; place < trace_.processes.size(); ++place) write_process(place);
     for (const auto &track : trace_.tracks) {
+      choose(track.process);
       find_lanes(track);
       for (const Event *run : track.runs) write_run(track, *run);
       for (const Event *range : track.ranges) write_range(track, *range);
       heads_.clear();
       for (const Event *call : track.calls) write_call(track, *call);
+      for (const Event *task : track.tasks) write_task(track, *task);
     }
-    for (const auto &track : trace_.tracks)
+    for (const auto &track : trace_.tracks) {
+      choose(track.process);
       for (const Event *change : track.memory) write_memory(track, *change);
+    }
     out_ << "\n],\"traceName\":\"opdyno\"}\n";  // without a bracket: TensorBoard's plug-in searches for the last one
     out_.flush();
   }
 
  private:
+  void choose(uint32_t place) {
+    process_ = &trace_.processes[place];
+    pid_ = ids_[place];
+    if (chosen_ != place) chosen_ = place, has_run_ = false;  // numbers of runs are those of a process
+  }
+
+  // Whose times they are, and how far these may be wrong.
+  void write_processes() {
+    out_ << ",\"opdyno_processes\":[";
+    for (uint32_t place = 0; place < trace_.processes.size(); ++place) {
+      const TraceProcess &process = trace_.processes[place];
+      out_ << (place ? ",{" : "{") << "\"pid\":" << ids_[place] << ",\"label\":" << json_string(process.label)
+           << ",\"name\":" << json_string(process.name) << ",\"process_id\":" << process.id
+           << ",\"host\":" << json_string(process.host) << ",\"clock\":" << json_string(process.clock_name)
+           << ",\"clock_error_ns\":";
+      if (process.clock_error_ns < 0) out_ << "null";
+      else out_ << process.clock_error_ns;
+      out_ << ",\"offset_ns\":" << process.shift_ns << "}";
+    }
+    out_ << "]";
+  }
+
   // Viewers drop spans that overlap others of their thread without being within them, so these get tracks of their own.
   // Calls and runs are nested among themselves: only ranges overlap.
   void find_lanes(const TraceTrack &track) {
     lanes_.clear();
-    if (track.ranges.empty()) return;
+    stacks_.clear();
+    if (track.ranges.empty() && !host_.is_recorded()) return;
     const ThreadSpans thread = nest_spans(track);
+    const std::vector<HostStacks::StackNumber> stacks = host_.stacks_of(thread);
+    for (size_t i = 0; i < stacks.size(); ++i)
+      if (stacks[i]) stacks_.emplace(thread.spans[i].event, stacks[i]);
     for (uint32_t lane = 1; lane < thread.num_lanes; ++lane)
       write_thread(thread_of(track, lane), concat(track.thread_name, ", overlapping ", lane));
     if (thread.num_lanes > 1)
@@ -70,19 +104,31 @@ class Writer {
     return thread_of(track, found == lanes_.end() ? 0 : found->second);
   }
 
+  // ",\"Call stack\":…", as torch.profiler writes it; "": the event has none.
+  std::string_view stack_json(const Event &event) {
+    const auto found = stacks_.find(&event);
+    if (found == stacks_.end()) return "";
+    std::string &json = stack_texts_[found->second];
+    if (json.empty()) json = concat(",\"Call stack\":", json_string(host_.call_stack(found->second)));
+    return json;
+  }
+
   void write_metadata_event(std::string_view name, int64_t thread_id, std::string_view arg, std::string_view json) {
-    if (thread_id || name != "process_name") out_ << ",\n";  // the first event of all
-    out_ << "{\"ph\":\"M\",\"name\":\"" << name << "\",\"pid\":" << trace_.process_id << ",\"tid\":" << thread_id
-         << ",\"ts\":";
+    out_ << (std::exchange(is_first_, false) ? "" : ",\n");
+    out_ << "{\"ph\":\"M\",\"name\":\"" << name << "\",\"pid\":" << pid_ << ",\"tid\":" << thread_id << ",\"ts\":";
     out_.microseconds(first_ns_ - base_ns_);
     out_ << ",\"args\":{\"" << arg << "\":" << json << "}}";
   }
 
-  void write_process() {
-    write_metadata_event("process_name", 0, "name", json_string(trace_.process_name));
-    write_metadata_event("process_labels", 0, "labels", "\"CPU\"");
-    write_metadata_event("process_sort_index", 0, "sort_index", concat(trace_.process_id));
-    for (const auto &track : trace_.tracks) write_thread(track.thread_id, track.thread_name);
+  void write_process(uint32_t place) {
+    choose(place);
+    const bool names_host = trace_.is_merged() && !process_->host.empty();
+    write_metadata_event("process_name", 0, "name", json_string(process_->title()));
+    write_metadata_event("process_labels", 0, "labels",
+                         json_string(names_host ? concat("CPU, ", process_->host) : "CPU"));
+    write_metadata_event("process_sort_index", 0, "sort_index", concat(pid_));
+    for (const auto &track : trace_.tracks)
+      if (track.process == place) write_thread(track.thread_id, track.thread_name);
   }
   void write_thread(int64_t id, std::string_view thread_name) {
     write_metadata_event("thread_name", id, "name", json_string(concat("thread ", id, " (", thread_name, ")")));
@@ -90,7 +136,7 @@ class Writer {
   }
 
   std::string head_of(int64_t thread_id, std::string_view category, std::string_view quoted_name) const {
-    return concat(",\n{\"ph\":\"X\",\"cat\":\"", category, "\",\"name\":", quoted_name, ",\"pid\":", trace_.process_id,
+    return concat(",\n{\"ph\":\"X\",\"cat\":\"", category, "\",\"name\":", quoted_name, ",\"pid\":", pid_,
                   ",\"tid\":", thread_id, ",\"ts\":");
   }
   // Numbers that torch.profiler gives each span.
@@ -103,7 +149,7 @@ class Writer {
   // Rounds both ends instead of the length, so that spans that nest in ticks nest in nanoseconds, too.
   template <class Out>
   void write_times(Out &out, uint64_t begin_tick, uint64_t end_tick) {
-    const int64_t begin = trace_.unix_ns(begin_tick), end = trace_.unix_ns(std::max(begin_tick, end_tick));
+    const int64_t begin = process_->unix_ns(begin_tick), end = process_->unix_ns(std::max(begin_tick, end_tick));
     out.microseconds(begin - base_ns_);
     out << ",\"dur\":";
     out.microseconds(end - begin);
@@ -112,14 +158,14 @@ class Writer {
   // Writes a run and the function that it called, around the run's calls. A viewer takes the first one for the outer
   // one.
   void write_run(const TraceTrack &track, const Event &run) {
-    const uint64_t number = whole_.run_number(run);
+    const uint64_t number = whole_.run_number(run, track.process);
     const auto write = [&](std::string_view quoted_name) {
       out_ << head_of(thread_of(track, run), "user_annotation", quoted_name);
       write_times(out_, run.begin, run.end);
       write_ids(out_);
-      out_ << ",\"Run\":" << number << (run.is_open ? ",\"Open\":1}}" : "}}");
+      out_ << ",\"Run\":" << number << stack_json(run) << (run.is_open ? ",\"Open\":1}}" : "}}");
     };
-    if (whole_.is_run(run)) write(concat("\"run ", number, "\""));
+    if (whole_.is_run(run, track.process)) write(concat("\"run ", number, "\""));
     if (run.name != kNoName) write(json_string(name_text(run.name)));
   }
 
@@ -127,15 +173,17 @@ class Writer {
     const int64_t thread = thread_of(track, range);
     if (range.kind == EventKind::kMark) {
       out_ << ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"user_annotation\",\"name\":" << json_string(name_text(range.name))
-           << ",\"pid\":" << trace_.process_id << ",\"tid\":" << thread << ",\"ts\":";
-      out_.microseconds(trace_.unix_ns(range.begin) - base_ns_);
+           << ",\"pid\":" << pid_ << ",\"tid\":" << thread << ",\"ts\":";
+      out_.microseconds(process_->unix_ns(range.begin) - base_ns_);
+      if (const std::string_view stack = stack_json(range); !stack.empty())
+        out_ << ",\"args\":{" << stack.substr(1) << "}";
       out_ << "}";
       return;
     }
     out_ << head_of(thread, "user_annotation", json_string(span_name(range)));
     write_times(out_, range.begin, range.end);
     write_ids(out_);
-    out_ << (range.is_open ? ",\"Open\":1}}" : "}}");
+    out_ << stack_json(range) << (range.is_open ? ",\"Open\":1}}" : "}}");
   }
 
   void write_call(const TraceTrack &track, const Event &call) {
@@ -147,7 +195,7 @@ class Writer {
       last_device_ = call.device;
     }
     if (!has_run_ || call.run != last_run_) {
-      run_ = whole_.run_number(call);
+      run_ = whole_.run_number(call, track.process);
       last_run_ = call.run;
       has_run_ = true;
     }
@@ -157,32 +205,44 @@ class Writer {
     const std::string_view error = error_of(call);
     const std::string failure = error.empty() ? "" : concat(",\"Error\":", json_string(error));
     const std::string &begin = is_apart ? apart : head, &tail = tail_of(call);
+    const std::string_view stack = stacks_.empty() ? "" : stack_json(call);
     constexpr size_t kNumbers = 512;  // the others, and what is between them
-    TextCursor out = out_.reserve(begin.size() + device_.size() + failure.size() + tail.size() + kNumbers);
+    TextCursor out =
+        out_.reserve(begin.size() + device_.size() + failure.size() + stack.size() + tail.size() + kNumbers);
     out << begin;
     write_times(out, call.begin, call.end);
     write_ids(out);
     out << device_ << run_;
     if (call.location != Event::kNoLocation) out << ",\"Instruction\":" << call.location;
-    out << ",\"Depth\":" << call.depth << failure << tail;
+    out << ",\"Depth\":" << call.depth << failure << stack << tail;
     out_.advance(out);
+  }
+
+  void write_task(const TraceTrack &track, const Event &event) {
+    const LoopTask task = loop_task(event);
+    out_ << head_of(track.thread_id, "parallel_task", json_string(loop_names_.of(event, track.process)));
+    write_times(out_, event.begin, event.end);
+    out_ << ",\"args\":{\"Ev Idx\":" << spans_++ << ",\"Loop\":" << task.loop << ",\"Task\":" << task.task
+         << ",\"Tasks\":" << task.num_tasks;
+    if (event.run) out_ << ",\"Run\":" << whole_.run_number(event, track.process);
+    out_ << "}}";
   }
 
   // A moment on the thread, as torch.profiler writes it, and the totals as counters, which viewers draw.
   void write_memory(const TraceTrack &track, const Event &event) {
     const MemoryChange change = memory_change(event);
     const bool is_host = event.device.device_type == kDLCPU;
-    const auto write_time = [&] { out_.microseconds(trace_.unix_ns(event.begin) - base_ns_); };
-    out_ << ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":"
-         << trace_.process_id << ",\"tid\":" << track.thread_id << ",\"ts\":";
+    const auto write_time = [&] { out_.microseconds(process_->unix_ns(event.begin) - base_ns_); };
+    out_ << ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":" << pid_
+         << ",\"tid\":" << track.thread_id << ",\"ts\":";
     write_time();
     out_ << ",\"args\":{\"Total Reserved\":" << change.reserved << ",\"Total Allocated\":" << change.allocated
          << ",\"Bytes\":" << signed_bytes(event) << ",\"Device Id\":" << (is_host ? -1 : event.device.device_id)
          << ",\"Device Type\":" << torch_device_type(event.device) << ",\"Addr\":" << change.address
          << ",\"finished\":true,\"Ev Idx\":" << spans_++;
     if (event.name != kNoName) out_ << ",\"Use\":" << json_string(name_text(event.name));
-    out_ << "}},\n{\"ph\":\"C\",\"name\":\"Memory of " << device_name(event.device)
-         << "\",\"pid\":" << trace_.process_id << ",\"tid\":0,\"ts\":";
+    out_ << "}},\n{\"ph\":\"C\",\"name\":\"Memory of " << device_name(event.device) << "\",\"pid\":" << pid_
+         << ",\"tid\":0,\"ts\":";
     write_time();
     out_ << ",\"args\":{\"Allocated\":" << change.allocated << ",\"Reserved\":" << change.reserved << "}}";
   }
@@ -221,7 +281,14 @@ class Writer {
 
   const Trace &whole_;
   const TraceParts &trace_;
+  HostStacks host_;
+  LoopNames loop_names_;
   TextPieces out_;
+  const std::vector<int64_t> ids_ = trace_.distinct_ids();
+  const TraceProcess *process_ = nullptr;  // the current one, its place, and its number in the file
+  uint32_t chosen_ = 0;
+  int64_t pid_ = 0;
+  bool is_first_ = true;  // no event is written yet
   int64_t first_ns_ = 0, base_ns_ = 0;
   uint64_t spans_ = 0;  // written so far
   std::string device_;
@@ -230,6 +297,8 @@ class Writer {
   bool has_run_ = false;
   std::vector<std::string> heads_;                     // of the current thread, by NameId
   std::unordered_map<const Event *, uint32_t> lanes_;  // of the current thread, of those that overlap others
+  std::unordered_map<const Event *, HostStacks::StackNumber> stacks_;  // of the current thread
+  std::unordered_map<HostStacks::StackNumber, std::string> stack_texts_;
   ShapeCache<std::string> tails_;
   const std::string no_shapes_ = shapes_json(Event{});
 };

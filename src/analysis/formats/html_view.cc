@@ -34,25 +34,29 @@ class Column {
 class Data {
  public:
   explicit Data(const Trace &trace) : trace_(trace), threads_(nest_spans(trace)) {
-    const uint64_t first = trace.first_tick();
-    first_ns_ = first == UINT64_MAX ? trace.parts.unix_offset_ns : trace.parts.unix_ns(first);
+    first_ns_ = trace.first_ns().value_or(trace.parts.processes[0].unix_offset_ns);
     size_t spans = 0;
     for (const ThreadSpans &thread : threads_) spans += thread.spans.size();
     for (Column &column : columns_) column.reserve(2 * spans);
     for (const ThreadSpans &thread : threads_) {
       last_begin_ = 0;
+      process_ = &trace.parts.process_of(*thread.track);
       for (const Span &span : thread.spans) add(span);
     }
   }
 
   void write(ByteSink &out) {
     JsonWriter head;
-    head.begin_object().key("process").value(trace_.parts.process_name);
+    head.begin_object().key("process").value(trace_.parts.titles());
     head.key("begin_us").value(first_ns_ / 1000);  // Unix time: all others are from this moment on, in ns
-    head.key("sample_interval").value(trace_.parts.sample_interval);
+    uint64_t interval = 1;
+    for (const TraceProcess &process : trace_.parts.processes) interval = std::max(interval, process.sample_interval);
+    head.key("sample_interval").value(interval);
+    if (trace_.parts.is_merged()) write_processes(head);
     head.key("threads").begin_array();
     for (const ThreadSpans &thread : threads_) {
       head.begin_object().key("id").value(thread.track->thread_id).key("name").value(thread.track->thread_name);
+      if (trace_.parts.is_merged()) head.key("process").value(thread.track->process);
       head.key("dropped").value(thread.track->dropped).key("spans").value(thread.spans.size()).end_object();
     }
     head.end_array().key("labels").raw(labels_.end_array().take());
@@ -74,11 +78,21 @@ class Data {
     kNumColumns
   };  // in the order of the page
 
+  void write_processes(JsonWriter &head) const {
+    head.key("processes").begin_array();
+    for (const TraceProcess &process : trace_.parts.processes) {
+      head.begin_object().key("label").value(process.label).key("name").value(process.name);
+      head.key("id").value(process.id).key("host").value(process.host).key("clock").value(process.clock_name);
+      head.key("clock_error_ns").value(process.clock_error_ns).key("offset_ns").value(process.shift_ns).end_object();
+    }
+    head.end_array();
+  }
+
   void add(const Span &span) {
     const Event &event = *span.event;
-    const int64_t begin = trace_.parts.unix_ns(std::min(event.begin, event.end)) - first_ns_;
-    const int64_t duration = trace_.parts.unix_ns(event.end) - first_ns_ - begin;
-    const auto self = static_cast<int64_t>(trace_.parts.line.duration_ns(span.self) + 0.5);
+    const int64_t begin = process_->unix_ns(std::min(event.begin, event.end)) - first_ns_;
+    const int64_t duration = process_->unix_ns(event.end) - first_ns_ - begin;
+    const auto self = static_cast<int64_t>(process_->line.duration_ns(span.self) + 0.5);
     columns_[kLabel].add(label_of(event));
     columns_[kBegin].add_signed(begin - last_begin_);
     columns_[kDuration].add(static_cast<uint64_t>(duration));
@@ -113,6 +127,7 @@ class Data {
 
   const Trace &trace_;
   const std::vector<ThreadSpans> threads_;
+  const TraceProcess *process_ = nullptr;  // of the current thread
   int64_t first_ns_ = 0, last_begin_ = 0;
   uint32_t num_spans_ = 0, num_labels_ = 0, num_shapes_ = 0;
   std::array<Column, kNumColumns> columns_;

@@ -18,10 +18,10 @@ void write_memory_timeline(const Trace &trace, std::string_view device, ByteSink
   std::vector<Row> rows;
   Row now{};
   const auto first = std::ranges::find_if(timeline.steps, [](const MemoryStep &step) { return step.event; });
-  const int64_t first_us = first == timeline.steps.end() ? 0 : trace.parts.unix_ns(first->event->begin) / 1000;
+  const int64_t first_us = first == timeline.steps.end() ? 0 : timeline.unix_ns(trace.parts, *first) / 1000;
   bool is_before = true;  // what was there before has a row of its own
   for (const MemoryStep &step : timeline.steps) {
-    now.us = step.event ? trace.parts.unix_ns(step.event->begin) / 1000 : first_us;
+    now.us = step.event ? timeline.unix_ns(trace.parts, step) / 1000 : first_us;
     now.bytes[static_cast<size_t>(timeline.block(step).category)] += timeline.signed_bytes(step);
     if (rows.empty() || rows.back().us != now.us || (is_before && step.event)) rows.push_back(now);
     else rows.back() = now;
@@ -45,7 +45,7 @@ void write_memory_timeline_raw(const Trace &trace, std::string_view device, Byte
   TextPieces out(sink);
   std::string_view separator = "[";
   for (const MemoryStep &step : timeline.steps) {
-    out << separator << "[" << (step.event ? trace.parts.unix_ns(step.event->begin) : int64_t{-1}) << ","
+    out << separator << "[" << (step.event ? timeline.unix_ns(trace.parts, step) : int64_t{-1}) << ","
         << static_cast<int>(step.action) << "," << timeline.signed_bytes(step) << ","
         << static_cast<int>(timeline.block(step).category) << "]";
     separator = ",\n";

@@ -33,7 +33,7 @@ class Page {
       : trace_(trace), timeline_(memory_timeline(trace, device)), out_(sink) {
     for (const MemoryStep &step : timeline_.steps)
       if (step.event) {
-        first_ns_ = trace.parts.unix_ns(step.event->begin);
+        first_ns_ = timeline_.unix_ns(trace.parts, step);
         break;
       }
   }
@@ -77,8 +77,8 @@ class Page {
       out_ << " Events that found no room and are missing: " << dropped << ".";
   }
 
-  void write_microseconds(const Event *event) {
-    if (event) out_.microseconds(trace_.parts.unix_ns(event->begin) - first_ns_);
+  void write_microseconds(const MemoryBlock &block, const Event *event) {
+    if (event) out_.microseconds(MemoryTimeline::unix_ns(trace_.parts, block, *event) - first_ns_);
     else out_ << "-1";
   }
 
@@ -118,7 +118,7 @@ class Page {
     const MemoryStep &step = timeline_.steps[place];
     out_ << (is_first_ ? "\n[" : ",\n[");
     is_first_ = false;
-    if (step.event) write_microseconds(step.event);
+    if (step.event) write_microseconds(timeline_.block(step), step.event);
     else out_ << "0";
     out_ << ",[";
     for (const Category &category : kCategories)
@@ -137,9 +137,9 @@ class Page {
     for (auto at = largest.begin(); at != end; ++at) {
       const MemoryBlock &block = timeline_.blocks[*at];
       out_ << (at == largest.begin() ? "\n[" : ",\n[");
-      write_microseconds(block.made);
+      write_microseconds(block, block.made);
       out_ << ",";
-      write_microseconds(block.freed);
+      write_microseconds(block, block.freed);
       out_ << "," << block.bytes << "," << static_cast<int>(block.category) << "," << name_of(block) << "]";
     }
     out_ << "]";

@@ -4,7 +4,9 @@
 
 #include "analysis/formats/proto_writer.h"
 #include "analysis/formats/trace_formats.h"
+#include "analysis/host_stacks.h"
 #include "analysis/key_averages.h"
+#include "analysis/loop_names.h"
 #include "trace/shape_cache.h"
 #include "value/dtype.h"
 
@@ -37,43 +39,64 @@ namespace descriptor {
 enum : uint32_t { kUuid = 1, kName, kProcess, kThread, kParentUuid, kCounter = 8 };
 enum : uint32_t { kUnit = 3 };
 enum : uint32_t { kSizeBytes = 3 };
-enum : uint32_t { kPid = 1, kTid, kThreadName = 5, kProcessName };
+enum : uint32_t { kPid = 1, kTid, kThreadName = 5, kProcessName, kProcessLabels = 8 };
 }  // namespace descriptor
 namespace track_event {
-enum : uint32_t { kCategoryIids = 3, kDebugAnnotations, kType = 9, kNameIid, kTrackUuid, kCounterValue = 30 };
+enum : uint32_t {
+  kCategoryIids = 3,
+  kDebugAnnotations,
+  kType = 9,
+  kNameIid,
+  kTrackUuid,
+  kCounterValue = 30,
+  kSourceIid = 34
+};
 enum : uint32_t { kSliceBegin = 1, kSliceEnd, kInstant, kCounter };
 }  // namespace track_event
 namespace annotation {
 enum : uint32_t { kNameIid = 1, kIntValue = 4, kStringValueIid = 17 };
 }
 namespace interned {
-enum : uint32_t { kEventCategories = 1, kEventNames, kAnnotationNames, kAnnotationStrings = 29 };
+enum : uint32_t { kEventCategories = 1, kEventNames, kAnnotationNames, kSources, kAnnotationStrings = 29 };
 enum : uint32_t { kIid = 1, kText };
 }  // namespace interned
+namespace source {
+enum : uint32_t { kIid = 1, kFile, kFunction, kLine };
+}
 constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // from 64 on, a clock belongs to a sequence
 constexpr uint64_t kStateCleared = 1, kNeedsState = 2;
 
-enum Annotation : uint64_t { kShapes = 1, kOpen };
-enum Category : uint64_t { kOperator = 1, kUser };
+enum Annotation : uint64_t { kShapes = 1, kOpen, kCallStack };
+enum Category : uint64_t { kOperator = 1, kUser, kTaskOfLoop };
 
 // Each track is a sequence of packets. These have the time since the packet before, and numbers in place of texts.
 class Writer {
  public:
-  Writer(const Trace &trace, ByteSink &sink) : trace_(trace), sink_(sink) {}
+  Writer(const Trace &trace, ByteSink &sink) : trace_(trace), host_(trace), loop_names_(trace), sink_(sink) {
+    const int64_t offset = trace.parts.processes[0].unix_offset_ns;
+    boot_unix_ns_ = trace.parts.is_merged() ? std::min(offset, trace.first_ns().value_or(offset)) : offset;
+  }
 
   void write() {
-    write_process();
-    uint64_t sequence = kProcessTrack;
-    for (const TraceTrack &track : trace_.parts.tracks) {
-      const ThreadSpans thread = nest_spans(track);
+    const TraceParts &parts = trace_.parts;
+    uint64_t sequence = parts.processes.size();  // those of the processes come first
+    for (uint32_t place = 0; place < parts.processes.size(); ++place) choose(place), write_process();
+    for (const TraceTrack &track : parts.tracks) {
+      choose(track.process);
+      const ThreadSpans thread = nest_spans(track, true);
       for (uint32_t lane = 0; lane < thread.num_lanes; ++lane) write_lane(thread, lane, ++sequence);
     }
-    write_memory(++sequence);
+    for (uint32_t place = 0; place < parts.processes.size(); ++place)
+      choose(place), sequence = write_memory(sequence + 1);
     flush();
   }
 
  private:
-  static constexpr uint64_t kProcessTrack = 1;
+  void choose(uint32_t place) {
+    place_ = place;
+    process_ = &trace_.parts.processes[place];
+    process_track_ = place + 1;
+  }
 
   void put(const ProtoWriter &message) { put_bytes(message.str()); }
   void put_bytes(std::string_view message) {
@@ -86,9 +109,10 @@ class Writer {
     file_.clear();
   }
 
-  // Times are those of the clock that counts from the system's start. A packet tells what Unix time it had when.
+  // Times are those of the clock that counts from the start of the first process's system, or from the first event if
+  // that came before. A packet tells what Unix time it had when.
   uint64_t boot_ns(uint64_t tick) const {
-    return static_cast<uint64_t>(std::max<int64_t>(trace_.parts.unix_ns(tick) - trace_.parts.unix_offset_ns, 0));
+    return static_cast<uint64_t>(std::max<int64_t>(process_->unix_ns(tick) - boot_unix_ns_, 0));
   }
   static ProtoWriter clock(uint64_t id, uint64_t timestamp, bool is_incremental = false) {
     ProtoWriter made;
@@ -97,24 +121,31 @@ class Writer {
     return made;
   }
 
-  void write_process() {
-    const uint64_t now = trace_.parts.line.anchor.ns;
-    ProtoWriter clocks, process, track, made;
+  void write_clocks() {
+    const int64_t unix_now = process_->unix_ns(process_->line.anchor.ticks);
+    const auto now = static_cast<uint64_t>(unix_now - boot_unix_ns_);
+    ProtoWriter clocks, made;
     clocks.message(snapshot::kClocks, clock(kBootClock, now));
-    clocks.message(snapshot::kClocks, clock(kRealtimeClock, now + static_cast<uint64_t>(trace_.parts.unix_offset_ns)));
+    clocks.message(snapshot::kClocks, clock(kRealtimeClock, static_cast<uint64_t>(unix_now)));
     made.message(packet::kClockSnapshot, clocks).number(packet::kTimestamp, now);
-    put(made.number(packet::kSequenceId, kProcessTrack));
-    process.number(descriptor::kPid, static_cast<uint64_t>(trace_.parts.process_id));
-    process.text(descriptor::kProcessName, trace_.parts.process_name);
-    track.number(descriptor::kUuid, kProcessTrack).message(descriptor::kProcess, process);
-    put(ProtoWriter().message(packet::kTrackDescriptor, track).number(packet::kSequenceId, kProcessTrack));
+    put(made.number(packet::kSequenceId, process_track_));
   }
+  void write_process() {
+    if (place_ == 0) write_clocks();
+    ProtoWriter process, track;
+    process.number(descriptor::kPid, process_id());
+    process.text(descriptor::kProcessName, process_->title());
+    if (!process_->label.empty() && !process_->host.empty()) process.text(descriptor::kProcessLabels, process_->host);
+    track.number(descriptor::kUuid, process_track_).message(descriptor::kProcess, process);
+    put(ProtoWriter().message(packet::kTrackDescriptor, track).number(packet::kSequenceId, process_track_));
+  }
+  uint64_t process_id() const { return static_cast<uint64_t>(ids_[place_]); }
 
   void write_track(const TraceTrack &track, uint32_t lane) {
     ProtoWriter made, thread;
-    made.number(descriptor::kUuid, sequence_).number(descriptor::kParentUuid, kProcessTrack);
+    made.number(descriptor::kUuid, sequence_).number(descriptor::kParentUuid, process_track_);
     if (lane == 0) {
-      thread.number(descriptor::kPid, static_cast<uint64_t>(trace_.parts.process_id));
+      thread.number(descriptor::kPid, process_id());
       thread.number(descriptor::kTid, static_cast<uint64_t>(track.thread_id));
       thread.text(descriptor::kThreadName, track.thread_name);
       made.message(descriptor::kThread, thread);
@@ -131,9 +162,11 @@ class Writer {
     clocks.message(snapshot::kClocks, clock(kDeltaClock, first_ns, true));
     of_events.number(track_event::kTrackUuid, sequence_);
     preset.message(defaults::kTrackEvent, of_events).number(defaults::kTimestampClockId, kDeltaClock);
-    for (const auto &[id, name] : {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation")})
+    for (const auto &[id, name] :
+         {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation"), std::pair(kTaskOfLoop, "parallel_task")})
       texts.message(interned::kEventCategories, interned_text(id, name));
-    for (const auto &[id, name] : {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open")})
+    for (const auto &[id, name] :
+         {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open"), std::pair(kCallStack, "Call stack")})
       texts.message(interned::kAnnotationNames, interned_text(id, name));
     made.message(packet::kClockSnapshot, clocks).number(packet::kSequenceId, sequence_);
     made.number(packet::kSequenceFlags, kStateCleared).message(packet::kDefaults, preset);
@@ -142,7 +175,10 @@ class Writer {
     put(made);
     last_ns_ = first_ns;
     names_.clear();
-    shapes_.clear();
+    task_names_.clear();
+    num_names_ = 0;
+    sources_.clear();
+    strings_.clear();
     shapes_at_ = {};
   }
   static ProtoWriter interned_text(uint64_t id, std::string_view text) {
@@ -163,12 +199,13 @@ class Writer {
     });
   }
 
-  // The totals of each device as two counters, from the events of all threads.
-  void write_memory(uint64_t sequence) {
+  // The totals of each device as two counters, from the events of all threads of the process. Returns the number of the
+  // last track.
+  uint64_t write_memory(uint64_t sequence) {
     std::vector<const Event *> changes;
     for (const TraceTrack &track : trace_.parts.tracks)
-      changes.insert(changes.end(), track.memory.begin(), track.memory.end());
-    if (changes.empty()) return;
+      if (track.process == place_) changes.insert(changes.end(), track.memory.begin(), track.memory.end());
+    if (changes.empty()) return sequence - 1;
     std::ranges::stable_sort(changes, {}, &Event::begin);
     sequence_ = sequence;
     std::unordered_map<uint64_t, uint64_t> tracks;  // by device: of the first of its counters
@@ -187,11 +224,12 @@ class Writer {
       write_count(place->second, memory_change(*change).allocated, now);
       write_count(place->second + 1, memory_change(*change).reserved, now);
     }
+    return free_track;
   }
   void write_counter_track(uint64_t uuid, std::string_view name) {
     ProtoWriter made, counter;
     counter.number(descriptor::kUnit, descriptor::kSizeBytes);
-    made.number(descriptor::kUuid, uuid).number(descriptor::kParentUuid, kProcessTrack).text(descriptor::kName, name);
+    made.number(descriptor::kUuid, uuid).number(descriptor::kParentUuid, process_track_).text(descriptor::kName, name);
     made.message(descriptor::kCounter, counter);
     put(ProtoWriter().message(packet::kTrackDescriptor, made).number(packet::kSequenceId, sequence_));
   }
@@ -221,13 +259,16 @@ class Writer {
     SmallProto made;
     const bool is_mark = event.kind == EventKind::kMark;
     made.number(track_event::kType, is_mark ? track_event::kInstant : track_event::kSliceBegin);
-    made.number(track_event::kCategoryIids, event.kind == EventKind::kCall ? kOperator : kUser);
+    made.number(track_event::kCategoryIids, event.kind == EventKind::kCall   ? kOperator
+                                            : event.kind == EventKind::kTask ? kTaskOfLoop
+                                                                             : kUser);
     made.number(track_event::kNameIid, name_of(event));
     if (event.num_tensors) {
       SmallProto shapes;
       shapes.number(annotation::kNameIid, kShapes).number(annotation::kStringValueIid, shapes_of(event));
       made.message(track_event::kDebugAnnotations, shapes);
     }
+    if (const HostStacks::StackNumber stack = host_.number_of(event, place_)) describe_stack(stack, made);
     if (event.is_open) {
       SmallProto open;
       open.number(annotation::kNameIid, kOpen).number(annotation::kIntValue, 1);
@@ -237,27 +278,67 @@ class Writer {
   }
 
   uint64_t name_of(const Event &event) {
-    const auto [place, fresh] = names_.try_emplace(span_key(event), names_.size() + 1);
-    if (fresh) texts_.message(interned::kEventNames, interned_text(place->second, span_name(event)));
+    if (event.kind == EventKind::kTask) return name_of_task(event);
+    const auto [place, fresh] = names_.try_emplace(span_key(event), num_names_ + 1);
+    if (fresh) ++num_names_, texts_.message(interned::kEventNames, interned_text(place->second, span_name(event)));
+    return place->second;
+  }
+  uint64_t name_of_task(const Event &event) {
+    const auto [place, fresh] = task_names_.try_emplace(loop_names_.of(event, place_), 0);
+    if (fresh) {
+      place->second = ++num_names_;
+      texts_.message(interned::kEventNames, interned_text(place->second, place->first));
+    }
     return place->second;
   }
 
   uint64_t shapes_of(const Event &event) {
-    return shapes_at_.of(event, [this](const Event &first) {
-      const auto [place, fresh] = shapes_.try_emplace(shapes_text(first), shapes_.size() + 1);
-      if (fresh) texts_.message(interned::kAnnotationStrings, interned_text(place->second, place->first));
-      return place->second;
-    });
+    return shapes_at_.of(event, [this](const Event &first) { return string_of(shapes_text(first)); });
+  }
+  uint64_t string_of(const std::string &text) {
+    const auto [place, fresh] = strings_.try_emplace(text, strings_.size() + 1);
+    if (fresh) texts_.message(interned::kAnnotationStrings, interned_text(place->second, place->first));
+    return place->second;
+  }
+
+  // The innermost function of the host as the place in the source, and all of them as a text.
+  void describe_stack(HostStacks::StackNumber stack, SmallProto &made) {
+    const HostStacks::Frames &frames = host_.frames_of(stack);
+    if (frames.empty()) return;
+    SmallProto text;
+    text.number(annotation::kNameIid, kCallStack)
+        .number(annotation::kStringValueIid, string_of(host_.call_stack(stack)));
+    made.message(track_event::kDebugAnnotations, text).number(track_event::kSourceIid, source_of(frames[0]));
+  }
+  uint64_t source_of(HostStacks::FrameNumber number) {
+    const auto [place, fresh] = sources_.try_emplace(number, sources_.size() + 1);
+    if (!fresh) return place->second;
+    const HostFrame &frame = host_.frame(number);
+    ProtoWriter source;
+    source.number(source::kIid, place->second).text(source::kFile, frame.file);
+    source.text(source::kFunction, frame.function).number(source::kLine, frame.line);
+    texts_.message(interned::kSources, source);
+    return place->second;
   }
 
   const Trace &trace_;
+  HostStacks host_;
+  LoopNames loop_names_;
   ByteSink &sink_;
+  const std::vector<int64_t> ids_ = trace_.parts.distinct_ids();
+  int64_t boot_unix_ns_;                   // Unix time at the time 0 of the file
+  const TraceProcess *process_ = nullptr;  // the current one, its place and its track
+  uint32_t place_ = 0;
+  uint64_t process_track_ = 0;
   ProtoWriter file_;   // the current piece of it
   ProtoWriter texts_;  // those that are new with the current event
   // Of the current track:
-  uint64_t sequence_ = kProcessTrack, last_ns_ = 0;
+  uint64_t sequence_ = 0, last_ns_ = 0;
+  uint64_t num_names_ = 0;  // numbers for both kinds of names
   std::unordered_map<uint64_t, uint64_t> names_;
-  std::unordered_map<std::string, uint64_t> shapes_;
+  std::unordered_map<std::string, uint64_t> task_names_;
+  std::unordered_map<HostStacks::FrameNumber, uint64_t> sources_;
+  std::unordered_map<std::string, uint64_t> strings_;
   ShapeCache<uint64_t> shapes_at_;
 };
 

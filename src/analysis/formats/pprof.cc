@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "analysis/formats/proto_writer.h"
 #include "analysis/formats/stack_tree.h"
@@ -31,27 +31,27 @@ namespace location {
 enum : uint32_t { kId = 1, kLine = 4 };
 }
 namespace line {
-enum : uint32_t { kFunctionId = 1 };
+enum : uint32_t { kFunctionId = 1, kLine };
 }
 namespace function {
-enum : uint32_t { kId = 1, kName, kSystemName };
+enum : uint32_t { kId = 1, kName, kSystemName, kFileName };
 }
 
 class Writer {
  public:
-  explicit Writer(const Trace &trace) : trace_(trace), tree_(nest_spans(trace)) {}
+  explicit Writer(const Trace &trace) : trace_(trace), tree_(trace, nest_spans(trace)) {}
 
   std::string make() {
     out_.bytes(profile::kStringTable, "");
     add_sample_type("calls", "count");
     add_sample_type("time", "nanoseconds");
-    for (size_t i = 1; i < tree_.nodes().size(); ++i) add_sample(i);
+    for (size_t i = 1; i < tree_.nodes().size(); ++i)
+      if (tree_.nodes()[i].count) add_sample(i);
     if (const uint64_t dropped = trace_.num_dropped())
       out_.number(profile::kComment, text(concat("dropped events: ", dropped)));
-    if (const uint64_t first = trace_.first_tick(); first != UINT64_MAX) {
-      const int64_t begin = trace_.parts.unix_ns(first);
-      out_.number(profile::kTimeNanos, static_cast<uint64_t>(begin));
-      out_.number(profile::kDurationNanos, static_cast<uint64_t>(trace_.parts.unix_ns(trace_.last_tick()) - begin));
+    if (const std::optional<int64_t> begin = trace_.first_ns()) {
+      out_.number(profile::kTimeNanos, static_cast<uint64_t>(*begin));
+      out_.number(profile::kDurationNanos, static_cast<uint64_t>(*trace_.last_ns() - *begin));
     }
     return out_.str();
   }
@@ -69,17 +69,32 @@ class Writer {
     out_.message(profile::kSampleType, made);
   }
 
-  // A name is a function with one location. Both have the number of the name's text.
+  // A name is a function with one location; one of the host has a location for each line.
   uint64_t location_of(const StackTree::Node &node) {
-    const uint64_t id = text(StackTree::name(node));
-    if (!located_.insert(id).second) return id;
-    ProtoWriter made, place, at;
-    made.number(function::kId, id).number(function::kName, id).number(function::kSystemName, id);
-    out_.message(profile::kFunction, made);
-    at.number(line::kFunctionId, id);
-    place.number(location::kId, id).message(location::kLine, at);
+    const HostFrame *frame = tree_.host_frame(node);
+    const bool has_function = frame && !frame->function.empty();
+    const uint64_t function = function_of(has_function ? frame->function : tree_.name(node), frame ? frame->file : "");
+    const uint32_t number = frame ? frame->line : 0;
+    const auto [found, fresh] = locations_.try_emplace(function << 32 | number, locations_.size() + 1);
+    if (!fresh) return found->second;
+    ProtoWriter place, at;
+    at.number(line::kFunctionId, function);
+    if (number) at.number(line::kLine, number);
+    place.number(location::kId, found->second).message(location::kLine, at);
     out_.message(profile::kLocation, place);
-    return id;
+    return found->second;
+  }
+
+  uint64_t function_of(const std::string &name, const std::string &file) {
+    const uint64_t name_text = text(name), file_text = file.empty() ? 0 : text(file);
+    const auto [found, fresh] = functions_.try_emplace(file_text << 32 | name_text, functions_.size() + 1);
+    if (!fresh) return found->second;
+    ProtoWriter made;
+    made.number(function::kId, found->second).number(function::kName, name_text);
+    made.number(function::kSystemName, name_text);
+    if (file_text) made.number(function::kFileName, file_text);
+    out_.message(profile::kFunction, made);
+    return found->second;
   }
 
   void add_sample(size_t i) {
@@ -88,7 +103,7 @@ class Writer {
       stack.varint(location_of(tree_.nodes()[at]));
     const StackTree::Node &node = tree_.nodes()[i];
     values.varint(node.count);
-    values.varint(static_cast<uint64_t>(trace_.parts.line.duration_ns(node.self_ticks)));
+    values.varint(static_cast<uint64_t>(trace_.parts.duration_ns(node.self_ticks)));
     made.message(sample::kLocationId, stack).message(sample::kValue, values);
     out_.message(profile::kSample, made);
   }
@@ -96,8 +111,8 @@ class Writer {
   const Trace &trace_;
   const StackTree tree_;
   ProtoWriter out_;
-  std::unordered_map<std::string, uint64_t> texts_;  // places in the table of texts, whose first one is ""
-  std::unordered_set<uint64_t> located_;
+  std::unordered_map<std::string, uint64_t> texts_;               // places in the table of texts, whose first one is ""
+  std::unordered_map<uint64_t, uint64_t> functions_, locations_;  // by file and name; by function and line
 };
 
 }  // namespace

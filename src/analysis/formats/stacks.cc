@@ -33,22 +33,30 @@ void write_joined(const Trace &trace, const StackTree &tree, TextPieces &out) {
   for (size_t i = 1; i < paths.size(); ++i) {
     const StackTree::Node &node = tree.nodes()[i];
     const std::string &outer = paths[node.parent];
-    paths[i] = outer.empty() ? frame(StackTree::name(node)) : concat(outer, ";", frame(StackTree::name(node)));
-    const auto ns = static_cast<uint64_t>(trace.parts.line.duration_ns(node.self_ticks));
+    paths[i] = outer.empty() ? frame(tree.name(node)) : concat(outer, ";", frame(tree.name(node)));
+    const auto ns = static_cast<uint64_t>(trace.parts.duration_ns(node.self_ticks));
     if (ns > 0) out << paths[i] << " " << ns << "\n";
   }
 }
 
 void write_each(const Trace &trace, const std::vector<ThreadSpans> &threads, TextPieces &out) {
+  HostStacks host(trace);
   for (const ThreadSpans &thread : threads) {
-    std::vector<std::string> open;  // names of the spans around
-    for (const Span &span : thread.spans) {
+    const TraceProcess &process = trace.parts.process_of(*thread.track);
+    const std::vector<HostStacks::StackNumber> stacks = host.stacks_of(thread);
+    const std::string outermost = trace.parts.is_merged() ? frame(process.title()) + ";" : "";
+    std::vector<std::string> open;  // paths of the spans around
+    for (size_t i = 0; i < stacks.size(); ++i) {
+      const Span &span = thread.spans[i];
       open.resize(span.depth);
-      open.push_back(frame(span_name(*span.event)));
-      const auto us = static_cast<uint64_t>(trace.parts.line.duration_ns(span.self) / 1000);
+      std::string path = open.empty() ? outermost : open.back() + ";";
+      for (const HostStacks::FrameNumber number : host.frames_within(stacks[i], open.empty() ? 0 : stacks[span.parent]))
+        path.append(frame(host.text(number))).append(1, ';');
+      path += frame(span_name(*span.event));
+      open.push_back(path);
+      const auto us = static_cast<uint64_t>(process.line.duration_ns(span.self) / 1000);
       if (us == 0) continue;
-      for (size_t i = 0; i < open.size(); ++i) out << (i ? ";" : "") << open[i];
-      out << " " << us << "\n";
+      out << path << " " << us << "\n";
     }
   }
 }
@@ -59,7 +67,7 @@ void write_stacks(const Trace &trace, bool per_event, ByteSink &sink) {
   const std::vector<ThreadSpans> threads = nest_spans(trace);
   TextPieces out(sink);
   if (per_event) write_each(trace, threads, out);
-  else write_joined(trace, StackTree(threads), out);
+  else write_joined(trace, StackTree(trace, threads), out);
   out.flush();
 }
 

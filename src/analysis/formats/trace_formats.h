@@ -23,10 +23,15 @@ void write_memory_timeline_html(const Trace &trace, std::string_view device, Byt
 // Not compressed. Source: pprof's profile.proto.
 void write_pprof(const Trace &trace, ByteSink &out);
 
+// OpenTelemetry's ProfilesData, whose definition is in development. Source: profiles/v1development/profiles.proto.
+void write_otlp(const Trace &trace, ByteSink &out);
+
 // A page that needs nothing else: time line, table of operators, flame graph. One to three bytes a call.
 void write_html(const Trace &trace, ByteSink &out);
 
 // A flame graph as SVG, with the numbers of each box as its title.
 void write_flame_svg(const Trace &trace, ByteSink &out);
+// What changed between two traces, as a flame graph of both: the times of a part (analysis/trace_division.h).
+void write_flame_diff_svg(const Trace &before, const Trace &after, ByteSink &out);
 
 }  // namespace opd

@@ -115,12 +115,14 @@ struct Column {
   std::string title;
   size_t width = kColumnWidth;
   std::vector<std::string> cells{};
+  bool is_left = false;                                // its texts begin at the left
+  std::vector<std::vector<std::string>> further = {};  // of each row, what stands below its cell; none: nothing does
 };
 
 class Table {
  public:
-  Table(const Trace &trace, const TraceTableOptions &options)
-      : trace_(trace), options_(options), us_per_tick_(trace.parts.line.duration_ns(1) / 1000) {
+  Table(const Trace &trace, const TraceTableOptions &options, HostStacks &host)
+      : trace_(trace), options_(options), host_(host), us_per_tick_(trace.parts.duration_ns(1) / 1000) {
     if (const uint64_t dropped = trace.num_dropped()) dropped_ = concat("Dropped events: ", dropped, "\n");
     if (const auto unit = options.time_unit; !unit.empty() && unit != "s" && unit != "ms" && unit != "us")
       fail(OPD_INVALID_ARGUMENT, "time_unit must be s, ms or us, but is \"", unit, "\"");
@@ -136,7 +138,7 @@ class Table {
     size_t longest_name = 0;
     for (const KeyAverage &row : rows) longest_name = std::max(longest_name, length_of(row.name()));
     if (rows.size() > options_.row_limit) rows.resize(options_.row_limit);
-    constexpr size_t kMostColumns = 13;
+    constexpr size_t kMostColumns = 14;
     check_cells(rows.size(), kMostColumns);
     add_name(rows, longest_name);
     add("Self CPU %", rows, [&](const KeyAverage &row) { return share_text(self_of(row), all_self); });
@@ -147,6 +149,7 @@ class Table {
     if (trace_.parts.has_memory) add_memory(rows);
     add("# of Calls", rows, [&](const KeyAverage &row) { return concat(row.count); });
     if (options_.rows.by_shape || options_.rows.each_span) add_shapes(rows);
+    add_sources(rows);
     if (options_.rows.with_flops) add_flops(rows);
     return lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n") + dropped_;
   }
@@ -193,6 +196,36 @@ class Table {
     for (std::string &cell : column.cells) cell.resize(std::min(cell.size(), column.width));
   }
 
+  // The host's functions, from the innermost on, below each other. What does not fit is cut at the left.
+  void add_sources(const std::vector<KeyAverage> &rows) {
+    constexpr size_t kMostOfEvents = 5;
+    const size_t most = options_.rows.each_span ? kMostOfEvents : options_.rows.stack_depth;
+    size_t longest = 0;
+    std::vector<std::vector<std::string>> all;
+    for (const KeyAverage &row : rows) {
+      auto &texts = all.emplace_back();
+      const HostStacks::Frames &frames = host_.frames_of(row.stack);
+      for (size_t i = 0; i < std::min(most, frames.size()); ++i) {
+        append_printable(texts.emplace_back(), host_.text(frames[i]));
+        longest = std::max(longest, length_of(texts.back()));
+      }
+    }
+    if (longest == 0) return;
+    const size_t width = std::min(longest + 4, std::max<size_t>(options_.max_source_width, 4));
+    for (auto &texts : all)
+      for (std::string &text : texts)
+        if (const size_t length = length_of(text); length > width)
+          text = "..." + text.substr(first_characters(text, length - width + 3).size());
+    Column &column = columns_.emplace_back(Column{"Source Location", std::max(width, kColumnWidth)});
+    column.is_left = true;
+    for (auto &texts : all) {
+      column.cells.push_back(texts.empty() ? "" : texts[0]);
+      if (!texts.empty()) texts.erase(texts.begin());
+      texts.emplace_back();  // an empty line
+      column.further.push_back(std::move(texts));
+    }
+  }
+
   // All in the unit that suits the smallest one.
   void add_flops(const std::vector<KeyAverage> &rows) {
     static constexpr std::array<std::string_view, 6> kUnits = {"FLOPs",  "KFLOPs", "MFLOPs",
@@ -218,9 +251,11 @@ class Table {
     const auto add_line = [&](const auto &text_of) {
       for (const Column &column : columns_) {
         const std::string &text = text_of(column);
-        const size_t used = length_of(text);
-        if (used < column.width) out.append(column.width - used, ' ');
-        out.append(text).append(kSpacing, ' ');
+        const size_t used = length_of(text), missing = column.width - std::min(used, column.width);
+        if (!column.is_left) out.append(missing, ' ');
+        out.append(text);
+        if (column.is_left) out.append(missing, ' ');
+        out.append(kSpacing, ' ');
       }
       out += '\n';
     };
@@ -231,13 +266,21 @@ class Table {
     out += dashes;
     add_line([](const Column &column) -> const std::string & { return column.title; });
     out += dashes;
-    for (size_t row = 0; row < rows; ++row)
+    const std::string none;
+    for (size_t row = 0; row < rows; ++row) {
       add_line([&](const Column &column) -> const std::string & { return column.cells[row]; });
+      const auto below = std::ranges::find(columns_, true, &Column::is_left);
+      for (size_t i = 0; below != columns_.end() && i < below->further[row].size(); ++i)
+        add_line([&](const Column &column) -> const std::string & {
+          return column.is_left ? column.further[row][i] : none;
+        });
+    }
     return out + dashes;
   }
 
   const Trace &trace_;
   const TraceTableOptions &options_;
+  HostStacks &host_;
   const double us_per_tick_;
   std::string dropped_;  // a line
   std::vector<Column> columns_;
@@ -246,9 +289,10 @@ class Table {
 }  // namespace
 
 std::string trace_table(const Trace &trace, const TraceTableOptions &options) {
-  Table table(trace, options);
+  HostStacks host(trace);
+  Table table(trace, options, host);
   const std::vector<ThreadSpans> threads = nest_spans(trace);
-  return table.make(key_averages(threads, options.rows));
+  return table.make(key_averages(trace, threads, options.rows, host));
 }
 
 }  // namespace opd

@@ -10,6 +10,7 @@
 #include "base/thread_state.h"
 #include "device/cpu/spin.h"
 #include "device/cpu/worker_set.h"
+#include "trace/task_event.h"
 
 namespace opd {
 namespace {
@@ -22,6 +23,8 @@ struct alignas(64) Counter {
   uint32_t tasks;  // number of running tasks; with bit kAllNeeded once one of them reached a barrier
   bool dropped;    // at least one task was skipped
   const CancelFlag *stop;
+  // Used in the first counter only, if the tasks are recorded:
+  const ParallelLoop *loop;
   std::atomic_ref<int32_t> ref() { return std::atomic_ref<int32_t>(value); }
 };
 constexpr uint32_t kAllNeeded = uint32_t{1} << 31;
@@ -160,6 +163,12 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   Counters counters(count);
   launch.group.sync = counters.get();
   if (stop && !gang) make_stoppable(launch.group, stop);
+  ParallelLoop loop;
+  if (is_recording_tasks()) [[unlikely]] {
+    loop = begin_loop(static_cast<uint32_t>(count));
+    counters_of(launch.group)->loop = &loop;
+    launch.group.is_recorded = true;
+  }
   return run_team(launch, team);
 }
 
@@ -176,12 +185,15 @@ void make_stoppable(ParallelGroup &group, const CancelFlag *stop) {
 Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
   const bool is_stoppable = launch.group.is_stoppable;
   if (is_stoppable && !begin_task(launch.group)) return nullptr;
+  const uint64_t begin = launch.group.is_recorded ? task_begin() : 0;
   ++thread_state().parallel_depth;
   Ref<Error> error;
   try {
     if (launch.task(task_id, &launch.group, launch.data) != 0) error = take_raised();
   } catch (...) { error = current_error(); }
   --thread_state().parallel_depth;
+  if (launch.group.is_recorded) [[unlikely]]
+    add_task_event(*counters_of(launch.group)->loop, static_cast<uint32_t>(task_id), begin);
   if (error) counters_of(launch.group)[task_id].ref().store(kFailed, std::memory_order_release);
   if (is_stoppable) end_task(launch.group);
   return error;

@@ -28,7 +28,8 @@ struct ParallelGroup {
   int32_t num_task = 0;
   // opdyno's own fields, in the padding of TVM's layout:
   bool is_stoppable = false;
-  bool spins = false;  // threads that wait spin for a while before they sleep
+  bool spins = false;        // threads that wait spin for a while before they sleep
+  bool is_recorded = false;  // its tasks become events
 };
 static_assert(sizeof(ParallelGroup) == 16);
 using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  // 0, or -1 with a raised error

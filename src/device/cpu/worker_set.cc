@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <bitset>
+#include <cstdio>
 #include <memory>
 
 #include "base/fork_mutex.h"
@@ -39,8 +40,12 @@ Ref<Error> run_observed(Launch &launch, int32_t task_id) noexcept {
   return error;
 }
 
-void *run_worker(void *worker) {
-  static_cast<Worker *>(worker)->run();
+void *run_worker(void *given) {
+  auto *const worker = static_cast<Worker *>(given);
+  char name[16];  // the kernel's limit
+  std::snprintf(name, sizeof name, "opd-worker %d", worker->place());
+  pthread_setname_np(pthread_self(), name);
+  worker->run();
   return nullptr;
 }
 
@@ -140,7 +145,6 @@ Worker *WorkerSet::start(int32_t place) {
   const int failure = pthread_create(&thread, nullptr, &run_worker, worker.get());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (failure) return nullptr;
-  pthread_setname_np(thread, "opdyno-worker");
   pthread_detach(thread);
   return workers_[place] = worker.release();
 }

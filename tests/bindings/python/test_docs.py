@@ -84,6 +84,7 @@ def test_the_blocks_of_tracing_run(run, capsys):
     printed = capsys.readouterr().out
     assert "Self CPU time total: " in printed and "add" in printed
     assert len(os.listdir("traces")) == 2 and "ProfilerStep*;main;add " in open("stacks.txt").read()
+    assert "Source Location" in printed and ":_<module>;main;add " in open("host.txt").read()
     assert "<title>add\n" in open("flame.svg").read() and os.path.getsize("trace.html") > 30_000
 
 

@@ -310,8 +310,6 @@ def test_activities_are_known_by_name_and_left_out_with_a_warning():
         profile(activities=[])
     with pytest.raises(ValueError, match="is no activity"):
         profile(activities=["cpu"])
-    with pytest.warns(UserWarning, match="with_stack has no effect"):
-        profile(with_stack=True)
 
 
 def test_memory_is_recorded_with_torchs_names(tmp_path):

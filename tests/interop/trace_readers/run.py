@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Foreign readers of traces read what opdyno writes: TensorBoard's plug-in for PyTorch, HolisticTraceAnalysis, Perfetto's
-definitions, speedscope's schema, and with --inferno inferno-flamegraph.
+definitions, OpenTelemetry's, speedscope's schema, and with --inferno inferno-flamegraph.
 
 make_traces.py writes traces with --python; check_traces.py reads them in an environment with the readers, which is made
 once, in the cache directory, from PyPI, npm's registry, and with --inferno crates.io.

@@ -59,15 +59,15 @@ TraceParts trace_of(std::initializer_list<std::pair<uint64_t, uint64_t>> spans, 
   }
   if (with_runs) trace.run(1, 1000, 4000, name_id("matmul")).run(2, 5000, 6000, kNoName);
   TraceParts parts = trace.parts(line);
-  parts.process_id = 41;
-  parts.process_name = "pro\"gram";
+  parts.processes[0].id = 41;
+  parts.processes[0].name = "pro\"gram";
   return parts;
 }
 
 TEST(ChromeTrace, WritesCallsInMicrosecondsOfUnixTime) {
   // 3 ticks a nanosecond; tick 3000 is 10^6 ns. The Unix offset puts that at 2024-06-07 20:00:00.
   TraceParts parts = trace_of({{3000, 6000}, {6003, 6003}}, {{3000, 1'000'000}, 1 / 3.0});
-  parts.unix_offset_ns = 1717790400'000000000 - 1'000'000;
+  parts.processes[0].unix_offset_ns = 1717790400'000000000 - 1'000'000;
   const auto trace = make_object<Trace>(std::move(parts));
   EXPECT_EQ(trace->num_calls(), 2u);
   const Json json = parse(chrome_trace(*trace));
@@ -185,11 +185,11 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
 
 TEST(ChromeTrace, KnowsTheProcessThatItIsTakenIn) {
   const auto trace = Recording::start({})->stop();
-  EXPECT_EQ(trace->parts.process_id, ::getpid());
-  EXPECT_FALSE(trace->parts.process_name.empty());
+  EXPECT_EQ(trace->parts.processes[0].id, ::getpid());
+  EXPECT_FALSE(trace->parts.processes[0].name.empty());
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  const auto events_at = trace->parts.unix_offset_ns + static_cast<int64_t>(monotonic_ns());
+  const auto events_at = trace->parts.processes[0].unix_offset_ns + static_cast<int64_t>(monotonic_ns());
   EXPECT_NEAR(static_cast<double>(events_at), static_cast<double>(now.tv_sec) * 1e9, 10e9);
 }
 

@@ -96,7 +96,7 @@ TEST(HtmlView, CountsFromTheFirstBeginOfAllThreads) {
   TraceParts parts = late.parts(kNanoseconds, 1);
   parts.tracks.push_back(early.track(2));
   parts.tracks[1].dropped = 9;
-  parts.unix_offset_ns = 1'700'000'000'000'000'000;
+  parts.processes[0].unix_offset_ns = 1'700'000'000'000'000'000;
   const Content found = content(html(std::move(parts)), 3);
   EXPECT_NE(found.head.find("\"begin_us\":1700000000000002,"), std::string::npos);
   EXPECT_NE(found.head.find("\"dropped\":9,\"spans\":2}"), std::string::npos);
@@ -108,7 +108,7 @@ TEST(HtmlView, HasNoTextOfTheTraceOutsideOfItsData) {
   TraceBuilder built;
   built.range(0, 10, "</script><b>TRACE_DATA").range(20, 30, "\xFF\x01\n");
   TraceParts parts = built.parts(kNanoseconds);
-  parts.process_name = "</title>";
+  parts.processes[0].name = "</title>";
   const std::string page = html(std::move(parts)), empty = html(TraceBuilder().parts(kNanoseconds));
   const auto frame = [](const std::string &text) {  // of the page around its data
     const size_t from = text.find("id=\"data\">");

@@ -64,6 +64,35 @@ TEST(Recording, TakesRunsFromItsStartToItsStop) {
   EXPECT_EQ(shapes_text(call), "float32[4]");
 }
 
+TEST(Recording, GivesWhatHappenedSoFarAndGoesOnWithoutIt) {
+  RecordingOptions options;
+  options.ranges = true;
+  options.waits = false;
+  const auto recording = Recording::start(options);
+  const uint64_t outer = begin_range(name_id("outer"));
+  end_range(begin_range(name_id("inner")));
+  a.run(4);
+  EXPECT_EQ(recording->num_pending(), 4u) << "a range, a run and two calls";
+  const auto first = recording->take();
+  EXPECT_EQ(recording->num_pending(), 0u) << "these events are not kept";
+  ASSERT_EQ(first->parts.tracks.size(), 1u);
+  const auto &ranges = first->parts.tracks[0].ranges;
+  ASSERT_EQ(ranges.size(), 2u);
+  EXPECT_EQ(name_text(ranges[0]->name), "inner");
+  EXPECT_TRUE(ranges[1]->is_open && !ranges[0]->is_open);
+  EXPECT_EQ(first->num_calls(), 2u);
+  end_range(outer);
+  const auto second = recording->take();
+  ASSERT_EQ(second->parts.tracks.size(), 1u);
+  EXPECT_EQ(second->parts.tracks[0].ranges.size(), 1u);
+  EXPECT_FALSE(second->parts.tracks[0].ranges[0]->is_open);
+  EXPECT_EQ(second->parts.tracks[0].ranges[0]->begin, outer);
+  EXPECT_EQ(second->num_calls(), 0u);
+  EXPECT_TRUE(recording->take()->parts.tracks.empty());
+  a.run(2);
+  EXPECT_EQ(recording->stop()->num_calls(), 1u);
+}
+
 TEST(Recording, FiltersBySourceAndThread) {
   RecordingOptions of_a, here;
   of_a.source = &a;
@@ -282,10 +311,11 @@ TEST(Recording, HasItsObserversMetricsAndNotThoseOfOthers) {
   const auto trace = watched->stop(), other = plain->stop();
   ASSERT_EQ(trace->num_calls(), 2u);
   const auto &track = trace->parts.tracks[0];
-  EXPECT_EQ(items_of(*track.calls[0], trace->parts.recordings), "1:1 ");
-  EXPECT_EQ(items_of(*track.calls[1], trace->parts.recordings), "0:0 1:1 ");
-  EXPECT_EQ(items_of(*track.runs[0], trace->parts.recordings), "3:77 ");
-  EXPECT_EQ(items_of(*other->parts.tracks[0].calls[1], other->parts.recordings), "0:0 ") << "the error is everyone's";
+  EXPECT_EQ(items_of(*track.calls[0], trace->parts.processes[0].recordings), "1:1 ");
+  EXPECT_EQ(items_of(*track.calls[1], trace->parts.processes[0].recordings), "0:0 1:1 ");
+  EXPECT_EQ(items_of(*track.runs[0], trace->parts.processes[0].recordings), "3:77 ");
+  EXPECT_EQ(items_of(*other->parts.tracks[0].calls[1], other->parts.processes[0].recordings), "0:0 ")
+      << "the error is everyone's";
   EXPECT_EQ(error_of(*track.calls[1]), "went wrong");
   ASSERT_EQ(trace->parts.observers.size(), 1u);
   EXPECT_EQ(trace->parts.observers[0].note, "seen");

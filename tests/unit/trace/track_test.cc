@@ -17,7 +17,7 @@ struct Written {
   std::vector<std::shared_ptr<Chunk>> chunks;
 
   explicit Written(uint64_t max_calls = kMany, uint32_t recordings = 1) {
-    for (uint32_t i = 0; i < recordings; ++i) track.open_part(i, 1, max_calls);
+    for (uint32_t i = 0; i < recordings; ++i) track.open_part(i, 1, {.max_calls = max_calls});
   }
   // A call with vectors of these sizes. Null if it was dropped.
   const Event *add(size_t call, std::vector<int64_t> sizes, Recordings recordings = 1, const EventItems &items = {}) {
@@ -141,7 +141,7 @@ TEST(Track, WithoutItemsHasNoError) {
 
 TEST(Track, CountsTheCallsBeyondTheLimitOfEachRecording) {
   Written calls(5, 2);
-  calls.track.open_part(1, 1, 8);
+  calls.track.open_part(1, 1, {.max_calls = 8});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(calls.add(0, {1}, 3)->recordings, 3);
   for (int i = 0; i < 4; ++i) {
     const Event *event = calls.add(0, {1}, 1);

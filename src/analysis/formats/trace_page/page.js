@@ -26,10 +26,11 @@ class Page {
       ? `${countText(trace.count, 'span')} on ${threads}, ${timeText(trace.length)}, from ` +
         `${new Date(trace.begin_us / 1000).toISOString().replace('T', ' ').replace('Z', ' UTC')}`
       : 'The trace has no spans.';
+    byId('clocks').textContent = clocksText(trace.processes ?? []);
     const warn = text => byId('warnings').append(element('p', {className: 'warning', textContent: text}));
     if (dropped) {
       const where = trace.threads.filter(thread => thread.dropped)
-        .map(thread => `${countText(thread.dropped)} of thread ${thread.id} (${shown(thread.name)})`);
+        .map(thread => `${countText(thread.dropped)} of thread ${threadText(trace, thread)}`);
       warn(`${countText(dropped, 'event')} found no room while the trace was recorded and are missing: ${where.join(', ')}.`);
     }
     if (trace.sample_interval > 1) warn(`Only one of ${countText(trace.sample_interval)} calls was recorded.`);
@@ -46,7 +47,7 @@ class Page {
       const thread = trace.threadOf(span), around = [];
       for (let outer = trace.parent[span]; outer >= 0; outer = trace.parent[outer]) around.push(shown(trace.name(outer)));
       const entries = [
-        ['Name', shown(trace.name(span))], ['Kind', kKinds[trace.kind(span)]], ['Thread', `${thread.id} (${shown(thread.name)})`],
+        ['Name', shown(trace.name(span))], ['Kind', kKinds[trace.kind(span)]], ['Thread', threadText(trace, thread)],
         ['Start', `${(trace.begin[span] / 1000).toFixed(3)} µs`], ['Duration', timeText(trace.duration[span])],
         ['Self', timeText(trace.self[span])], ['Spans within', countText(trace.behind[span] - span - 1)],
         ['Arguments', trace.shape[span] ? trace.shapes[trace.shape[span] - 1] : ''],

@@ -20,6 +20,21 @@ function countText(count, noun) {
 }
 function shareText(part, whole) { return whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : ''; }
 
+function threadText(trace, thread) {
+  const own = `${thread.id} (${shown(thread.name)})`;
+  return trace.processes ? `${own} of ${shown(trace.processes[thread.process].label)}` : own;
+}
+// Of a merged trace: where its processes ran, and how far their times may be wrong.
+function clocksText(processes) {
+  const errorOf = ({clock_error_ns}) => clock_error_ns < 0 ? 'of an unknown error' : `right within ${timeText(clock_error_ns)}`;
+  const movedBy = ({offset_ns}) => offset_ns ? `, moved by ${timeText(offset_ns)}` : '';
+  const first = processes[0], isOne = processes.every(each => each.clock && each.clock === first.clock);
+  const hasErrors = !isOne || processes.some(each => each.clock_error_ns !== first.clock_error_ns);  // some are stated
+  const texts = processes.map(each => `${shown(each.label)}: process ${each.id}${each.host ? ` on ${shown(each.host)}` : ''}` +
+    `${hasErrors ? `, a clock ${errorOf(each)}` : ''}${movedBy(each)}`);
+  return `${texts.join('; ')}${isOne && texts.length > 1 ? '. They share one clock.' : ''}`;
+}
+
 // One of 24 hues. Equal names have equal colours in all parts of the page.
 const hues = new Map();
 function hueOf(name) {

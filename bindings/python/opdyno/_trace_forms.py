@@ -1,0 +1,220 @@
+"""What a recording can be had as: lists of events, tables, files of other tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+from . import _native
+from ._trace_events import EventList, averages_of, events_of
+from .profiling import Diff, Report, Trace
+from .profiling import diff as diff_reports
+
+
+class Forms:
+    """Of the trace that it has."""
+
+    _trace: Trace | None = None
+    with_flops = False  # whether tables have the operations that operators need
+    profile_memory = True  # whether a memory timeline may be asked for
+    _metadata: dict[str, str]  # JSON by key
+    _is_of_this_host = True
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded. AssertionError if there is nothing yet."""
+        if self._trace is None:
+            raise AssertionError("the profiler has recorded nothing yet: start it, and stop it")
+        return self._trace
+
+    def events(self) -> EventList:
+        """Each call, run of a program and range, in the order of their begins."""
+        return events_of(self.trace, self.with_flops)
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+        include_python_functions: bool = False,
+    ) -> EventList:
+        """The same, joined by name, and by shapes if asked to.
+
+        With `group_by_stack_n`, and `with_stack` of the profile, also by the innermost functions of the host, so many of them. The
+        other arguments have no effect here.
+        """
+        return averages_of(self.trace, bool(group_by_input_shape), group_by_stack_n, self.with_flops)
+
+    def tasks(self) -> Report:
+        """Each task of a parallel loop: a report with the columns of `OPD_TRACE_TASKS` (opdyno/trace.h), such as "Wait (us)"."""
+        return _native.opd_trace_to_report(self.trace, _native.OPD_TRACE_TASKS)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes Chrome trace events; compressed if the path ends in ".gz". Any number of times."""
+        self._save(path, _native.OPD_TRACE_CHROME, metadata=self._all_metadata())
+
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, per_event: bool = False
+    ) -> None:
+        """Writes lines for flame graphs: names from the outermost inwards joined by ";", and the time of the innermost alone.
+
+        One line for all spans of one stack, in ns; with `per_event` one for each, in µs, as PyTorch does. `metric` may be
+        "self_cuda_time_total". ValueError for another.
+        """
+        self._save(path, _native.OPD_TRACE_STACKS, metric=metric, per_event=int(per_event))
+
+    def export_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Writes Perfetto's own form, an eighth of Chrome's in size. Files are named .pftrace or .pftrace.gz."""
+        self._save(path, _native.OPD_TRACE_PERFETTO)
+
+    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file for https://www.speedscope.app."""
+        self._save(path, _native.OPD_TRACE_SPEEDSCOPE)
+
+    def export_pprof(self, path: str | os.PathLike[str]) -> None:
+        """Writes a profile for pprof, of the number of spans and the time of each stack."""
+        self._save(path, _native.OPD_TRACE_PPROF)
+
+    def export_otlp(self, path: str | os.PathLike[str]) -> None:
+        """Writes OpenTelemetry's profiles. Experimental: that form is still in development."""
+        self._save(path, _native.OPD_TRACE_OTLP)
+
+    def export_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page for a browser: time line, flame graph and table of operators. It needs no network."""
+        self._save(path, _native.OPD_TRACE_HTML)
+
+    def export_flame_graph(self, path: str | os.PathLike[str], *, before: Forms | Trace | None = None) -> None:
+        """Writes a flame graph as SVG. Titles of its boxes have the times and the numbers of spans.
+
+        `before`: an earlier recording. Then the picture is of both: boxes are red if their own time in a part of the trace grew and
+        blue if it fell, as `diff(before, self, by="path")` tells.
+        """
+        self._save(path, _native.OPD_TRACE_FLAME_SVG, before=None if before is None else _trace_of(before))
+
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
+        """Writes the memory in use over time by category, of a device such as "cuda:0"; None: the one that is not the host.
+
+        Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category); else a list of times and of sizes by
+        category, compressed if the path ends in ".gz". ValueError without `profile_memory=True`.
+        """
+        if not self.profile_memory:
+            raise ValueError("a memory timeline needs profile_memory=True")
+        name = os.fspath(path)
+        form = _native.OPD_TRACE_MEMORY_TIMELINE
+        if name.endswith(".html"):
+            form = _native.OPD_TRACE_MEMORY_TIMELINE_HTML
+        elif name.endswith(".raw.json.gz"):
+            form = _native.OPD_TRACE_MEMORY_TIMELINE_RAW
+        self._save(path, form, device=device)
+
+    def _save(self, path: str | os.PathLike[str], form: int, **options: Any) -> None:
+        _native.opd_trace_save(self.trace, os.fspath(path), form, options)
+
+    def _all_metadata(self) -> str:
+        flags = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
+        known = {name: "1" for name in flags if getattr(self, name, False)}
+        if self._is_of_this_host:
+            known["host_name"] = json.dumps(socket.gethostname())
+        return "{" + ",".join(f"{json.dumps(key)}:{value}" for key, value in {**known, **self._metadata}.items()) + "}"
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Adds a text to files, also after the recording."""
+        self._metadata[str(key)] = json.dumps(str(value))
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Adds what the JSON text says. ValueError if it is no JSON."""
+        try:
+            json.loads(value, parse_constant=_refuse_constant)
+        except ValueError as error:
+            raise ValueError(f"the metadata {key!r} is not valid JSON: {error}") from None
+        self._metadata[str(key)] = value
+
+    preset_metadata_json = add_metadata_json
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+class LoadedTrace(Forms):
+    """A trace that was read from a file, or taken while its recording went on: `trace`, and what a `profile` gives of it."""
+
+    _is_of_this_host = False
+
+    def __init__(self, trace: Trace, with_flops: bool = False) -> None:
+        self._trace, self.with_flops, self._metadata = trace, with_flops, {}
+
+
+def load(path: str | os.PathLike[str], *, with_flops: bool = False) -> LoadedTrace:
+    """Reads the file of a recording (`profile(file=…)`): a finished one, one that a process is writing, or what a process that was
+    killed has left: that is in the file and in another one beside it, with the suffix ".live".
+
+    A damaged block of 64 KiB is left out; its events are counted (`trace.dropped`). FileNotFoundError, or a ValueError if the file is
+    no recording.
+    """
+    return LoadedTrace(_native.opd_trace_load(os.fspath(path)), with_flops)
+
+
+class MergedTrace(Forms):
+    """What several processes recorded, on one time line; `merge` makes it. It has the events and the files of a `profile`."""
+
+    _is_of_this_host = False
+
+    def __init__(self, trace: Trace, recordings: list[Forms | Trace]) -> None:
+        self._trace, self._metadata = trace, {}
+        profiles = [each for each in recordings if isinstance(each, Forms)]
+        self.profile_memory = any(each.profile_memory for each in profiles)
+        self.with_flops = any(each.with_flops for each in profiles)
+        for number, each in enumerate(profiles):
+            for key, value in each._metadata.items():
+                is_other = self._metadata.get(key, value) != value
+                self._metadata[f"{key} of {number}" if is_other else key] = value
+
+
+def _trace_of(recorded: Forms | Trace) -> Trace:
+    return recorded.trace if isinstance(recorded, Forms) else recorded
+
+
+def merge(
+    recordings: Iterable[Forms | Trace],
+    *,
+    labels: Iterable[str] | None = None,
+    offsets_ns: Iterable[int] | None = None,
+    clock_errors_ns: Iterable[int] | None = None,
+) -> MergedTrace:
+    """Joins what several processes and machines recorded, on one time line, that of Unix time.
+
+    Each list has an item for each recording. `labels`: names of the processes in all forms, such as "rank 0"; "": their own.
+    `offsets_ns`: added to the times. `clock_errors_ns`: how far times may be wrong, which Chrome traces and the page state; -1: what
+    the system says. Processes of one machine share its monotonic clock. A `MergedTrace` may be merged again. ValueError for no
+    recording, for the same one twice, and for lists that do not fit.
+    """
+    given = list(recordings)
+    lists = {"labels": labels, "offsets_ns": offsets_ns, "clock_errors_ns": clock_errors_ns}
+    options = {name: list(items) for name, items in lists.items() if items is not None}
+    return MergedTrace(_native.opd_trace_merge([_trace_of(each) for each in given], options), given)
+
+
+_VIEWS = {"name": _native.OPD_TRACE_KEY_AVERAGES_BY_PART, "path": _native.OPD_TRACE_PATHS_BY_PART}
+
+
+def diff(
+    before: Forms | Trace | Iterable[Forms | Trace],
+    after: Forms | Trace | Iterable[Forms | Trace],
+    *,
+    by: str = "name",
+    **options: Any,
+) -> Diff:
+    """Compares what was recorded before and after a change: by the names of spans, or by "path", the names around them, too.
+
+    Each step of a schedule is a run; without steps each outermost run of a program, and without these each outermost range.
+    `options` and the statistics are those of `opdyno.profiling.diff`.
+    """
+    if by not in _VIEWS:
+        raise ValueError(f"by must be one of {', '.join(_VIEWS)}, not {by!r}")
+    sides = [[side] if isinstance(side, (Forms, Trace)) else list(side) for side in (before, after)]
+    reports = [[_native.opd_trace_to_report(_trace_of(each), _VIEWS[by]) for each in side] for side in sides]
+    return diff_reports(*reports, **options)

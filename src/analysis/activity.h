@@ -1,0 +1,22 @@
+// What each name did in an interval of time, as `opdyno top` shows it.
+#pragma once
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace opd {
+
+struct Activity {
+  const Event *event;       // one of the spans, in the trace
+  uint64_t count = 0;       // spans that ended in the interval
+  uint64_t full_ticks = 0;  // of these, from their begins, which may lie before the interval
+  // Of all spans, also open ones, as far as they lie in the interval: in all, and without the spans within them.
+  uint64_t ticks = 0, self_ticks = 0;
+  uint32_t num_threads = 0;
+};
+
+// `trace` has the spans that ended in the interval, and the open ones. The interval begins at the tick `from`. Marks
+// are left out. In the order of falling self_ticks.
+std::vector<Activity> activity_since(const Trace &trace, uint64_t from);
+
+}  // namespace opd

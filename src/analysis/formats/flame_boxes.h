@@ -1,0 +1,49 @@
+// Flame graphs as one SVG: a box for each stack of names, as wide as its time, below that of the stack without the last
+// name.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace opd {
+
+// Escaped as in HTML, less what no XML may contain.
+void append_xml(std::string &out, std::string_view text);
+
+class FlameBoxes {
+ protected:
+  struct Box {
+    double weight = 0;  // of it alone; after arrange() with those within it
+    uint32_t parent = 0;
+    std::vector<uint32_t> children{};  // the widest first
+    double x = 0;
+  };
+
+  ~FlameBoxes() = default;
+  void arrange();  // of boxes_, each behind its parent
+  double all() const { return boxes_[0].weight; }
+
+  std::string draw_boxes(double top);
+  // The begin of the file up to the style, whose further rules `write_rules` adds. To be called after draw_boxes().
+  template <class Write>
+  void begin_picture(std::string &out, double top, const Write &write_rules) const {
+    begin(out, top);
+    write_rules();
+    out += "</style>\n";
+  }
+
+  virtual std::string_view name_of(uint32_t i) const = 0;            // not of the first box
+  virtual void write_class(std::string &out, uint32_t i) const = 0;  // likewise
+  virtual void write_title(std::string &out, uint32_t i) const = 0;  // behind the name
+
+  std::vector<Box> boxes_;  // the first one contains all others
+
+ private:
+  void begin(std::string &out, double top) const;
+  void draw_box(std::string &out, uint32_t i, double y) const;
+  double width_of(uint32_t i) const;
+
+  uint32_t rows_ = 0;
+};
+
+}  // namespace opd

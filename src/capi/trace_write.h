@@ -1,0 +1,12 @@
+// Writes a trace in any of its forms.
+#pragma once
+#include <opdyno/trace.h>
+
+#include "base/byte_sink.h"
+#include "trace/trace.h"
+
+namespace opd {
+
+void write_trace(const Trace &trace, opd_trace_format form, ByteSink &out);  // with all defaults
+
+}  // namespace opd

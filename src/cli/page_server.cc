@@ -1,0 +1,130 @@
+#include "page_server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "failure.h"
+#include "file.h"
+#include "text.h"
+
+namespace opd::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr size_t most_of_a_request = 8192;
+constexpr auto patience = 5s;  // with a client that sends or reads slowly
+
+int interruption[2] = {-1, -1};  // a pipe: there is something to read after Ctrl-C
+
+void interrupt(int) {
+  const int before = errno;
+  [[maybe_unused]] const ssize_t written = write(interruption[1], "", 1);
+  errno = before;
+}
+
+// Waits for the event on the socket. False: it took too long, the client is gone, or Ctrl-C came.
+bool wait_for(int fd, short event, Clock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd waiting[] = {{fd, event, 0}, {interruption[0], POLLIN, 0}};
+    const int found = poll(waiting, 2, until == Clock::time_point::max() ? -1 : left > 0 ? static_cast<int>(left) : 0);
+    if (found < 0 && errno == EINTR) continue;
+    return found > 0 && !waiting[1].revents && (waiting[0].revents & event);
+  }
+}
+
+// The first line of a request, after all of its head has come; "" if it does not come.
+std::string request_of(int client) {
+  const auto until = Clock::now() + patience;
+  std::string head;
+  while (head.find("\r\n\r\n") == std::string::npos) {
+    char block[1024];
+    if (head.size() > most_of_a_request || !wait_for(client, POLLIN, until)) return "";
+    const ssize_t got = recv(client, block, sizeof block, MSG_DONTWAIT);
+    if (got <= 0) return "";
+    head.append(block, static_cast<size_t>(got));
+  }
+  return head.substr(0, head.find("\r\n"));
+}
+
+void send_all(int client, std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (!wait_for(client, POLLOUT, Clock::now() + patience)) return;
+    const ssize_t sent = send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return;
+    if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
+  }
+}
+
+std::string random_name() {
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) fail_errno("read", "random bytes", errno);
+  std::string name;
+  for (const unsigned char byte : bytes) name += cat("0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]);
+  return name;
+}
+
+}  // namespace
+
+PageServer::PageServer(std::string page) : page_(std::move(page)), path_(cat("/", random_name(), "/")) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);  // and a port that the system chooses
+  socklen_t size = sizeof address;
+  auto *const any = reinterpret_cast<sockaddr *>(&address);
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener_ < 0 || bind(listener_, any, size) != 0 || listen(listener_, 16) != 0 ||
+      getsockname(listener_, any, &size) != 0)
+    fail_errno("listen on", "127.0.0.1", errno);
+  address_ = cat("http://127.0.0.1:", ntohs(address.sin_port), path_);
+}
+
+PageServer::~PageServer() { close(listener_); }
+
+void PageServer::answer(int client) const {
+  const std::string request = request_of(client);
+  const bool is_head = request.starts_with("HEAD ");
+  if (!is_head && !request.starts_with("GET ")) return;
+  const std::string_view target = std::string_view(request).substr(is_head ? 5 : 4);
+  const bool is_page = target.substr(0, target.find(' ')) == path_;
+  const std::string_view body = is_page ? std::string_view(page_) : "There is no such page.\n";
+  std::string answer = cat("HTTP/1.1 ", is_page ? "200 OK" : "404 Not Found", "\r\nContent-Type: text/",
+                           is_page ? "html" : "plain", "; charset=utf-8\r\nContent-Length: ", body.size(),
+                           "\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n");
+  send_all(client, answer);
+  if (!is_head) send_all(client, body);
+}
+
+void PageServer::serve_until_interrupted() {
+  if (pipe(interruption) != 0) fail_errno("make", "a pipe", errno);
+  struct sigaction action {};
+  action.sa_handler = interrupt;
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  while (wait_for(listener_, POLLIN, Clock::time_point::max())) {
+    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client < 0) continue;
+    answer(client);
+    shutdown(client, SHUT_WR);
+    close(client);
+  }
+}
+
+// The address is the last line, as soon as a browser may open it.
+void serve_trace(std::string_view command, const Trace &trace) {
+  PageServer server(trace.write(OPD_TRACE_HTML));
+  print_message(cat("opdyno ", command, ": ", server.address(), " shows the trace; Ctrl-C ends this\n"));
+  server.serve_until_interrupted();
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,18 @@
+// Other processes record this one: if OPDYNO_CONTROL is set, a thread of the library listens on a socket for requests
+// (docs/tracing.md, "Record from outside"). Cost: nothing if it is not set; else a thread that sleeps until someone
+// asks.
+#pragma once
+#include <opdyno/trace.h>
+
+#include "base/byte_sink.h"
+#include "trace/trace.h"
+
+namespace opd {
+
+// Writes a trace with the defaults of its form.
+using WriteTrace = void (*)(const Trace &trace, opd_trace_format form, ByteSink &out);
+
+// To be called once, when the library is loaded.
+void start_control(WriteTrace write) noexcept;
+
+}  // namespace opd

@@ -1,0 +1,34 @@
+// The place in the file system at which a process listens.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+namespace opd {
+
+// "%p" stands for the number of the process, "%%" for "%".
+std::string expand_control_path(std::string_view pattern);
+bool has_process_number(std::string_view pattern);
+
+// A listening Unix socket that only its user may open, bound to a path.
+class Endpoint {
+ public:
+  // Replaces a socket that no process listens on any more. Nothing is replaced if somebody listens, or if the path is
+  // no socket. Takes a fraction of a second at most. Throws OPD_IO, or OPD_INVALID_ARGUMENT for a path that is too
+  // long.
+  void open(const std::string &path);
+  int fd() const { return fd_; }
+  // Removes the path if it is still this socket's.
+  void remove() noexcept;
+  // In a forked child: the socket and its path are the parent's.
+  void forget() noexcept;
+
+ private:
+  int fd_ = -1;
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+}  // namespace opd

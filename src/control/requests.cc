@@ -1,0 +1,228 @@
+#include "control/requests.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/activity.h"
+#include "analysis/formats/gzip_sink.h"
+#include "analysis/key_averages.h"
+#include "analysis/trace_report.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json_document.h"
+#include "base/json_writer.h"
+
+namespace opd {
+namespace {
+
+constexpr uint64_t kRequestNs = 10'000'000'000;  // for a client to send its request
+constexpr double kMostSeconds = 86'400, kLeastInterval = 0.01;
+constexpr size_t kMostRows = 1000;
+constexpr uint64_t kMostPending = 1 << 22;  // events of one interval, 256 MiB
+
+struct Form {
+  std::string_view name;
+  opd_trace_format form;
+};
+constexpr std::array kForms{Form{"chrome", OPD_TRACE_CHROME},
+                            Form{"table", OPD_TRACE_TABLE},
+                            Form{"stacks", OPD_TRACE_STACKS},
+                            Form{"speedscope", OPD_TRACE_SPEEDSCOPE},
+                            Form{"perfetto", OPD_TRACE_PERFETTO},
+                            Form{"pprof", OPD_TRACE_PPROF},
+                            Form{"otlp", OPD_TRACE_OTLP},
+                            Form{"html", OPD_TRACE_HTML},
+                            Form{"flame", OPD_TRACE_FLAME_SVG},
+                            Form{"memory", OPD_TRACE_MEMORY_TIMELINE},
+                            Form{"memory_raw", OPD_TRACE_MEMORY_TIMELINE_RAW},
+                            Form{"memory_html", OPD_TRACE_MEMORY_TIMELINE_HTML}};
+
+// Reads the members of a request, of which each command knows some.
+class Reader {
+ public:
+  explicit Reader(std::string_view line) : document_(line, "request") {
+    if (!cJSON_IsObject(document_.root())) document_.bad(document_.root(), "a request is an object");
+  }
+
+  ControlRequest read() {
+    ControlRequest request{command()};
+    for (const cJSON *member = document_.root()->child; member; member = member->next)
+      if (const std::string key = document_.key(member); key != "do") read(request, key, member);
+    return request;
+  }
+
+ private:
+  using What = ControlRequest::What;
+
+  What command() const {
+    for (const cJSON *member = document_.root()->child; member; member = member->next) {
+      if (document_.key(member) != "do") continue;
+      const std::string name = cJSON_IsString(member) ? document_.text(member) : "";
+      if (name == "record") return What::kRecord;
+      if (name == "top") return What::kTop;
+      if (name == "stop") return What::kStop;
+      document_.bad(member, "\"do\" is one of \"record\", \"top\" and \"stop\"");
+    }
+    document_.bad(document_.root(), "a request has a member \"do\"");
+  }
+
+  void read(ControlRequest &request, const std::string &key, const cJSON *value) {
+    const bool is_record = request.what == What::kRecord;
+    if (is_record && key == "form") request.form = form(value);
+    else if (is_record && key == "gzip") request.gzip = flag(value);
+    else if (is_record && key == "memory") request.memory = flag(value);
+    else if (key == "all_calls" && request.what != What::kStop) request.all_calls = flag(value);
+    else if (is_record && key == "seconds") request.time_ns = duration_ns(value, 0);
+    else if (is_record && key == "max_events") request.max_events = count(value);
+    else if (request.what == What::kTop && key == "interval") request.time_ns = duration_ns(value, kLeastInterval);
+    else document_.bad(value, concat("this request has no member \"", key, "\""));
+  }
+
+  bool flag(const cJSON *value) const {
+    if (!cJSON_IsBool(value)) document_.bad(value, "true or false is expected");
+    return cJSON_IsTrue(value);
+  }
+  uint64_t duration_ns(const cJSON *value, double least) const {
+    const double seconds = cJSON_IsNumber(value) ? document_.real(value) : -1;
+    if (!(seconds >= least && seconds <= kMostSeconds))
+      document_.bad(value, concat("seconds from ", least, " to ", kMostSeconds, " are expected"));
+    return static_cast<uint64_t>(seconds * 1e9);
+  }
+  uint64_t count(const cJSON *value) const {
+    const int64_t number = cJSON_IsNumber(value) ? document_.integer(value) : 0;
+    if (number <= 0) document_.bad(value, "a positive integer is expected");
+    return static_cast<uint64_t>(number);
+  }
+  opd_trace_format form(const cJSON *value) const {
+    const std::string name = cJSON_IsString(value) ? document_.text(value) : "";
+    const auto *found = std::ranges::find(kForms, name, &Form::name);
+    if (found != kForms.end()) return found->form;
+    std::string known;
+    for (const Form &each : kForms) known += concat(known.empty() ? "" : ", ", each.name);
+    document_.bad(value, concat("a form is one of ", known));
+  }
+
+  const JsonDocument document_;
+};
+
+ControlRequest next_request(Connection &connection) { return ControlRequest::parse(connection.take_line()); }
+
+// Waits until that moment, until a request to stop, or until the client is gone, which throws.
+bool is_stopped_before(Connection &connection, uint64_t until_ns) {
+  switch (connection.wait(until_ns)) {
+    case Connection::Waited::kTime:
+      return false;
+    case Connection::Waited::kGone:
+      fail(OPD_IO, "the client is gone");
+    default:
+      require(next_request(connection).what == ControlRequest::What::kStop,
+              "only {\"do\":\"stop\"} may follow a request");
+      return true;
+  }
+}
+
+RecordingOptions options_of(const ControlRequest &request) {
+  RecordingOptions options;
+  options.max_calls = request.max_events;
+  options.all_calls = request.all_calls;
+  options.memory = request.memory || request.form == OPD_TRACE_MEMORY_TIMELINE ||
+                   request.form == OPD_TRACE_MEMORY_TIMELINE_RAW || request.form == OPD_TRACE_MEMORY_TIMELINE_HTML;
+  options.ranges = true;
+  options.waits = false;
+  return options;
+}
+
+void send_begin(Connection &connection) {
+  const TraceProcess process = TraceProcess::of_this();
+  JsonWriter json;
+  json.begin_object().key("recording").begin_object().key("pid").value(process.id);
+  json.key("process").value(process.name).end_object().end_object();
+  connection.send_line(json.take());
+}
+
+void record(Connection &connection, const ControlRequest &request, ControlledRecording &recording, WriteTrace write) {
+  Recording &running = recording.start(options_of(request));
+  const uint64_t end = monotonic_ns() + request.time_ns;
+  send_begin(connection);
+  is_stopped_before(connection, end);
+  const Ref<Trace> trace = running.stop();
+  PieceSink pieces(connection);
+  if (request.gzip && request.form != OPD_TRACE_PPROF) {
+    GzipSink packed(pieces);
+    write(*trace, request.form, packed);
+    packed.finish();
+  } else {
+    write(*trace, request.form, pieces);
+  }
+  pieces.finish();
+  connection.send_line(
+      concat("{\"done\":{\"calls\":", trace->num_calls(), ",\"dropped\":", trace->num_dropped(), "}}"));
+}
+
+std::string interval_json(const Trace &trace, uint64_t from, uint64_t to) {
+  const auto ns = [&](uint64_t ticks) { return static_cast<uint64_t>(trace.parts.duration_ns(ticks) + 0.5); };
+  const std::vector<Activity> rows = activity_since(trace, from);
+  uint64_t all = 0;
+  for (const Activity &row : rows) all += row.self_ticks;
+  JsonWriter json;
+  json.begin_object()
+      .key("interval")
+      .begin_object()
+      .key("ns")
+      .value(ns(to - from))
+      .key("threads")
+      .value(trace.parts.tracks.size());
+  json.key("recorded_ns").value(ns(all)).key("dropped").value(trace.num_dropped()).key("rows").begin_array();
+  for (const Activity &row : std::span(rows).first(std::min(rows.size(), kMostRows))) {
+    json.begin_object().key("name").value(joined_name(*row.event)).key("kind").value(kind_text(row.event->kind));
+    json.key("count").value(row.count);
+    json.key("ns").value(ns(row.ticks)).key("self_ns").value(ns(row.self_ticks));
+    json.key("full_ns").value(ns(row.full_ticks)).key("threads").value(row.num_threads).end_object();
+  }
+  return json.end_array().end_object().end_object().take();
+}
+
+void show_activity(Connection &connection, const ControlRequest &request, ControlledRecording &recording) {
+  RecordingOptions options = options_of(request);
+  options.max_calls = UINT64_MAX;  // events are dropped after each interval
+  Recording &running = recording.start(options);
+  uint64_t from = ticks_of(tick_clock());
+  send_begin(connection);
+  for (;;) {
+    const uint64_t end = monotonic_ns() + request.time_ns;
+    // A busy process fills the memory before a long interval is over, which therefore ends early.
+    for (uint64_t now; (now = monotonic_ns()) < end && running.num_pending() < kMostPending;) {
+      constexpr uint64_t kLookNs = 100'000'000;
+      if (is_stopped_before(connection, std::min(end, now + kLookNs))) return;
+    }
+    const Ref<Trace> trace = running.take();
+    const uint64_t to = ticks_of(tick_clock());
+    connection.send_line(interval_json(*trace, from, to));
+    from = to;
+  }
+}
+
+}  // namespace
+
+ControlRequest ControlRequest::parse(std::string_view line) { return Reader(line).read(); }
+
+void serve_control(Connection &connection, ControlledRecording &recording, WriteTrace write) {
+  switch (connection.wait(monotonic_ns() + kRequestNs)) {
+    case Connection::Waited::kTime:
+      fail(OPD_DEADLINE_EXCEEDED, "no request came within ", kRequestNs / 1'000'000'000, " s");
+    case Connection::Waited::kGone:
+      return;
+    default:
+      break;
+  }
+  const ControlRequest request = next_request(connection);
+  require(request.what != ControlRequest::What::kStop, "nothing records for this connection");
+  if (request.what == ControlRequest::What::kRecord) record(connection, request, recording, write);
+  else show_activity(connection, request, recording);
+}
+
+void send_control_error(Connection &connection, std::string_view message) noexcept try {
+  connection.send_line(concat("{\"error\":", json_string(message), "}"));
+} catch (...) {}
+
+}  // namespace opd

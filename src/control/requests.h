@@ -1,0 +1,37 @@
+// What clients of the control socket ask for: a recording, or what the operators do second by second. The protocol is
+// in docs/tracing.md.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "control/connection.h"
+#include "control/control.h"
+#include "trace/recording.h"
+
+namespace opd {
+
+struct ControlRequest {
+  enum class What { kRecord, kTop, kStop };
+  What what;
+  opd_trace_format form = OPD_TRACE_CHROME;
+  bool gzip = false, memory = false, all_calls = false;
+  uint64_t max_events = 1 << 20;          // of each thread
+  uint64_t time_ns = 86'400'000'000'000;  // of the recording, or of each interval
+
+  // Throws OPD_BAD_FORMAT or OPD_INVALID_ARGUMENT.
+  static ControlRequest parse(std::string_view line);
+};
+
+// Starts the one recording of a client. The server keeps it, so that a forked child can end it, and ends it with the
+// connection.
+class ControlledRecording {
+ public:
+  virtual ~ControlledRecording() = default;
+  virtual Recording &start(const RecordingOptions &options) = 0;
+};
+
+// Reads a request and answers it. Throws what ends the conversation; send_control_error() tells the client.
+void serve_control(Connection &connection, ControlledRecording &recording, WriteTrace write);
+void send_control_error(Connection &connection, std::string_view message) noexcept;
+
+}  // namespace opd

@@ -1,0 +1,15 @@
+// Reads files of events: finished ones, those that a process is writing, and what a process that was killed has left.
+#pragma once
+#include <string>
+
+#include "trace/event_file.h"
+#include "trace/trace.h"
+
+namespace opd {
+
+// PATH, and PATH.live if it is there. Blocks that are damaged, and events that cannot be, are counted as dropped.
+// Throws OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if nothing says what was recorded.
+Ref<Trace> read_event_file(const std::string &path);
+Ref<Trace> read_event_file(const EventFile &file);  // one that this process writes
+
+}  // namespace opd

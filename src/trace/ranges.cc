@@ -1,0 +1,162 @@
+// Events that stand alone: ranges, marks and steps of the user, tasks of parallel loops, and memory.
+#include "trace/itt.h"
+#include "trace/memory_event.h"
+#include "trace/names.h"
+#include "trace/recorder.h"
+#include "trace/task_event.h"
+
+namespace opd {
+
+namespace {
+
+// Adds an event to the calling thread's track, for those of the recordings that ran at the tick `begin`. `complete`
+// sets the members that tell one kind from another.
+template <class Complete>
+void add_event(Track &track, Recordings recordings, uint64_t begin, uint64_t end, const Complete &complete) {
+  struct Entered {
+    Track &track;
+    Recordings set = 0;
+    ~Entered() {
+      each_recording(set, [this](uint32_t place) { leave(track, place); });
+    }
+  } entered{track};
+  each_recording(recordings, [&](uint32_t place) {
+    const Slot &slot = Recorder::get().slots[place];
+    const uint64_t id = slot.id.load();
+    if (!id || slot.began.load(std::memory_order_relaxed) > begin) return;
+    if (enter(track, place, id)) entered.set |= bit_of(place);
+  });
+  if (!entered.set) return;
+  if (Event *event = track.describe(entered.set)) {
+    event->begin = begin;
+    event->end = end;
+    complete(*event);
+    track.commit();
+  }
+}
+
+void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end) {
+  add_event(track, recordings, range.begin, end, [&](Event &event) {
+    event.kind = range.kind;
+    event.name = range.name;
+    event.run = range.run;
+    event.stack = range.stack;
+  });
+}
+
+Recordings taking_ranges() { return static_cast<Recordings>(detail::taking_ranges.load(std::memory_order_acquire)); }
+
+}  // namespace
+
+// Without memory for the thread's track, the range is not recorded.
+uint64_t begin_range_slowly(NameId name) noexcept try {
+  Track &track = Recorder::get().track();
+  OpenSpan range{.name = name, .stack = is_recording_stacks() ? capture_stack() : 0};
+  const uint64_t begin = range.begin = ticks_of(tick_clock());
+  open_span(track, range);
+  if (goes_to_itt()) begin_itt_task(name);
+  return begin;
+} catch (const std::bad_alloc &) { return 0; }
+
+void end_range(uint64_t begin) noexcept try {
+  if (!begin) return;
+  const uint64_t end = ticks_of(tick_clock());
+  Track &track = Recorder::get().track();
+  OpenSpans &spans = track.open_spans();
+  const uint32_t found = spans.find(begin);
+  if (!found) return;
+  if (goes_to_itt()) end_itt_task();
+  struct Popped {
+    Track &track;
+    const uint32_t found;
+    ~Popped() {  // after it is among the events
+      track.open_spans().pop(found);
+      track.show_open_spans();
+    }
+  } popped{track, found};
+  add_range(track, taking_ranges(), {.begin = begin, .name = spans.name(found), .stack = spans.stack(found)}, end);
+} catch (const std::bad_alloc &) {}
+
+int32_t push_range(std::string_view name) noexcept {
+  const uint32_t depth = thread_state().pushed_ranges++;
+  try {
+    if (is_recording_ranges()) {
+      auto &pushed = Recorder::get().track().pushed_ranges();
+      pushed.reserve(pushed.size() + 1);
+      if (const uint64_t begin = begin_range(name_id(name))) pushed.push_back({depth, begin});
+    }
+  } catch (const std::bad_alloc &) {}
+  return static_cast<int32_t>(depth);
+}
+
+// A range that was pushed while nothing recorded has no entry.
+int32_t pop_range() noexcept {
+  ThreadState &state = thread_state();
+  if (state.pushed_ranges == 0) return -1;
+  const uint32_t depth = --state.pushed_ranges;
+  if (auto *track = static_cast<Track *>(state.track)) {
+    auto &pushed = track->pushed_ranges();
+    if (!pushed.empty() && pushed.back().depth == depth) {
+      end_range(pushed.back().begin);
+      pushed.pop_back();
+    }
+  }
+  return static_cast<int32_t>(depth);
+}
+
+void add_mark(NameId name) noexcept try {
+  if (!is_recording_ranges()) return;
+  if (goes_to_itt()) add_itt_marker(name);
+  OpenSpan mark{.name = name, .kind = EventKind::kMark, .stack = is_recording_stacks() ? capture_stack() : 0};
+  mark.begin = ticks_of(tick_clock());
+  add_range(Recorder::get().track(), taking_ranges(), mark, mark.begin);
+} catch (const std::bad_alloc &) {}
+
+void Recording::add_step(uint64_t begin, uint64_t number) noexcept try {
+  const uint64_t end = ticks_of(tick_clock());
+  add_range(Recorder::get().track(), bit_of(slot_), {begin, kNoName, EventKind::kStep, number}, end);
+} catch (const std::bad_alloc &) {}
+
+// ---- tasks
+
+ParallelLoop begin_loop(uint32_t num_tasks) noexcept try {
+  Track &track = Recorder::get().track();
+  static std::atomic<uint64_t> last_loop{0};
+  return {last_loop.fetch_add(1, std::memory_order_relaxed) + 1, track.open_spans().innermost_run(),
+          static_cast<uint32_t>(track.thread_id()), num_tasks};
+} catch (const std::bad_alloc &) { return {}; }
+
+uint64_t task_begin() noexcept { return ticks_of(tick_clock()); }
+
+void add_task_event(const ParallelLoop &loop, uint32_t task, uint64_t begin) noexcept try {
+  const uint64_t end = ticks_of(tick_clock());
+  if (!loop.number) return;
+  const auto recordings = static_cast<Recordings>(detail::task_recordings.load(std::memory_order_acquire));
+  add_event(Recorder::get().track(), recordings, begin, end, [&](Event &event) {
+    event.kind = EventKind::kTask;
+    event.name = kNoName;
+    event.run = loop.run;
+    set_loop_task(event, {loop.number, task, loop.num_tasks, loop.thread});
+  });
+} catch (const std::bad_alloc &) {}
+
+// ---- memory
+
+NameId memory_use_name(MemoryUse use) {
+  static const NameId workspace = name_id("workspace"), parameter = name_id("parameter");
+  return use == MemoryUse::kWorkspace ? workspace : use == MemoryUse::kParameter ? parameter : kNoName;
+}
+
+void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change, MemoryUse use) noexcept try {
+  const uint64_t now = ticks_of(tick_clock());
+  const NameId name = memory_use_name(use);
+  const auto recordings = static_cast<Recordings>(detail::memory_recordings.load(std::memory_order_acquire));
+  add_event(Recorder::get().track(), recordings, now, now, [&](Event &event) {
+    event.kind = kind;
+    event.name = name;
+    event.device = device;
+    set_memory_change(event, change);
+  });
+} catch (const std::bad_alloc &) {}
+
+}  // namespace opd

@@ -1,0 +1,71 @@
+// The newest events of one thread, in a mapped block of a file: see trace/event_block.h. They are there as soon as the
+// thread has published them, also if the process is killed. Cost of an event: copies of its 64 bytes and its words.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/fork_mutex.h"
+#include "trace/chunk.h"
+#include "trace/event_block.h"
+#include "trace/open_spans.h"
+
+namespace opd {
+
+class EventFile;
+
+// A block of FILE.live. Readers may look at any time, and a kill may come between any two stores.
+class MappedBlock {
+ public:
+  MappedBlock(int file, uint64_t offset);  // the file must have the bytes. Throws OPD_IO
+  ~MappedBlock();
+  MappedBlock(const MappedBlock &) = delete;
+
+  BlockHeader &header() { return *reinterpret_cast<BlockHeader *>(data_); }
+  uint64_t *words() { return reinterpret_cast<uint64_t *>(data_); }
+  Event *event(size_t i) { return reinterpret_cast<Event *>(data_ + kBlockBytes) - 1 - i; }
+  // The header of a block without events: whatever was there before, is not valid until it is complete.
+  void begin(BlockHeader header);
+  BlockState state() { return BlockState::of(std::atomic_ref(header().state).load(std::memory_order_acquire)); }
+  void publish(BlockState state) { std::atomic_ref(header().state).store(state.packed(), std::memory_order_release); }
+  // In a forked child: the block is a copy from now on, so that the child does not write into its parent's file.
+  void keep_private(int file) noexcept;
+
+ private:
+  char *data_;
+  uint64_t offset_;
+};
+
+// Only the thread itself calls begin_chunk(), add(), count_drop() and show_open_spans(). They do nothing after the
+// recording has ended.
+class ThreadBlock {
+ public:
+  ThreadBlock(std::shared_ptr<EventFile> file, std::unique_ptr<MappedBlock> block, const ThreadRecord &thread);
+
+  void begin_chunk();  // what is added next is of the thread's next chunk. Seals what was there
+  // Adds the chunk's events up to `count`, and its words up to `top`.
+  void add(const Chunk &chunk, uint32_t top, uint32_t count) {
+    if (!is_closed_.load(std::memory_order_relaxed)) add_open(chunk, top, count);
+  }
+  void count_drop();
+  void show_open_spans(const OpenSpans &spans);
+
+  bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }
+  void end_thread() noexcept;  // by the thread, when it exits: the block may be another one's then
+  ThreadRecord close();        // by any thread: seals what is published, and ends the block
+  std::unique_ptr<MappedBlock> take_block() { return std::move(block_); }  // after the thread's end
+  void keep_private(int file) noexcept { block_->keep_private(file); }
+
+ private:
+  void add_open(const Chunk &chunk, uint32_t top, uint32_t count);
+  void add_names_of(const Event &event);
+  uint64_t seal();  // under the guard; returns the number of events that the thread has made for the recording
+
+  const std::shared_ptr<EventFile> file_;
+  std::unique_ptr<MappedBlock> block_;
+  std::atomic<bool> is_closed_{false};
+  uint32_t top_ = kHeaderWords, count_ = 0;  // of the chunk, what is in the block
+  ForkMutex guard_{LockRank::kThreadBlock};  // of sealing
+};
+
+}  // namespace opd

@@ -1,0 +1,428 @@
+// Buffers of profilers: budgets, rings, files.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "support/recording_files.h"
+
+using namespace opdyno_test;
+using opdyno::Profiler;
+using opdyno::Range;
+using opdyno::Trace;
+
+namespace {
+
+constexpr size_t kBlock = 64 << 10;
+
+Trace record(const opd_profiler_options &options, const std::function<void()> &body) {
+  const Profiler profiler(&options);
+  profiler.start();
+  body();
+  return profiler.stop();
+}
+
+std::vector<std::string> numbers(size_t first, size_t count) {
+  std::vector<std::string> found;
+  for (size_t i = first; i < first + count; ++i) found.push_back(std::to_string(i));
+  return found;
+}
+
+TEST(ABudget, KeepsTheFirstEventsAndCountsTheRest) {
+  RecordingOptions options;
+  options.max_bytes = 2 * kBlock;
+  const Trace trace = record(options, [] { add_marks(0, 10'000); });
+  const size_t kept = num_spans(trace);
+  EXPECT_GE(kept, 1900u) << "two blocks of some thousand";
+  EXPECT_LE(kept, 2048u);
+  EXPECT_EQ(kept + trace.dropped(), 10'000u);
+  EXPECT_EQ(names_of(trace), numbers(0, kept));
+}
+
+TEST(ARing, KeepsTheLastEventsAndCountsTheRest) {
+  RecordingOptions options;
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 3 * kBlock;
+  const Trace trace = record(options, [] { add_marks(0, 10'000); });
+  const size_t kept = num_spans(trace);
+  EXPECT_GE(kept, 2 * 950u) << "three blocks, of which the last one is not full";
+  EXPECT_LE(kept, 3 * 1024u);
+  EXPECT_EQ(kept + trace.dropped(), 10'000u);
+  EXPECT_EQ(names_of(trace), numbers(10'000 - kept, kept));
+}
+
+TEST(ARing, TakesRoomFromTheThreadWithTheOldestEvents) {
+  RecordingOptions options;
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 4 * kBlock;
+  const Trace trace = record(options, [] {
+    std::thread([] { add_marks(0, 5'000); }).join();
+    add_marks(5'000, 50'000);
+  });
+  EXPECT_EQ(num_spans(trace) + trace.dropped(), 55'000u);
+  const auto names = names_of(trace);
+  EXPECT_EQ(names.back(), "54999");
+  EXPECT_EQ(names.front(), std::to_string(55'000 - names.size())) << "nothing of the thread that ended";
+}
+
+TEST(ARing, IsNotFilledByThreadsThatEnded) {
+  RecordingOptions options;
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 4 * kBlock;
+  const Trace trace = record(options, [] {
+    for (int i = 0; i < 100; ++i) std::thread([] { add_equal_marks(100); }).join();
+    add_equal_marks(1);
+  });
+  EXPECT_LE(num_spans(trace), 401u);
+  EXPECT_GE(num_spans(trace), 301u);
+  EXPECT_EQ(num_spans(trace) + trace.dropped(), 10'001u);
+}
+
+TEST(ARing, GivesWhatItHasAndGoesOn) {
+  RecordingOptions options;
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 2 * kBlock;
+  const Profiler profiler(&options);
+  profiler.start();
+  const uint64_t open = opd_range_begin(opdyno::range_name("open"));
+  add_marks(0, 10);
+  const Trace early = profiler.snapshot();
+  add_marks(10, 5'000);
+  const Trace later = profiler.snapshot();
+  opd_range_end(open);
+  EXPECT_EQ(names_of(early).size(), 11u) << "and what is open";
+  EXPECT_EQ(early.dropped(), 0u);
+  EXPECT_EQ(names_of(later).back(), "5009");
+  EXPECT_EQ(num_spans(later) + later.dropped(), 5'011u);
+  EXPECT_EQ(num_spans(early), 11u) << "a snapshot stays as it is";
+  EXPECT_EQ(num_spans(profiler.stop()) + later.dropped(), 5'011u);
+}
+
+// ---- files
+
+const char *const kProgram = R"(
+.func inner(x) {
+  %y = call test.file.kernel(%x)
+  ret %y
+}
+.func main(x) {
+  %y = call inner(%x)
+  %z = call test.file.kernel(%y)
+  ret %z
+})";
+
+Vm program() {
+  define("test.file.kernel", [](const opd_value *args, int32_t, opd_value *out) {
+    if (to_floats(args[0]).at(0) < 0) throw std::runtime_error("negative \"input\"\n");
+    check(opd_value_retain(&args[0], out));
+  });
+  return Vm(Executable::assemble(kProgram).to_module());
+}
+
+void use(const Vm &vm) {
+  const Range outer("outer");
+  for (int64_t i = 1; i < 40; ++i) vm.call("main", floats(std::vector<float>(static_cast<size_t>(i)), {1, i}));
+  EXPECT_THROW(vm.call("main", floats({-1})), opdyno::Error);
+  opdyno::mark("a mark");
+}
+
+// Of a report, all but times, which two recordings convert by lines of their own.
+std::vector<std::string> rows_of(const Trace &trace) {
+  const opdyno::Report report = trace.report(OPD_TRACE_EVENTS);
+  std::vector<std::string> rows;
+  for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
+    std::string row;
+    for (const char *column : {"Name", "Argument Shapes", "Kind", "Thread", "Error"})
+      if (const Value value = call_value(report, i, column); value.type() != OPD_NONE) row += text_value(value) + "|";
+    for (const char *column : {"Thread ID", "Depth", "Open", "Parent"})
+      if (const Value value = call_value(report, i, column); value.type() == OPD_INT)
+        row += std::to_string(value.view().u.int64) + "|";
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+TEST(AFile, HasWhatMemoryHas) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const Vm vm = program();
+  RecordingOptions in_file(path.c_str()), in_memory;
+  in_file.all_calls = in_memory.all_calls = in_file.profile_memory = in_memory.profile_memory = 1;
+  const Profiler filed(&in_file), kept(&in_memory);
+  filed.start();
+  kept.start();
+  use(vm);
+  std::thread([&] { use(vm); }).join();
+  const uint64_t open = opd_range_begin(opdyno::range_name("open"));
+  const Trace expected = kept.stop(), given = filed.stop(), loaded = Trace::load(path.c_str());
+  opd_range_end(open);
+  const auto rows = rows_of(expected);
+  EXPECT_GT(rows.size(), 2 * 39 * 4u);
+  EXPECT_EQ(rows_of(given), rows);
+  EXPECT_EQ(rows_of(loaded), rows);
+  EXPECT_EQ(loaded.size(), expected.size());
+  EXPECT_EQ(loaded.dropped(), 0u);
+  EXPECT_EQ(loaded.chrome(), given.chrome());
+  EXPECT_NE(loaded.chrome().find("negative \\\"input\\\""), std::string::npos);
+  EXPECT_NE(loaded.chrome().find("[memory]"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(path + ".live"));
+}
+
+TEST(AFile, HasTimesOnTheSameLine) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions in_file(path.c_str()), in_memory;
+  const Profiler filed(&in_file), kept(&in_memory);
+  filed.start();
+  kept.start();
+  { const Range range("measured"); }
+  const auto times = [](const Trace &trace) {
+    const std::string json = trace.chrome();
+    const size_t at = json.find("\"measured\"");
+    return std::stod(json.substr(json.find("\"ts\":", at) + 5)) + std::stod(json.substr(json.find("\"dur\":", at) + 6));
+  };
+  const double expected = times(kept.stop());
+  EXPECT_NEAR(times(filed.stop()), expected, 1000) << "microseconds, of Unix time or since the same origin";
+}
+
+TEST(AFile, OfAnyLengthTakesNoMoreThanItsEvents) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.keep_in_file = 1;
+  const Profiler profiler(&options);
+  profiler.start();
+  for (int i = 0; i < 4; ++i) std::thread([] { add_equal_marks(50'000); }).join();
+  EXPECT_FALSE(profiler.stop()) << "it is left in the file";
+  EXPECT_LE(std::filesystem::file_size(path), 200'000 / 950 * kBlock + 20 * kBlock);
+  const Trace trace = Trace::load(path.c_str());
+  EXPECT_EQ(num_spans(trace), 200'000u);
+  EXPECT_EQ(trace.dropped(), 0u);
+}
+
+TEST(AFile, ThatIsARingHasTheLastEvents) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 3 * kBlock;
+  const Trace trace = record(options, [] { add_marks(0, 20'000); });
+  const size_t kept = num_spans(trace);
+  EXPECT_GE(kept, 2 * 950u);
+  EXPECT_LE(kept, 3 * 1024u);
+  EXPECT_EQ(kept + trace.dropped(), 20'000u);
+  EXPECT_EQ(names_of(trace), numbers(20'000 - kept, kept));
+}
+
+TEST(AFile, WithoutFurtherRoomHasTheFirstEvents) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.max_bytes = 3 * kBlock;
+  const Trace trace = record(options, [] { add_marks(0, 20'000); });
+  const size_t kept = num_spans(trace);
+  EXPECT_GE(kept, 3 * 900u);
+  EXPECT_EQ(kept + trace.dropped(), 20'000u);
+  EXPECT_EQ(names_of(trace), numbers(0, kept));
+}
+
+TEST(AFile, CountsEventsOfThreadsThatLeftNothing) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 2 * kBlock;
+  const Trace trace = record(options, [] {
+    for (int i = 0; i < 50; ++i) std::thread([] { add_equal_marks(10); }).join();
+  });
+  EXPECT_EQ(num_spans(trace), 20u);
+  EXPECT_EQ(trace.dropped(), 480u);
+}
+
+TEST(AFile, IsReadWhileItIsWritten) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  profiler.start();
+  std::atomic<bool> ends{false};
+  std::thread writer([&] {
+    const uint32_t name = opdyno::range_name("written");
+    // Each reading takes memory for all of them.
+    for (int i = 0; i < 100'000 && !ends; ++i) const Range range(name);
+  });
+  size_t last = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Trace trace = i % 2 ? profiler.snapshot() : Trace::load(path.c_str());
+    EXPECT_EQ(trace.dropped(), 0u);
+    EXPECT_GE(num_spans(trace) + 1, last) << "but for the range that was open";
+    last = num_spans(trace);
+  }
+  ends = true;
+  writer.join();
+  EXPECT_GE(num_spans(profiler.stop()) + 1, last);
+}
+
+TEST(AFile, HasOneWriter) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options), second(&options);
+  profiler.start();
+  add_marks(0, 1);
+  expect_error(opd_profiler_start(second.get()), OPD_FAILED_PRECONDITION, "another recording is writing " + path);
+  add_marks(1, 1);
+  EXPECT_EQ(num_spans(profiler.stop()), 2u);
+  second.start();
+  EXPECT_EQ(num_spans(second.stop()), 0u);
+  profiler.start();
+  add_marks(0, 1);
+  EXPECT_EQ(num_spans(profiler.stop()), 1u) << "each recording writes the file anew";
+}
+
+TEST(AFile, MustBeARegularFile) {
+  const ScratchDirectory directory;
+  const auto start = [](const std::string &path) {
+    const RecordingOptions options(path.c_str());
+    return opd_profiler_start(Profiler(&options).get());
+  };
+  expect_error(start(directory.file("")), OPD_IO, "recordings.");
+  expect_error(start(directory.file("no/such")), OPD_NOT_FOUND, "no/such");
+  std::filesystem::create_directory(directory.file("there"));
+  expect_error(start(directory.file("there")), OPD_IO, "there");
+  ::symlink("/dev/null", directory.file("null").c_str());
+  expect_error(start(directory.file("null")), OPD_INVALID_ARGUMENT, "not a regular file");
+  EXPECT_FALSE(std::filesystem::exists(directory.file("null.live"))) << "nothing is left behind";
+  RecordingOptions options("");
+  opd_profiler *profiler = nullptr;
+  expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "file must not be empty");
+  options = RecordingOptions();
+  options.keep_in_file = 1;
+  expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "keep_in_file needs a file");
+  options.keep_in_file = 0;
+  options.buffer = static_cast<opd_profiler_buffer>(2);
+  expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "no buffer 2");
+}
+
+TEST(AFile, ThatIsNoRecordingIsRefused) {
+  const ScratchDirectory directory;
+  opd_trace *trace = nullptr;
+  expect_error(opd_trace_load(directory.file("none").c_str(), &trace), OPD_NOT_FOUND, "none");
+  write_bytes(directory.file("empty"), "");
+  expect_error(opd_trace_load(directory.file("empty").c_str(), &trace), OPD_BAD_FORMAT, "is no recording");
+  write_bytes(directory.file("text"), std::string(200'000, 'x'));
+  expect_error(opd_trace_load(directory.file("text").c_str(), &trace), OPD_BAD_FORMAT, "is no recording");
+  expect_error(opd_trace_load(directory.file("").c_str(), &trace), OPD_BAD_FORMAT);
+  expect_error(opd_trace_load(nullptr, &trace), OPD_INVALID_ARGUMENT);
+}
+
+// One damaged byte costs one block of 64 KiB, whichever it is.
+TEST(AFile, ThatIsDamagedLosesABlock) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  constexpr size_t kMade = 6'000;
+  record(options, [] { add_marks(0, kMade); });
+  const std::string whole = bytes_of(path);
+  uint64_t random = 1;
+  for (int i = 0; i < 100; ++i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    std::string damaged = whole;
+    damaged[(random >> 20) % whole.size()] ^= static_cast<char>(1 + (random >> 60) % 15);
+    write_bytes(path, damaged);
+    const Trace trace = Trace::load(path.c_str());
+    ASSERT_EQ(num_spans(trace) + trace.dropped(), kMade);
+    ASSERT_LE(trace.dropped(), 1024u);
+    const auto names = names_of(trace);
+    ASSERT_EQ(std::count(names.begin(), names.end(), "?"), 0) << "names are there twice";
+  }
+}
+
+TEST(AFile, ThatIsCutHasWhatIsLeft) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  record(options, [] { add_equal_marks(5'000); });
+  const std::string whole = bytes_of(path);
+  for (size_t size = 1000; size < whole.size(); size += 30'000) {
+    write_bytes(path, whole.substr(0, size));
+    const Trace trace = Trace::load(path.c_str());
+    const size_t whole_blocks = std::max<size_t>(size / kBlock, 1) - 1;  // without that of the description
+    ASSERT_GE(num_spans(trace), std::min<size_t>(whole_blocks * 950, 5'000));
+    ASSERT_LE(num_spans(trace), whole_blocks * 1024);
+  }
+}
+
+TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  rlimit limit;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlim_t before = std::exchange(limit.rlim_cur, 5 * kBlock + 1000);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::vector<std::string> warnings;
+  const auto keep = [](void *all, opd_log_level, const char *message) {
+    static_cast<std::vector<std::string> *>(all)->push_back(message);
+  };
+  opd_log_set_callback(keep, &warnings, nullptr);
+  const RecordingOptions options(path.c_str());
+  const Trace trace = record(options, [] {
+    add_equal_marks(20'000);
+    for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(100); }).join();
+  });
+  opd_log_set_callback(nullptr, nullptr, nullptr);
+  limit.rlim_cur = before;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_GE(num_spans(trace), 3 * 950u);
+  EXPECT_EQ(num_spans(trace) + trace.dropped(), 21'000u);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find(path + ": File too large"), std::string::npos) << warnings[0];
+}
+
+TEST(AFile, IsNotWrittenByForkedChildren) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  profiler.start();
+  add_marks(0, 10);
+  const uint64_t open = opd_range_begin(opdyno::range_name("across the fork"));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    add_marks(1000, 5'000);
+    opd_range_end(open);
+    opd_trace *trace = nullptr;
+    opd_error *error = opd_profiler_stop(profiler.get(), &trace);
+    ::_exit(error || !trace ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "the child has what its memory holds";
+  EXPECT_TRUE(std::filesystem::exists(path + ".live"));
+  add_marks(10, 10);
+  opd_range_end(open);
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(num_spans(trace), 21u);
+  EXPECT_EQ(trace.dropped(), 0u);
+}
+
+TEST(AFile, HasTextsLargerThanABlockNot) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  define("test.file.fails",
+         [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error(std::string(100'000, 'e')); });
+  const Vm vm(Executable::assemble(".func main(x) {\n  call test.file.fails(%x)\n  ret %x\n}").to_module());
+  const Trace trace = record(options, [&] {
+    EXPECT_THROW(vm.call("main", floats({1})), opdyno::Error);
+    opdyno::mark(std::string(50'000, 'n').c_str());
+    add_marks(0, 1);
+  });
+  const auto names = names_of(trace);
+  EXPECT_EQ(names.size(), 4u) << "the call is there without its message";
+  EXPECT_EQ(std::count(names.begin(), names.end(), std::string(16 << 10, 'n')), 1) << "cut";
+  EXPECT_EQ(trace.dropped(), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,145 @@
+// Traces merged and compared through the C API.
+#include "support/recording_files.h"
+#include "support/report_test.h"
+
+using namespace opdyno_test;
+using opdyno::Profiler;
+using opdyno::Range;
+using opdyno::Trace;
+
+namespace {
+
+double number(const Report &report, size_t row, const char *column) {
+  return number_of(call_value(report, row, column));
+}
+std::string text(const Report &report, size_t row, const char *column) {
+  return text_value(call_value(report, row, column));
+}
+
+Trace recorded(int requests, bool has_extra = false) {
+  define("test.merge.kernel", [](const opd_value *, int32_t, opd_value *) {});
+  const Vm vm(Executable::assemble(".func main(x) {\n  call test.merge.kernel(%x)\n  ret %x\n}").to_module());
+  const Profiler profiler;
+  profiler.start();
+  for (int i = 0; i < requests; ++i) {
+    const Range request("request");
+    vm.call("main", floats({1, 2}));
+    if (has_extra) vm.call("main", floats({1}));
+  }
+  return profiler.stop();
+}
+
+size_t occurrences(const std::string &text, const std::string &part) {
+  size_t found = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
+  return found;
+}
+
+TEST(MergedTraces, HaveTheEventsOfAll) {
+  const Trace one = recorded(2), two = recorded(3);
+  const Trace both = Trace::merge({one, two});
+  EXPECT_EQ(both.size(), one.size() + two.size());
+  const std::string json = both.chrome();
+  EXPECT_EQ(occurrences(json, "\"process_name\""), 2u);
+  EXPECT_EQ(occurrences(json, "\"name\":\"request\""), 5u);
+  EXPECT_NE(json.find("\"opdyno_processes\":["), std::string::npos);
+  EXPECT_EQ(one.chrome().find("opdyno_processes"), std::string::npos);
+  const Report events = both.report(OPD_TRACE_EVENTS);
+  EXPECT_EQ(events.count(OPD_REPORT_CALLS), 15u) << "a range, a run and a call of each request";
+  for (size_t row = 1; row < 15; ++row)
+    EXPECT_GE(number(events, row, "Start (us)"), number(events, row - 1, "Start (us)"))
+        << "recorded one after the other, on one clock";
+  EXPECT_EQ(Trace::merge({both, recorded(1)}).size(), 6u);
+}
+
+TEST(MergedTraces, TakeLabelsOffsetsAndErrors) {
+  const Trace one = recorded(1), two = recorded(1);
+  const char *const labels[] = {"rank 0", nullptr};
+  const int64_t offsets[] = {0, 3'600'000'000'000}, errors[] = {12, -1};
+  auto options = opdyno::defaults(opd_trace_merge_options_init);
+  options.labels = labels, options.num_labels = 2;
+  options.offsets_ns = offsets, options.num_offsets_ns = 2;
+  options.clock_errors_ns = errors, options.num_clock_errors_ns = 2;
+  const Trace both = Trace::merge({one, two}, &options);
+  const Report events = both.report(OPD_TRACE_EVENTS);
+  EXPECT_EQ(text(events, 0, "Process"), "rank 0");
+  EXPECT_GE(number(events, 3, "Start (us)"), 3.6e9);
+  EXPECT_NE(both.chrome().find("\"clock_error_ns\":12,"), std::string::npos);
+  EXPECT_NE(both.chrome().find("\"offset_ns\":3600000000000}"), std::string::npos);
+}
+
+TEST(MergedTraces, RefuseWhatDoesNotFit) {
+  const Trace one = recorded(1);
+  opd_trace *out = nullptr;
+  const opd_trace *traces[] = {one.get(), nullptr};
+  const auto refuses = [&](size_t count, const opd_trace_merge_options *options, const char *part) {
+    expect_error(opd_trace_merge(traces, count, options, &out), OPD_INVALID_ARGUMENT, part);
+  };
+  refuses(0, nullptr, "at least one trace");
+  refuses(2, nullptr, "trace 1 is NULL");
+  traces[1] = one.get();
+  refuses(2, nullptr, "trace 1 is trace 0 again");
+  expect_error(opd_trace_merge(nullptr, 1, nullptr, &out), OPD_INVALID_ARGUMENT, "traces");
+  expect_error(opd_trace_merge(traces, 1, nullptr, nullptr), OPD_INVALID_ARGUMENT, "out_trace");
+  auto options = opdyno::defaults(opd_trace_merge_options_init);
+  options.num_labels = 1;
+  refuses(1, &options, "labels must not be NULL if there are 1");
+  options.num_labels = 0, options.num_offsets_ns = -1;
+  refuses(1, &options, "num_offsets_ns is -1");
+  const int64_t errors[] = {1, 2};
+  options.num_offsets_ns = 0, options.clock_errors_ns = errors, options.num_clock_errors_ns = 2;
+  refuses(1, &options, "clock_errors_ns must be as many as the traces, 1, but are 2");
+  options.struct_size = 3;
+  expect_error(opd_trace_merge(traces, 1, &options, &out), OPD_INVALID_ARGUMENT, "struct_size is 3");
+  EXPECT_EQ(out, nullptr);
+}
+
+// What is said of the process in a file is what is said of one that records into memory: so they share a clock.
+TEST(MergedTraces, MayComeFromFiles) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.file("recording");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  profiler.start();
+  opd_range_mark(opdyno::range_name("written"));
+  profiler.stop();
+  const std::string json = Trace::merge({Trace::load(path.c_str()), recorded(1)}).chrome();
+  const size_t begin = json.find("\"process_id\":"), end = json.find(",\"clock_error_ns\":");
+  ASSERT_LT(begin, end);
+  EXPECT_EQ(occurrences(json, json.substr(begin, end - begin)), 2u) << json;
+  EXPECT_NE(json.find("\"name\":\"written\""), std::string::npos);
+  EXPECT_NE(json.find("\"name\":\"request\""), std::string::npos);
+}
+
+std::vector<std::string> names(const Report &report) {
+  std::vector<std::string> found;
+  for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) found.push_back(text(report, row, "Name"));
+  return found;
+}
+using Names = std::vector<std::string>;
+
+TEST(AComparisonOfTraces, HasARunForEachPart) {
+  const Trace before = recorded(5), after = recorded(7, true);
+  EXPECT_EQ(names(before.report(OPD_TRACE_PATHS)),
+            (Names{"request", "request;main", "request;main;test.merge.kernel"}));
+  EXPECT_EQ(before.report(OPD_TRACE_KEY_AVERAGES_BY_PART).count(OPD_REPORT_CALLS), 10u) << "main and kernel of 5 runs";
+  for (const opd_trace_view view : {OPD_TRACE_KEY_AVERAGES_BY_PART, OPD_TRACE_PATHS_BY_PART}) {
+    const Report diff = Report::diff({before.report(view)}, {after.report(view)});
+    EXPECT_EQ(diff.count(OPD_REPORT_CALLS), 3u) << "the two, and the total";
+    for (size_t row = 0; row < 3; ++row) {
+      EXPECT_EQ(number(diff, row, "Runs Before"), 5);
+      EXPECT_EQ(number(diff, row, "Runs After"), 14);
+    }
+  }
+}
+
+TEST(AComparisonOfTraces, IsDrawn) {
+  const Trace before = recorded(3), after = recorded(4, true);
+  auto options = opdyno::defaults(opd_trace_write_options_init);
+  options.before = before.get();
+  const std::string svg = after.write(OPD_TRACE_FLAME_SVG, &options);
+  EXPECT_NE(svg.find("Times of a part, of 3 before and 8 after"), std::string::npos) << svg;
+  EXPECT_EQ(after.write(OPD_TRACE_FLAME_SVG).find("before"), std::string::npos);
+}
+
+}  // namespace

@@ -1,0 +1,72 @@
+"""The command trace: files of recordings, of processes that ended and of such that were killed."""
+
+import gzip
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+
+from case import FAILED, OPDYNO, REFUSED, USAGE, WORK, CliTest
+
+RECORDER = os.environ.get("OPDYNO_RECORDER", "")
+
+
+def record(name, ranges, end="stop"):
+    subprocess.run([RECORDER, WORK / name, str(ranges), end], check=end == "stop")
+
+
+class TraceFiles(CliTest):
+    def test_a_table_has_the_times_by_name(self):
+        record("table.events", 3)
+        table = self.succeeds("trace", "table", "table.events")
+        self.assertRegex(table, r"(?m)^ +answer .* 3 *$")
+        self.assertTrue(table.endswith("table.events: 6 spans\n"))
+
+    def test_what_a_killed_process_left_is_recovered_in_any_form(self):
+        record("killed.events", 2000, "kill")
+        self.assertEqual("killed.events.json.gz: 4001 spans\n", self.succeeds("trace", "recover", "killed.events"))
+        events = json.loads(gzip.decompress((WORK / "killed.events.json.gz").read_bytes()))["traceEvents"]
+        self.assertEqual(4001, sum(event["ph"] == "X" for event in events))
+        self.assertEqual(1, sum(event["name"] == "fatal request" for event in events))
+        self.succeeds("trace", "recover", "killed.events", "-o", "killed.folded")
+        self.assertIn("request;answer ", (WORK / "killed.folded").read_text())
+        self.assertIn("request;answer ", self.succeeds("trace", "recover", "killed.events", "-o", "-", "--form", "stacks"))
+        record("killed.events", 1)
+        self.assertEqual("old.json: 4001 spans\n", self.succeeds("trace", "recover", "killed.events.crashed", "-o", "old.json"))
+
+    def test_damage_is_told(self):
+        record("damaged.events", 3000)
+        content = bytearray((WORK / "damaged.events").read_bytes())
+        content[(1 << 16) + 5000] ^= 1
+        (WORK / "damaged.events").write_bytes(content)
+        text = self.succeeds("trace", "table", "damaged.events")
+        found = re.search(r"damaged.events: (\d+) spans; (\d+) more found no room, were overwritten or are damaged\n$", text)
+        self.assertEqual(6000, int(found[1]) + int(found[2]))
+
+    def test_the_page_goes_to_a_file_or_to_a_browser(self):
+        record("view.events", 3)
+        self.assertEqual("", self.succeeds("trace", "view", "view.events", "-o", "view.html"))
+        page = (WORK / "view.html").read_text()
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        process = subprocess.Popen([OPDYNO, "trace", "view", "view.events"], cwd=WORK, text=True, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        found = re.match(r"opdyno trace: http://127\.0\.0\.1:(\d+)(/\S+) shows the trace", process.stderr.readline())
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+        connection.request("GET", found[2])
+        self.assertEqual(page, connection.getresponse().read().decode())
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(0, process.wait(60))
+
+    def test_wrong_words_and_files_are_refused(self):
+        record("whole.events", 1)
+        self.assertIn("takes view, recover or table, not 'show'", self.fails(USAGE, "trace", "show", "whole.events"))
+        self.assertIn("no --output", self.fails(USAGE, "trace", "table", "whole.events", "-o", "x.txt"))
+        self.assertIn("whole.events", self.fails(USAGE, "trace", "recover", "whole.events", "-o", "whole.events"))
+        self.assertIn("none.events", self.fails(REFUSED, "trace", "table", "none.events"))
+        (WORK / "text.events").write_text("text")
+        self.assertIn("is no recording", self.fails(REFUSED, "trace", "table", "text.events"))
+        self.assertIn("/none/x.json", self.fails(FAILED, "trace", "recover", "whole.events", "-o", "/none/x.json"))
