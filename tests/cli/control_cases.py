@@ -517,7 +517,8 @@ class ControlPath(ControlTest, CliTest):
         self.assertEqual("text", server.path.read_text())
 
     def test_a_child_listens_on_a_path_of_its_own(self):
-        server = self.server("%p")
+        # The child has what the thread that called held at the fork, but not that thread, so it looks lost to LeakSanitizer.
+        server = self.server("%p", ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
         with Client(server.path) as client:
             client.send({"do": "record", "seconds": LONG, "form": "table"}).line()
             word, child, state, is_recorded = server.command("fork")

@@ -63,6 +63,8 @@ static void fork_one(opd_vm *vm) {
   fflush(stdout);
   pthread_create(&thread, NULL, call_always, vm);
   while (read(lives[0], &byte, 1) > 0) {}
+  __atomic_store_n(&stops, 1, __ATOMIC_RELAXED);
+  pthread_join(thread, NULL);
   exit(0);
 }
 
