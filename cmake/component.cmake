@@ -34,7 +34,9 @@ function(opd_component name)
   cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
   add_library(opd_${name} OBJECT ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(opd_${name} PUBLIC opd_settings Threads::Threads ${CMAKE_DL_LIBS} ${arg_LIBRARIES})
-  target_compile_options(opd_${name} PRIVATE "$<${OPDYNO_LTO}:-flto;-ffat-lto-objects>")
+  # Threads of the library, and of the program, run while the process exits: nothing that they use may be destroyed then.
+  target_compile_options(opd_${name} PRIVATE "$<${OPDYNO_LTO}:-flto;-ffat-lto-objects>"
+    "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Werror=exit-time-destructors>")
   opd_precompile(opd_${name} opd_base)
   set_property(GLOBAL APPEND PROPERTY OPD_COMPONENTS opd_${name})
 endfunction()

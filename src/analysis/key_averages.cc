@@ -107,8 +107,8 @@ std::string span_name(const Event &event) {
 }
 
 const std::string &joined_name(const Event &event) {
-  static const std::string any_step = "ProfilerStep*";
-  return event.kind == EventKind::kStep ? any_step : name_text(event.name);
+  static const auto *any_step = new std::string("ProfilerStep*");  // never destroyed, as names are
+  return event.kind == EventKind::kStep ? *any_step : name_text(event.name);
 }
 
 std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads,

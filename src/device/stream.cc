@@ -7,6 +7,9 @@
 namespace opd {
 namespace {
 
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // it ends with its own thread, and no other one sees it
+#endif
 thread_local std::map<std::pair<int32_t, int32_t>, void *> current;
 
 }  // namespace

@@ -28,9 +28,9 @@ class Names {
   }
 
   const std::string &text(NameId id) const noexcept {
-    static const std::string unknown = "?";
+    static const auto *unknown = new std::string("?");  // as the names
     const std::string *block = id < kMostNames ? blocks_[id / kBlock].load(std::memory_order_acquire) : nullptr;
-    return block ? block[id % kBlock] : unknown;
+    return block ? block[id % kBlock] : *unknown;
   }
 
  private:

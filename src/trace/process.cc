@@ -25,8 +25,8 @@ struct Machine {
   std::string host, clock;
 
   static const Machine &get() {
-    static const Machine machine;
-    return machine;
+    static const auto *machine = new Machine;  // never destroyed: threads may make traces while the process exits
+    return *machine;
   }
 
  private:

@@ -118,8 +118,8 @@ void collect(const View &value, std::span<opd_tensor *const> outputs, std::vecto
 }  // namespace
 
 CallArguments::CallArguments(const Vm &vm, Args args) {
-  static const FunctionInfo kClosure{FunctionKind::kPacked, "closure", 0, 0, -2, 0, {}};
-  for (size_t i = 0; i < args.size(); ++i) owned_.push_back(make_fit(vm, kClosure, i, args[i]));
+  const FunctionInfo closure{FunctionKind::kPacked, "closure", 0, 0, -2, 0, {}};
+  for (size_t i = 0; i < args.size(); ++i) owned_.push_back(make_fit(vm, closure, i, args[i]));
 }
 
 CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names)

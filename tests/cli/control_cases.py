@@ -121,8 +121,10 @@ class Server:
         """Ends it in order; what it wrote meanwhile."""
         self.process.stdin.close()
         self.process.stdin = open(os.devnull)
-        assert self.process.wait(PATIENCE) == 0
-        return self.process.stdout.read() + self.process.stderr.read()
+        status = self.process.wait(PATIENCE)
+        written = self.process.stdout.read() + self.process.stderr.read()
+        assert status == 0, (status, written)
+        return written
 
     def threads(self, name=None):
         found = []
