@@ -20,12 +20,37 @@ Form form_of(const Args &args) {
   fail_usage(cat("option '--as' takes table, json, markdown or csv, not '", wanted, "'"));
 }
 
+opd_trace_view view_of(const Args &args) {
+  const std::string by = args.value("by").value_or("name");
+  if (by != "name" && by != "path") fail_usage(cat("option '--by' takes name or path, not '", by, "'"));
+  return by == "path" ? OPD_TRACE_PATHS_BY_PART : OPD_TRACE_KEY_AVERAGES_BY_PART;
+}
+
+// The flame graph of what changed between two recordings.
+void draw(const Args &args, const std::string &output) {
+  const std::string &before = args.words()[0], &after = args.words()[1];
+  for (const std::string &read : {before, before + ".live", after, after + ".live"}) refuse_overwriting(read, output);
+  const Trace earlier = read_recording(before);
+  auto options = opdyno::defaults(opd_trace_write_options_init);
+  options.before = earlier.get();
+  read_recording(after).save(output.c_str(), OPD_TRACE_FLAME_SVG, &options);
+}
+
+void check_recordings(const Args &args) {
+  for (const char *option : {"by", "flame"})
+    for (const std::string &words : args.words())
+      if (args.has(option) && !are_recordings(words))
+        fail_usage(cat("option '--", option, "' is for files of recordings, and ", words, " is none"));
+}
+
 }  // namespace
 
 Exit run_diff(const Args &args) {
   const Form form = form_of(args);
   const opd_diff_options options = diff_options(args);
-  const std::vector<Report> before = read_runs(args.words()[0]), after = read_runs(args.words()[1]);
+  const opd_trace_view view = view_of(args);
+  check_recordings(args);
+  const std::vector<Report> before = read_runs(args.words()[0], view), after = read_runs(args.words()[1], view);
   const DiffView diff = DiffView::of_runs(before, after, options);
   if (form == Form::json) print(diff.report().json() + "\n");
   else if (form == Form::csv) print(diff.report().csv());
@@ -34,6 +59,7 @@ Exit run_diff(const Args &args) {
     const std::string text = diff.table(style) + diff.notes(style);
     style == TableStyle::text ? print_fitted(text) : print(text);
   }
+  if (const auto flame = args.value("flame")) draw(args, *flame);
   return diff.judge("diff");
 }
 

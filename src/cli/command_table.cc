@@ -103,6 +103,7 @@ constexpr Option memory = {"memory", 0, "", "also each block of memory that tens
 constexpr Option trace_form_ = {"form", 0, "FORM", "the form of the file, whatever its suffix"};
 constexpr Option trace_output = {"output", 'o', "FILE", "the file to write; trace.json.gz"};
 constexpr Option trace_file = {"output", 'o', "FILE", "the file to write"};
+constexpr Option label = {"label", 0, "NAME", "merge: the name of a process, in the order of the files", true};
 constexpr Option max_events = {"max-events", 0, "N", "calls and ranges of each thread that are kept; 1048576"};
 constexpr Option interval = {"interval", 0, "TIME", "time between two tables: 1, 500ms, 2m; 1"};
 constexpr Option once = {"once", 0, "", "show one table and end"};
@@ -111,6 +112,9 @@ constexpr Option fail_above = {"fail-above", 0, "SHARE", "exit with 1 if somethi
 constexpr Option min_effect = {"min-effect", 0, "SHARE", "changes that do not matter; 1%"};
 constexpr Option min_share = {"min-share", 0, "SHARE",
                               "operators that take less of the time do not fail, though the total may; 1%"};
+constexpr Option by = {"by", 0, "KEY",
+                       "of recordings: name, or path, which is the name and those of the spans around it; name"};
+constexpr Option flame_diff = {"flame", 0, "FILE", "of two recordings: write what changed as a flame graph (SVG)"};
 constexpr Option paired = {"paired", 0, "",
                            "the runs were made in turns: compare run 1 of A with run 1 of B, and so on"};
 constexpr Option budget = {"budget", 0, "TIME", "stop after this time, with the warm-up, at the latest; 30s"};
@@ -156,6 +160,9 @@ constexpr std::string_view diff_text =
     R"(A and B are reports: JSON as `profile -o` writes it, files of one report a line (profile --runs), directories of such
 files, or several with commas between. A text table is read, too. Each report is one run, in the order in time. To
 compare two programs without files, use `opdyno ab`.
+
+A and B may also be files of recordings (profile(file=…)). Then each step of a schedule is a run; without steps each
+outermost run of a program, and without these each outermost range.
 
 The table shows the total first, then what changes it most. The sums of each operator per run are compared by a rank
 test, which allows for runs that resemble their neighbours and for the number of operators. Verdicts: same, regression,
@@ -206,7 +213,8 @@ FILE.live beside it is read, too. A process that still writes is not disturbed.
 Actions:
   view     show it as a page: at an address of this machine until Ctrl-C, or with --output in a file
   recover  write it in another form, by the suffix of --output (FILE.json.gz) or --form
-  table    print the times by name)";
+  table    print the times by name
+  merge    join several files, of several processes or machines, to one --output, on the time line of Unix time)";
 
 constexpr std::string_view input_text =
     R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
@@ -270,12 +278,13 @@ const std::vector<Command> &commands() {
        std::vector{&seconds, &memory, &trace_form_, &max_events, &trace_output, &help}, run_record},
       {"top", "PATH", 1, 1, "show what the operators of a process that runs do now", top_text,
        std::vector{&interval, &once, &help}, run_top},
-      {"trace", "ACTION FILE", 2, 2, "show or convert the file of a recording, also of a process that was killed",
-       trace_text, std::vector{&trace_file, &trace_form_, &help}, run_trace},
+      {"trace", "ACTION FILE…", 2, 4097,
+       "show, convert or join files of recordings, also of processes that were killed", trace_text,
+       std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,
-       std::vector{&fail_above, &min_effect, &min_share, &paired, &diff_form, &help}, run_diff},
+       std::vector{&by, &flame_diff, &fail_above, &min_effect, &min_share, &paired, &diff_form, &help}, run_diff},
       {"ab", "A B [FN]", 2, 3, "tell which of two programs is faster, measured in turns", ab_text,
        with_call_options({&budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "file.h"
 #include "text.h"
@@ -44,11 +45,33 @@ std::vector<Report> read_reports(const std::string &path) {
   return reports;
 }
 
-std::vector<Report> read_runs(const std::string &words) {
+// What a killed process left may have no whole block but those of FILE.live.
+bool are_recordings(const std::string &words) {
+  constexpr std::string_view kMagic = "opdynoE1";
+  const auto begins_so = [&](const std::string &path) {
+    char begin[kMagic.size()];
+    std::ifstream file(path, std::ios::binary);
+    return file.read(begin, sizeof begin) && std::string_view(begin, sizeof begin) == kMagic;
+  };
+  return std::ranges::all_of(split(words, ','), [&](std::string_view word) {
+    const std::string path(word);
+    return std::filesystem::is_regular_file(path) && (begins_so(path) || begins_so(path + ".live"));
+  });
+}
+
+Trace read_recording(const std::string &path) {
+  return attempt(Exit::refused, path, [&] { return Trace::load(path.c_str()); });
+}
+
+std::vector<Report> read_runs(const std::string &words, opd_trace_view view) {
   namespace fs = std::filesystem;
   std::vector<Report> reports;
   for (const std::string_view word : split(words, ',')) {
     if (word.empty()) fail_usage(cat("'", words, "' has an empty file name; separate names by a comma alone"));
+    if (are_recordings(std::string(word))) {
+      reports.push_back(read_recording(std::string(word)).report(view));
+      continue;
+    }
     std::error_code error;
     if (!fs::is_directory(fs::path(word), error)) {
       read_into(reports, std::string(word));

@@ -61,9 +61,45 @@ class TraceFiles(CliTest):
         process.send_signal(signal.SIGINT)
         self.assertEqual(0, process.wait(60))
 
+    def test_several_processes_become_one_trace(self):
+        for name in ("rank0.events", "rank1.events"):
+            record(name, 3)
+        words = ("trace", "merge", "rank0.events", "rank1.events", "--label", "rank 0", "--label", "rank 1")
+        self.assertEqual("ranks.json: 12 spans\n", self.succeeds(*words, "-o", "ranks.json"))
+        trace = json.loads((WORK / "ranks.json").read_text())
+        self.assertEqual(["rank 0", "rank 1"], [process["label"] for process in trace["opdyno_processes"]])
+        stacks = self.succeeds(*words, "-o", "-", "--form", "stacks")
+        self.assertEqual({"rank_0;request;answer", "rank_1;request;answer"}, set(re.findall(r"rank_\d;request;answer", stacks)))
+
+    def test_two_recordings_are_compared(self):
+        record("before.events", 40)
+        record("after.events", 40)
+        names = json.loads(self.succeeds("diff", "before.events", "after.events", "--as", "json"))["calls"]
+        self.assertEqual({"(total)", "request", "answer"}, {row["Name"]["string"] for row in names})
+        paths = self.succeeds(
+            "diff", "before.events", "after.events", "--by", "path", "--flame", "changes.svg", "--as", "csv")
+        self.assertIn("request;answer", paths)
+        picture = (WORK / "changes.svg").read_text()
+        self.assertTrue(picture.startswith("<svg") and "answer" in picture, picture[:100])
+
+    def test_what_a_comparison_needs_is_told(self):
+        record("one.events", 4)
+        (WORK / "run.json").write_text('{"calls": []}')
+        self.assertIn("takes name or path, not 'stack'", self.fails(USAGE, "diff", "one.events", "one.events", "--by", "stack"))
+        for option in (("--by", "path"), ("--flame", "x.svg")):
+            self.assertIn("run.json is none", self.fails(USAGE, "diff", "one.events", "run.json", *option))
+        self.assertIn("one.events", self.fails(USAGE, "diff", "one.events", "one.events", "--flame", "one.events"))
+
     def test_wrong_words_and_files_are_refused(self):
         record("whole.events", 1)
-        self.assertIn("takes view, recover or table, not 'show'", self.fails(USAGE, "trace", "show", "whole.events"))
+        self.assertIn("takes view, recover, table or merge, not 'show'", self.fails(USAGE, "trace", "show", "whole.events"))
+        self.assertIn("merge takes several", self.fails(USAGE, "trace", "table", "whole.events", "whole.events"))
+        self.assertIn("no --label", self.fails(USAGE, "trace", "view", "whole.events", "--label", "a"))
+        self.assertIn("needs --output", self.fails(USAGE, "trace", "merge", "whole.events"))
+        merge = ("trace", "merge", "whole.events", "whole.events", "-o")
+        self.assertIn("whole.events", self.fails(USAGE, *merge, "whole.events"))
+        self.assertIn("2 files, but 1 --label", self.fails(USAGE, *merge, "x.json", "--label", "a"))
+        self.assertIn("label", self.fails(USAGE, *merge, "x.json", "--label", "a", "--label", "a"))
         self.assertIn("no --output", self.fails(USAGE, "trace", "table", "whole.events", "-o", "x.txt"))
         self.assertIn("whole.events", self.fails(USAGE, "trace", "recover", "whole.events", "-o", "whole.events"))
         self.assertIn("none.events", self.fails(REFUSED, "trace", "table", "none.events"))
