@@ -45,6 +45,7 @@
 %opd_options(opd_call_options)
 %opd_options(opd_profile_options)
 %opd_options(opd_profiler_options)
+%opd_options(opd_profiler_dump_options)
 %opd_options(opd_trace_write_options)
 %opd_options(opd_trace_merge_options)
 %opd_options(opd_report_write_options)

@@ -49,12 +49,13 @@ typedef struct opd_profiler_options {
    * recording into FILE renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the
    * file anew. NULL: events stay in memory; NULL */
   const char *file;
+  uint64_t last_ns; /**< traces leave out what ended more than so many ns before they are made; 0: nothing; 0 */
 } opd_profiler_options;
 
 /** Fills @p options with defaults. Threads: safe. Since: 0.2 */
 static inline void opd_profiler_options_init(opd_profiler_options *options) {
   const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0, 0, 0, 1,
-                                         OPD_PROFILER_KEEP_FIRST,   0, 0,        0};
+                                         OPD_PROFILER_KEEP_FIRST,   0, 0,        0, 0};
   *options = defaults;
 }
 
@@ -105,6 +106,52 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_t
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started; OPD_IO for its file.
  * Threads: safe. Cost: 8 bytes an event; of a file, reading it. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_snapshot(opd_profiler *profiler, opd_trace **out_trace);
+
+/** When a profiler writes down what it has, so that one that always records (OPD_PROFILER_KEEP_LAST) tells what came
+ * before something rare. */
+typedef struct opd_profiler_dump_options {
+  uint32_t struct_size;    /**< set by opd_profiler_dump_options_init() */
+  opd_trace_format format; /**< of the files; OPD_TRACE_CHROME */
+  /** Borrowed: of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". A dump
+   * replaces a file that is there. If it ends in ".gz", files are compressed by gzip. Required; NULL */
+  const char *path;
+  int32_t signal;           /**< this signal asks for a dump, such as SIGUSR2; 0: none does; 0 */
+  int32_t on_error;         /**< 1: a run of a program that fails does; 0 */
+  uint64_t slow_ns;         /**< a range or a run of a program that took at least so many ns does, when it ends; 0: none
+                                 does; 0 */
+  uint64_t min_interval_ns; /**< least time from a dump for an error or a slow span to the next one; 10^10 */
+  uint64_t max_dumps;       /**< most dumps for errors and slow spans, of each recording; 100 */
+} opd_profiler_dump_options;
+
+/** Fills @p options with defaults. Threads: safe. Since: 0.2 */
+static inline void opd_profiler_dump_options_init(opd_profiler_dump_options *options) {
+  const opd_profiler_dump_options defaults = {
+      (uint32_t)sizeof *options, OPD_TRACE_CHROME, 0, 0, 0, 0, 10000000000u, 100};
+  *options = defaults;
+}
+
+/** Makes a profiler a flight recorder: from the next opd_profiler_start() on, what it has is written to a file when
+ * something asks for it, by a thread of the library, while it goes on to record. What asks is not delayed. What is
+ * asked for while a dump is being written is in one dump after it; opd_profiler_stop() waits for it. Why a dump was
+ * written is the member "dump_reason" of a Chrome trace, and is given to the log callback, as is why one could not be.
+ *
+ * The signal is handled by the library while the profiler records, and the process goes on; it must have no handler of
+ * the program. A forked child writes no dumps.
+ * @param options Borrowed; NULL: no dumps.
+ * @return NULL, OPD_FAILED_PRECONDITION if the profiler was started, or OPD_INVALID_ARGUMENT for an option. Then
+ *         opd_profiler_start() returns OPD_FAILED_PRECONDITION if the program handles the signal.
+ * Threads: safe. Cost: a sleeping thread, and one load for each range and run. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_profiler_set_dumps(opd_profiler *profiler,
+                                                        const opd_profiler_dump_options *options);
+
+/** Asks for a dump, and does not wait for it.
+ * @param reason Borrowed; UTF-8. It stands in the dump.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the profiler does not record, or has no dumps.
+ * Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_profiler_dump(opd_profiler *profiler, const char *reason);
+
+/** Returns the number of dumps written so far; that of the newest one. Threads: safe. Since: 0.2 */
+OPD_API uint64_t opd_profiler_dump_count(const opd_profiler *profiler);
 
 /** Returns a number for the name of ranges. Equal names have equal numbers; keep it where a range is frequent.
  * @param name Borrowed; UTF-8. NULL is "".

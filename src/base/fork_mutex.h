@@ -36,8 +36,10 @@ enum class LockRank : uint8_t {
   kVmState,
   kControl,  // held while recordings of clients start and end
   kProfiles,
+  kDumps,
   kKvCache,  // held while tensors are made, which recordings take note of
   kRecorder,
+  kAlarmSignals,
   kTrack,
   kEventFiles,
   kEventFile,

@@ -5,9 +5,31 @@
 #include <array>
 
 #include "capi/handles.h"
+#include "capi/trace_write.h"
+#include "trace/alarm.h"
 #include "trace/itt.h"
 
 using namespace opd;
+
+namespace {
+
+DumpOptions dump_options(const opd_profiler_dump_options &how) {
+  require(how.path && *how.path, "dumps need a path");
+  require(how.on_error == 0 || how.on_error == 1, "on_error must be 0 or 1, but is ", how.on_error);
+  require(how.format >= OPD_TRACE_CHROME && how.format <= OPD_TRACE_OTLP, "there is no form ",
+          static_cast<int>(how.format), " of a trace");
+  if (how.signal) check_alarm_signal(how.signal);
+  return {.path = how.path,
+          .form = how.format,
+          .write = write_trace,
+          .on_error = how.on_error != 0,
+          .signal = how.signal,
+          .slow_ns = how.slow_ns,
+          .min_interval_ns = how.min_interval_ns,
+          .most = how.max_dumps};
+}
+
+}  // namespace
 
 opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler **out_profiler) {
   return guard([&] {
@@ -34,6 +56,7 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     recording.reads_file = how.keep_in_file == 0;
     recording.overwrites = how.buffer == OPD_PROFILER_KEEP_LAST;
     recording.max_bytes = how.max_bytes == 0 && recording.overwrites ? uint64_t{64} << 20 : how.max_bytes;
+    recording.last_ns = how.last_ns;
     if (how.file) {
       recording.file = how.file;
       require(*how.file, "file must not be empty");
@@ -87,6 +110,26 @@ opd_error *opd_profiler_snapshot(opd_profiler *profiler, opd_trace **out_trace) 
     require(profiler && out_trace, "profiler and out_trace must not be NULL");
     *out_trace = wrap<opd_trace>(unwrap<Profiler>(profiler)->snapshot());
   });
+}
+
+opd_error *opd_profiler_set_dumps(opd_profiler *profiler, const opd_profiler_dump_options *options) {
+  return guard([&] {
+    require(profiler, "profiler must not be NULL");
+    std::optional<DumpOptions> dumps;
+    if (options) dumps = dump_options(read_options(options, opd_profiler_dump_options_init));
+    unwrap<Profiler>(profiler)->set_dumps(std::move(dumps));
+  });
+}
+
+opd_error *opd_profiler_dump(opd_profiler *profiler, const char *reason) {
+  return guard([&] {
+    require(profiler, "profiler must not be NULL");
+    unwrap<Profiler>(profiler)->dump(reason ? reason : "");
+  });
+}
+
+uint64_t opd_profiler_dump_count(const opd_profiler *profiler) {
+  return profiler ? unwrap<Profiler>(profiler)->num_dumps() : 0;
 }
 
 // Without memory, the range has no name.

@@ -1,6 +1,7 @@
 // include/opdyno/trace.h
 #include "analysis/formats/chrome_trace.h"
 #include "analysis/formats/gzip_sink.h"
+#include "analysis/formats/trace_file.h"
 #include "analysis/formats/trace_formats.h"
 #include "analysis/formats/trace_table.h"
 #include "analysis/trace_report.h"
@@ -127,15 +128,7 @@ opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_fo
   return guard([&] {
     require(trace && path, "trace and path must not be NULL");
     const opd_trace_write_options how = read_options(options, opd_trace_write_options_init);
-    FileSink file(path);
-    if (std::string_view(path).ends_with(".gz") && format != OPD_TRACE_PPROF) {
-      GzipSink packed(file);
-      write(*unwrap<Trace>(trace), format, how, packed);
-      packed.finish();
-    } else {
-      write(*unwrap<Trace>(trace), format, how, file);
-    }
-    file.commit();
+    save_trace_file(path, format, [&](ByteSink &out) { write(*unwrap<Trace>(trace), format, how, out); });
   });
 }
 

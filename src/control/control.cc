@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +16,9 @@
 #include <utility>
 
 #include "base/fork_mutex.h"
+#include "base/library_thread.h"
 #include "base/log.h"
+#include "base/path_pattern.h"
 #include "control/connection.h"
 #include "control/endpoint.h"
 #include "control/requests.h"
@@ -28,16 +29,10 @@ namespace {
 constexpr size_t kMostClients = 8;
 constexpr int64_t kMs = 1'000'000;
 
-// A thread that runs until the process ends. It takes no signals: those are for the program's own threads.
+// A thread that runs until the process ends.
 bool start_thread(const char *name, void *(*body)(void *), void *argument) noexcept {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const bool is_started = pthread_create(&thread, nullptr, body, argument) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!is_started) return false;
-  pthread_setname_np(thread, name);
+  if (!start_library_thread(name, body, argument, thread)) return false;
   pthread_detach(thread);
   return true;
 }
@@ -103,7 +98,7 @@ class Server {
 
   bool open() noexcept try {
     const std::scoped_lock lock(guard_);
-    if (!is_ending_) endpoint_.open(expand_control_path(pattern_));
+    if (!is_ending_) endpoint_.open(expand_path(pattern_));
     return !is_ending_;
   } catch (const Exception &e) { return warn(e.error()->message); } catch (...) {
     return warn("out of memory");

@@ -2,15 +2,9 @@
 // (docs/tracing.md, "Record from outside"). Cost: nothing if it is not set; else a thread that sleeps until someone
 // asks.
 #pragma once
-#include <opdyno/trace.h>
-
-#include "base/byte_sink.h"
-#include "trace/trace.h"
+#include "analysis/formats/trace_file.h"
 
 namespace opd {
-
-// Writes a trace with the defaults of its form.
-using WriteTrace = void (*)(const Trace &trace, opd_trace_format form, ByteSink &out);
 
 // To be called once, when the library is loaded.
 void start_control(WriteTrace write) noexcept;

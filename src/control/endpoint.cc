@@ -86,27 +86,6 @@ void remove_stale(const std::string &path, const sockaddr_un &address) {
 
 }  // namespace
 
-std::string expand_control_path(std::string_view pattern) {
-  std::string path;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const char next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (pattern[i] != '%' || (next != 'p' && next != '%')) {
-      path += pattern[i];
-      continue;
-    }
-    ++i;
-    if (next == 'p') append(path, ::getpid());
-    else path += '%';
-  }
-  return path;
-}
-
-bool has_process_number(std::string_view pattern) {
-  for (size_t at = 0; (at = pattern.find('%', at)) != std::string_view::npos; at += 2)
-    if (pattern.substr(at, 2) == "%p") return true;
-  return false;
-}
-
 void Endpoint::open(const std::string &path) {
   const sockaddr_un address = address_of(path);
   Descriptor made(new_socket());

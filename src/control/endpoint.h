@@ -3,13 +3,8 @@
 #include <sys/types.h>
 
 #include <string>
-#include <string_view>
 
 namespace opd {
-
-// "%p" stands for the number of the process, "%%" for "%".
-std::string expand_control_path(std::string_view pattern);
-bool has_process_number(std::string_view pattern);
 
 // A listening Unix socket that only its user may open, bound to a path.
 class Endpoint {

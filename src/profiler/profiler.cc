@@ -1,5 +1,8 @@
 #include "profiler/profiler.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace opd {
 
 int32_t Profiler::type() {
@@ -10,7 +13,11 @@ int32_t Profiler::type() {
 // Its action says whether it is recorded.
 void Profiler::begin_step() {
   const ProfilerAction action = next_.value_or(schedule_.action_at(step_));
-  if (records(action) && !recording_) recording_ = Recording::start(options_);
+  if (records(action) && !running_.recording) {
+    Running fresh{Recording::start(options_), nullptr};
+    if (dumps_) fresh.dumps = std::make_unique<Dumps>(*dumps_, fresh.recording, num_dumps_);
+    running_ = std::move(fresh);
+  }
   next_.reset();
   action_ = action;
   step_begin_ = ticks_of(tick_clock());
@@ -30,37 +37,68 @@ void Profiler::start() {
 }
 
 Ref<Trace> Profiler::step() {
-  std::scoped_lock lock(guard_);
-  const uint64_t step = step_++;
-  has_steps_ = true;
-  if (!is_started_) return nullptr;
-  Ref<Trace> trace;
-  if (recording_) {
-    recording_->add_step(step_begin_, step);
-    const bool goes_on = records(next_.value_or(schedule_.action_at(step_)));
-    if (action_ == ProfilerAction::kRecordAndSave || !goes_on) trace = end_recording();
+  Running ended;
+  {
+    std::scoped_lock lock(guard_);
+    const uint64_t step = step_++;
+    has_steps_ = true;
+    if (!is_started_) return nullptr;
+    if (running_.recording) {
+      running_.recording->add_step(step_begin_, step);
+      const bool goes_on = records(next_.value_or(schedule_.action_at(step_)));
+      if (action_ == ProfilerAction::kRecordAndSave || !goes_on) ended = std::exchange(running_, {});
+    }
   }
-  begin_step();
+  Ref<Trace> trace = end(std::move(ended));  // before the next recording begins, which may write the same file
+  std::scoped_lock lock(guard_);
+  if (is_started_) begin_step();
   return trace;
 }
 
 Ref<Trace> Profiler::stop() {
-  std::scoped_lock lock(guard_);
-  if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
-  is_started_ = false;
-  if (recording_ && has_steps_) recording_->add_step(step_begin_, step_);
-  return end_recording();
+  Running ended;
+  {
+    std::scoped_lock lock(guard_);
+    if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
+    is_started_ = false;
+    if (running_.recording && has_steps_) running_.recording->add_step(step_begin_, step_);
+    ended = std::exchange(running_, {});
+  }
+  return end(std::move(ended));
 }
 
 Ref<Trace> Profiler::snapshot() {
   std::scoped_lock lock(guard_);
   if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
-  return recording_ ? recording_->snapshot() : nullptr;
+  return running_.recording ? running_.recording->snapshot() : nullptr;
 }
 
-Ref<Trace> Profiler::end_recording() {
-  const Ref<Recording> recording = std::exchange(recording_, nullptr);
-  return recording ? recording->stop() : nullptr;
+Ref<Trace> Profiler::end(Running ended) {
+  if (ended.dumps) {
+    ended.dumps->finish();
+    std::scoped_lock lock(guard_);
+    num_dumps_ = std::max(num_dumps_, ended.dumps->num_written());
+  }
+  return ended.recording ? ended.recording->stop() : nullptr;
+}
+
+void Profiler::set_dumps(std::optional<DumpOptions> options) {
+  std::scoped_lock lock(guard_);
+  if (is_started_) fail(OPD_FAILED_PRECONDITION, "dumps are set before the profiler is started");
+  dumps_ = std::move(options);
+}
+
+void Profiler::dump(std::string reason) {
+  std::scoped_lock lock(guard_);
+  if (!running_.dumps)
+    fail(OPD_FAILED_PRECONDITION,
+         dumps_ ? "the profiler does not record now" : "the profiler has no dumps; set them first");
+  running_.dumps->request(std::move(reason));
+}
+
+uint64_t Profiler::num_dumps() const {
+  std::scoped_lock lock(guard_);
+  return running_.dumps ? running_.dumps->num_written() : num_dumps_;
 }
 
 }  // namespace opd

@@ -1,9 +1,12 @@
 // Profilers of the whole process.
 #pragma once
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "base/fork_mutex.h"
+#include "profiler/dumps.h"
 #include "profiler/schedule.h"
 #include "trace/recording.h"
 
@@ -22,20 +25,33 @@ class Profiler final : public Object {
   // Ends a step. Returns the trace of a cycle that ends with it, else null. Before start() it only counts.
   Ref<Trace> step();
   Ref<Trace> snapshot();  // null if it does not record; throws OPD_FAILED_PRECONDITION if it was not started
+  // Each recording from the next start() on writes dumps; null: none does. Throws OPD_FAILED_PRECONDITION if the
+  // profiler was started.
+  void set_dumps(std::optional<DumpOptions> options);
+  void dump(std::string reason);           // throws OPD_FAILED_PRECONDITION if no recording writes dumps
+  uint64_t num_dumps() const;              // written so far
   void set_action(ProfilerAction action);  // of the step that begins next, whatever the schedule says
 
  private:
+  // What records. The dumps end first, and write what was asked for before.
+  struct Running {
+    Ref<Recording> recording;  // null: it does not record
+    std::unique_ptr<Dumps> dumps;
+  };
   void begin_step();
-  Ref<Trace> end_recording();  // null if it does not record
+  Ref<Trace> end(
+      Running ended);  // without the lock: writing a dump may take long, and calls the program's log callback
 
   const RecordingOptions options_;
   const Schedule schedule_;
-  ForkMutex guard_{LockRank::kProfiles};
+  mutable ForkMutex guard_{LockRank::kProfiles};
   bool is_started_ = false, has_steps_ = schedule_.active > 0;
   std::optional<ProfilerAction> next_;  // set_action()'s
   ProfilerAction action_{};             // of the step that runs
   uint64_t step_ = 0, step_begin_ = 0;  // the step that runs, and the tick of its begin
-  Ref<Recording> recording_;            // null: it does not record
+  std::optional<DumpOptions> dumps_;
+  uint64_t num_dumps_ = 0;  // of recordings that have ended
+  Running running_;
 };
 
 }  // namespace opd

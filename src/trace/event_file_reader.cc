@@ -45,7 +45,7 @@ class Reader {
  public:
   Reader(int file, int live, std::string path) : file_(file), live_(live), path_(std::move(path)) {}
 
-  Ref<Trace> read() {
+  TraceParts read() {
     if (file_ >= 0) read_header(file_);
     if (live_ >= 0 && !header_) read_header(live_);
     if (!header_) fail(OPD_BAD_FORMAT, path_, " is no recording: none of its blocks says what was recorded");
@@ -53,7 +53,7 @@ class Reader {
     if (live_ >= 0) read_blocks(live_, true, true);
     if (file_ >= 0) read_blocks(file_, false, true);
     if (live_ >= 0) read_blocks(live_, true, false);
-    return make_object<Trace>(make_parts());
+    return make_parts();
   }
 
  private:
@@ -364,9 +364,9 @@ Ref<Trace> read_event_file(const std::string &path) {
   const int error = errno;
   const OpenedFile live(path + ".live");
   if (file.fd < 0 && live.fd < 0) fail_errno("cannot open", path, error);
-  return Reader(file.fd, live.fd, path).read();
+  return make_object<Trace>(Reader(file.fd, live.fd, path).read());
 }
 
-Ref<Trace> read_event_file(const EventFile &file) { return Reader(file.file(), file.live_file(), file.path()).read(); }
+TraceParts read_event_file(const EventFile &file) { return Reader(file.file(), file.live_file(), file.path()).read(); }
 
 }  // namespace opd

@@ -10,6 +10,6 @@ namespace opd {
 // PATH, and PATH.live if it is there. Blocks that are damaged, and events that cannot be, are counted as dropped.
 // Throws OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if nothing says what was recorded.
 Ref<Trace> read_event_file(const std::string &path);
-Ref<Trace> read_event_file(const EventFile &file);  // one that this process writes
+TraceParts read_event_file(const EventFile &file);  // one that this process writes
 
 }  // namespace opd

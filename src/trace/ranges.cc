@@ -74,7 +74,9 @@ void end_range(uint64_t begin) noexcept try {
       track.show_open_spans();
     }
   } popped{track, found};
-  add_range(track, taking_ranges(), {.begin = begin, .name = spans.name(found), .stack = spans.stack(found)}, end);
+  const OpenSpan range{.begin = begin, .name = spans.name(found), .stack = spans.stack(found)};
+  add_range(track, taking_ranges(), range, end);
+  raise_alarms(taking_ranges(), range.name, begin, end);
 } catch (const std::bad_alloc &) {}
 
 int32_t push_range(std::string_view name) noexcept {

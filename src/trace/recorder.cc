@@ -152,6 +152,15 @@ void keep_to_budgets(Track &track) noexcept {
   recorder.tidy();
 }
 
+void raise_alarms_slowly(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed) noexcept {
+  each_recording(recordings, [&](uint32_t place) {
+    Slot &slot = Recorder::get().slots[place];
+    if (!slot.id.load() || slot.began.load(std::memory_order_relaxed) > begin) return;
+    const bool is_error = failed && slot.alarm.listens_to_errors();
+    if (is_error || end - begin >= slot.alarm.slow_ticks()) slot.alarm.raise(name, end - begin, is_error);
+  });
+}
+
 void tidy_open_spans(Track &track) {
   uint64_t earliest = UINT64_MAX;
   for (const Slot &slot : Recorder::get().slots)

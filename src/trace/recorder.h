@@ -10,6 +10,7 @@
 #include "base/fork_mutex.h"
 #include "base/static_guard.h"
 #include "base/thread_state.h"
+#include "trace/alarm.h"
 #include "trace/event_file.h"
 #include "trace/recording.h"
 #include "trace/track.h"
@@ -35,6 +36,7 @@ struct Slot {
   std::atomic<uint64_t> calls{0};    // runs that passed the filter, for sampling
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
   std::atomic<uint32_t> ended{0};    // counts runs that ended meanwhile
+  Alarm alarm;
   // Under Recorder::guard:
   uint64_t taken = 0;  // the number of the recording, until its trace is made; then kDraining; 0: the slot is free
   Recording *recording = nullptr;
@@ -106,6 +108,13 @@ inline bool enter(Track &track, uint32_t place, uint64_t id) {
 }
 
 inline bool goes_to_itt() { return detail::ranging_recordings.load(std::memory_order_relaxed) & kIttRanges; }
+
+// Raises the alarms of those of the recordings that were there at the begin of a span which took so long, or failed.
+void raise_alarms_slowly(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed) noexcept;
+inline void raise_alarms(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed = false) {
+  if (end - begin >= detail::slow_ticks.load(std::memory_order_relaxed) || failed) [[unlikely]]
+    raise_alarms_slowly(recordings, name, begin, end, failed);
+}
 
 void tidy_open_spans(Track &track);  // forgets those that no recording may have
 inline void open_span(Track &track, const OpenSpan &span) {

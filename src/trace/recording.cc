@@ -198,9 +198,9 @@ Ref<Trace> Recording::stop() {
   Ref<Trace> trace;
   if (file_ && file_->is_of_this_process()) {
     file_->finish(ended);
-    if (options.reads_file) trace = read_event_file(*file_);
+    if (options.reads_file) trace = make_trace(read_event_file(*file_), ended);
   } else {
-    trace = collect(std::move(open));
+    trace = make_trace(collect(std::move(open)), ended);
   }
   leave();
   if (const std::string problem = file_ ? file_->problem() : ""; !problem.empty())
@@ -208,14 +208,23 @@ Ref<Trace> Recording::stop() {
   return trace;
 }
 
-Ref<Trace> Recording::snapshot() {
-  if (file_ && file_->is_of_this_process()) return read_event_file(*file_);
-  return collect(read_open_events());
+Ref<Trace> Recording::snapshot(const Notes &notes) const {
+  const uint64_t now = ticks_of(tick_clock());
+  const bool is_in_file = file_ && file_->is_of_this_process();
+  TraceParts parts = is_in_file ? read_event_file(*file_) : collect(read_open_events());
+  parts.metadata.insert(parts.metadata.end(), notes.begin(), notes.end());
+  return make_trace(std::move(parts), now);
 }
 
-Ref<Trace> Recording::take() { return collect(read_open_events(), true); }
+Ref<Trace> Recording::take() { return make_object<Trace>(collect(read_open_events(), true)); }
 
-Ref<Trace> Recording::collect(std::vector<OpenEvents> open, bool takes) {
+Ref<Trace> Recording::make_trace(TraceParts parts, uint64_t now) const {
+  const auto kept = static_cast<uint64_t>(static_cast<double>(options.last_ns) / parts.processes[0].line.ns_per_tick);
+  if (options.last_ns) parts.drop_before(now - std::min(kept, now));
+  return make_object<Trace>(std::move(parts));
+}
+
+TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   TraceParts parts;
   if (observers_) parts.observers = observers_->finish();
   TraceProcess &process = parts.processes[0];
@@ -271,8 +280,10 @@ Ref<Trace> Recording::collect(std::vector<OpenEvents> open, bool takes) {
     track.dropped = dropped_of_ended;
   }
   std::erase_if(parts.tracks, [](const TraceTrack &track) { return track.is_empty(); });
-  return make_object<Trace>(std::move(parts));
+  return parts;
 }
+
+Alarm &Recording::alarm() const { return Recorder::get().slots[slot_].alarm; }
 
 uint64_t Recording::num_pending() const {
   Recorder &recorder = Recorder::get();

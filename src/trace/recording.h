@@ -3,6 +3,7 @@
 // filter of each recording, and for each that it belongs to two atomic additions.
 #pragma once
 #include <atomic>
+#include <climits>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 namespace opd {
 
+class Alarm;
 class EventFile;
 
 struct RecordingOptions {
@@ -27,6 +29,7 @@ struct RecordingOptions {
   uint64_t max_bytes = 0;           // of all threads, in chunks; a thread has at least one; 0: no limit
   bool overwrites = false;          // what exceeds it replaces the oldest events, and is not left out
   std::string file;                 // path: events go to this file, see event_file.h; "": they stay in memory
+  uint64_t last_ns = 0;             // its traces leave out what ended earlier before their end; 0: nothing
   bool reads_file = true;           // its end gives the events in the file as a trace
 };
 
@@ -46,11 +49,14 @@ class Recording final : public Object {
   // Forgets the events so far, and makes room for `times` as many. Only for a recording of the calling thread alone,
   // outside of a run. `observers` are those from now on.
   void restart(uint64_t times, std::unique_ptr<CallObservers> observers);
-  Ref<Trace> stop();      // to be called once; null if the events are left in a file
-  Ref<Trace> snapshot();  // what is there now, as if it ended; only if it does not wait
+  Ref<Trace> stop();  // to be called once; null if the events are left in a file
+  using Notes = std::vector<std::pair<std::string, std::string>>;
+  // What is there now, as if it ended; only if it does not wait. `notes` are added to the trace's metadata.
+  Ref<Trace> snapshot(const Notes &notes = {}) const;
   // What ended since the start, or since the last take(), and what is open; the recording goes on without the former.
   // Only for one that does not wait, has no observers and no file; by one thread.
   Ref<Trace> take();
+  Alarm &alarm() const;          // of its slot: only between start() and stop()
   uint64_t num_pending() const;  // events, also of other recordings, that take() would look at
   // Adds a step of a schedule to the calling thread's events, from the tick `begin` to now.
   void add_step(uint64_t begin, uint64_t number) noexcept;
@@ -66,7 +72,8 @@ class Recording final : public Object {
   void leave() noexcept;
   struct OpenEvents;
   std::vector<OpenEvents> read_open_events() const;
-  Ref<Trace> collect(std::vector<OpenEvents> open, bool takes = false);
+  TraceParts collect(std::vector<OpenEvents> open, bool takes = false) const;
+  Ref<Trace> make_trace(TraceParts parts, uint64_t now) const;
 
   std::unique_ptr<CallObservers> observers_;
   std::shared_ptr<EventFile> file_;
@@ -165,6 +172,7 @@ class RunRecording {
   // `outer`: of the run of the same source that this one began in; it belongs to the same recordings. To be called if
   // is_recording() or `outer` listens. Throws what observers throw.
   void begin(RunRecorder &recorder, const void *source, NameId function, const RunRecorder *outer);
+  void note_failure() { has_failed_ = true; }  // of the run, which is no exception
   void end() noexcept {
     if (recorder_) end_recorded();
   }
@@ -176,7 +184,9 @@ class RunRecording {
 
   RunRecorder *recorder_ = nullptr;  // null: the run is not recorded
   Recordings begun_ = 0;             // those that began with it
-  Event event_;                      // of the run; it has a begin if it is recorded
+  bool has_failed_ = false;
+  int exceptions_ = INT_MAX;  // under way at its begin, if an alarm waits for runs that fail
+  Event event_;               // of the run; it has a begin if it is recorded
   struct Observed {
     uint32_t slot;
     size_t run;  // result of the observer's begin_run()

@@ -1,3 +1,5 @@
+#include <exception>
+
 #include "trace/recorder.h"
 
 namespace opd {
@@ -73,6 +75,8 @@ void RunRecording::begin_entered(RunRecorder &recorder, NameId function, const R
     observed_.reserve(kMostRecordings);
     observed_.push_back({place, recorder.track_->part(place).observer->begin_run()});
   });
+  has_failed_ = false;
+  exceptions_ = detail::error_alarms.load(std::memory_order_relaxed) ? std::uncaught_exceptions() : INT_MAX;
   event_.stack = is_recording_stacks() ? capture_stack() : 0;
   event_.begin = ticks_of(tick_clock());
   open_span(*recorder.track_, {event_.begin, function, EventKind::kRun, event_.run, event_.parent_run, event_.stack});
@@ -91,6 +95,8 @@ void RunRecording::end_recorded() noexcept {
     track.add_run(event_, items);
     track.open_spans().cut(event_.begin);  // after it is among the events
     track.show_open_spans();
+    const bool failed = has_failed_ || (exceptions_ != INT_MAX && std::uncaught_exceptions() > exceptions_);
+    raise_alarms(event_.recordings, event_.name, event_.begin, event_.end, failed);
   }
   each_recording(begun_, [&](uint32_t place) { leave(track, place); });
 }

@@ -47,6 +47,16 @@ void TraceTrack::add_open(std::span<const Event> open) {
   chunks.push_back(std::move(chunk));
 }
 
+void TraceParts::drop_before(uint64_t tick) {
+  for (TraceTrack &track : tracks)
+    for (auto *list : track.lists()) {
+      const auto is_earlier = [tick](const Event *event) { return event->end < tick; };
+      list->erase(list->begin(),
+                  std::ranges::partition_point(*list, is_earlier));  // they are in the order of their ends
+    }
+  std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
+}
+
 std::string TraceParts::titles() const {
   constexpr size_t kMost = 4;
   std::string joined;

@@ -31,6 +31,7 @@ struct TraceTrack {
   }
   std::vector<const Event *> &list_of(EventKind kind);
   // All events, each list in the order of their ends.
+  std::array<std::vector<const Event *> *, 5> lists() { return {&runs, &ranges, &calls, &memory, &tasks}; }
   std::array<const std::vector<const Event *> *, 5> lists() const { return {&runs, &ranges, &calls, &memory, &tasks}; }
   // Adds the chunks' events from number `first` on that belong to the recordings. Returns the number of the next event.
   uint64_t add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
@@ -57,6 +58,7 @@ struct TraceParts {
     const double own = process_of(track).line.ns_per_tick, first = processes[0].line.ns_per_tick;
     return own == first ? ticks : static_cast<uint64_t>(static_cast<double>(ticks) * (own / first) + 0.5);
   }
+  void drop_before(uint64_t tick);  // of one process: leaves out what ended earlier
   double duration_ns(uint64_t common_ticks) const { return processes[0].line.duration_ns(common_ticks); }
 };
 

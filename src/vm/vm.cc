@@ -230,8 +230,10 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
     Run &run = scope.run();
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
                                                  : interpret(run, index, checked.views()));
-    if (run.failure) [[unlikely]]
+    if (run.failure) [[unlikely]] {
+      scope.note_failure();
       return std::move(run.failure);
+    }
   }
   if (result.type() == OPD_FUNCTION) [[unlikely]]
     result = lasting_function(*try_as<Function>(result));

@@ -24,6 +24,7 @@ from typing import Any
 
 from . import _itt as itt
 from . import _native
+from ._dumps import Dumps, _ns
 from ._trace_forms import Forms, LoadedTrace, MergedTrace, diff, load, merge
 from .profiling import Trace
 
@@ -138,6 +139,8 @@ class _KinetoProfile(Forms):
         file: str | os.PathLike[str] | None = None,
         ring: bool = False,
         max_bytes: int = 0,
+        last_seconds: float = 0.0,
+        dumps: Dumps | None = None,
     ) -> None:
         """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning.
 
@@ -151,6 +154,7 @@ class _KinetoProfile(Forms):
         `file`: a path that events are written to while they are recorded, so that they take no memory and are there if the process
         is killed: see `load`. `max_bytes`: of the file, or else of memory for events of all threads; 0: no limit. `ring`: beyond it,
         the oldest events make room for new ones (64 MiB if `max_bytes` is 0); else the newest are left out. Either are counted.
+        `last_seconds`: traces leave out what ended earlier before they are made; 0: nothing. `dumps`: see `Dumps`.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
         _expect(self.activities, "activities must have at least one member")
@@ -167,10 +171,13 @@ class _KinetoProfile(Forms):
                 "parallel_tasks": int(bool(parallel_tasks)),
                 "buffer": _native.OPD_PROFILER_KEEP_LAST if ring else _native.OPD_PROFILER_KEEP_FIRST,
                 "max_bytes": max_bytes,
+                "last_ns": _ns("last_seconds", last_seconds, 1e9),
                 "file": self._file,
                 "keep_in_file": int(self._file is not None and self._has_no_steps()),
             }
         )
+        if dumps is not None:
+            _native.opd_profiler_set_dumps(self._profiler, dumps._options())
         self._trace: Trace | None = None
         self._is_in_file = False
 
@@ -202,6 +209,16 @@ class _KinetoProfile(Forms):
         if trace is None:
             raise AssertionError("the schedule is not recording")
         return LoadedTrace(trace, self.with_flops)
+
+    def dump(self, reason: str = "") -> None:
+        """Asks for a dump (`Dumps`), and does not wait for it; an `Error` (code FAILED_PRECONDITION) if it does not record, or has
+        no dumps."""
+        _native.opd_profiler_dump(self._profiler, reason)
+
+    @property
+    def num_dumps(self) -> int:
+        """The number of dumps written so far."""
+        return _native.opd_profiler_dump_count(self._profiler)
 
     @property
     def trace(self) -> Trace:
@@ -257,6 +274,8 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         file: str | os.PathLike[str] | None = None,
         ring: bool = False,
         max_bytes: int = 0,
+        last_seconds: float = 0.0,
+        dumps: Dumps | None = None,
     ) -> None:
         if use_cuda is not None:
             warnings.warn("use_cuda is deprecated, use the activities argument instead", DeprecationWarning, stacklevel=2)
@@ -277,6 +296,8 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             file=file,
             ring=ring,
             max_bytes=max_bytes,
+            last_seconds=last_seconds,
+            dumps=dumps,
         )
         self.step_num = 0
         self.current_action = self._action()
@@ -330,6 +351,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
 record_function = _native.record_function  # native/record_function.cc
 
 __all__ = [
+    "Dumps",
     "ProfilerAction",
     "ProfilerActivity",
     "LoadedTrace",

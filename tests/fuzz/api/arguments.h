@@ -265,6 +265,7 @@ template <class T>
 struct Options {
   alignas(16) unsigned char bytes[4096] = {};
   bool is_null;
+  std::string path;  // that they have, always one of the scratch directory
   template <class Init>
   Options(Driver &d, Init init) : is_null(d.one_in(2)) {
     T *o = reinterpret_cast<T *>(bytes);
@@ -280,6 +281,15 @@ struct Options {
     if constexpr (requires { o->min_repeat_ms; }) o->min_repeat_ms = 0;
     if constexpr (requires { o->number; }) o->number = 1;
     if constexpr (requires { o->repeat; }) o->repeat = static_cast<decltype(o->repeat)>(d.below(3));
+    if constexpr (requires { o->keep_in_file; })
+      if (d.one_in(4)) o->file = (path = d.scratch + "/events" + std::to_string(d.below(4))).c_str();
+    if constexpr (requires { o->min_interval_ns; }) {
+      o->path = (path = d.scratch + "/dump-%n").c_str();
+      o->slow_ns = d.pick(std::array<uint64_t, 3>{0, 1, 1'000'000});
+      o->on_error = static_cast<int32_t>(d.below(2));
+      o->max_dumps = d.below(3);
+      o->signal = static_cast<int32_t>(d.pick(std::array{0, 0, 0, 10, 12, 9, -1}));
+    }
     if (d.one_in(12))
       o->struct_size = static_cast<uint32_t>(d.pick(std::array<int64_t, 6>{0, 3, 4, 9, 4096, UINT32_MAX}));
     if (d.one_in(24)) bytes[sizeof(T) + d.below(64)] = 1;

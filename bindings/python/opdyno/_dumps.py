@@ -1,0 +1,69 @@
+"""When a recording is written down while it goes on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native
+
+_FORMS = {
+    ".speedscope.json": _native.OPD_TRACE_SPEEDSCOPE,
+    ".memory.json": _native.OPD_TRACE_MEMORY_TIMELINE,
+    ".memory.raw.json": _native.OPD_TRACE_MEMORY_TIMELINE_RAW,
+    ".memory.html": _native.OPD_TRACE_MEMORY_TIMELINE_HTML,
+    ".json": _native.OPD_TRACE_CHROME,
+    ".pftrace": _native.OPD_TRACE_PERFETTO,
+    ".html": _native.OPD_TRACE_HTML,
+    ".svg": _native.OPD_TRACE_FLAME_SVG,
+    ".otlp": _native.OPD_TRACE_OTLP,
+    ".pb": _native.OPD_TRACE_PPROF,
+    ".stacks": _native.OPD_TRACE_STACKS,
+    ".txt": _native.OPD_TRACE_TABLE,
+}
+
+
+def _form_of(path: str) -> int:
+    name = path.lower().removesuffix(".gz")
+    for suffix, form in _FORMS.items():
+        if name.endswith(suffix):
+            return form
+    raise ValueError(f"the suffix of {path!r} names no form of a trace; known are {', '.join(_FORMS)}, each also with .gz")
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """When `profile(dumps=…)` writes down what it has, and where; the recording goes on meanwhile.
+
+    `path`: of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". Its suffix says the form:
+    .json, .pftrace, .html …, also with .gz. `signal`: this one asks for a dump, such as `signal.SIGUSR2`; the program must have no
+    handler of its own for it. `slow_ms`: a range or a run of a program that takes at least so long does. `on_error`: a run that fails
+    does. Of dumps for slow spans and errors, at least `min_interval` seconds lie between two, and there are at most `most` of a
+    recording. What asks is not delayed.
+    """
+
+    path: str | os.PathLike[str]
+    signal: int = 0
+    slow_ms: float = 0.0
+    on_error: bool = False
+    min_interval: float = 10.0
+    most: int = 100
+
+    def _options(self) -> dict[str, Any]:
+        path = os.fspath(self.path)
+        return {
+            "path": path,
+            "format": _form_of(path),
+            "signal": int(self.signal),
+            "slow_ns": _ns("slow_ms", self.slow_ms, 1e6),
+            "on_error": int(bool(self.on_error)),
+            "min_interval_ns": _ns("min_interval", self.min_interval, 1e9),
+            "max_dumps": self.most,
+        }
+
+
+def _ns(name: str, amount: float, unit: float) -> int:
+    if not 0 <= amount * unit < 1 << 63:
+        raise ValueError(f"{name} must be from 0 to 290 years, but is {amount!r}")
+    return int(amount * unit)

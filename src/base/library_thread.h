@@ -1,0 +1,11 @@
+// Threads that the library starts beside those of its thread pool.
+#pragma once
+#include <pthread.h>
+
+namespace opd {
+
+// Starts a thread that takes no signals: those are for the program's own threads. To be joined or detached. false: the
+// system starts no more threads.
+bool start_library_thread(const char *name, void *(*body)(void *), void *argument, pthread_t &out_thread) noexcept;
+
+}  // namespace opd

@@ -1,0 +1,58 @@
+// Flight recorders: what a recording has is written to a file when its alarm is raised (trace/alarm.h), by a thread of
+// its own, while the recording goes on.
+#pragma once
+#include <pthread.h>
+
+#include <atomic>
+#include <string>
+
+#include "analysis/formats/trace_file.h"
+#include "base/fork_mutex.h"
+#include "base/static_guard.h"
+#include "trace/alarm.h"
+#include "trace/recording.h"
+
+namespace opd {
+
+struct DumpOptions {
+  std::string path;  // a pattern: see expand_path()
+  opd_trace_format form = OPD_TRACE_CHROME;
+  WriteTrace write = nullptr;
+  bool on_error = false;
+  int signal = 0;
+  uint64_t slow_ns = 0;  // 0: no span is slow
+  // Of slow spans and errors alone: after a dump, how long the next one waits at least; how many there are at most.
+  uint64_t min_interval_ns = 0, most = UINT64_MAX;
+};
+
+class Dumps {
+ public:
+  // Throws as Alarm::arm(), and OPD_IO if no thread can be started. `num_earlier`: dumps of earlier recordings.
+  Dumps(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier);
+  ~Dumps() { finish(); }
+  Dumps(const Dumps &) = delete;
+
+  void finish() noexcept;  // what was asked for before is written first; by one thread
+  void request(std::string reason);
+  // The earlier ones included.
+  uint64_t num_written() const { return num_written_.load(std::memory_order_relaxed); }
+
+ private:
+  static void *run(void *dumps);
+  void write_until_disarmed() noexcept;
+  bool may_write(const Alarm::Raised &raised);
+  void write(const Alarm::Raised &raised);
+  std::string reason_of(const Alarm::Raised &raised);
+
+  const DumpOptions options_;
+  const Ref<Recording> recording_;
+  const uint32_t generation_ = fork_generation();
+  pthread_t thread_{};
+  bool has_finished_ = false;
+  std::atomic<uint64_t> num_written_;
+  uint64_t num_of_spans_ = 0, num_left_out_ = 0, last_ns_ = 0;  // of the thread that writes
+  ForkMutex guard_{LockRank::kDumps};
+  std::string request_;
+};
+
+}  // namespace opd
