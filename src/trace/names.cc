@@ -28,9 +28,8 @@ class Names {
   }
 
   const std::string &text(NameId id) const noexcept {
-    static const auto *unknown = new std::string("?");  // as the names
     const std::string *block = id < kMostNames ? blocks_[id / kBlock].load(std::memory_order_acquire) : nullptr;
-    return block ? block[id % kBlock] : *unknown;
+    return block ? block[id % kBlock] : unknown_;
   }
 
  private:
@@ -56,6 +55,7 @@ class Names {
   std::array<std::atomic<std::string *>, kMost / kBlock + 1> blocks_{};
   std::unordered_map<std::string_view, NameId> ids_;  // views of the texts in the blocks
   size_t size_ = 0;
+  const std::string unknown_ = "?";
 };
 // Made at load: a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Names &made_at_load = Names::get();

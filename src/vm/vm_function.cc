@@ -3,7 +3,7 @@
 namespace opd {
 namespace {
 
-const CallSettings kDefaults;
+const CallSettings &kDefaults = *new CallSettings;  // never destroyed: threads may call while the process exits
 
 int run(Vm &vm, uint32_t index, Args args, View *result) {
   Value made;
