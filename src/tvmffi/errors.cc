@@ -55,6 +55,10 @@ static int TVMFFIErrorCreate(const ByteArray *kind, const ByteArray *message, co
   return TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, backtrace, nullptr, nullptr, out_error);
 }
 
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // they end with their own thread
+#endif
+
 // Formats a backtrace line for a place in foreign C++. Valid until the thread's next call.
 static const ByteArray *TVMFFIBacktrace(const char *file, int line, const char *function, int) {
   static thread_local std::string text;
