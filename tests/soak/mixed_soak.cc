@@ -2,10 +2,10 @@
 // artifact, make and drop VMs under running calls, profile, instrument, cancel, save functions and trim. For
 // OPDYNO_SOAK_SECONDS.
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "interop/replay.h"
+#include "support/soak_threads.h"
 
 using namespace opdyno_test;
 
@@ -52,24 +52,13 @@ class Soak : public testing::Test {
   }
   ~Soak() override { opd_log_set_callback(nullptr, nullptr, nullptr); }
 
-  // Repeats `body(i)` on `count` threads, at least once each, until the time is over.
   template <class F>
   void start(int count, F body) {
-    for (int t = 0; t < count; ++t)
-      threads_.emplace_back([this, body, t] {
-        try {
-          size_t i = static_cast<size_t>(t);
-          do body(i++);
-          while (!over_);
-        } catch (const std::exception &e) { ADD_FAILURE() << e.what(); }
-      });
+    threads_.start(count, [body](size_t thread, size_t turn) { body(thread + turn); });
   }
 
   void finish() {
-    const char *seconds = std::getenv("OPDYNO_SOAK_SECONDS");
-    std::this_thread::sleep_for(std::chrono::seconds(seconds ? std::stoi(seconds) : 3));
-    over_ = true;
-    for (auto &thread : threads_) thread.join();
+    threads_.finish();
     EXPECT_EQ(wrong_, 0);
   }
 
@@ -146,8 +135,7 @@ class Soak : public testing::Test {
   }
 
   Handle<opd_cancel_token> cancelled_;
-  std::vector<std::thread> threads_;
-  std::atomic<bool> over_{false};
+  SoakThreads threads_;
   std::atomic<int> wrong_{0};
   std::atomic<long> instrumented_{0};
 };

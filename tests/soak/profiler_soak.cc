@@ -1,11 +1,11 @@
 // Sixteen threads mark ranges and call a VM, and others begin and end, while profilers of all kinds come and go. Each
 // event is accounted for: it is in a trace or counted as dropped. For OPDYNO_SOAK_SECONDS.
 #include <atomic>
-#include <chrono>
 #include <random>
 #include <thread>
 
 #include "support/recording_files.h"
+#include "support/soak_threads.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -24,26 +24,10 @@ class ProfilerSoak : public testing::Test {
     vm_ = Vm(Executable::assemble(".func main(x) {\n  %y = call soak.profiler.kernel(%x)\n  ret %y\n}").to_module());
   }
 
-  void start(int count, const std::function<void(int)> &body) {
-    for (int t = 0; t < count; ++t)
-      threads_.emplace_back([this, body, t] {
-        try {
-          do body(t);
-          while (!over_);
-        } catch (const std::exception &e) { ADD_FAILURE() << e.what(); }
-      });
-  }
-  void finish() {
-    const char *seconds = std::getenv("OPDYNO_SOAK_SECONDS");
-    std::this_thread::sleep_for(std::chrono::seconds(seconds ? std::stoi(seconds) : 3));
-    over_ = true;
-    for (std::thread &thread : threads_) thread.join();
-  }
-
   // Counts the events that it makes: a range, a mark within a pushed range, and a run with its call, which may fail.
-  void work(int t) {
+  void work(size_t t) {
     const Tensor good = floats({1}), bad = floats({-1});
-    for (int i = 0; i < 50; ++i) {
+    for (size_t i = 0; i < 50; ++i) {
       const Range outer(range_);
       const Range inner("pushed");
       opdyno::mark(mark_);
@@ -54,7 +38,7 @@ class ProfilerSoak : public testing::Test {
   }
 
   // A profiler of its own kind sees each of its thread's ranges.
-  void record(int t) {
+  void record(size_t t) {
     thread_local std::mt19937 random(static_cast<unsigned>(t));
     const std::string name = std::to_string(t);
     const std::string file = directory_.file("events-" + name), dumps = directory_.file("dump-%n-" + name + ".json");
@@ -91,8 +75,7 @@ class ProfilerSoak : public testing::Test {
   Vm vm_;
   const uint32_t range_ = opdyno::range_name("range"), mark_ = opdyno::range_name("mark");
   std::atomic<uint64_t> made_{0}, recordings_{0};
-  std::atomic<bool> over_{false};
-  std::vector<std::thread> threads_;
+  SoakThreads threads_;
 };
 
 void soak(const RecordingOptions &options, const std::function<void()> &body, const std::atomic<uint64_t> &made) {
@@ -115,10 +98,10 @@ TEST_F(ProfilerSoak, AccountsForEachEvent) {
   file.buffer = OPD_PROFILER_KEEP_LAST;
   file.max_bytes = 8 << 20;
   const auto run = [&] {
-    start(12, [this](int t) { work(t); });
-    start(2, [this](int t) { std::thread([this, t] { work(t); }).join(); });
-    start(2, [this](int t) { record(t); });
-    finish();
+    threads_.start(12, [this](size_t t, size_t) { work(t); });
+    threads_.start(2, [this](size_t t, size_t) { std::thread([this, t] { work(t); }).join(); });
+    threads_.start(2, [this](size_t t, size_t) { record(t); });
+    threads_.finish();
   };
   soak(
       ring, [&] { soak(file, run, made_); }, made_);
