@@ -40,6 +40,13 @@ void *Dumps::run(void *dumps) {
   return nullptr;
 }
 
+namespace {
+// If there is not even memory for the message, nobody gets it.
+void warn(std::string_view why) noexcept try {
+  log_warning("a dump of the recording cannot be written: ", why);
+} catch (...) {}
+}  // namespace
+
 void Dumps::write_until_disarmed() noexcept {
   for (;;) {
     const Alarm::Raised raised = recording_->alarm().wait();
@@ -52,9 +59,9 @@ void Dumps::write_until_disarmed() noexcept {
     try {
       write(raised);
       num_left_out_ = 0;
-    } catch (const Exception &e) {
-      log_message(OPD_LOG_WARNING, concat("a dump of the recording cannot be written: ", e.error()->message));
-    } catch (...) { log_message(OPD_LOG_WARNING, "a dump of the recording cannot be written: out of memory"); }
+    } catch (const Exception &e) { warn(e.error()->message); } catch (...) {
+      warn("out of memory");
+    }
   }
 }
 

@@ -1,4 +1,7 @@
-"""Foreign readers read what make_traces.py wrote, and find what the program noted itself. run.py runs this by pytest."""
+"""Foreign readers read what make_traces.py wrote, and find what the program noted itself. run.py runs this by pytest.
+
+One file of over 600 lines, because each reader's part is short and all compare with the same spans of the same programs.
+"""
 
 import copy
 import functools
