@@ -21,8 +21,11 @@ bool tsc_is_invariant() {
 
 }  // namespace
 
-ClockId tick_clock() {
-  static const ClockId clock = tsc_is_invariant() ? ClockId::kTsc : ClockId::kMonotonic;
+constinit std::atomic<ClockId> detail::tick_clock{};
+
+ClockId detail::choose_tick_clock() {
+  const ClockId clock = tsc_is_invariant() ? ClockId::kTsc : ClockId::kMonotonic;
+  tick_clock.store(clock, std::memory_order_relaxed);
   return clock;
 }
 

@@ -1,6 +1,7 @@
 // Time stamps. A tick is one step of the processor's counter if that is invariant, else 1 ns of CLOCK_MONOTONIC.
 // Cost: 8 to 20 ns a stamp; clock_gettime is more than twice that.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <ctime>
 
@@ -18,7 +19,15 @@ inline uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-ClockId tick_clock();  // decided once: kTsc if the processor promises a constant, never stopping counter
+namespace detail {
+extern constinit std::atomic<ClockId> tick_clock;  // ClockId{}: not decided yet
+ClockId choose_tick_clock();
+}  // namespace detail
+// Decided once: kTsc if the processor promises a constant, never stopping counter.
+inline ClockId tick_clock() {
+  const ClockId clock = detail::tick_clock.load(std::memory_order_relaxed);
+  return clock != ClockId{} ? clock : detail::choose_tick_clock();
+}
 
 inline uint64_t ticks_of(ClockId clock) {
 #if defined(__x86_64__)

@@ -16,17 +16,14 @@
 #include "base/race_detector.h"
 
 namespace opd {
+
+constinit std::atomic<uint32_t> detail::forks{0};
+
 namespace {
-
-constinit std::atomic<uint32_t> generation{0};
-
 [[gnu::constructor]] void count_forks() {
-  pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  pthread_atfork(nullptr, nullptr, [] { detail::forks.fetch_add(1, std::memory_order_relaxed); });
 }
-
 }  // namespace
-
-uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 
 }  // namespace opd
 

@@ -20,9 +20,11 @@ namespace opd {
 // A set of the recordings that run at the same time: a bit for each.
 using Recordings = uint16_t;
 constexpr uint32_t kMostRecordings = 16;
+constexpr uint32_t first_of(Recordings set) { return static_cast<uint32_t>(std::countr_zero(set)); }
+constexpr Recordings without_first(Recordings set) { return static_cast<Recordings>(set & (set - 1)); }
 template <class Visit>
 void each_recording(Recordings set, const Visit &visit) {
-  for (; set; set &= static_cast<Recordings>(set - 1)) visit(static_cast<uint32_t>(std::countr_zero(set)));
+  for (; set; set = without_first(set)) visit(first_of(set));
 }
 
 enum class EventKind : uint8_t {

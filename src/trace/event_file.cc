@@ -370,9 +370,8 @@ bool EventFile::write_whole(MappedBlock &block) noexcept {
 }
 
 bool EventFile::write_header(const RecordingHeader &header) noexcept {
-  static constexpr char kRest[kBlockBytes - RecordingHeader::kSecondCopy - sizeof header] = {};
   return write_at(0, &header, sizeof header) && write_at(RecordingHeader::kSecondCopy, &header, sizeof header) &&
-         write_at(RecordingHeader::kSecondCopy + sizeof header, kRest, sizeof kRest);
+         write_at(kBlockBytes - 1, "", 1);  // what lies before it is zeros
 }
 
 void EventFile::finish(uint64_t ended) noexcept try {

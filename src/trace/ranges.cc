@@ -9,25 +9,44 @@ namespace opd {
 
 namespace {
 
+// The thread's part in those of the recordings that ran at the tick `begin`. Loops without a lambda, since the compiler
+// makes a function of its own of one that is called for each recording, and most often there is just one.
+class Entered {
+ public:
+  [[gnu::always_inline]] Entered(Track &track, Recordings recordings, uint64_t begin) : track_(track) {
+    try {
+      for (; recordings; recordings = without_first(recordings)) enter_first(recordings, begin);
+    } catch (...) {
+      leave_all();
+      throw;
+    }
+  }
+  [[gnu::always_inline]] ~Entered() { leave_all(); }
+  Entered(const Entered &) = delete;
+  Recordings set() const { return set_; }
+
+ private:
+  [[gnu::always_inline]] void enter_first(Recordings recordings, uint64_t begin) {
+    const uint32_t place = first_of(recordings);
+    const Slot &slot = Recorder::get().slots[place];
+    const uint64_t id = slot.id.load();
+    if (id && slot.began.load(std::memory_order_relaxed) <= begin && enter(track_, place, id)) set_ |= bit_of(place);
+  }
+  [[gnu::always_inline]] void leave_all() {
+    for (Recordings left = set_; left; left = without_first(left)) leave(track_, first_of(left));
+  }
+  Track &track_;
+  Recordings set_ = 0;
+};
+
 // Adds an event to the calling thread's track, for those of the recordings that ran at the tick `begin`. `complete`
 // sets the members that tell one kind from another.
 template <class Complete>
-void add_event(Track &track, Recordings recordings, uint64_t begin, uint64_t end, const Complete &complete) {
-  struct Entered {
-    Track &track;
-    Recordings set = 0;
-    ~Entered() {
-      each_recording(set, [this](uint32_t place) { leave(track, place); });
-    }
-  } entered{track};
-  each_recording(recordings, [&](uint32_t place) {
-    const Slot &slot = Recorder::get().slots[place];
-    const uint64_t id = slot.id.load();
-    if (!id || slot.began.load(std::memory_order_relaxed) > begin) return;
-    if (enter(track, place, id)) entered.set |= bit_of(place);
-  });
-  if (!entered.set) return;
-  if (Event *event = track.describe(entered.set)) {
+[[gnu::always_inline]] inline void add_event(Track &track, Recordings recordings, uint64_t begin, uint64_t end,
+                                             const Complete &complete) {
+  const Entered entered(track, recordings, begin);
+  if (!entered.set()) return;
+  if (Event *event = track.describe(entered.set())) {
     event->begin = begin;
     event->end = end;
     complete(*event);
@@ -35,7 +54,7 @@ void add_event(Track &track, Recordings recordings, uint64_t begin, uint64_t end
   }
 }
 
-void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end) {
+[[gnu::always_inline]] inline void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end) {
   add_event(track, recordings, range.begin, end, [&](Event &event) {
     event.kind = range.kind;
     event.name = range.name;

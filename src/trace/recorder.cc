@@ -27,6 +27,20 @@ const pthread_key_t exit_key = [] {
 
 }  // namespace
 
+constinit std::atomic<Recorder *> Recorder::only_{nullptr};
+
+Recorder &Recorder::make() {
+  static auto *recorder = new Recorder;  // never destroyed: threads may record while the process exits
+  only_.store(recorder, std::memory_order_release);
+  return *recorder;
+}
+
+void tell_waiting_end(uint32_t place) noexcept {
+  std::atomic<uint32_t> &ended = Recorder::get().slots[place].ended;
+  ended.fetch_add(1);
+  ended.notify_all();
+}
+
 Track &Recorder::track_slowly(Track *track) {
   std::scoped_lock lock(guard);
   if (track) return track->refresh(), *track;

@@ -54,8 +54,8 @@ struct Recorder {
   std::atomic<uint64_t> last_run{0};
 
   static Recorder &get() {
-    static auto *recorder = new Recorder;  // never destroyed: threads may record while the process exits
-    return *recorder;
+    Recorder *const recorder = only_.load(std::memory_order_acquire);
+    return recorder ? *recorder : make();
   }
 
   // Of the calling thread.
@@ -70,28 +70,30 @@ struct Recorder {
   bool has_run_under_way(uint32_t slot) const;  // under the guard
 
  private:
+  static Recorder &make();
+  static constinit std::atomic<Recorder *> only_;
   static bool is_before_fork(const Track &track) { return track.generation() != fork_generation(); }
   Track &track_slowly(Track *track);  // a new one if it is null
   bool is_forgotten(Track &track) const;
   void forget(Track &track) noexcept;
 };
 
+void tell_waiting_end(uint32_t place) noexcept;  // that a run has ended
 // Leaves a recording that enter() has let the thread take part in.
-inline void leave(Track &track, uint32_t place) {
-  Slot &slot = Recorder::get().slots[place];
+[[gnu::always_inline]] inline void leave(Track &track, uint32_t place) {
+  const Slot &slot = Recorder::get().slots[place];
   std::atomic<uint32_t> &under_way = track.part(place).under_way;
   const uint32_t left = under_way.load(std::memory_order_relaxed) - 1;
   store_before_loads(under_way, left);
-  if (left > 0 || !slot.waiting.load()) return;
-  slot.ended.fetch_add(1);
-  slot.ended.notify_all();
+  if (slot.waiting.load() && left == 0) [[unlikely]]
+    tell_waiting_end(place);
 }
 
 // The first time that a thread takes part in a recording. Also makes its observer.
 void open_part(Track &track, uint32_t place, uint64_t id);
 
 // Takes part in the recording if it is still the one of this number: then its end waits for leave().
-inline bool enter(Track &track, uint32_t place, uint64_t id) {
+[[gnu::always_inline]] inline bool enter(Track &track, uint32_t place, uint64_t id) {
   Track::Part &part = track.part(place);
   store_before_loads(part.under_way, part.under_way.load(std::memory_order_relaxed) + 1);
   try {
@@ -117,7 +119,7 @@ inline void raise_alarms(Recordings recordings, NameId name, uint64_t begin, uin
 }
 
 void tidy_open_spans(Track &track);  // forgets those that no recording may have
-inline void open_span(Track &track, const OpenSpan &span) {
+[[gnu::always_inline]] inline void open_span(Track &track, const OpenSpan &span) {
   if (track.open_spans().is_suspicious() && !goes_to_itt()) [[unlikely]]
     tidy_open_spans(track);
   track.open_spans().push(span);
