@@ -19,7 +19,6 @@ class Timeline {
     matchMedia('(prefers-color-scheme:dark)').addEventListener('change', () => this.redraw());
     this.listen();
     this.fit();
-    this.resize();
   }
 
   // ---- what is seen
@@ -85,6 +84,7 @@ class Timeline {
   fit() {  // no room below the last row, which the panel below can use
     for (const item of this.layout()) ;  // counts the content's height
     this.canvas.parentNode.style.maxHeight = Math.max(160, kAxis + this.content + 2) + 'px';
+    this.resize();
   }
   resize() {
     const {clientWidth, clientHeight} = this.canvas.parentNode, ratio = window.devicePixelRatio || 1;
@@ -278,7 +278,7 @@ class Timeline {
   }
   click(event) {
     const thread = this.headAt(event.offsetY);
-    if (thread) { thread.isFolded = !thread.isFolded; this.fit(); this.redraw(); }
+    if (thread) { thread.isFolded = !thread.isFolded; this.fit(); }
     else this.select(this.spanAt(event.offsetX, event.offsetY));
   }
 }
