@@ -83,6 +83,15 @@ build() {
   NINJA_STATUS='[%f/%t, %e s] ' cmake --build "$root/build/$preset" ${1:+--target "$@"}
 }
 
+# build_without_tests TARGET…: of the release. Tests may be in this build already (tools/test); they are left in, but not
+# built.
+build_without_tests() {
+  local tests_off=-DOPDYNO_BUILD_TESTS=OFF
+  ! grep -qs '^OPDYNO_BUILD_TESTS:BOOL=ON' "$root/build/release/CMakeCache.txt" || tests_off=
+  step "configure build/release" configure release $tests_off || finish "configuring failed" 1
+  step "build" build release "$@" || finish "the build failed" 1
+}
+
 log_of() {
   mkdir -p "$root/build/log"
   echo "$root/build/log/$1-$2.log"

@@ -45,8 +45,15 @@ enum { TYPE_DLTENSOR = 7, TYPE_TENSOR = 70, OBJECT_HEADER_BYTES = 24, DEVICE_CPU
 
 static const DType FLOAT32 = {2, 32, 1}, INT64 = {0, 64, 1};
 
-/* Stays undefined in this library: whoever loads it provides the function. */
+/* Both stay undefined in this library: whoever loads it provides the functions. */
 extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
+/* Calls task(0, …) to task(count - 1, …), also at the same time on several threads, and returns when all have ended.
+ * With 0 tasks wanted, there are as many as threads. */
+typedef struct {
+  void *sync;
+  int32_t count;
+} TaskGroup;
+extern int TVMBackendParallelLaunch(int (*task)(int number, TaskGroup *group, void *data), void *data, int wanted);
 
 #ifdef _WIN32
 #define EXPORT __declspec(dllexport)
@@ -193,12 +200,14 @@ static void keep_larger(float *restrict y, const float *restrict x, int64_t n) {
 
 /* ---- operators ---- */
 
-/* 3x3 convolution, stride 1, padding 1. Taps outside the image are skipped, which equals reading zeros there. */
-KERNEL(conv2d, FLOAT32, {"input", "NHWC"}, {"weight", "33CK"}, {"bias", "K"}, {"output", "NHWK"}) {
+/* Each task of a convolution has an equal part of the images. */
+static int convolve_part(int task, TaskGroup *group, void *data) {
+  const Call *call = data;
   const int64_t h = call->size['H'], w = call->size['W'], c = call->size['C'], k = call->size['K'];
-  const float *input = call->data[0], *weight = call->data[1], *bias = call->data[2];
-  float *out = call->data[3];
-  for (int64_t image = 0; image < call->size['N']; ++image, input += h * w * c)
+  const int64_t first = call->size['N'] * task / group->count, behind = call->size['N'] * (task + 1) / group->count;
+  const float *input = (const float *)call->data[0] + first * h * w * c, *weight = call->data[1], *bias = call->data[2];
+  float *out = (float *)call->data[3] + first * h * w * k;
+  for (int64_t image = first; image < behind; ++image, input += h * w * c)
     for (int64_t row = 0; row < h; ++row)
       for (int64_t col = 0; col < w; ++col, out += k) {
         memcpy(out, bias, (size_t)k * sizeof *out);
@@ -209,6 +218,12 @@ KERNEL(conv2d, FLOAT32, {"input", "NHWC"}, {"weight", "33CK"}, {"bias", "K"}, {"
         }
       }
   return 0;
+}
+
+/* 3x3 convolution, stride 1, padding 1. Taps outside the image are skipped, which equals reading zeros there. It takes
+ * most of the network's time, so it runs on all threads. */
+KERNEL(conv2d, FLOAT32, {"input", "NHWC"}, {"weight", "33CK"}, {"bias", "K"}, {"output", "NHWK"}) {
+  return TVMBackendParallelLaunch(convolve_part, (void *)call, 0);
 }
 
 KERNEL(relu, FLOAT32, {"input", "NHWC"}, {"output", "NHWC"}) {

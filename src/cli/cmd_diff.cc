@@ -41,6 +41,9 @@ void check_recordings(const Args &args) {
     for (const std::string &words : args.words())
       if (args.has(option) && !are_recordings(words))
         fail_usage(cat("option '--", option, "' is for files of recordings, and ", words, " is none"));
+  for (const std::string &words : args.words())
+    if (args.has("flame") && words.find(',') != std::string::npos)
+      fail_usage(cat("option '--flame' takes one recording on each side, not ", words));
 }
 
 }  // namespace

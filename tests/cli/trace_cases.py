@@ -89,6 +89,8 @@ class TraceFiles(CliTest):
         for option in (("--by", "path"), ("--flame", "x.svg")):
             self.assertIn("run.json is none", self.fails(USAGE, "diff", "one.events", "run.json", *option))
         self.assertIn("one.events", self.fails(USAGE, "diff", "one.events", "one.events", "--flame", "one.events"))
+        several = self.fails(USAGE, "diff", "one.events,one.events", "one.events", "--flame", "x.svg")
+        self.assertIn("one recording on each side, not one.events,one.events", several)
 
     def test_wrong_words_and_files_are_refused(self):
         record("whole.events", 1)

@@ -83,9 +83,14 @@ class Docs(unittest.TestCase):
         self.assertGreater(count, 0)
 
     def test_pictures_exist_and_are_small(self):
+        seen = set()
         for page in PAGES:
             for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text()):
                 self.assertLessEqual((page.parent / name).stat().st_size, 100_000, f"{page.name} shows {name}")
+                seen.add((page.parent / name).name)
+        made = re.findall(r"^  picture (\w+) ", (ROOT / "tools/pictures").read_text(), re.M)
+        kept = {path.name for path in (ROOT / "docs").glob("*.png")}
+        self.assertEqual((seen, {f"{name}.png" for name in made}), (kept, kept), "shown, made and there are the same pictures")
 
     def test_every_environment_variable_that_the_code_reads_is_documented(self):
         code = "".join(p.read_text() for p in (ROOT / "src").rglob("*.cc"))

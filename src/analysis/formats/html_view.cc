@@ -8,7 +8,9 @@
 #include "analysis/formats/gzip_sink.h"
 #include "analysis/formats/trace_formats.h"
 #include "analysis/formats/trace_page.h"  // made of the files in trace_page/
+#include "analysis/host_stacks.h"
 #include "analysis/key_averages.h"
+#include "analysis/loop_names.h"
 #include "base/json_writer.h"
 #include "trace/shape_cache.h"
 
@@ -33,7 +35,8 @@ class Column {
 // Spans lie in the order of threads, and on a thread each one before those within it.
 class Data {
  public:
-  explicit Data(const Trace &trace) : trace_(trace), threads_(nest_spans(trace)) {
+  explicit Data(const Trace &trace)
+      : trace_(trace), threads_(nest_spans(trace, true)), host_(trace), loop_names_(trace) {
     first_ns_ = trace.first_ns().value_or(trace.parts.processes[0].unix_offset_ns);
     size_t spans = 0;
     for (const ThreadSpans &thread : threads_) spans += thread.spans.size();
@@ -41,7 +44,8 @@ class Data {
     for (const ThreadSpans &thread : threads_) {
       last_begin_ = 0;
       process_ = &trace.parts.process_of(*thread.track);
-      for (const Span &span : thread.spans) add(span);
+      const std::vector<HostStacks::StackNumber> stacks = host_.stacks_of(thread);
+      for (size_t i = 0; i < stacks.size(); ++i) add(thread.spans[i], thread.track->process, stacks[i]);
     }
   }
 
@@ -61,6 +65,7 @@ class Data {
     }
     head.end_array().key("labels").raw(labels_.end_array().take());
     head.key("shapes").raw(shapes_.end_array().take());
+    head.key("stacks").raw(stacks_.end_array().take());
     head.key("errors").raw(errors_.end_array().take()).end_object();
     out.write(head.take() + "\n");
     for (const Column &column : columns_) out.write(column.bytes());
@@ -75,6 +80,7 @@ class Data {
     kDepth,
     kLane,
     kShapes,
+    kStack,
     kNumColumns
   };  // in the order of the page
 
@@ -88,25 +94,28 @@ class Data {
     head.end_array();
   }
 
-  void add(const Span &span) {
+  void add(const Span &span, uint32_t process, HostStacks::StackNumber stack) {
     const Event &event = *span.event;
     const int64_t begin = process_->unix_ns(std::min(event.begin, event.end)) - first_ns_;
     const int64_t duration = process_->unix_ns(event.end) - first_ns_ - begin;
     const auto self = static_cast<int64_t>(process_->line.duration_ns(span.self) + 0.5);
-    columns_[kLabel].add(label_of(event));
+    columns_[kLabel].add(event.kind == EventKind::kTask ? label_of_task(event, process) : label_of(event));
     columns_[kBegin].add_signed(begin - last_begin_);
     columns_[kDuration].add(static_cast<uint64_t>(duration));
     columns_[kCovered].add(static_cast<uint64_t>(std::max(duration - self, int64_t{0})));  // by spans within it
     columns_[kDepth].add(span.depth);
     columns_[kLane].add(uint64_t{span.lane} << 1 | event.is_open);
     columns_[kShapes].add(shapes_of(event));
+    columns_[kStack].add(stack);
+    while (num_stacks_ < stack) stacks_.value(host_.call_stack(++num_stacks_));
     last_begin_ = begin;
     if (const std::string_view error = error_of(event); !error.empty())
       errors_.begin_array().value(num_spans_).value(error).end_array();
     ++num_spans_;
   }
 
-  // A label is a name and a kind; for steps also the name that all of them share.
+  // A label is a name and a kind; for steps and tasks also the name that all of them share, for tasks also which one of
+  // its loop it is.
   uint32_t label_of(const Event &event) {
     const auto kind = static_cast<size_t>(event.kind);
     const auto [place, fresh] = places_[kind].try_emplace(span_key(event), num_labels_);
@@ -114,6 +123,17 @@ class Data {
       labels_.begin_array().value(span_name(event)).value(kind);
       if (event.kind == EventKind::kStep) labels_.value(joined_name(event));
       labels_.end_array();
+      ++num_labels_;
+    }
+    return place->second;
+  }
+
+  uint32_t label_of_task(const Event &event, uint32_t process) {
+    const LoopTask task = loop_task(event);
+    const std::string &name = loop_names_.of(event, process), which = concat(task.task, " of ", task.num_tasks);
+    const auto [place, fresh] = task_places_.try_emplace(concat(which, " of ", name), num_labels_);
+    if (fresh) {
+      labels_.begin_array().value(name).value(static_cast<size_t>(event.kind)).value(name).value(which).end_array();
       ++num_labels_;
     }
     return place->second;
@@ -129,11 +149,14 @@ class Data {
   const std::vector<ThreadSpans> threads_;
   const TraceProcess *process_ = nullptr;  // of the current thread
   int64_t first_ns_ = 0, last_begin_ = 0;
-  uint32_t num_spans_ = 0, num_labels_ = 0, num_shapes_ = 0;
+  uint32_t num_spans_ = 0, num_labels_ = 0, num_shapes_ = 0, num_stacks_ = 0;
   std::array<Column, kNumColumns> columns_;
   std::array<std::unordered_map<uint64_t, uint32_t>, 5> places_;  // of labels, by kind and key
+  std::unordered_map<std::string, uint32_t> task_places_;
   ShapeNumbers numbers_;
-  JsonWriter labels_ = array(), shapes_ = array(), errors_ = array();
+  HostStacks host_;
+  LoopNames loop_names_;
+  JsonWriter labels_ = array(), shapes_ = array(), stacks_ = array(), errors_ = array();
 
   static JsonWriter array() { return std::move(JsonWriter().begin_array()); }
 };

@@ -31,10 +31,11 @@ inline constexpr std::string_view kTimelineScript = R"(
 const rows=data.rows,blocks=data.blocks,names=data.names,kinds=data.categories,used=Object.keys(kinds).map(Number);
 const canvas=document.querySelector('canvas'),tip=document.querySelector('#tip'),pen=canvas.getContext('2d');
 const sum=row=>row[1].reduce((a,b)=>a+b,0),most=Math.max(1,...rows.map(sum)),peak=Math.max(0,rows.findIndex(row=>sum(row)===data.peak));
-const left=64,right=8,top_=10,bottom=26;
+const left=76,right=8,top_=10,bottom=26;
 let from=0,to=rows.length?Math.max(rows.at(-1)[0],1):1,at=peak,pinned=true,drag=null;
 const whole=[from,to];
 const bytes=n=>{const a=Math.abs(n);for(const[unit,scale]of[['GB',2**30],['MB',2**20],['KB',2**10]])if(a>=scale)return(n/scale).toFixed(2)+' '+unit;return n+' B'};
+const rung=Math.max(1,2**Math.floor(Math.log2(most/4)));
 const time=us=>us<0?'before':us>=1e6?(us/1e6).toFixed(3)+' s':us>=1e3?(us/1e3).toFixed(3)+' ms':us.toFixed(1)+' µs';
 const name=i=>i<0?'outside of ranges and calls':names[i];
 const color=kind=>getComputedStyle(document.documentElement).getPropertyValue('--c'+kind).trim();
@@ -61,7 +62,7 @@ function draw(){
   if(drag){pen.fillStyle=soft;pen.globalAlpha=.25;pen.fillRect(Math.min(drag.from,drag.to),top_,Math.abs(drag.to-drag.from),360-top_-bottom);pen.globalAlpha=1}
   if(rows.length){pen.strokeStyle=ink.getPropertyValue('--text');pen.beginPath();pen.moveTo(x(rows[at][0]),top_);pen.lineTo(x(rows[at][0]),360-bottom);pen.stroke()}
   pen.restore();pen.fillStyle=soft;pen.strokeStyle=line;pen.textAlign='right';pen.textBaseline='middle';
-  for(let i=0;i<=4;i++){const n=Math.round(most*i/4);pen.fillText(bytes(n),left-6,y(n));pen.globalAlpha=.5;pen.beginPath();pen.moveTo(left,y(n));pen.lineTo(width-right,y(n));pen.stroke();pen.globalAlpha=1}
+  for(let n=0;n<=most;n+=rung){pen.fillText(bytes(n),left-6,y(n));pen.globalAlpha=.5;pen.beginPath();pen.moveTo(left,y(n));pen.lineTo(width-right,y(n));pen.stroke();pen.globalAlpha=1}
   const step=round((to-from)/8);pen.textAlign='center';pen.textBaseline='top';
   for(let t=Math.ceil(from/step)*step;t<=to;t+=step)if(x(t)>left+20&&x(t)<width-30)pen.fillText(time(t),x(t),360-bottom+6);
 }

@@ -11,8 +11,10 @@ from collections import defaultdict
 from decimal import Decimal
 from xml.etree import ElementTree
 
+import numpy
 import pytest
 
+import opdyno
 from opdyno import _native
 from opdyno.profiler import profile, record_function, schedule
 
@@ -262,6 +264,64 @@ def test_what_is_missing_or_open_is_said(tmp_path):
     assert "no DecompressionStream" in without[0] and without[1] == "failed"
 
 
+# A kernel that runs two tasks at the same time, of two milliseconds each.
+LOOP = """
+#include <unistd.h>
+extern int TVMBackendParallelLaunch(int (*task)(int, void *, void *), void *data, int n);
+static int part(int number, void *group, void *data) { return usleep(2000), 0; }
+int __tvm_ffi_loop(void *self, const void *args, int n, void *result) { return TVMBackendParallelLaunch(part, 0, 2); }
+"""
+
+
+@needs_browser
+def test_tasks_and_stacks_are_shown(tmp_path):
+    program = opdyno.Executable.assemble(".func main(x) {\n  call loop(%x)\n  ret %x\n}").to_module()
+    program.import_module(opdyno.load_source(LOOP, cache_dir=str(tmp_path)))
+    vm = opdyno.VirtualMachine(program, opdyno.cpu())
+
+    def serve():
+        vm["main"](numpy.ones(4, "float32"))
+
+    with profile(with_stack=True) as p:
+        serve()
+    p.export_html(tmp_path / "trace.html")
+    rows, stacks, picked = shown(
+        tmp_path / "trace.html",
+        """await search('loop'); const picked = [];
+        for (let i = 0; i < 3; ++i) {
+          byId('next').click();
+          const details = [...document.querySelectorAll('#selected dl div')].map(line => [...line.children].map(cell => cell.textContent));
+          picked.push([Object.fromEntries(details), document.querySelector('#selected .stack').innerText, byId('within').hidden]);
+        }
+        await search('');
+        return [cells(), boxes().map(box => [box[0], box[1].count]), picked];""",
+    )
+    assert sorted(row[:3] for row in rows) == [["loop", "call", "1"], ["main", "run", "1"]], "tasks are no operators"
+    assert next(ns(row[4]) for row in rows if row[0] == "loop") >= 2e6, "an operator has the time of its tasks"
+    assert [box[0] for box in stacks] == ["all", "main", "loop"] and stacks[2][1] == "1"
+    (operator, stack, _), *tasks = sorted(picked, key=lambda each: each[0]["Kind"])
+    assert operator["Kind"] == "call" and operator["Spans within"] == "1" and "Task" not in operator
+    assert stack.startswith("Called by\n") and f"{__file__}({serve.__code__.co_firstlineno + 1}): serve" in stack.split("\n")[1]
+    assert {details["Task"] for details, *_ in tasks} == {"0 of 2", "1 of 2"}
+    assert all(details["Kind"] == "task" and "Self" not in details and is_scope_hidden for details, _, is_scope_hidden in tasks)
+    by_task = {details["Task"]: details["Thread"] for details, *_ in tasks}
+    assert by_task["0 of 2"] == operator["Thread"] and "opd-worker" in by_task["1 of 2"]
+
+
+@needs_browser
+def test_the_time_line_is_no_higher_than_its_rows(tmp_path):
+    with profile() as p:
+        nested(2)
+    p.export_html(tmp_path / "low.html")
+    with profile() as p:
+        nested(7)
+    p.export_html(tmp_path / "high.html")
+    say = "return document.getElementById('timeline').getBoundingClientRect().height;"
+    low, high = (shown(tmp_path / f"{name}.html", say) for name in ("low", "high"))
+    assert low == 160, "the least height"
+    assert high == 24 + 20 + 8 * 17 + 4 + 2, "the times, the head, eight rows"
+
+
 @needs_browser
 def test_steps_are_joined_in_the_table_only(tmp_path):
     with profile(schedule=schedule(wait=0, warmup=0, active=3, repeat=1)) as p:
@@ -271,6 +331,24 @@ def test_steps_are_joined_in_the_table_only(tmp_path):
     rows, details = shown(tmp_path / "trace.html", "await search('Step#1'); byId('next').click(); const name = text('#selected'); await search(''); return [cells(), name];")
     assert [(row[0], row[1], row[2]) for row in rows] == [("ProfilerStep*", "step", "3")]
     assert details.startswith("NameProfilerStep#1Kindstep")
+
+
+@needs_browser
+def test_the_memory_page_shows_its_labels_whole(tmp_path):
+    with profile(profile_memory=True) as p:
+        block = opdyno.empty((1_752_940,), "uint8")  # 1.67 MB; the quarters of it have long texts
+    p.export_memory_timeline(tmp_path / "memory.html")
+    assert block.shape == (1_752_940,)
+    heading, rows, is_free = shown(
+        tmp_path / "memory.html",
+        """const pen = document.querySelector('canvas').getContext('2d');
+        const rows = [...document.querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.textContent).slice(0, 2));
+        return [text('#when'), rows, pen.getImageData(0, 0, 2, 360).data.every(value => value === 0)];""",
+        "document.documentElement.dataset.state = 'shown'",  # it is drawn at once
+    )
+    assert heading.startswith("At the peak, ") and heading.endswith(": 1.67 MB in use")
+    assert rows[0] == ["1.67 MB", "input"], "the largest block; others may be of earlier tests"
+    assert is_free, "no label is cut at the left edge"
 
 
 def test_flame_graphs_are_xml(tmp_path):

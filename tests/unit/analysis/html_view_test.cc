@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <array>
 #include <cstring>
 
 #include "analysis/formats/base64_sink.h"
 #include "analysis/formats/trace_formats.h"
 #include "support/trace_builder.h"
+#include "trace/stacks.h"
 
 namespace opd {
 namespace {
@@ -79,14 +81,50 @@ TEST(HtmlView, HasTheColumnsOfAllSpans) {
       found.head,
       "{\"process\":\"\",\"begin_us\":0,\"sample_interval\":1,\"threads\":[{\"id\":42,\"name\":\"a \\\"thread\\\"\","
       "\"dropped\":0,\"spans\":5}],\"labels\":[[\"outer\",2],[\"inner\",2],[\"crossing\",2],[\"mark\",4],"
-      "[\"ProfilerStep#7\",3,\"ProfilerStep*\"]],\"shapes\":[],\"errors\":[]}");
+      "[\"ProfilerStep#7\",3,\"ProfilerStep*\"]],\"shapes\":[],\"stacks\":[],\"errors\":[]}");
   EXPECT_EQ(found.numbers, (std::vector<int64_t>{0,    1,   2,    3,    4,     // labels
                                                  0,    500, 1000, 1000, 1000,  // begins, from the one before
                                                  2000, 300, 700,  0,    200,   // durations
                                                  300,  0,   0,    0,    0,     // covered by spans within
                                                  0,    1,   0,    0,    0,     // depths
                                                  0,    0,   2,    0,    0,     // lanes, twice: nothing is open
-                                                 0,    0,   0,    0,    0}));  // no shapes
+                                                 0,    0,   0,    0,    0,     // no shapes
+                                                 0,    0,   0,    0,    0}));  // no stacks
+}
+
+TEST(HtmlView, HasTasksOnTheTracksOfTheirThreadsAndStacks) {
+  const uint64_t frames[] = {0x1011, 0x1022};  // from the innermost on
+  Event run{}, tasks[2]{};
+  run.begin = 0, run.end = 900, run.kind = EventKind::kRun, run.run = 1, run.recordings = 1;
+  run.name = name_id("launches"), run.stack = stack_id(frames);
+  for (uint32_t i = 0; i < 2; ++i) {
+    tasks[i].begin = 100 + 100 * i, tasks[i].end = 500 + 100 * i, tasks[i].kind = EventKind::kTask;
+    tasks[i].run = 1, tasks[i].recordings = 1;
+    set_loop_task(tasks[i], {.loop = 1, .task = i, .num_tasks = 2, .thread = 7});
+  }
+  TraceParts parts;
+  parts.has_stacks = true;
+  parts.processes[0].line = kNanoseconds;
+  parts.processes[0].recordings = 1;
+  parts.processes[0].objects = {{0x1000, 0x2000, 0x1000, "/program", ""}};
+  parts.tracks.resize(2);
+  parts.tracks[0].thread_id = 7, parts.tracks[1].thread_id = 8;
+  parts.tracks[0].add_open(std::array{run, tasks[0]});
+  parts.tracks[1].add_open(std::array{tasks[1]});
+  const Content found = content(html(std::move(parts)), 3);
+  EXPECT_NE(found.head.find("\"labels\":[[\"launches\",1],[\"launches\",7,\"launches\",\"0 of 2\"],"
+                            "[\"launches\",7,\"launches\",\"1 of 2\"]]"),
+            std::string::npos)
+      << found.head;
+  EXPECT_NE(found.head.find("\"stacks\":[\"/program(+0x11);/program(+0x22);\"]"), std::string::npos) << found.head;
+  ASSERT_EQ(found.numbers.size(), 8u * 3);
+  const auto column = [&](size_t number) {
+    return std::vector<int64_t>(&found.numbers[3 * number], &found.numbers[3 * number] + 3);
+  };
+  EXPECT_EQ(column(0), (std::vector<int64_t>{0, 1, 2}));  // labels
+  EXPECT_EQ(column(3), (std::vector<int64_t>{400, 0, 0})) << "the page gives the time of a task back";
+  EXPECT_EQ(column(4), (std::vector<int64_t>{0, 1, 0}));  // depths
+  EXPECT_EQ(column(7), (std::vector<int64_t>{1, 1, 0})) << "a span without a stack has that of the one around it";
 }
 
 TEST(HtmlView, CountsFromTheFirstBeginOfAllThreads) {

@@ -1,7 +1,7 @@
 // The trace: unpacked from the page into columns of numbers. analysis/formats/html_view.cc writes it.
 'use strict';
 
-const kKinds = ['call', 'run', 'range', 'step', 'mark'];  // EventKind
+const kKinds = ['call', 'run', 'range', 'step', 'mark', 'alloc', 'free', 'task'];  // EventKind
 
 async function unpacked(base64) {
   if (typeof DecompressionStream === 'undefined')
@@ -60,11 +60,13 @@ class Trace {
     this.open = new Uint8Array(this.count);
     for (let i = 0; i < this.count; ++i) { this.open[i] = this.lane[i] & 1; this.lane[i] >>>= 1; }
     this.shape = numbers.column(Uint32Array, this.count);  // 0: none
+    this.stack = numbers.column(Uint32Array, this.count);  // likewise
     this.errors = new Map(this.errors);
-    this.labels = this.labels.map(([name, kind, joined]) => ({name, kind, joined: joined ?? name}));
+    this.labels = this.labels.map(([name, kind, joined, task]) => ({name, kind, joined: joined ?? name, task}));
     this.length = 0;
     for (let i = 0; i < this.count; ++i) this.length = Math.max(this.length, this.begin[i] + this.duration[i]);
     this.nest();
+    this.returnTimeOfTasks();
   }
 
   // `parent`: the span around each, or -1; `behind`: the number behind the last span within it.
@@ -82,9 +84,20 @@ class Trace {
     }
   }
 
+  // A loop's time belongs to the operator that launched it. So that operator has the time of the task on its own thread,
+  // and no task has any of its own.
+  returnTimeOfTasks() {
+    for (let i = this.count; i-- > 0;) {  // a task lies before those within it
+      if (!this.isTask(i)) continue;
+      if (this.parent[i] >= 0) this.self[this.parent[i]] += this.self[i];
+      this.self[i] = 0;
+    }
+  }
+
   name(i) { return this.labels[this.label[i]].name; }
   kind(i) { return this.labels[this.label[i]].kind; }
   isMark(i) { return kKinds[this.kind(i)] === 'mark'; }
+  isTask(i) { return kKinds[this.kind(i)] === 'task'; }
   end(i) { return this.begin[i] + this.duration[i]; }
   threadOf(i) { return this.threads.find(thread => i < thread.end); }
 }

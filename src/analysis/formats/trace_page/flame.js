@@ -1,7 +1,7 @@
 // The flame graph: spans of equal stacks of names are one box, as wide as their time, below the box of the stack without
 // the last name. The boxes within one add up to its time less its own, as in flame graphs of samples.
 
-const kMostBoxes = 3000, kNarrowest = 0.0005, kBoxHeight = 20;
+const kMostBoxes = 3000, kNarrowest = 0.0005, kBoxHeight = 20, kLeastText = 24;  // the last two in pixels
 
 function mergedStacks(trace, first, behind) {
   const root = {name: 'all', parent: null, children: new Map(), count: 0, self: 0, total: 0};
@@ -9,6 +9,7 @@ function mergedStacks(trace, first, behind) {
   const base = behind > first ? trace.depth[first] : 0;
   for (let i = first; i < behind; ++i) {
     const depth = trace.depth[i] - base, parent = depth ? open[depth - 1] : root;
+    if (trace.isTask(i)) { open[depth] = parent; continue; }  // its operator has its time
     const name = trace.labels[trace.label[i]].joined;
     let node = parent.children.get(name);
     if (!node) {
@@ -74,6 +75,7 @@ class Flame {
     });
     Object.assign(box.dataset, {row, count: node.count, total: node.total, self: node.self});
     box.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${row * kBoxHeight}px;--hue:${hueOf(node.name)}`;
+    if (width * this.panel.clientWidth < kLeastText) box.classList.add('narrow');  // a cut letter says nothing
     if (this.matches && !(node.parent && this.matches(node.name))) box.classList.add('faded');
     return box;
   }

@@ -44,12 +44,13 @@ class Page {
     const {trace} = this, panel = byId('selected');
     panel.hidden = span < 0;
     if (span >= 0) {
-      const thread = trace.threadOf(span), around = [];
+      const thread = trace.threadOf(span), isTask = trace.isTask(span), around = [];
       for (let outer = trace.parent[span]; outer >= 0; outer = trace.parent[outer]) around.push(shown(trace.name(outer)));
       const entries = [
-        ['Name', shown(trace.name(span))], ['Kind', kKinds[trace.kind(span)]], ['Thread', threadText(trace, thread)],
+        ['Name', shown(trace.name(span))], ['Kind', kKinds[trace.kind(span)]], ['Task', trace.labels[trace.label[span]].task],
+        ['Thread', threadText(trace, thread)],
         ['Start', `${(trace.begin[span] / 1000).toFixed(3)} µs`], ['Duration', timeText(trace.duration[span])],
-        ['Self', timeText(trace.self[span])], ['Spans within', countText(trace.behind[span] - span - 1)],
+        ['Self', isTask ? '' : timeText(trace.self[span])], ['Spans within', countText(trace.behind[span] - span - 1)],
         ['Arguments', trace.shape[span] ? trace.shapes[trace.shape[span] - 1] : ''],
         ['Within', around.reverse().join(' › ')], ['Error', shown(trace.errors.get(span) ?? ' ').trim()],
         ['Open', trace.open[span] ? 'had not ended when the recording did' : ''],
@@ -59,8 +60,9 @@ class Page {
           element('div', {}, element('dt', {textContent: term}), element('dd', {textContent: text})))),
         element('div', {className: 'bar'},
           element('button', {type: 'button', textContent: 'Zoom to it', onclick: () => this.timeline.zoomTo(span)}),
-          element('button', {type: 'button', id: 'within', textContent: 'Operators and flame graph of it alone',
-            onclick: () => this.setScope(span)})));
+          element('button', {type: 'button', id: 'within', textContent: 'Operators and flame graph of it alone', hidden: isTask,
+            onclick: () => this.setScope(span)})),
+        element('p', {className: 'stack', textContent: stackText(trace, span), hidden: !trace.stack[span]}));
     }
     if (isRevealed) this.timeline.reveal(span);
     this.timeline.redraw();

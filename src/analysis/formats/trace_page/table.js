@@ -1,4 +1,5 @@
-// The table of operators: spans of equal name and kind are one row. Marks take no time and have none.
+// The table of operators: spans of equal name and kind are one row. Marks take no time, and the operator that launched a
+// task has its time, so both have none.
 
 const kMostRows = 1000;
 
@@ -15,7 +16,7 @@ function operatorRows(trace, first, behind) {
     row.self += trace.self[i];
     if (row.longest < 0 || trace.duration[i] > trace.duration[row.longest]) row.longest = i;
   }
-  const found = [...rows.values()].filter(row => row.count && kKinds[row.kind] !== 'mark');
+  const found = [...rows.values()].filter(row => row.count && !['mark', 'task'].includes(kKinds[row.kind]));
   const all = found.reduce((sum, row) => sum + row.self, 0);
   for (const row of found) {
     row.mean = row.total / row.count;

@@ -24,6 +24,11 @@ function threadText(trace, thread) {
   const own = `${thread.id} (${shown(thread.name)})`;
   return trace.processes ? `${own} of ${shown(trace.processes[thread.process].label)}` : own;
 }
+// The host's functions that a span began in, a line each, from the innermost on.
+function stackText(trace, span) {
+  const number = trace.stack[span];
+  return number ? 'Called by\n' + trace.stacks[number - 1].split(';').slice(0, -1).map(shown).join('\n') : '';
+}
 // Of a merged trace: where its processes ran, and how far their times may be wrong.
 function clocksText(processes) {
   const errorOf = ({clock_error_ns}) => clock_error_ns < 0 ? 'of an unknown error' : `right within ${timeText(clock_error_ns)}`;

@@ -18,7 +18,7 @@ class Timeline {
     new ResizeObserver(() => this.resize()).observe(canvas.parentNode);
     matchMedia('(prefers-color-scheme:dark)').addEventListener('change', () => this.redraw());
     this.listen();
-    this.resize();
+    this.fit();
   }
 
   // ---- what is seen
@@ -81,6 +81,11 @@ class Timeline {
 
   // ---- drawing
 
+  fit() {  // no room below the last row, which the panel below can use
+    for (const item of this.layout()) ;  // counts the content's height
+    this.canvas.parentNode.style.maxHeight = Math.max(160, kAxis + this.content + 2) + 'px';
+    this.resize();
+  }
   resize() {
     const {clientWidth, clientHeight} = this.canvas.parentNode, ratio = window.devicePixelRatio || 1;
     this.width = Math.max(clientWidth, 1);
@@ -134,7 +139,7 @@ class Timeline {
     pen.fillStyle = this.colours.soft;
     for (const [x, text] of this.ticks()) {
       pen.fillRect(Math.round(x), kAxis - 8, 1, 6);
-      pen.fillText(text, x + 4, kAxis / 2 - 1);
+      if (x + 4 + pen.measureText(text).width <= this.width) pen.fillText(text, x + 4, kAxis / 2 - 1);
     }
   }
   drawHead(thread, y) {
@@ -273,7 +278,7 @@ class Timeline {
   }
   click(event) {
     const thread = this.headAt(event.offsetY);
-    if (thread) { thread.isFolded = !thread.isFolded; this.redraw(); }
+    if (thread) { thread.isFolded = !thread.isFolded; this.fit(); }
     else this.select(this.spanAt(event.offsetX, event.offsetY));
   }
 }
