@@ -352,7 +352,8 @@ void EventFile::write_events(BlockHeader header, const uint64_t *words, const Ev
   const uint64_t number = blocks_written_.fetch_add(1, std::memory_order_relaxed);
   if (!options_.is_ring && number >= most_blocks_) return is_full_.store(true);
   const BlockState state = BlockState::of(header.state);
-  const size_t num_words = state.top - kHeaderWords, events_size = state.count * sizeof(Event);
+  // The last event of a block without one is written, too, since FILE has whole blocks.
+  const size_t num_words = state.top - kHeaderWords, events_size = std::max<size_t>(state.count, 1) * sizeof(Event);
   header.checksum = checksum_of(header, words, num_words, last, state.count);
   const uint64_t offset = (1 + number % most_blocks_) * kBlockBytes;
   if (write_at(offset + kBlockBytes - events_size, last, events_size) &&

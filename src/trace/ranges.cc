@@ -63,6 +63,16 @@ template <class Complete>
   });
 }
 
+// A file shows what its threads have begun, in their blocks. Without this, a thread would get its block by its first
+// event, and a range that it never left would be missing.
+void open_parts_in_files(Track &track) {
+  const auto recordings = static_cast<Recordings>(detail::filing_recordings.load(std::memory_order_acquire));
+  each_recording(recordings, [&](uint32_t place) {
+    const uint64_t id = Recorder::get().slots[place].id.load();
+    if (id && track.part(place).id != id && enter(track, place, id)) leave(track, place);
+  });
+}
+
 Recordings taking_ranges() { return static_cast<Recordings>(detail::taking_ranges.load(std::memory_order_acquire)); }
 
 }  // namespace
@@ -70,6 +80,7 @@ Recordings taking_ranges() { return static_cast<Recordings>(detail::taking_range
 // Without memory for the thread's track, the range is not recorded.
 uint64_t begin_range_slowly(NameId name) noexcept try {
   Track &track = Recorder::get().track();
+  open_parts_in_files(track);
   OpenSpan range{.name = name, .stack = is_recording_stacks() ? capture_stack() : 0};
   const uint64_t begin = range.begin = ticks_of(tick_clock());
   open_span(track, range);

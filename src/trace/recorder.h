@@ -18,8 +18,9 @@
 namespace opd {
 
 namespace detail {
-extern std::atomic<uint32_t> taking_ranges;  // a bit for each recording that takes ranges which end
-}
+extern std::atomic<uint32_t> taking_ranges;      // a bit for each recording that takes ranges which end
+extern std::atomic<uint32_t> filing_recordings;  // those of them that write to a file
+}  // namespace detail
 
 inline Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
 

@@ -12,7 +12,7 @@
 namespace opd {
 
 std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{0}, detail::memory_recordings{0},
-    detail::taking_ranges{0}, detail::task_recordings{0};
+    detail::taking_ranges{0}, detail::filing_recordings{0}, detail::task_recordings{0};
 
 namespace {
 
@@ -26,6 +26,7 @@ void end_begins(uint32_t place) {
 void end_running(uint32_t place) {
   end_begins(place);
   detail::taking_ranges.fetch_and(~uint32_t{bit_of(place)});
+  detail::filing_recordings.fetch_and(~uint32_t{bit_of(place)});
   detail::memory_recordings.fetch_and(~uint32_t{bit_of(place)});
   detail::stack_recordings.fetch_and(~uint32_t{bit_of(place)});
   detail::task_recordings.fetch_and(~uint32_t{bit_of(place)});
@@ -70,6 +71,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   if (options.stacks) detail::stack_recordings.fetch_or(bit_of(place), std::memory_order_release);
   detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
   if (options.ranges) {
+    if (recording->file_) detail::filing_recordings.fetch_or(bit_of(place), std::memory_order_release);
     detail::taking_ranges.fetch_or(bit_of(place), std::memory_order_release);
     detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
   }

@@ -169,6 +169,22 @@ TEST(AFile, HasWhatMemoryHas) {
   EXPECT_FALSE(std::filesystem::exists(path + ".live"));
 }
 
+// A thread that hangs in its first range is what one looks for after a crash.
+TEST(AFile, ShowsAThreadThatHasOnlyBegunARange) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  profiler.start();
+  std::thread([] { static_cast<void>(opd_range_begin(opdyno::range_name("of a thread that ended"))); }).join();
+  const uint64_t open = opd_range_begin(opdyno::range_name("under way"));
+  const std::vector<std::string> expected{"of a thread that ended", "under way"};
+  EXPECT_EQ(names_of(Trace::load(path.c_str())), expected) << "as after a crash";
+  EXPECT_EQ(names_of(profiler.stop()), expected);
+  EXPECT_EQ(names_of(Trace::load(path.c_str())), expected);
+  opd_range_end(open);
+}
+
 TEST(AFile, HasTimesOnTheSameLine) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
