@@ -1,4 +1,6 @@
 // `opdyno diff`: which operators became slower between two sets of profiled runs.
+#include <filesystem>
+
 #include "command.h"
 #include "diff_view.h"
 #include "file.h"
@@ -38,9 +40,12 @@ void draw(const Args &args, const std::string &output) {
 
 void check_recordings(const Args &args) {
   for (const char *option : {"by", "flame"})
-    for (const std::string &words : args.words())
-      if (args.has(option) && !are_recordings(words))
-        fail_usage(cat("option '--", option, "' is for files of recordings, and ", words, " is none"));
+    for (const std::string &words : args.words()) {
+      if (!args.has(option) || are_recordings(words)) continue;
+      for (const std::string_view file : split(words, ','))
+        if (std::error_code error; !std::filesystem::exists(file, error)) read_recording(std::string(file));  // fails
+      fail_usage(cat("option '--", option, "' is for files of recordings, and ", words, " is none"));
+    }
   for (const std::string &words : args.words())
     if (args.has("flame") && words.find(',') != std::string::npos)
       fail_usage(cat("option '--flame' takes one recording on each side, not ", words));

@@ -1,5 +1,6 @@
 #include "profiler/dumps.h"
 
+#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -95,8 +96,11 @@ std::string Dumps::reason_of(const Alarm::Raised &raised) {
 void Dumps::write(const Alarm::Raised &raised) {
   Recording::Notes notes{{"dump_reason", reason_of(raised)}};
   if (num_left_out_) notes.emplace_back("dumps_left_out", concat(num_left_out_));
-  const Ref<Trace> trace = recording_->snapshot(notes);
   const std::string path = expand_path(options_.path, num_written_.load(std::memory_order_relaxed) + 1);
+  std::error_code unknown;  // then it is no pipe
+  if (std::filesystem::is_fifo(path, unknown))
+    fail(OPD_INVALID_ARGUMENT, path, " is a pipe: the end of the recording would wait until somebody reads it");
+  const Ref<Trace> trace = recording_->snapshot(notes);
   save_trace_file(path, options_.form, [&](ByteSink &out) { options_.write(*trace, options_.form, out); });
   num_written_.fetch_add(1, std::memory_order_relaxed);
   log_message(OPD_LOG_INFO, concat("wrote a dump of the recording to ", path, ": ", notes[0].second));

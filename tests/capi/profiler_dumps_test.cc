@@ -1,5 +1,6 @@
 // Dumps of flight recorders: what asks for them, what is in them, and what they must not do to the program.
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -249,6 +250,15 @@ TEST_F(Dumps, ThatCannotBeWrittenSaySoInTheLog) {
   EXPECT_EQ(profiler_.dump_count(), 0u);
   EXPECT_NE(log_.find("a dump of the recording cannot be written: cannot "), std::string::npos) << log_;
   EXPECT_NE(log_.find("No such file or directory"), std::string::npos) << log_;
+}
+
+TEST_F(Dumps, DoNotWaitForTheReaderOfAPipe) {
+  ASSERT_EQ(::mkfifo(directory_.file("pipe").c_str(), 0600), 0);
+  start(DumpOptions(directory_.file("pipe")));
+  profiler_.dump("asked");
+  profiler_.stop();
+  EXPECT_EQ(profiler_.dump_count(), 0u);
+  EXPECT_NE(log_.find("is a pipe"), std::string::npos) << log_;
 }
 
 TEST_F(Dumps, GoOnWithTheStepsOfASchedule) {

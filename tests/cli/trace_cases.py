@@ -88,6 +88,7 @@ class TraceFiles(CliTest):
         self.assertIn("takes name or path, not 'stack'", self.fails(USAGE, "diff", "one.events", "one.events", "--by", "stack"))
         for option in (("--by", "path"), ("--flame", "x.svg")):
             self.assertIn("run.json is none", self.fails(USAGE, "diff", "one.events", "run.json", *option))
+            self.assertIn("cannot open no.events: No such", self.fails(REFUSED, "diff", "one.events", "no.events", *option))
         self.assertIn("one.events", self.fails(USAGE, "diff", "one.events", "one.events", "--flame", "one.events"))
         several = self.fails(USAGE, "diff", "one.events,one.events", "one.events", "--flame", "x.svg")
         self.assertIn("one recording on each side, not one.events,one.events", several)
