@@ -40,6 +40,12 @@ std::string reason_of(const std::string &path) {
                                                                                                 : "none";
 }
 
+int num_left_out(const std::string &path) {
+  const std::string json = bytes_of(path);
+  std::smatch found;
+  return std::regex_search(json, found, std::regex(R"re("dumps_left_out":"?(\d+))re")) ? std::stoi(found[1].str()) : 0;
+}
+
 bool exists(const std::string &path) { return std::filesystem::exists(path); }
 
 void spend(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
@@ -193,6 +199,20 @@ TEST_F(Dumps, OfTwoProfilersShareASignal) {
   EXPECT_GE(other.dump_count(), 1u);
 }
 
+TEST_F(Dumps, OfTwoProfilersHaveTheirOwnSignals) {
+  DumpOptions one(pattern_), two(directory_.file("other.json"));
+  one.signal = SIGUSR1, two.signal = SIGUSR2;
+  start(one);
+  const Profiler other;
+  other.set_dumps(two);
+  other.start();
+  ::raise(SIGUSR1);
+  other.stop();
+  profiler_.stop();
+  EXPECT_EQ(profiler_.dump_count(), 1u);
+  EXPECT_EQ(other.dump_count(), 0u);
+}
+
 TEST_F(Dumps, LeaveAHandlerOfTheProgramAlone) {
   static volatile sig_atomic_t handled;
   handled = 0;
@@ -239,8 +259,16 @@ TEST_F(Dumps, HaveAnIntervalWhereCallsAsk) {
   for (int i = 0; i < 100; ++i) const Range range("range");
   wait_for(profiler_, 1);
   for (int i = 0; i < 100; ++i) const Range range("range");
-  profiler_.stop();
   EXPECT_EQ(profiler_.dump_count(), 1u);
+  profiler_.dump("asked");
+  profiler_.stop();
+  ASSERT_EQ(profiler_.dump_count(), 2u);
+  size_t counted = 0;  // each range is the reason of a dump, or one of those that were left out
+  for (const char *name : {"dump-1.json", "dump-2.json"}) {
+    counted += static_cast<size_t>(num_left_out(directory_.file(name)));
+    counted += reason_of(directory_.file(name)).find(" took ") != std::string::npos;
+  }
+  EXPECT_EQ(counted, 200u);
 }
 
 TEST_F(Dumps, ThatCannotBeWrittenSaySoInTheLog) {
