@@ -122,7 +122,8 @@ uint64_t ThreadBlock::seal() {
   const BlockState state = block_->state();
   BlockHeader &live = block_->header();
   uint64_t produced = live.produced[state.sequence % 2];
-  const bool shows_open_spans = is_closed() && live.num_open_spans > 0;  // FILE.live will not have them any more
+  // FILE.live will not have them any more.
+  const bool shows_open_spans = is_closed() && std::atomic_ref(live.num_open_spans).load(std::memory_order_acquire) > 0;
   if (state.count == 0 && !shows_open_spans) return produced;
   for (uint32_t i = 0; i < state.count; ++i) produced += (block_->event(i)->recordings & file_->recordings()) != 0;
   file_->write_events(live, block_->words() + kHeaderWords, block_->event(std::max<uint32_t>(state.count, 1) - 1));

@@ -55,7 +55,7 @@ TEST(MergedTraces, HaveTheEventsOfAll) {
 TEST(MergedTraces, TakeLabelsOffsetsAndErrors) {
   const Trace one = recorded(1), two = recorded(1);
   const char *const labels[] = {"rank 0", nullptr};
-  const int64_t offsets[] = {0, 3'600'000'000'000}, errors[] = {12, -1};
+  const int64_t offsets[] = {0, 3'600'000'000'000}, errors[] = {12, 0};
   auto options = opdyno::defaults(opd_trace_merge_options_init);
   options.labels = labels, options.num_labels = 2;
   options.offsets_ns = offsets, options.num_offsets_ns = 2;
@@ -65,6 +65,7 @@ TEST(MergedTraces, TakeLabelsOffsetsAndErrors) {
   EXPECT_EQ(text(events, 0, "Process"), "rank 0");
   EXPECT_GE(number(events, 3, "Start (us)"), 3.6e9);
   EXPECT_NE(both.chrome().find("\"clock_error_ns\":12,"), std::string::npos);
+  EXPECT_NE(both.chrome().find("\"clock_error_ns\":0,"), std::string::npos);
   EXPECT_NE(both.chrome().find("\"offset_ns\":3600000000000}"), std::string::npos);
 }
 
