@@ -69,6 +69,17 @@ TEST(MergedTraces, TakeLabelsOffsetsAndErrors) {
   EXPECT_NE(both.chrome().find("\"offset_ns\":3600000000000}"), std::string::npos);
 }
 
+TEST(MergedTraces, HaveMemoryIfOneHas) {
+  auto options = opdyno::defaults(opd_profiler_options_init);
+  options.profile_memory = 1;
+  const Profiler profiler(&options);
+  profiler.start();
+  static_cast<void>(floats({1.f}));
+  const Trace with_memory = profiler.stop(), without = recorded(1);
+  for (const Trace &both : {Trace::merge({with_memory, without}), Trace::merge({without, with_memory})})
+    EXPECT_FALSE(both.write(OPD_TRACE_MEMORY_TIMELINE_RAW).empty());
+}
+
 TEST(MergedTraces, RefuseWhatDoesNotFit) {
   const Trace one = recorded(1);
   opd_trace *out = nullptr;
