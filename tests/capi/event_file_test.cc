@@ -154,6 +154,23 @@ TEST_F(AKilledProcess, LeavesItsFilesToTheNextOne) {
   EXPECT_TRUE(std::filesystem::exists(path + ".crashed.live"));
 }
 
+// Of the two files, FILE is moved first: without FILE.live, it would be taken for a finished recording, and emptied.
+TEST_F(AKilledProcess, LosesNothingIfItsFilesCannotBeMoved) {
+  for (const char *const blocked : {".crashed", ".crashed.live"}) {
+    run(0, 5'000, 0);
+    const size_t kept = num_spans(Trace::load(path.c_str()));
+    std::filesystem::remove_all(path + ".crashed");
+    std::filesystem::remove_all(path + ".crashed.live");
+    std::filesystem::create_directory(path + blocked);
+    const RecordingOptions options(path.c_str());
+    const Profiler profiler(&options);
+    expect_error(opd_profiler_start(profiler.get()), OPD_IO, "cannot rename");
+    std::filesystem::remove(path + blocked);
+    profiler.start();
+    EXPECT_EQ(num_spans(Trace::load((path + ".crashed").c_str())), kept) << blocked;
+  }
+}
+
 TEST_F(AKilledProcess, SaysWhatItWasDoing) {
   run(0, 5'000, 0);
   const auto names = names_of(Trace::load(path.c_str()));

@@ -231,6 +231,39 @@ TEST(AFile, ThatIsARingHasTheLastEvents) {
   EXPECT_EQ(names_of(trace), numbers(20'000 - kept, kept));
 }
 
+TEST(AFile, ThatIsARingIsNoLargerThanItMayBe) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 3 * kBlock;
+  record(options, [] { add_equal_marks(200'000); });
+  EXPECT_LE(std::filesystem::file_size(path), 100 * kBlock) << "3 blocks, and the names; the events would take 200";
+  options.max_bytes = 1;
+  const Trace trace = record(options, [] { add_equal_marks(5'000); });
+  EXPECT_GE(num_spans(trace), 1u) << "there is one block at least";
+  EXPECT_EQ(num_spans(trace) + trace.dropped(), 5'000u);
+}
+
+TEST(AFile, TakesNoMemoryForEvents) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.buffer = OPD_PROFILER_KEEP_LAST;
+  options.max_bytes = 3 * kBlock;
+  const auto resident_bytes = [] {
+    size_t whole = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> whole >> resident;
+    return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  };
+  const Profiler profiler(&options);
+  profiler.start();
+  add_equal_marks(5'000);
+  const size_t before = resident_bytes();
+  add_equal_marks(1'000'000);
+  EXPECT_LE(resident_bytes(), before + (32 << 20)) << "the events would take 64 MB";
+}
+
 TEST(AFile, WithoutFurtherRoomHasTheFirstEvents) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
@@ -342,10 +375,11 @@ TEST(AFile, ThatIsDamagedLosesABlock) {
   record(options, [] { add_marks(0, kMade); });
   const std::string whole = bytes_of(path);
   uint64_t random = 1;
-  for (int i = 0; i < 100; ++i) {
+  for (size_t i = 0; i < 100; ++i) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     std::string damaged = whole;
-    damaged[(random >> 20) % whole.size()] ^= static_cast<char>(1 + (random >> 60) % 15);
+    const size_t place = i < 30 ? i * 10 : (random >> 20) % whole.size();  // first in what is said of the recording
+    damaged[place] ^= static_cast<char>(1 + (random >> 60) % 15);
     write_bytes(path, damaged);
     const Trace trace = Trace::load(path.c_str());
     ASSERT_EQ(num_spans(trace) + trace.dropped(), kMade);
@@ -373,16 +407,18 @@ TEST(AFile, ThatIsCutHasWhatIsLeft) {
 TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  record(options, [] { add_equal_marks(1); });
+  const size_t least = std::filesystem::file_size(path);  // with the names that the process has
   rlimit limit;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const rlim_t before = std::exchange(limit.rlim_cur, 5 * kBlock + 1000);
+  const rlim_t before = std::exchange(limit.rlim_cur, least + 3 * kBlock + 1000);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   std::vector<std::string> warnings;
   const auto keep = [](void *all, opd_log_level, const char *message) {
     static_cast<std::vector<std::string> *>(all)->push_back(message);
   };
   opd_log_set_callback(keep, &warnings, nullptr);
-  const RecordingOptions options(path.c_str());
   const Trace trace = record(options, [] {
     add_equal_marks(20'000);
     for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(100); }).join();
@@ -392,6 +428,8 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   ::setrlimit(RLIMIT_FSIZE, &limit);
   EXPECT_GE(num_spans(trace), 3 * 950u);
   EXPECT_EQ(num_spans(trace) + trace.dropped(), 21'000u);
+  const auto names = names_of(Trace::load(path.c_str()));
+  EXPECT_EQ(names, std::vector<std::string>(num_spans(trace), "mark")) << "what found no room in it is beside it";
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find(path + ": File too large"), std::string::npos) << warnings[0];
 }
@@ -407,6 +445,9 @@ TEST(AFile, IsNotWrittenByForkedChildren) {
   const pid_t child = ::fork();
   if (child == 0) {
     add_marks(1000, 5'000);
+#ifndef OPDYNO_THREAD_SANITIZER  // it lets a forked child start no threads
+    std::thread([] { add_marks(1000, 10); }).join();
+#endif
     opd_range_end(open);
     opd_trace *trace = nullptr;
     opd_error *error = opd_profiler_stop(profiler.get(), &trace);
@@ -423,6 +464,39 @@ TEST(AFile, IsNotWrittenByForkedChildren) {
   EXPECT_EQ(trace.dropped(), 0u);
 }
 
+std::string many(const std::string &text, size_t count) {
+  std::string texts;
+  while (count-- > 0) texts += text;
+  return texts;
+}
+
+TEST(AFile, HasShapesLargerThanABlockNot) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  const Vm vm = program();
+  const Trace trace = record(options, [&] { vm.call("main", floats({1}, std::vector<int64_t>(9'000, 1))); });
+  EXPECT_EQ(num_spans(trace), 4u) << "the calls are there without their shapes";
+  EXPECT_EQ(trace.dropped(), 0u);
+}
+
+// The names are looked for in FILE.live, as after a crash: no event has them.
+TEST(AFile, HasTheNamesOfStacks) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.with_stack = 1;
+  const Profiler profiler(&options);
+  profiler.start();
+  const uint32_t mark = opdyno::range_name("mark");
+  const opd_stack_frame frame{opdyno::range_name("answer_requests"), opdyno::range_name("serve.script"), 12};
+  opd_stack_push(&frame, 1);
+  opd_range_mark(mark);
+  opd_stack_pop();
+  const opdyno::Report report = Trace::load(path.c_str()).report(OPD_TRACE_EVENTS);
+  EXPECT_NE(text_value(call_value(report, 0, "Stack")).find("serve.script(12): answer_requests"), std::string::npos);
+}
+
 TEST(AFile, HasTextsLargerThanABlockNot) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
@@ -433,11 +507,13 @@ TEST(AFile, HasTextsLargerThanABlockNot) {
   const Trace trace = record(options, [&] {
     EXPECT_THROW(vm.call("main", floats({1})), opdyno::Error);
     opdyno::mark(std::string(50'000, 'n').c_str());
+    opdyno::mark(("n" + many("\u00e4", 10'000)).c_str());
     add_marks(0, 1);
   });
   const auto names = names_of(trace);
-  EXPECT_EQ(names.size(), 4u) << "the call is there without its message";
+  EXPECT_EQ(names.size(), 5u) << "the call is there without its message";
   EXPECT_EQ(std::count(names.begin(), names.end(), std::string(16 << 10, 'n')), 1) << "cut";
+  EXPECT_EQ(std::count(names.begin(), names.end(), "n" + many("\u00e4", 8191)), 1) << "not within a character";
   EXPECT_EQ(trace.dropped(), 0u);
 }
 
