@@ -49,16 +49,26 @@ class Reader {
     if (file_ >= 0) read_header(file_);
     if (live_ >= 0 && !header_) read_header(live_);
     if (!header_) fail(OPD_BAD_FORMAT, path_, " is no recording: none of its blocks says what was recorded");
-    // What a thread seals between the two is in FILE, then. Its names may be newer than what was read of FILE.live.
-    if (live_ >= 0) read_blocks(live_, true, true);
-    if (file_ >= 0) read_blocks(file_, false, true);
-    if (live_ >= 0) read_blocks(live_, true, false);
+    // The recording may go on. What a thread seals between the two is in FILE, then.
+    if (live_ >= 0) read_blocks(live_, Part::kAll);
+    if (file_ >= 0) read_blocks(file_, Part::kAll);
+    if (live_ >= 0 && file_ >= 0 && lacks_blocks()) read_blocks(file_, Part::kOlderEvents);
+    // The names in FILE may be newer than what was read of FILE.live. What became of threads must not be: their last
+    // events would count as lost.
+    if (live_ >= 0) read_blocks(live_, Part::kTexts);
     return make_parts();
   }
 
  private:
+  enum class Part : uint8_t {
+    kAll,
+    kTexts,
+    kOlderEvents  // blocks of events that are older than a thread's newest known one
+  };
   void read_header(int file);
-  void read_blocks(int file, bool is_live, bool with_events);
+  void read_blocks(int file, Part part);
+  bool is_wanted(const BlockHeader &header, Part part) const;
+  bool lacks_blocks() const;
   bool read_block(int file, uint64_t offset, Block &block) const;
   void take(const Block &block, bool is_live);
   void take_events(const Block &block, const BlockHeader &header);
@@ -141,7 +151,7 @@ void Reader::read_header(int file) {
 }
 
 // Holes are skipped: a file of a few bytes may claim any size.
-void Reader::read_blocks(int file, bool is_live, bool with_events) {
+void Reader::read_blocks(int file, Part part) {
   const auto block = std::make_unique<Block>();
   for (uint64_t offset = 0;;) {
     const off_t data = ::lseek(file, static_cast<off_t>(offset), SEEK_DATA);
@@ -150,10 +160,33 @@ void Reader::read_blocks(int file, bool is_live, bool with_events) {
     if (!read_block(file, offset, *block)) {
       if (::lseek(file, 0, SEEK_END) < static_cast<off_t>(offset + kBlockBytes)) return;
     } else if (block->header().magic == kBlockMagic && block->header().file_id == header_->file_id) {
-      if (with_events || block->header().type != BlockType::kEvents) take(*block, is_live);
+      if (is_wanted(block->header(), part)) take(*block, file == live_);
     }
     offset += kBlockBytes;
   }
+}
+
+bool Reader::is_wanted(const BlockHeader &header, Part part) const {
+  const auto is_older = [&] {
+    const auto thread = threads_.find(header.track);
+    return thread != threads_.end() && !thread->second.blocks.empty() &&
+           BlockState::of(header.state).sequence < thread->second.blocks.rbegin()->first;
+  };
+  if (part == Part::kTexts)
+    return header.type == BlockType::kNames || header.type == BlockType::kStacks || header.type == BlockType::kObjects;
+  return part == Part::kAll || (header.type == BlockType::kEvents && is_older());
+}
+
+// Several threads write into FILE, so a thread's older block may be written after its place was read and before the
+// place of a newer one is. Then the older one is missing, or is the part of it that was in FILE.live.
+bool Reader::lacks_blocks() const {
+  return std::ranges::any_of(threads_, [](const auto &thread) {
+    uint32_t next = 0;
+    return std::ranges::any_of(thread.second.blocks, [&](const auto &block) {
+      const bool is_part = block.second.header.checksum == 0 && block.first != thread.second.blocks.rbegin()->first;
+      return block.first != next++ || is_part;
+    });
+  });
 }
 
 void Reader::take(const Block &block, bool is_live) {

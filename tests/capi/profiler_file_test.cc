@@ -313,6 +313,40 @@ TEST(AFile, IsReadWhileItIsWritten) {
   EXPECT_GE(num_spans(profiler.stop()) + 1, last);
 }
 
+// Reads the file again and again while the threads of `write` write into it. Nothing is lost, whatever it is read amid.
+void expect_no_drops(const std::function<void(const std::atomic<bool> &ends)> &write) {
+  for (int recording = 0; recording < 5; ++recording) {
+    const ScratchDirectory directory;
+    const std::string path = directory.file("events");
+    const RecordingOptions options(path.c_str());
+    const Profiler profiler(&options);
+    profiler.start();
+    std::atomic<bool> ends{false};
+    std::thread writer([&] { write(ends); });
+    for (int i = 0; i < 50; ++i) EXPECT_EQ((i % 2 ? profiler.snapshot() : Trace::load(path.c_str())).dropped(), 0u);
+    ends = true;
+    writer.join();
+    EXPECT_EQ(profiler.stop().dropped(), 0u);
+  }
+}
+
+TEST(AFile, IsReadWhileThreadsEnd) {
+  expect_no_drops([](const std::atomic<bool> &ends) {
+    for (int i = 0; i < 2'000 && !ends; ++i) std::thread([] { add_equal_marks(20); }).join();
+  });
+}
+
+TEST(AFile, IsReadWhileThreadsFillBlocks) {
+  expect_no_drops([](const std::atomic<bool> &ends) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        for (int i = 0; i < 50 && !ends; ++i) add_equal_marks(1'000);
+      });
+    for (std::thread &thread : threads) thread.join();
+  });
+}
+
 TEST(AFile, HasOneWriter) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
