@@ -410,6 +410,14 @@ def test_page(name):
             assert around is theirs or (around.begin, around.end) == (theirs.begin, theirs.end)
 
 
+def test_page_has_the_stacks_of_chrome():
+    _, found = forms.page(DIRECTORY / "stacks.html")
+    stacks = [(span.name, span.args["stack"]) for span in found]
+    assert stacks == [(span.name, span.args.get("Call stack", "")) for span in chrome_of("stacks").spans]
+    functions = {name: re.findall(r"(?:around|within)", stack) for name, stack in stacks if name.startswith("in ")}
+    assert functions == {"in around": ["around"], "in within": ["within", "around"]}
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_flame_graph(name):
     """Each box has the number and the time of the spans of its stack, which the boxes above it tell."""

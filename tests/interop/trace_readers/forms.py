@@ -273,11 +273,11 @@ def page(path):
             numbers.append(number)
             number = shift = 0
     count = sum(thread["spans"] for thread in head["threads"])
-    assert shift == 0 and len(numbers) == 7 * count
-    columns = [numbers[i * count : (i + 1) * count] for i in range(7)]
+    assert shift == 0 and len(numbers) == 8 * count
+    columns = [numbers[i * count : (i + 1) * count] for i in range(8)]
     threads = [thread for thread in head["threads"] for _ in range(thread["spans"])]
     spans, stack, last = [], [], None
-    for i, (label, begin, duration, covered, depth, lane, shapes) in enumerate(zip(*columns, strict=True)):
+    for i, (label, begin, duration, covered, depth, lane, shapes, host) in enumerate(zip(*columns, strict=True)):
         if threads[i] is not last:
             now, stack, last = 0, [], threads[i]
         now += begin >> 1 ^ -(begin & 1)
@@ -286,7 +286,12 @@ def page(path):
         stack[depth:] = [i]
         span = Span(last["id"], lane >> 1, name, now, now + duration, kind)
         span.parent = stack[-2] if depth else None
-        span.args = {"Open": lane & 1, "self": duration - covered, "shapes": head["shapes"][shapes - 1] if shapes else ""}
+        span.args = {
+            "Open": lane & 1,
+            "self": duration - covered,
+            "shapes": head["shapes"][shapes - 1] if shapes else "",
+            "stack": head["stacks"][host - 1] if host else "",
+        }
         spans.append(span)
     return head, spans
 

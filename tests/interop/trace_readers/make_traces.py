@@ -411,11 +411,28 @@ def reentrant(directory):
     return {"reentrant": notes.take()}
 
 
+def stacks(directory):
+    """Ranges and calls know the functions that they began in."""
+
+    def around():
+        with notes.range("in around"):
+            within()
+
+    def within():
+        with notes.range("in within"):
+            run(vm, "main", *TENSORS[0])
+
+    with profile(with_stack=True) as p:
+        around()
+    save(p, directory, "stacks")
+    return {"stacks": notes.take()}
+
+
 def main():
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     expected = {}
-    for make in nasty, steps, empty, full, not_utf8, wide_space, not_xml, reentrant:
+    for make in nasty, steps, empty, full, not_utf8, wide_space, not_xml, reentrant, stacks:
         expected |= make(directory)
     (directory / "expected.json").write_text(json.dumps(expected))
 
