@@ -85,7 +85,8 @@ OPDRULES_FIELDS(opd_profiler_options, OPDRULES_FIELD('i', all_calls), OPDRULES_F
                 OPDRULES_FIELD('L', repeat), OPDRULES_FIELD('L', skip_first), OPDRULES_FIELD('i', skip_first_wait),
                 OPDRULES_FIELD('i', profile_memory), OPDRULES_FIELD('i', with_stack),
                 OPDRULES_FIELD('i', parallel_tasks), OPDRULES_FIELD('i', buffer), OPDRULES_FIELD('i', keep_in_file),
-                OPDRULES_FIELD('L', max_bytes), OPDRULES_FIELD('s', file), OPDRULES_FIELD('L', last_ns))
+                OPDRULES_FIELD('L', max_bytes), OPDRULES_FIELD('s', file), OPDRULES_FIELD('L', last_ns),
+                OPDRULES_FIELD('L', flush_interval_ns))
 OPDRULES_FIELDS(opd_profiler_dump_options, OPDRULES_FIELD('i', format), OPDRULES_FIELD('s', path),
                 OPDRULES_FIELD('i', signal), OPDRULES_FIELD('i', on_error), OPDRULES_FIELD('L', slow_ns),
                 OPDRULES_FIELD('L', min_interval_ns), OPDRULES_FIELD('L', max_dumps))

@@ -50,12 +50,16 @@ typedef struct opd_profiler_options {
    * file anew. NULL: events stay in memory; NULL */
   const char *file;
   uint64_t last_ns; /**< traces leave out what ended more than so many ns before they are made; 0: nothing; 0 */
+  /** How often a thread of the library writes the file to the disk, at most a day. If the machine then loses power,
+   * what was recorded before the last but one of these moments is in the files. 0: the system writes it when it likes,
+   * often 30 s later; a process that is killed loses nothing by that; 0 */
+  uint64_t flush_interval_ns;
 } opd_profiler_options;
 
 /** Fills @p options with defaults. Threads: safe. Since: 0.2 */
 static inline void opd_profiler_options_init(opd_profiler_options *options) {
   const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0, 0, 0, 1,
-                                         OPD_PROFILER_KEEP_FIRST,   0, 0,        0, 0};
+                                         OPD_PROFILER_KEEP_FIRST,   0, 0,        0, 0, 0};
   *options = defaults;
 }
 

@@ -54,6 +54,11 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     require(how.keep_in_file == 0 || how.keep_in_file == 1, "keep_in_file must be 0 or 1, but is ", how.keep_in_file);
     require(!how.keep_in_file || how.file, "keep_in_file needs a file");
     recording.reads_file = how.keep_in_file == 0;
+    require(!how.flush_interval_ns || how.file, "flush_interval_ns needs a file");
+    constexpr uint64_t kLongest = 86'400'000'000'000;
+    require(how.flush_interval_ns <= kLongest, "flush_interval_ns must be at most ", kLongest,
+            ", which is a day, but is ", how.flush_interval_ns);
+    recording.flush_interval_ns = how.flush_interval_ns;
     recording.overwrites = how.buffer == OPD_PROFILER_KEEP_LAST;
     recording.max_bytes = how.max_bytes == 0 && recording.overwrites ? uint64_t{64} << 20 : how.max_bytes;
     recording.last_ns = how.last_ns;

@@ -89,6 +89,9 @@ EventFile::EventFile(const EventFileOptions &options)
     while (!open_live()) {}
     open_file();
     header_ = add_block(BlockType::kRecording);
+    // First FILE.live: what a thread seals between the two is in FILE, then.
+    if (const std::chrono::nanoseconds interval(options_.flush_interval_ns); interval.count() > 0)
+      flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_});
   } catch (...) {
     if (live_file_ >= 0) ::unlink(live_path_.c_str()), ::close(live_file_);
     if (file_ >= 0) ::close(file_);
@@ -137,6 +140,7 @@ void EventFile::open_file() {
 
 EventFile::~EventFile() {
   EventFiles::get().remove(this);
+  flush_.reset();
   if (file_ >= 0) ::close(file_);
   if (live_file_ >= 0) ::close(live_file_);
 }
@@ -378,6 +382,8 @@ bool EventFile::write_header(const RecordingHeader &header) noexcept {
 void EventFile::finish(uint64_t ended) noexcept try {
   std::scoped_lock lock(guard_);
   if (!is_of_this_process()) return;
+  if (flush_ && flush_->error()) note(flush_->error());
+  flush_.reset();
   bool is_complete = true;
   for (const auto &thread : threads_) add_record(thread->close());
   threads_.clear();

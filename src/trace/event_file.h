@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/static_guard.h"
+#include "trace/periodic_flush.h"
 #include "trace/thread_block.h"
 
 namespace opd {
@@ -17,6 +18,7 @@ struct EventFileOptions {
   uint64_t max_bytes = 0;  // of the blocks of events in FILE; 0: no limit
   uint64_t sample_interval = 1;
   bool has_memory = false, has_stacks = false;
+  uint64_t flush_interval_ns = 0;  // how often the files are written to the disk; 0: when the system does it
 };
 
 // Thread-safe.
@@ -106,6 +108,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   Texts names_{BlockType::kNames}, stacks_{BlockType::kStacks}, objects_{BlockType::kObjects};
   std::vector<std::unique_ptr<MappedBlock>> records_, free_;
   std::vector<std::shared_ptr<ThreadBlock>> threads_;
+  std::unique_ptr<PeriodicFlush> flush_;  // until the end of the recording
 };
 
 }  // namespace opd

@@ -38,8 +38,8 @@ void end_running(uint32_t place) {
 Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers) {
   auto recording = make_object<Recording>(options, std::move(observers));
   if (!options.file.empty())
-    recording->file_ = EventFile::create(
-        {options.file, options.overwrites, options.max_bytes, options.sample_interval, options.memory, options.stacks});
+    recording->file_ = EventFile::create({options.file, options.overwrites, options.max_bytes, options.sample_interval,
+                                          options.memory, options.stacks, options.flush_interval_ns});
   Recorder &recorder = Recorder::get();
   std::scoped_lock lock(recorder.guard);
   const auto is_free = [&](uint32_t place) {

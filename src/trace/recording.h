@@ -30,6 +30,7 @@ struct RecordingOptions {
   bool overwrites = false;          // what exceeds it replaces the oldest events, and is not left out
   std::string file;                 // path: events go to this file, see event_file.h; "": they stay in memory
   uint64_t last_ns = 0;             // its traces leave out what ended earlier before their end; 0: nothing
+  uint64_t flush_interval_ns = 0;   // how often the file is written to the disk; 0: when the system does it
   bool reads_file = true;           // its end gives the events in the file as a trace
 };
 

@@ -141,6 +141,8 @@ class _KinetoProfile(Forms):
         max_bytes: int = 0,
         last_seconds: float = 0.0,
         dumps: Dumps | None = None,
+        ring_file: str | os.PathLike[str] | None = None,
+        flush_interval_ms: float = 0.0,
     ) -> None:
         """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning.
 
@@ -154,13 +156,19 @@ class _KinetoProfile(Forms):
         `file`: a path that events are written to while they are recorded, so that they take no memory and are there if the process
         is killed: see `load`. `max_bytes`: of the file, or else of memory for events of all threads; 0: no limit. `ring`: beyond it,
         the oldest events make room for new ones (64 MiB if `max_bytes` is 0); else the newest are left out. Either are counted.
-        `last_seconds`: traces leave out what ended earlier before they are made; 0: nothing. `dumps`: see `Dumps`.
+        `ring_file=path` is short for `file=path, ring=True`. `flush_interval_ms`: how often the file is written to the disk, for
+        the case that the machine loses power; 0: when the system does it. `last_seconds`: traces leave out what ended earlier
+        before they are made; 0: nothing. `dumps`: see `Dumps`.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
         _expect(self.activities, "activities must have at least one member")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.experimental_config = with_flops, with_modules, experimental_config
         self._metadata: dict[str, str] = {}
+        if ring_file is not None:
+            if file is not None:
+                raise ValueError("file and ring_file are both given; ring_file=path is short for file=path, ring=True")
+            file, ring = ring_file, True
         self._file = None if file is None else os.fspath(file)
         self._profiler = _native.opd_profiler_create(
             {
@@ -173,6 +181,7 @@ class _KinetoProfile(Forms):
                 "max_bytes": max_bytes,
                 "last_ns": _ns("last_seconds", last_seconds, 1e9),
                 "file": self._file,
+                "flush_interval_ns": _ns("flush_interval_ms", flush_interval_ms, 1e6),
                 "keep_in_file": int(self._file is not None and self._has_no_steps()),
             }
         )
@@ -276,6 +285,8 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         max_bytes: int = 0,
         last_seconds: float = 0.0,
         dumps: Dumps | None = None,
+        ring_file: str | os.PathLike[str] | None = None,
+        flush_interval_ms: float = 0.0,
     ) -> None:
         if use_cuda is not None:
             warnings.warn("use_cuda is deprecated, use the activities argument instead", DeprecationWarning, stacklevel=2)
@@ -298,6 +309,8 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             max_bytes=max_bytes,
             last_seconds=last_seconds,
             dumps=dumps,
+            ring_file=ring_file,
+            flush_interval_ms=flush_interval_ms,
         )
         self.step_num = 0
         self.current_action = self._action()

@@ -46,6 +46,20 @@ def test_a_ring_has_the_last_events():
     assert p.trace.dropped == 5000 - len(found)
 
 
+def test_ring_file_is_a_ring_in_a_file(tmp_path):
+    file = tmp_path / "events"
+    with profile(ring_file=file, max_bytes=2 << 16, flush_interval_ms=50):
+        add_ranges(0, 5000)
+    found = names(profiler.load(file))
+    assert found == [f"range {i}" for i in range(5000 - len(found), 5000)] and 900 < len(found) < 3100
+    with pytest.raises(ValueError, match="file and ring_file are both given"):
+        profile(file=file, ring_file=file)
+    with pytest.raises(ValueError, match="flush_interval_ns needs a file"):
+        profile(flush_interval_ms=50)
+    with pytest.raises(ValueError, match="flush_interval_ms must be"):
+        profile(file=file, flush_interval_ms=-1)
+
+
 def test_each_cycle_of_a_schedule_writes_the_file_anew(tmp_path):
     file, seen = tmp_path / "events", []
     with profile(

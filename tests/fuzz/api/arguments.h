@@ -282,7 +282,10 @@ struct Options {
     if constexpr (requires { o->number; }) o->number = 1;
     if constexpr (requires { o->repeat; }) o->repeat = static_cast<decltype(o->repeat)>(d.below(3));
     if constexpr (requires { o->keep_in_file; })
-      if (d.one_in(4)) o->file = (path = d.scratch + "/events" + std::to_string(d.below(4))).c_str();
+      if (d.one_in(4)) {
+        o->file = (path = d.scratch + "/events" + std::to_string(d.below(4))).c_str();
+        o->flush_interval_ns = d.pick(std::array<uint64_t, 4>{0, 0, 1'000'000, UINT64_MAX});
+      }
     if constexpr (requires { o->min_interval_ns; }) {
       o->path = (path = d.scratch + "/dump-%n").c_str();
       o->slow_ns = d.pick(std::array<uint64_t, 3>{0, 1, 1'000'000});

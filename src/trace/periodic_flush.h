@@ -1,0 +1,35 @@
+// Writes files to the disk again and again, so that what was written before survives when the machine loses power.
+// A thread of the library does it: those that record do not wait for the disk.
+#pragma once
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <semaphore>
+#include <vector>
+
+#include "base/static_guard.h"
+
+namespace opd {
+
+class PeriodicFlush {
+ public:
+  // `files` are flushed in their order; they stay the caller's. Throws OPD_IO if no thread can be started.
+  PeriodicFlush(std::chrono::nanoseconds interval, std::vector<int> files);
+  ~PeriodicFlush();  // ends the thread
+  PeriodicFlush(const PeriodicFlush &) = delete;
+
+  int error() const { return error_.load(); }  // number of the first error; 0: there was none
+
+ private:
+  void run() noexcept;
+
+  const std::chrono::nanoseconds interval_;
+  const std::vector<int> files_;
+  const uint32_t generation_ = fork_generation();
+  std::binary_semaphore ends_{0};
+  std::atomic<int> error_{0};
+  pthread_t thread_{};
+};
+
+}  // namespace opd
