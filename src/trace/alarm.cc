@@ -87,9 +87,9 @@ Alarm::Raised Alarm::wait() noexcept {
     raised.by_request = by_request_.exchange(false);
     if (span_state_.load() == State::kWritten) {
       raised.span = span_;
-      raised.other_spans = other_spans_.exchange(0);
       span_state_.store(State::kNone);
     }
+    raised.other_spans = other_spans_.exchange(0);  // also of those raised while the last span was taken
     if (raised.is_any() || !was_armed) return raised;
     while (sem_wait(&wakes_) != 0 && errno == EINTR) {}
   }

@@ -141,8 +141,12 @@ void EventFile::open_file() {
 EventFile::~EventFile() {
   EventFiles::get().remove(this);
   flush_.reset();
-  if (file_ >= 0) ::close(file_);
-  if (live_file_ >= 0) ::close(live_file_);
+  close();
+}
+
+void EventFile::close() noexcept {
+  for (int *file : {&file_, &live_file_})
+    if (*file >= 0) ::close(std::exchange(*file, -1));
 }
 
 void EventFile::become_private() noexcept {
@@ -215,7 +219,7 @@ std::unique_ptr<MappedBlock> EventFile::add_block(BlockType type) {
 
 std::shared_ptr<ThreadBlock> EventFile::begin_thread(int64_t thread_id, const std::string &thread_name) noexcept try {
   std::scoped_lock lock(guard_);
-  if (!is_of_this_process()) return nullptr;
+  if (is_finished_ || !is_of_this_process()) return nullptr;
   std::unique_ptr<MappedBlock> block;
   if (free_.empty()) block = add_block(BlockType::kEvents);
   else block = std::move(free_.back()), free_.pop_back();
@@ -332,7 +336,9 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
   }
 }
 
+// What comes after the end is no part of the recording.
 void EventFile::count_drop() noexcept {
+  if (is_finished_.load()) return;
   std::atomic_ref(header_->words()[kOtherDropsWord]).fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -379,9 +385,30 @@ bool EventFile::write_header(const RecordingHeader &header) noexcept {
          write_at(kBlockBytes - 1, "", 1);  // what lies before it is zeros
 }
 
+// A thread that looked whether the recording runs just before it ended may be about to write.
+void EventFile::end_changes() noexcept {
+  {
+    std::scoped_lock lock(guard_);
+    is_finished_ = true;
+    for (const auto &thread : threads_) thread->forbid_changes();
+  }
+  fence_all_threads();
+  for (;;) {
+    std::shared_ptr<ThreadBlock> changing;
+    {
+      std::scoped_lock lock(guard_);
+      const auto found = std::ranges::find_if(threads_, [](const auto &thread) { return thread->is_changing(); });
+      if (found == threads_.end()) return;
+      changing = *found;
+    }
+    changing->wait_for_change();  // without the lock, which it may need
+  }
+}
+
 void EventFile::finish(uint64_t ended) noexcept try {
-  std::scoped_lock lock(guard_);
   if (!is_of_this_process()) return;
+  end_changes();
+  std::scoped_lock lock(guard_);
   if (flush_ && flush_->error()) note(flush_->error());
   flush_.reset();
   bool is_complete = true;
@@ -395,7 +422,7 @@ void EventFile::finish(uint64_t ended) noexcept try {
   for (const auto &block : records_) is_complete &= write_whole(*block);
   RecordingHeader header = describe();
   header.is_finished = is_complete, header.ended = ended;
-  header.other_drops = header_->words()[kOtherDropsWord];
+  header.other_drops = std::atomic_ref(header_->words()[kOtherDropsWord]).load(std::memory_order_relaxed);
   header.checksum = checksum_of(header);
   is_complete &= write_header(header);
   if (::fdatasync(file_) && errno != EINVAL) note(errno), is_complete = false;

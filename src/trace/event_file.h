@@ -36,8 +36,10 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   std::shared_ptr<ThreadBlock> begin_thread(int64_t thread_id, const std::string &thread_name) noexcept;
   void end_thread(ThreadBlock &block) noexcept;  // by the thread
   void count_drop() noexcept;                    // of a thread without a block
-  // Seals all blocks, completes FILE and removes FILE.live. To be called once.
+  // Seals all blocks, completes FILE and removes FILE.live. To be called once, and not by a thread amid add_event().
   void finish(uint64_t ended) noexcept;
+  // After finish(), when nobody reads the files any more: threads may hold the object until they record again.
+  void close() noexcept;
   // What could not be written, so that events were lost; "" if all was.
   std::string problem() const;
 
@@ -73,6 +75,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   void move_crashed();
   void open_file();
   RecordingHeader describe() const;
+  void end_changes() noexcept;                             // of all threads
   std::unique_ptr<MappedBlock> add_block(BlockType type);  // to FILE.live
   void add_text(Texts &texts, uint32_t number, std::string_view text);
   void add_names_up_to(NameId last) noexcept;  // these are called under the lock
@@ -99,6 +102,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   std::atomic<StackId> stacks_written_{1};  // none has the number 0
   std::atomic<int> error_{0};               // the first one
   std::atomic<bool> is_full_{false};
+  std::atomic<bool> is_finished_{false};  // no further thread gets a block; set under the lock
 
   ForkMutex guard_{LockRank::kEventFile};
   uint64_t live_blocks_ = 0;  // in FILE.live

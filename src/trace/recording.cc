@@ -187,6 +187,7 @@ Recording::~Recording() {
   close();
   if (file_) file_->finish(ticks_of(tick_clock()));
   leave();
+  if (file_) file_->close();
 }
 
 Ref<Trace> Recording::stop() {
@@ -205,6 +206,7 @@ Ref<Trace> Recording::stop() {
     trace = make_trace(collect(std::move(open)), ended);
   }
   leave();
+  if (file_) file_->close();
   if (const std::string problem = file_ ? file_->problem() : ""; !problem.empty())
     log_warning("events of a recording are lost, and counted as dropped: ", problem);
   return trace;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <thread>
 
 #include "base/file.h"
 #include "trace/event_file.h"
@@ -93,13 +94,15 @@ void ThreadBlock::begin_chunk() {
 }
 
 void ThreadBlock::count_drop() {
-  if (is_closed()) return;
+  const Change change(*this);
+  if (!change.is_allowed()) return;
   uint64_t &dropped = block_->header().dropped;
   store(dropped, dropped + 1);
 }
 
 void ThreadBlock::show_open_spans(const OpenSpans &spans) {
-  if (is_closed()) return;
+  const Change change(*this);
+  if (!change.is_allowed()) return;
   BlockHeader &header = block_->header();
   const uint64_t count = std::min<uint64_t>(spans.count(), kMostOpenSpans);
   for (uint32_t i = 0; i < count; ++i) {
@@ -134,6 +137,11 @@ uint64_t ThreadBlock::seal() {
 }
 
 void ThreadBlock::end_thread() noexcept { file_->end_thread(*this); }
+
+// A change is some stores, and now and then the writing of a name.
+void ThreadBlock::wait_for_change() const {
+  while (is_changing()) std::this_thread::yield();
+}
 
 ThreadRecord ThreadBlock::close() {
   std::scoped_lock lock(guard_);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/asymmetric_fence.h"
 #include "base/fork_mutex.h"
 #include "trace/chunk.h"
 #include "trace/event_block.h"
@@ -45,18 +46,35 @@ class ThreadBlock {
   void begin_chunk();  // what is added next is of the thread's next chunk. Seals what was there
   // Adds the chunk's events up to `count`, and its words up to `top`.
   void add(const Chunk &chunk, uint32_t top, uint32_t count) {
-    if (!is_closed_.load(std::memory_order_relaxed)) add_open(chunk, top, count);
+    if (const Change change(*this); change.is_allowed()) add_open(chunk, top, count);
   }
   void count_drop();
   void show_open_spans(const OpenSpans &spans);
 
   bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }
   void end_thread() noexcept;  // by the thread, when it exits: the block may be another one's then
-  ThreadRecord close();        // by any thread: seals what is published, and ends the block
+  // By another thread: after forbid_changes() and fence_all_threads(), wait_for_change() returns when the thread itself
+  // changes nothing more. The latter not with a lock that add() may take.
+  void forbid_changes() { is_closed_.store(true, std::memory_order_relaxed); }
+  bool is_changing() const { return is_changing_.load(std::memory_order_acquire) != 0; }
+  void wait_for_change() const;
+  // Seals what is published, and ends the block; by the thread itself, or after wait_for_change().
+  ThreadRecord close();
   std::unique_ptr<MappedBlock> take_block() { return std::move(block_); }  // after the thread's end
   void keep_private(int file) noexcept { block_->keep_private(file); }
 
  private:
+  // The thread changes the block between the begin and the end of this, unless it was closed.
+  class Change {
+   public:
+    explicit Change(ThreadBlock &block) : block_(block) { store_before_loads(block.is_changing_, 1); }
+    ~Change() { block_.is_changing_.store(0, std::memory_order_release); }
+    Change(const Change &) = delete;
+    bool is_allowed() const { return !block_.is_closed(); }
+
+   private:
+    ThreadBlock &block_;
+  };
   void add_open(const Chunk &chunk, uint32_t top, uint32_t count);
   void add_names_of(const Event &event);
   uint64_t seal();  // under the guard; returns the number of events that the thread has made for the recording
@@ -64,6 +82,7 @@ class ThreadBlock {
   const std::shared_ptr<EventFile> file_;
   std::unique_ptr<MappedBlock> block_;
   std::atomic<bool> is_closed_{false};
+  std::atomic<uint32_t> is_changing_{0};
   uint32_t top_ = kHeaderWords, count_ = 0;  // of the chunk, what is in the block
   ForkMutex guard_{LockRank::kThreadBlock};  // of sealing
 };

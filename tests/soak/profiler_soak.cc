@@ -59,13 +59,15 @@ class ProfilerSoak : public testing::Test {
     const std::string witness = "witness " + name;
     const uint32_t number = opdyno::range_name(witness.c_str());
     for (int i = 0; i < 20; ++i) const Range range(number);
-    if (random() % 2) expect_witnesses(profiler.snapshot(), witness);
-    expect_witnesses(profiler.stop(), witness);
+    SCOPED_TRACE(std::string(options.file ? "in a file" : "in memory") + (options.profile_memory ? ", memory" : "") +
+                 (options.with_stack ? ", stacks" : "") + (options.parallel_tasks ? ", tasks" : ""));
+    if (random() % 2) expect_witnesses(profiler.snapshot(), witness, "snapshot");
+    expect_witnesses(profiler.stop(), witness, "stop");
     made_ += 20;
     ++recordings_;
   }
-  static void expect_witnesses(const Trace &trace, const std::string &witness) {
-    EXPECT_EQ(trace.dropped(), 0u);
+  static void expect_witnesses(const Trace &trace, const std::string &witness, const char *when) {
+    EXPECT_EQ(trace.dropped(), 0u) << when;
     size_t found = 0;
     for (const std::string &name : names_of(trace)) found += name == witness;
     EXPECT_EQ(found, 20u);
