@@ -1,5 +1,7 @@
 #include "vm/call_scope.h"
 
+#include "trace/memory_event.h"
+
 namespace opd {
 namespace {
 
@@ -31,6 +33,7 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
   inherit(run, outer, settings);
   if (instrument_ && !(outer && outer->showing)) run.instrument = instrument_.get();
   run.recorder.reset();
+  run.pool.set_records_bindings(false);
   const RunRecorder *within = outer && outer->vm == run.vm ? &outer->recorder : nullptr;
   if (is_recording() || (within && within->listens())) [[unlikely]]
     begin_recording(function, within);
@@ -46,6 +49,7 @@ void CallScope::begin_recording(uint32_t function, const RunRecorder *outer) {
   const NameId name = function == kNoFunction ? kNoName : vm.function_names()[function];
   recorded_.begin(borrowed_.run->recorder, &vm, name, outer);
   borrowed_.run->callee_names = vm.callee_names();
+  borrowed_.run->pool.set_records_bindings(is_recording_memory());
 }
 
 CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings)
