@@ -33,7 +33,6 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
   inherit(run, outer, settings);
   if (instrument_ && !(outer && outer->showing)) run.instrument = instrument_.get();
   run.recorder.reset();
-  run.pool.set_records_bindings(false);
   const RunRecorder *within = outer && outer->vm == run.vm ? &outer->recorder : nullptr;
   if (is_recording() || (within && within->listens())) [[unlikely]]
     begin_recording(function, within);
@@ -46,10 +45,11 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
 
 void CallScope::begin_recording(uint32_t function, const RunRecorder *outer) {
   Vm &vm = borrowed_.vm;
+  Run &run = *borrowed_.run;
   const NameId name = function == kNoFunction ? kNoName : vm.function_names()[function];
-  recorded_.begin(borrowed_.run->recorder, &vm, name, outer);
-  borrowed_.run->callee_names = vm.callee_names();
-  borrowed_.run->pool.set_records_bindings(is_recording_memory());
+  recorded_.begin(run.recorder, &vm, name, outer);
+  run.callee_names = vm.callee_names();
+  if (is_recording_memory()) run.record_bindings();
 }
 
 CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings)

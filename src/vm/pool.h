@@ -96,7 +96,7 @@ class RunPool {
   // Type of the storages that alloc_tensor's fast path takes. While bindings are recorded there is none, so that the
   // slow path sees all of them, and the fast path has no test for it.
   int32_t fast_storage_type() const { return fast_storage_type_; }
-  // Whether each tensor that is made in a storage is recorded. Asked once a run: see is_recording_memory().
+  // Whether each tensor that is made in a storage is recorded. Set for a whole run: see Run::record_bindings().
   bool records_bindings() const { return fast_storage_type_ != storage_type_; }
   void set_records_bindings(bool records) { fast_storage_type_ = records ? kNoType : storage_type_; }
 
