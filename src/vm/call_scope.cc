@@ -49,7 +49,7 @@ void CallScope::begin_recording(uint32_t function, const RunRecorder *outer) {
   const NameId name = function == kNoFunction ? kNoName : vm.function_names()[function];
   recorded_.begin(run.recorder, &vm, name, outer);
   run.callee_names = vm.callee_names();
-  if (is_recording_memory()) run.record_bindings();
+  if (is_recording_memory() && run.recorder.listens()) run.record_bindings();
 }
 
 CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings)

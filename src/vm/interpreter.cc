@@ -450,8 +450,7 @@ View Interpreter::execute(uint32_t index, Args args) {
 }  // namespace
 
 View interpret(Run &run, uint32_t function, Args args) {
-  const bool listens = run.recorder.listens() || run.instrument || run.attentive.load(std::memory_order_relaxed);
-  if (!listens) return Interpreter(run).execute<false>(function, args);
+  if (!run.recorder.listens() && !run.instrument) return Interpreter(run).execute<false>(function, args);
   Interpreter interpreter(run);
   try {
     const View result = interpreter.execute<true>(function, args);
