@@ -599,6 +599,27 @@ TEST(AMemoryTrace, HasAVersionForEachWriteOfTheLibraryButTheFirst) {
   expect_consistent(trace);
 }
 
+// A result's data begin within its storage.
+TEST(AMemoryTrace, HasTheWritesToAResultThatIsAPartOfItsStorage) {
+  const std::vector<float> numbers(4);
+  const Vm vm = make_vm(R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(208), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 192, shape(4), dtype(float32))
+  call test.add_one(%x, %t)
+  ret %t
+})");
+  const Tensor x = floats({1, 2, 3, 4});
+  const Profiler profiler = memory_profiler();
+  profiler.start();
+  const Tensor result = Tensor::of(vm.call("main", x)), row = result.reshape({2, 2});
+  result.copy_from_bytes(numbers.data(), 16);
+  row.copy_from_bytes(numbers.data(), 16);
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(rows_of(trace, {208}),
+            joined({{{kCreate, 208, kActivation}}, version(208, kActivation, kInput), version(208, kInput, kInput)}));
+}
+
 TEST(AMemoryTrace, KnowsWhoWroteABlockLast) {
   const std::vector<float> numbers(4);
   const Tensor x = floats({1, 2, 3, 4});
@@ -660,10 +681,13 @@ TEST(AMemoryTrace, HasTheWritesToCaches) {
     opdyno::Value cache = builtin("vm.builtin.attention_kv_cache_create")(row, shape_of({2, 50}), 1);
     cache = append(cache, row);
     cache = builtin("vm.builtin.attention_kv_cache_update")(cache, floats(std::vector<float>(100), {2, 50}));
+    const Tensor view = Tensor::of(builtin("vm.builtin.attention_kv_cache_view")(cache));
+    const std::vector<float> rows(100);
+    view.copy_from_bytes(rows.data(), 400);
   }
   const Trace trace = profiler.stop();
   const std::vector<Row> one = version(400, kInput, kInput);
-  const std::vector<Row> expected = joined({{{kCreate, 400, kInput}}, one, one});
+  const std::vector<Row> expected = joined({{{kCreate, 400, kInput}}, one, one, one});
   std::vector<Row> found = rows_of(trace, {400});
   std::erase_if(found, [](const Row &each) { return each[0] == kDestroy; });
   const auto update = std::ranges::count(found, Row{kCreate, 400, kInput});

@@ -51,7 +51,9 @@ TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
 TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
+  built.memory(EventKind::kBind, 1500, kHostDevice, {1, 5, 5, 64});
   built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 8, 8, 64});  // the event of its return was dropped
+  built.memory(EventKind::kBind, 2500, kHostDevice, {1, 8, 8, 64});   // it is filled, as the block before
   EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw), "[[1000,2,5,2],\n[2000,4,-5,2],\n[2000,2,8,2]]\n");
 }
 
