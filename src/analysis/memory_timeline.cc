@@ -102,7 +102,7 @@ class Maker {
     if (found == live.end()) {
       if (memory.bytes == 0) return;
       const uint32_t block = add_before(change.thread->track->process, memory.bytes);
-      found = live.emplace(memory.address, Live{block, true}).first;
+      found = live.emplace(memory.address, Live{block}).first;
     }
     Live &known = found->second;
     const MemoryCategory old = made_.versions[made_.blocks[known.block].version].category;

@@ -506,8 +506,10 @@ TEST(AMemoryTrace, HasTheVersionsOfABlockFromBeforeTheStart) {
   EXPECT_EQ(rows_of(trace, {192}),
             joined({{{kPreexisting, 192, kUnknown}}, version(192, kUnknown, kActivation), one, one}));
   expect_consistent(trace);
-  EXPECT_EQ(timeline_sums(trace).front(), live) << "the block is one of those that were in use";
-  EXPECT_EQ(timeline_sums(trace).back(), live);
+  const std::vector<int64_t> sums = timeline_sums(trace);
+  ASSERT_FALSE(sums.empty());
+  EXPECT_EQ(sums.front(), live) << "the block is one of those that were in use";
+  EXPECT_EQ(sums.back(), live);
 }
 
 // A tensor of a kernel's own, as for numbers: a scratch block that is written twice before the kernel ends.
