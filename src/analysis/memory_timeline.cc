@@ -66,10 +66,13 @@ class Maker {
 
   std::vector<Change> changes_of_device() const {
     std::vector<Change> changes;
-    for (const ThreadSpans &thread : threads_)
-      each_moment(thread, events_of(*thread.track), [&](const Event &event, uint32_t span) {
+    for (const ThreadSpans &thread : threads_) {
+      const auto add = [&](const Event &event, uint32_t span) {
         if (same(event.device, made_.device)) changes.push_back({&event, &thread, span});
-      });
+      };
+      if (thread.track->binds.empty()) each_moment(thread, thread.track->memory, add);
+      else each_moment(thread, events_of(*thread.track), add);
+    }
     const auto sort = [&](const auto &time) {
       if (!std::ranges::is_sorted(changes, {}, time)) std::ranges::stable_sort(changes, {}, time);
     };

@@ -32,7 +32,8 @@ class Page {
   Page(const Trace &trace, std::string_view device, ByteSink &sink)
       : trace_(trace), timeline_(memory_timeline(trace, device)), out_(sink) {
     num_writes_ = std::ranges::count(timeline_.steps, MemoryAction::kIncrementVersion, &MemoryStep::action);
-    std::erase_if(timeline_.steps, [&](const MemoryStep &step) { return !timeline_.changes_sums(step); });
+    if (num_writes_)
+      std::erase_if(timeline_.steps, [&](const MemoryStep &step) { return !timeline_.changes_sums(step); });
     for (const MemoryStep &step : timeline_.steps)
       if (step.event) {
         first_ns_ = timeline_.unix_ns(trace.parts, step);
