@@ -32,7 +32,7 @@ typedef struct opd_profiler_options {
   uint64_t skip_first;        /**< 0 */
   int32_t skip_first_wait;    /**< 1: the first cycle does not wait; 0 */
   int32_t profile_memory;     /**< 1: also each block of memory that a device hands out to tensors and kernels, or gets
-                                 back, on all threads; an event each; 0 */
+                                 back, or that the library gives new contents, on all threads; an event each; 0 */
   int32_t with_stack;         /**< 1: also which functions of the host call when a run of a program, a range or a mark
                                    begins; 0 */
   int32_t parallel_tasks;     /**< 1: also each task of a parallel loop, on the thread that runs it; 0: none; 1 */

@@ -50,7 +50,8 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
    * detail and unknown. What was in use before the recording is a row of its own, the first one. */
   OPD_TRACE_MEMORY_TIMELINE = 8,
   /** JSON: a list of [ns of Unix time, action, bytes, category]. Actions: 1: was there before the recording, with the
-   * time -1; 2: comes; 4: goes, with negative bytes. Categories: 0 to 7, in the order above. */
+   * time -1; 2: comes; 3: gets new contents, in two rows: negative bytes of the old category, then the new one; 4:
+   * goes, with negative bytes. Categories: 0 to 7, in the order above. */
   OPD_TRACE_MEMORY_TIMELINE_RAW = 9,
   OPD_TRACE_MEMORY_TIMELINE_HTML = 10, /**< a page that shows it: one file that fetches nothing */
   /** Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. A sample

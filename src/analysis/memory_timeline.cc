@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/span_memory.h"
 #include "base/error.h"
@@ -17,10 +18,15 @@ struct Change {
   uint32_t span;  // place on the thread
 };
 
+struct Live {
+  uint32_t block;
+  bool is_written = false;  // since it was allocated
+};
+
 struct Process {
   const Event *first = nullptr;
-  std::unordered_map<uint64_t, uint32_t> live;  // blocks by address
-  uint64_t known_before = 0;                    // bytes
+  std::unordered_map<uint64_t, Live> live;  // blocks by address
+  uint64_t known_before = 0;                // bytes
 };
 
 class Maker {
@@ -34,11 +40,13 @@ class Maker {
     const std::vector<Change> changes = changes_of_device();
     made_.steps.reserve(changes.size());
     made_.blocks.reserve(changes.size());
+    made_.versions.reserve(changes.size());
     for (const Change &change : changes) {
-      Process &process = processes_[change.thread->track->process];
+      Process &process = process_of(change);
       if (!process.first) process.first = change.event;
       if (change.event->kind == EventKind::kAlloc) allocate(change);
-      else free(change);
+      else if (change.event->kind == EventKind::kFree) free(change);
+      else write(change);
     }
     for (uint32_t place = 0; place < processes_.size(); ++place)
       if (processes_[place].first) add_rest(place);
@@ -47,12 +55,24 @@ class Maker {
   }
 
  private:
+  // Of one thread, in the order of time. At the same tick a block is allocated, then written, then freed.
+  static std::vector<const Event *> events_of(const TraceTrack &track) {
+    std::vector<const Event *> events(track.memory.size() + track.binds.size());
+    std::ranges::merge(track.memory, track.binds, events.begin(), [](const Event *a, const Event *b) {
+      return a->begin != b->begin ? a->begin < b->begin : a->kind == EventKind::kBind && b->kind == EventKind::kFree;
+    });
+    return events;
+  }
+
   std::vector<Change> changes_of_device() const {
     std::vector<Change> changes;
-    for (const ThreadSpans &thread : threads_)
-      each_memory_event(thread, [&](const Event &event, uint32_t span) {
+    for (const ThreadSpans &thread : threads_) {
+      const auto add = [&](const Event &event, uint32_t span) {
         if (same(event.device, made_.device)) changes.push_back({&event, &thread, span});
-      });
+      };
+      if (thread.track->binds.empty()) each_moment(thread, thread.track->memory, add);
+      else each_moment(thread, events_of(*thread.track), add);
+    }
     const auto sort = [&](const auto &time) {
       if (!std::ranges::is_sorted(changes, {}, time)) std::ranges::stable_sort(changes, {}, time);
     };
@@ -67,15 +87,32 @@ class Maker {
   void allocate(const Change &change) {
     const MemoryChange memory = memory_change(*change.event);
     const auto block = static_cast<uint32_t>(made_.blocks.size());
-    const auto [place, fresh] = process_of(change).live.try_emplace(memory.address, block);
+    const auto [place, fresh] = process_of(change).live.try_emplace(memory.address, Live{block});
     if (!fresh) {  // there was no room for the event of its return, which came before
-      destroy(place->second, *change.event);
-      place->second = block;
+      destroy(place->second.block, *change.event);
+      place->second = {block};
     }
-    const Event *const span = change.span == Span::kNone ? nullptr : change.thread->spans[change.span].event;
-    made_.blocks.push_back(
-        {memory.bytes, change.event, nullptr, span, category_of(change), change.thread->track->process});
-    made_.steps.push_back({change.event, block, MemoryAction::kCreate});
+    add_block(change.thread->track->process, memory.bytes);
+    add_version(block, change, category_of(change), MemoryAction::kCreate);
+  }
+
+  // A block that is not known was in use before the recording. If nothing tells that it is the library's, it may as
+  // well be memory from outside.
+  void write(const Change &change) {
+    const MemoryChange memory = memory_change(*change.event);
+    auto &live = process_of(change).live;
+    auto found = live.find(memory.address);
+    if (found == live.end()) {
+      if (memory.bytes == 0) return;
+      const uint32_t block = add_before(change.thread->track->process, memory.bytes);
+      found = live.emplace(memory.address, Live{block}).first;
+    }
+    Live &known = found->second;
+    const MemoryCategory old = made_.versions[made_.blocks[known.block].version].category;
+    const bool stays = old == MemoryCategory::kParameter || old == MemoryCategory::kTemporary;
+    const MemoryCategory category = stays ? old : category_of(change);
+    if (!std::exchange(known.is_written, true) && category == old) return;
+    add_version(known.block, change, category, MemoryAction::kIncrementVersion);
   }
 
   void free(const Change &change) {
@@ -83,27 +120,50 @@ class Maker {
     auto &live = process_of(change).live;
     const auto found = live.find(memory.address);
     if (found == live.end()) return destroy(add_before(change.thread->track->process, memory.bytes), *change.event);
-    destroy(found->second, *change.event);
+    destroy(found->second.block, *change.event);
     live.erase(found);
   }
 
   void destroy(uint32_t place, const Event &event) {
     MemoryBlock &block = made_.blocks[place];
     block.freed = &event;
-    made_.steps.push_back({&event, place, MemoryAction::kDestroy});
-    const bool within = block.span && block.span->kind == EventKind::kCall && event.begin <= block.span->end;
-    if (within && block.category == MemoryCategory::kActivation) block.category = MemoryCategory::kTemporary;
+    made_.steps.push_back({&event, block.version, MemoryAction::kDestroy});
+    const Event *const span = first_version(block).span;
+    if (!span || span->kind != EventKind::kCall || event.begin > span->end) return;
+    for (uint32_t at = block.version; at != MemoryVersion::kNone; at = made_.versions[at].before)
+      if (MemoryCategory &category = made_.versions[at].category; category == MemoryCategory::kActivation)
+        category = MemoryCategory::kTemporary;
   }
 
+  const MemoryVersion &first_version(const MemoryBlock &block) const {
+    const MemoryVersion *at = &made_.versions[block.version];
+    while (at->before != MemoryVersion::kNone) at = &made_.versions[at->before];
+    return *at;
+  }
+
+  uint32_t add_block(uint32_t process, uint64_t bytes) {
+    made_.blocks.push_back({.bytes = bytes, .version = MemoryVersion::kNone, .process = process});
+    return static_cast<uint32_t>(made_.blocks.size()) - 1;
+  }
+
+  void add_version(uint32_t block, const Change &change, MemoryCategory category, MemoryAction action) {
+    const Event *const span = change.span == Span::kNone ? nullptr : change.thread->spans[change.span].event;
+    made_.steps.push_back({change.event, next_version(), action});
+    made_.versions.push_back({block, made_.blocks[block].version, change.event, span, category});
+    made_.blocks[block].version = next_version() - 1;
+  }
+  uint32_t next_version() const { return static_cast<uint32_t>(made_.versions.size()); }
+
   uint32_t add_before(uint32_t process, uint64_t bytes) {
-    const auto place = static_cast<uint32_t>(made_.blocks.size());
-    made_.blocks.push_back({.bytes = bytes, .process = process});
-    before_.push_back({nullptr, place, MemoryAction::kPreexisting});
+    const uint32_t place = add_block(process, bytes);
+    made_.blocks[place].version = next_version();
+    before_.push_back({nullptr, next_version(), MemoryAction::kPreexisting});
+    made_.versions.push_back({.block = place});
     processes_[process].known_before += bytes;
     return place;
   }
 
-  // What was in use before the process's first event, apart from the blocks that were freed since.
+  // What was in use before the process's first event, apart from the blocks that were freed or written since.
   void add_rest(uint32_t place) {
     const Event &first = *processes_[place].first;
     const uint64_t known = processes_[place].known_before;
@@ -114,6 +174,7 @@ class Maker {
   MemoryCategory category_of(const Change &change) const {
     if (change.event->name == memory_use_name(MemoryUse::kParameter)) return MemoryCategory::kParameter;
     if (change.event->name == memory_use_name(MemoryUse::kWorkspace)) return MemoryCategory::kTemporary;
+    if (change.event->name == memory_use_name(MemoryUse::kResult)) return MemoryCategory::kActivation;
     for (uint32_t at = change.span; at != Span::kNone; at = change.thread->spans[at].parent) {
       const EventKind kind = change.thread->spans[at].event->kind;
       if (kind == EventKind::kRun || kind == EventKind::kCall) return MemoryCategory::kActivation;

@@ -1,4 +1,5 @@
-// The blocks of memory of one device in a trace: what each is for, when it came and went, and which span made it.
+// The blocks of memory of one device in a trace: what each is for, when it came and went, when it was written anew, and
+// which span did so.
 // Cost: some 200 ns an event (tools/bench, trace_memory_timeline).
 #pragma once
 #include <string_view>
@@ -17,44 +18,73 @@ enum class MemoryCategory : uint8_t {
   kUnknown = 7      // was there before the recording
 };
 inline constexpr size_t kMemoryCategories = 8;
-// 3 is a new version of a tensor, written in place: these are not recorded.
-enum class MemoryAction : uint8_t { kPreexisting = 1, kCreate = 2, kDestroy = 4 };
+// PyTorch's; kIncrementVersion: a block was written anew.
+enum class MemoryAction : uint8_t { kPreexisting = 1, kCreate = 2, kIncrementVersion = 3, kDestroy = 4 };
+
+// The contents of a block from one write to the next.
+struct MemoryVersion {
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t block;
+  uint32_t before = kNone;      // the block's version before this one; kNone: this is the first
+  const Event *made = nullptr;  // null: it was there before the recording
+  const Event *span = nullptr;  // the innermost one around `made`; null: there is none
+  MemoryCategory category = MemoryCategory::kUnknown;
+};
 
 struct MemoryBlock {
   uint64_t bytes;
-  const Event *made = nullptr;   // null: it was there before the recording
   const Event *freed = nullptr;  // null: it is there at the end
-  const Event *span = nullptr;   // the innermost one around `made`; null: there is none
-  MemoryCategory category = MemoryCategory::kUnknown;
-  uint32_t process = 0;  // its place in the trace
+  uint32_t version;              // the last one
+  uint32_t process = 0;          // its place in the trace
 };
 
 struct MemoryStep {
   const Event *event;  // null: before the recording
-  uint32_t block;
+  uint32_t version;    // kDestroy: the one that ends
   MemoryAction action;
 };
 
 struct MemoryTimeline {
   DLDevice device;
   std::vector<MemoryBlock> blocks;
+  std::vector<MemoryVersion> versions;
   std::vector<MemoryStep> steps;  // in the order of time
 
-  const MemoryBlock &block(const MemoryStep &step) const { return blocks[step.block]; }
+  const MemoryVersion &version(const MemoryStep &step) const { return versions[step.version]; }
+  const MemoryBlock &block(const MemoryStep &step) const { return blocks[version(step).block]; }
   static int64_t unix_ns(const TraceParts &parts, const MemoryBlock &block, const Event &event) {
     return parts.processes[block.process].unix_ns(event.begin);
   }
   int64_t unix_ns(const TraceParts &parts, const MemoryStep &step) const {  // of a step with an event
     return unix_ns(parts, block(step), *step.event);
   }
-  int64_t signed_bytes(const MemoryStep &step) const {
+  // Calls visit(category, bytes) for what the step changes: one category, or if a version replaces another, that of the
+  // old one and then that of the new one.
+  template <class Visit>
+  void each_change(const MemoryStep &step, const Visit &visit) const {
     const auto bytes = static_cast<int64_t>(block(step).bytes);
-    return step.action == MemoryAction::kDestroy ? -bytes : bytes;
+    const MemoryVersion &now = version(step);
+    if (step.action == MemoryAction::kIncrementVersion) visit(versions[now.before].category, -bytes);
+    visit(now.category, step.action == MemoryAction::kDestroy ? -bytes : bytes);
+  }
+  int64_t signed_bytes(const MemoryStep &step) const {  // of all categories
+    int64_t sum = 0;
+    each_change(step, [&](MemoryCategory, int64_t bytes) { sum += bytes; });
+    return sum;
+  }
+  bool changes_sums(const MemoryStep &step) const {  // of categories
+    return step.action != MemoryAction::kIncrementVersion ||
+           versions[version(step).before].category != version(step).category;
   }
 };
 
 // `device`: such as "cuda:0"; "": a device other than the host if the trace has events of its memory, else the host.
-// What was in use before the recording and stays is one block of each process. Throws OPD_FAILED_PRECONDITION if memory
+// What was in use before the recording and stays is one block of each process, apart from blocks that were written.
+//
+// Versions: the first event of kBind of a block is part of its creation, unless it changes the category. Each later one
+// makes a version. A version that a run wrote is an activation, and one that was written outside of runs an input.
+// Parameters and scratch memory stay what they are, as in PyTorch, which knows parameters by their block.
+// Throws OPD_FAILED_PRECONDITION if memory
 // was not recorded, OPD_INVALID_ARGUMENT for a text that is no device.
 MemoryTimeline memory_timeline(const Trace &trace, std::string_view device);
 

@@ -5,7 +5,7 @@ namespace opd {
 std::vector<SpanMemory> span_memory(const ThreadSpans &thread) {
   if (thread.track->memory.empty()) return {};
   std::vector<SpanMemory> found(thread.spans.size());
-  each_memory_event(thread, [&](const Event &change, uint32_t place) {
+  each_moment(thread, thread.track->memory, [&](const Event &change, uint32_t place) {
     if (place == Span::kNone) return;
     SpanMemory::Sum &sum = found[place].of(change);
     sum.self += signed_bytes(change), sum.total += signed_bytes(change);

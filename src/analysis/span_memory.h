@@ -1,6 +1,7 @@
 // The memory that spans allocated and gave back. A change belongs to the innermost span that is open on its thread.
 #pragma once
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analysis/spans.h"
@@ -26,24 +27,24 @@ std::vector<SpanMemory> span_memory(const ThreadSpans &thread);
 // A device other than the host with events of memory.
 std::optional<DLDevice> other_device(const Trace &trace);
 
-// Calls visit(event, place of the innermost span) for each event of memory, in the order of time; Span::kNone: it lies
-// in no span.
+// Calls visit(event, place of the innermost span) for each of the thread's events, which are moments in the order of
+// time; Span::kNone: it lies in no span.
 template <class Visit>
-void each_memory_event(const ThreadSpans &thread, const Visit &visit) {
+void each_moment(const ThreadSpans &thread, std::span<const Event *const> events, const Visit &visit) {
   std::vector<uint32_t> open;
   uint32_t next = 0;
   const auto close = [&](uint64_t tick) {  // of spans that overlap, one may stay below another that ends later
     while (!open.empty() && thread.spans[open.back()].event->end < tick) open.pop_back();
   };
-  for (const Event *change : thread.track->memory) {
-    for (; next < thread.spans.size() && thread.spans[next].event->begin <= change->begin; ++next) {
+  for (const Event *moment : events) {
+    for (; next < thread.spans.size() && thread.spans[next].event->begin <= moment->begin; ++next) {
       const Event &event = *thread.spans[next].event;
       if (event.kind == EventKind::kMark) continue;
       close(event.begin);
       open.push_back(next);
     }
-    close(change->begin);
-    visit(*change, open.empty() ? Span::kNone : open.back());
+    close(moment->begin);
+    visit(*moment, open.empty() ? Span::kNone : open.back());
   }
 }
 

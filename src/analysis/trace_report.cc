@@ -24,6 +24,7 @@ std::string_view kind_text(EventKind kind) {
     case EventKind::kAlloc:
     case EventKind::kFree:
     case EventKind::kTask:
+    case EventKind::kBind:
       break;  // they are no spans
   }
   return "";

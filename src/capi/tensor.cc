@@ -3,6 +3,7 @@
 
 #include "capi/handles.h"
 #include "device/device.h"
+#include "vm/block_versions.h"
 
 using namespace opd;
 
@@ -44,6 +45,7 @@ opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to) {
     require(from && to, "from and to must not be NULL");
     require_writable(*unwrap<Tensor>(to), "the tensor to copy to");
     copy_tensor(*from, unwrap<Tensor>(to)->dl);
+    note_write(*unwrap<Tensor>(to));
   });
 }
 
@@ -52,6 +54,7 @@ opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t s
     require(to, "to must not be NULL");
     require_writable(*unwrap<Tensor>(to), "the tensor to copy to");
     copy_from_bytes(unwrap<Tensor>(to)->dl, data, size);
+    note_write(*unwrap<Tensor>(to));
   });
 }
 

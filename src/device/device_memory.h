@@ -38,6 +38,11 @@ class DeviceMemory {
     if (is_recording_memory()) [[unlikely]]
       record(EventKind::kFree, data, bytes, unreserved);
   }
+  // The block at `data` gets new contents: a version of it, in the terms of PyTorch's memory timeline. To be called if
+  // is_recording_memory(). `bytes`: of the block; 0: nothing tells whether the block is the library's.
+  void record_version(const void *data, size_t bytes, MemoryUse use) const noexcept {
+    record(EventKind::kBind, data, bytes, 0, use);
+  }
   [[noreturn]] void fail_out_of_memory(size_t bytes) const;
 
   opd_memory_stats stats() const noexcept;

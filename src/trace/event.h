@@ -35,9 +35,10 @@ enum class EventKind : uint8_t {
   kMark,   // of the user: a moment
   kAlloc,  // a device hands out memory; see MemoryChange
   kFree,   // and gets it back
-  kTask    // of a parallel loop; see LoopTask
+  kTask,   // of a parallel loop; see LoopTask
+  kBind    // the library gives a block of a device new contents; see MemoryChange
 };
-inline constexpr EventKind kLastEventKind = EventKind::kTask;
+inline constexpr EventKind kLastEventKind = EventKind::kBind;
 
 struct Event {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
@@ -60,13 +61,15 @@ struct Event {
 };
 static_assert(sizeof(Event) == 64);
 
-// What an event of kAlloc or kFree has in place of `run` and of the members after `device`, which is the memory's: so
-// it has no tensors and no items. The name of an allocation says what it is
-// for; kNoName: tensors.
+// What an event of kAlloc, kFree or kBind has in place of `run` and of the members after `device`, which is the
+// memory's: so it has no tensors and no items. The name of an allocation says what it is for; kNoName: tensors.
 struct MemoryChange {
-  uint64_t address, bytes;
+  uint64_t address, bytes;       // of the block; kBind has 0 bytes if nothing tells whether the block is the library's
   uint64_t allocated, reserved;  // bytes of the device after it: in use, and in use or kept for later
 };
+constexpr bool is_of_memory(EventKind kind) {
+  return kind == EventKind::kAlloc || kind == EventKind::kFree || kind == EventKind::kBind;
+}
 inline MemoryChange memory_change(const Event &event) {
   const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
   return {words[3], words[5], words[6], words[7]};
@@ -84,7 +87,7 @@ inline StackId stack_of(const Event &event) {
 }
 inline int64_t signed_bytes(const Event &event) {  // negative: given back
   const auto bytes = static_cast<int64_t>(memory_change(event).bytes);
-  return event.kind == EventKind::kFree ? -bytes : bytes;
+  return event.kind == EventKind::kAlloc ? bytes : event.kind == EventKind::kFree ? -bytes : 0;
 }
 
 // What an event of kTask has in place of the members after `run`, which is the launching run's. It has no name: its

@@ -28,7 +28,7 @@ bool EventCheck::repair(Event &event) {
   event.name = numbers_.name(event.name);
   if (event.name == kNoName && event.kind == EventKind::kCall) event.name = kMostNames;  // a call has one
   if (stack_of(event)) event.stack = numbers_.stack(event.stack);
-  if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) {
+  if (is_of_memory(event.kind)) {
     constexpr uint64_t kMostBytes = uint64_t{1} << 42;  // readers sum them
     const MemoryChange change = memory_change(event);
     return change.bytes < kMostBytes && change.allocated < kMostBytes && change.reserved < kMostBytes;

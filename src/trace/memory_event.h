@@ -1,4 +1,5 @@
-// Events of memory that devices hand out and get back. Cost: a load if no recording asks for them.
+// Events of memory that devices hand out and get back, and that is written anew. Cost: a load if no recording asks for
+// them.
 #pragma once
 #include <atomic>
 
@@ -14,12 +15,14 @@ inline bool is_recording_memory() { return detail::memory_recordings.load(std::m
 enum class MemoryUse : uint8_t {
   kTensor,
   kWorkspace,  // scratch memory of kernels
-  kParameter   // constants of programs, and what files of parameters hold
+  kParameter,  // constants of programs, and what files of parameters hold
+  kResult      // of kBind: results of a run that went to tensors of the caller
 };
-NameId memory_use_name(MemoryUse use);  // "workspace", "parameter"; kNoName: tensors
+NameId memory_use_name(MemoryUse use);  // "workspace", "parameter", "result"; kNoName: tensors
 
-// Adds an event of kAlloc or kFree to the calling thread's track. Of a block that is handed out again, the event of its
-// return must come first: add that before another thread can get it. If memory is short, the event is not recorded.
+// Adds an event of kAlloc, kFree or kBind to the calling thread's track. Of a block that is handed out again, the event
+// of its return must come first: add that before another thread can get it. If memory is short, the event is not
+// recorded.
 void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change,
                       MemoryUse use = MemoryUse::kTensor) noexcept;
 

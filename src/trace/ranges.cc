@@ -175,8 +175,8 @@ void add_task_event(const ParallelLoop &loop, uint32_t task, uint64_t begin) noe
 // ---- memory
 
 NameId memory_use_name(MemoryUse use) {
-  static const NameId workspace = name_id("workspace"), parameter = name_id("parameter");
-  return use == MemoryUse::kWorkspace ? workspace : use == MemoryUse::kParameter ? parameter : kNoName;
+  static const NameId names[] = {kNoName, name_id("workspace"), name_id("parameter"), name_id("result")};
+  return names[static_cast<size_t>(use)];
 }
 
 void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change, MemoryUse use) noexcept try {

@@ -15,6 +15,8 @@ std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
     case EventKind::kAlloc:
     case EventKind::kFree:
       return memory;
+    case EventKind::kBind:
+      return binds;
     case EventKind::kTask:
       return tasks;
     default:

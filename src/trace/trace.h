@@ -24,6 +24,7 @@ struct TraceTrack {
   std::vector<std::shared_ptr<Chunk>> chunks;
   std::vector<const Event *> calls, runs, ranges;  // in the chunks; steps and marks are among the ranges
   std::vector<const Event *> memory;               // kAlloc and kFree
+  std::vector<const Event *> binds;                // apart, since they change no totals
   std::vector<const Event *> tasks;                // of parallel loops
 
   bool is_empty() const {
@@ -31,8 +32,10 @@ struct TraceTrack {
   }
   std::vector<const Event *> &list_of(EventKind kind);
   // All events, each list in the order of their ends.
-  std::array<std::vector<const Event *> *, 5> lists() { return {&runs, &ranges, &calls, &memory, &tasks}; }
-  std::array<const std::vector<const Event *> *, 5> lists() const { return {&runs, &ranges, &calls, &memory, &tasks}; }
+  std::array<std::vector<const Event *> *, 6> lists() { return {&runs, &ranges, &calls, &memory, &binds, &tasks}; }
+  std::array<const std::vector<const Event *> *, 6> lists() const {
+    return {&runs, &ranges, &calls, &memory, &binds, &tasks};
+  }
   // Adds the chunks' events from number `first` on that belong to the recordings. Returns the number of the next event.
   uint64_t add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
   // Adds what had not ended, from the outermost on.

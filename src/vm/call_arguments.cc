@@ -1,6 +1,7 @@
 // Arguments and results of a call into a program: names to positions, tensors fit for kernels, results copied to
 // outputs.
 #include "device/device.h"
+#include "vm/block_versions.h"
 #include "vm/vm.h"
 
 namespace opd {
@@ -148,7 +149,11 @@ void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std
   if (results.size() != outputs.size())
     fail(OPD_INVALID_ARGUMENT, function, " gives ", results.size(), " tensors, but ", outputs.size(),
          " outputs were supplied");
-  for (size_t i = 0; i < results.size(); ++i) copy_tensor(*results[i], tensor_of(outputs[i]).dl);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor &output = tensor_of(outputs[i]);
+    copy_tensor(*results[i], output.dl);
+    note_write(output, MemoryUse::kResult);
+  }
 }
 
 }  // namespace opd

@@ -1,5 +1,7 @@
 #include "vm/call_scope.h"
 
+#include "trace/memory_event.h"
+
 namespace opd {
 namespace {
 
@@ -43,9 +45,11 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
 
 void CallScope::begin_recording(uint32_t function, const RunRecorder *outer) {
   Vm &vm = borrowed_.vm;
+  Run &run = *borrowed_.run;
   const NameId name = function == kNoFunction ? kNoName : vm.function_names()[function];
-  recorded_.begin(borrowed_.run->recorder, &vm, name, outer);
-  borrowed_.run->callee_names = vm.callee_names();
+  recorded_.begin(run.recorder, &vm, name, outer);
+  run.callee_names = vm.callee_names();
+  if (is_recording_memory() && run.recorder.listens()) run.record_bindings();
 }
 
 CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings)

@@ -21,7 +21,7 @@ struct RunSignals {
   std::atomic<const Instr *> current{nullptr};       // the call being made, for messages
   const Program *program = nullptr;                  // owns the instruction that `current` points to
   std::atomic<const char *> operator_name{nullptr};  // the same for compiled code, which has no instructions
-  std::atomic<bool> attentive{false};                // each call of compiled code is observed
+  std::atomic<bool> attentive{false};                // calls of compiled code are observed, or bindings are recorded
   CancelToken *token = nullptr;                      // inherited by calls from within the run
   int64_t deadline_ns = 0;                           // on the monotonic clock; 0: none; inherited likewise
 };

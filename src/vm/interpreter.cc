@@ -6,11 +6,13 @@
 // A frame is one array of registers: the function's own, then constants, immediates and function values. An operand is
 // an index into it, whatever its kind, so reading one is one load without a branch.
 //
-// The loop is compiled twice. With kListen it also records calls and shows them to an instrument. Without kListen it
-// holds no trace of either, because a test per instruction would cost as much as a small instruction does.
+// The loop is compiled twice. With kListen it also records calls and the contents that storages get, and shows calls to
+// an instrument. Without kListen it holds no trace of these, because a test per instruction would cost as much as a
+// small instruction does.
 //
 // Cost: tests/bench/vm_calls.cc and chain.cc. The call of a compiled kernel adds a few loads and the copy of its
 // arguments to what the kernel itself takes.
+#include "vm/block_versions.h"
 #include "vm/instrument.h"
 #include "vm/run.h"
 #include "vm/static_buffers.h"
@@ -318,6 +320,7 @@ class Interpreter {
     if (instr.reg != program_.void_register()) assign(instr.reg, opd_none());
   }
 
+  template <bool kListen>
   void make_tensor(const Instr &instr) {
     const View &value = registers_[instr.inline_args[0]];
     if (value.type != storage_type_) [[unlikely]]
@@ -326,6 +329,7 @@ class Interpreter {
     const uint64_t room = storage->size, bytes = instr.shape->bytes;
     if (bytes > room || instr.bytes > room - bytes) [[unlikely]]
       small_storage(site(instr), instr.bytes, bytes, room);
+    if (kListen && run_.pool.records_bindings()) record_version(*storage);
     assign(instr.reg, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
   }
 
@@ -377,15 +381,20 @@ View Interpreter::execute(uint32_t index, Args args) {
         ++pc;
         continue;
       case Op::kTensor:
-        make_tensor(instr);
+        make_tensor<kListen>(instr);
         break;
       case Op::kStorage:
         assign(instr.reg, view_of(run_.pool.storage(static_cast<uint32_t>(instr.size_class))));
         break;
-      case Op::kStaticBuffer:
-        if (!is_ready(registers_, program_.places[instr.place])) [[unlikely]]
-          make_static_buffer(run_, registers_, program_.places[instr.place]);
+      case Op::kStaticBuffer: {
+        const StaticBuffer &buffer = program_.places[instr.place];
+        if (!is_ready(registers_, buffer)) [[unlikely]]
+          make_static_buffer(run_, registers_, buffer);
+        // Its tensors have no instructions of their own, so they are one version together.
+        if (kListen && run_.pool.records_bindings())
+          record_version(*static_cast<VmStorage *>(object_of(registers_[buffer.reg])));
         break;
+      }
       case Op::kNull:
         assign(instr.reg, opd_none());
         break;

@@ -93,7 +93,12 @@ class RunPool {
 
   static RunPool *current() { return static_cast<RunPool *>(thread_state().run_pool); }
   uint64_t id() const { return id_; }
-  int32_t storage_type() const { return storage_type_; }
+  // Type of the storages that alloc_tensor's fast path takes. While bindings are recorded there is none, so that the
+  // slow path sees all of them, and the fast path has no test for it.
+  int32_t fast_storage_type() const { return fast_storage_type_; }
+  // Whether each tensor that is made in a storage is recorded. Set for a whole run: see Run::record_bindings().
+  bool records_bindings() const { return fast_storage_type_ != storage_type_; }
+  void set_records_bindings(bool records) { fast_storage_type_ = records ? kNoType : storage_type_; }
 
   uint32_t add_template() {  // for a template of the run's own
     tensors_.push_back(nullptr);
@@ -203,7 +208,9 @@ class RunPool {
   friend Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
 
   const uint64_t id_;
+  static constexpr int32_t kNoType = INT32_MIN;  // no value has it
   const int32_t storage_type_ = VmStorage::type();
+  int32_t fast_storage_type_ = storage_type_;
   const std::span<const VmDevice> devices_;  // the VM's
   Ref<MemoryBudget> budget_;
   std::vector<VmTensor *> tensors_;  // free lists, by template

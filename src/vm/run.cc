@@ -43,6 +43,11 @@ void Run::observe_calls() noexcept {
   if (!hooks_) hooks_.emplace(vm->libraries());
 }
 
+void Run::record_bindings() noexcept {
+  pool.set_records_bindings(true);
+  attentive.store(true, std::memory_order_relaxed);  // else end_call() would not see it
+}
+
 void Run::end_call() noexcept {
   // Needs no lock: the token and the deadline have released the run before.
   stop.store(CancelReason::kNone, std::memory_order_relaxed);
@@ -50,6 +55,7 @@ void Run::end_call() noexcept {
   if (!attentive.load(std::memory_order_relaxed)) [[likely]]
     return;
   attentive.store(false, std::memory_order_relaxed);
+  pool.set_records_bindings(false);
   hooks_.reset();
 }
 

@@ -81,6 +81,7 @@ struct Run : RunSignals {
   // at the start for a recording or an instrument, and later by any thread: when a token is cancelled, a deadline
   // passes, or the name of the current operator is asked for.
   void observe_calls() noexcept;
+  void record_bindings() noexcept;  // until the call ends: each tensor that is made in a storage. The recorder listens
   bool observes_calls() const { return attentive.load(std::memory_order_relaxed) && compiled && !in_callee; }
   void end_call() noexcept;  // makes the run ready for another call
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <regex>
 #include <thread>
 
 #include "support/opdyno_test.h"
@@ -98,6 +99,35 @@ TEST(Compiled, AProfileShowsTheKernelsThatBytecodeShows) {
     EXPECT_EQ(answer(compiled), before) << release;
     EXPECT_EQ(kernels(profile(compiled, 3)), seen) << release << ": a second time";
   }
+}
+
+// The memory of a VM's storages is handed out once, so a warm VM shows little but versions.
+TEST(Compiled, ARecordingOfMemoryHasEachTensorThatIsMadeInAStorage) {
+  const auto count = [](const std::string &text, const std::string &pattern) {
+    const std::regex each(pattern);
+    return std::distance(std::sregex_iterator(text.begin(), text.end(), each), {});
+  };
+  for (const char *release : kReleases)
+    for (const char *mode : {"compiled/", ""}) {
+      const Vm vm(Module::load(path(release, mode)));
+      const Tensor x = input();
+      vm.call("with_constants", x);
+      auto options = opdyno::defaults(opd_profiler_options_init);
+      options.profile_memory = options.all_calls = 1;
+      const opdyno::Profiler profiler(&options);
+      profiler.start();
+      for (int i = 0; i < 3; ++i) vm.call("with_constants", x);
+      const opdyno::Trace trace = profiler.stop();
+      const std::string steps = trace.write(OPD_TRACE_MEMORY_TIMELINE_RAW);
+      const auto tensors = count(trace.chrome(), R"re("name":"vm.builtin.alloc_tensor")re");
+      EXPECT_EQ(tensors, 3 * 2) << release << " " << mode;
+      EXPECT_EQ(count(steps, R"(,2,\d+,4\])") + count(steps, R"(,3,\d+,4\])"), tensors) << release << mode << steps;
+      EXPECT_GE(count(steps, R"(,3,\d+,4\])"), 2) << release << mode << steps;
+      vm.call("with_constants", x);  // the next call is not recorded
+      profiler.start();
+      const std::string idle = profiler.stop().write(OPD_TRACE_MEMORY_TIMELINE_RAW);
+      EXPECT_EQ(count(idle, R"(,3,-?\d+,\d\])"), 0) << idle;
+    }
 }
 
 TEST(Compiled, ACancelledCallEndsAndTheVmStaysUsable) {

@@ -97,8 +97,8 @@ class Forms:
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
         """Writes the memory in use over time by category, of a device such as "cuda:0"; None: the one that is not the host.
 
-        Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category); else a list of times and of sizes by
-        category, compressed if the path ends in ".gz". ValueError without `profile_memory=True`.
+        Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category), with torch's actions, INCREMENT_VERSION
+        included; else a list of times and of sizes by category, compressed if the path ends in ".gz". ValueError without `profile_memory=True`.
         """
         if not self.profile_memory:
             raise ValueError("a memory timeline needs profile_memory=True")

@@ -147,9 +147,9 @@ class _KinetoProfile(Forms):
         """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning.
 
         Shapes are always recorded; `record_shapes` and the other flags are noted in files. `profile_memory`: also each block of
-        memory that tensors and kernels get from a device, or give back. `with_stack`: also which functions of Python and
-        native ones call when a run of a program or a range begins. `with_flops` adds the operations that operators need to
-        tables. `all_calls`: also calls without a tensor among their arguments. `max_events`: of each thread, calls
+        memory that tensors and kernels get from a device, or give back, and that gets new contents. `with_stack`: also which
+        functions of Python and native ones call when a run of a program or a range begins. `with_flops` adds the operations that
+        operators need to tables. `all_calls`: also calls without a tensor among their arguments. `max_events`: of each thread, calls
         and ranges together; further ones are counted (`trace.dropped`). `parallel_tasks`: also the tasks of parallel loops, on
         the tracks of the threads that run them.
 

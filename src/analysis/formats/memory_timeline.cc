@@ -21,8 +21,10 @@ void write_memory_timeline(const Trace &trace, std::string_view device, ByteSink
   const int64_t first_us = first == timeline.steps.end() ? 0 : timeline.unix_ns(trace.parts, *first) / 1000;
   bool is_before = true;  // what was there before has a row of its own
   for (const MemoryStep &step : timeline.steps) {
+    if (!timeline.changes_sums(step)) continue;
     now.us = step.event ? timeline.unix_ns(trace.parts, step) / 1000 : first_us;
-    now.bytes[static_cast<size_t>(timeline.block(step).category)] += timeline.signed_bytes(step);
+    timeline.each_change(
+        step, [&](MemoryCategory category, int64_t bytes) { now.bytes[static_cast<size_t>(category)] += bytes; });
     if (rows.empty() || rows.back().us != now.us || (is_before && step.event)) rows.push_back(now);
     else rows.back() = now;
     is_before = !step.event;
@@ -45,10 +47,12 @@ void write_memory_timeline_raw(const Trace &trace, std::string_view device, Byte
   TextPieces out(sink);
   std::string_view separator = "[";
   for (const MemoryStep &step : timeline.steps) {
-    out << separator << "[" << (step.event ? timeline.unix_ns(trace.parts, step) : int64_t{-1}) << ","
-        << static_cast<int>(step.action) << "," << timeline.signed_bytes(step) << ","
-        << static_cast<int>(timeline.block(step).category) << "]";
-    separator = ",\n";
+    const int64_t ns = step.event ? timeline.unix_ns(trace.parts, step) : -1;
+    timeline.each_change(step, [&](MemoryCategory category, int64_t bytes) {
+      out << separator << "[" << ns << "," << static_cast<int>(step.action) << "," << bytes << ","
+          << static_cast<int>(category) << "]";
+      separator = ",\n";
+    });
   }
   out << (timeline.steps.empty() ? "[]\n" : "]\n");
   out.flush();

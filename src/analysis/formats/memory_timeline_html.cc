@@ -31,6 +31,9 @@ class Page {
  public:
   Page(const Trace &trace, std::string_view device, ByteSink &sink)
       : trace_(trace), timeline_(memory_timeline(trace, device)), out_(sink) {
+    num_writes_ = std::ranges::count(timeline_.steps, MemoryAction::kIncrementVersion, &MemoryStep::action);
+    if (num_writes_)
+      std::erase_if(timeline_.steps, [&](const MemoryStep &step) { return !timeline_.changes_sums(step); });
     for (const MemoryStep &step : timeline_.steps)
       if (step.event) {
         first_ns_ = timeline_.unix_ns(trace.parts, step);
@@ -51,7 +54,8 @@ class Page {
             "<p class=\"soft\">Point at a moment to see it; click to keep it; drag to enlarge, double click for all. "
             "<button id=\"peak\" type=\"button\">Peak</button></p>\n"
             "<h2 id=\"when\">No block came or went</h2>\n<div class=\"scroll\"><table><thead><tr><th>Size</th>"
-            "<th class=\"text\">Category</th><th class=\"text\">Allocated by</th><th>From</th><th>To</th></tr></thead>"
+            "<th class=\"text\">Category</th><th class=\"text\">Allocated or written "
+            "by</th><th>From</th><th>To</th></tr></thead>"
             "<tbody></tbody></table></div>\n<p class=\"soft\" id=\"rest\"></p>\n<script>const data={";
     write_rows();
     write_blocks();
@@ -73,6 +77,7 @@ class Page {
       made += step.action == MemoryAction::kCreate;
     }
     out_ << "Peak: " << peak_ << " bytes. At the end: " << now << " bytes. Allocations: " << made << ".";
+    if (num_writes_) out_ << " Writes to blocks that had contents: " << num_writes_ << ".";
     if (const uint64_t dropped = trace_.num_dropped())
       out_ << " Events that found no room and are missing: " << dropped << ".";
   }
@@ -99,7 +104,8 @@ class Page {
     } first{}, least{}, most{};
     for (size_t i = 0; i < timeline_.steps.size(); ++i) {
       const MemoryStep &step = timeline_.steps[i];
-      sums[static_cast<size_t>(timeline_.block(step).category)] += timeline_.signed_bytes(step);
+      timeline_.each_change(
+          step, [&](MemoryCategory category, int64_t bytes) { sums[static_cast<size_t>(category)] += bytes; });
       now += timeline_.signed_bytes(step);
       const Row row{i, now, sums};
       if (i % per_part == 0) first = least = most = row;
@@ -123,32 +129,55 @@ class Page {
     out_ << ",[";
     for (const Category &category : kCategories)
       out_ << (category.number == kCategories[0].number ? "" : ",") << sums[static_cast<size_t>(category.number)];
-    out_ << "]," << name_of(timeline_.block(step)) << "," << (step.event ? timeline_.signed_bytes(step) : 0) << "]";
+    out_ << "]," << name_of(timeline_.version(step)) << "," << (step.event ? timeline_.signed_bytes(step) : 0)
+         << (step.action == MemoryAction::kIncrementVersion ? ",1]" : "]");
+  }
+
+  // A block as long as its category stays the same: from a version on, to an event; null: to the end.
+  struct Life {
+    uint32_t from;
+    const Event *to;
+  };
+  std::vector<Life> lives() const {
+    std::vector<Life> found;
+    found.reserve(timeline_.blocks.size());
+    const auto &versions = timeline_.versions;
+    for (const MemoryBlock &block : timeline_.blocks) {
+      const Event *to = block.freed;
+      for (uint32_t at = block.version; at != MemoryVersion::kNone; at = versions[at].before) {
+        const uint32_t before = versions[at].before;
+        if (before != MemoryVersion::kNone && versions[before].category == versions[at].category) continue;
+        found.push_back({at, to});
+        to = versions[at].made;
+      }
+    }
+    return found;
   }
 
   // The largest ones, by falling size: [from, to, bytes, category, name]; -1: before and after the recording.
   void write_blocks() {
-    std::vector<uint32_t> largest(timeline_.blocks.size());
-    for (uint32_t i = 0; i < largest.size(); ++i) largest[i] = i;
-    const auto bytes = [&](uint32_t i) { return timeline_.blocks[i].bytes; };
+    std::vector<Life> largest = lives();
+    const auto block_of = [&](const Life &life) -> const MemoryBlock & {
+      return timeline_.blocks[timeline_.versions[life.from].block];
+    };
     const auto end = largest.begin() + static_cast<std::ptrdiff_t>(std::min(kMostBlocks, largest.size()));
-    std::ranges::partial_sort(largest, end, std::greater(), bytes);
+    std::ranges::partial_sort(largest, end, std::greater(), [&](const Life &life) { return block_of(life).bytes; });
     out_ << ",\nblocks:[";
     for (auto at = largest.begin(); at != end; ++at) {
-      const MemoryBlock &block = timeline_.blocks[*at];
+      const MemoryVersion &version = timeline_.versions[at->from];
       out_ << (at == largest.begin() ? "\n[" : ",\n[");
-      write_microseconds(block, block.made);
+      write_microseconds(block_of(*at), version.made);
       out_ << ",";
-      write_microseconds(block, block.freed);
-      out_ << "," << block.bytes << "," << static_cast<int>(block.category) << "," << name_of(block) << "]";
+      write_microseconds(block_of(*at), at->to);
+      out_ << "," << block_of(*at).bytes << "," << static_cast<int>(version.category) << "," << name_of(version) << "]";
     }
     out_ << "]";
   }
 
-  int64_t name_of(const MemoryBlock &block) {
-    if (!block.span) return -1;
-    const auto [place, fresh] = number_of_.try_emplace(span_key(*block.span), names_.size());
-    if (fresh) names_.push_back(block.span);
+  int64_t name_of(const MemoryVersion &version) {
+    if (!version.span) return -1;
+    const auto [place, fresh] = number_of_.try_emplace(span_key(*version.span), names_.size());
+    if (fresh) names_.push_back(version.span);
     return static_cast<int64_t>(place->second);
   }
   void write_names() {
@@ -163,9 +192,9 @@ class Page {
   }
 
   const Trace &trace_;
-  const MemoryTimeline timeline_;
+  MemoryTimeline timeline_;  // without the steps that the chart does not show
   TextPieces out_;
-  int64_t first_ns_ = 0, peak_ = 0;
+  int64_t first_ns_ = 0, peak_ = 0, num_writes_ = 0;
   bool is_first_ = true;
   std::vector<const Event *> names_;
   std::unordered_map<uint64_t, size_t> number_of_;  // by span_key()

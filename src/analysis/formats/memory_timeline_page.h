@@ -72,7 +72,7 @@ function show(){
   tip.replaceChildren();
   add(tip,'b',time(row[0])+': '+bytes(sum(row)));
   used.forEach((kind,place)=>{if(row[1][place]){const line=add(tip,'div');key(line,kind);line.append(kinds[kind]+' '+bytes(row[1][place]))}});
-  add(tip,'div',row[3]?(row[3]>0?'+':'−')+bytes(Math.abs(row[3]))+' by '+name(row[2]):'what was there before','soft');
+  add(tip,'div',row[4]?'written by '+name(row[2]):row[3]?(row[3]>0?'+':'−')+bytes(Math.abs(row[3]))+' by '+name(row[2]):'what was there before','soft');
   const place=x(row[0]);tip.style.left=place>canvas.clientWidth/2?'':place+12+'px';tip.style.right=place>canvas.clientWidth/2?canvas.clientWidth-place+12+'px':'';
   tip.hidden=row[0]<from||row[0]>to;
   const alive=blocks.filter(block=>block[0]<=row[0]&&(block[1]<0||block[1]>row[0])),body=document.querySelector('tbody');

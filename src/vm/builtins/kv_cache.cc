@@ -5,6 +5,7 @@
 
 #include "base/fork_mutex.h"
 #include "device/device.h"
+#include "vm/block_versions.h"
 #include "vm/builtins/builtins.h"
 
 namespace opd {
@@ -161,6 +162,7 @@ Value change(Args args, const F &body) {
   std::scoped_lock lock(cache.guard);
   const Rows value(args[1], &cache);
   body(cache, *value);
+  note_write(*cache.data);
   return Ref<KvCache>::share(&cache);
 }
 
@@ -177,6 +179,7 @@ Value create(Args args) {
   cache->data = make_lasting_tensor(dims, value.dtype, value.device);
   if (const uint64_t bytes = bytes_of(cache->data->dl)) std::memset(cache->data->dl.data, 0, bytes);
   cache->append(value);
+  note_write(*cache->data);
   if (fill_count > cache->reserved())
     fail(OPD_OUT_OF_RANGE, "fill count is ", fill_count, ", but the cache has ", cache->reserved(), " rows");
   if (fill_count >= 0) cache->fill_count = cache->window_position = fill_count;

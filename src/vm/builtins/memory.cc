@@ -1,5 +1,6 @@
 // Storages and tensors: made, viewed, moved.
 #include "device/device.h"
+#include "vm/block_versions.h"
 #include "vm/builtins/builtins.h"
 #include "vm/vm.h"
 
@@ -48,6 +49,8 @@ Value alloc_tensor(Args args) {
   Run *run = Run::of_thread();
   require(run, "tensors of a storage can be made inside a run only");
   const auto place = static_cast<uint64_t>(offset);
+  if (run->pool.records_bindings()) [[unlikely]]
+    record_version(storage);
   if (const TensorTemplate *known = run->known_shapes.find(shape, dtype))
     return Ref<VmTensor>::take(run->pool.tensor(*known, &storage, place));
   return Ref<VmTensor>::take(run->pool.tensor(shape.dims(), dtype, &storage, place));
@@ -57,7 +60,7 @@ Value alloc_tensor(Args args) {
 // tensor in the free list. Null in all other cases.
 VmTensor *spare_tensor(Args args) noexcept {
   Run *run = Run::of_thread();
-  if (!run || args.size() != 4 || args[0].type != run->pool.storage_type() || args[1].type != OPD_INT ||
+  if (!run || args.size() != 4 || args[0].type != run->pool.fast_storage_type() || args[1].type != OPD_INT ||
       args[2].type != OPD_SHAPE || args[3].type != OPD_DTYPE)
     return nullptr;
   auto *storage = static_cast<VmStorage *>(object_of(args[0]));

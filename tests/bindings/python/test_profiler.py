@@ -359,6 +359,41 @@ def test_memory_timelines_are_written_as_their_names_say(tmp_path):
         plain.export_memory_timeline(tmp_path / "t.json")
 
 
+def test_the_raw_timeline_has_a_version_for_each_write_but_the_first(tmp_path):
+    with profile(profile_memory=True) as p:
+        x = opdyno.empty((3001,), "uint8")
+        for number in range(3):
+            x.copyfrom(numpy.full(3001, number, "uint8"))
+        del x
+    p.export_memory_timeline(tmp_path / "t.raw.json.gz", device="cpu")
+    steps = json.loads(gzip.open(tmp_path / "t.raw.json.gz", "rt").read())
+    version = [[3, -3001, 2], [3, 3001, 2]]
+    assert [step[1:] for step in steps if abs(step[2]) == 3001] == [[2, 3001, 2], *version, *version, [4, -3001, 2]]
+    assert [step[0] for step in steps] == sorted(step[0] for step in steps)
+
+
+def test_the_raw_timeline_of_a_warm_program_is_of_versions(tmp_path):
+    program = """.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(3002), 0, dtype(uint8), "global")
+  %a = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  ret %x
+}"""
+    vm = opdyno.VirtualMachine(opdyno.Executable.assemble(program), opdyno.cpu())
+    x = numpy.ones(4, "float32")
+    vm["main"](x)
+    with profile(profile_memory=True) as p:
+        vm["main"](x)
+        vm["main"](x)
+    p.export_memory_timeline(tmp_path / "t.raw.json.gz", device="cpu")
+    steps = json.loads(gzip.open(tmp_path / "t.raw.json.gz", "rt").read())
+    expected = [[1, 3002, 7], [3, -3002, 7], [3, 3002, 4], [3, -3002, 4], [3, 3002, 4]]
+    assert [step[1:] for step in steps if abs(step[2]) == 3002] == expected
+    sums = dict.fromkeys(range(8), 0)
+    for _, _, size, category in steps:
+        sums[category] += size
+        assert sums[category] >= 0
+
+
 def test_the_example_of_torchs_documentation_runs(vm, capsys):
     x = numpy.ones(4, "float32")
 

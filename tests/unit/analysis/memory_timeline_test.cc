@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/formats/chrome_trace.h"
 #include "analysis/formats/trace_formats.h"
 #include "analysis/formats/trace_table.h"
 #include "base/error.h"
@@ -50,7 +51,9 @@ TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
 TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
+  built.memory(EventKind::kBind, 1500, kHostDevice, {1, 5, 5, 64});
   built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 8, 8, 64});  // the event of its return was dropped
+  built.memory(EventKind::kBind, 2500, kHostDevice, {1, 8, 8, 64});   // it is filled, as the block before
   EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw), "[[1000,2,5,2],\n[2000,4,-5,2],\n[2000,2,8,2]]\n");
 }
 
@@ -63,6 +66,122 @@ TEST(MemoryTimeline, IsOfTheDeviceThatIsNotTheHostIfThereIsOne) {
   EXPECT_EQ(text_of(*trace, write_memory_timeline_raw, "cuda:1"), "[[2000,2,70,2]]\n");
   EXPECT_EQ(text_of(*trace, write_memory_timeline_raw, "cuda:0"), "[]\n");
   EXPECT_EQ(text_of(*trace, write_memory_timeline_raw, "cpu"), "[[1000,2,5,2]]\n");
+}
+
+// Blocks of 10 (an input that a run writes), 20 (made and written in a run, then by the user), 64 (a parameter) and 8
+// bytes (scratch memory).
+void add_versions(TraceBuilder &built) {
+  const auto at = [&](EventKind kind, uint64_t tick, uint64_t address, uint64_t bytes, uint64_t live,
+                      NameId name = kNoName) {
+    built.memory(kind, tick, kHostDevice, {address, bytes, live, 0}, name);
+  };
+  at(EventKind::kAlloc, 1000, 1, 10, 10);
+  at(EventKind::kBind, 1100, 1, 10, 10);  // is filled
+  at(EventKind::kAlloc, 1500, 2, 64, 74, memory_use_name(MemoryUse::kParameter));
+  at(EventKind::kAlloc, 3000, 3, 20, 94);
+  at(EventKind::kBind, 3100, 3, 20, 94);
+  at(EventKind::kBind, 3200, 3, 20, 94);
+  at(EventKind::kBind, 3300, 1, 10, 94);
+  at(EventKind::kBind, 3400, 2, 64, 94);
+  at(EventKind::kBind, 3450, 2, 64, 94);
+  at(EventKind::kAlloc, 3500, 4, 8, 102, memory_use_name(MemoryUse::kWorkspace));
+  at(EventKind::kBind, 3600, 4, 8, 102);
+  at(EventKind::kBind, 3700, 4, 8, 102);
+  at(EventKind::kFree, 3800, 4, 8, 94);
+  built.run(1, 2000, 4000, name_id("main"));
+  at(EventKind::kBind, 5000, 3, 20, 94);
+  at(EventKind::kBind, 5100, 1, 10, 94, memory_use_name(MemoryUse::kResult));
+  at(EventKind::kFree, 6000, 3, 20, 74);
+}
+
+TEST(MemoryTimeline, HasAVersionForEachWriteAndItsCategory) {
+  TraceBuilder built;
+  add_versions(built);
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+            "[[1000,2,10,2],\n[1500,2,64,0],\n[3000,2,20,4],\n"
+            "[3200,3,-20,4],\n[3200,3,20,4],\n"  // the second tensor in it
+            "[3300,3,-10,2],\n[3300,3,10,4],\n"  // a run wrote the input
+            "[3450,3,-64,0],\n[3450,3,64,0],\n"  // a parameter stays one
+            "[3500,2,8,3],\n[3700,3,-8,3],\n[3700,3,8,3],\n[3800,4,-8,3],\n"
+            "[5000,3,-20,4],\n[5000,3,20,2],\n"  // the user wrote a result
+            "[5100,3,-10,4],\n[5100,3,10,4],\n[6000,4,-20,2]]\n");
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline),
+            "[[1,3,5,6],[[0,64,0,10,0,0,0,0,0],[0,64,0,0,0,30,0,0,0],[0,64,0,20,0,10,0,0,0],[0,64,0,0,0,10,0,0,0]]]\n");
+}
+
+TEST(MemoryTimeline, HasPartsOfBlocksByCategoryOnItsPage) {
+  TraceBuilder built;
+  add_versions(built);
+  const std::string page = text_of(*trace_of(built), write_memory_timeline_html);
+  EXPECT_NE(page.find("Allocations: 4. Writes to blocks that had contents: 6.</p>"), std::string::npos);
+  // The scratch memory, which is smaller, comes last.
+  EXPECT_NE(page.find("blocks:[\n[0.500,-1,64,0,-1],\n"), std::string::npos);
+  for (const char *row : {"\n[2.000,4.000,20,4,0]", "\n[4.000,5.000,20,2,-1]", "\n[0.000,2.300,10,2,-1]",
+                          "\n[2.300,-1,10,4,0]", "\n[2.500,2.800,8,3,0]]"})
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  EXPECT_NE(page.find("\n[2.300,[64,0,0,30,0],0,0,1]"), std::string::npos) << "a row of the chart";
+  EXPECT_EQ(page.find("\n[2.200,"), std::string::npos) << "of the chart, which does not change then";
+  EXPECT_NE(page.find("names:[\"main\"]"), std::string::npos);
+}
+
+TEST(MemoryTimeline, KnowsBlocksFromBeforeByTheirFirstWrite) {
+  TraceBuilder built;  // 1000 bytes were in use before
+  built.memory(EventKind::kBind, 2000, kHostDevice, {7, 300, 1000, 0});
+  built.memory(EventKind::kBind, 3000, kHostDevice, {8, 0, 1000, 0});  // nobody knows whether it is the library's
+  built.memory(EventKind::kBind, 4000, kHostDevice, {7, 0, 1000, 0});
+  built.memory(EventKind::kFree, 5000, kHostDevice, {7, 300, 700, 0});
+  built.memory(EventKind::kBind, 6000, kHostDevice, {7, 0, 700, 0});  // it is not there any more
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+            "[[-1,1,300,7],\n[-1,1,700,7],\n[2000,3,-300,7],\n[2000,3,300,2],\n[4000,3,-300,2],\n[4000,3,300,2],\n"
+            "[5000,4,-300,2]]\n");
+}
+
+TEST(MemoryTimeline, HasEventsOfOneTickInTheOrderThatTheyCanHave) {
+  TraceBuilder built;
+  for (const EventKind kind : {EventKind::kAlloc, EventKind::kBind, EventKind::kBind, EventKind::kFree})
+    built.memory(kind, 1000, kHostDevice, {1, 5, 5, 64});
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+            "[[1000,2,5,2],\n[1000,3,-5,2],\n[1000,3,5,2],\n[1000,4,-5,2]]\n");
+}
+
+TEST(MemoryTimeline, HasVersionsOfItsDeviceOnly) {
+  TraceBuilder built;
+  built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
+  for (int i = 0; i < 2; ++i) built.memory(EventKind::kBind, 2000, kGpu, {1, 5, 5, 64});
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw), "[[1000,2,5,2]]\n")
+      << "and they choose no device: nothing of it came or went";
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw, "cuda:1"),
+            "[[-1,1,5,7],\n[2000,3,-5,7],\n[2000,3,5,2],\n[2000,3,-5,2],\n[2000,3,5,2]]\n");
+}
+
+// Versions change no bytes, so they are only in the timeline.
+TEST(MemoryTimeline, LeavesAllOtherFormsAsTheyAreWithoutVersions) {
+  const auto made = [](bool with_versions) {
+    TraceBuilder built;
+    const auto version = [&](uint64_t tick, DLDevice device) {
+      if (with_versions) built.memory(EventKind::kBind, tick, device, {1, 160, 99, 98});
+    };
+    built.memory(EventKind::kAlloc, 1500, kHostDevice, {1, 160, 160, 256});
+    version(1600, kHostDevice);
+    version(2100, kGpu);
+    built.call({2000, 3000, name_id("kernel")}, {});
+    version(3100, kHostDevice);
+    built.memory(EventKind::kFree, 3500, kHostDevice, {1, 160, 0, 0});
+    built.run(1, 1000, 4000, name_id("main"));
+    return trace_of(built);
+  };
+  const Ref<Trace> with = made(true), without = made(false);
+  EXPECT_EQ(with->parts.tracks[0].binds.size(), 3u);
+  EXPECT_EQ(trace_table(*with, {}), trace_table(*without, {}));
+  EXPECT_EQ(chrome_trace(*with), chrome_trace(*without));
+  const auto expect_equal = [&](void (*write)(const Trace &, ByteSink &)) {
+    StringSink a, b;
+    write(*with, a), write(*without, b);
+    EXPECT_EQ(a.take(), b.take());
+  };
+  expect_equal(write_perfetto);
+  expect_equal(write_html);
+  expect_equal(write_speedscope);
 }
 
 TEST(MemoryTimeline, OfALongRecordingIsASmallPageThatKeepsThePeak) {

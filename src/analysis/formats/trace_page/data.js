@@ -1,7 +1,7 @@
 // The trace: unpacked from the page into columns of numbers. analysis/formats/html_view.cc writes it.
 'use strict';
 
-const kKinds = ['call', 'run', 'range', 'step', 'mark', 'alloc', 'free', 'task'];  // EventKind
+const kKinds = ['call', 'run', 'range', 'step', 'mark', 'alloc', 'free', 'task', 'bind'];  // EventKind
 
 async function unpacked(base64) {
   if (typeof DecompressionStream === 'undefined')

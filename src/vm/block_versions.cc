@@ -1,0 +1,41 @@
+#include "vm/block_versions.h"
+
+#include "device/device_memory.h"
+
+namespace opd {
+namespace {
+
+void record(DLDevice device, const void *data, size_t bytes, MemoryUse use) noexcept try {
+  DeviceMemory::of(device).record_version(data, bytes, use);
+} catch (...) {}  // there is no such device: the tensor is of memory that the library never handed out
+
+// Only of the library's own tensors may `owner` be read.
+const Object *owner_of(const Tensor &tensor) {
+  const bool is_own =
+      tensor.deleter == &VmTensor::destroy || tensor.deleter == &delete_object<Tensor> || is_read_only(tensor);
+  return is_own ? tensor.owner : nullptr;
+}
+
+}  // namespace
+
+void record_version(const VmStorage &storage) noexcept {
+  record(storage.device, storage.data, storage.size, MemoryUse::kTensor);
+}
+
+void record_write(const Tensor &tensor, MemoryUse use) noexcept {
+  // A view may have a tensor as its owner, whose own owner is then the block.
+  const Object *owner = owner_of(tensor);
+  while (owner && owner->type_index == OPD_TENSOR) owner = owner_of(*static_cast<const Tensor *>(owner));
+  if (owner && owner->type_index == VmStorage::type()) {
+    const auto *storage = static_cast<const VmStorage *>(owner);
+    return record(storage->device, storage->data, storage->size, use);
+  }
+  if (owner && owner->type_index == Storage::type()) {
+    const auto *storage = static_cast<const Storage *>(owner);
+    return record(storage->device, storage->data, storage->size, use);
+  }
+  // Memory from outside, by DLPack: it may still be a block of the library that went out that way.
+  record(tensor.dl.device, tensor.dl.data, 0, use);
+}
+
+}  // namespace opd
