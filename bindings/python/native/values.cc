@@ -64,6 +64,13 @@ bool view_bool_scalar(PyObject *object, opd_value *out) {
   return is_bool;
 }
 
+// Says that an int does not fit 64 bits.
+bool refuse_number(PyObject *object, int what) {
+  PyErr_Clear();
+  int64_t number;
+  return to_number(object, what < 0 ? "a number" : ("argument " + std::to_string(what)).c_str(), &number);
+}
+
 PyObject *call_method(PyObject *object, const char *name) {
   PyObject *method = PyObject_GetAttrString(object, name);
   if (!method) return nullptr;
@@ -249,7 +256,7 @@ bool Arguments::view(PyObject *object, opd_value *out, int what) {
     *out = opd_bool(object == Py_True);
   } else if (PyLong_Check(object)) {
     const long long number = PyLong_AsLongLong(object);
-    if (number == -1 && PyErr_Occurred()) return false;
+    if (number == -1 && PyErr_Occurred()) return refuse_number(object, what);
     *out = opd_int(number);
   } else if (PyFloat_Check(object)) {
     *out = opd_float(PyFloat_AsDouble(object));
@@ -344,11 +351,9 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
   if (PyIndex_Check(object)) {
     PyObject *number = PyNumber_Index(object);
     if (!number) return false;
-    const long long whole = PyLong_AsLongLong(number);
+    const bool good = view(number, out, what);
     Py_DECREF(number);
-    if (whole == -1 && PyErr_Occurred()) return false;
-    *out = opd_int(whole);
-    return true;
+    return good;
   }
   if (PyObject_HasAttrString(object, "asobject")) return view_nested(object, out, what);  // ObjectGeneric
   if (PyCallable_Check(object)) {
@@ -406,7 +411,7 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
   if (is_shape(object)) {
     std::vector<int64_t> dims;
     opd_shape *shape = nullptr;
-    if (!to_dims(object, dims)) return false;
+    if (!to_dims(object, "a shape", dims)) return false;
     opd_error *error = opd_shape_create(dims.data(), dims.size(), &shape);
     return keep(error, error ? opd_none() : opd_value_of_object(shape), out);
   }
@@ -621,18 +626,6 @@ bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vec
     if (!good) return false;
   }
   return true;
-}
-
-bool to_dims(PyObject *sequence, std::vector<int64_t> &out) {
-  PyObject *items = PyIndex_Check(sequence) ? PyTuple_Pack(1, sequence) : PySequence_Tuple(sequence);
-  if (!items) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(items) && !PyErr_Occurred(); ++i) {
-    PyObject *number = PyNumber_Index(PyTuple_GetItem(items, i));
-    if (number) out.push_back(PyLong_AsLongLong(number));
-    Py_XDECREF(number);
-  }
-  Py_DECREF(items);
-  return !PyErr_Occurred();
 }
 
 bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures) {
