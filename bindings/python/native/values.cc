@@ -114,7 +114,9 @@ BufferView::BufferView(const Py_buffer &taken) : buffer(taken) {
 namespace {
 
 // Elements of ml_dtypes, as bfloat16: NumPy gives no buffer of them, so they are viewed as integers of their size.
+// Other libraries' view() may be a copy: JAX's is.
 bool view_as_integers(PyObject *object, Py_buffer *out, DLDataType *out_dtype) {
+  if (!PyObject_HasAttrString(object, "__array_interface__")) return false;
   PyObject *dtype = PyObject_GetAttrString(object, "dtype");
   PyObject *name = dtype ? PyObject_GetAttrString(dtype, "name") : nullptr;
   const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
@@ -153,8 +155,31 @@ bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
   return true;
 }
 
-static bool is_read_only_buffer(PyObject *object, std::unique_ptr<BufferView> &out) {
-  return buffer_to_dltensor(object, out) && out->buffer.readonly;
+// Only a capsule with a version says that its elements are read-only. For one without, Python's buffer protocol tells,
+// if the object has it: what grants no writing is read-only, also where that is because the protocol lacks the dtype.
+static bool refuses_writing(PyObject *object) {
+  if (!PyObject_CheckBuffer(object)) return false;
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object, &buffer, PyBUF_FULL)) return PyErr_Clear(), true;
+  PyBuffer_Release(&buffer);
+  return false;
+}
+
+// The tensor of a capsule without a version, marked as read-only.
+static opd_error *from_read_only_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
+  auto versioned = std::make_unique<DLManagedTensorVersioned>();
+  versioned->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  versioned->manager_ctx = managed;
+  versioned->deleter = [](DLManagedTensorVersioned *self) {
+    auto *inner = static_cast<DLManagedTensor *>(self->manager_ctx);
+    if (inner->deleter) inner->deleter(inner);
+    delete self;
+  };
+  versioned->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  versioned->dl_tensor = managed->dl_tensor;
+  opd_error *error = opd_tensor_from_dlpack_versioned(versioned.get(), out_tensor);
+  if (!error) versioned.release();
+  return error;
 }
 
 bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tensor) {
@@ -202,12 +227,10 @@ bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
                                                            : nullptr)) {
     error = opd_tensor_from_dlpack_versioned(versioned, out_tensor);
     taken = !error && PyCapsule_SetName(capsule, "used_dltensor_versioned") == 0;
-  } else if (std::unique_ptr<BufferView> buffer; is_read_only_buffer(object, buffer)) {
-    // Only a capsule with a version says that its elements are read-only, but the buffer does.
-    taken = tensor_of_buffer(std::move(buffer), out_tensor);
   } else if (auto *managed = static_cast<DLManagedTensor *>(
                  PyCapsule_IsValid(capsule, "dltensor") ? PyCapsule_GetPointer(capsule, "dltensor") : nullptr)) {
-    error = opd_tensor_from_dlpack(managed, out_tensor);
+    error = refuses_writing(object) ? from_read_only_dlpack(managed, out_tensor)
+                                    : opd_tensor_from_dlpack(managed, out_tensor);
     taken = !error && PyCapsule_SetName(capsule, "used_dltensor") == 0;
   } else {
     PyErr_SetString(PyExc_ValueError, "__dlpack__ gave no capsule of a tensor, or one that was used already");
