@@ -87,9 +87,10 @@ Alarm::Raised Alarm::wait() noexcept {
     raised.by_request = by_request_.exchange(false);
     if (span_state_.load() == State::kWritten) {
       raised.span = span_;
-      raised.other_spans = other_spans_.exchange(0);
       span_state_.store(State::kNone);
     }
+    // Also without a span of its own: some may have come after the last one was taken, before its place was free.
+    if (raised.is_any()) raised.other_spans = other_spans_.exchange(0);
     if (raised.is_any() || !was_armed) return raised;
     while (sem_wait(&wakes_) != 0 && errno == EINTR) {}
   }
