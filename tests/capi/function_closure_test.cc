@@ -281,5 +281,31 @@ TEST(ExclusiveReferences, AreThoseThatOnlyTheRootsKeepAlive) {
   opd_array_release(array);
 }
 
+TEST(ExclusiveReferences, AreNotThoseOfWhatSomebodyElseKeepsAlive) {
+  int kept = 0;
+  Function callback;
+  EXPECT_OK(opd_function_create(compare, &kept, nullptr, &callback.handle));
+  opd_value item = opd_value_of_object(callback.handle);
+  opd_array *inner = nullptr, *outer = nullptr;
+  EXPECT_OK(opd_array_create(&item, 1, &inner));
+  item = opd_value_of_object(inner);
+  EXPECT_OK(opd_array_create(&item, 1, &outer));
+  opd_function_release(std::exchange(callback.handle, nullptr));
+  const auto count = [&] {
+    int found = 0;
+    void *const root = outer;
+    opd_private_visit_exclusive(
+        compare, &root, 1, [](void *, void *context) { ++*static_cast<int *>(context); }, &found);
+    return found;
+  };
+  EXPECT_EQ(count(), 0) << "the test keeps the inner array, which keeps the callback";
+  opd_array_release(inner);
+  EXPECT_EQ(count(), 1);
+  opd_array_retain(outer);
+  EXPECT_EQ(count(), 0) << "also over two steps";
+  opd_array_release(outer);
+  opd_array_release(outer);
+}
+
 }  // namespace
 }  // namespace opdyno_test
