@@ -30,6 +30,16 @@
 %opd_handles_in(opd_report, Report, const opd_report *const *after, size_t num_after)
 %opd_signatures_in(const char *const *names, const char *const *signatures, int32_t num_functions)
 
+/* Numbers, which have a range in C. */
+%opd_number(int)
+%opd_number(int32_t)
+%opd_number(uint32_t)
+%opd_number(int64_t)
+%opd_number(uint64_t)
+%opd_number(size_t)
+%opd_number(double)
+%opd_number(enum SWIGTYPE)
+
 /* Plain outputs, and the structs of DLPack. */
 %opd_number_out(int64_t *out_arity)
 %opd_kind_out(opd_metric_kind *out_kind)

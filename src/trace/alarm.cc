@@ -80,15 +80,17 @@ void Alarm::raise(NameId name, uint64_t ticks, bool has_failed) noexcept {
 }
 
 Alarm::Raised Alarm::wait() noexcept {
-  for (Raised raised;;) {
+  for (;;) {
     const bool was_armed = is_armed_.load();  // before the rest: what was raised before it was disarmed is seen
+    Raised raised;
     raised.by_signal = by_signal_.exchange(false);
     raised.by_request = by_request_.exchange(false);
     if (span_state_.load() == State::kWritten) {
       raised.span = span_;
       span_state_.store(State::kNone);
     }
-    raised.other_spans += other_spans_.exchange(0);  // also of those raised while the last span was taken
+    // Also without a span of its own: some may have come after the last one was taken, before its place was free.
+    if (raised.is_any()) raised.other_spans = other_spans_.exchange(0);
     if (raised.is_any() || !was_armed) return raised;
     while (sem_wait(&wakes_) != 0 && errno == EINTR) {}
   }

@@ -40,6 +40,21 @@ TEST(Executable, TellsWhatItChecksOfItsParameters) {
     EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
 }
 
+TEST(Executable, TellsWhatItChecksByConstantsAndNotWhatIsInRegisters) {
+  const auto shape_checked_by = [](const std::string &rank_and_sizes) {
+    const std::string json = json_of(".func f(x, r) {\n  call vm.builtin.match_shape(%x, %heap, " + rank_and_sizes +
+                                     ", \"x\")\n  ret %void\n}\n");
+    const size_t begin = json.find("{\"name\":\"x\"");
+    return json.substr(begin, json.find('}', begin) + 1 - begin);
+  };
+  const char *const three_and_any = R"({"name":"x","kind":"any","shape":[3,null]})";
+  EXPECT_EQ(shape_checked_by("2, 0, 3, 2, 0"), three_and_any);
+  EXPECT_EQ(shape_checked_by("i64(2), i64(0), i64(3), i64(2), i64(0)"), three_and_any);
+  EXPECT_EQ(shape_checked_by("2, 0, 3, %r, 0"), three_and_any);
+  EXPECT_EQ(shape_checked_by("%r, 0, 3, 2, 0"), R"({"name":"x","kind":"any"})");
+  EXPECT_EQ(shape_checked_by("\"2\", 0, 3, 2, 0"), R"({"name":"x","kind":"any"})");
+}
+
 TEST(Executable, TellsWhatItReturnsByWhereItComesFrom) {
   EXPECT_EQ(result_of("x", "%t = call vm.builtin.alloc_tensor(%x, 0, shape(2, 3), dtype(int8))\n ret %t"),
             R"({"kind":"tensor","dtype":"int8","shape":[2,3]})");
@@ -140,6 +155,12 @@ TEST(Executable, InstructionsOfCompiledFunctionsAreNotCounted) {
   const std::string json = text_of(opd_executable_write, Executable::load(bytes).get(), OPD_EXECUTABLE_JSON);
   EXPECT_NE(json.find("\"kind\":\"compiled\""), std::string::npos);
   EXPECT_NE(json.find("\"instructions\":0"), std::string::npos) << json;
+  const std::string note = " is compiled: its body lies in the library\n";
+  const auto listed = [](const Executable &executable) { return executable.write(OPD_EXECUTABLE_ASSEMBLY); };
+  EXPECT_NE(listed(Executable::load(bytes)).find("; main" + note), std::string::npos)
+      << listed(Executable::load(bytes));
+  const Executable calls = Executable::assemble(".func main() {\n  call kernel()\n  ret %void\n}");
+  EXPECT_EQ(listed(calls).find(note), std::string::npos) << "a function of the host or of a library";
 }
 
 TEST(Executable, StatsTellFunctionsInstructionsAndConstants) {

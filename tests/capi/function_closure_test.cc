@@ -281,5 +281,56 @@ TEST(ExclusiveReferences, AreThoseThatOnlyTheRootsKeepAlive) {
   opd_array_release(array);
 }
 
+TEST(ExclusiveReferences, GoThroughSavedCallsOfAVm) {
+  const std::string program = ".func main(x) {\n  ret %x\n}";
+  opd_executable *executable = nullptr;
+  opd_module *module = nullptr;
+  opd_vm *vm = nullptr;
+  EXPECT_OK(opd_executable_assemble(program.data(), program.size(), &executable));
+  EXPECT_OK(opd_executable_to_module(executable, &module));
+  EXPECT_OK(opd_vm_create(module, nullptr, &vm));
+  int kept = 0;
+  Function callback, saved;
+  EXPECT_OK(opd_function_create(compare, &kept, nullptr, &callback.handle));
+  const opd_value argument = opd_value_of_object(callback.handle);
+  EXPECT_OK(opd_vm_save_function(vm, "main", "saved", &argument, 1, nullptr, 1));
+  EXPECT_OK(opd_vm_get_function(vm, "saved", &saved.handle));
+  opd_function_release(std::exchange(callback.handle, nullptr));
+  opd_vm_release(vm);
+  opd_module_release(module);
+  opd_executable_release(executable);
+  int found = 0;
+  void *const root = saved.handle;
+  opd_private_visit_exclusive(
+      compare, &root, 1, [](void *, void *context) { ++*static_cast<int *>(context); }, &found);
+  EXPECT_EQ(found, 1) << "the saved call keeps the VM and the arguments, which the VM keeps, too";
+}
+
+TEST(ExclusiveReferences, AreNotThoseOfWhatSomebodyElseKeepsAlive) {
+  int kept = 0;
+  Function callback;
+  EXPECT_OK(opd_function_create(compare, &kept, nullptr, &callback.handle));
+  opd_value item = opd_value_of_object(callback.handle);
+  opd_array *inner = nullptr, *outer = nullptr;
+  EXPECT_OK(opd_array_create(&item, 1, &inner));
+  item = opd_value_of_object(inner);
+  EXPECT_OK(opd_array_create(&item, 1, &outer));
+  opd_function_release(std::exchange(callback.handle, nullptr));
+  const auto count = [&] {
+    int found = 0;
+    void *const root = outer;
+    opd_private_visit_exclusive(
+        compare, &root, 1, [](void *, void *context) { ++*static_cast<int *>(context); }, &found);
+    return found;
+  };
+  EXPECT_EQ(count(), 0) << "the test keeps the inner array, which keeps the callback";
+  opd_array_release(inner);
+  EXPECT_EQ(count(), 1);
+  opd_array_retain(outer);
+  EXPECT_EQ(count(), 0) << "also over two steps";
+  opd_array_release(outer);
+  opd_array_release(outer);
+}
+
 }  // namespace
 }  // namespace opdyno_test

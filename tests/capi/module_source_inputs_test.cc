@@ -116,14 +116,17 @@ TEST_F(SourceInputsTest, FollowsTheCompilerItself) {
 
 TEST_F(SourceInputsTest, UsesAgainWhatHasNotChanged) {
   header(5);
-  flags = "-I " + directory;
-  EXPECT_EQ(value_of("#include <v.h>\n"), 5);
-  std::vector<std::filesystem::path> files;
-  for (const auto &entry : std::filesystem::directory_iterator(cache)) files.push_back(entry.path());
-  ASSERT_EQ(files.size(), 1u);
-  const auto before = std::filesystem::last_write_time(files[0]);
-  EXPECT_EQ(value_of("#include <v.h>\n"), 5);
-  EXPECT_EQ(std::filesystem::last_write_time(files[0]), before);
+  for (const char *libraries : {"", " -Wl,-z,now -lm"}) {
+    std::filesystem::remove_all(cache);
+    flags = "-I " + directory + libraries;
+    EXPECT_EQ(value_of("#include <v.h>\n"), 5);
+    std::vector<std::filesystem::path> files;
+    for (const auto &entry : std::filesystem::directory_iterator(cache)) files.push_back(entry.path());
+    ASSERT_EQ(files.size(), 1u) << flags;
+    const auto before = std::filesystem::last_write_time(files[0]);
+    EXPECT_EQ(value_of("#include <v.h>\n"), 5);
+    EXPECT_EQ(std::filesystem::last_write_time(files[0]), before) << flags;
+  }
 }
 
 TEST_F(SourceInputsTest, RemovesWhatAKilledProcessLeftBehindAndNothingElse) {

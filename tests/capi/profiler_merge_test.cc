@@ -16,10 +16,12 @@ std::string text(const Report &report, size_t row, const char *column) {
   return text_value(call_value(report, row, column));
 }
 
-Trace recorded(int requests, bool has_extra = false) {
+Trace recorded(int requests, bool has_extra = false, bool with_stack = false) {
   define("test.merge.kernel", [](const opd_value *, int32_t, opd_value *) {});
   const Vm vm(Executable::assemble(".func main(x) {\n  call test.merge.kernel(%x)\n  ret %x\n}").to_module());
-  const Profiler profiler;
+  auto options = opdyno::defaults(opd_profiler_options_init);
+  options.with_stack = with_stack;
+  const Profiler profiler(&options);
   profiler.start();
   for (int i = 0; i < requests; ++i) {
     const Range request("request");
@@ -67,6 +69,12 @@ TEST(MergedTraces, TakeLabelsOffsetsAndErrors) {
   EXPECT_NE(both.chrome().find("\"clock_error_ns\":12,"), std::string::npos);
   EXPECT_NE(both.chrome().find("\"clock_error_ns\":0,"), std::string::npos);
   EXPECT_NE(both.chrome().find("\"offset_ns\":3600000000000}"), std::string::npos);
+}
+
+TEST(MergedTraces, JoinSpansByNameWhetherTheyHaveStacksOrNot) {
+  const Report report = Trace::merge({recorded(2, false, true), recorded(1)}).report(OPD_TRACE_KEY_AVERAGES);
+  ASSERT_EQ(report.count(OPD_REPORT_CALLS), 3u) << "a range, a run and a call";
+  for (size_t row = 0; row < 3; ++row) EXPECT_EQ(number(report, row, "Count"), 3.0);
 }
 
 TEST(MergedTraces, HaveMemoryIfOneHas) {

@@ -216,6 +216,11 @@ Report roofline(bool peak) {
   builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(1500));
   builder.set_call("GFLOP/s", OPD_METRIC_RATIO, arg(100));
   builder.set_call("Arithmetic Intensity (FLOP/byte)", OPD_METRIC_RATIO, arg(10));
+  for (const char *only : {"GFLOP/s", "Arithmetic Intensity (FLOP/byte)"}) {  // no points, for want of the other number
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg("half"));
+    builder.set_call(only, OPD_METRIC_RATIO, arg(5));
+  }
   builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(peak ? 1000 : 0));
   builder.set_configuration("Peak Bandwidth (GB/s)", OPD_METRIC_RATIO, arg(100));
   return builder.finish();
@@ -227,6 +232,7 @@ TEST(ReportHtml, DrawsTheRooflineWhereItsNumbersAre) {
   // x from 10^0 (ridge 10, half a decade to its left) to 10^2, y from 10^2 to 10^4: the ridge and the point at the
   // middle.
   EXPECT_NE(page.find("<circle class=\"dot\" cx=\"530.0\" cy=\"400.0\" r=\"18.0\">"), std::string::npos) << page;
+  EXPECT_EQ(page.find("<circle"), page.rfind("<circle")) << page;
   EXPECT_NE(page.find("L530.0 210.0H980.0"), std::string::npos) << page;
   EXPECT_EQ(roofline(false).html().find("Roofline"), std::string::npos);
   EXPECT_EQ(Report::from_json("{\"calls\":[]}").html().find("Roofline"), std::string::npos);

@@ -159,6 +159,11 @@ class BenchCompare(CliTest):
         base({1: hour}, concurrency=2)
         two = compare("--sweep", "n=1", "--concurrency", "2", expect=OK).stdout
         self.assertRegex(two, r"(?m)^call .* improvement +10 \+ 20$")  # a repeat each
+        times = [us for more in SCATTER[:10] for us in (picosecond, 2 * hour * (1 + more))]  # of two threads by turns
+        rows = [{"sizes": {"n": 1}, "results_us": times}]
+        (WORK / "base.json").write_text(json.dumps({"rows": rows, "concurrency": 2}))
+        two = compare("--sweep", "n=1", "--concurrency", "2", expect=OK).stdout
+        self.assertRegex(two, r"(?m)^call .* improvement +10 \+ 20$")
         base({1: hour}, flushed_bytes=4096)
         self.assertIn("compare it with --flush-cache", compare("--sweep", "n=1", expect=USAGE).stderr)
         (WORK / "base.json").write_text(json.dumps({"results_us": [1.0]}))

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,6 +69,20 @@ static void fork_one(opd_vm *vm) {
   exit(0);
 }
 
+/* Five children that become another program soon. */
+static void spawn(void) {
+  const struct timespec soon = {0, 20000000};
+  for (int i = 0; i < 5; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      nanosleep(&soon, NULL);
+      execlp("true", "true", (char *)NULL);
+      _exit(1);
+    }
+    waitpid(child, NULL, 0);
+  }
+}
+
 int main(int argc, char **argv) {
   opd_module *module;
   opd_vm *vm;
@@ -88,6 +103,7 @@ int main(int argc, char **argv) {
       continue;
     }
     if (!strcmp(line, "call\n")) call_once(vm);
+    if (!strcmp(line, "spawn\n")) spawn();
     if (!strcmp(line, "begin\n")) range = opd_range_begin(opd_range_name("long"));
     if (!strcmp(line, "end\n")) opd_range_end(range);
     printf("recorded %d\n", (int)opd_range_is_recorded());

@@ -62,6 +62,10 @@ class Probe(CliTest):
                     ran += 1
         self.assertGreater(ran, 60)
 
+    def test_numbers_are_asked_for_by_their_kind(self):
+        for function, example in (("real", "x:f64=0.5"), ("whole", "x:i64=7")):
+            self.assertIn("pass it, as in -i %s\n" % example, self.fails(USAGE, "run", "checked_inside.opdasm", function))
+
     def test_machine_code_gives_what_bytecode_gives(self):
         for release in ("0.25", "0.27"):
             for function in ("with_arguments", "with_constants"):

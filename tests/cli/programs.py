@@ -86,4 +86,10 @@ SHAPES = program(
         "ret %t",
     )
 )
+CHECKED_INSIDE = program(
+    function("real", "x", "%r = call is_real(%x)", "ret %r"),
+    function("is_real", "x", 'call vm.builtin.check_prim_value_info(%x, dtype(float32), "x must be a float")', "ret %x"),
+    function("whole", "x", "%r = call is_whole(%x)", "ret %r"),
+    function("is_whole", "x", 'call vm.builtin.check_prim_value_info(%x, dtype(int64), "x must be an int")', "ret %x"),
+)
 BAD_TEXT = '.executable "0.14"\n.func main(x) {\n  ret %y z\n}\n'

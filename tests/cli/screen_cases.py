@@ -187,6 +187,40 @@ class Arrow(CliTest):
         (WORK / "full_bytes.json").write_text(json.dumps({"calls": rows}))  # the bits of which rows have a metric end with a byte
         self.succeeds("report", "full_bytes.json", "-o", "full_bytes.arrow")
 
+    def test_its_tables_are_where_they_say(self):
+        """As https://flatbuffers.dev/internals/ has it: a table refers back to the list of its fields' places."""
+        self.succeeds("report", write_report(), "-o", "form.arrow")
+        data = (WORK / "form.arrow").read_bytes()
+
+        def number(at, size):
+            return int.from_bytes(data[at : at + size], "little")
+
+        def field(table, index):
+            places = table - number(table, 4)
+            self.assertEqual(0, number(places, 2) % 2)
+            self.assertLess(4 + 2 * index, number(places, 2), "the list has such a field")
+            return table + number(places + 4 + 2 * index, 2)
+
+        def follow(at):
+            return at + number(at, 4)
+
+        footer = follow(len(data) - 10 - number(len(data) - 10, 4))
+        self.assertEqual(4, number(field(footer, 0), 2), "the version")
+        columns = follow(field(follow(field(footer, 1)), 1))
+        names = []
+        for i in range(number(columns, 4)):
+            name = follow(field(follow(columns + 4 + 4 * i), 0))
+            names.append(data[name + 4 : name + 4 + number(name, 4)].decode())
+        self.assertEqual({"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"}, set(names[:6]))
+        for block in (2, 3):  # dictionaries, then batches: where a message begins, how long its head and body are
+            blocks = follow(field(footer, block))
+            self.assertEqual(1, number(blocks, 4))
+            begin, head = number(blocks + 4, 8), number(blocks + 12, 4)
+            self.assertEqual(b"\xff\xff\xff\xff", data[begin : begin + 4])
+            self.assertEqual(head - 8, number(begin + 4, 4))
+            message = follow(begin + 8)
+            self.assertEqual(block, number(field(message, 1), 1), "the kind of its header")
+
     def test_pyarrow_reads_it(self):
         try:
             from pyarrow import feather

@@ -231,6 +231,8 @@ struct TYPE {};
 }
 %enddef
 
+%define %opd_number(TYPE)  /* int, long or double: Java's compiler refuses the rest */
+%enddef
 %define %opd_number_out(PARAMETER)
 %opdjava_out(PARAMETER, jlongArray, long[], long[1], Long, p$javainput[0])
 %typemap(in) PARAMETER (int64_t number) { number = 0; $1 = &number; }

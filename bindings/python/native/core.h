@@ -9,8 +9,10 @@
 
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -146,7 +148,6 @@ const char *text_for_c(PyObject *object, const char *what);
 bool to_text(PyObject *object, const char *what, const char **out);  // likewise, but None gives null
 bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
-bool to_dims(PyObject *sequence, std::vector<int64_t> &out);
 
 bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures);
 bool to_pointer(PyObject *object, void **out);     // an int, c_void_p, Handle or None
@@ -157,6 +158,27 @@ PyObject *dict_of(const opd_params_stats &stats);
 PyObject *dict_of(const opd_machine_peak &peak);
 PyObject *dict_of(const opd_benchmark_stats &stats);
 PyObject *dict_of(const opd_tensor_info &info);
+
+// ---- numbers: native/numbers.cc
+
+// Numbers of C. False with a TypeError for what is no number, or with an OverflowError for one that does not fit.
+// `what` says in them which number it is.
+bool to_integer(PyObject *object, const char *what, int64_t low, uint64_t high, uint64_t *out);
+bool to_number(PyObject *object, const char *what, double *out);
+template <class T>
+bool to_number(PyObject *object, const char *what, T *out) {
+  using Number = std::conditional_t<std::is_enum_v<T>, std::type_identity<int32_t>, std::type_identity<T>>::type;
+  using Limits = std::numeric_limits<Number>;
+  uint64_t bits;
+  if (!to_integer(object, what, Limits::min(), Limits::max(), &bits)) return false;
+  *out = static_cast<T>(static_cast<Number>(bits));
+  return true;
+}
+template <class T>
+bool to_item(PyObject *object, const char *list, size_t index, T *out) {
+  return to_number(object, (std::string(list) + "[" + std::to_string(index) + "]").c_str(), out);
+}
+bool to_dims(PyObject *object, const char *what, std::vector<int64_t> &out);  // a sequence of int, or one int
 
 class Bytes {  // text, or anything that is a buffer of bytes
  public:

@@ -3,6 +3,14 @@
 
 namespace opdpy {
 
+template <class T>
+static bool store_number(PyObject *value, const opdrules::Field &field, void *options) {
+  T number;
+  if (!to_number(value, field.name, &number)) return false;
+  opdrules::store(options, field.place, number);
+  return true;
+}
+
 bool Options::read(PyObject *dict, const opdrules::Fields &fields, const char *what, void *options) {
   if (!PyDict_Check(dict)) {
     PyErr_Format(PyExc_TypeError, "%s must be a dict or None", what);
@@ -25,25 +33,14 @@ bool Options::read(PyObject *dict, const opdrules::Fields &fields, const char *w
 bool Options::read_field(PyObject *value, const opdrules::Field &field, void *options) {
   using opdrules::store;
   switch (field.kind) {
-    case 'i': {
-      const long number = PyLong_AsLong(value);
-      if (number == -1 && PyErr_Occurred()) return false;
-      if (number != static_cast<int32_t>(number)) {
-        PyErr_Format(PyExc_OverflowError, "%s does not fit 32 bits", field.name);
-        return false;
-      }
-      store(options, field.place, static_cast<int32_t>(number));
-      return true;
-    }
+    case 'i':
+      return store_number<int32_t>(value, field, options);
     case 'l':
-      store(options, field.place, static_cast<int64_t>(PyLong_AsLongLong(value)));
-      return !PyErr_Occurred();
+      return store_number<int64_t>(value, field, options);
     case 'L':
-      store(options, field.place, static_cast<uint64_t>(PyLong_AsUnsignedLongLong(value)));
-      return !PyErr_Occurred();
+      return store_number<uint64_t>(value, field, options);
     case 'f':
-      store(options, field.place, PyFloat_AsDouble(value));
-      return !PyErr_Occurred();
+      return store_number<double>(value, field, options);
     case 's': {
       const char *text = text_for_c(value, field.name);
       store(options, field.place, text);
@@ -81,13 +78,11 @@ bool Options::read_field(PyObject *value, const opdrules::Field &field, void *op
     lists_.store(options, field, devices);
   } else if (field.kind == 'I') {
     auto &numbers = lists_.make<int32_t>(size);
-    for (size_t i = 0; i < size; ++i) numbers[i] = static_cast<int32_t>(PyLong_AsLong(item(i)));
-    good = !PyErr_Occurred();
+    for (size_t i = 0; good && i < size; ++i) good = to_item(item(i), field.name, i, &numbers[i]);
     lists_.store(options, field, numbers);
   } else if (field.kind == 'N') {
     auto &numbers = lists_.make<int64_t>(size);
-    for (size_t i = 0; i < size; ++i) numbers[i] = PyLong_AsLongLong(item(i));
-    good = !PyErr_Occurred();
+    for (size_t i = 0; good && i < size; ++i) good = to_item(item(i), field.name, i, &numbers[i]);
     lists_.store(options, field, numbers);
   } else {
     auto &handles = lists_.make<void *>(size);

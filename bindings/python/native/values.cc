@@ -64,6 +64,13 @@ bool view_bool_scalar(PyObject *object, opd_value *out) {
   return is_bool;
 }
 
+// Says that an int does not fit 64 bits.
+bool refuse_number(PyObject *object, int what) {
+  PyErr_Clear();
+  int64_t number;
+  return to_number(object, what < 0 ? "a number" : ("argument " + std::to_string(what)).c_str(), &number);
+}
+
 PyObject *call_method(PyObject *object, const char *name) {
   PyObject *method = PyObject_GetAttrString(object, name);
   if (!method) return nullptr;
@@ -107,7 +114,9 @@ BufferView::BufferView(const Py_buffer &taken) : buffer(taken) {
 namespace {
 
 // Elements of ml_dtypes, as bfloat16: NumPy gives no buffer of them, so they are viewed as integers of their size.
+// Other libraries' view() may be a copy: JAX's is.
 bool view_as_integers(PyObject *object, Py_buffer *out, DLDataType *out_dtype) {
+  if (!PyObject_HasAttrString(object, "__array_interface__")) return false;
   PyObject *dtype = PyObject_GetAttrString(object, "dtype");
   PyObject *name = dtype ? PyObject_GetAttrString(dtype, "name") : nullptr;
   const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
@@ -146,8 +155,31 @@ bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
   return true;
 }
 
-static bool is_read_only_buffer(PyObject *object, std::unique_ptr<BufferView> &out) {
-  return buffer_to_dltensor(object, out) && out->buffer.readonly;
+// Only a capsule with a version says that its elements are read-only. For one without, Python's buffer protocol tells,
+// if the object has it: what grants no writing is read-only, also where that is because the protocol lacks the dtype.
+static bool refuses_writing(PyObject *object) {
+  if (!PyObject_CheckBuffer(object)) return false;
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object, &buffer, PyBUF_FULL)) return PyErr_Clear(), true;
+  PyBuffer_Release(&buffer);
+  return false;
+}
+
+// The tensor of a capsule without a version, marked as read-only.
+static opd_error *from_read_only_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
+  auto versioned = std::make_unique<DLManagedTensorVersioned>();
+  versioned->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  versioned->manager_ctx = managed;
+  versioned->deleter = [](DLManagedTensorVersioned *self) {
+    auto *inner = static_cast<DLManagedTensor *>(self->manager_ctx);
+    if (inner->deleter) inner->deleter(inner);
+    delete self;
+  };
+  versioned->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  versioned->dl_tensor = managed->dl_tensor;
+  opd_error *error = opd_tensor_from_dlpack_versioned(versioned.get(), out_tensor);
+  if (!error) versioned.release();
+  return error;
 }
 
 bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tensor) {
@@ -195,12 +227,10 @@ bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
                                                            : nullptr)) {
     error = opd_tensor_from_dlpack_versioned(versioned, out_tensor);
     taken = !error && PyCapsule_SetName(capsule, "used_dltensor_versioned") == 0;
-  } else if (std::unique_ptr<BufferView> buffer; is_read_only_buffer(object, buffer)) {
-    // Only a capsule with a version says that its elements are read-only, but the buffer does.
-    taken = tensor_of_buffer(std::move(buffer), out_tensor);
   } else if (auto *managed = static_cast<DLManagedTensor *>(
                  PyCapsule_IsValid(capsule, "dltensor") ? PyCapsule_GetPointer(capsule, "dltensor") : nullptr)) {
-    error = opd_tensor_from_dlpack(managed, out_tensor);
+    error = refuses_writing(object) ? from_read_only_dlpack(managed, out_tensor)
+                                    : opd_tensor_from_dlpack(managed, out_tensor);
     taken = !error && PyCapsule_SetName(capsule, "used_dltensor") == 0;
   } else {
     PyErr_SetString(PyExc_ValueError, "__dlpack__ gave no capsule of a tensor, or one that was used already");
@@ -249,7 +279,7 @@ bool Arguments::view(PyObject *object, opd_value *out, int what) {
     *out = opd_bool(object == Py_True);
   } else if (PyLong_Check(object)) {
     const long long number = PyLong_AsLongLong(object);
-    if (number == -1 && PyErr_Occurred()) return false;
+    if (number == -1 && PyErr_Occurred()) return refuse_number(object, what);
     *out = opd_int(number);
   } else if (PyFloat_Check(object)) {
     *out = opd_float(PyFloat_AsDouble(object));
@@ -344,11 +374,9 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
   if (PyIndex_Check(object)) {
     PyObject *number = PyNumber_Index(object);
     if (!number) return false;
-    const long long whole = PyLong_AsLongLong(number);
+    const bool good = view(number, out, what);
     Py_DECREF(number);
-    if (whole == -1 && PyErr_Occurred()) return false;
-    *out = opd_int(whole);
-    return true;
+    return good;
   }
   if (PyObject_HasAttrString(object, "asobject")) return view_nested(object, out, what);  // ObjectGeneric
   if (PyCallable_Check(object)) {
@@ -406,7 +434,7 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
   if (is_shape(object)) {
     std::vector<int64_t> dims;
     opd_shape *shape = nullptr;
-    if (!to_dims(object, dims)) return false;
+    if (!to_dims(object, "a shape", dims)) return false;
     opd_error *error = opd_shape_create(dims.data(), dims.size(), &shape);
     return keep(error, error ? opd_none() : opd_value_of_object(shape), out);
   }
@@ -621,18 +649,6 @@ bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vec
     if (!good) return false;
   }
   return true;
-}
-
-bool to_dims(PyObject *sequence, std::vector<int64_t> &out) {
-  PyObject *items = PyIndex_Check(sequence) ? PyTuple_Pack(1, sequence) : PySequence_Tuple(sequence);
-  if (!items) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(items) && !PyErr_Occurred(); ++i) {
-    PyObject *number = PyNumber_Index(PyTuple_GetItem(items, i));
-    if (number) out.push_back(PyLong_AsLongLong(number));
-    Py_XDECREF(number);
-  }
-  Py_DECREF(items);
-  return !PyErr_Occurred();
 }
 
 bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures) {

@@ -126,7 +126,7 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, opd_object_re
 
 %define %opd_dims_in(POINTER, COUNT)
 %typemap(in) (POINTER, COUNT) (std::vector<int64_t> dims) {
-  if (!opdpy::to_dims($input, dims)) SWIG_fail;
+  if (!opdpy::to_dims($input, "$1_name", dims)) SWIG_fail;
   $1 = dims.data();
   $2 = static_cast<$2_ltype>(dims.size());
 }
@@ -155,6 +155,9 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, opd_object_re
 }
 %enddef
 
+%define %opd_number(TYPE)
+%typemap(in) TYPE { if (!opdpy::to_number($input, "$1_name", &$1)) SWIG_fail; }
+%enddef
 %define %opd_number_out(PARAMETER)
 %typemap(in, numinputs=0) PARAMETER (int64_t number) { number = 0; $1 = &number; }
 %typemap(argout) PARAMETER { $result = OPDPY_APPEND($result, PyLong_FromLongLong(*$1)); }

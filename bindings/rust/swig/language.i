@@ -59,6 +59,8 @@
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
 %typemap(opd) (NAMES, SIGNATURES, COUNT) "signatures_in"
 %enddef
+%define %opd_number(TYPE)  /* Rust has the same types */
+%enddef
 %define %opd_number_out(PARAMETER)
 %typemap(opd) PARAMETER "plain_out"
 %enddef

@@ -1,5 +1,6 @@
 """What the tests of the Python package share."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,12 @@ done:
 """
         )
     )
+
+
+@pytest.fixture(scope="session")
+def tvm():
+    if "OPDYNO_TEST_TVM" in os.environ:  # run_tvm.py: it must be there
+        import tvm
+
+        return tvm
+    return pytest.importorskip("tvm", reason="TVM is not installed; run_tvm.py brings it")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs test_tvm.py and the examples of docs/python.md in the environment of each TVM release that is tested.
+"""Runs test_tvm.py, test_tvm_strided.py and the examples of docs/python.md in the environment of each TVM release that is tested.
 
 opdyno and pytest are those of the Python that runs this file; TVM's environments are those of tests/interop/generate.py,
 which are made if needed, and stay as they are.
@@ -41,7 +41,7 @@ def main():
     path = "\n".join(dict.fromkeys(map(directory_of, ("opdyno", "pytest"))))
     settings = os.environ | {"OPDYNO_TEST_TVM": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "TVM_NUM_THREADS": "2"}
     settings.pop("PYTHONPATH", None)
-    files = [HERE / "test_tvm.py", HERE / "test_docs.py"]
+    files = [HERE / "test_tvm.py", HERE / "test_tvm_strided.py", HERE / "test_docs.py"]
     failed = []
     for release in RELEASES if arguments.tvm == "all" else [arguments.tvm]:
         python = environment_for(release, arguments.cache)

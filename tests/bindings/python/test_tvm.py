@@ -17,15 +17,6 @@ INTEROP = Path(__file__).parents[2] / "interop"
 
 
 @pytest.fixture
-def tvm():
-    if "OPDYNO_TEST_TVM" in os.environ:  # run_tvm.py: it must be there
-        import tvm
-
-        return tvm
-    return pytest.importorskip("tvm", reason="TVM is not installed; run_tvm.py brings it")
-
-
-@pytest.fixture
 def models(tvm, monkeypatch):
     """The models of tests/interop by name."""
     monkeypatch.syspath_prepend(str(INTEROP))

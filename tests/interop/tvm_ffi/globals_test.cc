@@ -9,6 +9,8 @@
 #include <vector>
 
 extern "C" void TVMFFIGetVersion(uint32_t *out_version);  // so that the library is linked
+extern "C" int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *address);
+extern "C" void TVMFFIErrorMoveFromRaised(opd_error **out_error);
 
 namespace {
 
@@ -205,6 +207,19 @@ TEST(Globals, KeepObjectsInGraphs) {
     call("ffi.FromJSONGraphString", {bad});
     EXPECT_NE(last_error, "") << bad;
   }
+}
+
+TEST(Globals, SymbolsOfLinkedObjectsHaveANameAndAnAddress) {
+  int object = 0;
+  for (const auto &[name, address] : {std::pair<const char *, void *>{nullptr, &object}, {"__tvm_ffi_none", nullptr}}) {
+    EXPECT_EQ(TVMFFIEnvModRegisterSystemLibSymbol(name, address), -1);
+    opd_error *error = nullptr;
+    TVMFFIErrorMoveFromRaised(&error);
+    ASSERT_NE(error, nullptr);
+    EXPECT_STREQ(opd_error_message(error), "TVMFFIEnvModRegisterSystemLibSymbol was given NULL");
+    opd_error_release(error);
+  }
+  EXPECT_EQ(TVMFFIEnvModRegisterSystemLibSymbol("__tvm_ffi_some", &object), 0);
 }
 
 TEST(Globals, TellWhatIsRegistered) {

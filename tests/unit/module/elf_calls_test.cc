@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "module/elf/elf_file.h"
 #include "support/c_artifact.h"
@@ -255,6 +258,34 @@ TEST(SlotsOfTheStartFiles, MustBeTheirs) {
       }
     }
   EXPECT_GT(tried, 4);
+}
+
+TEST(Slots, AreNotTwoOfOneKindForASymbol) {
+  const Library good(kSource, "");
+  const ElfFile file(as_bytes(good.bytes), "calls.so");
+  const auto symbols = file.symbols();
+  std::map<Relocates, std::vector<size_t>> places;  // of relocations that fill a slot, by kind
+  for (const auto &[table, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}})
+    for (uint64_t i = 0; good.dynamic(table) && i < good.dynamic_value(size); i += sizeof(Elf64_Rela)) {
+      const size_t at = good.offset_of(good.dynamic_value(table)) + i + offsetof(Elf64_Rela, r_info);
+      const Relocates kind = relocates(static_cast<uint32_t>(ELF64_R_TYPE(good.get<uint64_t>(at))));
+      if (kind == Relocates::kGot || kind == Relocates::kCall) places[kind].push_back(at);
+    }
+  int tried = 0;
+  for (const auto &[kind, of_kind] : places)
+    for (const size_t at : of_kind)
+      for (const size_t other : of_kind) {
+        const auto symbol = ELF64_R_SYM(good.get<uint64_t>(other));
+        const auto info = good.get<uint64_t>(at);
+        if (ELF64_R_SYM(info) == symbol) continue;
+        Library library = good;
+        library.set<uint64_t>(at, ELF64_R_INFO(symbol, ELF64_R_TYPE(info)));
+        EXPECT_NE(library.refusal().find("symbol " + std::string(symbols[symbol].name) + " has two slots of one kind"),
+                  std::string::npos)
+            << library.refusal();
+        ++tried;
+      }
+  EXPECT_GT(tried, 0);
 }
 
 }  // namespace

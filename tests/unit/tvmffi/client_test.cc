@@ -79,6 +79,21 @@ TEST(TvmTypes, KeepFieldsMethodsAndAttributes) {
   ASSERT_EQ(info->num_fields, 1);
   EXPECT_EQ(text_of(info->fields[0].name), "a field");
   EXPECT_EQ(as_text(info->fields[0].default_value, "it"), "kept");
+  auto *add_method = symbol<int(int32_t, const MethodInfo *)>("TVMFFITypeRegisterMethod");
+  for (const std::string method_name : {"first", "second"}) {  // copied
+    MethodInfo method;
+    method.name = bytes_of(method_name);
+    method.flags = 4;
+    method.method = opd_int(method_name == "first" ? 1 : 2);
+    EXPECT_EQ(add_method(type, &method), 0);
+  }
+  EXPECT_EQ(add_method(type, nullptr), -1);
+  raised();
+  ASSERT_EQ(info->num_methods, 2);
+  EXPECT_EQ(text_of(info->methods[0].name), "first");
+  EXPECT_EQ(text_of(info->methods[1].name), "second");
+  EXPECT_EQ(info->methods[1].method.u.int64, 2);
+  EXPECT_EQ(info->methods[1].flags, 4);
   TypeMetadata metadata;
   metadata.total_size = 32;
   auto *describe = symbol<int(int32_t, const TypeMetadata *)>("TVMFFITypeRegisterMetadata");
