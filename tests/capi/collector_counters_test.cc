@@ -162,16 +162,22 @@ TEST(Perf, ListsWhatCanBeCountedHere) {
   }
 }
 
-// If the library is there and the kernel counts, PAPI must count, too.
+// If the library is there and knows an event that the kernel counts, PAPI must count it. It may know none: its events
+// come from libpfm4, which fails on processors that are newer.
 TEST(Papi, CountsWhatTheKernelCounts) {
-  bool is_installed = false;
+  void *papi = nullptr;
   for (const char *name : {"libpapi.so.7.0", "libpapi.so.7.1", "libpapi.so.7.2", "libpapi.so"})
-    is_installed |= dlopen(name, RTLD_NOW | RTLD_LOCAL) != nullptr;
-  if (!is_installed) GTEST_SKIP() << "PAPI is not installed";
+    if (!papi) papi = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!papi) GTEST_SKIP() << "PAPI is not installed";
   Collector collector;
   if (const std::string why = refusal(make(OPD_COLLECTOR_PERF, {"page-faults"}, collector)); !why.empty())
     GTEST_SKIP() << why;
-  EXPECT_EQ(refusal(make(OPD_COLLECTOR_PAPI, {"perf::PAGE-FAULTS"}, collector)), "");
+  const std::string why = refusal(make(OPD_COLLECTOR_PAPI, {"perf::PAGE-FAULTS"}, collector));  // initialises PAPI
+  const auto find_event = reinterpret_cast<int (*)(const char *, int *)>(dlsym(papi, "PAPI_event_name_to_code"));
+  int code = 0;
+  ASSERT_TRUE(find_event);
+  if (find_event("perf::PAGE-FAULTS", &code) != 0) GTEST_SKIP() << "PAPI does not know this processor: " << why;
+  EXPECT_EQ(why, "");
 }
 
 TEST(Papi, CountsTheHardwareOrSaysWhyNot) {
