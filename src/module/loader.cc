@@ -17,6 +17,7 @@
 #include "module/kinds/source_module.h"
 #include "module/kinds/unloaded_library.h"
 #include "module/tar_file.h"
+#include "trace/library_range.h"
 
 namespace opd {
 namespace {
@@ -228,6 +229,7 @@ Ref<Module> load_source(const std::string &text, const std::string &path, const 
 }
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
+  const LibraryRange range("load", path);
   struct stat info {};
   if (::stat(path.c_str(), &info)) fail_errno("cannot load", path, errno);
   if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a directory");
@@ -248,6 +250,7 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
 
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
+  const LibraryRange range("load", name);
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);
   if (options.inspect_only)

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "params/npy.h"
+#include "trace/library_range.h"
 
 namespace opd {
 namespace {
@@ -43,6 +44,7 @@ Ref<Params> read(const Ref<ByteSource> &source, const LoadOptions &options) {
 
 Ref<Params> load_params(const std::string &given, const LoadOptions &options) {
   const std::string path = file_at(given);
+  const LibraryRange range("open", path);
   Ref<ByteSource> source = ByteSource::map(path, !options.copy);
   if (!is_safetensors(source->bytes()) && as_text(source->bytes()).starts_with('{')) {
     const std::string json(as_text(source->bytes()));

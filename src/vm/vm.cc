@@ -5,6 +5,7 @@
 
 #include "base/fork_mutex.h"
 #include "module/kinds/code_module.h"
+#include "trace/library_range.h"
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"
@@ -77,6 +78,7 @@ const NameId *Vm::function_names() {
 }
 
 Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
+  const LibraryRange range("create VM");
   Ref<Executable> executable = executable_of(*module);
   for (const auto &device : settings.devices) {
     device_backend(device.device);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -54,12 +55,6 @@ Disk &disk() {
   return *disk;
 }
 
-RecordingOptions flushed(const std::string &path) {
-  RecordingOptions options(path.c_str());
-  options.flush_interval_ns = 1'000'000;
-  return options;
-}
-
 }  // namespace
 
 // The library calls this one.
@@ -70,33 +65,42 @@ extern "C" [[gnu::visibility("default")]] int fdatasync(int file) {
 
 namespace {
 
-TEST(AFlushedFile, SurvivesAPowerFailure) {
-  const ScratchDirectory directory, survivors;
-  const std::string path = directory.file("events"), survivor = survivors.file("events");
-  const RecordingOptions options = flushed(path);
-  const Profiler profiler(&options);
-  profiler.start();
-  disk().attach(survivors.file(""));
+class AFlushedFile : public testing::Test {
+ protected:
+  void start(uint64_t flush_interval_ns = 1'000'000) {
+    RecordingOptions options(path_.c_str());
+    options.flush_interval_ns = flush_interval_ns;
+    profiler_ = std::make_unique<Profiler>(&options);
+    profiler_->start();
+  }
+  // What is there if the power fails as soon as both files have been synchronised.
+  Trace survivor() {
+    disk().attach(survivors_.file(""));
+    disk().wait();
+    disk().detach();
+    return Trace::load(survivors_.file("events").c_str());
+  }
+
+  const ScratchDirectory directory_, survivors_;
+  const std::string path_ = directory_.file("events");
+  std::unique_ptr<Profiler> profiler_;
+};
+
+TEST_F(AFlushedFile, SurvivesAPowerFailure) {
+  start();
   size_t made = 0;
   for (const size_t more : {1u, 10u, 1'000u, 3'000u}) {  // a block has a thousand
     add_equal_marks(more);
     made += more;
-    disk().wait();
-    const Trace found = Trace::load(survivor.c_str());
+    const Trace found = survivor();
     EXPECT_EQ(num_spans(found), made);
     EXPECT_EQ(found.dropped(), 0u);
   }
-  disk().detach();
-  EXPECT_EQ(num_spans(profiler.stop()), made);
+  EXPECT_EQ(num_spans(profiler_->stop()), made);
 }
 
-TEST(AFlushedFile, SurvivesWhileThreadsWrite) {
-  const ScratchDirectory directory, survivors;
-  const std::string path = directory.file("events"), survivor = survivors.file("events");
-  const RecordingOptions options = flushed(path);
-  const Profiler profiler(&options);
-  profiler.start();
-  disk().attach(survivors.file(""));
+TEST_F(AFlushedFile, SurvivesWhileThreadsWrite) {
+  start();
   std::atomic<size_t> made{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
@@ -105,49 +109,36 @@ TEST(AFlushedFile, SurvivesWhileThreadsWrite) {
     });
   for (int i = 0; i < 3; ++i) {
     const size_t before = made;
-    disk().wait();
-    disk().detach();  // the power fails
-    EXPECT_GE(num_spans(Trace::load(survivor.c_str())), before);
-    disk().attach(survivors.file(""));
+    EXPECT_GE(num_spans(survivor()), before);
   }
   for (std::thread &thread : threads) thread.join();
-  disk().detach();
-  profiler.stop();
 }
 
-TEST(AFlushedFile, IsLeftToTheSystemUnlessAskedFor) {
-  const ScratchDirectory directory, survivors;
-  const std::string path = directory.file("events");
-  disk().attach(survivors.file(""));
-  const RecordingOptions options(path.c_str());
-  const Profiler profiler(&options);
-  profiler.start();
+TEST_F(AFlushedFile, IsLeftToTheSystemUnlessAskedFor) {
+  disk().attach(survivors_.file(""));
+  start(0);
   add_equal_marks(5'000);
   EXPECT_EQ(disk().flushes(), 0);
-  profiler.stop();
+  profiler_->stop();
   EXPECT_EQ(disk().flushes(), 1) << "a finished file is synchronised";
   disk().detach();
 }
 
-TEST(AFlushedFile, IsNotFlushedByForkedChildren) {
-  const ScratchDirectory directory, survivors;
-  const std::string path = directory.file("events");
-  const RecordingOptions options = flushed(path);
-  auto profiler = std::make_unique<Profiler>(&options);
-  profiler->start();
+TEST_F(AFlushedFile, IsNotFlushedByForkedChildren) {
+  start();
   add_equal_marks(10);
   if (const pid_t child = ::fork(); child == 0) {
-    profiler.reset();  // must not wait for a thread that the child lacks
+    profiler_.reset();  // must not wait for a thread that the child lacks
     ::_exit(0);
   } else {
     int status = -1;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  EXPECT_EQ(num_spans(profiler->stop()), 10u);
+  EXPECT_EQ(num_spans(profiler_->stop()), 10u);
 }
 
-TEST(AFlushedFile, NeedsAFileAndAnIntervalOfAtMostADay) {
+TEST_F(AFlushedFile, NeedsAFileAndAnIntervalOfAtMostADay) {
   opd_profiler *profiler = nullptr;
   RecordingOptions options;
   options.flush_interval_ns = 1;

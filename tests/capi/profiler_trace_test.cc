@@ -6,7 +6,7 @@
 #include <map>
 #include <thread>
 
-#include "support/report_test.h"
+#include "support/recording_files.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -49,6 +49,19 @@ TEST(ATrace, IsSavedInEveryFormAsItIsWritten) {
     std::filesystem::remove(path);
   }
   EXPECT_EQ(trace.chrome(), trace.write(OPD_TRACE_CHROME));
+}
+
+TEST(ATrace, ShowsWhatIsDoneBeforeTheFirstCall) {
+  const ScratchDirectory directory;
+  const std::string program = directory.file("program.bin");
+  write_bytes(program, Executable::assemble(".func main(x) {\n  ret %x\n}").save());
+  const Profiler profiler;
+  profiler.start();
+  const Vm vm(opdyno::Module::load(program));
+  const auto params = opdyno::Params::load(std::string(OPDYNO_TEST_DATA) + "/params/stored.npz");
+  EXPECT_ANY_THROW(opdyno::Module::load(directory.file("missing.so")));
+  const std::vector<std::string> names = names_of(profiler.stop());
+  EXPECT_EQ(names, (std::vector<std::string>{"load program.bin", "create VM", "open stored.npz", "load missing.so"}));
 }
 
 TEST(ATrace, IsCompressedIfTheNameSaysSo) {
