@@ -51,8 +51,8 @@ typedef struct opd_profiler_options {
   const char *file;
   uint64_t last_ns; /**< traces leave out what ended more than so many ns before they are made; 0: nothing; 0 */
   /** How often a thread of the library writes the file to the disk, at most a day. If the machine then loses power,
-   * what was recorded before the last but one of these moments is in the files. 0: the system writes it when it likes,
-   * often 30 s later; a process that is killed loses nothing by that; 0 */
+   * what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
+   * the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0 */
   uint64_t flush_interval_ns;
 } opd_profiler_options;
 

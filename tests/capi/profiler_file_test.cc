@@ -1,8 +1,10 @@
 // Buffers of profilers: budgets, rings, files.
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <thread>
 
 #include "support/recording_files.h"
@@ -11,6 +13,18 @@ using namespace opdyno_test;
 using opdyno::Profiler;
 using opdyno::Range;
 using opdyno::Trace;
+
+namespace {
+
+std::function<void(off_t offset)> before_pread;
+
+}  // namespace
+
+// The library reads files of recordings by this one.
+extern "C" [[gnu::visibility("default")]] ssize_t pread(int file, void *data, size_t size, off_t offset) {
+  if (before_pread) before_pread(offset);
+  return ::syscall(SYS_pread64, file, data, size, offset);
+}
 
 namespace {
 
@@ -345,6 +359,76 @@ TEST(AFile, IsReadWhileThreadsFillBlocks) {
       });
     for (std::thread &thread : threads) thread.join();
   });
+}
+
+// Of two blocks of one thread, the older one is written into the place that the reader has passed, before it reads the
+// newer one.
+TEST(AFile, HasBlocksThatAreWrittenAsItIsRead) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events"), copy = directory.file("copy");
+  const RecordingOptions options(path.c_str());
+  record(options, [&] {
+    add_equal_marks(2'500);  // a block has a thousand
+    std::filesystem::copy_file(path, copy);
+    std::filesystem::copy_file(path + ".live", copy + ".live");
+  });
+  const std::string whole = bytes_of(copy);
+  ASSERT_GE(whole.size(), 3 * kBlock);
+  write_bytes(copy, whole.substr(0, kBlock) + std::string(kBlock, '\0') + whole.substr(2 * kBlock));
+  const std::string lacking = bytes_of(copy);
+  before_pread = [&](off_t offset) {
+    if (offset != static_cast<off_t>(2 * kBlock) || bytes_of(copy) != lacking) return;
+    std::fstream(copy, std::ios::in | std::ios::out | std::ios::binary)
+        .seekp(static_cast<std::streamoff>(kBlock))
+        .write(whole.data() + kBlock, static_cast<std::streamsize>(kBlock));
+  };
+  const Trace trace = Trace::load(copy.c_str());
+  before_pread = {};
+  EXPECT_EQ(bytes_of(copy), whole);
+  EXPECT_EQ(trace.dropped(), 0u);
+  EXPECT_EQ(num_spans(trace), 2'500u);
+}
+
+// A thread that saw the recording just before its end writes no further event, and never into the complete file.
+TEST(AFile, EndsWhileThreadsWrite) {
+  const ScratchDirectory directory;
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      while (!ends) add_equal_marks(1);
+    });
+  threads.emplace_back([&] {
+    while (!ends) std::thread([] { add_equal_marks(2); }).join();
+  });
+  for (int i = 0; i < 300; ++i) {
+    const std::string path = directory.file(std::to_string(i % 4));
+    const RecordingOptions options(path.c_str());
+    const Trace trace = record(options, [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); });
+    EXPECT_EQ(trace.dropped(), 0u);
+    EXPECT_EQ(num_spans(Trace::load(path.c_str())), num_spans(trace));
+  }
+  ends = true;
+  for (std::thread &thread : threads) thread.join();
+}
+
+// Threads may not record again for long.
+TEST(AFile, IsClosedWithItsRecording) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const auto open_files = [] {
+    size_t found = 0;
+    for (const auto &file : std::filesystem::directory_iterator("/proc/self/fd"))
+      if (std::error_code gone; std::filesystem::read_symlink(file, gone).string().find("events") != std::string::npos)
+        ++found;
+    return found;
+  };
+  const RecordingOptions options(path.c_str());
+  record(options, [&] {
+    add_equal_marks(1);
+    EXPECT_EQ(open_files(), 2u);
+  });
+  EXPECT_EQ(open_files(), 0u);
 }
 
 TEST(AFile, HasOneWriter) {
