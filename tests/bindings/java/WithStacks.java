@@ -47,6 +47,10 @@ final class WithStacks {
           "the innermost method comes first: " + EXPECTED.get("main"));
       First.check(stackOf(report, "add").equals(stackOf(report, "main")), "an operator has the stack of its run");
     }
+    EXPECTED.clear();
+    try (Report report = recorded(true, () -> profiled(vm, x))) {
+      checkStacks(report);
+    }
   }
 
   private static void outer(VirtualMachine vm, Tensor x) {
@@ -63,6 +67,14 @@ final class WithStacks {
     here(new Throwable(), "begun"); long range = opd_range_begin(name);
     here(new Throwable(), "marked"); opd_range_mark(mark);
     opd_range_end(range);
+  }
+
+  /** Of eight arguments, some of which the wrapper hands over in memory. */
+  private static void profiled(VirtualMachine vm, Tensor x) {
+    Map<String, ?> once = Map.of("warmup", 0, "repeat", 1);
+    Out<Report> out = new Out<>();
+    here(new Throwable(), "main"); opd_vm_profile(vm, "main", new Object[] {x}, null, once, out, null);
+    out.get().close();
   }
 
   /** In a lambda, on another thread, below a native method, and in more methods than a stack has. */
@@ -145,6 +157,8 @@ final class WithStacks {
       thread.start();
       thread.join();
       First.check(ended[0] instanceof StackOverflowError, "the recursion's error: " + ended[0]);
+      First.check(Arrays.stream(ended[0].getStackTrace()).noneMatch(method -> method.getClassName().equals("opdyno.HostStack")),
+          "not that of walking the stack");
     })) {
       checkStacks(report);
     }
