@@ -42,8 +42,13 @@ struct Walk {
 
 _Unwind_Reason_Code visit_frame(_Unwind_Context *frame, void *given) {
   Walk &walk = *static_cast<Walk *>(given);
-  // The unwinder gives where the frame of the function that this one called ends, which is where this one's begins.
-  if (walk.count == walk.most || _Unwind_GetCFA(frame) >= walk.limit) return _URC_END_OF_STACK;
+  // The unwinder gives where the frame of the function that this one called ends, and so only here whether the limit
+  // lay in that frame. Where a frame begins does not tell: arguments in memory make it longer during some calls.
+  if (_Unwind_GetCFA(frame) > walk.limit) {
+    if (walk.count > 0) --walk.count;
+    return _URC_END_OF_STACK;
+  }
+  if (walk.count == walk.most) return _URC_END_OF_STACK;
   const uint64_t address = _Unwind_GetIP(frame);
   if (!address) return _URC_END_OF_STACK;
   if (walk.count > 0 || !own_code.contains(address)) walk.addresses[walk.count++] = address;

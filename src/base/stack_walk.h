@@ -7,8 +7,8 @@
 namespace opd {
 
 // Writes the return addresses of the calling functions, from the innermost on, and returns their number, at most
-// `most`. Those of this library at the beginning are left out, and so are the functions whose frames begin at the
-// address `limit` of the stack or further out.
+// `most`. Those of this library at the beginning are left out, and so are the functions whose frames end further out
+// than the address `limit` of the stack.
 size_t walk_stack(uint64_t *addresses, size_t most, uintptr_t limit = UINTPTR_MAX) noexcept;
 
 }  // namespace opd

@@ -37,7 +37,7 @@ inline bool is_recording_stacks() { return detail::stack_recordings.load(std::me
 StackId capture_stack() noexcept;
 
 // A language whose stack is not the native one says what runs on the calling thread: its frames stand in place of the
-// native ones whose frames begin at the address `place` of the stack or further out, until they are popped.
+// native ones whose frames end further out than the address `place` of the stack, until they are popped.
 void push_language_stack(std::span<const uint64_t> frames, uintptr_t place) noexcept;
 void pop_language_stack() noexcept;
 

@@ -33,6 +33,15 @@ NAMED_FUNCTION void stack_test_range(const char *name) {
   opd_range_pop();
 }
 constexpr int kLastLine = __LINE__;
+// A wrapper of a binding, and a function of more arguments than there are registers for them.
+NAMED_FUNCTION void stack_test_wide(const char *name, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) {
+  stack_test_range(name);
+}
+NAMED_FUNCTION void stack_test_wrapper(const opd_stack_frame *frame, const char *name) {
+  opd_stack_push(frame, 1);
+  stack_test_wide(name, 1, 2, 3, 4, 5, 6, 7);
+  opd_stack_pop();
+}
 
 namespace {
 
@@ -205,6 +214,18 @@ TEST(AStack, OfALanguageStandsInPlaceOfItsInterpreter) {
   const auto after = stack_of(events, "after");
   EXPECT_EQ(place_of(after, "leaf"), after.size());
   EXPECT_LT(place_of(after, "stack_test_outer"), after.size());
+}
+
+TEST(AStack, OfALanguageStandsInPlaceOfAWrapperThatHandsArgumentsOverInMemory) {
+  const Profiler profiler = with_stack();
+  profiler.start();
+  const opd_stack_frame script{opd_range_name("leaf"), opd_range_name("script.py"), 12};
+  stack_test_outer([&] { stack_test_wrapper(&script, "wide"); });
+  const auto frames = stack_of(profiler.stop().report(OPD_TRACE_EVENTS), "wide");
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(place_of(frames, "stack_test_range"), 0u);
+  EXPECT_EQ(place_of(frames, "stack_test_wide"), 1u);
+  EXPECT_EQ(frames[2], "script.py(12): leaf");
 }
 
 TEST(AStack, AddsToThatOfTheSpanAroundOnlyWhatIsNew) {

@@ -210,6 +210,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.vm = vm;
   java.callbacks = find("opdyno/Callbacks");
   java.exception = find("opdyno/OpdynoException");
+  java.host_stack = find("opdyno/HostStack");
   java.call = method(java.callbacks, "call", "(Lopdyno/PackedFunction;[J)V");
   java.log = method(java.callbacks, "log", "(Lopdyno/LogCallback;I[B)V");
   java.init = method(java.callbacks, "init", "(Lopdyno/MetricCollector;[J)V");
@@ -217,6 +218,8 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.stop = method(java.callbacks, "stop", "(Lopdyno/MetricCollector;Ljava/lang/Object;J)V");
   java.describe = method(java.exception, "describe", "(Ljava/lang/Throwable;)[[B");
   java.make = method(java.exception, "make", "(Ljava/lang/Throwable;I[B[B[B[B)Ljava/lang/Throwable;");
-  const bool good = java.call && java.log && java.init && java.start && java.stop && java.describe && java.make;
+  java.frames = method(java.host_stack, "frames", "()[I");
+  const bool good =
+      java.call && java.log && java.init && java.start && java.stop && java.describe && java.make && java.frames;
   return good ? JNI_VERSION_10 : JNI_ERR;
 }

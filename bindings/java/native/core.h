@@ -133,9 +133,34 @@ opd_collector_table collector_table(JNIEnv *env, jobject collector);
 // What native code calls in Java; found when the library is loaded.
 struct Java {
   JavaVM *vm;
-  jclass callbacks, exception;
-  jmethodID call, log, init, start, stop, describe, make;
+  jclass callbacks, exception, host_stack;
+  jmethodID call, log, init, start, stop, describe, make, frames;
 };
 extern Java java;
+
+// ---- the stack of Java: java_stack.cc
+
+// Of the calling thread; none while an exception is pending, or where Java fails to walk it.
+std::vector<opd_stack_frame> java_stack(JNIEnv *env);
+
+// While it lives, the stacks that profilers record have what Java runs. Inlined, since the place of its caller counts:
+// the stack of the interpreter and of compiled methods lies further out.
+class JavaStack {
+ public:
+  [[gnu::always_inline]] explicit JavaStack(JNIEnv *env) {
+    if (!opd_stack_is_recorded()) [[likely]]
+      return;
+    const std::vector<opd_stack_frame> frames = java_stack(env);
+    opd_stack_push(frames.data(), static_cast<int32_t>(frames.size()));
+    is_pushed_ = true;
+  }
+  JavaStack(const JavaStack &) = delete;
+  ~JavaStack() {
+    if (is_pushed_) opd_stack_pop();
+  }
+
+ private:
+  bool is_pushed_ = false;
+};
 
 }  // namespace opdjava

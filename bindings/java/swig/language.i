@@ -3,7 +3,18 @@
  * Native code sees numbers, long[] and byte[] only: a handle is a long, an opd_value two of them, text is UTF-8. Outputs
  * are Out<T> parameters, for a function that throws has no result in C. */
 %module Native
+/* The stacks that profilers record within have Java's methods. */
+%define %opdjava_with_stack(FUNCTION)
+%exception FUNCTION {
+  const opdjava::JavaStack stack(jenv);
+  $action
+}
+%enddef
+%opdjava_with_stack(opd_range_begin)
+%opdjava_with_stack(opd_range_push)
+%opdjava_with_stack(opd_range_mark)
 %define %opd_blocking(FUNCTION)  /* threads of Java do not wait for native calls */
+%opdjava_with_stack(FUNCTION)
 %enddef
 %{
 #include "core.h"

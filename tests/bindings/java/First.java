@@ -40,6 +40,7 @@ public final class First {
     nulls(args[0]);
     WithOptions.run(args[0]);
     WithCollectors.run(args[0]);
+    WithStacks.run(args[0]);
     Module gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();
     gone.close();

@@ -1,0 +1,65 @@
+package opdyno;
+
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+import java.util.stream.Stream;
+
+/**
+ * Which methods of Java run on the calling thread, for the stacks that profilers record. It has no lambda and no
+ * concatenation, since Java makes these when they are first reached: every program would wait for that while the
+ * library is loaded, and a thread whose stack is nearly full could not make them.
+ */
+final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]> {
+  private static final int MOST_FRAMES = 256, MOST_KNOWN = 1 << 14;
+
+  private static final StackWalker WALKER = StackWalker.getInstance();
+  private static final HostStack READ = new HostStack();
+  private static final ConcurrentHashMap<StackTraceElement, int[]> KNOWN = new ConcurrentHashMap<>();
+
+  private HostStack() {}
+
+  /** Called by native code: function, file and line of each method as an opd_stack_frame has them, the innermost first. */
+  static int[] frames() {
+    return WALKER.walk(READ);
+  }
+
+  @Override
+  public int[] apply(Stream<StackWalker.StackFrame> stack) {
+    int[] words = new int[3 * 32];
+    int size = 0;
+    for (Iterator<StackWalker.StackFrame> i = stack.iterator(); size < 3 * MOST_FRAMES && i.hasNext(); ) {
+      StackWalker.StackFrame frame = i.next();
+      if (isOwn(frame.getClassName())) continue;
+      if (size == words.length) words = Arrays.copyOf(words, 2 * size);
+      System.arraycopy(describe(frame.toStackTraceElement()), 0, words, size, 3);
+      size += 3;
+    }
+    return Arrays.copyOf(words, size);
+  }
+
+  /** The binding's classes: those of this package, but not of packages within it. */
+  private static boolean isOwn(String className) {
+    return className.startsWith("opdyno.") && className.indexOf('.', 7) < 0;
+  }
+
+  private static int[] describe(StackTraceElement method) {
+    int[] known = KNOWN.get(method);
+    if (known != null) return known;
+    String file = method.getFileName();
+    int[] made = {
+      number(method.getClassName().concat(".").concat(method.getMethodName())),
+      number(file == null ? "?" : file),
+      Math.max(method.getLineNumber(), 0) // of a native method it is negative
+    };
+    // A program that makes classes without end must not fill the memory. What is made again has the same numbers.
+    if (KNOWN.size() >= MOST_KNOWN) KNOWN.clear();
+    KNOWN.put(method, made);
+    return made;
+  }
+
+  private static int number(String name) {
+    return (int) NativeJNI.opd_range_name(Values.utf8(name));
+  }
+}
