@@ -408,9 +408,9 @@ void EventFile::end_changes() noexcept {
 void EventFile::finish(uint64_t ended) noexcept try {
   if (!is_of_this_process()) return;
   end_changes();
-  std::scoped_lock lock(guard_);
   if (flush_ && flush_->error()) note(flush_->error());
-  flush_.reset();
+  flush_.reset();  // without the lock: the disk may take long
+  std::scoped_lock lock(guard_);
   bool is_complete = true;
   for (const auto &thread : threads_) add_record(thread->close());
   threads_.clear();

@@ -16,13 +16,13 @@ using opdyno::Trace;
 
 namespace {
 
-std::function<void(off_t offset)> before_pread;
+std::function<void(int file, off_t offset)> before_pread;
 
 }  // namespace
 
 // The library reads files of recordings by this one.
 extern "C" [[gnu::visibility("default")]] ssize_t pread(int file, void *data, size_t size, off_t offset) {
-  if (before_pread) before_pread(offset);
+  if (before_pread) before_pread(file, offset);
   return ::syscall(SYS_pread64, file, data, size, offset);
 }
 
@@ -376,8 +376,9 @@ TEST(AFile, HasBlocksThatAreWrittenAsItIsRead) {
   ASSERT_GE(whole.size(), 3 * kBlock);
   write_bytes(copy, whole.substr(0, kBlock) + std::string(kBlock, '\0') + whole.substr(2 * kBlock));
   const std::string lacking = bytes_of(copy);
-  before_pread = [&](off_t offset) {
-    if (offset != static_cast<off_t>(2 * kBlock) || bytes_of(copy) != lacking) return;
+  before_pread = [&](int file, off_t offset) {
+    const bool is_copy = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)) == copy;
+    if (!is_copy || offset != static_cast<off_t>(2 * kBlock) || bytes_of(copy) != lacking) return;
     std::fstream(copy, std::ios::in | std::ios::out | std::ios::binary)
         .seekp(static_cast<std::streamoff>(kBlock))
         .write(whole.data() + kBlock, static_cast<std::streamsize>(kBlock));

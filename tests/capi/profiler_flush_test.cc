@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -31,12 +32,16 @@ class Disk {
   }
   void detach() { attach(""); }
   void keep(int file) {
-    const std::scoped_lock lock(guard_);
-    if (directory_.empty() || syncs_ >= fails_at_) return;
-    const std::string path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file));
-    write_bytes(directory_ + "/" + std::filesystem::path(path).filename().string(), bytes_of(path));
-    ++syncs_;
-    if (on_sync_) on_sync_();
+    std::function<void()> on_sync;
+    {
+      const std::scoped_lock lock(guard_);
+      if (directory_.empty() || syncs_ >= fails_at_) return;
+      const std::string path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file));
+      write_bytes(directory_ + "/" + std::filesystem::path(path).filename().string(), bytes_of(path));
+      ++syncs_;
+      on_sync = on_sync_;
+    }
+    if (on_sync) on_sync();  // without the lock: it may do anything
   }
   size_t syncs() {
     const std::scoped_lock lock(guard_);
@@ -60,6 +65,8 @@ class Disk {
   size_t syncs_ = 0, fails_at_ = SIZE_MAX;
 };
 
+std::atomic<bool> is_broken{false};  // the disk
+
 Disk &disk() {
   static auto *disk = new Disk;
   return *disk;
@@ -70,6 +77,7 @@ Disk &disk() {
 // The library calls this one.
 extern "C" [[gnu::visibility("default")]] int fdatasync(int file) {
   disk().keep(file);
+  if (is_broken) return errno = EIO, -1;
   return static_cast<int>(::syscall(SYS_fdatasync, file));
 }
 
@@ -107,17 +115,20 @@ TEST_F(AFlushedFile, SurvivesAPowerFailure) {
 
 // What is sealed while the two files are being synchronised was in the one that comes first, or is in the other one.
 TEST_F(AFlushedFile, SurvivesWhileBlocksAreSealed) {
-  size_t calls = 0, made = 0, made_before = 0;
+  std::atomic<bool> records{false};
+  std::atomic<size_t> made{0};
+  size_t calls = 0, made_before = 0;
   start(1'000'000, [&] {
     if (++calls % 2) made_before = made;
-    if (calls < 6) add_equal_marks(1'500), made += 1'500;
+    if (records && made < 9'000) add_equal_marks(1'500), made += 1'500;
   });
-  while (disk().syncs() < 4) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  records = true;
+  while (made < 6'000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   disk().fail();
   const Trace found = survivor();
   profiler_->stop();
   EXPECT_GE(num_spans(found), made_before);
-  EXPECT_GE(made_before, 6'000u);
+  EXPECT_GE(made_before, 4'500u);
 }
 
 TEST_F(AFlushedFile, SurvivesWhileThreadsWrite) {
@@ -140,6 +151,20 @@ TEST_F(AFlushedFile, IsLeftToTheSystemUnlessAskedFor) {
   EXPECT_EQ(disk().syncs(), 0u);
   profiler_->stop();
   EXPECT_EQ(disk().syncs(), 1u) << "a finished file is synchronised";
+}
+
+TEST_F(AFlushedFile, SaysThatTheDiskFailed) {
+  std::string log;
+  opd_log_set_callback(
+      [](void *seen, opd_log_level, const char *message) { *static_cast<std::string *>(seen) += message; }, &log,
+      nullptr);
+  start();
+  is_broken = true;
+  disk().fail();
+  is_broken = false;
+  profiler_->stop();
+  opd_log_set_callback(nullptr, nullptr, nullptr);
+  EXPECT_NE(log.find(path_ + ": Input/output error"), std::string::npos) << log;
 }
 
 TEST_F(AFlushedFile, IsNotFlushedByForkedChildren) {
