@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "capi/handles.h"
 #include "capi/trace_write.h"
@@ -13,13 +14,20 @@ using namespace opd;
 
 namespace {
 
+// The program may change its directory before the file is written, or removed.
+std::string absolute_path(const char *path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
 DumpOptions dump_options(const opd_profiler_dump_options &how) {
   require(how.path && *how.path, "dumps need a path");
   require(how.on_error == 0 || how.on_error == 1, "on_error must be 0 or 1, but is ", how.on_error);
   require(how.format >= OPD_TRACE_CHROME && how.format <= OPD_TRACE_OTLP, "there is no form ",
           static_cast<int>(how.format), " of a trace");
   if (how.signal) check_alarm_signal(how.signal);
-  return {.path = how.path,
+  return {.path = absolute_path(how.path),
           .form = how.format,
           .write = write_trace,
           .on_error = how.on_error != 0,
@@ -63,8 +71,8 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     recording.max_bytes = how.max_bytes == 0 && recording.overwrites ? uint64_t{64} << 20 : how.max_bytes;
     recording.last_ns = how.last_ns;
     if (how.file) {
-      recording.file = how.file;
       require(*how.file, "file must not be empty");
+      recording.file = absolute_path(how.file);
     }
     if (how.file || recording.overwrites) recording.max_calls = UINT64_MAX;
     require(how.skip_first_wait == 0 || how.skip_first_wait == 1, "skip_first_wait must be 0 or 1, but is ",

@@ -11,21 +11,28 @@
 
 namespace opd {
 
-Dumps::Dumps(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier)
-    : options_(options), recording_(std::move(recording)), num_written_(num_earlier) {
+std::shared_ptr<Dumps> Dumps::start(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier) {
+  auto dumps = std::make_shared<Dumps>(options, std::move(recording), num_earlier);
+  dumps->arm();
+  return dumps;
+}
+
+void Dumps::arm() {
   const double ns_per_tick = ClockCalibration::measure(tick_clock()).ns_per_tick;
   AlarmOptions alarm{.on_error = options_.on_error, .signal = options_.signal};
   if (options_.slow_ns) alarm.slow_ticks = static_cast<uint64_t>(static_cast<double>(options_.slow_ns) / ns_per_tick);
+  auto owner = std::make_unique<std::shared_ptr<Dumps>>(shared_from_this());
   recording_->alarm().arm(alarm);
-  if (start_library_thread("opdyno-dump", &run, this, thread_)) return;
+  if (start_library_thread("opdyno-dump", &run, owner.get(), thread_)) return void(owner.release());
   recording_->alarm().disarm();
   fail(OPD_IO, "no thread that writes dumps can be started");
 }
 
 void Dumps::finish() noexcept {
-  if (std::exchange(has_finished_, true)) return;
   recording_->alarm().disarm();
-  if (generation_ == fork_generation()) pthread_join(thread_, nullptr);  // a forked child lacks the thread
+  if (generation_ != fork_generation()) return;  // a forked child lacks the thread
+  if (pthread_equal(thread_, pthread_self())) has_finished_ = pthread_detach(thread_) == 0;
+  else pthread_join(thread_, nullptr);
 }
 
 void Dumps::request(std::string reason) {
@@ -36,8 +43,9 @@ void Dumps::request(std::string reason) {
   recording_->alarm().raise_by_request();
 }
 
-void *Dumps::run(void *dumps) {
-  static_cast<Dumps *>(dumps)->write_until_disarmed();
+void *Dumps::run(void *owner) {
+  const std::unique_ptr<std::shared_ptr<Dumps>> dumps(static_cast<std::shared_ptr<Dumps> *>(owner));
+  (*dumps)->write_until_disarmed();
   return nullptr;
 }
 
@@ -49,7 +57,7 @@ void warn(std::string_view why) noexcept try {
 }  // namespace
 
 void Dumps::write_until_disarmed() noexcept {
-  for (;;) {
+  while (!has_finished_) {  // then the alarm may be another recording's
     const Alarm::Raised raised = recording_->alarm().wait();
     if (!raised.is_any()) return;
     num_left_out_ += raised.other_spans;

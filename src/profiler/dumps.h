@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 
 #include "analysis/formats/trace_file.h"
@@ -25,20 +26,24 @@ struct DumpOptions {
   uint64_t min_interval_ns = 0, most = UINT64_MAX;
 };
 
-class Dumps {
+class Dumps : public std::enable_shared_from_this<Dumps> {
  public:
   // Throws as Alarm::arm(), and OPD_IO if no thread can be started. `num_earlier`: dumps of earlier recordings.
-  Dumps(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier);
-  ~Dumps() { finish(); }
+  static std::shared_ptr<Dumps> start(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier);
+  Dumps(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier)  // for start()
+      : options_(options), recording_(std::move(recording)), num_written_(num_earlier) {}
   Dumps(const Dumps &) = delete;
 
-  void finish() noexcept;  // what was asked for before is written first; by one thread
+  // To be called once. What was asked for before is written first, unless the thread that writes calls it: the
+  // program's log callback may end the recording.
+  void finish() noexcept;
   void request(std::string reason);
   // The earlier ones included.
   uint64_t num_written() const { return num_written_.load(std::memory_order_relaxed); }
 
  private:
-  static void *run(void *dumps);
+  void arm();
+  static void *run(void *owner);
   void write_until_disarmed() noexcept;
   bool may_write(const Alarm::Raised &raised);
   void write(const Alarm::Raised &raised);
@@ -48,7 +53,7 @@ class Dumps {
   const Ref<Recording> recording_;
   const uint32_t generation_ = fork_generation();
   pthread_t thread_{};
-  bool has_finished_ = false;
+  bool has_finished_ = false;  // by the thread that writes
   std::atomic<uint64_t> num_written_;
   uint64_t num_of_spans_ = 0, num_left_out_ = 0, last_ns_ = 0;  // of the thread that writes
   ForkMutex guard_{LockRank::kDumps};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
+
 namespace opd {
 
 int32_t Profiler::type() {
@@ -10,12 +12,16 @@ int32_t Profiler::type() {
   return index;
 }
 
+Profiler::~Profiler() {
+  if (running_.dumps) running_.dumps->finish();
+}
+
 // Its action says whether it is recorded.
 void Profiler::begin_step() {
   const ProfilerAction action = next_.value_or(schedule_.action_at(step_));
   if (records(action) && !running_.recording) {
     Running fresh{Recording::start(options_), nullptr};
-    if (dumps_) fresh.dumps = std::make_unique<Dumps>(*dumps_, fresh.recording, num_dumps_);
+    if (dumps_) fresh.dumps = Dumps::start(*dumps_, fresh.recording, num_dumps_);
     running_ = std::move(fresh);
   }
   next_.reset();
@@ -51,7 +57,12 @@ Ref<Trace> Profiler::step() {
   }
   Ref<Trace> trace = end(std::move(ended));  // before the next recording begins, which may write the same file
   std::scoped_lock lock(guard_);
-  if (is_started_) begin_step();
+  try {
+    if (is_started_) begin_step();
+  } catch (const Exception &e) {  // a complete trace is not lost for that; the next step tries again
+    if (!trace) throw;
+    log_warning("the next cycle is not recorded: ", e.error()->message);
+  }
   return trace;
 }
 

@@ -17,6 +17,7 @@ class Profiler final : public Object {
  public:
   static int32_t type();  // "opdyno.Profiler"
   Profiler(const RecordingOptions &options, const Schedule &schedule) : options_(options), schedule_(schedule) {}
+  ~Profiler();
 
   void start();  // throws OPD_FAILED_PRECONDITION if it was started
   // Null if it was not recording, or if the events are left in a file; throws OPD_FAILED_PRECONDITION if it was not
@@ -36,7 +37,7 @@ class Profiler final : public Object {
   // What records. The dumps end first, and write what was asked for before.
   struct Running {
     Ref<Recording> recording;  // null: it does not record
-    std::unique_ptr<Dumps> dumps;
+    std::shared_ptr<Dumps> dumps;
   };
   void begin_step();
   Ref<Trace> end(

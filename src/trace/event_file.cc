@@ -70,6 +70,13 @@ void rename_file(const std::string &from, const std::string &to) {
   if (::rename(from.c_str(), to.c_str()) && errno != ENOENT) fail_errno("cannot rename", from, errno);
 }
 
+bool is_named(int file, const std::string &path) {
+  struct stat mine {
+  }, named{};
+  return !::fstat(file, &mine) && !::stat(path.c_str(), &named) && mine.st_ino == named.st_ino &&
+         mine.st_dev == named.st_dev;
+}
+
 uint64_t blocks_for(const EventFileOptions &options) {
   if (options.max_bytes == 0) return UINT64_MAX;
   return std::max<uint64_t>(options.max_bytes / kBlockBytes, 1);
@@ -87,44 +94,35 @@ EventFile::EventFile(const EventFileOptions &options)
     : options_(options), live_path_(options.path + ".live"), id_(random_id()), most_blocks_(blocks_for(options)) {
   try {
     while (!open_live()) {}
+    is_complete_ = true;  // so far
     open_file();
     header_ = add_block(BlockType::kRecording);
     // First FILE.live: what a thread seals between the two is in FILE, then.
     if (const std::chrono::nanoseconds interval(options_.flush_interval_ns); interval.count() > 0)
       flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_});
+    is_complete_ = false;
   } catch (...) {
-    if (live_file_ >= 0) ::unlink(live_path_.c_str()), ::close(live_file_);
-    if (file_ >= 0) ::close(file_);
+    close();
     throw;
   }
 }
 
 // Without its lock, the live file of another recording is never touched: a process holds it until it ends.
 bool EventFile::open_live() {
-  const int file = open_regular(live_path_);
-  const auto give_up = [&] { return ::close(file), false; };
-  if (::flock(file, LOCK_EX | LOCK_NB)) {
-    const int error = errno;
-    give_up();
-    if (error != EWOULDBLOCK) fail_errno("cannot lock", live_path_, error);
-    fail(OPD_FAILED_PRECONDITION, "another recording is writing ", options_.path, "; it has locked ", live_path_);
-  }
-  struct stat mine {
-  }, named{};
-  if (::fstat(file, &mine) || ::stat(live_path_.c_str(), &named) || mine.st_ino != named.st_ino ||
-      mine.st_dev != named.st_dev)
-    return give_up();  // its writer removed it before the lock was released
-  if (mine.st_size > 0) {
-    try {
-      move_crashed();
-    } catch (...) {
-      give_up();
-      throw;
-    }
-    return give_up();
-  }
-  live_file_ = file;
-  return true;
+  live_file_ = open_regular(live_path_);
+  lock(live_file_, live_path_);
+  const auto give_up = [&] { return ::close(std::exchange(live_file_, -1)), false; };
+  if (!is_named(live_file_, live_path_)) return give_up();  // its writer removed it before the lock was released
+  struct stat info {};
+  if (::fstat(live_file_, &info) || info.st_size == 0) return true;
+  move_crashed();
+  return give_up();
+}
+
+void EventFile::lock(int file, const std::string &path) const {
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return;
+  if (errno != EWOULDBLOCK) fail_errno("cannot lock", path, errno);
+  fail(OPD_FAILED_PRECONDITION, "another recording is writing ", options_.path, "; it has locked ", path);
 }
 
 // First FILE: if this process is killed between the two, the next one moves the rest.
@@ -133,8 +131,10 @@ void EventFile::move_crashed() {
   rename_file(live_path_, options_.path + ".crashed.live");
 }
 
+// By another name, as that of a link, it may be another recording's.
 void EventFile::open_file() {
   file_ = open_regular(options_.path);
+  lock(file_, options_.path);
   if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
 }
 
@@ -144,9 +144,16 @@ EventFile::~EventFile() {
   close();
 }
 
+// Blocks that are mapped keep the live file open, and so its lock, until their threads record again.
 void EventFile::close() noexcept {
+  if (is_complete_) remove_live();  // else names are still in there
   for (int *file : {&file_, &live_file_})
-    if (*file >= 0) ::close(std::exchange(*file, -1));
+    if (*file >= 0) ::flock(*file, LOCK_UN), ::close(std::exchange(*file, -1));
+}
+
+// There may be another file of that name by now.
+void EventFile::remove_live() noexcept {
+  if (live_file_ >= 0 && is_named(live_file_, live_path_)) ::unlink(live_path_.c_str());
 }
 
 void EventFile::become_private() noexcept {
@@ -426,7 +433,7 @@ void EventFile::finish(uint64_t ended) noexcept try {
   header.checksum = checksum_of(header);
   is_complete &= write_header(header);
   if (::fdatasync(file_) && errno != EINVAL) note(errno), is_complete = false;
-  if (is_complete) ::unlink(live_path_.c_str());  // else names are still in there
+  is_complete_ = is_complete;
 } catch (const std::exception &) { note(ENOMEM); }
 
 void EventFile::note(int error_number) noexcept {

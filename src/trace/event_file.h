@@ -36,9 +36,10 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   std::shared_ptr<ThreadBlock> begin_thread(int64_t thread_id, const std::string &thread_name) noexcept;
   void end_thread(ThreadBlock &block) noexcept;  // by the thread
   void count_drop() noexcept;                    // of a thread without a block
-  // Seals all blocks, completes FILE and removes FILE.live. To be called once, and not by a thread amid add_event().
+  // Seals all blocks and completes FILE. To be called once, and not by a thread amid add_event().
   void finish(uint64_t ended) noexcept;
-  // After finish(), when nobody reads the files any more: threads may hold the object until they record again.
+  // After finish(), when nobody reads the files any more: removes FILE.live, and lets others write FILE. Threads may
+  // hold the object until they record again.
   void close() noexcept;
   // What could not be written, so that events were lost; "" if all was.
   std::string problem() const;
@@ -72,6 +73,8 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
     std::vector<TextPages> pages{};
   };
   bool open_live();  // false: to be tried again
+  void lock(int file, const std::string &path) const;
+  void remove_live() noexcept;
   void move_crashed();
   void open_file();
   RecordingHeader describe() const;
@@ -105,6 +108,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   std::atomic<bool> is_finished_{false};  // no further thread gets a block; set under the lock
 
   ForkMutex guard_{LockRank::kEventFile};
+  bool is_complete_ = false;  // FILE.live is not needed
   uint64_t live_blocks_ = 0;  // in FILE.live
   uint64_t tail_ = 0;         // number of the block behind the events, once all are sealed
   uint32_t last_track_ = 0;

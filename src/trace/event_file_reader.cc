@@ -30,6 +30,7 @@ struct Block {
 struct EventBlock {
   BlockHeader header;
   std::shared_ptr<Chunk> chunk;
+  uint64_t made;  // events of the recording that the thread had made with this block
   BlockState state() const { return BlockState::of(header.state); }
 };
 
@@ -236,7 +237,7 @@ void Reader::take_events(const Block &block, const BlockHeader &header) {
   for (uint32_t i = 0; i < state.count; ++i) made += (chunk->event(i)->recordings & header_->recordings) != 0;
   thread.produced = std::max(thread.produced, made);
   chunk->count.store(state.count);
-  thread.blocks.emplace(state.sequence, EventBlock{header, std::move(chunk)});
+  thread.blocks.emplace(state.sequence, EventBlock{header, std::move(chunk), made});
 }
 
 void Reader::take_texts(const Block &block, BlockType type, size_t end) {
@@ -362,7 +363,9 @@ bool has_ended(const std::vector<const Event *> &events, uint64_t begin) {
 // Of the thread's newest block: what the thread was doing when it was killed, or when the recording ended.
 void Reader::add_open(TraceTrack &track, const Thread &thread) const {
   if (thread.blocks.empty()) return;
-  const BlockHeader &header = thread.blocks.rbegin()->second.header;
+  const EventBlock &newest = thread.blocks.rbegin()->second;
+  const BlockHeader &header = newest.header;
+  if (thread.produced > newest.made || thread.dropped > header.dropped) return;  // a newer one found no room
   std::vector<Event> open;
   for (size_t i = 0; i < std::min<uint64_t>(header.num_open_spans, kMostOpenSpans); ++i) {
     const OpenSpanRecord &span = header.open_spans[i];

@@ -114,7 +114,7 @@ int32_t push_range(std::string_view name) noexcept {
   try {
     if (is_recording_ranges()) {
       auto &pushed = Recorder::get().track().pushed_ranges();
-      pushed.reserve(pushed.size() + 1);
+      if (pushed.size() == pushed.capacity()) pushed.reserve(2 * pushed.size() + 8);
       if (const uint64_t begin = begin_range(name_id(name))) pushed.push_back({depth, begin});
     }
   } catch (const std::bad_alloc &) {}

@@ -57,7 +57,7 @@ bool Recorder::is_forgotten(Track &track) const {
   if (!track.has_ended() && !track.is_lost()) return false;
   for (uint32_t place = 0; place < kMostRecordings; ++place) {
     const Slot &slot = slots[place];
-    if (!slot.taken || track.part(place).id != slot.taken || slot.file) continue;
+    if (!slot.taken || track.part(place).id != slot.taken || slot.has_file()) continue;
     if (!slot.recording || !slot.recording->options.overwrites) return false;
     if (track.part(place).start < track.num_events()) return false;
   }
@@ -101,7 +101,7 @@ void open_part(Track &track, uint32_t place, uint64_t id) {
     options.max_calls = recording->options.max_calls;
     options.has_budget = recording->options.max_bytes > 0 || slot.file;
   }
-  if (slot.file && !(options.file = slot.file->begin_thread(track.thread_id(), track.thread_name())))
+  if (slot.has_file() && !(options.file = slot.file->begin_thread(track.thread_id(), track.thread_name())))
     options.max_calls = 0, options.full_file = slot.file;
   track.open_part(place, id, std::move(options));
 }
@@ -140,10 +140,12 @@ void keep_to_budget(Recorder &recorder, Track &track, uint32_t place) {
   const Slot &slot = recorder.slots[place];
   Track::Part &part = track.part(place);
   if (!slot.recording || part.id != slot.taken) return;
-  if (slot.file) return void(part.start = track.num_events());  // the file has them all
   const RecordingOptions &options = slot.recording->options;
-  if (options.max_bytes == 0) return;
-  const uint64_t most = std::max<uint64_t>(options.max_bytes / Chunk::kBytes, 1);
+  if (slot.has_file()) return void(part.start = track.num_events());  // the file has them all
+  constexpr uint64_t kMostOfChild = uint64_t{64} << 20;  // a forked child, which has no file, keeps as much in memory
+  const uint64_t most_bytes = options.max_bytes || !slot.file ? options.max_bytes : kMostOfChild;
+  if (most_bytes == 0) return;
+  const uint64_t most = std::max<uint64_t>(most_bytes / Chunk::kBytes, 1);
   const auto num_chunks = [&] {
     uint64_t chunks = 1;  // the one that is to come
     for (const auto &other : recorder.tracks)

@@ -44,6 +44,9 @@ struct Slot {
   std::shared_ptr<EventFile> file;  // null: the recording is kept in memory
   uint64_t dropped_of_ended = 0;    // events of threads of which nothing else is left
 
+  // A forked child has none.
+  bool has_file() const { return file && file->is_of_this_process(); }
+
   static constexpr uint64_t kDraining = UINT64_MAX;  // runs of the ended recording are under way and use its bit
 };
 

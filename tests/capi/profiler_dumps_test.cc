@@ -294,6 +294,28 @@ TEST_F(Dumps, ThatCannotBeWrittenSaySoInTheLog) {
   EXPECT_NE(log_.find("No such file or directory"), std::string::npos) << log_;
 }
 
+// The program has its dump, and stops.
+TEST_F(Dumps, MayEndTheRecordingInTheLogCallback) {
+  struct Stopper {
+    const Profiler &profiler;
+    std::atomic<int> stops{0};
+  } stopper{profiler_};
+  opd_log_set_callback(
+      [](void *given, opd_log_level, const char *) {
+        auto &stopper = *static_cast<Stopper *>(given);
+        stopper.profiler.stop();
+        ++stopper.stops;
+      },
+      &stopper, nullptr);
+  for (int i = 1; i <= 3; ++i) {
+    start(DumpOptions(pattern_));
+    profiler_.dump("asked");
+    for (int ms = 0; ms < 60'000 && stopper.stops < i; ++ms) spend(1);
+    ASSERT_EQ(stopper.stops, i);
+  }
+  EXPECT_EQ(profiler_.dump_count(), 3u);
+}
+
 TEST_F(Dumps, DoNotWaitForTheReaderOfAPipe) {
   ASSERT_EQ(::mkfifo(directory_.file("pipe").c_str(), 0600), 0);
   start(DumpOptions(directory_.file("pipe")));
