@@ -35,6 +35,7 @@ enum class LockRank : uint8_t {
   kVm,
   kVmState,
   kControl,  // held while recordings of clients start and end
+  kSnapshots,
   kProfiles,
   kDumps,
   kKvCache,  // held while tensors are made, which recordings take note of

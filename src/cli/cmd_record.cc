@@ -36,7 +36,7 @@ void stop_on_signals(int fd) {
 
 struct Recorded {
   std::string content;
-  int64_t calls = 0, dropped = 0;
+  int64_t spans = 0, dropped = 0;
 };
 
 int64_t number(const cJSON *object, const char *member) {
@@ -51,7 +51,7 @@ Recorded receive_trace(ControlClient &client) {
     const Json line = client.receive();
     if (!line) throw Failure(Exit::failed, "the process ended before its trace was received");
     if (const cJSON *const done = json_member(line.get(), "done")) {
-      recorded.calls = number(done, "calls"), recorded.dropped = number(done, "dropped");
+      recorded.spans = number(done, "spans"), recorded.dropped = number(done, "dropped");
       return recorded;
     }
     const int64_t size = number(line.get(), "bytes");
@@ -82,7 +82,7 @@ Exit run_record(const Args &args) {
   const Recorded recorded = receive_trace(client);
   progress.clear();
   write_file(path, recorded.content);
-  if (path != "-") print(cat(path, ": ", counted(recorded.calls, "call"), " of ", process, "\n"));
+  if (path != "-") print(cat(path, ": ", counted(recorded.spans, "span"), " of ", process, "\n"));
   if (recorded.dropped)
     print_message(cat("opdyno record: ", recorded.dropped,
                       " calls and ranges found no room in the trace and are left out; --max-events gives more\n"));

@@ -155,8 +155,8 @@ void record(Connection &connection, const ControlRequest &request, ControlledRec
     write(*trace, request.form, pieces);
   }
   pieces.finish();
-  connection.send_line(
-      concat("{\"done\":{\"calls\":", trace->num_calls(), ",\"dropped\":", trace->num_dropped(), "}}"));
+  connection.send_line(concat("{\"done\":{\"calls\":", trace->num_calls(), ",\"spans\":", trace->num_spans(),
+                              ",\"dropped\":", trace->num_dropped(), "}}"));
 }
 
 std::string interval_json(const Trace &trace, uint64_t from, uint64_t to) {

@@ -78,10 +78,16 @@ Ref<Trace> Profiler::stop() {
   return end(std::move(ended));
 }
 
+// Reading a file may take long, so what asks for a dump does not wait for it.
 Ref<Trace> Profiler::snapshot() {
-  std::scoped_lock lock(guard_);
-  if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
-  return running_.recording ? running_.recording->snapshot() : nullptr;
+  std::scoped_lock making(snapshots_);
+  Ref<Recording> recording;
+  {
+    std::scoped_lock lock(guard_);
+    if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
+    recording = running_.recording;
+  }
+  return recording ? recording->snapshot() : nullptr;
 }
 
 Ref<Trace> Profiler::end(Running ended) {
@@ -90,6 +96,7 @@ Ref<Trace> Profiler::end(Running ended) {
     std::scoped_lock lock(guard_);
     num_dumps_ = std::max(num_dumps_, ended.dumps->num_written());
   }
+  std::scoped_lock making(snapshots_);
   return ended.recording ? ended.recording->stop() : nullptr;
 }
 

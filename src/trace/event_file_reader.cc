@@ -304,6 +304,7 @@ TraceProcess Reader::make_process() {
   process.clock = header_->clock;
   process.line = line_;
   process.unix_offset_ns = header_->unix_offset_ns;
+  process.recording = header_->file_id;
   process.recordings = static_cast<Recordings>(header_->recordings);
   process.sample_interval = header_->sample_interval;
   for (auto &[number, object] : objects_) process.objects.push_back(std::move(object));

@@ -1,6 +1,7 @@
 #include "trace/merge.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace opd {
@@ -17,11 +18,16 @@ T choice(const std::vector<T> &given, size_t place, T otherwise) {
 void check(std::span<const Trace *const> traces, const TraceMergeOptions &options) {
   if (traces.empty()) fail(OPD_INVALID_ARGUMENT, "at least one trace is expected");
   size_t processes = 0;
+  std::unordered_map<uint64_t, size_t> recordings;  // the trace that has each
   for (size_t i = 0; i < traces.size(); ++i) {
     if (const auto same = std::find(traces.begin(), traces.begin() + static_cast<std::ptrdiff_t>(i), traces[i]);
         same != traces.begin() + static_cast<std::ptrdiff_t>(i))
       fail(OPD_INVALID_ARGUMENT, "trace ", i, " is trace ", same - traces.begin(), " again");
     processes += traces[i]->parts.processes.size();
+    for (const TraceProcess &process : traces[i]->parts.processes)
+      if (const auto [known, fresh] = recordings.try_emplace(process.recording, i); process.recording && !fresh)
+        fail(OPD_INVALID_ARGUMENT, "traces ", known->second, " and ", i,
+             " are of one recording: its events would count twice");
   }
   if (processes > kMostProcesses)
     fail(OPD_INVALID_ARGUMENT, "the traces have ", processes, " processes; a trace has at most ", kMostProcesses);

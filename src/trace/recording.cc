@@ -234,6 +234,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   TraceProcess &process = parts.processes[0];
   process = TraceProcess::of_this();
   process.line = ClockCalibration::measure(process.clock);
+  process.recording = (Recorder::get().slots[slot_].began.load(std::memory_order_relaxed) << 16) + id_;
   process.recordings = bit_of(slot_);
   process.sample_interval = options.sample_interval;
   parts.has_memory = options.memory;

@@ -89,6 +89,12 @@ size_t Trace::num_calls() const {
   return calls;
 }
 
+size_t Trace::num_spans() const {
+  size_t others = 0;
+  for (const auto &track : parts.tracks) others += track.runs.size() + track.ranges.size();
+  return num_calls() + others;
+}
+
 namespace {
 // The best of what `tick` tells of each event, as Unix time.
 template <class Compare>

@@ -72,6 +72,7 @@ struct Trace : Object {
 
   explicit Trace(TraceParts p) : parts(std::move(p)) { number_runs(); }
   size_t num_calls() const;
+  size_t num_spans() const;  // calls, runs, ranges, steps and marks
   // Unix times of the first begin and of the last end of all events; none: there is no event.
   std::optional<int64_t> first_ns() const;
   std::optional<int64_t> last_ns() const;

@@ -95,11 +95,14 @@ class TraceFiles(CliTest):
 
     def test_wrong_words_and_files_are_refused(self):
         record("whole.events", 1)
+        record("other.events", 1)
         self.assertIn("takes view, recover, table or merge, not 'show'", self.fails(USAGE, "trace", "show", "whole.events"))
         self.assertIn("merge takes several", self.fails(USAGE, "trace", "table", "whole.events", "whole.events"))
         self.assertIn("no --label", self.fails(USAGE, "trace", "view", "whole.events", "--label", "a"))
         self.assertIn("needs --output", self.fails(USAGE, "trace", "merge", "whole.events"))
-        merge = ("trace", "merge", "whole.events", "whole.events", "-o")
+        twice = self.fails(USAGE, "trace", "merge", "whole.events", "whole.events", "-o", "x.json")
+        self.assertIn("0 and 1 are of one recording", twice)
+        merge = ("trace", "merge", "whole.events", "other.events", "-o")
         self.assertIn("whole.events", self.fails(USAGE, *merge, "whole.events"))
         self.assertIn("2 files, but 1 --label", self.fails(USAGE, *merge, "x.json", "--label", "a"))
         self.assertIn("label", self.fails(USAGE, *merge, "x.json", "--label", "a", "--label", "a"))

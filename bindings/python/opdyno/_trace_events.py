@@ -34,6 +34,13 @@ class Interval:
         return f"Interval(start={self.start}, end={self.end})"
 
 
+def _time_text(us: float) -> str:
+    """As PyTorch's tables have it."""
+    if us >= 1e6:
+        return f"{us / 1e6:.3f}s"
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
 class _Columns:
     """The columns of a report of a trace, read at once."""
 
@@ -88,6 +95,21 @@ class _Row:
     def cpu_time(self) -> float:
         """The mean of `cpu_time_total`, in µs."""
         return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def cpu_time_str(self) -> str:
+        """`cpu_time` as tables have it: "1.234ms"."""
+        return _time_text(self.cpu_time)
+
+    @property
+    def cpu_time_total_str(self) -> str:
+        """`cpu_time_total` as tables have it."""
+        return _time_text(self.cpu_time_total)
+
+    @property
+    def self_cpu_time_total_str(self) -> str:
+        """`self_cpu_time_total` as tables have it."""
+        return _time_text(self.self_cpu_time_total)
 
     @property
     def device_time_total(self) -> float:

@@ -9,7 +9,7 @@
     print(p.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))
     p.export_chrome_trace("trace.json.gz")  # for Perfetto, chrome://tracing, TensorBoard
 
-Names, arguments and results are those of `torch.profiler`; docs/profiling.md lists what is different.
+Names, arguments and results are those of `torch.profiler`; docs/tracing.md lists what is different.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ class _KinetoProfile(Forms):
             if file is not None:
                 raise ValueError("file and ring_file are both given; ring_file=path is short for file=path, ring=True")
             file, ring = ring_file, True
-        self._file = None if file is None else os.fspath(file)
+        self._file = None if file is None else os.path.abspath(os.fspath(file))
+        self._file_state: tuple[int, ...] = ()
         self._profiler = _native.opd_profiler_create(
             {
                 "all_calls": int(bool(all_calls)),
@@ -202,7 +203,15 @@ class _KinetoProfile(Forms):
         if self._keep(_native.opd_profiler_stop(self._profiler)):
             return True
         self._is_in_file = self._file is not None and self._has_no_steps()
+        self._file_state = self._state_of_file()
         return self._is_in_file
+
+    def _state_of_file(self) -> tuple[int, ...]:
+        try:
+            info = os.stat(self._file) if self._file is not None else None
+        except OSError:  # reading it says why
+            info = None
+        return () if info is None else (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
     def _has_no_steps(self) -> bool:  # then a file is read when somebody asks for the trace
         return True
@@ -233,6 +242,8 @@ class _KinetoProfile(Forms):
     def trace(self) -> Trace:
         """The last recording that ended. If it is in a file, this reads it."""
         if self._is_in_file:
+            if self._state_of_file() != self._file_state:
+                raise RuntimeError(f"{self._file} was written anew since the recording ended; load() reads what it has now")
             self._trace, self._is_in_file = _native.opd_trace_load(self._file), False
         return super().trace
 
@@ -275,8 +286,10 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: Any = None,
+        execution_trace_observer: Any = None,
         acc_events: bool = False,
         use_cuda: bool | None = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
         all_calls: bool = False,
         max_events: int = 1 << 20,
         parallel_tasks: bool = True,
@@ -312,6 +325,10 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             ring_file=ring_file,
             flush_interval_ms=flush_interval_ms,
         )
+        if execution_trace_observer is not None:
+            warnings.warn("execution_trace_observer has no effect here", stacklevel=2)
+        if custom_trace_id_callback is not None:
+            self.set_custom_trace_id_callback(custom_trace_id_callback)
         self.step_num = 0
         self.current_action = self._action()
 
@@ -351,7 +368,14 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
         """The text that `callback` gives is the member "trace_id" of files."""
-        self.add_metadata("trace_id", callback())
+        self._trace_id = callback()
+        self.add_metadata("trace_id", self._trace_id)
+
+    _trace_id: str | None = None
+
+    def get_trace_id(self) -> str | None:
+        """The text that a custom callback gave; None without one."""
+        return self._trace_id
 
     def __enter__(self) -> profile:
         self.start()

@@ -43,6 +43,21 @@ def named(found, name):
     return [event for event in found if event["name"] == name]
 
 
+def test_names_of_torch_that_scripts_use():
+    with profile(execution_trace_observer=None, custom_trace_id_callback=lambda: "id 1") as p:
+        with record_function("range"):
+            pass
+    assert p.get_trace_id() == "id 1"
+    (row,) = p.key_averages()
+    for text, us in (
+        (row.cpu_time_str, row.cpu_time),
+        (row.cpu_time_total_str, row.cpu_time_total),
+        (row.self_cpu_time_total_str, row.self_cpu_time_total),
+    ):
+        unit = {"us": 1, "ms": 1e3}[text[-2:]]
+        assert float(text[:-2]) * unit == pytest.approx(us, abs=unit / 1000)
+
+
 def test_a_profile_has_calls_and_ranges_of_all_threads(vm, tmp_path):
     x = numpy.ones(4, "float32")
     with profile() as p:

@@ -60,6 +60,31 @@ def test_ring_file_is_a_ring_in_a_file(tmp_path):
         profile(file=file, flush_interval_ms=-1)
 
 
+def test_a_file_that_was_written_anew_is_not_taken_for_the_recording(tmp_path, monkeypatch):
+    file = tmp_path / "events"
+    profiles = []
+    for name in ("first", "second"):
+        with profile(file=file) as p:
+            add_ranges(len(profiles), 1)
+        profiles.append(p)
+    assert names(profiles[1]) == ["range 1"]
+    with pytest.raises(RuntimeError, match="was written anew"):
+        profiles[0].events()
+    with pytest.raises(ValueError, match="are of one recording"):
+        profiler.merge([profiles[1], profiler.load(file)])
+
+
+def test_a_relative_path_is_that_of_the_directory_at_first(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    p = profile(file="events")
+    p.start()
+    add_ranges(0, 1)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    p.stop()
+    assert names(p) == ["range 0"] and os.listdir(tmp_path / "elsewhere") == []
+
+
 def test_each_cycle_of_a_schedule_writes_the_file_anew(tmp_path):
     file, seen = tmp_path / "events", []
     with profile(
