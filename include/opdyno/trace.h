@@ -202,8 +202,8 @@ static inline void opd_trace_merge_options_init(opd_trace_merge_options *options
  * @param traces    Borrowed, @p num_traces of them, each another one. The result shares their events.
  * @param options   Borrowed; NULL means all defaults.
  * @param out_trace New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT (no trace, one twice, more than 4096 processes; a list that is not as long as
- *         the traces; two equal labels; offsets of more than 2^60 ns).
+ * @return NULL, or OPD_INVALID_ARGUMENT (no trace, one recording twice, more than 4096 processes; a list that is not as
+ *         long as the traces; two equal labels; offsets of more than 2^60 ns).
  * Threads: safe. Cost: 8 bytes an event. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_trace_merge(const opd_trace *const *traces, size_t num_traces,
                                                  const opd_trace_merge_options *options, opd_trace **out_trace);

@@ -45,7 +45,12 @@ def test_a_merged_trace_has_the_forms_of_a_profile(vm, tmp_path):
     both.export_stacks(tmp_path / "stacks.txt")
     assert {line.split(";")[0] for line in (tmp_path / "stacks.txt").read_text().splitlines()} == {"rank_0", "rank_1"}
     both.export_memory_timeline(tmp_path / "memory.json", device="cpu")
-    again = merge([both, two], labels=["job", ""])
+    three = recorded(vm, 1)
+    three.add_metadata("model", "b")
+    three.add_metadata("more", "c")
+    with pytest.raises(ValueError, match="traces 0 and 1 are of one recording"):
+        merge([both, two])
+    again = merge([both, three], labels=["job", ""])
     again.export_chrome_trace(tmp_path / "again.json")
     written = json.loads((tmp_path / "again.json").read_text())
     assert [process["label"] for process in written["opdyno_processes"]][:2] == ["job: rank 0", "job: rank 1"]
