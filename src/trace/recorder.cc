@@ -58,7 +58,7 @@ bool Recorder::is_forgotten(Track &track) const {
   for (uint32_t place = 0; place < kMostRecordings; ++place) {
     const Slot &slot = slots[place];
     if (!slot.taken || track.part(place).id != slot.taken || slot.has_file()) continue;
-    if (!slot.recording || !slot.recording->options.overwrites) return false;
+    if (!slot.recording) return false;
     if (track.part(place).start < track.num_events()) return false;
   }
   return true;

@@ -37,6 +37,12 @@ Trace record(const opd_profiler_options &options, const std::function<void()> &b
   return profiler.stop();
 }
 
+size_t resident_bytes() {
+  size_t whole = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> whole >> resident;
+  return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 std::vector<std::string> numbers(size_t first, size_t count) {
   std::vector<std::string> found;
   for (size_t i = first; i < first + count; ++i) found.push_back(std::to_string(i));
@@ -52,6 +58,20 @@ TEST(ABudget, KeepsTheFirstEventsAndCountsTheRest) {
   EXPECT_LE(kept, 2048u);
   EXPECT_EQ(kept + trace.dropped(), 10'000u);
   EXPECT_EQ(names_of(trace), numbers(0, kept));
+}
+
+TEST(ABudget, IsNotExceededByThreadsThatEnded) {
+  RecordingOptions options;
+  options.max_bytes = 4 * kBlock;
+  const Profiler profiler(&options);
+  profiler.start();
+  for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(1); }).join();
+  const size_t before = resident_bytes();
+  for (int i = 0; i < 4'000; ++i) std::thread([] { add_equal_marks(1); }).join();
+  EXPECT_LE(resident_bytes(), before + (32 << 20)) << "what is known of each would take 14 kB";
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(num_spans(trace), 4u);
+  EXPECT_EQ(trace.dropped(), 4'006u);
 }
 
 TEST(ARing, KeepsTheLastEventsAndCountsTheRest) {
@@ -265,11 +285,6 @@ TEST(AFile, TakesNoMemoryForEvents) {
   RecordingOptions options(path.c_str());
   options.buffer = OPD_PROFILER_KEEP_LAST;
   options.max_bytes = 3 * kBlock;
-  const auto resident_bytes = [] {
-    size_t whole = 0, resident = 0;
-    std::ifstream("/proc/self/statm") >> whole >> resident;
-    return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  };
   const Profiler profiler(&options);
   profiler.start();
   add_equal_marks(5'000);
