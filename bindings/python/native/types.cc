@@ -434,6 +434,11 @@ PyObject *shape_of(const int64_t *dims, Py_ssize_t count) {
 }
 
 bool add_types(PyObject *module) {
+  // Types and registered classes are the process's, so a second interpreter would replace the first one's.
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError, "opdyno runs in the main interpreter only, not in a subinterpreter");
+    return false;
+  }
   return add_handle_type(module) && add_collected_type(module) &&
          add_type(module, &function_spec, "FunctionBase", collected_type) &&
          add_type(module, &tensor_spec, "TensorBase", handle_type) && add_vm_function_type(module) &&
