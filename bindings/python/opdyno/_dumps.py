@@ -51,7 +51,7 @@ class Dumps:
     most: int = 100
 
     def _options(self) -> dict[str, Any]:
-        path = os.fspath(self.path)
+        path = os.fsdecode(self.path)
         return {
             "path": path,
             "format": _form_of(path),
@@ -66,4 +66,4 @@ class Dumps:
 def _ns(name: str, amount: float, unit: float) -> int:
     if not 0 <= amount * unit < 1 << 63:
         raise ValueError(f"{name} must be from 0 to 290 years, but is {amount!r}")
-    return int(amount * unit)
+    return int(amount * unit) or int(amount > 0)  # the least there is: 0 would mean none

@@ -161,7 +161,7 @@ class _KinetoProfile(Forms):
         before they are made; 0: nothing. `dumps`: see `Dumps`.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
-        _expect(self.activities, "activities must have at least one member")
+        _expect(self.activities, "activities must have at least one member that is supported here, as CPU is")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.experimental_config = with_flops, with_modules, experimental_config
         self._metadata: dict[str, str] = {}
@@ -187,6 +187,8 @@ class _KinetoProfile(Forms):
             }
         )
         if dumps is not None:
+            if not isinstance(dumps, Dumps):
+                raise TypeError(f"dumps must be Dumps, not {type(dumps).__name__}")
             _native.opd_profiler_set_dumps(self._profiler, dumps._options())
         self._trace: Trace | None = None
         self._is_in_file = False
@@ -340,7 +342,10 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             return ProfilerAction.RECORD
         action = self.schedule(self.step_num)
         if not isinstance(action, ProfilerAction):
-            action = ProfilerAction[getattr(action, "name", str(action))]  # torch's own
+            name = getattr(action, "name", None)  # torch's own
+            if name not in ProfilerAction.__members__:
+                raise TypeError(f"a schedule must give a ProfilerAction, but gave {action!r} for step {self.step_num}")
+            action = ProfilerAction[str(name)]
         return action
 
     def _set_action(self) -> None:

@@ -26,6 +26,16 @@ def dump_of(path):
     return file["dump_reason"], [event["name"] for event in file["traceEvents"] if event["ph"] == "X"]
 
 
+def test_paths_are_any_and_other_objects_are_refused(tmp_path):
+    with profile(dumps=Dumps(os.fsencode(tmp_path / "d.json")), last_seconds=1e-12) as p:
+        p.dump()
+    assert (tmp_path / "d.json").exists()
+    with pytest.raises(TypeError, match="dumps must be Dumps, not str"):
+        profile(dumps="d.json")
+    with pytest.raises(TypeError, match="must give a ProfilerAction, but gave 1 for step 0"):
+        profile(schedule=lambda step: 1)
+
+
 def test_a_ring_is_written_when_the_program_asks(tmp_path):
     with profile(ring=True, max_bytes=2 << 16, dumps=Dumps(tmp_path / "%p-%n.json.gz")) as p:
         with record_function("first"):
