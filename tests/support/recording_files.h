@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "support/report_test.h"
@@ -41,6 +42,15 @@ struct RecordingOptions : opd_profiler_options {
     file = path;
   }
 };
+
+constexpr size_t kBlock = 64 << 10;  // of a file of a recording, and of memory for events
+
+inline opdyno::Trace record(const opd_profiler_options &options, const std::function<void()> &body) {
+  const opdyno::Profiler profiler(&options);
+  profiler.start();
+  body();
+  return profiler.stop();
+}
 
 // Marks of the name "N" for each N in [first, first + count).
 inline void add_marks(size_t first, size_t count) {
