@@ -416,6 +416,30 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   EXPECT_EQ(names, std::vector<std::string>(num_spans(trace), "mark")) << "what found no room in it is beside it";
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find(path + ": File too large"), std::string::npos) << warnings[0];
+  // Where there is room again, the path is free, though threads still have blocks of the file.
+  EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
+}
+
+TEST(AFile, ThatCannotBeMadeAnewTakesNoTraceAlong) {
+  const ScratchDirectory directory;
+  std::filesystem::create_directory(directory.file("inner"));
+  const std::string path = directory.file("inner/events");
+  RecordingOptions options(path.c_str());
+  options.active = 1;
+  const Profiler profiler(&options);
+  profiler.start();
+  add_equal_marks(3);
+  std::filesystem::rename(directory.file("inner"), directory.file("moved"));
+  const Trace trace = profiler.step();
+  ASSERT_TRUE(trace.get());
+  EXPECT_EQ(num_spans(trace), 4u) << "the step, too";
+  std::filesystem::rename(directory.file("moved"), directory.file("inner"));
+  EXPECT_FALSE(profiler.step().get());
+  add_equal_marks(2);
+  const Trace next = profiler.step();
+  ASSERT_TRUE(next.get());
+  EXPECT_EQ(num_spans(next), 3u) << "records again";
+  profiler.stop();
 }
 
 TEST(AFile, IsNotWrittenByForkedChildren) {
