@@ -78,6 +78,14 @@ class OpenSpans {
     const uint32_t count = count_.load(std::memory_order_relaxed);
     return count >= kMost && std::has_single_bit(count);
   }
+  // Whether the next push() forgets all of them.
+  bool is_full() const { return count_.load(std::memory_order_relaxed) == kLimit; }
+  // For the owner: the ranges that began at the tick or later.
+  size_t num_ranges_since(uint64_t tick) const {
+    const auto counts = [tick](const OpenSpan &span) { return span.kind == EventKind::kRange && span.begin >= tick; };
+    const std::vector<OpenSpan> shared = read();
+    return static_cast<size_t>(std::ranges::count_if(shared, counts) + std::ranges::count_if(deep_, counts));
+  }
   // Forgets those that began before the tick, which the others' places then are. Not while another thread reads.
   void drop_before(uint64_t tick) {
     std::vector<OpenSpan> kept;

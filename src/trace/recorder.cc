@@ -182,6 +182,16 @@ void tidy_open_spans(Track &track) {
   for (const Slot &slot : Recorder::get().slots)
     if (slot.id.load()) earliest = std::min(earliest, slot.began.load(std::memory_order_relaxed));
   track.tidy_open_spans(earliest);
+  if (!track.open_spans().is_full()) return;
+  // Their recordings count the ranges that are about to be forgotten: none of these can end any more.
+  each_recording(static_cast<Recordings>(detail::taking_ranges.load(std::memory_order_acquire)), [&](uint32_t place) {
+    const Slot &slot = Recorder::get().slots[place];
+    const uint64_t id = slot.id.load();
+    if (!id || !enter(track, place, id)) return;
+    for (size_t i = track.open_spans().num_ranges_since(slot.began.load(std::memory_order_relaxed)); i > 0; --i)
+      track.part(place).drop();
+    leave(track, place);
+  });
 }
 
 }  // namespace opd

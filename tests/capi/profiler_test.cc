@@ -4,7 +4,7 @@
 #include <regex>
 #include <thread>
 
-#include "support/report_test.h"
+#include "support/recording_files.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -500,6 +500,19 @@ TEST(Ranges, AreAllAccountedForWhileProfilersComeAndGo) {
   }
   done = true;
   for (std::thread &other : others) other.join();
+}
+
+// A program that ends no range must not fill the memory.
+TEST(AProfiler, CountsTheRangesThatItForgets) {
+  const Profiler profiler;
+  profiler.start();
+  const uint32_t name = opdyno::range_name("nested");
+  std::vector<uint64_t> open;
+  for (int i = 0; i < 70'000; ++i) open.push_back(opd_range_begin(name));
+  while (!open.empty()) opd_range_end(std::exchange(open.back(), 0)), open.pop_back();
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(trace.dropped(), 65'536u);
+  EXPECT_EQ(num_spans(trace), 70'000u - 65'536u);
 }
 
 }  // namespace
