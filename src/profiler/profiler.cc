@@ -56,13 +56,15 @@ Ref<Trace> Profiler::step() {
     }
   }
   Ref<Trace> trace = end(std::move(ended));  // before the next recording begins, which may write the same file
-  std::scoped_lock lock(guard_);
+  std::string problem;
   try {
+    std::scoped_lock lock(guard_);
     if (is_started_) begin_step();
   } catch (const Exception &e) {  // a complete trace is not lost for that; the next step tries again
     if (!trace) throw;
-    log_warning("the next cycle is not recorded: ", e.error()->message);
+    problem = e.error()->message;
   }
+  if (!problem.empty()) log_warning("the next cycle is not recorded: ", problem);
   return trace;
 }
 
@@ -80,7 +82,6 @@ Ref<Trace> Profiler::stop() {
 
 // Reading a file may take long, so what asks for a dump does not wait for it.
 Ref<Trace> Profiler::snapshot() {
-  std::scoped_lock making(snapshots_);
   Ref<Recording> recording;
   {
     std::scoped_lock lock(guard_);
@@ -96,7 +97,6 @@ Ref<Trace> Profiler::end(Running ended) {
     std::scoped_lock lock(guard_);
     num_dumps_ = std::max(num_dumps_, ended.dumps->num_written());
   }
-  std::scoped_lock making(snapshots_);
   return ended.recording ? ended.recording->stop() : nullptr;
 }
 

@@ -45,7 +45,6 @@ class Profiler final : public Object {
 
   const RecordingOptions options_;
   const Schedule schedule_;
-  ForkMutex snapshots_{LockRank::kSnapshots};  // held while one is made: the recording does not end meanwhile
   mutable ForkMutex guard_{LockRank::kProfiles};
   bool is_started_ = false, has_steps_ = schedule_.active > 0;
   std::optional<ProfilerAction> next_;  // set_action()'s

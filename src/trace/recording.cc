@@ -191,6 +191,8 @@ Recording::~Recording() {
 }
 
 Ref<Trace> Recording::stop() {
+  std::unique_lock ending(ending_, std::defer_lock);
+  if (!options.waits) ending.lock();  // else there are no snapshots, but observers, which are the program's
   std::vector<OpenEvents> open;
   if (!options.waits) {
     end_begins(slot_);
@@ -207,12 +209,15 @@ Ref<Trace> Recording::stop() {
   }
   leave();
   if (file_) file_->close();
+  if (ending) ending.unlock();  // the program's log callback may use the profiler
   if (const std::string problem = file_ ? file_->problem() : ""; !problem.empty())
     log_warning("events of a recording are lost, and counted as dropped: ", problem);
   return trace;
 }
 
 Ref<Trace> Recording::snapshot(const Notes &notes) const {
+  std::scoped_lock lock(ending_);
+  if (left_) return nullptr;
   const uint64_t now = ticks_of(tick_clock());
   const bool is_in_file = file_ && file_->is_of_this_process();
   TraceParts parts = is_in_file ? read_event_file(*file_) : collect(read_open_events());

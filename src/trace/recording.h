@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "trace/trace.h"
 #include "trace/track.h"
 
@@ -52,7 +53,8 @@ class Recording final : public Object {
   void restart(uint64_t times, std::unique_ptr<CallObservers> observers);
   Ref<Trace> stop();  // to be called once; null if the events are left in a file
   using Notes = std::vector<std::pair<std::string, std::string>>;
-  // What is there now, as if it ended; only if it does not wait. `notes` are added to the trace's metadata.
+  // What is there now, as if it ended; only if it does not wait. Null if it has ended. By any thread, also beside
+  // stop(). `notes` are added to the trace's metadata.
   Ref<Trace> snapshot(const Notes &notes = {}) const;
   // What ended since the start, or since the last take(), and what is open; the recording goes on without the former.
   // Only for one that does not wait, has no observers and no file; by one thread.
@@ -81,6 +83,7 @@ class Recording final : public Object {
   uint32_t slot_ = 0;  // its bit in a set of recordings
   uint64_t id_ = 0;    // 0: it has not been started
   bool left_ = false;
+  mutable ForkMutex ending_{LockRank::kSnapshots};  // of one that does not wait: it does not end amid a snapshot
 };
 
 // Ends the recordings of a source that is about to be destroyed. Their events are lost.

@@ -430,7 +430,14 @@ TEST(AFile, ThatCannotBeMadeAnewTakesNoTraceAlong) {
   profiler.start();
   add_equal_marks(3);
   std::filesystem::rename(directory.file("inner"), directory.file("moved"));
+  std::vector<std::string> warnings;
+  opd_log_set_callback(
+      [](void *all, opd_log_level, const char *text) { static_cast<std::vector<std::string> *>(all)->push_back(text); },
+      &warnings, nullptr);
   const Trace trace = profiler.step();
+  opd_log_set_callback(nullptr, nullptr, nullptr);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].find("the next cycle is not recorded: cannot open " + path), 0u) << warnings[0];
   ASSERT_TRUE(trace.get());
   EXPECT_EQ(num_spans(trace), 4u) << "the step, too";
   std::filesystem::rename(directory.file("moved"), directory.file("inner"));

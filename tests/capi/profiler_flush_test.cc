@@ -167,6 +167,24 @@ TEST_F(AFlushedFile, SaysThatTheDiskFailed) {
   EXPECT_NE(log.find(path_ + ": Input/output error"), std::string::npos) << log;
 }
 
+// The log callback is called when all is done, without a lock.
+TEST_F(AFlushedFile, MayBeRecordedAnewInTheLogCallback) {
+  start();
+  is_broken = true;
+  disk().fail();
+  is_broken = false;
+  opd_log_set_callback(
+      [](void *given, opd_log_level, const char *) {
+        const auto &profiler = *static_cast<const Profiler *>(given);
+        profiler.start();
+        EXPECT_EQ(num_spans(profiler.snapshot()), 0u);
+        profiler.stop();
+      },
+      profiler_.get(), nullptr);
+  profiler_->stop();
+  opd_log_set_callback(nullptr, nullptr, nullptr);
+}
+
 TEST_F(AFlushedFile, IsNotFlushedByForkedChildren) {
   start();
   add_equal_marks(10);
