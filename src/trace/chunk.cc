@@ -1,5 +1,8 @@
 #include "trace/chunk.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -94,6 +97,13 @@ std::shared_ptr<Chunk> Chunk::make(uint64_t first, size_t tail_words) {
   chunk->first = first;
   chunk->tail_words = tail_words;
   return {chunk, &release_chunk};  // calls release_chunk() also if the counter cannot be allocated
+}
+
+void Chunk::release_free_pages(uint32_t top, uint32_t count) noexcept {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(words() + top) + page - 1) & ~(page - 1);
+  const uintptr_t end = reinterpret_cast<uintptr_t>(event(0) + 1 - count) & ~(page - 1);
+  if (begin < end) ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
 void Chunk::reserve(size_t chunks) { Spare::get().reserve(chunks); }

@@ -37,6 +37,10 @@ class Chunk {
     return chunk.first + static_cast<uint64_t>(chunk.event(0) - &event);
   }
 
+  // Gives the system the whole pages between the words below `top` and the events below `count`. Others may read these
+  // meanwhile. A program that starts a thread for each task would keep 64 KiB for each one's few events.
+  void release_free_pages(uint32_t top, uint32_t count) noexcept;
+
   uint64_t first = 0;              // number of its first event on the track
   std::atomic<uint32_t> count{0};  // published events: those below it are complete, with their words
   size_t tail_words = 0;

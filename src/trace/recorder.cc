@@ -182,7 +182,9 @@ void tidy_open_spans(Track &track) {
   for (const Slot &slot : Recorder::get().slots)
     if (slot.id.load()) earliest = std::min(earliest, slot.began.load(std::memory_order_relaxed));
   track.tidy_open_spans(earliest);
+  std::erase_if(track.pushed_ranges(), [earliest](const Track::PushedRange &range) { return range.begin < earliest; });
   if (!track.open_spans().is_full()) return;
+  track.pushed_ranges().clear();
   // Their recordings count the ranges that are about to be forgotten: none of these can end any more.
   each_recording(static_cast<Recordings>(detail::taking_ranges.load(std::memory_order_acquire)), [&](uint32_t place) {
     const Slot &slot = Recorder::get().slots[place];

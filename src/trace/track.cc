@@ -23,6 +23,12 @@ void Track::refresh() {
 
 bool Track::is_lost() const { return generation_ != fork_generation() && thread_number_ != fork_survivor(); }
 
+void Track::end() noexcept {
+  has_ended_ = true;
+  caches_.reset();
+  if (chunk_) chunk_->release_free_pages(top_, count());
+}
+
 void Track::open_part(uint32_t recording, uint64_t id, PartOptions options) {
   settle();
   Part &part = parts_[recording];
@@ -77,6 +83,7 @@ void Track::settle() {
 void Track::next_chunk(size_t words) {
   constexpr size_t kMost = Chunk::kTail - Chunk::first_word() - sizeof(Event) / sizeof(int64_t);
   const uint64_t first = chunk_ ? chunk_->first + count() : 0;
+  if (!caches_) caches_ = std::make_unique<Caches>();
   auto fresh = Chunk::make(first, words > kMost ? words : 0);
   {
     std::scoped_lock lock(guard_);
@@ -88,8 +95,7 @@ void Track::next_chunk(size_t words) {
   settled_ = 0;
   is_ended_ = false;
   last_ = {};
-  known_.fill({});
-  contents_.fill({});
+  *caches_ = {};
   each_recording(in_files_, [this](uint32_t recording) { parts_[recording].file->begin_chunk(); });
 }
 
@@ -150,7 +156,7 @@ Event *Track::fill_anew(Args args, size_t call) {
     word = std::copy_n(tensor->shape, tensor->ndim, word);
   }
   if (is_large || !tensors) return describe_as(tensors, device, is_large ? Chunk::kTail : 0);
-  last_ = known_[call % kKnown] = keep_words(size);
+  last_ = caches_->calls[call % kKnown] = keep_words(size);
   return describe_as(tensors, device, last_.at);
 }
 
@@ -161,7 +167,7 @@ Track::Known Track::keep_words(size_t size) {
   uint64_t hash = 0, factor = 0x9E3779B97F4A7C15u;  // the products of a sum do not wait for each other
   for (size_t i = top_; i < top_ + size; ++i, factor += 0x2545F4914F6CDD1Eu)
     hash += static_cast<uint64_t>(words[i]) * factor;
-  Known &kept = contents_[hash >> 56];
+  Known &kept = caches_->contents[hash >> 56];
   if (kept.size == size && std::equal(words + top_, words + top_ + size, words + kept.at)) return kept;
   kept = {top_, static_cast<uint32_t>(size)};
   top_ += static_cast<uint32_t>(size);

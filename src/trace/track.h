@@ -51,7 +51,7 @@ class Track {
   void refresh();                                      // to be called by the owner in a forked child
   uint32_t generation() const { return generation_; }  // fork_generation() as of the last refresh()
   bool has_ended() const { return has_ended_; }        // its thread exits
-  void end() { has_ended_ = true; }
+  void end() noexcept;                                 // to be called by the owner at its exit: frees what only it needs
 
   Part &part(uint32_t recording) { return parts_[recording]; }
   // Begins the part of a recording whose bit may have been another's before.
@@ -134,7 +134,7 @@ class Track {
   // The common case: the dimensions are those that the same call had before in this chunk. A chunk has some thousand
   // events, and a large model as many calls; so if the call is new here, the dimensions may be the last one's.
   Event *fill(Recordings all_calls, Args args, size_t call) {
-    Known &known = known_[call % kKnown];
+    Known &known = caches_->calls[call % kKnown];
     const Known guess = known.size ? known : last_;
     const int64_t *word = chunk_->words() + guess.at;
     const int64_t *const end = word + guess.size;
@@ -196,10 +196,14 @@ class Track {
   Recordings in_files_ = 0, with_budget_ = 0;
   Event *next_ = nullptr;   // the place of the next event
   Chunk *chunk_ = nullptr;  // the last of chunks_
-  // Of this chunk: the last dimensions, those by number of the call, and those by their hash.
-  Known last_{};
-  std::array<Known, kKnown> known_{};
-  std::array<Known, 256> contents_{};
+  Known last_{};            // the last dimensions in this chunk
+  // Those of this chunk by number of the call, and by their hash. Not a member, so that a thread that has ended keeps
+  // its events only.
+  struct Caches {
+    std::array<Known, kKnown> calls{};
+    std::array<Known, 256> contents{};
+  };
+  std::unique_ptr<Caches> caches_;  // there if there is a chunk
   std::array<Part, kMostRecordings> parts_;
   OpenSpans open_spans_;
   std::vector<PushedRange> pushed_ranges_;

@@ -37,6 +37,19 @@ TEST(ABudget, KeepsTheFirstEventsAndCountsTheRest) {
   EXPECT_EQ(names_of(trace), numbers(0, kept));
 }
 
+#if !defined(OPDYNO_ADDRESS_SANITIZER) && !defined(OPDYNO_THREAD_SANITIZER)  // which take memory for each thread, too
+TEST(ThreadsThatEnded, KeepLittleMoreThanTheirEvents) {
+  const Profiler profiler;
+  profiler.start();
+  for (int i = 0; i < 200; ++i) std::thread([] { add_equal_marks(1); }).join();  // more than the kept chunks
+  const size_t before = resident_bytes();
+  constexpr size_t kThreads = 1'000;
+  for (size_t i = 0; i < kThreads; ++i) std::thread([] { add_equal_marks(1); }).join();
+  EXPECT_LE(resident_bytes(), before + kThreads * 40'000) << "a thread's chunk alone has 64 KiB";
+  EXPECT_EQ(num_spans(profiler.stop()), 200 + kThreads);
+}
+#endif
+
 TEST(ABudget, IsNotExceededByThreadsThatEnded) {
   RecordingOptions options;
   options.max_bytes = 4 * kBlock;

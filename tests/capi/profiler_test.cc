@@ -465,6 +465,19 @@ TEST(Ranges, ThatAreNeverEndedAreForgottenAtSomeTime) {
   EXPECT_LE(rows(trace, "never ended").size(), 1u) << "open, and forgotten when there were too many";
 }
 
+TEST(Ranges, ThatArePushedAndNeverPoppedAreForgottenAtSomeTime) {
+  constexpr int kPushed = 3 << 16;
+  const Profiler profiler;
+  profiler.start();
+  for (int i = 0; i < kPushed; ++i) ASSERT_EQ(opd_range_push("deep"), i);
+  ASSERT_EQ(opd_range_push("innermost"), kPushed);
+  for (int i = kPushed; i >= 0; --i) ASSERT_EQ(opd_range_pop(), i);
+  EXPECT_EQ(opd_range_pop(), -1);
+  const Trace trace = profiler.stop();
+  EXPECT_EQ(rows(trace, "innermost").size(), 1u);
+  EXPECT_EQ(spans(trace, "deep").size() + trace.dropped(), static_cast<size_t>(kPushed));
+}
+
 TEST(Ranges, OfAnyDepthHaveTheirNames) {
   const Profiler profiler;
   profiler.start();
