@@ -66,6 +66,11 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
+def kineto_available() -> bool:
+    """Whether traces can be recorded: always. Torch's name, which scripts ask before they use a profiler."""
+    return True
+
+
 def _expect(condition: Any, message: str) -> None:
     if not condition:  # an assert statement would vanish under -O
         raise AssertionError(message)
@@ -199,6 +204,17 @@ class _KinetoProfile(Forms):
 
     def stop(self) -> None:
         """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open."""
+        self._stop()
+
+    def prepare_trace(self) -> None:
+        """Does nothing. Torch's `start` is this and `start_trace`; here there is nothing to prepare."""
+
+    def start_trace(self) -> None:
+        """As `start`."""
+        self.start()
+
+    def stop_trace(self) -> None:
+        """As `stop`, but calls no `on_trace_ready`."""
         self._stop()
 
     def _stop(self) -> bool:
@@ -401,6 +417,7 @@ __all__ = [
     "_KinetoProfile",
     "diff",
     "itt",
+    "kineto_available",
     "load",
     "merge",
     "profile",

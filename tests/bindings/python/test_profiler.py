@@ -14,6 +14,7 @@ import opdyno
 from opdyno.profiler import (
     ProfilerAction,
     ProfilerActivity,
+    kineto_available,
     profile,
     record_function,
     schedule,
@@ -56,6 +57,21 @@ def test_names_of_torch_that_scripts_use():
     ):
         unit = {"us": 1, "ms": 1e3}[text[-2:]]
         assert float(text[:-2]) * unit == pytest.approx(us, abs=unit / 1000)
+
+
+def test_the_parts_of_start_that_torch_has():
+    assert kineto_available()
+    ready = []
+    p = profile(on_trace_ready=ready.append)
+    p.prepare_trace()
+    with record_function("before"):
+        pass
+    p.start_trace()
+    with record_function("within"):
+        pass
+    p.stop_trace()
+    assert [event.name for event in p.events()] == ["within"]
+    assert ready == []
 
 
 def test_a_profile_has_calls_and_ranges_of_all_threads(vm, tmp_path):
