@@ -433,6 +433,29 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
 }
 
+// A service that records in cycles goes on when its disk is full, and frees it when the files are removed.
+TEST(AFile, ThatFindsNoRoomAtItsEndIsLetGo) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("full");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  profiler.start();
+  add_equal_marks(5);
+  rlimit limit;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlim_t before = std::exchange(limit.rlim_cur, std::filesystem::file_size(path + ".live"));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const Trace trace = profiler.stop();
+  limit.rlim_cur = before;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_EQ(num_spans(trace) + trace.dropped(), 5u);
+  EXPECT_EQ(num_spans(Trace::load(path.c_str())), num_spans(trace));
+
+  const std::string other = directory.file("other");
+  record(RecordingOptions(other.c_str()), [] { add_equal_marks(1); });  // this thread lets go of its block
+  EXPECT_EQ(bytes_of("/proc/self/maps").find(path + ".live"), std::string::npos);
+}
+
 TEST(AFile, ThatCannotBeMadeAnewTakesNoTraceAlong) {
   const ScratchDirectory directory;
   std::filesystem::create_directory(directory.file("inner"));
