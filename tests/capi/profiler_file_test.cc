@@ -1,5 +1,6 @@
 // Buffers of profilers: budgets, rings, files.
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -431,6 +432,18 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   EXPECT_NE(warnings[0].find(path + ": File too large"), std::string::npos) << warnings[0];
   // Where there is room again, the path is free, though threads still have blocks of the file.
   EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
+}
+
+TEST(AFile, ThatIsAFolderOrAPipeIsNoRecording) {
+  const ScratchDirectory directory;
+  const std::string pipe = directory.file("pipe"), folder = directory.file("folder");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_directory(folder);
+  for (const std::string &path : {pipe, folder}) {
+    opd_trace *trace = nullptr;
+    expect_error(opd_trace_load(path.c_str(), &trace), OPD_BAD_FORMAT,
+                 path + " is no recording: it is no regular file");
+  }
 }
 
 // A service that records in cycles goes on when its disk is full, and frees it when the files are removed.
