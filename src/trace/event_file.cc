@@ -97,6 +97,8 @@ EventFile::EventFile(const EventFileOptions &options)
     is_complete_ = true;  // so far
     open_file();
     header_ = add_block(BlockType::kRecording);
+    // Last, so that a recording that cannot begin, as on a full disk, leaves the earlier one.
+    if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
     // First FILE.live: what a thread seals between the two is in FILE, then.
     if (const std::chrono::nanoseconds interval(options_.flush_interval_ns); interval.count() > 0)
       flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_});
@@ -135,7 +137,6 @@ void EventFile::move_crashed() {
 void EventFile::open_file() {
   file_ = open_regular(options_.path);
   lock(file_, options_.path);
-  if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
 }
 
 EventFile::~EventFile() {

@@ -434,6 +434,24 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
 }
 
+TEST(AFile, StaysIfTheNextRecordingCannotBegin) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  record(options, [] { add_equal_marks(5); });
+  const Profiler profiler(&options);
+  rlimit limit;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlim_t before = std::exchange(limit.rlim_cur, 1000);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  expect_error(opd_profiler_start(profiler.get()), OPD_IO, "cannot extend " + path + ".live");
+  limit.rlim_cur = before;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_FALSE(std::filesystem::exists(path + ".live"));
+  EXPECT_EQ(num_spans(Trace::load(path.c_str())), 5u);
+  EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(2); })), 2u);
+}
+
 TEST(AFile, ThatIsAFolderOrAPipeIsNoRecording) {
   const ScratchDirectory directory;
   const std::string pipe = directory.file("pipe"), folder = directory.file("folder");
