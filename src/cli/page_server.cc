@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr size_t most_of_a_request = 8192;
+constexpr size_t most_clients = 64;
 constexpr auto patience = 5s;  // with a client that sends or reads slowly
 
 int interruption[2] = {-1, -1};  // a pipe: there is something to read after Ctrl-C
@@ -38,24 +39,24 @@ bool wait_for(int fd, short event, Clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     pollfd waiting[] = {{fd, event, 0}, {interruption[0], POLLIN, 0}};
-    const int found = poll(waiting, 2, until == Clock::time_point::max() ? -1 : left > 0 ? static_cast<int>(left) : 0);
+    const int found = poll(waiting, 2, left > 0 ? static_cast<int>(left) : 0);
     if (found < 0 && errno == EINTR) continue;
     return found > 0 && !waiting[1].revents && (waiting[0].revents & event);
   }
 }
 
-// The first line of a request, after all of its head has come; "" if it does not come.
-std::string request_of(int client) {
-  const auto until = Clock::now() + patience;
-  std::string head;
-  while (head.find("\r\n\r\n") == std::string::npos) {
-    char block[1024];
-    if (head.size() > most_of_a_request || !wait_for(client, POLLIN, until)) return "";
-    const ssize_t got = recv(client, block, sizeof block, MSG_DONTWAIT);
-    if (got <= 0) return "";
-    head.append(block, static_cast<size_t>(got));
-  }
-  return head.substr(0, head.find("\r\n"));
+// Reads what has come of a request. False: more is to come.
+bool read_request(int client, std::string &head) {
+  char block[1024];
+  const ssize_t got = recv(client, block, sizeof block, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (got > 0) head.append(block, static_cast<size_t>(got));
+  return got <= 0 || head.size() > most_of_a_request || head.find("\r\n\r\n") != std::string::npos;
+}
+
+// The first line of a request of which all of the head has come; else "".
+std::string_view first_line(std::string_view head) {
+  return head.find("\r\n\r\n") == head.npos ? "" : head.substr(0, head.find("\r\n"));
 }
 
 void send_all(int client, std::string_view bytes) {
@@ -90,13 +91,15 @@ PageServer::PageServer(std::string page) : page_(std::move(page)), path_(cat("/"
   address_ = cat("http://127.0.0.1:", ntohs(address.sin_port), path_);
 }
 
-PageServer::~PageServer() { close(listener_); }
+PageServer::~PageServer() {
+  for (const Client &client : clients_) close(client.fd);
+  close(listener_);
+}
 
-void PageServer::answer(int client) const {
-  const std::string request = request_of(client);
+void PageServer::answer(int client, std::string_view request) const {
   const bool is_head = request.starts_with("HEAD ");
   if (!is_head && !request.starts_with("GET ")) return;
-  const std::string_view target = std::string_view(request).substr(is_head ? 5 : 4);
+  const std::string_view target = request.substr(is_head ? 5 : 4);
   const bool is_page = target.substr(0, target.find(' ')) == path_;
   const std::string_view body = is_page ? std::string_view(page_) : "There is no such page.\n";
   std::string answer = cat("HTTP/1.1 ", is_page ? "200 OK" : "404 Not Found", "\r\nContent-Type: text/",
@@ -111,13 +114,41 @@ void PageServer::serve_until_interrupted() {
   struct sigaction action {};
   action.sa_handler = interrupt;
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  while (wait_for(listener_, POLLIN, Clock::time_point::max())) {
-    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (client < 0) continue;
-    answer(client);
-    shutdown(client, SHUT_WR);
-    close(client);
+  while (wait_for_clients()) {}
+}
+
+// A browser keeps connections that it does not use yet. So the server waits for all clients at once. False: Ctrl-C
+// came.
+bool PageServer::wait_for_clients() {
+  std::vector<pollfd> waiting{{interruption[0], POLLIN, 0}, {listener_, POLLIN, 0}};
+  for (const Client &client : clients_) waiting.push_back({client.fd, POLLIN, 0});
+  int most_ms = -1;
+  if (!clients_.empty()) {  // the oldest one is the first
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(clients_.front().until - Clock::now()).count();
+    most_ms = left > 0 ? static_cast<int>(left) : 0;
   }
+  if (poll(waiting.data(), waiting.size(), most_ms) < 0) return errno == EINTR;
+  if (waiting[0].revents) return false;
+  const auto now = Clock::now();
+  std::vector<Client> kept;
+  for (size_t i = 0; i < clients_.size(); ++i) {
+    Client &client = clients_[i];
+    if (waiting[2 + i].revents && read_request(client.fd, client.head)) end(client);
+    else if (client.until <= now) end(client);
+    else kept.push_back(std::move(client));
+  }
+  clients_ = std::move(kept);
+  if (!waiting[1].revents) return true;
+  if (clients_.size() == most_clients) end(clients_.front()), clients_.erase(clients_.begin());
+  const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd >= 0) clients_.push_back({fd, now + patience, {}});
+  return true;
+}
+
+void PageServer::end(const Client &client) const {
+  answer(client.fd, first_line(client.head));
+  shutdown(client.fd, SHUT_WR);
+  close(client.fd);
 }
 
 // The address is the last line, as soon as a browser may open it.

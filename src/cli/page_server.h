@@ -1,7 +1,9 @@
 // Shows one page to a browser on this machine.
 #pragma once
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "face.h"
 
@@ -18,11 +20,19 @@ class PageServer {
   void serve_until_interrupted();                          // by Ctrl-C or SIGTERM
 
  private:
-  void answer(int client) const;
+  struct Client {
+    int fd;
+    std::chrono::steady_clock::time_point until;  // to which its request must have come
+    std::string head;
+  };
+  bool wait_for_clients();
+  void end(const Client &client) const;  // answers first, if there is a request
+  void answer(int client, std::string_view request) const;
 
   const std::string page_;
   std::string path_, address_;
   int listener_ = -1;
+  std::vector<Client> clients_;  // in the order in which they came
 };
 
 // Shows the page of a trace until Ctrl-C. `command` is the part of the program that says so.

@@ -5,6 +5,7 @@
 
 #include "analysis/activity.h"
 #include "analysis/formats/gzip_sink.h"
+#include "analysis/formats/trace_file.h"
 #include "analysis/key_averages.h"
 #include "analysis/trace_report.h"
 #include "base/clock.h"
@@ -125,8 +126,7 @@ RecordingOptions options_of(const ControlRequest &request) {
   RecordingOptions options;
   options.max_calls = request.max_events;
   options.all_calls = request.all_calls;
-  options.memory = request.memory || request.form == OPD_TRACE_MEMORY_TIMELINE ||
-                   request.form == OPD_TRACE_MEMORY_TIMELINE_RAW || request.form == OPD_TRACE_MEMORY_TIMELINE_HTML;
+  options.memory = request.memory || is_memory_timeline(request.form);
   options.ranges = true;
   options.waits = false;
   return options;

@@ -38,7 +38,9 @@ void Profiler::set_action(ProfilerAction action) {
 void Profiler::start() {
   std::scoped_lock lock(guard_);
   if (is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was started already; stop it first");
+  auto signal = dumps_ ? std::make_unique<AlarmSignal>(dumps_->signal) : nullptr;
   begin_step();
+  signal_ = std::move(signal);
   is_started_ = true;
 }
 
@@ -69,11 +71,13 @@ Ref<Trace> Profiler::step() {
 }
 
 Ref<Trace> Profiler::stop() {
+  std::unique_ptr<AlarmSignal> signal;  // ends after the dumps
   Running ended;
   {
     std::scoped_lock lock(guard_);
     if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
     is_started_ = false;
+    signal = std::move(signal_);
     if (running_.recording && has_steps_) running_.recording->add_step(step_begin_, step_);
     ended = std::exchange(running_, {});
   }
@@ -103,6 +107,8 @@ Ref<Trace> Profiler::end(Running ended) {
 void Profiler::set_dumps(std::optional<DumpOptions> options) {
   std::scoped_lock lock(guard_);
   if (is_started_) fail(OPD_FAILED_PRECONDITION, "dumps are set before the profiler is started");
+  require(!options || !is_memory_timeline(options->form) || options_.memory,
+          "dumps of a memory timeline need a profiler with profile_memory");
   dumps_ = std::move(options);
 }
 

@@ -51,7 +51,8 @@ class Profiler final : public Object {
   ProfilerAction action_{};             // of the step that runs
   uint64_t step_ = 0, step_begin_ = 0;  // the step that runs, and the tick of its begin
   std::optional<DumpOptions> dumps_;
-  uint64_t num_dumps_ = 0;  // of recordings that have ended
+  std::unique_ptr<AlarmSignal> signal_;  // of dumps, from start() to stop(): also in steps that are not recorded
+  uint64_t num_dumps_ = 0;               // of recordings that have ended
   Running running_;
 };
 

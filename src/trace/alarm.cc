@@ -32,6 +32,14 @@ void sum_up() {
 
 }  // namespace
 
+AlarmSignal::AlarmSignal(int signal) : signal_(signal) {
+  if (signal_) hold_alarm_signal(signal_);
+}
+
+AlarmSignal::~AlarmSignal() {
+  if (signal_) release_alarm_signal(signal_);
+}
+
 void Alarm::arm(const AlarmOptions &options) {
   if (options.signal) hold_alarm_signal(options.signal);
   const std::scoped_lock lock(Recorder::get().guard);

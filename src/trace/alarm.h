@@ -70,6 +70,18 @@ class Alarm {
   sem_t wakes_;  // a futex could do it, but POSIX promises of sem_post() that handlers of signals may call it
 };
 
+// While it lives, the process handles the signal, also when no alarm is armed: one that comes then does nothing, where
+// it might end the process.
+class AlarmSignal {
+ public:
+  explicit AlarmSignal(int signal);  // 0: none; throws as Alarm::arm()
+  ~AlarmSignal();
+  AlarmSignal(const AlarmSignal &) = delete;
+
+ private:
+  const int signal_;
+};
+
 // Throws OPD_INVALID_ARGUMENT if the signal cannot be handled, or says that the program is broken.
 void check_alarm_signal(int signal);
 

@@ -97,6 +97,8 @@ EventFile::EventFile(const EventFileOptions &options)
     is_complete_ = true;  // so far
     open_file();
     header_ = add_block(BlockType::kRecording);
+    // Last, so that a recording that cannot begin, as on a full disk, leaves the earlier one.
+    if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
     // First FILE.live: what a thread seals between the two is in FILE, then.
     if (const std::chrono::nanoseconds interval(options_.flush_interval_ns); interval.count() > 0)
       flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_});
@@ -135,7 +137,6 @@ void EventFile::move_crashed() {
 void EventFile::open_file() {
   file_ = open_regular(options_.path);
   lock(file_, options_.path);
-  if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
 }
 
 EventFile::~EventFile() {
@@ -412,15 +413,29 @@ void EventFile::end_changes() noexcept {
   }
 }
 
+// A thread whose record finds no room stays in its block of FILE.live. The list is emptied all the same: its items hold
+// this object, which would never end, and neither would its blocks of a disk that is full.
+bool EventFile::end_threads() noexcept {
+  bool is_complete = true;
+  for (const auto &thread : std::exchange(threads_, {})) {
+    const ThreadRecord record = thread->close();
+    try {
+      add_record(record);
+    } catch (const std::exception &) {
+      note(ENOMEM);  // unless add_block() has noted something else
+      is_complete = false;
+    }
+  }
+  return is_complete;
+}
+
 void EventFile::finish(uint64_t ended) noexcept try {
   if (!is_of_this_process()) return;
   end_changes();
   if (flush_ && flush_->error()) note(flush_->error());
   flush_.reset();  // without the lock: the disk may take long
   std::scoped_lock lock(guard_);
-  bool is_complete = true;
-  for (const auto &thread : threads_) add_record(thread->close());
-  threads_.clear();
+  bool is_complete = end_threads();
   tail_ = 1 + std::min(blocks_written_.load(), most_blocks_);
   if (options_.has_stacks) objects_.pages.clear(), add_objects();
   for (const auto *texts : {&names_, &stacks_, &objects_})

@@ -86,6 +86,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   void add_stack(StackId stack);
   void add_objects();
   void add_record(const ThreadRecord &record);
+  bool end_threads() noexcept;                    // whether all have a record
   bool write_whole(MappedBlock &block) noexcept;  // behind the events
   bool write_header(const RecordingHeader &header) noexcept;
   bool write_at(uint64_t offset, const void *data, size_t size) noexcept;

@@ -1,6 +1,7 @@
 #include "trace/event_file_reader.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,11 @@ struct Thread {
   std::map<uint32_t, EventBlock> blocks;  // by their numbers on the thread
 };
 
+bool is_regular(int file) {
+  struct stat info {};
+  return ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 class Reader {
  public:
   Reader(int file, int live, std::string path) : file_(file), live_(live), path_(std::move(path)) {}
@@ -49,7 +55,10 @@ class Reader {
   TraceParts read() {
     if (file_ >= 0) read_header(file_);
     if (live_ >= 0 && !header_) read_header(live_);
-    if (!header_) fail(OPD_BAD_FORMAT, path_, " is no recording: none of its blocks says what was recorded");
+    if (!header_)
+      fail(OPD_BAD_FORMAT, path_, " is no recording: ",
+           is_regular(file_ >= 0 ? file_ : live_) ? "none of its blocks says what was recorded"
+                                                  : "it is no regular file");
     // The recording may go on. What a thread seals between the two is in FILE, then.
     if (live_ >= 0) read_blocks(live_, Part::kAll);
     if (file_ >= 0) read_blocks(file_, Part::kAll);

@@ -343,6 +343,27 @@ TEST_F(Dumps, GoOnWithTheStepsOfASchedule) {
   EXPECT_EQ(profiler.dump_count(), 2u);
 }
 
+TEST_F(Dumps, TakeTheirSignalInStepsThatAreNotRecordedToo) {
+  opd_profiler_options how;
+  opd_profiler_options_init(&how);
+  how.wait = 1, how.active = 1;
+  const Profiler profiler(&how);
+  DumpOptions options(pattern_);
+  options.signal = SIGUSR2;
+  profiler.set_dumps(options);
+  profiler.start();
+  ::raise(SIGUSR2);  // by itself, it ends the process
+  profiler.step();
+  ::raise(SIGUSR2);
+  EXPECT_TRUE(profiler.step());
+  ::raise(SIGUSR2);
+  profiler.stop();
+  EXPECT_EQ(profiler.dump_count(), 1u);
+  struct sigaction now {};
+  ::sigaction(SIGUSR2, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
 TEST_F(Dumps, HaveTheFormAndTheTimeThatOptionsSay) {
   RecordingOptions how;
   how.last_ns = 1'000'000'000;
@@ -440,6 +461,10 @@ TEST_F(Dumps, AreRefusedWithAReason) {
   DumpOptions of_form(pattern_);
   of_form.format = static_cast<opd_trace_format>(99);
   refused(of_form, OPD_INVALID_ARGUMENT, "there is no form 99");
+  for (const auto form : {OPD_TRACE_MEMORY_TIMELINE, OPD_TRACE_MEMORY_TIMELINE_RAW, OPD_TRACE_MEMORY_TIMELINE_HTML}) {
+    of_form.format = form;
+    refused(of_form, OPD_INVALID_ARGUMENT, "dumps of a memory timeline need a profiler with profile_memory");
+  }
   expect_error(opd_profiler_dump(profiler_.get(), "x"), OPD_FAILED_PRECONDITION,
                "the profiler has no dumps; set them first");
   start(DumpOptions(pattern_));

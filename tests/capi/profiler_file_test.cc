@@ -1,5 +1,6 @@
 // Buffers of profilers: budgets, rings, files.
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -431,6 +432,59 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   EXPECT_NE(warnings[0].find(path + ": File too large"), std::string::npos) << warnings[0];
   // Where there is room again, the path is free, though threads still have blocks of the file.
   EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
+}
+
+TEST(AFile, StaysIfTheNextRecordingCannotBegin) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  record(options, [] { add_equal_marks(5); });
+  const Profiler profiler(&options);
+  rlimit limit;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlim_t before = std::exchange(limit.rlim_cur, 1000);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  expect_error(opd_profiler_start(profiler.get()), OPD_IO, "cannot extend " + path + ".live");
+  limit.rlim_cur = before;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_FALSE(std::filesystem::exists(path + ".live"));
+  EXPECT_EQ(num_spans(Trace::load(path.c_str())), 5u);
+  EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(2); })), 2u);
+}
+
+TEST(AFile, ThatIsAFolderOrAPipeIsNoRecording) {
+  const ScratchDirectory directory;
+  const std::string pipe = directory.file("pipe"), folder = directory.file("folder");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_directory(folder);
+  for (const std::string &path : {pipe, folder}) {
+    opd_trace *trace = nullptr;
+    expect_error(opd_trace_load(path.c_str(), &trace), OPD_BAD_FORMAT,
+                 path + " is no recording: it is no regular file");
+  }
+}
+
+// A service that records in cycles goes on when its disk is full, and frees it when the files are removed.
+TEST(AFile, ThatFindsNoRoomAtItsEndIsLetGo) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("full");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  profiler.start();
+  add_equal_marks(5);
+  rlimit limit;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlim_t before = std::exchange(limit.rlim_cur, std::filesystem::file_size(path + ".live"));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const Trace trace = profiler.stop();
+  limit.rlim_cur = before;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_EQ(num_spans(trace) + trace.dropped(), 5u);
+  EXPECT_EQ(num_spans(Trace::load(path.c_str())), num_spans(trace));
+
+  const std::string other = directory.file("other");
+  record(RecordingOptions(other.c_str()), [] { add_equal_marks(1); });  // this thread lets go of its block
+  EXPECT_EQ(bytes_of("/proc/self/maps").find(path + ".live"), std::string::npos);
 }
 
 TEST(AFile, ThatCannotBeMadeAnewTakesNoTraceAlong) {

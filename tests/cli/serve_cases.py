@@ -54,6 +54,17 @@ class Serve(CliTest):
             self.assertEqual((404, b"There is no such page.\n"), (answer.status, content), path)
         self.end(signal.SIGTERM)
 
+    def test_clients_that_wait_delay_no_other_one(self):
+        idle = [self.connect() for _ in range(100)]  # as a browser's spare connections
+        for client in idle:
+            self.addCleanup(client.close)
+        self.assertEqual(200, self.request(self.path)[0].status)
+        with self.connect() as slow:
+            for byte in b"GET " + self.path.encode() + b" HTTP/1.1\r\n\r\n":
+                slow.sendall(bytes([byte]))
+            self.assertTrue(slow.recv(100).startswith(b"HTTP/1.1 200 OK"))
+        self.end()
+
     def test_what_is_no_request_does_no_harm(self):
         for text in (b"", b"\r\n\r\n", b"POST / HTTP/1.1\r\n\r\n", b"\0" * 100, b"GET " + b"x" * 20000, b"GET\r\n\r\n"):
             with self.connect() as client:
@@ -65,6 +76,6 @@ class Serve(CliTest):
                     pass  # it did not read all
         with self.connect() as idle:
             idle.sendall(b"GET ")
-            self.assertEqual(200, self.request(self.path)[0].status, "a client that waits delays others for a moment")
+            self.assertEqual(200, self.request(self.path)[0].status)
             with self.connect():
                 self.end()

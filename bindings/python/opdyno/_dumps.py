@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,8 @@ class Dumps:
 
 
 def _ns(name: str, amount: float, unit: float) -> int:
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"{name} must be a number, not {type(amount).__name__}")
     if not 0 <= amount * unit < 1 << 63:
         raise ValueError(f"{name} must be from 0 to 290 years, but is {amount!r}")
     return int(amount * unit) or int(amount > 0)  # the least there is: 0 would mean none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -174,14 +175,33 @@ class _Row:
     node_id = -1
 
 
+class _Spans:
+    """Each span by its number, whatever the program does with the list that it got."""
+
+    __slots__ = ("_children_of", "all")
+
+    def __init__(self, columns: _Columns) -> None:
+        self.all = [FunctionEvent(columns, row, self) for row in range(columns.size)]
+        self._children_of: dict[int, list[FunctionEvent]] | None = None
+
+    def children_of(self, row: int) -> list[FunctionEvent]:
+        if self._children_of is None:
+            self._children_of = {}
+            for event in self.all:
+                parent = event._cell("Parent")
+                if parent is not None:
+                    self._children_of.setdefault(parent, []).append(event)
+        return list(self._children_of.get(row, ()))
+
+
 class FunctionEvent(_Row):
     """One call, run of a program or range."""
 
-    __slots__ = ("_events",)
+    __slots__ = ("_spans",)
 
-    def __init__(self, columns: _Columns, row: int, events: EventList) -> None:
+    def __init__(self, columns: _Columns, row: int, spans: _Spans) -> None:
         super().__init__(columns, row)
-        self._events = events
+        self._spans = spans
 
     @property
     def id(self) -> int:
@@ -222,7 +242,7 @@ class FunctionEvent(_Row):
     def cpu_parent(self) -> FunctionEvent | None:
         """The span around it; None if there is none."""
         parent = self._cell("Parent")
-        return None if parent is None else self._events[parent]
+        return None if parent is None else self._spans.all[parent]
 
     @property
     def module_hierarchy(self) -> str:
@@ -237,7 +257,7 @@ class FunctionEvent(_Row):
     @property
     def cpu_children(self) -> list[FunctionEvent]:
         """The spans directly within it."""
-        return self._events._children(self._row)
+        return self._spans.children_of(self._row)
 
     def __repr__(self) -> str:
         return f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time:.3f}us thread={self.thread}>"
@@ -287,6 +307,12 @@ class TotalAverage:
         """The mean of `cpu_time_total`, in µs."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total:.3f}us "
+            f"cpu_time={self.cpu_time:.3f}us count={self.count}>"
+        )
+
 
 class EventList(list[Any]):
     """Spans of a trace, one by one or joined. `print(list.table())` shows them."""
@@ -294,7 +320,6 @@ class EventList(list[Any]):
     def __init__(self, trace: Trace, with_flops: bool, options: dict[str, Any]) -> None:
         super().__init__()
         self._trace, self._options = trace, {**options, "with_flops": int(with_flops)}
-        self._children_of: dict[int, list[Any]] | None = None
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -337,18 +362,9 @@ class EventList(list[Any]):
         """The spans of the trace, joined by name, and by shapes and stacks if asked to."""
         return averages_of(self._trace, group_by_input_shape, group_by_stack_n, bool(self._options["with_flops"]))
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace as Chrome trace events."""
-        _native.opd_trace_save(self._trace, path, _native.OPD_TRACE_CHROME, None)
-
-    def _children(self, row: int) -> list[Any]:
-        if self._children_of is None:
-            self._children_of = {}
-            for event in self:
-                parent = event._cell("Parent")
-                if parent is not None:
-                    self._children_of.setdefault(parent, []).append(event)
-        return self._children_of.get(row, [])
+        _native.opd_trace_save(self._trace, os.fspath(path), _native.OPD_TRACE_CHROME, None)
 
     def __str__(self) -> str:
         return self.table()
@@ -357,7 +373,7 @@ class EventList(list[Any]):
 def events_of(trace: Trace, with_flops: bool) -> EventList:
     columns = _Columns(_native.opd_trace_to_report(trace, _native.OPD_TRACE_EVENTS))
     found = EventList(trace, with_flops, {"per_event": 1})
-    found.extend(FunctionEvent(columns, row, found) for row in range(columns.size))
+    found.extend(_Spans(columns).all)
     return found
 
 

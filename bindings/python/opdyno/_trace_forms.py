@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterable
 from typing import Any
@@ -126,13 +127,30 @@ class Forms:
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Adds what the JSON text says. ValueError if it is no JSON."""
+        if not isinstance(value, str):  # json.loads() takes bytes, too
+            raise TypeError(f"the metadata {key!r} must be JSON as str, not {type(value).__name__}")
         try:
-            json.loads(value, parse_constant=_refuse_constant)
+            _check_json(value)
         except ValueError as error:
             raise ValueError(f"the metadata {key!r} is not valid JSON: {error}") from None
         self._metadata[str(key)] = value
 
     preset_metadata_json = add_metadata_json
+
+
+_MOST_LEVELS = 99  # that the library reads, within the object of all metadata
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+# What is accepted here must not be refused when a file is written: then the trace could not be had any more.
+def _check_json(text: str) -> None:
+    text.encode()  # UnicodeEncodeError, a ValueError, for half of a surrogate pair
+    level = 0
+    for bracket in re.findall(r"[][{}]", _JSON_TEXT.sub("", text)):
+        level += 1 if bracket in "[{" else -1
+        if level > _MOST_LEVELS:
+            raise ValueError(f"it nests deeper than {_MOST_LEVELS} levels")
+    json.loads(text, parse_constant=_refuse_constant)
 
 
 def _refuse_constant(name: str) -> None:

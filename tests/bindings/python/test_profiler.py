@@ -290,6 +290,47 @@ def test_files_have_the_metadata_whenever_it_was_added(vm, tmp_path):
     assert read["schemaVersion"] == 1 and list(read)[-1] == "traceName"
 
 
+def test_metadata_that_no_file_could_have_is_refused_at_once(tmp_path):
+    with profile() as p:
+        pass
+    for wrong in ('"\ud800"', "[" * 100 + "]" * 100, "[" * 100_000 + "]" * 100_000):
+        with pytest.raises(ValueError, match="'wrong' is not valid JSON"):
+            p.add_metadata_json("wrong", wrong)
+    for wrong in (b"1", bytearray(b"{}"), None, 1):
+        with pytest.raises(TypeError, match="'wrong' must be JSON as str, not " + type(wrong).__name__):
+            p.add_metadata_json("wrong", wrong)
+    p.add_metadata_json("deepest", "[" * 99 + "]" * 99)
+    p.add_metadata_json("brackets", json.dumps('[{"' * 200))
+    p.add_metadata_json("half a pair", '"\\ud800"')
+    p.export_chrome_trace(tmp_path / "trace.json")
+    read = json.loads((tmp_path / "trace.json").read_text())
+    assert read["brackets"] == '[{"' * 200 and read["half a pair"] == "\ud800" and "wrong" not in read
+
+
+def test_spans_keep_their_parents_when_the_list_is_sorted(tmp_path):
+    with profile() as p, record_function("outer"):
+        with record_function("inner"):
+            pass
+    events = p.events()
+    outer, inner = events
+    events.reverse()
+    assert inner.cpu_parent is outer and outer.cpu_children == [inner]
+    del events[:]
+    assert inner.cpu_parent is outer and outer.cpu_children == [inner]
+    outer.cpu_children.clear()
+    assert outer.cpu_children == [inner]
+    assert "key=Total" in repr(p.events().total_average())
+    p.events().export_chrome_trace(tmp_path / "events.json")
+    assert (tmp_path / "events.json").exists()
+
+
+def test_times_are_numbers():
+    for option in ("last_seconds", "flush_interval_ms"):
+        with pytest.raises(TypeError, match=f"{option} must be a number, not str"):
+            profile(**{option: "5"})
+    profile(last_seconds=numpy.float32(0.5))
+
+
 def test_a_handler_writes_each_trace_to_a_file_of_its_own(vm, tmp_path):
     directory = tmp_path / "made" / "here"
     for use_gzip, worker in ((False, None), (True, "worker.1")):
