@@ -1,5 +1,6 @@
 // What Python's front end does with types: classes whose fields lie at offsets, their constructors, and paths to parts
-// of objects. The structs are those of tvm-ffi's c_api.h.
+// of objects. The structs are those of tvm-ffi's c_api.h,
+// as those in globals.h.
 #include <cstdlib>
 
 #include "interop/tvm_ffi/globals.h"
@@ -8,12 +9,6 @@ using namespace tvm_ffi_test;
 
 namespace {
 
-struct Text {
-  const char *data = nullptr;
-  size_t size = 0;
-  Text() = default;
-  Text(const char *text) : data(text), size(std::strlen(text)) {}
-};
 enum Flag : int64_t {
   kHasDefault = 1 << 1,
   kDefaultFromFactory = 1 << 5,
@@ -21,30 +16,6 @@ enum Flag : int64_t {
   kInitOff = 1 << 9,
   kKeywordOnly = 1 << 10,
   kSetterIsFunction = 1 << 11
-};
-using Getter = int (*)(void *place, opd_value *out);
-struct Field {
-  Text name, doc, metadata;
-  int64_t flags = 0, size = 8, alignment = 8, offset = 0;
-  Getter getter = nullptr;
-  void *setter = nullptr;
-  opd_value default_value = opd_none();
-  int32_t static_type = 0;
-};
-struct Method {
-  Text name, doc, metadata;
-  int64_t flags = 0;
-  opd_value method = opd_none();
-};
-struct Type {
-  int32_t index, depth;
-  Text key;
-  const Type **ancestors;
-  uint64_t key_hash;
-  int32_t num_fields, num_methods;
-  const Field *fields;
-  const Method *methods;
-  const void *metadata;
 };
 struct Column {
   const opd_value *data;
@@ -57,8 +28,6 @@ extern "C" {
 int32_t TVMFFITypeGetOrAllocIndex(const Text *key, int32_t index, int32_t depth, int32_t slots, int32_t overflow,
                                   int32_t parent);
 int TVMFFITypeRegisterField(int32_t type, const Field *field);
-const Type *TVMFFIGetTypeInfo(int32_t type);
-int TVMFFITypeKeyToIndex(const Text *key, int32_t *out_index);
 const Column *TVMFFIGetTypeAttrColumn(const Text *name);
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 }
@@ -391,10 +360,7 @@ TEST(PythonsClasses, AreMadeEmptyAndCopied) {
 
 // The methods of ffi.reflection.AccessPath, which tvm-ffi's C++ calls by their names, too.
 Value path_method(const char *name, const std::vector<Value> &args) {
-  const Text key("ffi.reflection.AccessPath");
-  int32_t index = -1;
-  EXPECT_EQ(TVMFFITypeKeyToIndex(&key, &index), 0);
-  const Type *type = TVMFFIGetTypeInfo(index);
+  const Type *type = type_of("ffi.reflection.AccessPath");
   for (int32_t i = 0; i < type->num_methods; ++i)
     if (std::string_view(type->methods[i].name.data, type->methods[i].name.size) == name)
       return invoke(type->methods[i].method, args);
@@ -440,6 +406,53 @@ TEST(AccessPaths, AreComparedStepByStep) {
   EXPECT_FALSE(begins(path("a", 2), longer));
   path_method("_is_prefix_of", {one, 1});
   EXPECT_EQ(last_error, "TypeError: the path must be ffi.reflection.AccessPath, but is int");
+}
+
+// Fields of classes that are written in C++, as the front end gets and sets them.
+TEST(FieldsOfClasses, AreReadAndSet) {
+  const Value step =
+      call("ffi.ArrayGetItem", {path_method("_to_steps", {path_method("_attr", {path_method("_root", {}), "a"})}), 0});
+  const auto read = [](const char *key, const char *name, const Value &object) {
+    Value found;
+    EXPECT_EQ(read_field(type_of(key)->index, name, object, &found.raw), 0) << name;
+    return repr(found);
+  };
+  constexpr const char *kStep = "ffi.reflection.AccessStep", *kPath = "ffi.reflection.AccessPath";
+  EXPECT_EQ(read(kStep, "kind", step), "0");
+  EXPECT_EQ(read(kStep, "key", step), "\"a\"");
+  EXPECT_EQ(write_field(kStep, "kind", step, 1), "");
+  EXPECT_EQ(write_field(kStep, "key", step, 7), "");
+  EXPECT_EQ(repr(step), "[7]");
+  EXPECT_NE(write_field(kStep, "kind", step, "x").find("the field must be"), std::string::npos);
+  EXPECT_EQ(repr(step), "[7]");
+  const Value path = path_method("_attr", {path_method("_root", {}), "b"});
+  EXPECT_EQ(read(kPath, "depth", path), "1");
+  EXPECT_EQ(read(kPath, "parent", path), "<root>");
+  EXPECT_EQ(write_field(kPath, "step", path, step), "");
+  EXPECT_EQ(repr(path), "<root>[7]");
+  EXPECT_EQ(write_field(kPath, "step", path, path),
+            "TypeError: the field must be ffi.reflection.AccessStep, but is ffi.reflection.AccessPath");
+  const Value root = path_method("_root", {});
+  EXPECT_EQ(read(kPath, "step", root), "None");
+  EXPECT_EQ(write_field(kPath, "step", root, step), "");
+  EXPECT_EQ(read(kPath, "step", root), "[7]");
+  EXPECT_EQ(write_field(kPath, "step", root, {}), "");
+  EXPECT_EQ(read(kPath, "step", root), "None");
+}
+
+TEST(Enums, AreObjectsWithANumberAndAName) {
+  const Value one = call("ffi.MakeObjectFromPackedArgs", {"ffi.Enum", "_int_index", 3, "_str_index", "three"});
+  EXPECT_EQ(repr(one), "ffi.Enum.three") << last_error;
+  call("ffi.MakeObjectFromPackedArgs", {"ffi.Enum", "_int_index", "x", "_str_index", "three"});
+  EXPECT_NE(last_error.find("the field must be"), std::string::npos) << last_error;
+  const Value state =
+      call("ffi.MakeObjectFromPackedArgs", {"ffi.EnumState", "entries", call("ffi.List", {1}), "indexes",
+                                            call("ffi.Dict", {"a", 2}), "attrs", call("ffi.Dict", {})});
+  EXPECT_EQ(repr(state), R"(ffi.EnumState(entries=[1], indexes={"a": 2}, attrs={}))") << last_error;
+  const Value fresh = invoke(attribute(type_of("ffi.EnumState")->index, "__ffi_init__").raw, {});
+  EXPECT_EQ(repr(fresh), "ffi.EnumState(entries=[], indexes={}, attrs={})");
+  EXPECT_EQ(type_of("ffi.IntEnum")->ancestors[1], type_of("ffi.Enum"));
+  EXPECT_EQ(type_of("ffi.StrEnum")->ancestors[1], type_of("ffi.Enum"));
 }
 
 TEST(Containers, FindWhatTheyHold) {

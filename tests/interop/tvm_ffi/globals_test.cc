@@ -5,7 +5,6 @@
 
 extern "C" void TVMFFIGetVersion(uint32_t *out_version);  // so that the library is linked
 extern "C" int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *address);
-extern "C" void TVMFFIErrorMoveFromRaised(opd_error **out_error);
 
 namespace {
 
