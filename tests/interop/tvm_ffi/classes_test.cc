@@ -17,10 +17,6 @@ enum Flag : int64_t {
   kKeywordOnly = 1 << 10,
   kSetterIsFunction = 1 << 11
 };
-struct Column {
-  const opd_value *data;
-  int32_t size, begin;
-};
 
 }  // namespace
 
@@ -28,7 +24,6 @@ extern "C" {
 int32_t TVMFFITypeGetOrAllocIndex(const Text *key, int32_t index, int32_t depth, int32_t slots, int32_t overflow,
                                   int32_t parent);
 int TVMFFITypeRegisterField(int32_t type, const Field *field);
-const Column *TVMFFIGetTypeAttrColumn(const Text *name);
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 }
 

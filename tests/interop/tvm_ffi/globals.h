@@ -41,9 +41,14 @@ struct Type {
   const Method *methods;
   const void *metadata;
 };
+struct Column {
+  const opd_value *data;
+  int32_t size, begin;
+};
 }  // namespace tvm_ffi_test
 
 extern "C" {
+const tvm_ffi_test::Column *TVMFFIGetTypeAttrColumn(const tvm_ffi_test::Text *name);
 const tvm_ffi_test::Type *TVMFFIGetTypeInfo(int32_t type);
 int TVMFFITypeKeyToIndex(const tvm_ffi_test::Text *key, int32_t *out_index);
 void TVMFFIErrorMoveFromRaised(opd_error **out_error);
@@ -95,6 +100,15 @@ inline const Type *type_of(const char *key) {
   int32_t index = -1;
   EXPECT_EQ(TVMFFITypeKeyToIndex(&name, &index), 0) << key;
   return TVMFFIGetTypeInfo(index);
+}
+
+// Null if the type has none.
+inline const opd_value *attribute_of(const char *type, const char *name) {
+  const Text text(name);
+  const Column *column = TVMFFIGetTypeAttrColumn(&text);
+  const int32_t index = type_of(type)->index;
+  return column && index >= column->begin && index - column->begin < column->size ? &column->data[index - column->begin]
+                                                                                  : nullptr;
 }
 
 inline const Field *field_of(int32_t type, std::string_view name) {
