@@ -25,6 +25,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const Text *key, int32_t index, int32_t depth,
                                   int32_t parent);
 int TVMFFITypeRegisterField(int32_t type, const Field *field);
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
+int TVMFFIBigIntFromByteArray(const Text *bytes, opd_value *out);
 }
 
 namespace {
@@ -351,6 +352,136 @@ TEST(PythonsClasses, AreMadeEmptyAndCopied) {
   call("ffi._PyClassRegisterTypeAttrColumns", {small, 24});
   EXPECT_EQ(last_error, "") << "a header alone";
   EXPECT_EQ(repr(invoke(attribute(small, "__ffi_init__").raw, {})), "test.Small");
+}
+
+TEST(PythonsClasses, KeepTheirFieldsInGraphs) {
+  const int32_t type = make_class("test.Kept");
+  const Value list = call("ffi.List", {5});
+  const Value one = call("ffi.MakeObjectFromPackedArgs", {type, "number", 3, "word", 2.5, "own", 9, "part", list});
+  const Value graph = call("ffi.ToJSONGraphString", {call("ffi.Array", {one, list}), {}});
+  // Integers lie in the object's data, all else are nodes.
+  EXPECT_EQ(text(graph), R"({"root_index":5,"nodes":[{"type":"ffi.String","data":"preset"},{"type":"int","data":5},)"
+                         R"({"type":"ffi.List","data":[1]},{"type":"float","data":2.5},{"type":"test.Kept","data":)"
+                         R"({"any":0,"number":3,"part":2,"word":3,"own":9}},{"type":"ffi.Array","data":[4,2]}]})")
+      << last_error;
+  const Value back = call("ffi.FromJSONGraphString", {graph});
+  EXPECT_EQ(repr(back), R"((test.Kept(any="preset", number=3, part=[5], word=2.5), [5]))") << last_error;
+  const auto decoded = [](const std::string &data) {
+    const std::string graph =
+        R"({"root_index":0,"nodes":[{"type":"test.Kept","data":)" + data + R"(},{"type":"None"}]})";
+    const Value made = call("ffi.FromJSONGraphString", {graph.c_str()});
+    return last_error.empty() ? repr(made) : last_error;
+  };
+  EXPECT_EQ(decoded(R"({"number":1,"word":1,"own":1})"), R"(test.Kept(any="preset", number=1, part=[], word=None))");
+  EXPECT_EQ(decoded(R"({"number":1,"word":1})"), "TypeError: Required field `own` not set in type `test.Kept`");
+  EXPECT_EQ(decoded("[]"), "TypeError: an object's data must be an object, but is ffi.Array");
+  EXPECT_NE(decoded(R"({"number":"x","word":1,"own":1})").find("TypeError: a value in a JSON Object Graph"),
+            std::string::npos);
+  opd_function *function = nullptr;
+  EXPECT_EQ(opd_function_get_global("ffi.List", &function), nullptr);
+  Value plain;
+  plain.raw.type = OPD_FUNCTION, plain.raw.u.object = reinterpret_cast<opd_object *>(function);
+  call("ffi.ToJSONGraph", {plain, {}});
+  EXPECT_EQ(last_error,
+            "TypeError: Type `ffi.Function` does not support ToJSONGraph (no native creator or __ffi_new__ "
+            "type attr)");
+}
+
+TEST(PythonsClasses, AreComparedHashedAndCopiedFieldByField) {
+  const int32_t type = make_class("test.Compared");
+  const auto make = [&](const Value &number, const Value &word, const Value &part) {
+    return call("ffi.MakeObjectFromPackedArgs", {type, "number", number, "word", word, "own", 1, "part", part});
+  };
+  const auto less = [](const Value &a, const Value &b) { return call("ffi.RecursiveLt", {a, b}).raw.u.int64 != 0; };
+  const auto equal = [](const Value &a, const Value &b) { return call("ffi.RecursiveEq", {a, b}).raw.u.int64 != 0; };
+  const auto hash = [](const Value &a) { return call("ffi.RecursiveHash", {a}).raw.u.int64; };
+  const Value list = call("ffi.List", {1}), one = make(1, "w", list), same = make(1, "w", call("ffi.List", {1}));
+  EXPECT_TRUE(equal(one, same));
+  EXPECT_EQ(hash(one), hash(same));
+  for (const Value &other : {make(2, "w", list), make(1, "x", list), make(1, "w", call("ffi.List", {2}))}) {
+    EXPECT_TRUE(less(one, other));
+    EXPECT_FALSE(less(other, one));
+    EXPECT_FALSE(equal(one, other));
+    EXPECT_NE(hash(one), hash(other));
+  }
+  // The first field that differs decides.
+  EXPECT_TRUE(less(make(1, "z", list), make(2, "a", list)));
+  const Value copy = call("ffi.DeepCopy", {one});
+  call("ffi.ListAppend", {list, 2});
+  EXPECT_EQ(repr(one), R"(test.Compared(any="preset", number=1, part=[1, 2], word="w"))");
+  EXPECT_EQ(repr(copy), R"(test.Compared(any="preset", number=1, part=[1], word="w"))");
+  // An array that holds an object that holds the array.
+  const Value array = call("ffi.Array", {one}), whole = make(1, array, {});
+  EXPECT_EQ(repr(call("ffi.DeepCopy", {whole})), repr(whole));
+}
+
+// Words of 64 bits, the lowest first, of a number in two's complement.
+Value big(std::vector<int64_t> words) {
+  Text bytes;
+  bytes.data = reinterpret_cast<const char *>(words.data()), bytes.size = words.size() * sizeof(int64_t);
+  Value made;
+  EXPECT_EQ(TVMFFIBigIntFromByteArray(&bytes, &made.raw), 0);
+  return made;
+}
+
+TEST(BigIntegers, AreShownInDecimal) {
+  EXPECT_EQ(repr(big({0, 1})), "18446744073709551616");
+  EXPECT_EQ(repr(big({-1, 0})), "18446744073709551615");
+  EXPECT_EQ(repr(big({0, -1})), "-18446744073709551616");
+  EXPECT_EQ(repr(big({-1, -2})), "-18446744073709551617");
+  EXPECT_EQ(repr(big({0, 0, 1})), "340282366920938463463374607431768211456");
+  EXPECT_EQ(repr(big({0, 0, -1})), "-340282366920938463463374607431768211456");
+  EXPECT_EQ(repr(big({static_cast<int64_t>(10000000000000000000u), 0})), "10000000000000000000") << "with its zeros";
+  EXPECT_EQ(repr(big({0x4e10000000000000, 5})), "97858716303133507584");
+  EXPECT_EQ(repr(big({-7})), "-7") << "one word is a plain integer";
+}
+
+TEST(BigIntegers, AreOrderedAndHashedByTheirValue) {
+  const Value ascending[] = {
+      big({0, 0, -1}), big({-1, -2}), big({0, -1}), big({1, -1}), Value(INT64_MIN), -1,          0,
+      INT64_MAX,       big({-1, 0}),  big({0, 1}),  big({1, 1}),  big({-1, 1}),     big({0, 2}), big({0, 0, 1})};
+  const auto holds = [](const char *name, const Value &a, const Value &b) {
+    const bool holds = call(name, {a, b}).raw.u.int64 != 0;
+    EXPECT_EQ(last_error, "");
+    return holds;
+  };
+  for (const Value &a : ascending)
+    for (const Value &b : ascending) {
+      EXPECT_EQ(holds("ffi.RecursiveLt", a, b), &a < &b) << repr(a) << " and " << repr(b);
+      EXPECT_EQ(holds("ffi.RecursiveEq", a, b), &a == &b) << repr(a) << " and " << repr(b);
+    }
+  const auto hash = [](const Value &a) { return call("ffi.RecursiveHash", {a}).raw.u.int64; };
+  EXPECT_EQ(hash(big({5, 6})), hash(big({5, 6})));
+  EXPECT_NE(hash(big({5, 6})), hash(big({6, 5})));
+  const Value map = call("ffi.Map", {big({5, 6}), "found"});
+  EXPECT_EQ(repr(call("ffi.MapGetItemOrMissing", {map, big({5, 6})})), "\"found\"") << "as keys, too";
+  EXPECT_EQ(repr(call("ffi.MapGetItemOrMissing", {map, big({5, 7})})), "<MISSING>");
+}
+
+int add_seven(void *self, const opd_value *args, int32_t count, opd_value *out) {
+  if (count != 1) return TVMFFIErrorSetRaisedFromCStr("TypeError", "one argument"), -1;
+  *out = opd_int(args[0].u.int64 + 7 + (self ? *static_cast<int64_t *>(self) : 0));
+  return 0;
+}
+
+TEST(FunctionsOfC, AreMadeOfAnAddressAndAState) {
+  static int64_t state = 100;
+  static int ended = 0;
+  const auto pointer_to = [](auto *function) { return pointer(reinterpret_cast<void *>(function)); };
+  {
+    const Value plain = call("ffi.FunctionFromExternC", {{}, pointer_to(&add_seven), {}});
+    EXPECT_EQ(invoke(plain.raw, {1}).raw.u.int64, 8) << last_error;
+    invoke(plain.raw, {1, 2});
+    EXPECT_EQ(last_error, "TypeError: one argument");
+    void (*end)(void *) = [](void *self) { ended += self == &state; };
+    const Value with_state =
+        call("ffi.FunctionFromExternC", {pointer(&state), pointer_to(&add_seven), pointer_to(end)});
+    EXPECT_EQ(invoke(with_state.raw, {1}).raw.u.int64, 108) << last_error;
+    EXPECT_EQ(ended, 0);
+  }
+  EXPECT_EQ(ended, 1);
+  call("ffi.FunctionFromExternC", {1, pointer_to(&add_seven), {}});
+  EXPECT_EQ(last_error, "TypeError: ffi.FunctionFromExternC's argument must be void*, but is int");
 }
 
 // The methods of ffi.reflection.AccessPath, which tvm-ffi's C++ calls by their names, too.
