@@ -96,6 +96,31 @@ TEST(Assembly, SaysLineAndColumnOfAMistake) {
   fails(".func main() {\n  %a = call f(%3)\n  ret %a\n}", "both numbered and named");
   fails(".const = tensor(float32, (2), 0x00)\n", "1 bytes are given for a tensor of 8");
   fails("garbage", "line 1, column 1");
+  fails(".executable \"0.13\"\n", "line 1, column 13: the version must be \"0.14\"");
+  fails(".const = 5\n", "line 1, column 10: expected a constant: shape(), dtype(), i64(), f64(), tensor() or a string");
+  fails(".func main() {\n  %a = call f(%1048576)\n  ret %a\n}", "line 2, column 15: there is no register %1048576");
+  fails(".func main(x) {\n  call f(})\n  ret %x\n}", "line 2, column 10: expected an operand, not }");
+  fails(".func main(x) {\n  call f(%x, ", "expected an operand, not the end");
+  for (const char *number : {"1.5.5", "0x", "0xg", "1e", "e", "0x12345678901234567"})
+    fails(".const = f64(" + std::string(number) + ")\n", "line 1, column 14");
+}
+
+TEST(Assembly, HasNumbersInDecimalAndBits) {
+  const std::pair<const char *, double> numbers[] = {{"1.5", 1.5},
+                                                     {"-0.25", -0.25},
+                                                     {"+2", 2},
+                                                     {"1e3", 1000},
+                                                     {"0x3ff0000000000000", 1},
+                                                     {"inf", INFINITY},
+                                                     {"-inf", -INFINITY},
+                                                     {"0x8000000000000000", -0.0}};
+  for (const auto &[text, number] : numbers) {
+    const Executable built = Executable::assemble(".func main() {\n  %r = call vm.builtin.copy(f64(" +
+                                                  std::string(text) + "))\n  ret %r\n}");
+    const Value result = Vm(built.to_module()).call("main");
+    EXPECT_EQ(result.type(), OPD_FLOAT) << text;
+    EXPECT_EQ(std::memcmp(&result.view().u.float64, &number, sizeof number), 0) << text;
+  }
 }
 
 TEST(Assembly, TensorConstantsKeepTheirBytes) {
