@@ -161,6 +161,36 @@ class Results(CliTest):
                       self.check(OK, *words, "-o", "y.json", silent=False).stderr)
         self.assertIn("as expected", self.succeeds(*words, "--expect", "y.json"))
 
+    def test_dtypes_fit_only_where_they_hold_the_same_numbers(self):
+        for given, stored, fits in (
+            ("2xbf16=1.5,2", "<f4", True),
+            ("2xbf16=1.5,2", "<f8", True),
+            ("2xbf16=1.5,2", "<f2", False),
+            ("2xf32=1.5,2", "<f8", False),
+            ("2xi32=1,2", "<i8", False),
+            ("2xi32=1,2", "<u4", False),
+            ("2xbool=1,0", "|b1", True),
+            ("2xu1=1,0", "|b1", True),
+            ("2xbool=1,0", "|u1", False),
+            ("2xi16=1,2", "<i2", True),
+        ):
+            numbers = [float(number) for number in given.split("=")[1].split(",")]
+            npy.save(WORK / "fits.npz", out=([2], numbers if "f" in stored else [int(x) for x in numbers], stored))
+            words = ["run", "identity.opdasm", "-i", given, "--expect", "fits.npz"]
+            if fits:
+                self.assertIn("as expected", self.succeeds(*words), (given, stored))
+            else:
+                self.assertRegex(self.fails(MISMATCH, *words), r"out: got \w+\[2\], expected \w+\[2\]", (given, stored))
+        npy.save(WORK / "fits.npz", out=([3], [1, 2, 3], "<i4"))
+        words = ["run", "identity.opdasm", "-i", "2xi32=1,2", "--expect", "fits.npz"]
+        self.assertIn("out: got int32[2], expected int32[3]", self.fails(MISMATCH, *words))
+        npy.save(WORK / "fits.npz", out=([1, 2], [1, 2], "<i4"))
+        self.assertIn("out: got int32[2], expected int32[1, 2]", self.fails(MISMATCH, *words))
+        npy.save(WORK / "fits.npz", out=([2], [1, 2], "<i4"), out_7=([2], [1, 2], "<i4"))
+        self.assertIn("out_7: is in fits.npz, but the function does not return it", self.fails(MISMATCH, *words))
+        npy.save(WORK / "fits.npz", other=([2], [1, 2], "<i4"))
+        self.assertIn("fits.npz has no tensor out or out_0 to compare with", self.fails(FAILED, *words))
+
     def test_bfloat16_survives_a_file_that_does_not_know_it(self):
         words = ["run", "identity.opdasm", "-i", "2xbf16=1.5,3.14"]
         self.succeeds(*words, "-o", "bf16.npz")
