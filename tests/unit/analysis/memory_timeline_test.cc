@@ -103,8 +103,7 @@ TEST(MemoryTimeline, HasARowOnlyWhereASumChanges) {
   built.memory(EventKind::kAlloc, 4'000, kHostDevice, {2, 8, 72, 0});
   EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
             "[[1000,2,64,0],\n[3000,3,-64,0],\n[3000,3,64,0],\n[4000,2,8,2]]\n");
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline),
-            "[[1,4],[[0,64,0,0,0,0,0,0,0],[0,64,0,8,0,0,0,0,0]]]\n");
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline), "[[1,4],[[0,64,0,0,0,0,0,0,0],[0,64,0,8,0,0,0,0,0]]]\n");
   TraceBuilder empty;
   EXPECT_EQ(text_of(*trace_of(empty), write_memory_timeline), "[[],[]]\n");
   EXPECT_EQ(text_of(*trace_of(empty), write_memory_timeline_raw), "[]\n");
