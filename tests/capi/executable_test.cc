@@ -272,6 +272,35 @@ TEST(Builder, WritesWhatTheAssemblerWrites) {
   EXPECT_EQ(built.save(), assembled.save());
 }
 
+// A file has the elements of a constant in their order, without gaps.
+TEST(Builder, ConstantsThatDoNotLieCompactlyAreNotWritten) {
+  static float data[] = {1, 2, 3, 4, 5, 6};
+  static int64_t dims[] = {2, 3}, columns[] = {1, 2}, gaps[] = {3, 1};
+  const auto saved = [](int64_t *strides) {
+    auto *managed = new DLManagedTensor{};
+    managed->dl_tensor = {data, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, strides, 0};
+    managed->deleter = [](DLManagedTensor *self) { delete self; };
+    Tensor tensor;
+    check(opd_tensor_from_dlpack(managed, tensor.out()));
+    Handle<opd_executable_builder> builder;
+    check(opd_executable_builder_create(builder.out()));
+    check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
+    opd_operand constant;
+    const opd_value value = arg(tensor);
+    check(opd_executable_builder_add_constant(builder.get(), &value, &constant));
+    check(emit(builder.get(), opd_instruction_call("vm.builtin.copy", &constant, 1, 0)));
+    check(emit(builder.get(), opd_instruction_ret(0)));
+    check(opd_executable_builder_end_function(builder.get()));
+    Executable built;
+    check(opd_executable_builder_get(builder.get(), built.out()));
+    return built.save();
+  };
+  EXPECT_NE(saved(gaps).find(std::string(reinterpret_cast<const char *>(data), sizeof data)), std::string::npos);
+  EXPECT_EQ(saved(nullptr), saved(gaps));
+  expect_throws([&] { saved(columns); }, OPD_INVALID_ARGUMENT,
+                "only contiguous tensors of the CPU can be written, not ");
+}
+
 TEST(Builder, MisuseIsAnError) {
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));

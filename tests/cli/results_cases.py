@@ -181,6 +181,10 @@ class Results(CliTest):
                 self.assertIn("as expected", self.succeeds(*words), (given, stored))
             else:
                 self.assertRegex(self.fails(MISMATCH, *words), r"out: got \w+\[2\], expected \w+\[2\]", (given, stored))
+        for given in "2xbf16x2=1,2,3,4", "2xf32x2=1,2,3,4":  # vectors are no numbers
+            npy.save(WORK / "fits.npz", out=([2], [1, 2]))
+            words = ["run", "identity.opdasm", "-i", given, "--expect", "fits.npz"]
+            self.assertIn("x2[2], expected float32[2]", self.fails(MISMATCH, *words))
         npy.save(WORK / "fits.npz", out=([3], [1, 2, 3], "<i4"))
         words = ["run", "identity.opdasm", "-i", "2xi32=1,2", "--expect", "fits.npz"]
         self.assertIn("out: got int32[2], expected int32[3]", self.fails(MISMATCH, *words))
