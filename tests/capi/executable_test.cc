@@ -105,6 +105,34 @@ TEST(Assembly, SaysLineAndColumnOfAMistake) {
     fails(".const = f64(" + std::string(number) + ")\n", "line 1, column 14");
 }
 
+TEST(Assembly, KeepsNamesTextsScopesAndNumbersOfEveryForm) {
+  const char *const parts[] = {"call \"a b\\\"c\\\\\\n\\t\\x01\\x7f\"(",
+                               "\"text \\\"quoted\\\" \\\\ \\n\"",
+                               "f64(0x7ff8000000000001)",
+                               "f64(-0)",
+                               "f64(1e+300)",
+                               "i64(72057594037927936)",
+                               "shape()",
+                               "shape(1, -2, 9223372036854775807)",
+                               "dtype(bfloat16)",
+                               "dtype(void)",
+                               "\n.scope c[0] \"global.texture\"\n",
+                               "\n.scope c[1] \"a \\\"b\\\"\"\n",
+                               ".func \"odd name\"(x, \"odd parameter\") regs="};
+  std::string program =
+      ".const = \"first\"\n.const = i64(5)\n.scope c[0] \"global.texture\"\n.scope c[1] \"a \\\"b\\\"\"\n"
+      ".func \"odd name\"(x, \"odd parameter\") {\n  %r = ";
+  program += parts[0];
+  for (int i = 1; i <= 9; ++i) program += std::string(i > 1 ? ", " : "") + parts[i];
+  program += ", c[0], c[1])\n  ret %r\n}\n";
+  const Executable first = Executable::assemble(program);
+  const std::string text = first.disassemble();
+  for (const char *part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+  const Executable second = Executable::assemble(text);
+  EXPECT_EQ(first.save(), second.save());
+  EXPECT_EQ(text, second.disassemble());
+}
+
 TEST(Assembly, HasNumbersInDecimalAndBits) {
   const std::pair<const char *, double> numbers[] = {{"1.5", 1.5},
                                                      {"-0.25", -0.25},
@@ -228,6 +256,10 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   refused(program({0}, {ret, 0}, 0, 1, 3, 2), "3 arguments and 2 registers");
   refused(program({0}, {ret, 0}, 0, 1, 1, int64_t{1} << 40), "registers");
   refused(program({0}, {ret, 0}, 0, 1, -5, 2), "-5 arguments");
+  // The name "main" has a NUL byte in it; the length in front of it stays 4.
+  std::string with_nul = program({0}, {ret, 0});
+  with_nul[with_nul.find("main") + 2] = '\0';
+  refused(with_nul, "has a NUL byte in its name");
 }
 
 TEST(Verifier, RefusesFunctionsThatShareInstructions) {

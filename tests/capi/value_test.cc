@@ -152,6 +152,10 @@ TEST(Dtype, TextRoundTrips) {
   DLDataType dtype;
   check(opd_dtype_from_string("f16", &dtype));
   EXPECT_EQ(dtype.bits, 16);
+  for (const char *short_name : {"f8_e4m3fn", "fp8_e4m3fn"}) {
+    check(opd_dtype_from_string(short_name, &dtype));
+    EXPECT_EQ(text_of(opd_dtype_to_string, dtype), "float8_e4m3fn") << short_name;
+  }
   check(opd_dtype_from_string("bool", &dtype));
   EXPECT_EQ(dtype.code, kDLBool);
   EXPECT_EQ(dtype.bits, 8);
