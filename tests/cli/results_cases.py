@@ -181,6 +181,9 @@ class Results(CliTest):
                 self.assertIn("as expected", self.succeeds(*words), (given, stored))
             else:
                 self.assertRegex(self.fails(MISMATCH, *words), r"out: got \w+\[2\], expected \w+\[2\]", (given, stored))
+        self.succeeds("run", "identity.opdasm", "-i", "2x3xf32x2=1,2,3,4,5,6,7,8,9,10,11,12", "-o", "fits.params")
+        words = ["run", "identity.opdasm", "-i", "2x3xf32x2=1,2,3,4,5,6,7,8,9,10,11,13", "--expect", "fits.params"]
+        self.assertIn("worst at [1, 2]: got 13, expected 12, off by 1", self.fails(MISMATCH, *words))
         for given in "2xbf16x2=1,2,3,4", "2xf32x2=1,2,3,4":  # vectors are no numbers
             npy.save(WORK / "fits.npz", out=([2], [1, 2]))
             words = ["run", "identity.opdasm", "-i", given, "--expect", "fits.npz"]
