@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cmath>
 
 #include "dim.h"
@@ -30,6 +31,11 @@ void write_number(void *data, size_t index, Scalar scalar, const std::string &nu
   const std::optional<int64_t> integer = read_int(number);
   const double real = *read_double(number);
   if (scalar.is_real()) return write_scalar(data, index, scalar, real);
+  uint64_t natural = 0;  // elements of uint64 reach beyond an int64
+  const char *const end = number.data() + number.size();
+  if (const auto [stop, error] = std::from_chars(number.data(), end, natural);
+      !integer && error == std::errc() && stop == end && scalar.kind == Scalar::Kind::natural && scalar.bytes == 8)
+    return write_integer(data, index, scalar, static_cast<int64_t>(natural));
   if (integer) write_integer(data, index, scalar, *integer);
   if (!integer || read_scalar(data, index, scalar) != static_cast<long double>(*integer))
     fail_usage(cat(what, ": ", number, " does not fit the elements' dtype"));

@@ -77,7 +77,7 @@ class Verifier {
       return name.find('\0') != std::string::npos;
     };  // not a C string
     if (holds_nul(f.name) || std::any_of(f.param_names.begin(), f.param_names.end(), holds_nul))
-      bad("function ", f.name, " or one of its parameters has a NUL byte in its name");
+      bad("function ", f.name.c_str(), " or one of its parameters has a NUL byte in its name");  // else it ended there
     if (f.kind == FunctionKind::kPacked) return;
     if (f.num_args < 0 || f.num_registers < f.num_args || f.num_registers > kMaxRegisters)
       bad("function ", f.name, " has ", f.num_args, " arguments and ", f.num_registers, " registers");

@@ -75,6 +75,35 @@ TEST(Sampling, ANumberNextToOneStaysInsideTheDistribution) {
   EXPECT_LT(builtin("sample_top_p_from_logits")(floats(std::vector<float>(7, 0)), 1.0, 1.0, 1.0).view().u.int64, 7);
 }
 
+// The first four of eight equal tokens make up one half. A number of 1 belongs to no token, so the last of them takes
+// it.
+TEST(Sampling, TheNumberOneTakesTheLastTokenThatIsKept) {
+  const auto of = [](double top_p, double uniform) {
+    return builtin("sample_top_p_from_prob")(floats(std::vector<float>(8, .125f)), top_p, uniform).view().u.int64;
+  };
+  EXPECT_EQ(of(.5, 1), 3);
+  EXPECT_EQ(of(.51, 1), 4);
+  EXPECT_EQ(of(.125, 1), 0);
+  EXPECT_EQ(of(1, 1), 7);
+  for (int64_t token = 0; token < 4; ++token) {  // each has a quarter of the numbers
+    EXPECT_EQ(of(.5, .25 * static_cast<double>(token)), token);
+    EXPECT_EQ(of(.5, .25 * static_cast<double>(token) + .249), token);
+  }
+}
+
+TEST(Sampling, TakesOneRowOfTheRightDtype) {
+  const auto logits = builtin("sample_top_p_from_logits");
+  const auto refused = [&](const Tensor &tensor, const char *part) {
+    expect_throws([&] { logits(tensor, 1.0, 1.0, .5); }, OPD_INVALID_ARGUMENT, part);
+  };
+  refused(floats({1, 2, 3, 4}, {2, 2}), "logits must have one row, but is float32[2, 2]");
+  refused(floats({1, 2}, {2, 1}), "logits must have one row, but is float32[2, 1]");
+  refused(floats({}, {1, 0}), "logits must not be empty");
+  EXPECT_EQ(logits(floats({1, 2}, {1, 2}), 0.0, 1.0, .5).view().u.int64, 1);
+  EXPECT_EQ(logits(floats({1, 2}, {1, 1, 2}), 0.0, 1.0, .5).view().u.int64, 1);
+  EXPECT_EQ(logits(floats({3}, {1}), 0.0, 1.0, .5).view().u.int64, 0);
+}
+
 TEST(Sampling, RefusesNanAndWhatIsNoDistribution) {
   const auto logits = builtin("sample_top_p_from_logits"), prob = builtin("sample_top_p_from_prob"),
              multinomial = builtin("multinomial_from_uniform");

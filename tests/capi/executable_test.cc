@@ -96,6 +96,59 @@ TEST(Assembly, SaysLineAndColumnOfAMistake) {
   fails(".func main() {\n  %a = call f(%3)\n  ret %a\n}", "both numbered and named");
   fails(".const = tensor(float32, (2), 0x00)\n", "1 bytes are given for a tensor of 8");
   fails("garbage", "line 1, column 1");
+  fails(".executable \"0.13\"\n", "line 1, column 13: the version must be \"0.14\"");
+  fails(".const = 5\n", "line 1, column 10: expected a constant: shape(), dtype(), i64(), f64(), tensor() or a string");
+  fails(".func main() {\n  %a = call f(%1048576)\n  ret %a\n}", "line 2, column 15: there is no register %1048576");
+  fails(".func main(x) {\n  call f(})\n  ret %x\n}", "line 2, column 10: expected an operand, not }");
+  fails(".func main(x) {\n  call f(%x, ", "expected an operand, not the end");
+  for (const char *number : {"1.5.5", "0x", "0xg", "1e", "e", "0x12345678901234567"})
+    fails(".const = f64(" + std::string(number) + ")\n", "line 1, column 14");
+}
+
+TEST(Assembly, KeepsNamesTextsScopesAndNumbersOfEveryForm) {
+  const char *const parts[] = {"call \"a b\\\"c\\\\\\n\\t\\x01\\x7f\"(",
+                               "\"text \\\"quoted\\\" \\\\ \\n\"",
+                               "f64(0x7ff8000000000001)",
+                               "f64(-0)",
+                               "f64(1e+300)",
+                               "i64(72057594037927936)",
+                               "shape()",
+                               "shape(1, -2, 9223372036854775807)",
+                               "dtype(bfloat16)",
+                               "dtype(void)",
+                               "\n.scope c[0] \"global.texture\"\n",
+                               "\n.scope c[1] \"a \\\"b\\\"\"\n",
+                               ".func \"odd name\"(x, \"odd parameter\") regs="};
+  std::string program =
+      ".const = \"first\"\n.const = i64(5)\n.scope c[0] \"global.texture\"\n.scope c[1] \"a \\\"b\\\"\"\n"
+      ".func \"odd name\"(x, \"odd parameter\") {\n  %r = ";
+  program += parts[0];
+  for (int i = 1; i <= 9; ++i) program += std::string(i > 1 ? ", " : "") + parts[i];
+  program += ", c[0], c[1])\n  ret %r\n}\n";
+  const Executable first = Executable::assemble(program);
+  const std::string text = first.disassemble();
+  for (const char *part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+  const Executable second = Executable::assemble(text);
+  EXPECT_EQ(first.save(), second.save());
+  EXPECT_EQ(text, second.disassemble());
+}
+
+TEST(Assembly, HasNumbersInDecimalAndBits) {
+  const std::pair<const char *, double> numbers[] = {{"1.5", 1.5},
+                                                     {"-0.25", -0.25},
+                                                     {"+2", 2},
+                                                     {"1e3", 1000},
+                                                     {"0x3ff0000000000000", 1},
+                                                     {"inf", INFINITY},
+                                                     {"-inf", -INFINITY},
+                                                     {"0x8000000000000000", -0.0}};
+  for (const auto &[text, number] : numbers) {
+    const Executable built = Executable::assemble(".func main() {\n  %r = call vm.builtin.copy(f64(" +
+                                                  std::string(text) + "))\n  ret %r\n}");
+    const Value result = Vm(built.to_module()).call("main");
+    EXPECT_EQ(result.type(), OPD_FLOAT) << text;
+    EXPECT_EQ(std::memcmp(&result.view().u.float64, &number, sizeof number), 0) << text;
+  }
 }
 
 TEST(Assembly, TensorConstantsKeepTheirBytes) {
@@ -203,6 +256,10 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   refused(program({0}, {ret, 0}, 0, 1, 3, 2), "3 arguments and 2 registers");
   refused(program({0}, {ret, 0}, 0, 1, 1, int64_t{1} << 40), "registers");
   refused(program({0}, {ret, 0}, 0, 1, -5, 2), "-5 arguments");
+  // The name "main" has a NUL byte in it; the length in front of it stays 4.
+  std::string with_nul = program({0}, {ret, 0});
+  with_nul[with_nul.find("main") + 2] = '\0';
+  refused(with_nul, "has a NUL byte in its name");
 }
 
 TEST(Verifier, RefusesFunctionsThatShareInstructions) {
@@ -245,6 +302,35 @@ TEST(Builder, WritesWhatTheAssemblerWrites) {
       ".func main(x) {\n  %r = call vm.builtin.make_tuple(%x, -3, \"a long string\")\n  if %x else back\nret:\n  ret "
       "%r\nback:\n  goto ret\n}");
   EXPECT_EQ(built.save(), assembled.save());
+}
+
+// A file has the elements of a constant in their order, without gaps.
+TEST(Builder, ConstantsThatDoNotLieCompactlyAreNotWritten) {
+  static float data[] = {1, 2, 3, 4, 5, 6};
+  static int64_t dims[] = {2, 3}, columns[] = {1, 2}, gaps[] = {3, 1};
+  const auto saved = [](int64_t *strides) {
+    auto *managed = new DLManagedTensor{};
+    managed->dl_tensor = {data, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, strides, 0};
+    managed->deleter = [](DLManagedTensor *self) { delete self; };
+    Tensor tensor;
+    check(opd_tensor_from_dlpack(managed, tensor.out()));
+    Handle<opd_executable_builder> builder;
+    check(opd_executable_builder_create(builder.out()));
+    check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
+    opd_operand constant;
+    const opd_value value = arg(tensor);
+    check(opd_executable_builder_add_constant(builder.get(), &value, &constant));
+    check(emit(builder.get(), opd_instruction_call("vm.builtin.copy", &constant, 1, 0)));
+    check(emit(builder.get(), opd_instruction_ret(0)));
+    check(opd_executable_builder_end_function(builder.get()));
+    Executable built;
+    check(opd_executable_builder_get(builder.get(), built.out()));
+    return built.save();
+  };
+  EXPECT_NE(saved(gaps).find(std::string(reinterpret_cast<const char *>(data), sizeof data)), std::string::npos);
+  EXPECT_EQ(saved(nullptr), saved(gaps));
+  expect_throws([&] { saved(columns); }, OPD_INVALID_ARGUMENT,
+                "only contiguous tensors of the CPU can be written, not ");
 }
 
 TEST(Builder, MisuseIsAnError) {

@@ -306,6 +306,42 @@ TEST(ExclusiveReferences, GoThroughSavedCallsOfAVm) {
   EXPECT_EQ(found, 1) << "the saved call keeps the VM and the arguments, which the VM keeps, too";
 }
 
+TEST(ExclusiveReferences, GoThroughInputsOutputsAndTheInstrumentOfAVm) {
+  const std::string program = ".func main(x) {\n  ret %x\n}";
+  opd_executable *executable = nullptr;
+  opd_module *module = nullptr;
+  opd_vm *vm = nullptr;
+  EXPECT_OK(opd_executable_assemble(program.data(), program.size(), &executable));
+  EXPECT_OK(opd_executable_to_module(executable, &module));
+  EXPECT_OK(opd_vm_create(module, nullptr, &vm));
+  int kept = 0, instrument = 0;
+  Function callback, observer;
+  EXPECT_OK(opd_function_create(compare, &kept, nullptr, &callback.handle));
+  EXPECT_OK(opd_function_create(compare, &instrument, nullptr, &observer.handle));
+  const auto found = [&] {
+    std::vector<void *> all;
+    void *const root = vm;
+    opd_private_visit_exclusive(
+        compare, &root, 1,
+        [](void *data, void *context) { static_cast<std::vector<void *> *>(context)->push_back(data); }, &all);
+    return all;
+  };
+  const opd_value argument = opd_value_of_object(callback.handle);
+  EXPECT_OK(opd_vm_set_input(vm, "main", &argument, 1, nullptr));
+  EXPECT_EQ(found(), std::vector<void *>()) << "the test keeps it, too";
+  opd_function_release(std::exchange(callback.handle, nullptr));
+  EXPECT_EQ(found(), std::vector<void *>{&kept}) << "an input";
+  EXPECT_OK(opd_vm_invoke_stateful(vm, "main", nullptr));
+  EXPECT_EQ(found(), std::vector<void *>{&kept}) << "the input and the output, which are one";
+  EXPECT_OK(opd_vm_set_instrument(vm, observer.handle));
+  EXPECT_EQ(found(), std::vector<void *>{&kept});
+  opd_function_release(std::exchange(observer.handle, nullptr));
+  EXPECT_EQ(found().size(), 2u) << "and the instrument";
+  opd_vm_release(vm);
+  opd_module_release(module);
+  opd_executable_release(executable);
+}
+
 TEST(ExclusiveReferences, AreNotThoseOfWhatSomebodyElseKeepsAlive) {
   int kept = 0;
   Function callback;

@@ -64,6 +64,12 @@ TEST(Module, DoesNotNeedACacheDirectoryWhereMemoryHoldsItsCopy) {
   EXPECT_EQ(as_int(Module::load(library(), &options).function("slots")()), 11);
 }
 
+// By that name debuggers and profilers show where code lies.
+TEST(Module, HasTheNameOfItsFileInTheListOfMappings) {
+  const Module module = Module::load(build_library("shown_by_name", kSource));
+  EXPECT_TRUE(holds(read_bytes("/proc/self/maps"), " /memfd:shown_by_name.so (deleted)"));
+}
+
 TEST(Module, IsCopiedToDiskWhereMemoryCannotHoldIt) {
   const std::string directory = scratch_directory() + "/copies", path = library();
   const pid_t child = fork();

@@ -114,6 +114,39 @@ TEST_F(SourceInputsTest, FollowsTheCompilerItself) {
   }
 }
 
+// The compiler finds the library in a directory of its own, which no flag names.
+TEST_F(SourceInputsTest, FollowsLibrariesOfTheCompilersOwnDirectories) {
+  const std::string own = directory + "/own", compiler = directory + "/own.sh";
+  std::filesystem::create_directories(own);
+  write("own.sh", "#!/bin/sh\ncase \"$*\" in *print-file-name=libpart.a*) echo '" + own +
+                      "/libpart.a'; exit;; esac\nexec cc \"$@\" '-L" + own + "'\n");
+  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+  write("source.c", kHead + "int part(void);\n#define VALUE part()\n" + kValue);
+  flags = "-lpart";
+  for (const int value : {1, 2, 1}) {
+    object(value, " && ar rcs own/libpart.a part.o");
+    auto given = options();
+    given.compiler = compiler.c_str();
+    EXPECT_EQ(as_int(Module::load(directory + "/source.c", &given).function("value")()), value);
+  }
+}
+
+// A compiler may name a library's file that is not there. What it links is then not kept, but it can be used.
+TEST_F(SourceInputsTest, DoesNotReadFilesThatTheCompilerNamesWrongly) {
+  header(5);
+  write("source.c", kHead + "#include <v.h>\n" + kValue);
+  const std::string compiler = directory + "/wrong.sh";
+  flags = "-I " + directory + " -lm";
+  for (const char *named : {"/no/such/file", "no/such/file", "", "/"}) {
+    write("wrong.sh", std::string("#!/bin/sh\ncase \" $* \" in *print-file-name*) echo '") + named +
+                          "'; exit;; esac\nexec cc \"$@\"\n");
+    std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+    auto given = options();
+    given.compiler = compiler.c_str();
+    EXPECT_EQ(as_int(Module::load(directory + "/source.c", &given).function("value")()), 5) << named;
+  }
+}
+
 TEST_F(SourceInputsTest, UsesAgainWhatHasNotChanged) {
   header(5);
   for (const char *libraries : {"", " -Wl,-z,now -lm"}) {

@@ -63,6 +63,34 @@ std::vector<std::string> first_words(const std::string &table, size_t count) {
 
 // ---- TVM's own output
 
+// The median is that of the numbers; a duration that is not a number, or none, is left out.
+TEST(Report, OfJoinedCallsHasTheSpreadOfTheDurationsThatAreNumbers) {
+  std::string calls;
+  const auto add = [&](const std::string &name, const std::string &us) {
+    calls += (calls.empty() ? "" : ",") + ("{\"Name\":{\"string\":\"" + name + "\"}");
+    calls += us.empty() ? "}" : ",\"Duration (us)\":{\"microseconds\":" + us + "}}";
+  };
+  for (const char *us : {"4", "null", "1", "", "3"}) add("a", us);
+  for (const char *us : {"null", ""}) add("b", us);
+  for (const char *us : {"2", "5"}) add("c", us);
+  const Report report("{\"calls\":[" + calls + "]}");
+  std::istringstream table(report.table(0, 1, 0));
+  const auto words = [&] {
+    std::string line, word;
+    std::getline(table, line);
+    std::istringstream in(line);
+    std::vector<std::string> found;
+    while (in >> word) found.push_back(word);
+    return found;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(words(), (Words{"Name", "Duration", "(us)", "Percent", "Device", "Count", "Argument", "Shapes", "Median",
+                            "(us)", "Min", "(us)", "Max", "(us)"}));
+  EXPECT_EQ(words(), (Words{"a", "nan", "3.00", "1.00", "4.00"}));
+  EXPECT_EQ(words(), (Words{"b", "nan"}));
+  EXPECT_EQ(words(), (Words{"c", "7.00", "3.50", "2.00", "5.00"}));
+}
+
 TEST(Report, WritesTheTableThatTvmPrinted) {
   EXPECT_EQ(Report(report_file("sample.json")).table(), report_file("table.txt"));
 }

@@ -152,9 +152,28 @@ TEST(Dtype, TextRoundTrips) {
   DLDataType dtype;
   check(opd_dtype_from_string("f16", &dtype));
   EXPECT_EQ(dtype.bits, 16);
+  for (const char *short_name : {"f8_e4m3fn", "fp8_e4m3fn"}) {
+    check(opd_dtype_from_string(short_name, &dtype));
+    EXPECT_EQ(text_of(opd_dtype_to_string, dtype), "float8_e4m3fn") << short_name;
+  }
   check(opd_dtype_from_string("bool", &dtype));
   EXPECT_EQ(dtype.code, kDLBool);
   EXPECT_EQ(dtype.bits, 8);
+}
+
+// Only an opaque handle without bits and lanes is "void". None of the others is a dtype, but each is shown as what it
+// is.
+TEST(Dtype, OfStrangeBitsAndLanesIsShownAsItIs) {
+  const auto shown = [](DLDataType dtype) { return text_of(opd_dtype_to_string, dtype); };
+  EXPECT_EQ(shown({kDLOpaqueHandle, 0, 0}), "void");
+  EXPECT_EQ(shown({kDLOpaqueHandle, 64, 1}), "handle");
+  EXPECT_EQ(shown({kDLOpaqueHandle, 64, 0}), "handlex0");
+  EXPECT_EQ(shown({kDLOpaqueHandle, 0, 1}), "handle0");
+  EXPECT_EQ(shown({kDLOpaqueHandle, 32, 2}), "handle32x2");
+  EXPECT_EQ(shown({kDLFloat, 0, 0}), "float0x0");
+  EXPECT_EQ(shown({kDLInt, 8, 0xFFFC}), "int8xvscalex4") << "lanes below 0 are those of a scalable vector";
+  EXPECT_EQ(shown({150, 16, 1}), "custom[150]16");
+  EXPECT_EQ(shown({150, 16, 3}), "custom[150]16x3");
 }
 
 TEST(Dtype, WhatIsNoDtypeIsNamed) {

@@ -134,5 +134,57 @@ TEST(AbRule, LooksAreFewAndShareTheLevel) {
   EXPECT_NEAR(spent, 0.05 * (1 - 1.0 / 32), 1e-12);
 }
 
+// Reports of 40 turns with these operators and their times, which vary by one part in a thousand.
+std::vector<Report> measured(const std::vector<std::pair<const char *, double>> &operators, int64_t turns = 40) {
+  const opdyno::ReportBuilder builder;
+  for (int64_t turn = 0; turn < turns; ++turn)
+    for (size_t i = 0; i < operators.size(); ++i) {
+      const double noise = static_cast<double>((turn * 7 + static_cast<int64_t>(i) * 3) % 11 - 5) / 10'000;
+      builder.add_call();
+      builder.set_call("Name", OPD_METRIC_STRING, opdyno::arg(operators[i].first));
+      builder.set_call("Duration (us)", OPD_METRIC_DURATION, opdyno::arg(operators[i].second * (1 + noise)));
+      builder.set_call("Run", OPD_METRIC_COUNT, opdyno::arg(turn));
+      builder.set_call("Turn", OPD_METRIC_COUNT, opdyno::arg(turn));
+    }
+  std::vector<Report> all;
+  all.push_back(builder.finish());
+  return all;
+}
+std::string sentence(const std::vector<Report> &before, const std::vector<Report> &after, double fail_above = -1) {
+  opd_diff_options options;
+  opd_diff_options_init(&options);
+  options.min_effect = 0.001;
+  options.fail_above = fail_above;
+  return ab_sentence(DiffView::of_runs(before, after, options), options);
+}
+
+TEST(AbSentence, SaysThatNothingGotSlowerOnlyIfNothingDid) {
+  const auto same = measured({{"a", 60}, {"b", 40}});
+  EXPECT_EQ(sentence(same, same), "B takes as long as A (0.0 % ± 0.0 %); nothing got slower");
+  EXPECT_EQ(sentence(same, measured({{"a", 30}, {"b", 40}})),
+            "B is 30.0 % ± 0.0 % faster; a -50 %; nothing got slower");
+  EXPECT_EQ(sentence(same, measured({{"a", 60}, {"b", 50}})), "B is 10.0 % ± 0.0 % slower; b +25 %");
+  EXPECT_EQ(sentence(same, measured({{"a", 45}, {"b", 50}})), "B is 5.0 % ± 0.0 % faster; a -25 %; b +25 %");
+}
+
+TEST(AbSentence, NamesTheThreeLargestChangesAndCountsTheOthers) {
+  const auto before = measured({{"a", 50}, {"b", 20}, {"c", 15}, {"d", 10}, {"e", 5}});
+  EXPECT_EQ(sentence(before, measured({{"a", 100}, {"b", 30}, {"c", 19}, {"d", 11}, {"e", 4.5}})),
+            "B is 64.5 % ± 0.0 % slower; a +100 %; b +50 %; c +27 %; 2 more changed");
+  EXPECT_EQ(sentence(before, measured({{"a", 100}, {"b", 30}, {"c", 19}, {"d", 10}, {"e", 5}})),
+            "B is 64.0 % ± 0.0 % slower; a +100 %; b +50 %; c +27 %");
+  EXPECT_EQ(sentence(before, measured({{"a", 50}, {"b", 20}, {"c", 15}, {"d", 10}})),
+            "B is 5.0 % ± 0.0 % faster; e is gone (-5.0 %); nothing got slower");
+  EXPECT_EQ(sentence(measured({{"a", 95}}), measured({{"a", 95}, {"e", 19}})),
+            "B is 20.0 % ± 0.0 % slower; e is new (+20 % of the total)");
+}
+
+TEST(AbSentence, SaysWhatIsNotClear) {
+  const auto one = measured({{"a", 60}, {"b", 40}}, 1);
+  EXPECT_EQ(sentence(one, measured({{"a", 61}, {"b", 40}}, 1)),
+            "too few turns to tell which is faster; 2 operators undecided");
+  EXPECT_EQ(sentence(measured({}), measured({})), "neither program ran an operator");
+}
+
 }  // namespace
 }  // namespace opd::cli

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+from pathlib import Path
 
 from case import FAILED, OK, USAGE, WORK, CliTest, compile_kernels, run
 
@@ -25,6 +27,13 @@ class Bench(CliTest):
         self.assertLessEqual(report["min_us"], report["median_us"])
         self.assertLessEqual(report["median_us"], report["max_us"])
         self.assertAlmostEqual(sum(report["results_us"]) / 4, report["mean_us"])
+
+    def test_the_times_of_other_machines_are_told_if_the_kernel_counts_them(self):
+        words = ("add_one.opdasm", "--min-repeat-ms", "100", "--repeat", "3", "--json")  # in which the kernel's ticks rise
+        quality = json.loads(self.kernel(*words, command="bench").stdout)["quality"]
+        fields = Path("/proc/stat").read_text().split("\n")[0].split()
+        self.assertRegex(quality["steal"], r"^\d+\.\d %$" if len(fields) > 8 else "unknown")
+        self.assertRegex(quality["load"], r"^\d+\.\d\d on %d processors$" % len(os.sched_getaffinity(0)))
 
     def test_the_machine_and_the_noise_are_told(self):
         words = ("add_one.opdasm", "--min-repeat-ms", "0", "--repeat")

@@ -4,7 +4,7 @@ import ast
 import struct
 import zipfile
 
-CODES = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "<u2": "H", "|i1": "b", "|u1": "B", "|b1": "?", "<f2": "e"}
+CODES = {"<f4": "f", "<f8": "d", "<i2": "h", "<i4": "i", "<i8": "q", "<u2": "H", "<u4": "I", "|i1": "b", "|u1": "B", "|b1": "?", "<f2": "e"}
 
 
 def dump(shape, numbers, descr="<f4"):

@@ -36,6 +36,51 @@ class Results(CliTest):
             {name: one["ok"] for name, one in report["comparisons"].items()},
         )
 
+    def test_json_has_the_values_of_every_kind(self):
+        (WORK / "kinds.opdasm").write_text(
+            """.executable "0.14"
+.func main(x) {
+  %r = call vm.builtin.make_tuple(f64(1.5), shape(2, 3), dtype(int8), "a \\"text\\"", i64(-3), shape(), %x, %x)
+  ret %r
+}
+.func nothing(x) {
+  ret %void
+}
+"""
+        )
+        run = ["run", "kinds.opdasm"]
+        answer = json.loads(self.succeeds(*run, "-i", "2xi16=-5,7", "--json"))
+        tensor = {"dtype": "int16", "shape": [2], "data": [-5, 7]}
+        values = [1.5, [2, 3], "int8", 'a "text"', -3, []]
+        expected = {"out_%d" % i: {"value": value} for i, value in enumerate(values)}
+        self.assertEqual(
+            {"function": "main", "outputs": {**expected, "out_6": tensor, "out_7": tensor}},
+            answer,
+        )
+        lines = self.succeeds(*run, "-i", "2xi16=-5,7").splitlines()
+        self.assertEqual(["out_0: 1.5", "out_1: [2, 3]", "out_2: int8", 'out_3: "a \\"text\\""', "out_4: -3"], lines[:5])
+        answer = json.loads(self.succeeds(*run, "nothing", "-i", "1xf32", "--json"))
+        self.assertEqual({"out": {"value": None}}, answer["outputs"])
+
+    def test_elements_of_every_dtype_are_read_and_shown(self):
+        def elements(dtype, numbers):
+            words = ["run", "identity.opdasm", "-i", "%dx%s=%s" % (len(numbers.split(",")), dtype, numbers), "--json"]
+            return json.loads(self.succeeds(*words))["outputs"]["out"]["data"]
+
+        for bits in (8, 16, 32, 64):
+            low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+            self.assertEqual([low, -1, 0, high], elements("i%d" % bits, "%d,-1,0,%d" % (low, high)))
+            self.assertEqual([0, 1, 2**bits - 1], elements("u%d" % bits, "0,1,%d" % (2**bits - 1)))
+            for dtype, numbers in ("i", (low - 1, high + 1)), ("u", (-1, 2**bits)):
+                for number in numbers:
+                    words = ["run", "identity.opdasm", "-i", "1x%s%d=%d" % (dtype, bits, number)]
+                    self.fails(USAGE, *words)
+        for dtype in ("f16", "f32", "f64", "bf16"):
+            self.assertEqual([1.5, -0.25, 0, "inf", "-inf", "nan"], elements(dtype, "1.5,-0.25,0,inf,-inf,nan"))
+        self.assertEqual([True, False, True], elements("bool", "1,0,1"))
+        self.assertEqual([65504], elements("f16", "65504"))
+        self.assertEqual([3.3895314e38], elements("bf16", "3.3895313892515355e38"))
+
     def test_tolerances(self):
         words = ["add_one.opdasm", "-i", "4xf32=0,1,2,3", "--expect", "near.npz"]
         npy.save(WORK / "near.npz", out=([4], [1, 2, 3, 4.001]))
@@ -115,6 +160,43 @@ class Results(CliTest):
         self.assertIn("no format of results has the suffix .json, so y.json is written as .params",
                       self.check(OK, *words, "-o", "y.json", silent=False).stderr)
         self.assertIn("as expected", self.succeeds(*words, "--expect", "y.json"))
+
+    def test_dtypes_fit_only_where_they_hold_the_same_numbers(self):
+        for given, stored, fits in (
+            ("2xbf16=1.5,2", "<f4", True),
+            ("2xbf16=1.5,2", "<f8", True),
+            ("2xbf16=1.5,2", "<f2", False),
+            ("2xf32=1.5,2", "<f8", False),
+            ("2xi32=1,2", "<i8", False),
+            ("2xi32=1,2", "<u4", False),
+            ("2xbool=1,0", "|b1", True),
+            ("2xu1=1,0", "|b1", True),
+            ("2xbool=1,0", "|u1", False),
+            ("2xi16=1,2", "<i2", True),
+        ):
+            numbers = [float(number) for number in given.split("=")[1].split(",")]
+            npy.save(WORK / "fits.npz", out=([2], numbers if "f" in stored else [int(x) for x in numbers], stored))
+            words = ["run", "identity.opdasm", "-i", given, "--expect", "fits.npz"]
+            if fits:
+                self.assertIn("as expected", self.succeeds(*words), (given, stored))
+            else:
+                self.assertRegex(self.fails(MISMATCH, *words), r"out: got \w+\[2\], expected \w+\[2\]", (given, stored))
+        self.succeeds("run", "identity.opdasm", "-i", "2x3xf32x2=1,2,3,4,5,6,7,8,9,10,11,12", "-o", "fits.params")
+        words = ["run", "identity.opdasm", "-i", "2x3xf32x2=1,2,3,4,5,6,7,8,9,10,11,13", "--expect", "fits.params"]
+        self.assertIn("worst at [1, 2]: got 13, expected 12, off by 1", self.fails(MISMATCH, *words))
+        for given in "2xbf16x2=1,2,3,4", "2xf32x2=1,2,3,4":  # vectors are no numbers
+            npy.save(WORK / "fits.npz", out=([2], [1, 2]))
+            words = ["run", "identity.opdasm", "-i", given, "--expect", "fits.npz"]
+            self.assertIn("x2[2], expected float32[2]", self.fails(MISMATCH, *words))
+        npy.save(WORK / "fits.npz", out=([3], [1, 2, 3], "<i4"))
+        words = ["run", "identity.opdasm", "-i", "2xi32=1,2", "--expect", "fits.npz"]
+        self.assertIn("out: got int32[2], expected int32[3]", self.fails(MISMATCH, *words))
+        npy.save(WORK / "fits.npz", out=([1, 2], [1, 2], "<i4"))
+        self.assertIn("out: got int32[2], expected int32[1, 2]", self.fails(MISMATCH, *words))
+        npy.save(WORK / "fits.npz", out=([2], [1, 2], "<i4"), out_7=([2], [1, 2], "<i4"))
+        self.assertIn("out_7: is in fits.npz, but the function does not return it", self.fails(MISMATCH, *words))
+        npy.save(WORK / "fits.npz", other=([2], [1, 2], "<i4"))
+        self.assertIn("fits.npz has no tensor out or out_0 to compare with", self.fails(FAILED, *words))
 
     def test_bfloat16_survives_a_file_that_does_not_know_it(self):
         words = ["run", "identity.opdasm", "-i", "2xbf16=1.5,3.14"]

@@ -146,6 +146,19 @@ class Inputs(CliTest):
             self.assertIn("nested more than 16 deep", self.fails(USAGE, "run", "identity.opdasm", "-i", text))
         self.succeeds("run", "identity.opdasm", "-i", "tuple(" * 16 + "i64=1" + ")" * 16)
 
+    def test_only_tensors_of_more_than_1000_elements_lose_their_middle(self):
+        def rows(spec):
+            return self.succeeds("run", "identity.opdasm", "-i", spec).splitlines()[1:]
+
+        self.assertEqual("[%s]" % " ".join("%3d" % i for i in range(1000)), rows("1000xi32=range")[0])
+        self.assertEqual(["[   0    1    2 ...  998  999 1000]"], rows("1001xi32=range"))
+        self.assertEqual(25, len(rows("25x40xi32=range")))
+        long = rows("7x200xi32=range")  # 7 rows are one too many, 6 are not
+        self.assertEqual(7, len(long))
+        self.assertEqual(" ...", long[3])
+        self.assertEqual(6, len(rows("6x200xi32=range")))
+        self.assertRegex(rows("6x200xi32=range")[0], r"^\[\[ +0 +1 +2 \.\.\. +197 +198 +199\]$")
+
     def test_large_tensors_lose_their_middle(self):
         text = self.succeeds("run", "identity.opdasm", "-i", "50x40xi32=range")
         self.assertEqual("[[   0    1    2 ...   37   38   39]\n", text[text.index("[[") :].splitlines(True)[0])

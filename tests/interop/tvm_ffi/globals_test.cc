@@ -1,57 +1,14 @@
 // The global functions that libopdyno_tvmffi defines when it is loaded, called through opdyno's own interface.
-#include <gtest/gtest.h>
-#include <opdyno/opdyno.h>
+#include "interop/tvm_ffi/globals.h"
 
 #include <cmath>
-#include <concepts>
-#include <cstring>
-#include <string>
-#include <vector>
 
 extern "C" void TVMFFIGetVersion(uint32_t *out_version);  // so that the library is linked
 extern "C" int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *address);
-extern "C" void TVMFFIErrorMoveFromRaised(opd_error **out_error);
 
 namespace {
 
-struct Value {
-  opd_value raw = opd_none();
-  Value() = default;
-  template <std::integral T>
-  Value(T number) : raw(opd_int(number)) {}
-  Value(double number) : raw(opd_float(number)) {}
-  Value(const char *text) { EXPECT_EQ(opd_string_create(text, std::strlen(text), &raw), nullptr); }
-  Value(const Value &other) { EXPECT_EQ(opd_value_retain(&other.raw, &raw), nullptr); }
-  Value &operator=(Value other) {
-    std::swap(raw, other.raw);
-    return *this;
-  }
-  ~Value() { opd_value_release(&raw); }
-};
-
-std::string last_error;
-
-// None, with last_error set, if the call fails.
-Value call(const char *name, const std::vector<Value> &args) {
-  std::vector<opd_value> views;
-  for (const Value &arg : args) views.push_back(arg.raw);
-  opd_function *function = nullptr;
-  EXPECT_EQ(opd_function_get_global(name, &function), nullptr) << name;
-  Value result;
-  opd_error *error = opd_function_call(function, views.data(), static_cast<int32_t>(views.size()), &result.raw);
-  last_error = error ? std::string(opd_error_kind(error)) + ": " + opd_error_message(error) : "";
-  opd_error_release(error);
-  opd_function_release(function);
-  return result;
-}
-
-std::string text(const Value &value) {
-  const char *data = nullptr;
-  size_t size = 0;
-  EXPECT_EQ(opd_string_get(&value.raw, &data, &size), nullptr);
-  return {data, size};
-}
-std::string repr(const Value &value) { return text(call("ffi.ReprPrint", {value})); }
+using namespace tvm_ffi_test;
 
 TEST(Globals, AreThoseOfTheReleaseThatTheyStandFor) {
   uint32_t version[3] = {};

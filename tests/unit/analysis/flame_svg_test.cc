@@ -40,6 +40,16 @@ TEST(FlameSvg, HasABoxForEachStackAsWideAsItsTime) {
                                       "outer 6.00 µs (75.00 %), alone 4.00 µs, 2 spans | 0.0 74.0 900.00"}));
 }
 
+TEST(FlameSvg, SaysWhatItShows) {
+  TraceBuilder built;
+  built.range(0, 5'000, "outer").range(1'000, 2'000, "inner").range(6'000, 7'000, "inner");
+  const std::string picture = svg(built);
+  EXPECT_NE(picture.find("6.00 µs in 3 stacks; the widest come first, and what is within a box lies below it"),
+            std::string::npos)
+      << picture;
+  EXPECT_NE(picture.find(">Flame graph of "), std::string::npos);
+}
+
 TEST(FlameSvg, EscapesNames) {
   TraceBuilder built;
   built.range(0, 10, "<a href=\"x\">&'\xFF\x01\xEF\xBF\xBF");

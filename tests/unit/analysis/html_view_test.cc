@@ -9,6 +9,7 @@
 #include "analysis/formats/base64_sink.h"
 #include "analysis/formats/trace_formats.h"
 #include "support/trace_builder.h"
+#include "trace/merge.h"
 #include "trace/stacks.h"
 
 namespace opd {
@@ -140,6 +141,36 @@ TEST(HtmlView, CountsFromTheFirstBeginOfAllThreads) {
   EXPECT_NE(found.head.find("\"dropped\":9,\"spans\":2}"), std::string::npos);
   EXPECT_EQ(std::vector<int64_t>(found.numbers.begin() + 3, found.numbers.begin() + 9),
             (std::vector<int64_t>{3000, 0, 1000, 100, 2000, 10}));
+}
+
+TEST(HtmlView, OfAMergedTraceHasItsProcesses) {
+  TraceBuilder a, b;
+  a.range(1'000, 1'300, "work"), b.range(100, 200, "work");
+  TraceParts near = a.parts(kNanoseconds, 7), far = b.parts({{0, 0}, 2}, 8, "worker");
+  near.processes[0].id = 41, near.processes[0].name = "python", near.processes[0].unix_offset_ns = 5'000'000;
+  far.processes[0].id = 42, far.processes[0].name = "java", far.processes[0].unix_offset_ns = 5'002'000;
+  far.processes[0].host = "else\"where", far.processes[0].clock_name = "tsc", far.processes[0].clock_error_ns = 1500;
+  far.processes[0].sample_interval = 10;
+  const Ref<Trace> one = make_object<Trace>(near), other = make_object<Trace>(far);
+  const Trace *traces[] = {one.get(), other.get()};
+  TraceMergeOptions options;
+  options.labels = {"near", "far"};
+  options.shifts_ns = {0, -300};
+  StringSink sink;
+  write_html(*merge_traces(traces, options), sink);
+  const Content found = content(sink.take(), 2);
+  EXPECT_EQ(
+      found.head,
+      "{\"process\":\"near, far\",\"begin_us\":5001,\"sample_interval\":10,\"processes\":["
+      "{\"label\":\"near\",\"name\":\"python\",\"id\":41,\"host\":\"\",\"clock\":\"\",\"clock_error_ns\":-1,"
+      "\"offset_ns\":0},{\"label\":\"far\",\"name\":\"java\",\"id\":42,\"host\":\"else\\\"where\",\"clock\":\"tsc\","
+      "\"clock_error_ns\":1500,\"offset_ns\":-300}],\"threads\":["
+      "{\"id\":7,\"name\":\"main\",\"process\":0,\"dropped\":0,\"spans\":1},"
+      "{\"id\":8,\"name\":\"worker\",\"process\":1,\"dropped\":0,\"spans\":1}],"
+      "\"labels\":[[\"work\",2]],\"shapes\":[],\"stacks\":[],\"errors\":[]}");
+  // far's span: 100 ticks of 2 ns, from 5'002'000 + 200 - 300 on; near's begins at 5'001'000.
+  EXPECT_EQ(std::vector<int64_t>(found.numbers.begin() + 2, found.numbers.begin() + 6),
+            (std::vector<int64_t>{0, 900, 300, 200}));
 }
 
 TEST(HtmlView, HasNoTextOfTheTraceOutsideOfItsData) {

@@ -94,6 +94,21 @@ void add_versions(TraceBuilder &built) {
   at(EventKind::kFree, 6000, 3, 20, 74);
 }
 
+// Sums stay the same if a block is written that remains what it is.
+TEST(MemoryTimeline, HasARowOnlyWhereASumChanges) {
+  TraceBuilder built;
+  built.memory(EventKind::kAlloc, 1'000, kHostDevice, {1, 64, 64, 0}, memory_use_name(MemoryUse::kParameter));
+  built.memory(EventKind::kBind, 2'000, kHostDevice, {1, 64, 64, 0});
+  built.memory(EventKind::kBind, 3'000, kHostDevice, {1, 64, 64, 0});
+  built.memory(EventKind::kAlloc, 4'000, kHostDevice, {2, 8, 72, 0});
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+            "[[1000,2,64,0],\n[3000,3,-64,0],\n[3000,3,64,0],\n[4000,2,8,2]]\n");
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline), "[[1,4],[[0,64,0,0,0,0,0,0,0],[0,64,0,8,0,0,0,0,0]]]\n");
+  TraceBuilder empty;
+  EXPECT_EQ(text_of(*trace_of(empty), write_memory_timeline), "[[],[]]\n");
+  EXPECT_EQ(text_of(*trace_of(empty), write_memory_timeline_raw), "[]\n");
+}
+
 TEST(MemoryTimeline, HasAVersionForEachWriteAndItsCategory) {
   TraceBuilder built;
   add_versions(built);

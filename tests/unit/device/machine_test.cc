@@ -2,6 +2,7 @@
 #include "device/machine.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -105,6 +106,59 @@ TEST(CgroupLimits, IgnoreFilesThatMakeNoSense) {
   root.write("sys/fs/cgroup/a/memory.max", "lots\n");
   root.write("sys/fs/cgroup/a/cpu.max", "100000 0\n");
   EXPECT_EQ(root.limits().memory_bytes, UINT64_MAX);
+  EXPECT_TRUE(std::isinf(root.limits().processors));
+}
+
+TEST(SystemFiles, AreReadWholeAndClosed) {
+  FakeRoot root;
+  const std::string text(10'000, 'x');
+  root.write("long", text);
+  root.write("empty", "");
+  const auto free_number = [] {
+    const int number = dup(0);
+    close(number);
+    return number;
+  };
+  const int before = free_number();
+  EXPECT_EQ(read_system_file((root.path / "long").string()), text);
+  EXPECT_EQ(read_system_file((root.path / "empty").string()), "");
+  EXPECT_EQ(read_system_file(root.path.string()), "") << "a directory";
+  EXPECT_EQ(free_number(), before);
+}
+
+TEST(CgroupLimits, UnderstandTheNamesThatTheKernelEscapes) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "0::/a\n");
+  root.write("proc/self/mountinfo", "31 23 0:28 / /sys/a\\040b\\134c\\x rw shared:1 - cgroup2 cgroup2 rw\n");
+  root.write("sys/a b\\c\\x/a/memory.max", "1000\n");
+  EXPECT_EQ(root.limits().memory_bytes, 1000u);
+}
+
+TEST(CgroupLimits, OfAMountOfAnotherGroupAreThoseOfItsTop) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "0::/job/inner\n");
+  for (const auto &[mounted, where] : {std::pair{"/job", "inner"}, {"/jobs", "."}, {"/", "job/inner"}, {"/jo", "."}}) {
+    std::filesystem::remove_all(root.path / "sys");
+    root.write("proc/self/mountinfo", "31 23 0:28 " + std::string(mounted) + " /sys/fs rw - cgroup2 cgroup2 rw\n");
+    root.write(std::string("sys/fs/") + where + "/memory.max", "1000\n");
+    root.write(std::string("sys/fs/") + where + "/memory.current", "1500\n");
+    EXPECT_EQ(root.limits().memory_bytes, 1000u) << mounted;
+    EXPECT_EQ(root.limits().memory_available, 0u) << "never below none";
+  }
+}
+
+TEST(CgroupLimits, WithoutAllNumbersAreThoseThatAreThere) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "0::/\n");
+  root.write("proc/self/mountinfo", kUnified);
+  root.write("sys/fs/cgroup/cpu.max", "50000\n");  // the usual period is 100 ms
+  root.write("sys/fs/cgroup/memory.max", "99999999999999999999\n");
+  EXPECT_DOUBLE_EQ(root.limits().processors, 0.5);
+  EXPECT_EQ(root.limits().memory_bytes, UINT64_MAX) << "more than 64 bits hold is no limit";
+  root.write("sys/fs/cgroup/memory.max", "0\n");
+  root.write("sys/fs/cgroup/cpu.max", "0 100000\n");
+  EXPECT_EQ(root.limits().memory_bytes, 0u);
+  EXPECT_EQ(root.limits().memory_available, 0u);
   EXPECT_TRUE(std::isinf(root.limits().processors));
 }
 

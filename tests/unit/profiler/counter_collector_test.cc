@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "device/cpu/thread_pool.h"
 #include "profiler/collector_run.h"
+#include "profiler/counting_hints.h"
 
 namespace opd {
 namespace {
@@ -124,6 +127,21 @@ TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
   EXPECT_EQ(set.first_error()->message, "gone");
   EXPECT_TRUE(run.metrics().items().empty());
   EXPECT_TRUE(items.empty());
+}
+
+TEST(PerfHints, SayWhatTheUserCanDo) {
+  const auto says = [](int error, std::string_view part) { return perf_hint(error).find(part) != std::string::npos; };
+  for (const int error : {EACCES, EPERM}) {
+    EXPECT_TRUE(says(error, "it is forbidden: ")) << perf_hint(error);
+    EXPECT_TRUE(says(error, paranoia_text())) << perf_hint(error);
+  }
+  for (const int error : {ENOENT, ENODEV, EOPNOTSUPP})
+    EXPECT_TRUE(says(error, "this machine has no such counter")) << perf_hint(error);
+  EXPECT_TRUE(says(ENOSYS, "the kernel was built without performance events"));
+  EXPECT_TRUE(says(EMFILE, "ulimit -n"));
+  EXPECT_TRUE(says(EINVAL, "count fewer at a time"));
+  EXPECT_EQ(perf_hint(EIO), std::strerror(EIO));
+  EXPECT_NE(paranoia_text().find("perf_event_paranoid"), std::string::npos);
 }
 
 // A directory as the kernel's powercap interface has it.
