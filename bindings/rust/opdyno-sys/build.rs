@@ -84,7 +84,7 @@ fn link_static(directory: &Path) {
     println!("cargo::rustc-link-lib=static:+whole-archive=opdyno");
     println!("cargo::rerun-if-changed={}", directory.join("libopdyno.a").display());
     let needed = std::fs::read_to_string(directory.join("libopdyno.a.needs"));
-    for library in needed.as_deref().unwrap_or("stdc++ ffi cjson z").split_whitespace() {
+    for library in needed.as_deref().unwrap_or("stdc++ m ffi cjson z").split_whitespace() {
         println!("cargo::rustc-link-lib=dylib={library}");
     }
 }
