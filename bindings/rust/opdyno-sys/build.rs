@@ -106,11 +106,14 @@ fn build_bundled() -> PathBuf {
     println!("cargo::rerun-if-changed={}", source.join("src").display());
     let run = |command: &mut Command| match command.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => fail(&format!("{command:?}: {status}. It needs g++, ninja, libffi, cJSON and zlib with their headers")),
+        Ok(status) => {
+            fail(&format!("{command:?}: {status}. It needs g++, ninja, libffi, cJSON and zlib with their headers"))
+        }
         Err(error) => fail(&format!("{command:?}: {error}. The feature `bundled` needs CMake 3.22 or newer")),
     };
     let build_type = "-DCMAKE_BUILD_TYPE=Release";
     run(Command::new("cmake").arg("-S").arg(source).arg("-B").arg(&out).args([build_type, "-DOPDYNO_BUILD_TESTS=OFF"]));
-    run(Command::new("cmake").arg("--build").arg(&out).args(["--target", "opdyno_static", "--parallel"]));
+    let jobs = env::var("NUM_JOBS").unwrap_or_else(|_| "1".into());
+    run(Command::new("cmake").arg("--build").arg(&out).args(["--target", "opdyno_static", "--parallel", &jobs]));
     out.join("lib")
 }
