@@ -5,6 +5,7 @@ in the jar. With --static it has the library of tools/natives inside, else it ne
 import argparse
 import hashlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,18 @@ def link_flags(arguments):
             "-Wl,-z,now", "-Wl,-z,relro", "-Wl,--no-undefined", "-Wl,--gc-sections", "-static-libstdc++", "-static-libgcc", "-s"]
 
 
+def rename_items(enum):
+    """Names of C stand in one scope, so SWIG cannot shorten those of enums: OPD_METRIC_COUNT becomes MetricKind.COUNT."""
+    text = enum.read_text()
+    items = re.findall(r"^  (OPD_\w+)\(", text, re.M)
+    real = [item for item in items if not item.endswith("_MAX_ENUM")]
+    prefix = "_".join(real[0].split("_")[:2]) + "_"
+    if not all(item.startswith(prefix) for item in real):
+        prefix = "OPD_"
+    text = re.sub(r",\n  OPD_\w+_MAX_ENUM\(.*?\);", ";", text)
+    enum.write_text(re.sub(rf"^  {prefix}", "  ", text, flags=re.M))
+
+
 def make(arguments):
     """The directories of the generated sources and of the natives."""
     shutil.rmtree(arguments.out, ignore_errors=True)
@@ -45,6 +58,9 @@ def make(arguments):
     wrapper, home = arguments.out / "native_wrap.cc", java_home()
     swig(arguments, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
          "-outdir", generated / "io" / "opdyno", "-o", wrapper)
+    for enum in (generated / "io" / "opdyno").glob("*.java"):
+        if " enum " in enum.read_text():
+            rename_items(enum)
     subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
                     f"-I{ROOT / 'bindings' / 'swig'}", f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}",
                     *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),

@@ -20,6 +20,26 @@
 #include "core.h"
 %}
 %include "enums.swg"
+%rename(Code) opd_code;
+%rename(MetricKind) opd_metric_kind;
+%rename(ReportFormat) opd_report_format;
+%rename(ReportSection) opd_report_section;
+%rename(TraceFormat) opd_trace_format;
+%rename(TraceView) opd_trace_view;
+%rename(LogLevel) opd_log_level;
+%rename(CollectorKind) opd_collector_kind;
+%rename(CopyPolicy) opd_copy_policy;
+%rename(DeviceAttribute) opd_device_attr;
+%rename(ExecutableFormat) opd_executable_format;
+%rename(InstrumentAction) opd_instrument_action;
+%rename(ProgramLookup) opd_module_lookup;
+%rename(ProgramProperty) opd_module_property;
+%rename(ProfileBuiltins) opd_profile_builtins;
+%rename(ProfilerAction) opd_profiler_action;
+%rename(ProfilerBuffer) opd_profiler_buffer;
+%rename(AllocatorKind) opd_allocator_kind;
+%rename(ValueType) opd_type;
+%ignore opd_opcode;  /* of builders, which are not offered */
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) moduleclassmodifiers="public final class"
 %pragma(java) jniclasscode=%{
@@ -75,26 +95,31 @@
 %typemap(javain, pre="    long p$javainput = 0;", post="      Handle.end($javainput, p$javainput);") PARAMETER "p$javainput = Handle.begin($javainput)"
 %enddef
 
+/* The classes of handles are written by hand: they have no name of java.lang or java.util. */
+#define OPDJAVA_Tensor Tensor
+#define OPDJAVA_Function PackedFn
+#define OPDJAVA_Module Program
+#define OPDJAVA_Array ValueList
+#define OPDJAVA_Map ValueMap
+#define OPDJAVA_Shape Shape
+#define OPDJAVA_Executable Executable
+#define OPDJAVA_VirtualMachine Vm
+#define OPDJAVA_Cancel CancelToken
+#define OPDJAVA_Params Params
+#define OPDJAVA_Report Report
+#define OPDJAVA_ReportBuilder ReportBuilder
+#define OPDJAVA_Trace Trace
+#define OPDJAVA_Profiler Profiler
+#define OPDJAVA_Evaluator Evaluator
+#define OPDJAVA_Benchmark Benchmark
+#define OPDJAVA_Collector Collector
+#define OPDJAVA_Closure Closure
 %define %opd_handle(TYPE, CLASS)
+%opdjava_class(TYPE, OPDJAVA_##CLASS)
+%enddef
+%define %opdjava_class(TYPE, CLASS)
 %ignore TYPE##_retain;
 %ignore TYPE##_release;
-%rename(CLASS) TYPE;
-%nodefaultctor TYPE;
-%nodefaultdtor TYPE;
-%typemap(javabase) TYPE "Handle"
-%typemap(javaclassmodifiers) TYPE "public final class"
-%typemap(javafinalize) TYPE ""
-%typemap(javadestruct, methodname="delete", methodmodifiers="private", parameters="") TYPE ""
-%typemap(javabody) TYPE %{
-  CLASS(long pointer) {
-    super(pointer);
-  }
-
-  CLASS(long pointer, long bytes) {
-    super(pointer, bytes);
-  }
-%}
-struct TYPE {};
 %opdjava_handle(TYPE *, CLASS)
 %opdjava_handle(const TYPE *, CLASS)
 %typemap(in) TYPE *, const TYPE * {
@@ -106,44 +131,6 @@ struct TYPE {};
 %typemap(in) TYPE ** (TYPE *made) { made = nullptr; $1 = &made; }
 %typemap(argout) TYPE ** { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
 %enddef
-
-/* Calls of a function: those of numbers make no objects. */
-%typemap(javacode) opd_function %{
-  /** Calls with any values: see PackedFunction for what they become. */
-  public Object call(Object... args) {
-    return Calls.call(this, args);
-  }
-
-  /** Calls with one value, without an array for it. */
-  public Object call(Object value) {
-    return Calls.call(this, value);
-  }
-
-  /** Calls for a whole number; a ClassCastException if it gives something else. */
-  public long callLong() {
-    return Calls.callLong(this);
-  }
-
-  /** Calls for a whole number; a ClassCastException if it gives something else. */
-  public long callLong(long a) {
-    return Calls.callLong(this, a);
-  }
-
-  /** Calls for a whole number; a ClassCastException if it gives something else. */
-  public long callLong(long a, long b) {
-    return Calls.callLong(this, a, b);
-  }
-
-  /** Calls for a number; a ClassCastException if it gives something else. */
-  public double callDouble(double a) {
-    return Calls.callDouble(this, a);
-  }
-
-  /** Calls for a number; a ClassCastException if it gives something else. */
-  public double callDouble(double a, double b) {
-    return Calls.callDouble(this, a, b);
-  }
-%}
 
 /* Values: Values.java writes and reads them as words. */
 %define %opdjava_values(PARAMETER, JAVA, METHOD)
@@ -293,7 +280,7 @@ struct TYPE {};
 %typemap(argout) PARAMETER { opdjava::give(jenv, $input, {static_cast<jlong>(*$1)}); }
 %enddef
 %define %opd_kind_out(PARAMETER)
-%opdjava_out(PARAMETER, jlongArray, long[], long[1], opd_metric_kind, opd_metric_kind.swigToEnum((int) p$javainput[0]))
+%opdjava_out(PARAMETER, jlongArray, long[], long[1], MetricKind, MetricKind.swigToEnum((int) p$javainput[0]))
 %typemap(in) PARAMETER (opd_metric_kind kind) { kind = OPD_METRIC_NONE; $1 = &kind; }
 %typemap(argout) PARAMETER { opdjava::give(jenv, $input, {static_cast<jlong>(*$1)}); }
 %enddef

@@ -9,8 +9,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import io.opdyno.*;
-import io.opdyno.Function;
-import io.opdyno.Module;
 
 public final class First {
   static final class Refused extends Exception {
@@ -23,16 +21,16 @@ public final class First {
 
   public static void main(String[] args) throws Exception {
     long live = liveBytes();
-    try (Module module = take(out -> opd_module_load(args[0], null, out));
-        VirtualMachine vm = take(out -> opd_vm_create(module, null, out));
+    try (Program module = take(out -> opd_module_load(args[0], null, out));
+        Vm vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       Object[] input = {x};
       try (Tensor y = (Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, null, out))) {
         check(Arrays.equals(Tensors.floats(y), new float[] {101, 102, 103, 95.5f}), "main adds 100");
         check(Arrays.equals(Tensors.shape(y), new long[] {4}), "its result has the input's shape");
       }
-      error(() -> opd_vm_call(vm, "mian", input, null, new Out<>()), opd_code.OPD_NOT_FOUND, "main");
-      error(() -> opd_vm_call(vm, "main", new Object[0], null, new Out<>()), opd_code.OPD_INVALID_ARGUMENT, "main");
+      error(() -> opd_vm_call(vm, "mian", input, null, new Out<>()), Code.NOT_FOUND, "main");
+      error(() -> opd_vm_call(vm, "main", new Object[0], null, new Out<>()), Code.INVALID_ARGUMENT, "main");
     }
     check(liveBytes() == live, "close() ends all tensors and the constants of the program");
     callbacks();
@@ -44,7 +42,7 @@ public final class First {
     WithLoans.run();
     WithCalls.run();
     causes();
-    Module gone = take(out -> opd_module_load(args[0], null, out));
+    Program gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();
     gone.close();
     check(thrown(() -> opd_vm_create(gone, null, new Out<>())) instanceof IllegalStateException, "closed handles are refused");
@@ -58,19 +56,19 @@ public final class First {
   /** An error that another one led to, through a function of Java that adds to it. */
   static void causes() {
     String program = ".func main() {\n  %0 = call test.causes()\n  ret %0\n}";
-    try (Function failing =
+    try (PackedFn failing =
         take(out -> opd_function_create(a -> { throw new Refused("the reason"); }, out))) {
       opd_function_register("test.causes", failing, 1);
       try (Executable executable = take(out -> opd_executable_assemble(program.getBytes(java.nio.charset.StandardCharsets.UTF_8), out));
-          Module module = take(out -> opd_executable_to_module(executable, out));
-          VirtualMachine vm = take(out -> opd_vm_create(module, null, out))) {
+          Program module = take(out -> opd_executable_to_module(executable, out));
+          Vm vm = take(out -> opd_vm_create(module, null, out))) {
         Throwable thrown = thrown(() -> opd_vm_call(vm, "main", new Object[0], null, new Out<>()));
         check(thrown instanceof Refused && thrown.getMessage().equals("the reason"), "what was thrown comes out: " + thrown);
         OpdynoException error = (OpdynoException) thrown.getSuppressed()[0];
-        check(error.code() == opd_code.OPD_CALL_FAILED && error.getMessage().contains("test.causes"), "with the error: " + error);
+        check(error.code() == Code.CALL_FAILED && error.getMessage().contains("test.causes"), "with the error: " + error);
         OpdynoException cause = (OpdynoException) error.getCause();
         check(cause.kind().equals("Refused") && cause.getMessage().equals("the reason"), "and its cause: " + cause);
-        check(cause.code() == opd_code.OPD_CALL_FAILED && cause.getCause() == null, "of its own code");
+        check(cause.code() == Code.CALL_FAILED && cause.getCause() == null, "of its own code");
       } finally {
         opd_function_remove_global("test.causes");
       }
@@ -79,24 +77,24 @@ public final class First {
   }
 
   static void callbacks() {
-    try (Function join = take(out -> opd_function_create(First::join, out));
-        Function refuse = take(out -> opd_function_create(a -> { throw new Refused("not " + a[0]); }, out))) {
+    try (PackedFn join = take(out -> opd_function_create(First::join, out));
+        PackedFn refuse = take(out -> opd_function_create(a -> { throw new Refused("not " + a[0]); }, out))) {
       Object[] values = {"größer 😀", 7, 2.5, true, null, new byte[] {0, 1}, new long[] {2, 3}, List.of("a", 1L)};
       Object joined = take(out -> opd_function_call(join, values, out));
       check(joined.equals("größer 😀 7 2.5 true null [0, 1] [2, 3] [a, 1]"), "values cross: " + joined);
       PackedFunction twice = a -> 2 * (Long) a[0];
-      try (Function inner = (Function) Out.<Object>take(out -> opd_function_call(join, new Object[] {twice}, out))) {
+      try (PackedFn inner = (PackedFn) Out.<Object>take(out -> opd_function_call(join, new Object[] {twice}, out))) {
         check(take((Out<Object> out) -> opd_function_call(inner, new Object[] {21}, out)).equals(42L), "a lambda is a value");
       }
       Throwable crossed = thrown(() -> opd_function_call(refuse, new Object[] {"now"}, new Out<>()));
       check(crossed instanceof Refused && crossed.getMessage().equals("not now"), "an exception comes out as itself");
       OpdynoException native_ = (OpdynoException) crossed.getSuppressed()[0];
-      check(native_.kind().equals("Refused") && native_.code() == opd_code.OPD_CALL_FAILED, "with its error: " + native_);
+      check(native_.kind().equals("Refused") && native_.code() == Code.CALL_FAILED, "with its error: " + native_);
     }
   }
 
   static void closedWhileUsed() {
-    Function[] self = new Function[1];
+    PackedFn[] self = new PackedFn[1];
     self[0] = take(out -> opd_function_create(a -> {
       self[0].close();
       return "still here";
@@ -109,8 +107,8 @@ public final class First {
   /** None is for the arguments that the headers say it of. */
   static void nulls(String path) throws Exception {
     byte[] library = Files.readAllBytes(Path.of(path));
-    try (Module module = take(out -> opd_module_load_bytes(library, null, null, out));
-        VirtualMachine vm = take(out -> opd_vm_create(module, null, out))) {
+    try (Program module = take(out -> opd_module_load_bytes(library, null, null, out));
+        Vm vm = take(out -> opd_vm_create(module, null, out))) {
       opd_vm_set_instrument(vm, null);
       refused("module", () -> opd_vm_create(null, null, new Out<>()));
       refused("name", () -> opd_vm_call(vm, null, null, null, new Out<>()));
@@ -125,10 +123,10 @@ public final class First {
 
   /** Everything as text; a function alone as itself. */
   static Object join(Object... values) {
-    if (values.length == 1 && values[0] instanceof Function) return values[0];
+    if (values.length == 1 && values[0] instanceof PackedFn) return values[0];
     StringBuilder text = new StringBuilder();
     for (Object value : values) {
-      if (value instanceof Array list) {
+      if (value instanceof ValueList list) {
         value = items(list);
         list.close();
       }
@@ -138,7 +136,7 @@ public final class First {
     return text.toString().strip();
   }
 
-  static List<Object> items(Array list) {
+  static List<Object> items(ValueList list) {
     List<Object> items = new ArrayList<>();
     for (long i = 0; i < opd_array_count(list); ++i) {
       long index = i;
@@ -153,7 +151,7 @@ public final class First {
     check(reference.get() == null, what + " ends");
   }
 
-  static void error(Runnable call, opd_code code, String part) {
+  static void error(Runnable call, Code code, String part) {
     Throwable thrown = thrown(call);
     check(thrown instanceof OpdynoException e && e.code() == code && e.getMessage().contains(part), code + ": " + thrown);
     System.out.println(thrown);

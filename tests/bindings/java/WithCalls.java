@@ -3,7 +3,6 @@ import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
 import io.opdyno.*;
-import io.opdyno.Function;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.List;
@@ -24,15 +23,15 @@ final class WithCalls {
     dropped();
   }
 
-  private static Function function(PackedFunction code) {
+  private static PackedFn function(PackedFunction code) {
     return take(out -> opd_function_create(code, out));
   }
 
   /** Each kind of value goes in and comes out. */
   private static void values() {
     List<Object> plain = Arrays.asList(null, 7L, -1L << 63, 2.5, -0.0, "", "größer 😀", new DType(2, 16, 4), Device.CPU);
-    try (Function same = function(args -> args[0]);
-        Function count = function(args -> args.length)) {
+    try (PackedFn same = function(args -> args[0]);
+        PackedFn count = function(args -> args.length)) {
       for (Object value : plain) First.check(java.util.Objects.equals(same.call(value), value), "the same: " + value);
       First.check(same.call(true).equals(true), "a truth value: " + same.call(true));
       First.check(same.call((short) 3).equals(3L) && same.call(0.5f).equals(0.5), "small numbers");
@@ -42,9 +41,9 @@ final class WithCalls {
       try (Tensor x = Tensors.of(new float[] {1, 2}, 2);
           Tensor y = (Tensor) same.call(x);
           Tensor z = (Tensor) same.call(x, "and a text");
-          io.opdyno.Array list = (io.opdyno.Array) same.call(List.of(1, x));
-          io.opdyno.Map map = (io.opdyno.Map) same.call(Map.of("a", 1));
-          Function inner = (Function) same.call((PackedFunction) args -> 3 * (Long) args[0])) {
+          ValueList list = (ValueList) same.call(List.of(1, x));
+          ValueMap map = (ValueMap) same.call(Map.of("a", 1));
+          PackedFn inner = (PackedFn) same.call((PackedFunction) args -> 3 * (Long) args[0])) {
         First.check(Arrays.equals(Tensors.floats(y), new float[] {1, 2}) && Arrays.equals(Tensors.floats(z), new float[] {1, 2}), "a tensor");
         First.check(opd_array_count(list) == 2 && opd_map_count(map) == 1 && inner.callLong(14) == 42, "containers and a lambda");
       }
@@ -52,12 +51,12 @@ final class WithCalls {
   }
 
   private static void numbers() {
-    try (Function twice = function(PackedFunction.ofLong(x -> 2 * x));
-        Function minus = function(PackedFunction.ofLongs((x, y) -> x - y));
-        Function half = function(PackedFunction.ofDouble(x -> x / 2));
-        Function power = function(PackedFunction.ofDoubles(Math::pow));
-        Function text = function(args -> "text");
-        Function counted = function(args -> args.length)) {
+    try (PackedFn twice = function(PackedFunction.ofLong(x -> 2 * x));
+        PackedFn minus = function(PackedFunction.ofLongs((x, y) -> x - y));
+        PackedFn half = function(PackedFunction.ofDouble(x -> x / 2));
+        PackedFn power = function(PackedFunction.ofDoubles(Math::pow));
+        PackedFn text = function(args -> "text");
+        PackedFn counted = function(args -> args.length)) {
       First.check(twice.callLong(21) == 42 && twice.call(21).equals(42L) && twice.callLong(1L << 62) == 1L << 63, "ofLong");
       First.check(minus.callLong(5, 7) == -2 && minus.call(5, 7).equals(-2L), "ofLongs keeps the order");
       First.check(half.callDouble(3) == 1.5 && half.call(3).equals(1.5) && half.call(true).equals(0.5), "ofDouble takes whole numbers");
@@ -85,11 +84,11 @@ final class WithCalls {
 
   /** Deeper than the memory of a thread reaches, by whole numbers, by objects, and with exceptions on the way out. */
   private static void nested() {
-    Function[] self = new Function[3];
-    try (Function sum = function(PackedFunction.ofLong(n -> n == 0 ? 0 : n + self[0].callLong(n - 1)));
-        Function list = function(args -> (Long) args[0] == 0 ? "end" : self[1].call((Long) args[0] - 1, args[1], "x") + "."
+    PackedFn[] self = new PackedFn[3];
+    try (PackedFn sum = function(PackedFunction.ofLong(n -> n == 0 ? 0 : n + self[0].callLong(n - 1)));
+        PackedFn list = function(args -> (Long) args[0] == 0 ? "end" : self[1].call((Long) args[0] - 1, args[1], "x") + "."
             + args[1]);
-        Function fails = function(args -> {
+        PackedFn fails = function(args -> {
           if ((Long) args[0] == 0) throw new First.Refused("the bottom");
           return self[2].call((Long) args[0] - 1);
         })) {
@@ -107,7 +106,7 @@ final class WithCalls {
 
   /** More arguments than the memory of a thread has place for. */
   private static void many() {
-    try (Function sum = function(args -> Arrays.stream(args).mapToLong(value -> (Long) value).sum())) {
+    try (PackedFn sum = function(args -> Arrays.stream(args).mapToLong(value -> (Long) value).sum())) {
       for (int count : new int[] {126, 127, 128, 129, 1000}) {
         Object[] args = new Object[count];
         Arrays.setAll(args, i -> (long) i);
@@ -122,25 +121,25 @@ final class WithCalls {
     Tensor closed = Tensors.of(new float[] {1}, 1);
     closed.close();
     try (Tensor x = Tensors.of(new float[1000], 1000);
-        Function same = function(args -> args[args.length - 1])) {
+        PackedFn same = function(args -> args[args.length - 1])) {
       failed(() -> same.call(x, closed), IllegalStateException.class, "the handle is closed");
       failed(() -> same.call(closed), IllegalStateException.class, "the handle is closed");
       failed(() -> same.call(x, new Object()), IllegalArgumentException.class, "java.lang.Object");
       failed(() -> same.call(new Object()), IllegalArgumentException.class, "java.lang.Object");
-      try (Function tensor = function(args -> x)) {
+      try (PackedFn tensor = function(args -> x)) {
         failed(() -> tensor.callLong(1), ClassCastException.class, "the function gave a Tensor");
       }
       List<Tensor> kept = new java.util.ArrayList<>();
-      try (Function keep = function(args -> kept.add((Tensor) args[0]) ? null : null);
+      try (PackedFn keep = function(args -> kept.add((Tensor) args[0]) ? null : null);
           Closure closure = take(out -> opd_closure_create(keep, "void(tensor)", out));
-          Function lends = take(out -> opd_function_create_native(opd_closure_pointer(closure), "void(tensor)", null, 0, out))) {
+          PackedFn lends = take(out -> opd_function_create_native(opd_closure_pointer(closure), "void(tensor)", null, 0, out))) {
         First.check(lends.call(x) == null && kept.size() == 1, "the callback ran");
         failed(() -> same.call(kept.get(0)), IllegalStateException.class, "copy what is to be kept");
         failed(() -> same.call(1, kept.get(0)), IllegalStateException.class, "copy what is to be kept");
         kept.get(0).close();
       }
     }
-    Function gone = function(args -> null);
+    PackedFn gone = function(args -> null);
     gone.close();
     failed(() -> gone.call(), IllegalStateException.class, "the handle is closed");
     failed(() -> gone.callLong(1), IllegalStateException.class, "the handle is closed");
@@ -150,8 +149,8 @@ final class WithCalls {
   private static void nothingIsAllocated() {
     com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     long me = Thread.currentThread().getId(), sum = 0;
-    try (Function twice = function(PackedFunction.ofLong(x -> 2 * x));
-        Function half = function(PackedFunction.ofDouble(x -> x / 2))) {
+    try (PackedFn twice = function(PackedFunction.ofLong(x -> 2 * x));
+        PackedFn half = function(PackedFunction.ofDouble(x -> x / 2))) {
       long[] bytes = new long[3];
       for (int round = 0; round < bytes.length; ++round) { // the first ones make what is kept
         long before = threads.getThreadAllocatedBytes(me);
@@ -166,7 +165,7 @@ final class WithCalls {
   /** Threads call one function, each through memory of its own, until another thread closes it. */
   private static void threads() throws Exception {
     for (int round = 0; round < 100; ++round) {
-      Function next = function(PackedFunction.ofLong(x -> x + 1));
+      PackedFn next = function(PackedFunction.ofLong(x -> x + 1));
       AtomicLong wrong = new AtomicLong(), calls = new AtomicLong();
       Thread[] threads = new Thread[4];
       for (int t = 0; t < threads.length; ++t) {

@@ -9,8 +9,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import io.opdyno.*;
-import io.opdyno.Function;
-import io.opdyno.Module;
 
 final class WithCollectors {
   private static final int CALLS = 102; // of a run: two checks of the argument, then 100 operators
@@ -65,14 +63,14 @@ final class WithCollectors {
     for (WeakReference<Object> ended : numbered(path)) First.awaitEnd(ended, "a collector, or a state of one,");
     functions();
     First.refused("table", () -> opd_collector_create("none", null, new Out<>()));
-    First.error(() -> opd_collector_create("", new Numbering(null), new Out<>()), opd_code.OPD_INVALID_ARGUMENT, "name");
+    First.error(() -> opd_collector_create("", new Numbering(null), new Out<>()), Code.INVALID_ARGUMENT, "name");
   }
 
   /** The states, and their collector. */
   private static List<WeakReference<Object>> numbered(String path) {
     Numbering numbering = new Numbering(null);
-    try (Module module = take(out -> opd_module_load(path, null, out));
-        VirtualMachine vm = take(out -> opd_vm_create(module, null, out));
+    try (Program module = take(out -> opd_module_load(path, null, out));
+        Vm vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       profiles(vm, x, numbering);
       failures(vm, x);
@@ -86,14 +84,14 @@ final class WithCollectors {
     return take(out -> opd_collector_create(name, collector, out));
   }
 
-  private static Report profile(VirtualMachine vm, Tensor x, Object... collectors) {
+  private static Report profile(Vm vm, Tensor x, Object... collectors) {
     Map<String, ?> options = Map.of("repeat", 3, "warmup", 2, "collectors", Arrays.asList(collectors));
     return take(out -> opd_vm_profile(vm, "main", new Object[] {x}, null, options, out, null));
   }
 
-  private static void profiles(VirtualMachine vm, Tensor x, Numbering numbering) {
+  private static void profiles(Vm vm, Tensor x, Numbering numbering) {
     try (Collector ours = collector("Numbering", numbering);
-        Collector time = take(out -> opd_collector_create_builtin(opd_collector_kind.OPD_COLLECTOR_TIME, Map.of("per_thread", true), out));
+        Collector time = take(out -> opd_collector_create_builtin(CollectorKind.TIME, Map.of("per_thread", true), out));
         Report report = profile(vm, x, ours, time)) {
       First.check(numbering.inits == 1 && numbering.devices.equals(List.of(Device.CPU)), "init: " + numbering.devices);
       First.check(numbering.states.size() == 3 * (1 + CALLS) && numbering.ended == 3 * (1 + CALLS), "ended " + numbering.ended);
@@ -101,25 +99,25 @@ final class WithCollectors {
         long number = 2 + i + i / CALLS;
         First.check(call(report, i, "Größe 😀").equals(number), i + ": " + call(report, i, "Größe 😀") + ", not " + number);
       }
-      Object[][] metrics = {{"Größe 😀", 2L, opd_metric_kind.OPD_METRIC_COUNT}, {"took", 1.5, opd_metric_kind.OPD_METRIC_DURATION},
-          {"share", 25.0, opd_metric_kind.OPD_METRIC_PERCENT}, {"half", 0.5, opd_metric_kind.OPD_METRIC_RATIO},
-          {"where", "Device[type=1, id=0]", opd_metric_kind.OPD_METRIC_STRING},
-          {"moved (bytes)", 1L << 40, opd_metric_kind.OPD_METRIC_BYTES}, {"clock (Hz)", 2e9, opd_metric_kind.OPD_METRIC_HERTZ}};
+      Object[][] metrics = {{"Größe 😀", 2L, MetricKind.COUNT}, {"took", 1.5, MetricKind.DURATION},
+          {"share", 25.0, MetricKind.PERCENT}, {"half", 0.5, MetricKind.RATIO},
+          {"where", "Device[type=1, id=0]", MetricKind.STRING},
+          {"moved (bytes)", 1L << 40, MetricKind.BYTES}, {"clock (Hz)", 2e9, MetricKind.HERTZ}};
       for (Object[] metric : metrics) {
         String name = (String) metric[0];
         First.check(call(report, 0, name).equals(metric[1]), name + ": " + call(report, 0, name));
-        Out<opd_metric_kind> kind = new Out<>();
-        opd_report_get(report, opd_report_section.OPD_REPORT_CALLS, 0, name, new Out<>(), kind);
+        Out<MetricKind> kind = new Out<>();
+        opd_report_get(report, ReportSection.CALLS, 0, name, new Out<>(), kind);
         First.check(kind.get() == metric[2], name + ": " + kind.get());
       }
-      Object total = take((Out<Object> out) -> opd_report_get(report, opd_report_section.OPD_REPORT_DEVICES, 0, "Größe 😀", out, null));
+      Object total = take((Out<Object> out) -> opd_report_get(report, ReportSection.DEVICES, 0, "Größe 😀", out, null));
       First.check(total.equals(1L + (1 + 103) + (1 + 2 * 103)), "the device has the runs: " + total);
       First.check((Double) call(report, 0, "Wall time (us)") > 0, "the time collector measures");
       First.check(WithOptions.columns(report).contains("CPU time (us) (most of threads)"), "per_thread");
     }
   }
 
-  private static void failures(VirtualMachine vm, Tensor x) {
+  private static void failures(Vm vm, Tensor x) {
     for (String place : new String[] {"init", "start", "stop"}) {
       Numbering bad = new Numbering(place);
       Numbering good = new Numbering(null);
@@ -145,8 +143,8 @@ final class WithCollectors {
     }
     try (Collector nowhere = collector("Nowhere", giving(null, null));
         Report report = profile(vm, x, nowhere)) {
-      First.error(() -> opd_report_get(report, opd_report_section.OPD_REPORT_CONFIGURATION, 0, "Collector error: Nowhere", new Out<>(), null),
-          opd_code.OPD_NOT_FOUND, "Nowhere"); // null is no state
+      First.error(() -> opd_report_get(report, ReportSection.CONFIGURATION, 0, "Collector error: Nowhere", new Out<>(), null),
+          Code.NOT_FOUND, "Nowhere"); // null is no state
     }
   }
 
@@ -169,14 +167,14 @@ final class WithCollectors {
   private static void functions() {
     int[] calls = {0};
     Numbering numbering = new Numbering(null);
-    try (Function counted = take(out -> opd_function_create(args -> calls[0] += (int) (long) (Long) args[0], out));
+    try (PackedFn counted = take(out -> opd_function_create(args -> calls[0] += (int) (long) (Long) args[0], out));
         Collector ours = collector("Numbering", numbering);
         Collector bad = collector("Bad", new Numbering("stop"));
-        Function measured = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {ours}, 2, out));
-        Function fails = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {bad}, 0, out));
-        io.opdyno.Map map = (io.opdyno.Map) Out.<Object>take(out -> opd_function_call(measured, new Object[] {7}, out))) {
+        PackedFn measured = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {ours}, 2, out));
+        PackedFn fails = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {bad}, 0, out));
+        ValueMap map = (ValueMap) Out.<Object>take(out -> opd_function_call(measured, new Object[] {7}, out))) {
       First.check(calls[0] == 21 && numbering.ended == 1, "three calls: " + calls[0] + ", " + numbering.ended);
-      try (Array pair = (Array) Out.<Object>take(out -> opd_map_get(map, "moved (bytes)", out))) {
+      try (ValueList pair = (ValueList) Out.<Object>take(out -> opd_map_get(map, "moved (bytes)", out))) {
         First.check(First.items(pair).equals(List.of(6L, 1L << 40)), "kind and value: " + First.items(pair));
       }
       Throwable thrown = First.thrown(() -> opd_function_call(fails, new Object[] {7}, new Out<>()));
@@ -185,10 +183,10 @@ final class WithCollectors {
   }
 
   private static Object call(Report report, long row, String column) {
-    return take((Out<Object> out) -> opd_report_get(report, opd_report_section.OPD_REPORT_CALLS, row, column, out, null));
+    return take((Out<Object> out) -> opd_report_get(report, ReportSection.CALLS, row, column, out, null));
   }
 
   private static String configuration(Report report, String key) {
-    return (String) Out.<Object>take(out -> opd_report_get(report, opd_report_section.OPD_REPORT_CONFIGURATION, 0, key, out, null));
+    return (String) Out.<Object>take(out -> opd_report_get(report, ReportSection.CONFIGURATION, 0, key, out, null));
   }
 }

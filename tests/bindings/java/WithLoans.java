@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import io.opdyno.*;
-import io.opdyno.Function;
 
 final class WithLoans {
   private WithLoans() {}
@@ -23,9 +22,9 @@ final class WithLoans {
           return null;
         };
     try (Tensor x = Tensors.of(new float[] {1, 2, 3, 4}, 4);
-        Function function = take(out -> opd_function_create(keep, out));
+        PackedFn function = take(out -> opd_function_create(keep, out));
         Closure closure = take(out -> opd_closure_create(function, "void(tensor)", out));
-        Function byPointer =
+        PackedFn byPointer =
             take(out -> opd_function_create_native(opd_closure_pointer(closure), "void(tensor)", null, 0, out))) {
       Out.<Object>take(out -> opd_function_call(byPointer, new Object[] {x}, out));
       First.check(kept.size() == 2, "the callback ran");
@@ -57,7 +56,7 @@ final class WithLoans {
 
   private static void closedByTheCallee() {
     try (Tensor x = Tensors.of(new float[] {1}, 1);
-        Function function =
+        PackedFn function =
             take(
                 out ->
                     opd_function_create(
@@ -67,7 +66,7 @@ final class WithLoans {
                         },
                         out));
         Closure closure = take(out -> opd_closure_create(function, "i32(tensor)", out));
-        Function byPointer =
+        PackedFn byPointer =
             take(out -> opd_function_create_native(opd_closure_pointer(closure), "i32(tensor)", null, 0, out))) {
       Object result = take(out -> opd_function_call(byPointer, new Object[] {x}, out));
       First.check(result.equals(7L), "a lent tensor may be closed: " + result);
@@ -77,7 +76,7 @@ final class WithLoans {
   /** A tensor of its own goes through a callback as it is. */
   private static void returned() {
     try (Tensor x = Tensors.of(new float[] {1, 2}, 2);
-        Function same = take(out -> opd_function_create(args -> args[0], out));
+        PackedFn same = take(out -> opd_function_create(args -> args[0], out));
         Tensor y = (Tensor) Out.<Object>take(out -> opd_function_call(same, new Object[] {x}, out))) {
       opd_tensor_copy_from_bytes(x, new byte[8]);
       First.check(Arrays.equals(Tensors.floats(y), new float[] {0, 0}), "the same memory");

@@ -8,16 +8,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import io.opdyno.*;
-import io.opdyno.Function;
-import io.opdyno.Module;
 
 final class WithOptions {
   private static final int OPERATORS = 100; // of the artifact: each adds 1
 
   static void run(String path) {
     long live = First.liveBytes();
-    try (Module module = take(out -> opd_module_load(path, Map.of("copy", true, "format", "so"), out));
-        VirtualMachine vm = take(out -> opd_vm_create(module,
+    try (Program module = take(out -> opd_module_load(path, Map.of("copy", true, "format", "so"), out));
+        Vm vm = take(out -> opd_vm_create(module,
             Map.of("devices", List.of(Device.CPU), "allocators", List.of(1), "max_depth", 20), out));
         Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       calls(vm, x);
@@ -29,24 +27,24 @@ final class WithOptions {
     First.check(First.liveBytes() == live, "wrong options keep no handle: " + First.liveBytes() + " for " + live);
   }
 
-  private static void calls(VirtualMachine vm, Tensor x) {
+  private static void calls(Vm vm, Tensor x) {
     Object[] input = {x};
     try (Tensor into = Tensors.of(new float[4], 4);
-        Cancel cancel = take(out -> opd_cancel_token_create(out))) {
+        CancelToken cancel = take(out -> opd_cancel_token_create(out))) {
       Map<String, ?> options = Map.of("names", List.of("x"), "outputs", List.of(into), "timeout_ns", 1L << 40, "cancel", cancel);
       ((Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, options, out))).close();
       First.check(Arrays.equals(Tensors.floats(into), new float[] {101, 102, 103, 95.5f}), "outputs are given");
       List<?> positional = Arrays.asList((Object) null);
       ((Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, Map.of("names", positional), out))).close();
       First.error(() -> opd_vm_call(vm, "main", input, Map.of("names", List.of("y")), new Out<>()),
-          opd_code.OPD_INVALID_ARGUMENT, "\"y\"");
+          Code.INVALID_ARGUMENT, "\"y\"");
       opd_cancel_token_cancel(cancel);
-      First.error(() -> opd_vm_call(vm, "main", input, options, new Out<>()), opd_code.OPD_CANCELLED, "main");
+      First.error(() -> opd_vm_call(vm, "main", input, options, new Out<>()), Code.CANCELLED, "main");
     }
   }
 
   /** Every other call of four, at most 30 records of each. */
-  private static void sessions(VirtualMachine vm, Tensor x) {
+  private static void sessions(Vm vm, Tensor x) {
     for (long most : new long[] {1 << 20, 30}) {
       opd_vm_profile_start(vm, Map.of("sample_interval", 2, "max_records", most, "details", true));
       for (int i = 0; i < 4; ++i) {
@@ -63,19 +61,19 @@ final class WithOptions {
     }
   }
 
-  private static void tables(VirtualMachine vm, Tensor x) {
-    int folded = opd_profile_builtins.OPD_BUILTINS_FOLDED.swigValue();
+  private static void tables(Vm vm, Tensor x) {
+    int folded = ProfileBuiltins.FOLDED.swigValue();
     Map<String, ?> options = Map.of("warmup", 0, "repeat", 3, "builtins", folded);
     try (Report report = take(out -> opd_vm_profile(vm, "main", new Object[] {x}, null, options, out, null))) {
       First.check(rows(report, "add") == 3 * OPERATORS && rows(report, "(builtins)") > 0, "three folded runs");
-      String all = take(out -> opd_report_write(report, opd_report_format.OPD_REPORT_TABLE, null, out));
-      String plain = take(out -> opd_report_write(report, opd_report_format.OPD_REPORT_TABLE, Map.of("col_sums", 0, "aggregate", false), out));
+      String all = take(out -> opd_report_write(report, ReportFormat.TABLE, null, out));
+      String plain = take(out -> opd_report_write(report, ReportFormat.TABLE, Map.of("col_sums", 0, "aggregate", false), out));
       First.check(all.contains("\nSum ") && !plain.contains("\nSum "), "col_sums: " + plain);
       First.check(lines(all, "add ") == 1 && lines(plain, "add ") == 3 * OPERATORS, "aggregate: " + all);
       Report[] both = {report};
-      First.error(() -> opd_report_diff(both, both, Map.of("level", 7), new Out<>()), opd_code.OPD_INVALID_ARGUMENT, "level");
+      First.error(() -> opd_report_diff(both, both, Map.of("level", 7), new Out<>()), Code.INVALID_ARGUMENT, "level");
       First.error(() -> opd_report_diff(both, both, Map.of("level", 0.1, "metric", "Größe"), new Out<>()),
-          opd_code.OPD_NOT_FOUND, "Größe");
+          Code.NOT_FOUND, "Größe");
     }
   }
 
@@ -83,20 +81,20 @@ final class WithOptions {
     int[] calls = {0, 0};
     PackedFunction before = args -> ++calls[1];
     Map<String, ?> options = Map.of("device", Device.CPU, "number", 3, "repeat", 4L, "preprocess", before);
-    try (Function counted = take(out -> opd_function_create(args -> ++calls[0], out));
+    try (PackedFn counted = take(out -> opd_function_create(args -> ++calls[0], out));
         Evaluator evaluator = take(out -> opd_evaluator_create(counted, options, out))) {
       try (Benchmark benchmark = take(out -> opd_evaluator_call(evaluator, null, out))) {
         First.check(Out.<long[]>take(out -> opd_benchmark_get_stats(benchmark, out))[4] == 3, "calls of a repeat");
         First.check(calls[0] == 1 + 3 * 4 && calls[1] == 4, "calls: " + Arrays.toString(calls));
       }
       refused(given -> opd_evaluator_create(counted, given, new Out<>()), "device", "cpu", "option device must be a Device");
-      First.error(() -> opd_evaluator_create(counted, Map.of("number", 0), new Out<>()), opd_code.OPD_INVALID_ARGUMENT, "number");
+      First.error(() -> opd_evaluator_create(counted, Map.of("number", 0), new Out<>()), Code.INVALID_ARGUMENT, "number");
     }
     return new WeakReference<>(before);
   }
 
   /** Each is refused before the library is asked, by name, and lets go of what it saw before. */
-  private static void wrong(Module module, VirtualMachine vm, Tensor x) {
+  private static void wrong(Program module, Vm vm, Tensor x) {
     Tensor closed = Tensors.of(new float[1], 1);
     closed.close();
     for (Object[] given : new Object[][] {
@@ -122,14 +120,14 @@ final class WithOptions {
     }
     refused(options -> opd_vm_create(module, options, new Out<>()), "devices", List.of("cpu"), "option devices[0] must be a Device");
     refused(options -> opd_vm_create(module, options, new Out<>()), "allocators", List.of(0, 0), "as many items as devices: 1, not 2");
-    refused(options -> opd_collector_create_builtin(opd_collector_kind.OPD_COLLECTOR_TIME, options, new Out<>()), "devices", List.of(Device.CPU, Device.CPU), "as events: 1, not 2");
+    refused(options -> opd_collector_create_builtin(CollectorKind.TIME, options, new Out<>()), "devices", List.of(Device.CPU, Device.CPU), "as events: 1, not 2");
     Throwable thrown = First.thrown(() -> opd_tensor_copy(x, closed));
     First.check(thrown instanceof IllegalStateException, "the tensor before a closed one can end: " + thrown);
   }
 
   private static void refused(java.util.function.Consumer<Map<String, ?>> call, Object... given) {
     Throwable thrown = First.thrown(() -> call.accept(Map.of((String) given[0], given[1])));
-    First.check(thrown instanceof OpdynoException e && e.code() == opd_code.OPD_INVALID_ARGUMENT
+    First.check(thrown instanceof OpdynoException e && e.code() == Code.INVALID_ARGUMENT
         && e.getMessage().contains((String) given[2]), given[2] + " is said of " + given[0] + ": " + thrown);
   }
 
@@ -137,13 +135,13 @@ final class WithOptions {
     long count = 0;
     for (long i = 0; i < opd_report_call_count(report); ++i) {
       long row = i;
-      if (name.equals(take((Out<Object> out) -> opd_report_get(report, opd_report_section.OPD_REPORT_CALLS, row, "Name", out, null)))) ++count;
+      if (name.equals(take((Out<Object> out) -> opd_report_get(report, ReportSection.CALLS, row, "Name", out, null)))) ++count;
     }
     return count;
   }
 
   static List<Object> columns(Report report) {
-    try (Array names = take(out -> opd_report_list(report, opd_report_section.OPD_REPORT_CALLS, out))) {
+    try (ValueList names = take(out -> opd_report_list(report, ReportSection.CALLS, out))) {
       return First.items(names);
     }
   }

@@ -9,8 +9,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import io.opdyno.*;
-import io.opdyno.Function;
-import io.opdyno.Module;
 
 final class WithStacks {
   private static final int MOST = 256, TOO_DEEP = 300;
@@ -18,8 +16,8 @@ final class WithStacks {
 
   static void run(String path) throws Exception {
     long live = First.liveBytes();
-    try (Module module = take(out -> opd_module_load(path, null, out));
-        VirtualMachine vm = take(out -> opd_vm_create(module, null, out));
+    try (Program module = take(out -> opd_module_load(path, null, out));
+        Vm vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       notAskedFor(vm, x);
       kindsOfEvents(vm, x);
@@ -31,14 +29,14 @@ final class WithStacks {
     First.check(First.liveBytes() == live, "stacks keep no handle");
   }
 
-  private static void notAskedFor(VirtualMachine vm, Tensor x) {
+  private static void notAskedFor(Vm vm, Tensor x) {
     try (Report report = recorded(false, () -> outer(vm, x))) {
       First.check(WithOptions.rows(report, "pushed") == 1, "ranges are recorded");
       First.check(!WithOptions.columns(report).contains("Stack"), "no stack is recorded");
     }
   }
 
-  private static void kindsOfEvents(VirtualMachine vm, Tensor x) {
+  private static void kindsOfEvents(Vm vm, Tensor x) {
     EXPECTED.clear();
     try (Report report = recorded(true, () -> outer(vm, x))) {
       First.check(EXPECTED.keySet().containsAll(List.of("pushed", "begun", "marked", "main")), "all were seen");
@@ -53,11 +51,11 @@ final class WithStacks {
     }
   }
 
-  private static void outer(VirtualMachine vm, Tensor x) {
+  private static void outer(Vm vm, Tensor x) {
     inner(vm, x);
   }
 
-  private static void inner(VirtualMachine vm, Tensor x) {
+  private static void inner(Vm vm, Tensor x) {
     Out<Object> out = new Out<>();
     here(new Throwable(), "pushed"); opd_range_push("pushed");
     here(new Throwable(), "main"); opd_vm_call(vm, "main", new Object[] {x}, null, out);
@@ -70,7 +68,7 @@ final class WithStacks {
   }
 
   /** Of eight arguments, some of which the wrapper hands over in memory. */
-  private static void profiled(VirtualMachine vm, Tensor x) {
+  private static void profiled(Vm vm, Tensor x) {
     Map<String, ?> once = Map.of("warmup", 0, "repeat", 1);
     Out<Report> out = new Out<>();
     here(new Throwable(), "main"); opd_vm_profile(vm, "main", new Object[] {x}, null, once, out, null);
@@ -109,14 +107,14 @@ final class WithStacks {
   /** Java called by native code that Java called, and what follows after each returned. */
   private static void nestedCalls() {
     EXPECTED.clear();
-    Function[] self = new Function[1];
+    PackedFn[] self = new PackedFn[1];
     self[0] = take(out -> opd_function_create(args -> {
       long depth = (Long) args[0];
       if (depth > 0) opd_function_call(self[0], new Object[] {depth - 1}, new Out<>());
       here(new Throwable(), "nested " + depth); range("nested " + depth);
       return null;
     }, out));
-    try (Function calls = self[0];
+    try (PackedFn calls = self[0];
         Report report = recorded(true, () -> {
           opd_function_call(calls, new Object[] {3}, new Out<>());
           here(new Throwable(), "after"); range("after");
@@ -127,15 +125,15 @@ final class WithStacks {
   }
 
   /** More calls fail than stacks are kept of a thread: each is taken back. Exceptions come out as ever. */
-  private static void failures(VirtualMachine vm) {
+  private static void failures(Vm vm) {
     EXPECTED.clear();
-    try (Function refuse = take(out -> opd_function_create(a -> { throw new First.Refused("no"); }, out));
+    try (PackedFn refuse = take(out -> opd_function_create(a -> { throw new First.Refused("no"); }, out));
         Report report = recorded(true, () -> {
           for (int i = 0; i < 20; ++i) {
             Throwable crossed = First.thrown(() -> opd_function_call(refuse, null, new Out<>()));
             First.check(crossed instanceof First.Refused, "the callee's exception: " + crossed);
             Throwable unknown = First.thrown(() -> opd_vm_call(vm, "mian", null, null, new Out<>()));
-            First.check(unknown instanceof OpdynoException e && e.code() == opd_code.OPD_NOT_FOUND, "the library's: " + unknown);
+            First.check(unknown instanceof OpdynoException e && e.code() == Code.NOT_FOUND, "the library's: " + unknown);
             Throwable none = First.thrown(() -> opd_vm_call(null, "main", null, null, new Out<>()));
             First.check(none instanceof NullPointerException, "a refused argument's: " + none);
           }
@@ -187,7 +185,7 @@ final class WithStacks {
         throw new AssertionError(failed);
       }
       try (Trace trace = take(out -> opd_profiler_stop(profiler, out))) {
-        return take(out -> opd_trace_to_report(trace, opd_trace_view.OPD_TRACE_EVENTS, out));
+        return take(out -> opd_trace_to_report(trace, TraceView.EVENTS, out));
       }
     }
   }
@@ -213,7 +211,7 @@ final class WithStacks {
   }
 
   private static String stackOf(Report report, String event) {
-    opd_report_section calls = opd_report_section.OPD_REPORT_CALLS;
+    ReportSection calls = ReportSection.CALLS;
     for (long i = 0; i < opd_report_call_count(report); ++i) {
       long row = i;
       if (!event.equals(take((Out<Object> out) -> opd_report_get(report, calls, row, "Name", out, null)))) continue;

@@ -74,7 +74,7 @@ final class Callbacks {
   }
 
   static void log(LogCallback callback, int level, byte[] message) {
-    callback.log(opd_log_level.swigToEnum(level), Values.text(message));
+    callback.log(LogLevel.swigToEnum(level), Values.text(message));
   }
 
   static void init(MetricCollector collector, long[] devices) throws Throwable {

@@ -10,7 +10,7 @@ final class Calls {
 
   private Calls() {}
 
-  static Object call(Function function, Object... args) {
+  static Object call(PackedFn function, Object... args) {
     int count = args == null ? 0 : args.length;
     Area area = Area.get();
     int frame = area.open(count);
@@ -28,7 +28,7 @@ final class Calls {
     }
   }
 
-  static Object call(Function function, Object a) {
+  static Object call(PackedFn function, Object a) {
     Area area = Area.get();
     int frame = area.open(1);
     if (frame < 0) return slow(function, a);
@@ -44,7 +44,7 @@ final class Calls {
     }
   }
 
-  static long callLong(Function function) {
+  static long callLong(PackedFn function) {
     Area area = Area.get();
     int frame = area.open(0);
     if (frame < 0) return asLong(slow(function));
@@ -56,7 +56,7 @@ final class Calls {
     }
   }
 
-  static long callLong(Function function, long a) {
+  static long callLong(PackedFn function, long a) {
     Area area = Area.get();
     int frame = area.open(1);
     if (frame < 0) return asLong(slow(function, a));
@@ -69,7 +69,7 @@ final class Calls {
     }
   }
 
-  static long callLong(Function function, long a, long b) {
+  static long callLong(PackedFn function, long a, long b) {
     Area area = Area.get();
     int frame = area.open(2);
     if (frame < 0) return asLong(slow(function, a, b));
@@ -83,7 +83,7 @@ final class Calls {
     }
   }
 
-  static double callDouble(Function function, double a) {
+  static double callDouble(PackedFn function, double a) {
     Area area = Area.get();
     int frame = area.open(1);
     if (frame < 0) return asDouble(slow(function, a));
@@ -96,7 +96,7 @@ final class Calls {
     }
   }
 
-  static double callDouble(Function function, double a, double b) {
+  static double callDouble(PackedFn function, double a, double b) {
     Area area = Area.get();
     int frame = area.open(2);
     if (frame < 0) return asDouble(slow(function, a, b));
@@ -110,7 +110,7 @@ final class Calls {
     }
   }
 
-  private static void run(Function function, Area area, int frame, int count) {
+  private static void run(PackedFn function, Area area, int frame, int count) {
     long pointer = Handle.begin(function);
     try {
       call(pointer, area.addressOf(frame), count);
@@ -119,7 +119,7 @@ final class Calls {
     }
   }
 
-  private static Object slow(Function function, Object... args) {
+  private static Object slow(PackedFn function, Object... args) {
     return Out.<Object>take(out -> Native.opd_function_call(function, args, out));
   }
 

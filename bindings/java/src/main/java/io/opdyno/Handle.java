@@ -131,12 +131,11 @@ public class Handle implements AutoCloseable {
   private final Owned owned;
 
   Handle(long pointer) {
-    this(pointer, -1);
+    this(pointer, 0);
   }
 
-  /** Bytes of memory outside of the heap, or -1 if the handle shall ask for them. */
-  Handle(long pointer, long known) {
-    long bytes = known >= 0 ? known : this instanceof Tensor ? Tensors.sizeOf(pointer) : 0;
+  /** Bytes of memory outside of the heap. */
+  Handle(long pointer, long bytes) {
     owned = new Owned(this, pointer, bytes);
   }
 

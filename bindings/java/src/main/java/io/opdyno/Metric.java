@@ -4,46 +4,46 @@ import java.util.Objects;
 
 /** A number or text that a collector measured, and what it is. */
 public final class Metric {
-  private final opd_metric_kind kind;
+  private final MetricKind kind;
   private final Object value;
 
-  private Metric(opd_metric_kind kind, Object value) {
+  private Metric(MetricKind kind, Object value) {
     this.kind = kind;
     this.value = value;
   }
 
   public static Metric count(long value) {
-    return new Metric(opd_metric_kind.OPD_METRIC_COUNT, value);
+    return new Metric(MetricKind.COUNT, value);
   }
 
   public static Metric duration(double microseconds) {
-    return new Metric(opd_metric_kind.OPD_METRIC_DURATION, microseconds);
+    return new Metric(MetricKind.DURATION, microseconds);
   }
 
   /** Of 100 for all. */
   public static Metric percent(double percent) {
-    return new Metric(opd_metric_kind.OPD_METRIC_PERCENT, percent);
+    return new Metric(MetricKind.PERCENT, percent);
   }
 
   public static Metric ratio(double ratio) {
-    return new Metric(opd_metric_kind.OPD_METRIC_RATIO, ratio);
+    return new Metric(MetricKind.RATIO, ratio);
   }
 
   public static Metric string(String text) {
-    return new Metric(opd_metric_kind.OPD_METRIC_STRING, Objects.requireNonNull(text, "text"));
+    return new Metric(MetricKind.STRING, Objects.requireNonNull(text, "text"));
   }
 
   /** The names of such columns end in " (bytes)". */
   public static Metric bytes(long value) {
-    return new Metric(opd_metric_kind.OPD_METRIC_BYTES, value);
+    return new Metric(MetricKind.BYTES, value);
   }
 
   /** The names of such columns end in " (Hz)". */
   public static Metric hertz(double hertz) {
-    return new Metric(opd_metric_kind.OPD_METRIC_HERTZ, hertz);
+    return new Metric(MetricKind.HERTZ, hertz);
   }
 
-  public opd_metric_kind kind() {
+  public MetricKind kind() {
     return kind;
   }
 

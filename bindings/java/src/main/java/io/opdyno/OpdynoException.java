@@ -15,11 +15,11 @@ public final class OpdynoException extends RuntimeException {
   }
 
   /** What went wrong; OPD_INTERNAL for a code that this version does not know. */
-  public opd_code code() {
+  public Code code() {
     try {
-      return opd_code.swigToEnum(code);
+      return Code.swigToEnum(code);
     } catch (IllegalArgumentException unknown) {
-      return opd_code.OPD_INTERNAL;
+      return Code.INTERNAL;
     }
   }
 
@@ -38,7 +38,7 @@ public final class OpdynoException extends RuntimeException {
     return getClass().getName() + ": " + kind + ": " + getMessage();
   }
 
-  static OpdynoException of(opd_code code, String message, Throwable cause) {
+  static OpdynoException of(Code code, String message, Throwable cause) {
     OpdynoException made = new OpdynoException(code.swigValue(), "ValueError", message, "");
     made.initCause(cause);
     return made;

@@ -10,8 +10,8 @@ import java.util.List;
  * Objects of Java as values of the library, two words each: kind (and length) and content, as an opd_value lies in the
  * memory of a little-endian machine. They are views, which close() ends.
  *
- * <p>null, Boolean, Byte to Long, Float and Double, String, byte[], long[] (a shape), DType, Device, Tensor, Function,
- * Module, Array, Map and other handles, Object[] and List (an array), java.util.Map, PackedFunction. Back come Long,
+ * <p>null, Boolean, Byte to Long, Float and Double, String, byte[], long[] (a shape), DType, Device, Tensor, PackedFn,
+ * Program, ValueList, ValueMap and other handles, Object[] and List (an array), java.util.Map, PackedFunction. Back come Long,
  * Double, String, byte[], long[] and handles.
  */
 final class Values implements AutoCloseable {
@@ -51,7 +51,7 @@ final class Values implements AutoCloseable {
         view(java.util.Objects.requireNonNull(name, "the name must not be null"), 4 * i);
         view(entries.get(i).getValue(), 4 * i + 2);
       } catch (IllegalArgumentException | IllegalStateException | NullPointerException refused) {
-        throw OpdynoException.of(opd_code.OPD_INVALID_ARGUMENT, "option " + name + ": " + refused.getMessage(), refused);
+        throw OpdynoException.of(Code.INVALID_ARGUMENT, "option " + name + ": " + refused.getMessage(), refused);
       }
     }
     return words;
@@ -95,16 +95,16 @@ final class Values implements AutoCloseable {
       return Out.<Shape>take(out -> Native.opd_shape_create((long[]) object, out));
     }
     if (object instanceof PackedFunction) {
-      return Out.<Function>take(out -> Native.opd_function_create((PackedFunction) object, out));
+      return Out.<PackedFn>take(out -> Native.opd_function_create((PackedFunction) object, out));
     }
     if (object instanceof List || object instanceof Object[]) {
       Object[] items = object instanceof List ? ((List<?>) object).toArray() : (Object[]) object;
-      return Out.<Array>take(out -> Native.opd_array_create(items, out));
+      return Out.<ValueList>take(out -> Native.opd_array_create(items, out));
     }
     if (object instanceof java.util.Map) {
       List<Object> pairs = new ArrayList<>();
       ((java.util.Map<?, ?>) object).forEach((key, value) -> pairs.addAll(Arrays.asList(key, value)));
-      return Out.<Map>take(out -> Native.opd_map_create(pairs.toArray(), out));
+      return Out.<ValueMap>take(out -> Native.opd_map_create(pairs.toArray(), out));
     }
     throw new IllegalArgumentException(object.getClass().getName() + " is not a value that a function takes");
   }
@@ -123,10 +123,10 @@ final class Values implements AutoCloseable {
 
   static int kindOf(Handle handle, long pointer) {
     if (handle instanceof Tensor) return TENSOR;
-    if (handle instanceof Function) return FUNCTION;
-    if (handle instanceof Module) return MODULE;
-    if (handle instanceof Array) return ARRAY;
-    if (handle instanceof Map) return MAP;
+    if (handle instanceof PackedFn) return FUNCTION;
+    if (handle instanceof Program) return MODULE;
+    if (handle instanceof ValueList) return ARRAY;
+    if (handle instanceof ValueMap) return MAP;
     if (handle instanceof Shape) return SHAPE;
     return typeOf(pointer);
   }
@@ -231,15 +231,15 @@ final class Values implements AutoCloseable {
   private static Handle handleOf(int kind, long pointer) {
     switch (kind) {
       case FUNCTION:
-        return new Function(pointer);
+        return new PackedFn(pointer);
       case TENSOR:
         return new Tensor(pointer);
       case ARRAY:
-        return new Array(pointer);
+        return new ValueList(pointer);
       case MAP:
-        return new Map(pointer);
+        return new ValueMap(pointer);
       case MODULE:
-        return new Module(pointer);
+        return new Program(pointer);
       default:
         return new Handle(pointer);
     }

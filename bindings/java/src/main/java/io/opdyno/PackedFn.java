@@ -1,0 +1,43 @@
+package io.opdyno;
+
+/** A function of any values. */
+public final class PackedFn extends Handle {
+  PackedFn(long pointer) {
+    super(pointer);
+  }
+
+  /** Calls with any values: see PackedFunction for what they become. */
+  public Object call(Object... args) {
+    return Calls.call(this, args);
+  }
+
+  /** Calls with one value, without an array for it. */
+  public Object call(Object value) {
+    return Calls.call(this, value);
+  }
+
+  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  public long callLong() {
+    return Calls.callLong(this);
+  }
+
+  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  public long callLong(long a) {
+    return Calls.callLong(this, a);
+  }
+
+  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  public long callLong(long a, long b) {
+    return Calls.callLong(this, a, b);
+  }
+
+  /** Calls for a number; a ClassCastException if it gives something else. */
+  public double callDouble(double a) {
+    return Calls.callDouble(this, a);
+  }
+
+  /** Calls for a number; a ClassCastException if it gives something else. */
+  public double callDouble(double a, double b) {
+    return Calls.callDouble(this, a, b);
+  }
+}
