@@ -13,7 +13,8 @@ from pathlib import Path
 
 JAVA = Path(__file__).resolve().parent
 ROOT = JAVA.parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "bindings"))
+sys.path[:0] = [str(JAVA), str(ROOT / "tests" / "bindings")]
+from options import write_options
 from common import default_cache, include_flags, library_directory, swig
 
 NAME = "libopdyno_java.so"
@@ -61,6 +62,8 @@ def make(arguments):
     for enum in (generated / "io" / "opdyno").glob("*.java"):
         if " enum " in enum.read_text():
             rename_items(enum)
+    enums = {c_name: java for java, c_name in re.findall(r"^%rename\((\w+)\) (opd_\w+);", (JAVA / "swig" / "language.i").read_text(), re.M)}
+    write_options(ROOT, generated / "io" / "opdyno", enums)
     subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
                     f"-I{ROOT / 'bindings' / 'swig'}", f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}",
                     *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),

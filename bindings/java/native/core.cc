@@ -29,11 +29,9 @@ DLTensor *dltensor_of(jlong tensor) {
   return tensor ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(tensor)) : nullptr;
 }
 
-namespace {
-void throw_new(JNIEnv *env, const char *kind, const char *message) {
+static void throw_new(JNIEnv *env, const char *kind, const char *message) {
   if (const jclass found = env->FindClass(kind)) env->ThrowNew(found, message);
 }
-}  // namespace
 
 void refuse_null(JNIEnv *env, const char *what) {
   throw_new(env, "java/lang/NullPointerException", (std::string(what) + " must not be null").c_str());
@@ -181,6 +179,27 @@ OPDJAVA_NATIVE(void, Callbacks, setMetric, jlong metrics, jbyteArray name, jint 
   opd_error *error = opd_metrics_set(reinterpret_cast<opd_metrics *>(metrics), name_bytes.data(),
                                      static_cast<opd_metric_kind>(kind), words.values());
   if (error) raise(env, error);
+}
+
+// The memory of a tensor, and a reference to the tensor, which Java ends with the buffer.
+OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
+  const opd_tensor *const tensor = tensor_at(pointer);
+  if (!check_loan(env, tensor)) return nullptr;
+  const DLTensor *view = dltensor_of(pointer);
+  const char *why = nullptr;
+  if (opd_tensor_is_borrowed(tensor)) why = "the tensor is lent for a call; copy what is to be kept";
+  else if (view->device.device_type != kDLCPU) why = "the tensor does not lie on the CPU";
+  else if (!opd_tensor_is_contiguous(tensor)) why = "the tensor has gaps between its elements";
+  else if (opd_tensor_bytes(tensor) > INT32_MAX) why = "the tensor is larger than a buffer of Java can be";
+  if (why) {
+    throw_new(env, "java/lang/IllegalStateException", why);
+    return nullptr;
+  }
+  static char none;
+  void *data = view->data ? static_cast<char *>(view->data) + view->byte_offset : &none;
+  jobject buffer = env->NewDirectByteBuffer(data, static_cast<jlong>(opd_tensor_bytes(tensor)));
+  if (buffer) opd_object_retain(reinterpret_cast<opd_object *>(pointer));
+  return buffer;
 }
 
 OPDJAVA_NATIVE(jlongArray, Tensors, dimsOf, jlong pointer) {

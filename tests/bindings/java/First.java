@@ -41,6 +41,7 @@ public final class First {
     WithStacks.run(args[0]);
     WithLoans.run();
     WithCalls.run();
+    WithMethods.run(args[0]);
     causes();
     Program gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();

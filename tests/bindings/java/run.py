@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the Java binding from bindings/swig and bindings/java, and runs First.java on a library that TVM compiled."""
+"""Makes the Java binding from bindings/swig and bindings/java, and runs its tests on a library that TVM compiled."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,13 +16,23 @@ from common import artifact, parse_arguments
 from make import JAVA, java_home, make
 
 
+def readme_program(out):
+    """The program of the README, as a class."""
+    block = re.search(r"```java\n(.*?)```", (JAVA / "README.md").read_text(), re.S).group(1)
+    imports = "".join(re.findall(r"^import .*\n", block, re.M))
+    source = out / "Readme.java"
+    source.write_text(f"{imports}public final class Readme {{\n  public static void main(String[] args) {{\n"
+                      f"{block.removeprefix(imports)}\n  System.out.println(\"ok\");\n  }}\n}}\n")
+    return source
+
+
 def main():
     arguments = parse_arguments(__doc__, "java")
     arguments.static = False
     generated, natives = make(arguments)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
-                    *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java")], check=True)
+                    *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), readme_program(arguments.out)], check=True)
     shutil.copytree(natives, classes, dirs_exist_ok=True)
     library = next(classes.rglob("libopdyno_java.so"))
 
@@ -38,6 +49,12 @@ def main():
         print(shown, errors, sep="", end="")
         if status or "WARNING" in shown or not shown.endswith("ok\n"):
             sys.exit(f"the Java program failed: {' '.join(map(str, program))}")
+    place = arguments.out / "readme"
+    place.mkdir()
+    shutil.copy(artifact(), place / "model.so")
+    status, shown, errors = run(own, "Readme", cwd=place)
+    if status or not shown.startswith("101.0\n") or "add" not in shown or not (place / "trace.json").stat().st_size:
+        sys.exit(f"the program of the README failed: {shown}{errors}")
     loading.test(run, library, arguments.out / "loading")
 
 

@@ -164,6 +164,11 @@ final class Calls {
     throw wrong(result, "a number");
   }
 
+  static Tensor asTensor(Object result) {
+    if (result instanceof Tensor tensor) return tensor;
+    throw wrong(result, "a tensor");
+  }
+
   private static ClassCastException wrong(Object result, String expected) {
     String given = result == null ? "nothing" : "a " + result.getClass().getSimpleName();
     if (result instanceof Handle handle) handle.close();

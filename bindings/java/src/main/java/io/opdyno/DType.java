@@ -3,6 +3,9 @@ package io.opdyno;
 /** The type of a tensor's elements, in DLPack's numbers; of text by {@code Native.opd_dtype_from_string}. */
 public record DType(int code, int bits, int lanes) {
   public static final DType FLOAT32 = new DType(2, 32, 1);
+  public static final DType FLOAT64 = new DType(2, 64, 1);
+  public static final DType INT32 = new DType(0, 32, 1);
+  public static final DType INT64 = new DType(0, 64, 1);
 
   long word() {
     return code | (long) bits << 8 | (long) lanes << 16;

@@ -5,4 +5,14 @@ public final class Evaluator extends Handle {
   Evaluator(long pointer) {
     super(pointer);
   }
+
+  /** No options (null) are all defaults. */
+  public static Evaluator of(PackedFn function, EvaluatorOptions options) {
+    return Out.take(out -> Native.opd_evaluator_create(function, EvaluatorOptions.map(options), out));
+  }
+
+  /** Calls the function with these arguments, as often as the options say. */
+  public Benchmark call(Object... args) {
+    return Out.take(out -> Native.opd_evaluator_call(this, args, out));
+  }
 }

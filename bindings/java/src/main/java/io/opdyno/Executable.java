@@ -1,8 +1,45 @@
 package io.opdyno;
 
+import java.nio.charset.StandardCharsets;
+
 /** A program of the VM, as data. */
 public final class Executable extends Handle {
   Executable(long pointer) {
     super(pointer);
+  }
+
+  /** Of its text form: docs/assembly.md. */
+  public static Executable assemble(String text) {
+    return Out.take(out -> Native.opd_executable_assemble(text.getBytes(StandardCharsets.UTF_8), out));
+  }
+
+  /** Of its binary form. */
+  public static Executable load(byte[] bytes) {
+    return Out.take(out -> Native.opd_executable_load_bytes(bytes, out));
+  }
+
+  /** The program that a module holds. */
+  public static Executable of(Program program) {
+    return Out.take(out -> Native.opd_executable_from_module(program, out));
+  }
+
+  /** A module, of which VMs can be made. */
+  public Program toProgram() {
+    return Out.take(out -> Native.opd_executable_to_module(this, out));
+  }
+
+  /** As text. */
+  public String write(ExecutableFormat format) {
+    return Out.take(out -> Native.opd_executable_write(this, format, out));
+  }
+
+  /** In its binary form. */
+  public byte[] toBytes() {
+    return Out.take(out -> Native.opd_executable_save_bytes(this, out));
+  }
+
+  @Override
+  public String toString() {
+    return write(ExecutableFormat.ASSEMBLY);
   }
 }

@@ -1,7 +1,7 @@
 package io.opdyno;
 
 /** An error of the library, or one that a called function raised. */
-public final class OpdynoException extends RuntimeException {
+public class OpdynoException extends RuntimeException {
   private static final long serialVersionUID = 1;
   private final int code;
   private final String kind;
@@ -14,8 +14,42 @@ public final class OpdynoException extends RuntimeException {
     this.backtrace = backtrace;
   }
 
-  /** What went wrong; OPD_INTERNAL for a code that this version does not know. */
+  /** Of the class for the code. */
+  private static OpdynoException create(int code, String kind, String message, String backtrace) {
+    switch (codeOf(code)) {
+      case INVALID_ARGUMENT:
+        return new InvalidArgument(code, kind, message, backtrace);
+      case NOT_FOUND:
+        return new NotFound(code, kind, message, backtrace);
+      case ALREADY_EXISTS:
+        return new AlreadyExists(code, kind, message, backtrace);
+      case OUT_OF_RANGE:
+        return new OutOfRange(code, kind, message, backtrace);
+      case BAD_FORMAT:
+        return new BadFormat(code, kind, message, backtrace);
+      case UNSUPPORTED:
+        return new Unsupported(code, kind, message, backtrace);
+      case CANCELLED:
+        return new Cancelled(code, kind, message, backtrace);
+      case DEADLINE_EXCEEDED:
+        return new DeadlineExceeded(code, kind, message, backtrace);
+      case FAILED_PRECONDITION:
+        return new FailedPrecondition(code, kind, message, backtrace);
+      case CALL_FAILED:
+        return new CallFailed(code, kind, message, backtrace);
+      case IO:
+        return new Io(code, kind, message, backtrace);
+      default:
+        return new OpdynoException(code, kind, message, backtrace);
+    }
+  }
+
+  /** What went wrong; INTERNAL for a code that this version does not know. */
   public Code code() {
+    return codeOf(code);
+  }
+
+  private static Code codeOf(int code) {
     try {
       return Code.swigToEnum(code);
     } catch (IllegalArgumentException unknown) {
@@ -39,7 +73,7 @@ public final class OpdynoException extends RuntimeException {
   }
 
   static OpdynoException of(Code code, String message, Throwable cause) {
-    OpdynoException made = new OpdynoException(code.swigValue(), "ValueError", message, "");
+    OpdynoException made = create(code.swigValue(), "ValueError", message, "");
     made.initCause(cause);
     return made;
   }
@@ -52,7 +86,7 @@ public final class OpdynoException extends RuntimeException {
     OpdynoException made = null;
     for (int i = codes.length; i-- > 0; ) {
       OpdynoException cause = made;
-      made = new OpdynoException(
+      made = create(
               codes[i], Values.text(texts[3 * i]), Values.text(texts[3 * i + 1]), Values.text(texts[3 * i + 2]));
       if (cause != null) made.initCause(cause);
     }
@@ -67,5 +101,104 @@ public final class OpdynoException extends RuntimeException {
     String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
     String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // C's texts have none
     return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message});
+  }
+
+  /** An argument does not fit. */
+  public static final class InvalidArgument extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private InvalidArgument(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** There is nothing of that name. */
+  public static final class NotFound extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private NotFound(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** There is something of that name already. */
+  public static final class AlreadyExists extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private AlreadyExists(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** A number lies outside of what there is. */
+  public static final class OutOfRange extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private OutOfRange(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** A file is damaged, or of another kind. */
+  public static final class BadFormat extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private BadFormat(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** This build or machine cannot do that. */
+  public static final class Unsupported extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private Unsupported(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** A call was cancelled, or its thread interrupted. */
+  public static final class Cancelled extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private Cancelled(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** A call took longer than it may. */
+  public static final class DeadlineExceeded extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private DeadlineExceeded(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** That is not possible now. */
+  public static final class FailedPrecondition extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private FailedPrecondition(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** A called function failed. */
+  public static final class CallFailed extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private CallFailed(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
+  }
+
+  /** A file could not be read or written. */
+  public static final class Io extends OpdynoException {
+    private static final long serialVersionUID = 1;
+
+    private Io(int code, String kind, String message, String backtrace) {
+      super(code, kind, message, backtrace);
+    }
   }
 }

@@ -16,6 +16,26 @@ public final class PackedFn extends Handle {
     return Calls.call(this, value);
   }
 
+  /** A function of Java. */
+  public static PackedFn of(PackedFunction code) {
+    return Out.take(out -> Native.opd_function_create(code, out));
+  }
+
+  /** A registered function of the process. */
+  public static PackedFn global(String name) {
+    return Out.take(out -> Native.opd_function_get_global(name, out));
+  }
+
+  /** Registers it for the whole process, in the place of one of that name. */
+  public void register(String name) {
+    Native.opd_function_register(name, this, 1);
+  }
+
+  /** Calls for a tensor; a ClassCastException if it gives something else. */
+  public Tensor callTensor(Object... args) {
+    return Calls.asTensor(call(args));
+  }
+
   /** Calls for a whole number; a ClassCastException if it gives something else. */
   public long callLong() {
     return Calls.callLong(this);

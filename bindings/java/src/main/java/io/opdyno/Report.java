@@ -1,8 +1,85 @@
 package io.opdyno;
 
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
 /** Rows of metrics of calls and devices, and a configuration. It prints as its table. */
 public final class Report extends Handle {
   Report(long pointer) {
     super(pointer);
+  }
+
+  /** Of its JSON, as TVM and write() write it. */
+  public static Report fromJson(String json) {
+    return Out.take(out -> Native.opd_report_from_json(json.getBytes(StandardCharsets.UTF_8), out));
+  }
+
+  /** Joins reports of several runs, machines or ranks. */
+  public static Report merge(Report... reports) {
+    return Out.take(out -> Native.opd_report_merge(reports, out));
+  }
+
+  /** Compares two sets of runs: a row for each operator, its change and a verdict. */
+  public static Report diff(List<Report> before, List<Report> after, DiffOptions options) {
+    Report[] old = before.toArray(Report[]::new), now = after.toArray(Report[]::new);
+    return Out.take(out -> Native.opd_report_diff(old, now, DiffOptions.map(options), out));
+  }
+
+  /** As text. */
+  public String write(ReportFormat format) {
+    return write(format, null);
+  }
+
+  /** Likewise; no options (null) are all defaults. */
+  public String write(ReportFormat format, ReportWriteOptions options) {
+    return Out.take(out -> Native.opd_report_write(this, format, ReportWriteOptions.map(options), out));
+  }
+
+  /** The number of rows. */
+  public int count(ReportSection section) {
+    return Math.toIntExact(Native.opd_report_count(this, section));
+  }
+
+  /** The names of the metrics of the rows. */
+  public List<String> columns(ReportSection section) {
+    return ValueList.texts(Out.take(out -> Native.opd_report_list(this, section, out)));
+  }
+
+  /** A metric of a row: a Long, Double or String; null if only other rows have it. */
+  public Object get(ReportSection section, int row, String name) {
+    return Out.<Object>take(out -> Native.opd_report_get(this, section, row, name, out, null));
+  }
+
+  /** A metric of all rows; null for those that lack it. */
+  public List<Object> column(ReportSection section, String name) {
+    return ValueList.items(Out.take(out -> Native.opd_report_get_column(this, section, name, out, null)));
+  }
+
+  /** The rows of calls, by the columns that every report of a VM has. */
+  public List<Operator> operators() {
+    List<Object> names = column(ReportSection.CALLS, "Name"), times = column(ReportSection.CALLS, "Duration (us)");
+    List<Object> percents = column(ReportSection.CALLS, "Percent"), counts = column(ReportSection.CALLS, "Count");
+    List<Operator> made = new ArrayList<>();
+    for (int i = 0; i < names.size(); ++i) {
+      Duration duration = Duration.ofNanos(Math.round(1000 * number(times.get(i)).doubleValue()));
+      made.add(new Operator((String) names.get(i), duration, number(percents.get(i)).doubleValue(), number(counts.get(i)).longValue()));
+    }
+    return made;
+  }
+
+  private static Number number(Object metric) {
+    return metric instanceof Number given ? given : 0;
+  }
+
+  /** With what its operators compute and move, as far as their names and shapes tell; 0: a peak that is not known. */
+  public Report withRoofline(double peakGflops, double peakGigabytesPerSecond) {
+    return Out.take(out -> Native.opd_report_add_roofline(this, peakGflops, peakGigabytesPerSecond, out));
+  }
+
+  @Override
+  public String toString() {
+    return write(ReportFormat.TABLE);
   }
 }

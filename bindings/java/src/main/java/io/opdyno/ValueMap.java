@@ -1,8 +1,32 @@
 package io.opdyno;
 
-/** A map of values to values. */
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** A map of values to values, in the order of insertion. */
 public final class ValueMap extends Handle {
   ValueMap(long pointer) {
     super(pointer);
+  }
+
+  /** The number of entries. */
+  public int size() {
+    return Math.toIntExact(Native.opd_map_count(this));
+  }
+
+  /** A new object for the value of a key: a handle is the caller's to close. */
+  public Object get(Object key) {
+    return Out.<Object>take(out -> Native.opd_map_get(this, key, out));
+  }
+
+  /** All entries. */
+  public Map<Object, Object> toMap() {
+    Map<Object, Object> entries = new LinkedHashMap<>();
+    for (int i = 0, size = size(); i < size; ++i) {
+      Out<Object> key = new Out<>(), value = new Out<>();
+      Native.opd_map_entry(this, i, key, value);
+      entries.put(key.get(), value.get());
+    }
+    return entries;
   }
 }

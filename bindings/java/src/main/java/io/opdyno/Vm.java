@@ -1,8 +1,107 @@
 package io.opdyno;
 
-/** A program that is bound to devices. Any number of threads may call it at once. */
+import java.util.List;
+
+/** A program that is bound to devices. Any number of threads may call it at once. If a thread that calls it is interrupted, the call
+ * ends with an OpdynoException.Cancelled, and the thread stays interrupted. */
 public final class Vm extends Handle {
   Vm(long pointer) {
     super(pointer);
+  }
+
+  /** Calls a function of the program. A function of several results gives a ValueList. */
+  public Object call(String name, Object... args) {
+    return call(null, name, args);
+  }
+
+  /** Likewise, with options. */
+  public Object call(CallOptions options, String name, Object... args) {
+    Interrupts.Running running = Interrupts.begin();
+    try {
+      return Out.<Object>take(out -> Native.opd_vm_call(this, name, args, running.options(options), out));
+    } finally {
+      running.end();
+    }
+  }
+
+  /** Calls a function that gives a tensor; a ClassCastException if it gives something else. */
+  public Tensor callTensor(String name, Object... args) {
+    return Calls.asTensor(call(name, args));
+  }
+
+  /** A function of the program, which keeps the VM, and is called without a look-up by name. */
+  public PackedFn function(String name) {
+    return Out.take(out -> Native.opd_vm_get_function(this, name, out));
+  }
+
+  /** The names of the program's functions. */
+  public List<String> functions() {
+    return ValueList.texts(Out.take(out -> Native.opd_vm_list_functions(this, out)));
+  }
+
+  /** The names of a function's parameters. */
+  public List<String> parameters(String name) {
+    return ValueList.texts(Out.take(out -> Native.opd_vm_list_params(this, name, out)));
+  }
+
+  /** Whether the program has such a function, or one was saved under that name. */
+  public boolean hasFunction(String name) {
+    return Native.opd_vm_has_function(this, name) != 0;
+  }
+
+  /** Keeps the arguments of a function for invokeStateful(). */
+  public void setInput(String name, Object... args) {
+    Native.opd_vm_set_input(this, name, args, null);
+  }
+
+  /** Runs a function on its inputs, and keeps the result for output(). */
+  public void invokeStateful(String name) {
+    Interrupts.Running running = Interrupts.begin();
+    try {
+      Native.opd_vm_invoke_stateful(this, name, running.options(null));
+    } finally {
+      running.end();
+    }
+  }
+
+  /** The result of the last invokeStateful(), or an item of it by its places in nested lists. */
+  public Object output(String name, long... path) {
+    return Out.<Object>take(out -> Native.opd_vm_get_outputs(this, name, path, out));
+  }
+
+  /** Calls a function and measures every operator. */
+  public Profile profile(String name, Object... args) {
+    return profile(null, name, args);
+  }
+
+  /** Likewise, with options. */
+  public Profile profile(ProfileOptions options, String name, Object... args) {
+    Out<Report> report = new Out<>();
+    Out<Trace> trace = new Out<>();
+    Interrupts.Running running = Interrupts.begin();
+    try {
+      Native.opd_vm_profile(this, name, args, running.options(null), ProfileOptions.map(options), report, trace);
+    } finally {
+      running.end();
+    }
+    return new Profile(report.get(), trace.get());
+  }
+
+  /** Begins to measure all calls of this VM, on all threads, until stopProfile(). */
+  public void startProfile(ProfileOptions options) {
+    Native.opd_vm_profile_start(this, ProfileOptions.map(options));
+  }
+
+  /** Ends what startProfile() began. */
+  public Profile stopProfile() {
+    Out<Report> report = new Out<>();
+    Out<Trace> trace = new Out<>();
+    Native.opd_vm_profile_stop(this, report, trace);
+    return new Profile(report.get(), trace.get());
+  }
+
+  /** Returns the memory that the VM keeps for its next call. */
+  public void trim() {
+    Native.opd_vm_trim(this);
   }
 }

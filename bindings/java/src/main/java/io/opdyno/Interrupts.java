@@ -1,0 +1,98 @@
+package io.opdyno;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Lets Thread.interrupt() end calls of VMs: a thread of its own looks now and then whether one of those that are calling
+ * was interrupted, since Java tells nobody, and cancels the token of its call. A call whose options name another token is
+ * ended by that one only.
+ */
+final class Interrupts {
+  private static final long LOOK_MILLIS = 10;
+  private static final int MOST_VAIN_LOOKS = 100;
+  private static final ConcurrentLinkedQueue<Running> THREADS = new ConcurrentLinkedQueue<>();
+  private static final ThreadLocal<Running> OF_THREAD = ThreadLocal.withInitial(Running::new);
+  private static final Thread LOOKER = new Thread(null, Interrupts::look, "opdyno-interrupts", 0, false);
+  private static volatile boolean isIdle;
+
+  static {
+    LOOKER.setDaemon(true);
+    LOOKER.setContextClassLoader(null);
+    LOOKER.start();
+  }
+
+  private Interrupts() {}
+
+  /** The calls of VMs of one thread: within each other they have one token. */
+  static final class Running {
+    private final Thread thread = Thread.currentThread();
+    private final CancelToken token = CancelToken.create();
+    private final Map<String, Object> options = Map.of("cancel", token);
+    private volatile int depth; // written by the thread only
+    private boolean isCancelled; // guarded by this
+
+    private Running() {
+      THREADS.add(this);
+    }
+
+    Map<String, ?> options(CallOptions given) {
+      if (given == null) return options;
+      Map<String, Object> all = new LinkedHashMap<>(CallOptions.map(given));
+      all.putIfAbsent("cancel", token);
+      return all;
+    }
+
+    void end() {
+      int now = depth - 1;
+      if (now > 0) {
+        depth = now;
+        return;
+      }
+      synchronized (this) {
+        depth = 0;
+        if (isCancelled) token.reset();
+        isCancelled = false;
+      }
+    }
+
+    private void look() {
+      if (depth == 0 || !thread.isInterrupted()) return;
+      synchronized (this) {
+        if (depth == 0 || isCancelled) return;
+        isCancelled = true;
+        token.cancel();
+      }
+    }
+  }
+
+  static Running begin() {
+    Running running = OF_THREAD.get();
+    int depth = running.depth;
+    running.depth = depth + 1;
+    if (isIdle) LockSupport.unpark(LOOKER);
+    return running;
+  }
+
+  private static boolean isAnyCalling() {
+    for (Running running : THREADS) if (running.depth > 0) return true;
+    return false;
+  }
+
+  private static void look() {
+    for (int vain = 0;; ++vain) {
+      THREADS.removeIf(running -> !running.thread.isAlive());
+      if (isAnyCalling()) vain = 0;
+      if (vain > MOST_VAIN_LOOKS) {
+        isIdle = true; // who begins a call after this wakes it
+        if (!isAnyCalling()) LockSupport.park();
+        isIdle = false;
+        vain = 0;
+      }
+      LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
+      for (Running running : THREADS) running.look();
+    }
+  }
+}

@@ -1,0 +1,15 @@
+package io.opdyno;
+
+/** What a profile of a VM measured: a report, and the same calls on a time line. It prints as the report's table. */
+public record Profile(Report report, Trace trace) implements AutoCloseable {
+  @Override
+  public void close() {
+    report.close();
+    trace.close();
+  }
+
+  @Override
+  public String toString() {
+    return report.toString();
+  }
+}

@@ -1,0 +1,295 @@
+// What programs look like: classes with methods over the C API, options, errors by class, views of memory, interruption.
+import io.opdyno.*;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+final class WithMethods {
+  private WithMethods() {}
+
+  static void run(String artifact) throws Exception {
+    Path directory = Files.createTempDirectory("opdyno");
+    try {
+      program(Path.of(artifact), directory);
+      stateful();
+      tensors();
+      views();
+      readOnly(directory);
+      recordings(directory);
+      measured();
+      options();
+      interrupted();
+    } finally {
+      try (var files = Files.list(directory)) {
+        for (Path file : files.toList()) Files.delete(file);
+      }
+      Files.delete(directory);
+    }
+  }
+
+  private static void program(Path artifact, Path directory) throws Exception {
+    try (Program program = Program.load(artifact);
+        Vm vm = program.vm(VmOptions.create().maxDepth(10).allocators(AllocatorKind.NAIVE));
+        Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4);
+        Tensor y = vm.callTensor("main", x);
+        PackedFn main = vm.function("main");
+        Tensor z = main.callTensor(x)) {
+      First.check(Arrays.equals(y.toFloatArray(), new float[] {101, 102, 103, 95.5f}), "main adds 100");
+      First.check(z.floats().equals(y.floats()), "as does the function");
+      First.check(vm.functions().contains("main") && vm.hasFunction("main") && !vm.hasFunction("mian"), "functions " + vm.functions());
+      First.check(vm.parameters("main").equals(List.of("x")), "parameters " + vm.parameters("main"));
+      First.check(!program.kind().isEmpty() && program.toJson().startsWith("{"), "kind " + program.kind());
+      OpdynoException.NotFound notFound = failed(() -> vm.call("mian", x), OpdynoException.NotFound.class);
+      First.check(notFound.code() == Code.NOT_FOUND && notFound.getMessage().contains("Did you mean main"), "" + notFound);
+      failed(() -> vm.call("main"), OpdynoException.InvalidArgument.class);
+      failed(() -> Program.load(directory.resolve("none.so")), OpdynoException.class);
+      try (CancelToken token = CancelToken.create()) {
+        token.cancel();
+        CallOptions cancelled = CallOptions.create().cancel(token).timeout(Duration.ofMinutes(1));
+        failed(() -> vm.call(cancelled, "main", x), OpdynoException.Cancelled.class);
+        token.reset();
+        ((Tensor) vm.call(cancelled, "main", x)).close();
+      }
+      profiled(vm, x, directory);
+    }
+  }
+
+  private static void profiled(Vm vm, Tensor x, Path directory) throws Exception {
+    ProfileOptions options = ProfileOptions.create().repeat(3).warmup(0).details(true).builtins(ProfileBuiltins.FOLDED);
+    try (Profile profile = vm.profile(options, "main", x)) {
+      Report report = profile.report();
+      List<Operator> adds = report.operators().stream().filter(operator -> operator.name().equals("add")).toList();
+      First.check(adds.size() == 300 && adds.get(0).count() == 1, adds.size() + " additions");
+      double percent = report.operators().stream().mapToDouble(Operator::percent).sum();
+      First.check(percent > 99 && percent < 101, "they add up to 100 percent: " + percent);
+      Object raw = report.get(ReportSection.CALLS, 0, "Duration (us)");
+      First.check(Math.abs(report.operators().get(0).duration().toNanos() - 1000 * (Double) raw) <= 1, "in microseconds: " + raw);
+      First.check(report.columns(ReportSection.CALLS).contains("Start (us)"), "details");
+      First.check(report.count(ReportSection.CALLS) == report.column(ReportSection.CALLS, "Name").size(), "rows");
+      First.check(report.toString().contains("add") && profile.toString().equals(report.toString()), "it prints as its table");
+      try (Report again = Report.fromJson(report.write(ReportFormat.JSON));
+          Report both = Report.merge(report, again);
+          Report diff = Report.diff(List.of(report), List.of(again), DiffOptions.create().minEffect(0.5));
+          Report roofline = report.withRoofline(0, 0)) {
+        First.check(again.write(ReportFormat.CSV).equals(report.write(ReportFormat.CSV)), "JSON there and back");
+        First.check(both.count(ReportSection.CALLS) == 2 * report.count(ReportSection.CALLS), "merged");
+        First.check(diff.count(ReportSection.CALLS) > 0 && roofline.columns(ReportSection.CALLS).contains("FLOP"), "diff, roofline");
+        String short_ = report.write(ReportFormat.TABLE, ReportWriteOptions.create().width(60).maxRows(1));
+        First.check(short_.length() < report.toString().length() && short_.contains("more row"), "a summary: " + short_);
+      }
+      Path trace = directory.resolve("trace.json");
+      profile.trace().writeChrome(trace);
+      First.check(Files.readString(trace).equals(profile.trace().toChrome()) && profile.trace().droppedCount() == 0, "the trace");
+    }
+    vm.startProfile(null);
+    ((Tensor) vm.call("main", x)).close();
+    try (Profile profile = vm.stopProfile()) {
+      First.check(profile.report().operators().stream().filter(operator -> operator.name().equals("add")).mapToLong(Operator::count).sum() == 100, "all calls");
+    }
+  }
+
+  private static void stateful() {
+    try (PackedFn pair = PackedFn.of(args -> List.of(args[0], 2 * (Long) args[0]))) {
+      pair.register("test.methods.pair");
+      try (Executable executable = Executable.assemble(".func main(x) {\n  %y = call test.methods.pair(%x)\n  ret %y\n}");
+          Executable same = Executable.load(executable.toBytes());
+          Program program = same.toProgram();
+          Vm vm = program.vm();
+          PackedFn found = PackedFn.global("test.methods.pair")) {
+        vm.setInput("main", 21);
+        vm.invokeStateful("main");
+        First.check(vm.output("main", 1).equals(42L), "an item of the outputs");
+        try (ValueList both = (ValueList) found.call(4)) {
+          First.check(both.size() == 2 && both.toList().equals(List.of(4L, 8L)), "a list");
+          failed(() -> both.tensor(0), ClassCastException.class);
+        }
+        First.check(executable.toString().contains("test.methods.pair") && executable.toString().equals(same.toString()), "assembly");
+        failed(() -> vm.callTensor("main", 1), ClassCastException.class);
+      } finally {
+        Native.opd_function_remove_global("test.methods.pair");
+      }
+    }
+    try (PackedFn same = PackedFn.of(args -> args[0]);
+        ValueMap map = (ValueMap) same.call(Map.of("a", 1))) {
+      First.check(map.size() == 1 && map.get("a").equals(1L) && map.toMap().equals(Map.of("a", 1L)), "a map");
+    }
+  }
+
+  private static void tensors() {
+    try (Tensor doubles = Tensor.of(new double[] {0.1, -2}, 2);
+        Tensor ints = Tensor.of(new int[] {1, 2, 3, 4, 5, 6}, 2, 3);
+        Tensor longs = Tensor.of(new long[] {1L << 40}, 1);
+        Tensor scalar = Tensor.of(new float[] {7});
+        Tensor flat = ints.reshape(6);
+        Tensor copy = Tensor.create(DType.INT32, 6)) {
+      First.check(doubles.doubles().get(0) == 0.1 && longs.longs().get(0) == 1L << 40 && ints.ints().get(5) == 6, "elements");
+      First.check(scalar.shape().length == 0 && scalar.floats().get(0) == 7, "a tensor without dimensions");
+      First.check(Arrays.equals(ints.shape(), new long[] {2, 3}) && ints.byteSize() == 24 && ints.dtype().equals(DType.INT32), "facts");
+      flat.copyTo(copy);
+      First.check(Arrays.equals(copy.toBytes(), ints.toBytes()), "copied");
+      First.check(ints.toString().contains("int32[2, 3]"), ints.toString());
+      failed(() -> ints.floats(), IllegalArgumentException.class);
+      failed(() -> Tensor.of(new float[] {1, 2}, 3), OpdynoException.InvalidArgument.class);
+    }
+  }
+
+  /** A view is the memory itself, and keeps it. */
+  private static void views() throws Exception {
+    long live = First.liveBytes();
+    Tensor x = Tensor.of(new float[1 << 18], 1 << 18);
+    FloatBuffer view = x.floats(), slice = x.buffer().asFloatBuffer().slice(5, 3);
+    view.put(5, 2.5f);
+    First.check(slice.get(0) == 2.5f && x.toFloatArray()[5] == 2.5f && view.isDirect() && view.capacity() == 1 << 18, "the same memory");
+    x.close();
+    First.check(First.liveBytes() - live >= 1 << 20, "the views keep it");
+    view = null;
+    System.gc();
+    try (Tensor other = Tensor.of(new float[1 << 18], 1 << 18)) {
+      First.check(slice.get(0) == 2.5f && other.floats().get(5) == 0, "nobody else has it");
+    }
+    slice = null;
+    for (int i = 0; i < 200 && First.liveBytes() > live; ++i) {
+      System.gc();
+      Thread.sleep(5);
+    }
+    First.check(First.liveBytes() <= live, "it ends with the last view: " + live + ", " + First.liveBytes());
+    failed(x::buffer, IllegalStateException.class);
+    try (Tensor empty = Tensor.create(DType.FLOAT32, 0)) {
+      First.check(empty.buffer().capacity() == 0, "no elements");
+    }
+    try (PackedFn look = PackedFn.of(args -> {
+          IllegalStateException refused = failed(((Tensor) args[0])::buffer, IllegalStateException.class);
+          First.check(refused.getMessage().contains("lent"), "" + refused);
+          return null;
+        });
+        Tensor lent = Tensor.of(new float[] {1}, 1);
+        Closure closure = Out.take(out -> Native.opd_closure_create(look, "void(tensor)", out));
+        PackedFn lends = Out.take(out -> Native.opd_function_create_native(Native.opd_closure_pointer(closure), "void(tensor)", null, 0, out))) {
+      lends.call(lent);
+    }
+  }
+
+  private static void readOnly(Path directory) {
+    Path file = directory.resolve("weights.params");
+    try (Params made = Params.create();
+        Tensor w = Tensor.of(new float[] {1, 2}, 2)) {
+      made.set("w", w);
+      made.save(file);
+    }
+    try (Params params = Params.open(file);
+        Tensor w = params.get("w")) {
+      First.check(params.names().equals(List.of("w")) && w.floats().get(1) == 2, "parameters");
+      First.check(w.buffer().isReadOnly() == (Native.opd_tensor_is_read_only(w) != 0), "what may not be written is not");
+      failed(() -> params.get("v"), OpdynoException.NotFound.class);
+    }
+  }
+
+  private static void recordings(Path directory) throws Exception {
+    try (Profiler profiler = Profiler.create(ProfilerOptions.create().maxEvents(1000))) {
+      profiler.start();
+      try (Range outer = Range.open("outer \"range\"")) {
+        Range.mark("a moment");
+        Range inner = Range.open("inner");
+        inner.close();
+        inner.close(); // once only
+        First.check(outer != inner, "ranges");
+      }
+      try (Trace trace = profiler.stop()) {
+        String json = trace.toChrome();
+        First.check(json.contains("outer \\\"range\\\"") && json.contains("a moment") && json.contains("inner"), json);
+        Path file = directory.resolve("trace.html");
+        trace.save(file, TraceFormat.HTML, TraceWriteOptions.create().timeUnit("ms"));
+        First.check(Files.size(file) > 1000, "a page");
+      }
+    }
+  }
+
+  private static void measured() {
+    int[] calls = {0};
+    try (PackedFn counted = PackedFn.of(args -> calls[0]++);
+        Evaluator evaluator = Evaluator.of(counted, EvaluatorOptions.create().number(5).repeat(7).warmup(2));
+        Benchmark benchmark = evaluator.call()) {
+      First.check(calls[0] == 2 + 5 * 7, calls[0] + " calls");
+      First.check(benchmark.median() > 0 && benchmark.percentile(100) >= benchmark.median(), "" + benchmark.median());
+      First.check(benchmark.toString().contains("mean"), benchmark.toString());
+    }
+    try (Collector time = Collectors.time();
+        Collector mine = Collectors.of("Mine", new MetricCollector() {
+          @Override
+          public Object start(Device device) {
+            return this;
+          }
+
+          @Override
+          public Map<String, Metric> stop(Object state) {
+            return Map.of("mine", Metric.count(3));
+          }
+        });
+        Executable executable = Executable.assemble(".func main(x) {\n  %y = call vm.builtin.copy(%x)\n  ret %y\n}");
+        Program program = executable.toProgram();
+        Vm vm = program.vm();
+        Tensor x = Tensor.of(new float[] {1}, 1);
+        Profile profile = vm.profile(ProfileOptions.create().builtins(ProfileBuiltins.ALL).collectors(time, mine), "main", x)) {
+      First.check(profile.report().get(ReportSection.CALLS, 0, "mine").equals(3L), "a collector of one's own");
+      First.check(profile.report().columns(ReportSection.CALLS).contains("Wall time (us)"), "one of the library's");
+    }
+  }
+
+  /** Each class of options has a method for each field; wrong values are refused as those of maps are. */
+  private static void options() {
+    OpdynoException refused = failed(() -> Profiler.create(ProfilerOptions.create().maxEvents(-1)), OpdynoException.InvalidArgument.class);
+    First.check(refused.getMessage().contains("max_events"), "" + refused);
+    Class<?>[] classes = {ProgramOptions.class, ExportOptions.class, ParamsOptions.class, VmOptions.class, CallOptions.class, ProfileOptions.class,
+        ProfilerOptions.class, DumpOptions.class, TraceWriteOptions.class, TraceMergeOptions.class, ReportWriteOptions.class, EvaluatorOptions.class,
+        DiffOptions.class, CounterOptions.class};
+    int[] fields = {7, 4, 3, 4, 5, 8, 17, 7, 16, 3, 6, 12, 7, 4}; // counted in bindings/swig/options.h
+    for (int i = 0; i < classes.length; ++i) {
+      Class<?> one = classes[i];
+      long setters = Arrays.stream(one.getDeclaredMethods()).filter(method -> method.getReturnType() == one && method.getParameterCount() == 1).count();
+      First.check(setters == fields[i], one + " has " + setters + " fields, not " + fields[i]);
+    }
+  }
+
+  /** A call that would go on until it is interrupted. */
+  private static void interrupted() throws Exception {
+    Thread me = Thread.currentThread();
+    int[] calls = {0};
+    try (PackedFn again = PackedFn.of(args -> {
+          if (++calls[0] == 3) me.interrupt();
+          if (calls[0] > 100_000_000) throw new First.Refused("nobody ended the call");
+          return 1L;
+        })) {
+      again.register("test.methods.again");
+      String loop = ".func main() {\nagain:\n  %x = call test.methods.again()\n  goto again\n}";
+      Vm vm;
+      try (Executable executable = Executable.assemble(loop);
+          Program program = executable.toProgram()) {
+        vm = program.vm();
+      }
+      try (vm) {
+        for (int round = 0; round < 3; ++round) {
+          calls[0] = 0;
+          failed(() -> vm.call("main"), OpdynoException.Cancelled.class);
+          First.check(calls[0] >= 3 && Thread.interrupted(), "the thread is interrupted still, after " + calls[0]);
+        }
+      } finally {
+        Native.opd_function_remove_global("test.methods.again");
+      }
+    }
+    try (Executable executable = Executable.assemble(".func main(x) {\n  ret %x\n}");
+        Program program = executable.toProgram();
+        Vm after = program.vm()) {
+      First.check(after.call("main", 5).equals(5L), "calls go on");
+    }
+  }
+
+  private static <T extends Throwable> T failed(Runnable call, Class<T> kind) {
+    Throwable thrown = First.thrown(call);
+    First.check(kind.isInstance(thrown), kind + ", not " + thrown);
+    return kind.cast(thrown);
+  }
+}
