@@ -1,4 +1,4 @@
-"""ffi.rs: the C API as Rust sees it, with what no binding offers by itself, too."""
+"""ffi.rs: the C API as Rust sees it."""
 
 import re
 
@@ -6,7 +6,6 @@ from tree import split
 
 PLAIN = {"void": "c_void", "char": "c_char", "int": "c_int", "unsigned int": "c_uint", "float": "f32", "double": "f64",
          "size_t": "usize", "ArrowArrayStream": "c_void"} | {f"{u}int{n}_t": f"{'u' if u else 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}
-INLINE = "opd_rust_"  # before the names of wrappers of inline functions
 KEYWORDS = {"as", "box", "const", "dyn", "fn", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
             "self", "static", "struct", "super", "trait", "type", "use", "where"}
 
@@ -39,11 +38,6 @@ def rust_type(encoded):
     raise ValueError(f"a C type that no rule knows: {encoded}")
 
 
-def type_of(encoded):
-    """As other modules see it."""
-    return re.sub(r"\b(opd_|DL)", r"ffi::\1", rust_type(encoded))
-
-
 def function_type(encoded):
     head, *rest = split(encoded, ".")
     given = [rust_type(p) for p in split(head[2:-1], ",") if p not in ("", "void")]
@@ -54,67 +48,72 @@ def arrow(encoded):
     return "" if encoded == "void" else " -> " + rust_type(encoded)
 
 
-def enum_lines(name, items):
+def documented(docs, name, otherwise, indent=""):
+    lines = docs.get(name) or [otherwise]
+    return [f"{indent}/// {line}".rstrip() for line in lines]
+
+
+def enum_lines(name, items, docs):
+    yield from documented(docs, name, f"C's enum `{name}`.")
     yield f"pub type {name} = c_uint;"
     previous = None
     for item, value in items:
         value = value.rstrip("UuLl") if value else "0" if previous is None else f"{previous} + 1"
         if value.startswith("-"):
             raise ValueError(f"{name} has negative values")
+        yield from documented(docs, item, f"Of `{name}`.")
         yield f"pub const {item}: {name} = {value};"
         previous = item
 
 
-def type_lines(tree):
+def type_lines(tree, docs, defaults):
     for name, items in tree.enums.items():
         if is_wanted(name):
-            yield from enum_lines(name, items)
+            yield from enum_lines(name, items, docs)
     for name, (kind, members) in tree.structs.items():
         if is_wanted(name):
             comparable = all(member in tree.enums or re.fullmatch(r"u?int\d+_t", member) for _, member in members)
+            yield from documented(docs, name, f"C's {kind} `{name}`.")
             yield f"#[repr(C)]\n#[derive(Clone, Copy{', Debug, PartialEq, Eq' if comparable else ''})]\npub {kind} {name} {{"
-            yield from (f"    pub {ident(member)}: {rust_type(encoded)}," for member, encoded in members)
+            for member, encoded in members:
+                yield from documented(docs, f"{name}.{member}", f"As in C's `{name}`.", "    ")
+                yield f"    pub {ident(member)}: {rust_type(encoded)},"
             yield "}"
+            if name in defaults:
+                yield from default_lines(name, members, defaults[name])
     for name, encoded in tree.typedefs.items():
         if not is_wanted(name) or name in tree.structs or name in tree.enums:
             continue
+        yield from documented(docs, name, f"C's type `{name}`.")
         if encoded == f"struct {name}":  # opaque
             yield f"#[repr(C)]\npub struct {name} {{\n    _opaque: [u8; 0],\n    _pinned: PhantomData<(*mut u8, PhantomPinned)>,\n}}"
         else:
             yield f"pub type {name} = {rust_type(encoded)};"
 
 
-def ffi(tree, docs):
+def default_lines(name, members, values):
+    """What the inline function `{name}_init` of the headers writes."""
+    yield f"impl Default for {name} {{\n    /// What `{name}_init` writes.\n    fn default() -> Self {{\n        Self {{"
+    for member, encoded in members:
+        value = "size_of::<Self>() as u32" if member == "struct_size" else values[member]
+        if encoded.startswith("p."):
+            if value != "0":
+                raise ValueError(f"{name}.{member} has a default that is no null pointer")
+            value = "core::ptr::null()" if rust_type(encoded).startswith("*const") else "core::ptr::null_mut()"
+        yield f"            {ident(member)}: {value},"
+    yield "        }\n    }\n}"
+
+
+def ffi(tree, docs, defaults):
     yield "use core::ffi::*;\nuse core::marker::{PhantomData, PhantomPinned};\n"
-    yield from type_lines(tree)
+    yield from type_lines(tree, docs, defaults)
     for name, a in tree.constants.items():
         if name.startswith("OPD_"):
-            yield f"pub const {name}: {rust_type(a['type'])} = {a['value']};"
+            yield f"/// C's constant `{name}`.\npub const {name}: {rust_type(a['type'])} = {a['value']};"
     yield "\nunsafe extern \"C\" {"
     for function in tree.functions:
-        if is_wanted(function.name):
+        if is_wanted(function.name) and not function.inline:
             given = ", ".join(f"{ident(p.name)}: {rust_type(p.type)}" for p in function.parameters)
-            yield from (f"    /// {line}".rstrip() for line in docs.get(function.name, []))
-            if function.inline:
-                yield f'    #[link_name = "{INLINE}{function.name}"]'
+            yield from documented(docs, function.name, f"C's function `{function.name}`.", "    ")
             yield f"    pub fn {function.name}({given}){arrow(function.type)};"
     yield "}"
-
-
-def c_type(encoded):
-    """The same type in C: "p.q(const).char" is char const *."""
-    *outer, base = split(encoded, ".")
-    for head in reversed(outer):
-        base += " *" if head == "p" else " const"
-    return base
-
-
-def inline_c(tree):
-    """Functions of the headers that no library has, under names that Rust can link."""
-    yield "/* Generated from the public headers. */\n#include <opdyno/opdyno.h>\n"
-    for function in tree.functions:
-        if function.inline and is_wanted(function.name):
-            given = ", ".join(f"{c_type(p.type)} {p.name}" for p in function.parameters) or "void"
-            back = "" if function.type == "void" else "return "
-            names = ", ".join(p.name for p in function.parameters)
-            yield f"{c_type(function.type)} {INLINE}{function.name}({given}) {{ {back}{function.name}({names}); }}"

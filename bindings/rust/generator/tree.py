@@ -1,4 +1,4 @@
-"""What SWIG's XML says: types, functions, constants, and the rules of language.i, which stand there as typemaps."""
+"""What SWIG's XML says: types, functions, constants, and which structs are handles and options."""
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -32,16 +32,9 @@ class Function:
 
 @dataclass
 class Rule:
-    pattern: list  # of Parameter; a name of None fits all
+    type: str
     role: str
     details: list
-
-    def fits(self, given):
-        return len(given) >= len(self.pattern) and all(
-            p.type == g.type and p.name in (None, g.name) for p, g in zip(self.pattern, given))
-
-    def weight(self):  # the most specific rule counts
-        return len(self.pattern), sum(p.name is not None for p in self.pattern)
 
 
 def split(text, separator):
@@ -61,7 +54,7 @@ class Tree:
     def __init__(self, path):
         self.root = ElementTree.parse(path).getroot()
         self.functions, self.typedefs, self.structs, self.enums, self.constants = [], {}, {}, {}, {}
-        self.rules, self.optional = [], set()  # optional: (function, parameter)
+        self.rules = []
         for element in self.root.iter():
             read = getattr(self, "read_" + element.tag, None)
             if read:
@@ -74,7 +67,7 @@ class Tree:
         elif declared.startswith("f(") and not a.get("ismember"):
             result = ".".join(split(declared, ".")[1:]) + a["type"]
             is_inline, is_offered = a.get("storage") == "static", "feature_ignore" not in a
-            if not is_inline or is_offered or name.endswith("_options_init"):
+            if not is_inline or is_offered:
                 self.functions.append(Function(name, result, parameters(element), is_offered, is_inline))
 
     def read_class(self, element, a):
@@ -91,14 +84,8 @@ class Tree:
         self.constants[a["name"]] = a
 
     def read_typemap(self, element, a):
-        if a.get("method") == "opd_optional":
-            self.optional |= {tuple(p.name for p in parameters(item)) for item in element.findall("typemapitem")}
         if a.get("method") != "opd":
             return
         role, *details = a["code"].split()
         for item in element.findall("typemapitem"):
-            self.rules.append(Rule(parameters(item), role, details))
-
-    def rule_of(self, given):
-        """The rule for what `given` begins with, or None."""
-        return max((r for r in self.rules if r.fits(given)), key=Rule.weight, default=None)
+            self.rules.append(Rule(parameters(item)[0].type, role, details))

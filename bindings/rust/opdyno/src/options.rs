@@ -1,16 +1,26 @@
 //! What the raw structs of options point to, for the time of a call.
-use crate::text::Texts;
-use crate::{Error, ffi};
+use crate::text::{Texts, c_path};
+use crate::{Error, Result};
 use core::ffi::{c_char, c_void};
+use std::ffi::CString;
+use std::path::Path;
 
 #[derive(Default)]
 pub(crate) struct Kept {
+    paths: Vec<CString>,
     texts: Vec<Texts>,
     handles: Vec<Vec<*mut c_void>>,
 }
 
 impl Kept {
-    pub fn text(&mut self, text: &str) -> Result<*const c_char, Error> {
+    pub fn path(&mut self, path: &Path) -> Result<*const c_char> {
+        let path = c_path(path)?;
+        let pointer = path.as_ptr();
+        self.paths.push(path);
+        Ok(pointer)
+    }
+
+    pub fn text(&mut self, text: &str) -> Result<*const c_char> {
         let pointers = self.texts([text])?;
         Ok(unsafe { *pointers })
     }
@@ -18,7 +28,7 @@ impl Kept {
     pub fn texts<'a>(
         &mut self,
         texts: impl IntoIterator<Item = impl Into<Option<&'a str>>>,
-    ) -> Result<*const *const c_char, Error> {
+    ) -> Result<*const *const c_char> {
         let texts = Texts::of(texts)?;
         let pointers = texts.as_ptr();
         self.texts.push(texts);
@@ -32,10 +42,14 @@ impl Kept {
 }
 
 /// Of a list whose length something else gives.
-pub(crate) fn check_count(name: &str, given: usize, expected: usize) -> Result<(), Error> {
+pub(crate) fn check_count(name: &str, given: usize, expected: usize) -> Result<()> {
     if given == expected {
         return Ok(());
     }
-    let message = format!("option {name}: its length is {given}, but must be {expected}");
-    Err(Error::new(ffi::OPD_INVALID_ARGUMENT, "ValueError", &message))
+    Err(Error::invalid(&format!("option {name}: its length is {given}, but must be {expected}")))
+}
+
+/// The length of a list as C counts it.
+pub(crate) fn count_of<T>(list: &[T]) -> Result<i32> {
+    list.len().try_into().map_err(|_| Error::invalid("a list of options has more than 2^31 items"))
 }

@@ -1,0 +1,11 @@
+//! Passes on where a shared library lies: to this crate's own tests and examples as their rpath, to dependents as
+//! DEP_OPDYNO_RUST_RPATH, for the case that they link it without installing it.
+use std::env;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if let Ok(directory) = env::var("DEP_OPDYNO_RPATH") {
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{directory}");
+        println!("cargo::metadata=rpath={directory}");
+    }
+}

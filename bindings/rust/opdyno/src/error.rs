@@ -1,0 +1,116 @@
+//! Errors of the library, and of the functions that it called.
+use crate::text::with_c_text;
+use crate::{Code, ffi};
+use core::ffi::{CStr, c_char};
+use core::fmt;
+use core::ptr::{NonNull, null};
+use std::sync::OnceLock;
+
+/// What functions of this crate return.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// An error. Through callbacks it travels as it is, so who called a Rust closure by the library gets the closure's error.
+pub struct Error {
+    raw: NonNull<ffi::opd_error>,
+    cause: OnceLock<Option<Box<Error>>>, // made when it is asked for
+}
+unsafe impl Send for Error {} // immutable and counted atomically
+unsafe impl Sync for Error {}
+
+impl Error {
+    /// `kind` is a name as "ValueError"; "" means the usual one of the code. Texts end at a NUL character.
+    pub fn new(code: Code, kind: &str, message: &str) -> Self {
+        let until_nul = |text: &str| text.split('\0').next().unwrap_or("").to_owned();
+        let made = with_c_text(&until_nul(kind), |kind_text| {
+            let kind = if kind.is_empty() { null() } else { kind_text };
+            with_c_text(&until_nul(message), |message| unsafe { ffi::opd_error_create(code as _, kind, message) })
+        });
+        Self::of(NonNull::new(made).expect("opd_error_create gives an error"))
+    }
+    /// With the code [`Code::InvalidArgument`] and its usual kind.
+    pub fn invalid(message: &str) -> Self {
+        Self::new(Code::InvalidArgument, "", message)
+    }
+
+    #[inline]
+    fn of(raw: NonNull<ffi::opd_error>) -> Self {
+        Self { raw, cause: OnceLock::new() }
+    }
+
+    /// Takes over what a function returned.
+    #[inline]
+    pub(crate) fn check(result: *mut ffi::opd_error) -> Result<()> {
+        NonNull::new(result).map_or(Ok(()), |error| Err(Self::of(error)))
+    }
+
+    #[inline]
+    pub(crate) fn into_raw(self) -> *mut ffi::opd_error {
+        let raw = self.raw.as_ptr();
+        unsafe { ffi::opd_object_retain(raw.cast()) };
+        raw
+    }
+
+    /// What went wrong, for programs.
+    pub fn code(&self) -> Code {
+        Code::of(unsafe { ffi::opd_error_code(self.raw.as_ptr()) }).unwrap_or(Code::Internal)
+    }
+    /// The name that says what kind of error it is: "TypeError", "ValueError" …
+    pub fn kind(&self) -> &str {
+        self.text(ffi::opd_error_kind)
+    }
+    /// What went wrong, for people.
+    pub fn message(&self) -> &str {
+        self.text(ffi::opd_error_message)
+    }
+    /// Native frames, where the library was asked to keep them.
+    pub fn backtrace(&self) -> &str {
+        self.text(ffi::opd_error_backtrace)
+    }
+    /// The error that this one came of.
+    pub fn cause(&self) -> Option<&Error> {
+        let cause = self.cause.get_or_init(|| {
+            let raw = unsafe { ffi::opd_error_cause(self.raw.as_ptr()) }.cast_mut();
+            unsafe { ffi::opd_object_retain(raw.cast()) };
+            NonNull::new(raw).map(|raw| Box::new(Self::of(raw)))
+        });
+        cause.as_deref()
+    }
+
+    fn text(&self, of: unsafe extern "C" fn(*const ffi::opd_error) -> *const c_char) -> &str {
+        let text = unsafe { CStr::from_ptr(of(self.raw.as_ptr())) }; // lives as long as the error
+        text.to_str().unwrap_or("(text that is not UTF-8)")
+    }
+}
+
+impl Clone for Error {
+    #[inline]
+    fn clone(&self) -> Self {
+        unsafe { ffi::opd_object_retain(self.raw.as_ptr().cast()) };
+        Self::of(self.raw)
+    }
+}
+
+impl Drop for Error {
+    #[inline]
+    fn drop(&mut self) {
+        unsafe { ffi::opd_object_release(self.raw.as_ptr().cast()) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind(), self.message())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({self})", self.code())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause().map(|cause| cause as _)
+    }
+}

@@ -1,0 +1,1675 @@
+// Made by bindings/rust/generator from bindings/swig and the headers.
+use crate::options::{Kept, check_count, count_of};
+use crate::{CancelToken, Collector, Device, Function, Module, Result, Trace, ffi};
+use core::time::Duration;
+use std::path::Path;
+
+/// What went wrong, for programs. Append-only: treat an unknown code as `OPD_INTERNAL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum Code {
+    /// No error; only ever returned by `opd_error_code`(NULL).
+    Ok = ffi::OPD_OK,
+    /// An argument's count, type, dtype, shape or value does not fit.
+    InvalidArgument = ffi::OPD_INVALID_ARGUMENT,
+    /// No function, file, symbol or name of that kind.
+    NotFound = ffi::OPD_NOT_FOUND,
+    /// The name is taken and no permission to override was given.
+    AlreadyExists = ffi::OPD_ALREADY_EXISTS,
+    /// An index or a number lies outside the allowed range.
+    OutOfRange = ffi::OPD_OUT_OF_RANGE,
+    /// The bytes are not what they claim to be; the message gives the offset.
+    BadFormat = ffi::OPD_BAD_FORMAT,
+    /// Understood, but not offered by this build, machine or version.
+    Unsupported = ffi::OPD_UNSUPPORTED,
+    /// Memory, or a limit set on it, does not suffice.
+    OutOfMemory = ffi::OPD_OUT_OF_MEMORY,
+    /// A cancel token ended the call.
+    Cancelled = ffi::OPD_CANCELLED,
+    /// The call's deadline passed.
+    DeadlineExceeded = ffi::OPD_DEADLINE_EXCEEDED,
+    /// The handle is not in a state that allows this.
+    FailedPrecondition = ffi::OPD_FAILED_PRECONDITION,
+    /// Reading or writing a file failed; the message has the system's reason.
+    Io = ffi::OPD_IO,
+    /// A called function raised an error; kind and message are its own.
+    CallFailed = ffi::OPD_CALL_FAILED,
+    /// A defect in opdyno.
+    Internal = ffi::OPD_INTERNAL,
+}
+impl Code {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_code) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_OK => Self::Ok,
+            ffi::OPD_INVALID_ARGUMENT => Self::InvalidArgument,
+            ffi::OPD_NOT_FOUND => Self::NotFound,
+            ffi::OPD_ALREADY_EXISTS => Self::AlreadyExists,
+            ffi::OPD_OUT_OF_RANGE => Self::OutOfRange,
+            ffi::OPD_BAD_FORMAT => Self::BadFormat,
+            ffi::OPD_UNSUPPORTED => Self::Unsupported,
+            ffi::OPD_OUT_OF_MEMORY => Self::OutOfMemory,
+            ffi::OPD_CANCELLED => Self::Cancelled,
+            ffi::OPD_DEADLINE_EXCEEDED => Self::DeadlineExceeded,
+            ffi::OPD_FAILED_PRECONDITION => Self::FailedPrecondition,
+            ffi::OPD_IO => Self::Io,
+            ffi::OPD_CALL_FAILED => Self::CallFailed,
+            ffi::OPD_INTERNAL => Self::Internal,
+            _ => return None,
+        })
+    }
+}
+/// How important a message of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum LogLevel {
+    /// `OPD_LOG_DEBUG`.
+    Debug = ffi::OPD_LOG_DEBUG,
+    /// `OPD_LOG_INFO`.
+    Info = ffi::OPD_LOG_INFO,
+    /// `OPD_LOG_WARNING`.
+    Warning = ffi::OPD_LOG_WARNING,
+    /// `OPD_LOG_ERROR`.
+    Error = ffi::OPD_LOG_ERROR,
+}
+impl LogLevel {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_log_level) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_LOG_DEBUG => Self::Debug,
+            ffi::OPD_LOG_INFO => Self::Info,
+            ffi::OPD_LOG_WARNING => Self::Warning,
+            ffi::OPD_LOG_ERROR => Self::Error,
+            _ => return None,
+        })
+    }
+}
+/// Properties of a device; numbers are TVM's DeviceAttrKind. Append-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum DeviceAttr {
+    /// bool
+    Exist = ffi::OPD_ATTR_EXIST,
+    /// int
+    MaxThreadsPerBlock = ffi::OPD_ATTR_MAX_THREADS_PER_BLOCK,
+    /// int
+    WarpSize = ffi::OPD_ATTR_WARP_SIZE,
+    /// int, bytes
+    MaxSharedMemoryPerBlock = ffi::OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK,
+    /// string
+    ComputeVersion = ffi::OPD_ATTR_COMPUTE_VERSION,
+    /// string
+    DeviceName = ffi::OPD_ATTR_DEVICE_NAME,
+    /// int, kHz
+    MaxClockRate = ffi::OPD_ATTR_MAX_CLOCK_RATE,
+    /// int
+    MultiProcessorCount = ffi::OPD_ATTR_MULTI_PROCESSOR_COUNT,
+    /// shape of 3
+    MaxThreadDimensions = ffi::OPD_ATTR_MAX_THREAD_DIMENSIONS,
+    /// int
+    ApiVersion = ffi::OPD_ATTR_API_VERSION,
+    /// string
+    DriverVersion = ffi::OPD_ATTR_DRIVER_VERSION,
+    /// int, bytes
+    L2CacheSizeBytes = ffi::OPD_ATTR_L2_CACHE_SIZE_BYTES,
+    /// int, bytes
+    TotalGlobalMemory = ffi::OPD_ATTR_TOTAL_GLOBAL_MEMORY,
+    /// int, bytes
+    AvailableGlobalMemory = ffi::OPD_ATTR_AVAILABLE_GLOBAL_MEMORY,
+    /// int, elements along an axis of an image; TVM has no number for it
+    TextureSpatialLimit = ffi::OPD_ATTR_TEXTURE_SPATIAL_LIMIT,
+}
+impl DeviceAttr {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_device_attr) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_ATTR_EXIST => Self::Exist,
+            ffi::OPD_ATTR_MAX_THREADS_PER_BLOCK => Self::MaxThreadsPerBlock,
+            ffi::OPD_ATTR_WARP_SIZE => Self::WarpSize,
+            ffi::OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK => Self::MaxSharedMemoryPerBlock,
+            ffi::OPD_ATTR_COMPUTE_VERSION => Self::ComputeVersion,
+            ffi::OPD_ATTR_DEVICE_NAME => Self::DeviceName,
+            ffi::OPD_ATTR_MAX_CLOCK_RATE => Self::MaxClockRate,
+            ffi::OPD_ATTR_MULTI_PROCESSOR_COUNT => Self::MultiProcessorCount,
+            ffi::OPD_ATTR_MAX_THREAD_DIMENSIONS => Self::MaxThreadDimensions,
+            ffi::OPD_ATTR_API_VERSION => Self::ApiVersion,
+            ffi::OPD_ATTR_DRIVER_VERSION => Self::DriverVersion,
+            ffi::OPD_ATTR_L2_CACHE_SIZE_BYTES => Self::L2CacheSizeBytes,
+            ffi::OPD_ATTR_TOTAL_GLOBAL_MEMORY => Self::TotalGlobalMemory,
+            ffi::OPD_ATTR_AVAILABLE_GLOBAL_MEMORY => Self::AvailableGlobalMemory,
+            ffi::OPD_ATTR_TEXTURE_SPATIAL_LIMIT => Self::TextureSpatialLimit,
+            _ => return None,
+        })
+    }
+}
+/// How freed memory is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum AllocatorKind {
+    /// Every block is returned to the system at once.
+    Naive = ffi::OPD_ALLOCATOR_NAIVE,
+    /// Blocks are kept for the next request of the same size.
+    Pooled = ffi::OPD_ALLOCATOR_POOLED,
+}
+impl AllocatorKind {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_allocator_kind) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_ALLOCATOR_NAIVE => Self::Naive,
+            ffi::OPD_ALLOCATOR_POOLED => Self::Pooled,
+            _ => return None,
+        })
+    }
+}
+/// Whether a shared library is loaded from a private copy. Loading patches TVM function pointers inside the mapped
+/// library. If another runtime has the same file mapped (real TVM, or another load of it), one of the two would break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum CopyPolicy {
+    /// Always right; costs the file's size in memory, and perf and gdb see a file
+    /// in memory. A library that needs nothing of TVM is opened in place.
+    Always = ffi::OPD_COPY_ALWAYS,
+    /// Copies only if the file is mapped already. Wrong if real TVM opens it
+    /// later.
+    WhenShared = ffi::OPD_COPY_WHEN_SHARED,
+    /// For perf and gdb. Refused if the file is mapped already.
+    Never = ffi::OPD_COPY_NEVER,
+}
+impl CopyPolicy {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_copy_policy) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_COPY_ALWAYS => Self::Always,
+            ffi::OPD_COPY_WHEN_SHARED => Self::WhenShared,
+            ffi::OPD_COPY_NEVER => Self::Never,
+            _ => return None,
+        })
+    }
+}
+/// A text form of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ExecutableFormat {
+    /// text that assembles to the same program; source: TVM VMExecutable.as_text
+    Assembly = ffi::OPD_EXECUTABLE_ASSEMBLY,
+    /// a Python script that builds the same program with TVM's relax.ExecBuilder, constants
+    /// included; compiled functions are named in comments; source: TVM as_python
+    Python = ffi::OPD_EXECUTABLE_PYTHON,
+    /// for programs: for each function its name, kind, parameters (with dtype and shape as
+    /// far as the program checks them), result (of a tuple its items, as far as the
+    /// instructions tell), registers, instructions, bytes of code, instructions that may
+    /// read a register which no path has written; the packed functions it needs; constants;
+    /// bytes of each section
+    Json = ffi::OPD_EXECUTABLE_JSON,
+    /// for people: functions, those it needs, instructions by kind, constants, and their
+    /// bytes; source: TVM VMExecutable.stats
+    Stats = ffi::OPD_EXECUTABLE_STATS,
+}
+impl ExecutableFormat {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_executable_format) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_EXECUTABLE_ASSEMBLY => Self::Assembly,
+            ffi::OPD_EXECUTABLE_PYTHON => Self::Python,
+            ffi::OPD_EXECUTABLE_JSON => Self::Json,
+            ffi::OPD_EXECUTABLE_STATS => Self::Stats,
+            _ => return None,
+        })
+    }
+}
+/// What a metric measures. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
+/// " (bytes)", and hertz are ratios whose names end in " (Hz)"; they are read back as bytes and hertz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum MetricKind {
+    /// the row has no such metric
+    None = ffi::OPD_METRIC_NONE,
+    /// an int
+    Count = ffi::OPD_METRIC_COUNT,
+    /// a float, in microseconds
+    Duration = ffi::OPD_METRIC_DURATION,
+    /// a float, 100 for all
+    Percent = ffi::OPD_METRIC_PERCENT,
+    /// a float
+    Ratio = ffi::OPD_METRIC_RATIO,
+    /// a string
+    String = ffi::OPD_METRIC_STRING,
+    /// an int
+    Bytes = ffi::OPD_METRIC_BYTES,
+    /// a float
+    Hertz = ffi::OPD_METRIC_HERTZ,
+    /// a string: the JSON of a metric of a newer writer, kept as it is
+    Json = ffi::OPD_METRIC_JSON,
+}
+impl MetricKind {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_metric_kind) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_METRIC_NONE => Self::None,
+            ffi::OPD_METRIC_COUNT => Self::Count,
+            ffi::OPD_METRIC_DURATION => Self::Duration,
+            ffi::OPD_METRIC_PERCENT => Self::Percent,
+            ffi::OPD_METRIC_RATIO => Self::Ratio,
+            ffi::OPD_METRIC_STRING => Self::String,
+            ffi::OPD_METRIC_BYTES => Self::Bytes,
+            ffi::OPD_METRIC_HERTZ => Self::Hertz,
+            ffi::OPD_METRIC_JSON => Self::Json,
+            _ => return None,
+        })
+    }
+}
+/// A part of a report. Each is a table: rows of named metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ReportSection {
+    /// a row for each call, in program order
+    Calls = ffi::OPD_REPORT_CALLS,
+    /// a row for each device, whose name (as "cpu0") is the metric "Device"
+    Devices = ffi::OPD_REPORT_DEVICES,
+    /// one row
+    Configuration = ffi::OPD_REPORT_CONFIGURATION,
+}
+impl ReportSection {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_report_section) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_REPORT_CALLS => Self::Calls,
+            ffi::OPD_REPORT_DEVICES => Self::Devices,
+            ffi::OPD_REPORT_CONFIGURATION => Self::Configuration,
+            _ => return None,
+        })
+    }
+}
+/// A form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ReportFormat {
+    /// one line with calls, device_metrics and configuration, as TVM's
+    Json = ffi::OPD_REPORT_JSON,
+    /// the calls
+    Csv = ffi::OPD_REPORT_CSV,
+    /// a text table of the calls and devices, and the configuration
+    Table = ffi::OPD_REPORT_TABLE,
+    /// the same rows as a Markdown table, the configuration as a list
+    Markdown = ffi::OPD_REPORT_MARKDOWN,
+    /// the same rows as an HTML page that needs no other file: a table to sort,
+    /// the time of each operator as bars, and a roofline if the calls have
+    /// "GFLOP/s" and "Arithmetic Intensity (FLOP/byte)" and the configuration
+    /// has "Peak GFLOP/s" and "Peak Bandwidth (GB/s)"
+    Html = ffi::OPD_REPORT_HTML,
+}
+impl ReportFormat {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_report_format) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_REPORT_JSON => Self::Json,
+            ffi::OPD_REPORT_CSV => Self::Csv,
+            ffi::OPD_REPORT_TABLE => Self::Table,
+            ffi::OPD_REPORT_MARKDOWN => Self::Markdown,
+            ffi::OPD_REPORT_HTML => Self::Html,
+            _ => return None,
+        })
+    }
+}
+/// A built-in collector. Counters of threads cover the calling thread and each pool worker while it runs tasks of this
+/// call, nested ones included. Concurrent calls do not see each other's counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum CollectorKind {
+    /// "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", which all threads of the call used together. Takes no
+    /// events.
+    Time = ffi::OPD_COLLECTOR_TIME,
+    /// The device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by any thread of the process,
+    /// and "Peak (bytes)", the most that was in use at a time above the use before the call. A program keeps memory
+    /// between calls; it is not allocated again. Takes no options.
+    Memory = ffi::OPD_COLLECTOR_MEMORY,
+    /// The kernel's counters, one group for each thread, so that all count the same stretches: cycles, instructions,
+    /// cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns), page-faults,
+    /// minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only part of the
+    /// time, it is scaled, and the configuration says so. Source: perf_event_open(2).
+    Perf = ffi::OPD_COLLECTOR_PERF,
+    /// PAPI's events, each in a column of its name; TVM's five unless others are named: perf::CYCLES,
+    /// perf::STALLED-CYCLES-FRONTEND, perf::STALLED-CYCLES-BACKEND, perf::INSTRUCTIONS, perf::CACHE-MISSES. The PAPI
+    /// library is loaded at the first use. Events of components other than perf_event are of the whole process. Source:
+    /// TVM 0.23 PAPIMetricCollector; PAPI 7.
+    Papi = ffi::OPD_COLLECTOR_PAPI,
+    /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
+    /// no options. Source: Linux powercap, intel-rapl.
+    Energy = ffi::OPD_COLLECTOR_ENERGY,
+}
+impl CollectorKind {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_collector_kind) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_COLLECTOR_TIME => Self::Time,
+            ffi::OPD_COLLECTOR_MEMORY => Self::Memory,
+            ffi::OPD_COLLECTOR_PERF => Self::Perf,
+            ffi::OPD_COLLECTOR_PAPI => Self::Papi,
+            ffi::OPD_COLLECTOR_ENERGY => Self::Energy,
+            _ => return None,
+        })
+    }
+}
+/// A form of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum TraceFormat {
+    /// Chrome trace events, as torch.profiler writes them
+    Chrome = ffi::OPD_TRACE_CHROME,
+    /// a text table as torch.profiler's key_averages().table()
+    Table = ffi::OPD_TRACE_TABLE,
+    /// lines of names from the outermost span inwards, joined by ';', and the time
+    /// of the last one without those within it; for flame graphs
+    Stacks = ffi::OPD_TRACE_STACKS,
+    /// JSON for speedscope
+    Speedscope = ffi::OPD_TRACE_SPEEDSCOPE,
+    /// Perfetto's protocol buffers: a .pftrace file
+    Perfetto = ffi::OPD_TRACE_PERFETTO,
+    /// a profile for pprof: protocol buffers, compressed by gzip
+    Pprof = ffi::OPD_TRACE_PPROF,
+    /// a page for a browser, without a network: time line, flame graph, table of operators.
+    /// Since: 0.2
+    Html = ffi::OPD_TRACE_HTML,
+    /// a flame graph: SVG without a script; the title of a box has its total and own time.
+    /// Since: 0.2
+    FlameSvg = ffi::OPD_TRACE_FLAME_SVG,
+    /// JSON: \[times, sizes\], of a trace with memory. Times are µs of Unix time; sizes\[i\] are 9 numbers of bytes: 0, then
+    /// those in use from times\[i\] on as parameter, optimizer state, input, temporary, activation, gradient, autograd
+    /// detail and unknown. What was in use before the recording is a row of its own, the first one.
+    MemoryTimeline = ffi::OPD_TRACE_MEMORY_TIMELINE,
+    /// JSON: a list of \[ns of Unix time, action, bytes, category\]. Actions: 1: was there before the recording, with the
+    /// time -1; 2: comes; 3: gets new contents, in two rows: negative bytes of the old category, then the new one; 4:
+    /// goes, with negative bytes. Categories: 0 to 7, in the order above.
+    MemoryTimelineRaw = ffi::OPD_TRACE_MEMORY_TIMELINE_RAW,
+    /// a page that shows it: one file that fetches nothing
+    MemoryTimelineHtml = ffi::OPD_TRACE_MEMORY_TIMELINE_HTML,
+    /// Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. A sample
+    /// for each stack and thread, with the begin of each span as its time and what it took without those within it as its
+    /// value. Since: 0.2
+    Otlp = ffi::OPD_TRACE_OTLP,
+}
+impl TraceFormat {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_trace_format) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_TRACE_CHROME => Self::Chrome,
+            ffi::OPD_TRACE_TABLE => Self::Table,
+            ffi::OPD_TRACE_STACKS => Self::Stacks,
+            ffi::OPD_TRACE_SPEEDSCOPE => Self::Speedscope,
+            ffi::OPD_TRACE_PERFETTO => Self::Perfetto,
+            ffi::OPD_TRACE_PPROF => Self::Pprof,
+            ffi::OPD_TRACE_HTML => Self::Html,
+            ffi::OPD_TRACE_FLAME_SVG => Self::FlameSvg,
+            ffi::OPD_TRACE_MEMORY_TIMELINE => Self::MemoryTimeline,
+            ffi::OPD_TRACE_MEMORY_TIMELINE_RAW => Self::MemoryTimelineRaw,
+            ffi::OPD_TRACE_MEMORY_TIMELINE_HTML => Self::MemoryTimelineHtml,
+            ffi::OPD_TRACE_OTLP => Self::Otlp,
+            _ => return None,
+        })
+    }
+}
+/// What a report of a trace has a row for.
+///
+/// Views by part divide a trace, so that `opd_report_diff()` can tell what changed from what varies: they have a column
+/// "Run" with the number of the part, from 0, and a row for each name, or path, in it. The parts are the steps of a
+/// profiler's schedule, with what happened meanwhile on all threads of the process. If the trace has none, they are the
+/// runs of programs that no other run contains, or else the ranges that no other contains, with the spans within, or
+/// else the whole. Spans outside of all parts are left out, and parts that had not ended when the recording did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum TraceView {
+    /// each span, in the order of their begins
+    Events = ffi::OPD_TRACE_EVENTS,
+    /// all spans of one name
+    KeyAverages = ffi::OPD_TRACE_KEY_AVERAGES,
+    /// all spans of one name and shapes
+    KeyAveragesByShape = ffi::OPD_TRACE_KEY_AVERAGES_BY_SHAPE,
+    /// each task of a parallel loop, in the order of their begins
+    Tasks = ffi::OPD_TRACE_TASKS,
+    /// all spans of one stack of names
+    Paths = ffi::OPD_TRACE_PATHS,
+    /// all spans of one name in a part of the trace
+    KeyAveragesByPart = ffi::OPD_TRACE_KEY_AVERAGES_BY_PART,
+    /// all spans of one stack of names in a part of the trace
+    PathsByPart = ffi::OPD_TRACE_PATHS_BY_PART,
+}
+impl TraceView {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_trace_view) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_TRACE_EVENTS => Self::Events,
+            ffi::OPD_TRACE_KEY_AVERAGES => Self::KeyAverages,
+            ffi::OPD_TRACE_KEY_AVERAGES_BY_SHAPE => Self::KeyAveragesByShape,
+            ffi::OPD_TRACE_TASKS => Self::Tasks,
+            ffi::OPD_TRACE_PATHS => Self::Paths,
+            ffi::OPD_TRACE_KEY_AVERAGES_BY_PART => Self::KeyAveragesByPart,
+            ffi::OPD_TRACE_PATHS_BY_PART => Self::PathsByPart,
+            _ => return None,
+        })
+    }
+}
+/// What becomes of events for which there is no room. Append-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ProfilerBuffer {
+    /// the newest are left out
+    First = ffi::OPD_PROFILER_KEEP_FIRST,
+    /// the oldest of all threads make room for them: a ring
+    Last = ffi::OPD_PROFILER_KEEP_LAST,
+}
+impl ProfilerBuffer {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_profiler_buffer) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_PROFILER_KEEP_FIRST => Self::First,
+            ffi::OPD_PROFILER_KEEP_LAST => Self::Last,
+            _ => return None,
+        })
+    }
+}
+/// What a profiler does in a step. Append-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ProfilerAction {
+    /// nothing
+    None = ffi::OPD_PROFILER_NONE,
+    /// nothing, but it will record soon
+    Warmup = ffi::OPD_PROFILER_WARMUP,
+    /// records
+    Record = ffi::OPD_PROFILER_RECORD,
+    /// records, and ends the cycle with the step
+    RecordAndSave = ffi::OPD_PROFILER_RECORD_AND_SAVE,
+}
+impl ProfilerAction {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_profiler_action) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_PROFILER_NONE => Self::None,
+            ffi::OPD_PROFILER_WARMUP => Self::Warmup,
+            ffi::OPD_PROFILER_RECORD => Self::Record,
+            ffi::OPD_PROFILER_RECORD_AND_SAVE => Self::RecordAndSave,
+            _ => return None,
+        })
+    }
+}
+/// What an instrument may return before a call. Source: TVM VMInstrumentReturnKind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum InstrumentAction {
+    /// The call runs. So it does for any other result.
+    NoOp = ffi::OPD_INSTRUMENT_NO_OP,
+    /// The call is skipped, its result is `OPD_NONE`, and the instrument is not
+    /// called after it.
+    SkipRun = ffi::OPD_INSTRUMENT_SKIP_RUN,
+}
+impl InstrumentAction {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_instrument_action) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_INSTRUMENT_NO_OP => Self::NoOp,
+            ffi::OPD_INSTRUMENT_SKIP_RUN => Self::SkipRun,
+            _ => return None,
+        })
+    }
+}
+/// Which calls a profile shows beside calls of kernels and of the program's own functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ProfileBuiltins {
+    /// calls with a tensor among their arguments, as TVM's profiler
+    WithTensors = ffi::OPD_BUILTINS_WITH_TENSORS,
+    /// every call
+    All = ffi::OPD_BUILTINS_ALL,
+    /// every call; outermost calls of vm.builtin.* share one row, "(builtins)";
+    /// others count in the row of the function that made them
+    Folded = ffi::OPD_BUILTINS_FOLDED,
+}
+impl ProfileBuiltins {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_profile_builtins) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_BUILTINS_WITH_TENSORS => Self::WithTensors,
+            ffi::OPD_BUILTINS_ALL => Self::All,
+            ffi::OPD_BUILTINS_FOLDED => Self::Folded,
+            _ => return None,
+        })
+    }
+}
+/// How to load.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ModuleOptions<'a> {
+    copy: Option<CopyPolicy>,
+    format: Option<&'a str>,
+    compiler: Option<&'a str>,
+    c_flags: Option<&'a str>,
+    cache_dir: Option<&'a Path>,
+    inspect_only: Option<bool>,
+    build_timeout: Option<Duration>,
+}
+impl<'a> ModuleOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// an `opd_copy_policy`; `OPD_COPY_ALWAYS`
+    pub fn copy(self, copy: CopyPolicy) -> Self {
+        Self { copy: Some(copy), ..self }
+    }
+    /// "so", "vmexec", "c", "o", "a", "tar"; NULL: told by content, then by suffix
+    pub fn format(self, format: &'a str) -> Self {
+        Self { format: Some(format), ..self }
+    }
+    /// compiles C sources and links objects; NULL: $CC, then cc
+    pub fn compiler(self, compiler: &'a str) -> Self {
+        Self { compiler: Some(compiler), ..self }
+    }
+    /// its flags, split at spaces; NULL: "-O2"
+    pub fn c_flags(self, c_flags: &'a str) -> Self {
+        Self { c_flags: Some(c_flags), ..self }
+    }
+    /// for compiled and linked files; NULL: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno,
+    /// ~/.cache/opdyno
+    pub fn cache_dir(self, cache_dir: &'a (impl AsRef<Path> + ?Sized)) -> Self {
+        Self { cache_dir: Some(cache_dir.as_ref()), ..self }
+    }
+    /// 1: reads the file and runs nothing of it (see `opd_module_load()`); 0
+    pub fn inspect_only(self, inspect_only: bool) -> Self {
+        Self { inspect_only: Some(inspect_only), ..self }
+    }
+    /// most time that the compiler and linker may take together; 0: any. Then they are ended,
+    /// and loading fails with `OPD_DEADLINE_EXCEEDED`
+    pub fn build_timeout(self, build_timeout: Duration) -> Self {
+        Self { build_timeout: Some(build_timeout), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ModuleOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_module_options> {
+        let mut raw = ffi::opd_module_options::default();
+        if let Some(copy) = self.copy {
+            raw.copy = copy as _;
+        }
+        if let Some(format) = self.format {
+            raw.format = kept.text(format)?;
+        }
+        if let Some(compiler) = self.compiler {
+            raw.compiler = kept.text(compiler)?;
+        }
+        if let Some(c_flags) = self.c_flags {
+            raw.c_flags = kept.text(c_flags)?;
+        }
+        if let Some(cache_dir) = self.cache_dir {
+            raw.cache_dir = kept.path(cache_dir)?;
+        }
+        if let Some(inspect_only) = self.inspect_only {
+            raw.inspect_only = inspect_only.into();
+        }
+        if let Some(build_timeout) = self.build_timeout {
+            raw.build_timeout_ms = build_timeout.as_millis().try_into().unwrap_or(i32::MAX);
+        }
+        Ok(raw)
+    }
+}
+/// How to export.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExportOptions<'a> {
+    addons: Option<&'a [&'a str]>,
+    compiler: Option<&'a str>,
+    c_flags: Option<&'a str>,
+    workspace_dir: Option<&'a Path>,
+}
+impl<'a> ExportOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// further object files, archives of them and C sources, which are linked in. If the tree
+    /// has no module of code, the root imports what they offer.
+    pub fn addons(self, addons: &'a [&'a str]) -> Self {
+        Self { addons: Some(addons), ..self }
+    }
+    /// compiles C sources and links objects; NULL: $CC, then cc
+    pub fn compiler(self, compiler: &'a str) -> Self {
+        Self { compiler: Some(compiler), ..self }
+    }
+    /// its flags, split at spaces; NULL: "-O2"
+    pub fn c_flags(self, c_flags: &'a str) -> Self {
+        Self { c_flags: Some(c_flags), ..self }
+    }
+    /// keeps intermediate files; NULL: a temporary directory that is removed
+    pub fn workspace_dir(self, workspace_dir: &'a (impl AsRef<Path> + ?Sized)) -> Self {
+        Self { workspace_dir: Some(workspace_dir.as_ref()), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ExportOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_export_options> {
+        let mut raw = ffi::opd_export_options::default();
+        if let Some(addons) = self.addons {
+            raw.addons = kept.texts(addons.iter().copied())?;
+            raw.num_addons = count_of(addons)?;
+        }
+        if let Some(compiler) = self.compiler {
+            raw.compiler = kept.text(compiler)?;
+        }
+        if let Some(c_flags) = self.c_flags {
+            raw.c_flags = kept.text(c_flags)?;
+        }
+        if let Some(workspace_dir) = self.workspace_dir {
+            raw.workspace_dir = kept.path(workspace_dir)?;
+        }
+        Ok(raw)
+    }
+}
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ParamsOptions {
+    copy: Option<bool>,
+    prefetch: Option<bool>,
+    verify_checksums: Option<bool>,
+}
+impl ParamsOptions {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// 1: copies all tensors at once and closes the file; 0
+    pub fn copy(self, copy: bool) -> Self {
+        Self { copy: Some(copy), ..self }
+    }
+    /// 1: has the system read the file ahead, without waiting for it; 0
+    pub fn prefetch(self, prefetch: bool) -> Self {
+        Self { prefetch: Some(prefetch), ..self }
+    }
+    /// 1: compares the checksums that the file has (zip entries, shards); reads all of it; 0
+    pub fn verify_checksums(self, verify_checksums: bool) -> Self {
+        Self { verify_checksums: Some(verify_checksums), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ParamsOptions {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_params_options> {
+        let mut raw = ffi::opd_params_options::default();
+        if let Some(copy) = self.copy {
+            raw.copy = copy.into();
+        }
+        if let Some(prefetch) = self.prefetch {
+            raw.prefetch = prefetch.into();
+        }
+        if let Some(verify_checksums) = self.verify_checksums {
+            raw.verify_checksums = verify_checksums.into();
+        }
+        Ok(raw)
+    }
+}
+/// How to make a VM.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VmOptions<'a> {
+    devices: Option<&'a [Device]>,
+    allocators: Option<&'a [AllocatorKind]>,
+    memory_limit_bytes: Option<u64>,
+    max_depth: Option<i32>,
+}
+impl<'a> VmOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
+    /// list; constants lie on the first. The host is added at the end unless that is a CPU
+    /// device.
+    pub fn devices(self, devices: &'a [Device]) -> Self {
+        Self { devices: Some(devices), ..self }
+    }
+    /// an `opd_allocator_kind` for each device; NULL: pooled
+    pub fn allocators(self, allocators: &'a [AllocatorKind]) -> Self {
+        Self { allocators: Some(allocators), ..self }
+    }
+    /// largest sum of live storages of one VM; 0: the cgroup's or machine's memory
+    pub fn memory_limit_bytes(self, memory_limit_bytes: u64) -> Self {
+        Self { memory_limit_bytes: Some(memory_limit_bytes), ..self }
+    }
+    /// nested program calls; 1000
+    pub fn max_depth(self, max_depth: i32) -> Self {
+        Self { max_depth: Some(max_depth), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl VmOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_vm_options> {
+        let mut raw = ffi::opd_vm_options::default();
+        if let Some(devices) = self.devices {
+            raw.devices = devices.as_ptr().cast();
+            raw.num_devices = count_of(devices)?;
+        }
+        if let Some(allocators) = self.allocators {
+            raw.allocators = allocators.as_ptr().cast();
+            check_count("allocators", allocators.len(), self.devices.map_or(1, |devices| devices.len().max(1)))?;
+        }
+        if let Some(memory_limit_bytes) = self.memory_limit_bytes {
+            raw.memory_limit_bytes = memory_limit_bytes;
+        }
+        if let Some(max_depth) = self.max_depth {
+            raw.max_depth = max_depth;
+        }
+        Ok(raw)
+    }
+}
+/// How to make one call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallOptions<'a> {
+    names: Option<&'a [Option<&'a str>]>,
+    timeout: Option<Duration>,
+    cancel: Option<&'a CancelToken>,
+    param_module: Option<&'a Module>,
+}
+impl<'a> CallOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// borrowed; one parameter name for each argument, with NULL for positional ones; NULL:
+    /// all are positional
+    pub fn names(self, names: &'a [Option<&'a str>]) -> Self {
+        Self { names: Some(names), ..self }
+    }
+    /// from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
+    /// kernel starts parallel tasks; a running task is not interrupted.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+    /// borrowed; NULL: the default token of the thread
+    pub fn cancel(self, cancel: &'a CancelToken) -> Self {
+        Self { cancel: Some(cancel), ..self }
+    }
+    /// borrowed; for `opd_vm_set_input()` only: the result of its function `get_params` is the
+    /// last argument; NULL: none. Since: 0.2
+    pub fn param_module(self, param_module: &'a Module) -> Self {
+        Self { param_module: Some(param_module), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl CallOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_call_options> {
+        let mut raw = ffi::opd_call_options::default();
+        if let Some(names) = self.names {
+            raw.names = kept.texts(names.iter().copied())?;
+            check_count("names", names.len(), num_args)?;
+        }
+        if let Some(timeout) = self.timeout {
+            raw.timeout_ns = timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(cancel) = self.cancel {
+            raw.cancel = cancel.as_ptr();
+        }
+        if let Some(param_module) = self.param_module {
+            raw.param_module = param_module.as_ptr();
+        }
+        Ok(raw)
+    }
+}
+/// How to profile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProfileOptions<'a> {
+    warmup: Option<i32>,
+    repeat: Option<i32>,
+    max_records: Option<u64>,
+    builtins: Option<ProfileBuiltins>,
+    details: Option<bool>,
+    sample_interval: Option<u64>,
+    collectors: Option<&'a [&'a Collector]>,
+    turn: Option<i32>,
+}
+impl<'a> ProfileOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// calls before the measured ones; 1, as TVM
+    pub fn warmup(self, warmup: i32) -> Self {
+        Self { warmup: Some(warmup), ..self }
+    }
+    /// measured calls; 1
+    pub fn repeat(self, repeat: i32) -> Self {
+        Self { repeat: Some(repeat), ..self }
+    }
+    /// calls kept for each thread; later ones are counted and dropped; 1 \<\< 20
+    pub fn max_records(self, max_records: u64) -> Self {
+        Self { max_records: Some(max_records), ..self }
+    }
+    /// an `opd_profile_builtins`; `OPD_BUILTINS_WITH_TENSORS`
+    pub fn builtins(self, builtins: ProfileBuiltins) -> Self {
+        Self { builtins: Some(builtins), ..self }
+    }
+    /// 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0
+    pub fn details(self, details: bool) -> Self {
+        Self { details: Some(details), ..self }
+    }
+    /// `opd_vm_profile_start()`: records one of so many calls; 1
+    pub fn sample_interval(self, sample_interval: u64) -> Self {
+        Self { sample_interval: Some(sample_interval), ..self }
+    }
+    /// borrowed; `num_collectors` of them, around every call; see collector.h
+    pub fn collectors(self, collectors: &'a [&'a Collector]) -> Self {
+        Self { collectors: Some(collectors), ..self }
+    }
+    /// from 1: `opd_report_diff()` compares this run with the run of the same turn on the
+    /// other side; 0: it has no turn; 0
+    pub fn turn(self, turn: i32) -> Self {
+        Self { turn: Some(turn), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ProfileOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_profile_options> {
+        let mut raw = ffi::opd_profile_options::default();
+        if let Some(warmup) = self.warmup {
+            raw.warmup = warmup;
+        }
+        if let Some(repeat) = self.repeat {
+            raw.repeat = repeat;
+        }
+        if let Some(max_records) = self.max_records {
+            raw.max_records = max_records;
+        }
+        if let Some(builtins) = self.builtins {
+            raw.builtins = builtins as _;
+        }
+        if let Some(details) = self.details {
+            raw.details = details.into();
+        }
+        if let Some(sample_interval) = self.sample_interval {
+            raw.sample_interval = sample_interval;
+        }
+        if let Some(collectors) = self.collectors {
+            raw.collectors = kept.handles(collectors.iter().map(|each| each.as_ptr()));
+            raw.num_collectors = count_of(collectors)?;
+        }
+        if let Some(turn) = self.turn {
+            raw.turn = turn;
+        }
+        Ok(raw)
+    }
+}
+/// What a profiler records.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProfilerOptions<'a> {
+    all_calls: Option<bool>,
+    max_events: Option<u64>,
+    wait: Option<u64>,
+    warmup: Option<u64>,
+    active: Option<u64>,
+    repeat: Option<u64>,
+    skip_first: Option<u64>,
+    skip_first_wait: Option<bool>,
+    profile_memory: Option<bool>,
+    with_stack: Option<bool>,
+    parallel_tasks: Option<bool>,
+    buffer: Option<ProfilerBuffer>,
+    keep_in_file: Option<bool>,
+    max_bytes: Option<u64>,
+    file: Option<&'a Path>,
+    last: Option<Duration>,
+    flush_interval: Option<Duration>,
+}
+impl<'a> ProfilerOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// 1: also calls without a tensor among their arguments; 0
+    pub fn all_calls(self, all_calls: bool) -> Self {
+        Self { all_calls: Some(all_calls), ..self }
+    }
+    /// of each thread, calls and ranges together; further ones are counted as dropped. Not of a
+    /// ring, nor in a file; 2^20
+    pub fn max_events(self, max_events: u64) -> Self {
+        Self { max_events: Some(max_events), ..self }
+    }
+    /// Of a schedule: of the steps that `opd_profiler_step()` ends, the first `skip_first` are left out; then cycles follow
+    /// of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0
+    pub fn wait(self, wait: u64) -> Self {
+        Self { wait: Some(wait), ..self }
+    }
+    /// As C's `warmup`.
+    pub fn warmup(self, warmup: u64) -> Self {
+        Self { warmup: Some(warmup), ..self }
+    }
+    /// 0: there is no schedule, and all is recorded; 0
+    pub fn active(self, active: u64) -> Self {
+        Self { active: Some(active), ..self }
+    }
+    /// number of cycles; 0: without end; 0
+    pub fn repeat(self, repeat: u64) -> Self {
+        Self { repeat: Some(repeat), ..self }
+    }
+    /// 0
+    pub fn skip_first(self, skip_first: u64) -> Self {
+        Self { skip_first: Some(skip_first), ..self }
+    }
+    /// 1: the first cycle does not wait; 0
+    pub fn skip_first_wait(self, skip_first_wait: bool) -> Self {
+        Self { skip_first_wait: Some(skip_first_wait), ..self }
+    }
+    /// 1: also each block of memory that a device hands out to tensors and kernels, or gets
+    /// back, or that the library gives new contents, on all threads; an event each; 0
+    pub fn profile_memory(self, profile_memory: bool) -> Self {
+        Self { profile_memory: Some(profile_memory), ..self }
+    }
+    /// 1: also which functions of the host call when a run of a program, a range or a mark
+    /// begins; 0
+    pub fn with_stack(self, with_stack: bool) -> Self {
+        Self { with_stack: Some(with_stack), ..self }
+    }
+    /// 1: also each task of a parallel loop, on the thread that runs it; 0: none; 1
+    pub fn parallel_tasks(self, parallel_tasks: bool) -> Self {
+        Self { parallel_tasks: Some(parallel_tasks), ..self }
+    }
+    /// what becomes of events beyond `max_bytes`; they are counted as dropped;
+    /// `OPD_PROFILER_KEEP_FIRST`
+    pub fn buffer(self, buffer: ProfilerBuffer) -> Self {
+        Self { buffer: Some(buffer), ..self }
+    }
+    /// 1: `opd_profiler_stop()` and `opd_profiler_step()` do not read the file, so they give no
+    /// trace: a file of some GiB would take as much memory; 0
+    pub fn keep_in_file(self, keep_in_file: bool) -> Self {
+        Self { keep_in_file: Some(keep_in_file), ..self }
+    }
+    /// Memory for events of all threads together, in blocks of 64 KiB of one thread each; a thread has at least one. Or,
+    /// of a file, its size: FILE.live has a block for each thread, and names and counts come in addition. 0: no limit, but
+    /// 64 MiB of a ring; 0
+    pub fn max_bytes(self, max_bytes: u64) -> Self {
+        Self { max_bytes: Some(max_bytes), ..self }
+    }
+    /// Borrowed: path of a file that events are written to while they are recorded, in place of memory; `opd_trace_load()`
+    /// reads it. If the process is killed, what it published is in the file and in FILE.live beside it, and the next
+    /// recording into FILE renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the
+    /// file anew. NULL: events stay in memory; NULL
+    pub fn file(self, file: &'a (impl AsRef<Path> + ?Sized)) -> Self {
+        Self { file: Some(file.as_ref()), ..self }
+    }
+    /// traces leave out what ended more than so many ns before they are made; 0: nothing; 0
+    pub fn last(self, last: Duration) -> Self {
+        Self { last: Some(last), ..self }
+    }
+    /// How often a thread of the library writes the file to the disk, at most a day. If the machine then loses power,
+    /// what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
+    /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0
+    pub fn flush_interval(self, flush_interval: Duration) -> Self {
+        Self { flush_interval: Some(flush_interval), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ProfilerOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_profiler_options> {
+        let mut raw = ffi::opd_profiler_options::default();
+        if let Some(all_calls) = self.all_calls {
+            raw.all_calls = all_calls.into();
+        }
+        if let Some(max_events) = self.max_events {
+            raw.max_events = max_events;
+        }
+        if let Some(wait) = self.wait {
+            raw.wait = wait;
+        }
+        if let Some(warmup) = self.warmup {
+            raw.warmup = warmup;
+        }
+        if let Some(active) = self.active {
+            raw.active = active;
+        }
+        if let Some(repeat) = self.repeat {
+            raw.repeat = repeat;
+        }
+        if let Some(skip_first) = self.skip_first {
+            raw.skip_first = skip_first;
+        }
+        if let Some(skip_first_wait) = self.skip_first_wait {
+            raw.skip_first_wait = skip_first_wait.into();
+        }
+        if let Some(profile_memory) = self.profile_memory {
+            raw.profile_memory = profile_memory.into();
+        }
+        if let Some(with_stack) = self.with_stack {
+            raw.with_stack = with_stack.into();
+        }
+        if let Some(parallel_tasks) = self.parallel_tasks {
+            raw.parallel_tasks = parallel_tasks.into();
+        }
+        if let Some(buffer) = self.buffer {
+            raw.buffer = buffer as _;
+        }
+        if let Some(keep_in_file) = self.keep_in_file {
+            raw.keep_in_file = keep_in_file.into();
+        }
+        if let Some(max_bytes) = self.max_bytes {
+            raw.max_bytes = max_bytes;
+        }
+        if let Some(file) = self.file {
+            raw.file = kept.path(file)?;
+        }
+        if let Some(last) = self.last {
+            raw.last_ns = last.as_nanos().try_into().unwrap_or(u64::MAX);
+        }
+        if let Some(flush_interval) = self.flush_interval {
+            raw.flush_interval_ns = flush_interval.as_nanos().try_into().unwrap_or(u64::MAX);
+        }
+        Ok(raw)
+    }
+}
+/// When a profiler writes down what it has, so that one that always records (`OPD_PROFILER_KEEP_LAST`) tells what came
+/// before something rare.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProfilerDumpOptions<'a> {
+    format: Option<TraceFormat>,
+    path: Option<&'a Path>,
+    signal: Option<i32>,
+    on_error: Option<bool>,
+    slow: Option<Duration>,
+    min_interval: Option<Duration>,
+    max_dumps: Option<u64>,
+}
+impl<'a> ProfilerDumpOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// of the files; `OPD_TRACE_CHROME`
+    pub fn format(self, format: TraceFormat) -> Self {
+        Self { format: Some(format), ..self }
+    }
+    /// Borrowed: of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". A dump
+    /// replaces a file that is there. If it ends in ".gz", files are compressed by gzip. Required; NULL
+    pub fn path(self, path: &'a (impl AsRef<Path> + ?Sized)) -> Self {
+        Self { path: Some(path.as_ref()), ..self }
+    }
+    /// this signal asks for a dump, such as SIGUSR2; 0: none does; 0
+    pub fn signal(self, signal: i32) -> Self {
+        Self { signal: Some(signal), ..self }
+    }
+    /// 1: a run of a program that fails does; 0
+    pub fn on_error(self, on_error: bool) -> Self {
+        Self { on_error: Some(on_error), ..self }
+    }
+    /// a range or a run of a program that took at least so many ns does, when it ends; 0: none
+    /// does; 0
+    pub fn slow(self, slow: Duration) -> Self {
+        Self { slow: Some(slow), ..self }
+    }
+    /// least time from a dump for an error or a slow span to the next one; 10^10
+    pub fn min_interval(self, min_interval: Duration) -> Self {
+        Self { min_interval: Some(min_interval), ..self }
+    }
+    /// most dumps for errors and slow spans, of each recording; 100
+    pub fn max_dumps(self, max_dumps: u64) -> Self {
+        Self { max_dumps: Some(max_dumps), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ProfilerDumpOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_profiler_dump_options> {
+        let mut raw = ffi::opd_profiler_dump_options::default();
+        if let Some(format) = self.format {
+            raw.format = format as _;
+        }
+        if let Some(path) = self.path {
+            raw.path = kept.path(path)?;
+        }
+        if let Some(signal) = self.signal {
+            raw.signal = signal;
+        }
+        if let Some(on_error) = self.on_error {
+            raw.on_error = on_error.into();
+        }
+        if let Some(slow) = self.slow {
+            raw.slow_ns = slow.as_nanos().try_into().unwrap_or(u64::MAX);
+        }
+        if let Some(min_interval) = self.min_interval {
+            raw.min_interval_ns = min_interval.as_nanos().try_into().unwrap_or(u64::MAX);
+        }
+        if let Some(max_dumps) = self.max_dumps {
+            raw.max_dumps = max_dumps;
+        }
+        Ok(raw)
+    }
+}
+/// What is written. The fields from `group_by_input_shape` to `time_unit` are of `OPD_TRACE_TABLE`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceWriteOptions<'a> {
+    per_event: Option<bool>,
+    metric: Option<&'a str>,
+    metadata: Option<&'a str>,
+    group_by_input_shape: Option<bool>,
+    with_flops: Option<bool>,
+    sort_by: Option<&'a str>,
+    row_limit: Option<i32>,
+    top_level_events_only: Option<bool>,
+    max_name_column_width: Option<i32>,
+    max_shapes_column_width: Option<i32>,
+    header: Option<&'a str>,
+    time_unit: Option<&'a str>,
+    device: Option<&'a str>,
+    group_by_stack_n: Option<i32>,
+    max_src_column_width: Option<i32>,
+    before: Option<&'a Trace>,
+}
+impl<'a> TraceWriteOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: 1: a line for each span; 0: one for all of one stack,
+    /// or of one name; 0
+    pub fn per_event(self, per_event: bool) -> Self {
+        Self { per_event: Some(per_event), ..self }
+    }
+    /// of `OPD_TRACE_STACKS`: NULL or "self_cpu_time_total" is that in µs, "self_cuda_time_total" that
+    /// on other devices than the host; NULL
+    pub fn metric(self, metric: &'a str) -> Self {
+        Self { metric: Some(metric), ..self }
+    }
+    /// of `OPD_TRACE_CHROME`: a JSON object whose members become those of the file; NULL
+    pub fn metadata(self, metadata: &'a str) -> Self {
+        Self { metadata: Some(metadata), ..self }
+    }
+    /// 1: spans of different shapes have rows of their own; 0
+    pub fn group_by_input_shape(self, group_by_input_shape: bool) -> Self {
+        Self { group_by_input_shape: Some(group_by_input_shape), ..self }
+    }
+    /// 1: a column of floating-point operations, where they are known; 0
+    pub fn with_flops(self, with_flops: bool) -> Self {
+        Self { with_flops: Some(with_flops), ..self }
+    }
+    /// "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "flops", "key", or the
+    /// times with cuda or device instead of cpu, or "cpu_memory_usage",
+    /// "self_cpu_memory_usage" and these with cuda or device: the largest come first; NULL: in the
+    /// order of the first begins
+    pub fn sort_by(self, sort_by: &'a str) -> Self {
+        Self { sort_by: Some(sort_by), ..self }
+    }
+    /// -1: all rows; 100
+    pub fn row_limit(self, row_limit: i32) -> Self {
+        Self { row_limit: Some(row_limit), ..self }
+    }
+    /// 1: only spans that no other one contains; 0
+    pub fn top_level_events_only(self, top_level_events_only: bool) -> Self {
+        Self { top_level_events_only: Some(top_level_events_only), ..self }
+    }
+    /// in characters; 55
+    pub fn max_name_column_width(self, max_name_column_width: i32) -> Self {
+        Self { max_name_column_width: Some(max_name_column_width), ..self }
+    }
+    /// in characters; 80
+    pub fn max_shapes_column_width(self, max_shapes_column_width: i32) -> Self {
+        Self { max_shapes_column_width: Some(max_shapes_column_width), ..self }
+    }
+    /// a line above the table; NULL
+    pub fn header(self, header: &'a str) -> Self {
+        Self { header: Some(header), ..self }
+    }
+    /// "s", "ms" or "us"; NULL: each time has the unit that suits it
+    pub fn time_unit(self, time_unit: &'a str) -> Self {
+        Self { time_unit: Some(time_unit), ..self }
+    }
+    /// of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
+    /// memory of one, else the host
+    pub fn device(self, device: &'a str) -> Self {
+        Self { device: Some(device), ..self }
+    }
+    /// of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are not joined that differ in
+    /// so many of the host's functions, from the innermost on; of a trace with stacks; 0
+    pub fn group_by_stack_n(self, group_by_stack_n: i32) -> Self {
+        Self { group_by_stack_n: Some(group_by_stack_n), ..self }
+    }
+    /// of `OPD_TRACE_TABLE`, in characters; 75
+    pub fn max_src_column_width(self, max_src_column_width: i32) -> Self {
+        Self { max_src_column_width: Some(max_src_column_width), ..self }
+    }
+    /// Of `OPD_TRACE_FLAME_SVG`: an earlier trace, borrowed. Then the picture is of both. A box is as wide as the mean of
+    /// its times in a part of either; `opd_trace_view` says what the parts are. Its colour shows how much the time
+    /// without the spans within changed. It is without the host's functions. NULL. Since: 0.2
+    pub fn before(self, before: &'a Trace) -> Self {
+        Self { before: Some(before), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl TraceWriteOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_trace_write_options> {
+        let mut raw = ffi::opd_trace_write_options::default();
+        if let Some(per_event) = self.per_event {
+            raw.per_event = per_event.into();
+        }
+        if let Some(metric) = self.metric {
+            raw.metric = kept.text(metric)?;
+        }
+        if let Some(metadata) = self.metadata {
+            raw.metadata = kept.text(metadata)?;
+        }
+        if let Some(group_by_input_shape) = self.group_by_input_shape {
+            raw.group_by_input_shape = group_by_input_shape.into();
+        }
+        if let Some(with_flops) = self.with_flops {
+            raw.with_flops = with_flops.into();
+        }
+        if let Some(sort_by) = self.sort_by {
+            raw.sort_by = kept.text(sort_by)?;
+        }
+        if let Some(row_limit) = self.row_limit {
+            raw.row_limit = row_limit;
+        }
+        if let Some(top_level_events_only) = self.top_level_events_only {
+            raw.top_level_events_only = top_level_events_only.into();
+        }
+        if let Some(max_name_column_width) = self.max_name_column_width {
+            raw.max_name_column_width = max_name_column_width;
+        }
+        if let Some(max_shapes_column_width) = self.max_shapes_column_width {
+            raw.max_shapes_column_width = max_shapes_column_width;
+        }
+        if let Some(header) = self.header {
+            raw.header = kept.text(header)?;
+        }
+        if let Some(time_unit) = self.time_unit {
+            raw.time_unit = kept.text(time_unit)?;
+        }
+        if let Some(device) = self.device {
+            raw.device = kept.text(device)?;
+        }
+        if let Some(group_by_stack_n) = self.group_by_stack_n {
+            raw.group_by_stack_n = group_by_stack_n;
+        }
+        if let Some(max_src_column_width) = self.max_src_column_width {
+            raw.max_src_column_width = max_src_column_width;
+        }
+        if let Some(before) = self.before {
+            raw.before = before.as_ptr();
+        }
+        Ok(raw)
+    }
+}
+/// How traces are joined. Each list has an item for each trace, or none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceMergeOptions<'a> {
+    labels: Option<&'a [&'a str]>,
+    offsets_ns: Option<&'a [i64]>,
+    clock_errors_ns: Option<&'a [i64]>,
+}
+impl<'a> TraceMergeOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name.
+    pub fn labels(self, labels: &'a [&'a str]) -> Self {
+        Self { labels: Some(labels), ..self }
+    }
+    /// borrowed; added to the times of each trace
+    pub fn offsets_ns(self, offsets_ns: &'a [i64]) -> Self {
+        Self { offsets_ns: Some(offsets_ns), ..self }
+    }
+    /// borrowed; how far its times may be wrong, to be shown; -1: what the system said
+    pub fn clock_errors_ns(self, clock_errors_ns: &'a [i64]) -> Self {
+        Self { clock_errors_ns: Some(clock_errors_ns), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl TraceMergeOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_trace_merge_options> {
+        let mut raw = ffi::opd_trace_merge_options::default();
+        if let Some(labels) = self.labels {
+            raw.labels = kept.texts(labels.iter().copied())?;
+            raw.num_labels = count_of(labels)?;
+        }
+        if let Some(offsets_ns) = self.offsets_ns {
+            raw.offsets_ns = offsets_ns.as_ptr().cast();
+            raw.num_offsets_ns = count_of(offsets_ns)?;
+        }
+        if let Some(clock_errors_ns) = self.clock_errors_ns {
+            raw.clock_errors_ns = clock_errors_ns.as_ptr().cast();
+            raw.num_clock_errors_ns = count_of(clock_errors_ns)?;
+        }
+        Ok(raw)
+    }
+}
+/// How tables look; for `OPD_REPORT_TABLE`, `OPD_REPORT_MARKDOWN` and `OPD_REPORT_HTML`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReportWriteOptions {
+    sort: Option<bool>,
+    aggregate: Option<bool>,
+    col_sums: Option<bool>,
+    width: Option<i32>,
+    max_rows: Option<i32>,
+    colored: Option<bool>,
+}
+impl ReportWriteOptions {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// 1: by descending duration; 0: program order; 1
+    pub fn sort(self, sort: bool) -> Self {
+        Self { sort: Some(sort), ..self }
+    }
+    /// 1: calls of one operator with equal shapes on one device make one row; 1
+    pub fn aggregate(self, aggregate: bool) -> Self {
+        Self { aggregate: Some(aggregate), ..self }
+    }
+    /// 1: a row of sums; 1
+    pub fn col_sums(self, col_sums: bool) -> Self {
+        Self { col_sums: Some(col_sums), ..self }
+    }
+    /// Of `OPD_REPORT_TABLE`. 0: every column, as wide as needed, as TVM writes it. Else a summary in lines of at most so
+    /// many characters, 40 at least: the slowest operators, times with units, and a sentence on what would help. A summary
+    /// is for people and cannot be read back. 0
+    pub fn width(self, width: i32) -> Self {
+        Self { width: Some(width), ..self }
+    }
+    /// rows of operators in a summary; 0: all; 0
+    pub fn max_rows(self, max_rows: i32) -> Self {
+        Self { max_rows: Some(max_rows), ..self }
+    }
+    /// 1: a summary has bars and the colours of a terminal (ECMA-48); 0
+    pub fn colored(self, colored: bool) -> Self {
+        Self { colored: Some(colored), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ReportWriteOptions {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_report_write_options> {
+        let mut raw = ffi::opd_report_write_options::default();
+        if let Some(sort) = self.sort {
+            raw.sort = sort.into();
+        }
+        if let Some(aggregate) = self.aggregate {
+            raw.aggregate = aggregate.into();
+        }
+        if let Some(col_sums) = self.col_sums {
+            raw.col_sums = col_sums.into();
+        }
+        if let Some(width) = self.width {
+            raw.width = width;
+        }
+        if let Some(max_rows) = self.max_rows {
+            raw.max_rows = max_rows;
+        }
+        if let Some(colored) = self.colored {
+            raw.colored = colored.into();
+        }
+        Ok(raw)
+    }
+}
+/// How to measure. The names and defaults are those of TVM's time_evaluator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EvaluatorOptions<'a> {
+    device: Option<Device>,
+    number: Option<i64>,
+    repeat: Option<i64>,
+    min_repeat: Option<Duration>,
+    limit_zero_time_iterations: Option<i64>,
+    cooldown_interval: Option<Duration>,
+    repeats_to_cooldown: Option<i64>,
+    cache_flush_bytes: Option<i64>,
+    preprocess: Option<&'a Function>,
+    warmup: Option<i64>,
+    steady: Option<Duration>,
+    concurrency: Option<i64>,
+}
+impl<'a> EvaluatorOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// cpu:0; it is synchronised before the clock is read
+    pub fn device(self, device: Device) -> Self {
+        Self { device: Some(device), ..self }
+    }
+    /// calls in each repeat; 10
+    pub fn number(self, number: i64) -> Self {
+        Self { number: Some(number), ..self }
+    }
+    /// measurements; 1
+    pub fn repeat(self, repeat: i64) -> Self {
+        Self { repeat: Some(repeat), ..self }
+    }
+    /// a repeat is done again with more calls until it lasts that long; 0
+    pub fn min_repeat(self, min_repeat: Duration) -> Self {
+        Self { min_repeat: Some(min_repeat), ..self }
+    }
+    /// tries while the clock reads 0; 100
+    pub fn limit_zero_time_iterations(self, limit_zero_time_iterations: i64) -> Self {
+        Self { limit_zero_time_iterations: Some(limit_zero_time_iterations), ..self }
+    }
+    /// sleep; 0: none
+    pub fn cooldown_interval(self, cooldown_interval: Duration) -> Self {
+        Self { cooldown_interval: Some(cooldown_interval), ..self }
+    }
+    /// sleeps after every so many repeats; 1
+    pub fn repeats_to_cooldown(self, repeats_to_cooldown: i64) -> Self {
+        Self { repeats_to_cooldown: Some(repeats_to_cooldown), ..self }
+    }
+    /// copied from one array to another before each measurement; 0: none
+    pub fn cache_flush_bytes(self, cache_flush_bytes: i64) -> Self {
+        Self { cache_flush_bytes: Some(cache_flush_bytes), ..self }
+    }
+    /// borrowed; called with the arguments before each repeat; NULL: none
+    pub fn preprocess(self, preprocess: &'a Function) -> Self {
+        Self { preprocess: Some(preprocess), ..self }
+    }
+    /// calls of each thread before the measured ones; 1
+    pub fn warmup(self, warmup: i64) -> Self {
+        Self { warmup: Some(warmup), ..self }
+    }
+    /// further warm-up calls until their times are steady, for at most this long (but a running call
+    /// is not interrupted); 0: none. Times are compared in windows of ten batches of 1 ms or one
+    /// call. They are steady once two windows in a row do not differ by Mann-Whitney's test (5 %),
+    /// or differ by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java
+    /// Performance Evaluation (windows of calls that agree)
+    pub fn steady(self, steady: Duration) -> Self {
+        Self { steady: Some(steady), ..self }
+    }
+    /// threads that call at once, beginning together at each repeat; 1: the calling thread. Not
+    /// with cache_flush_bytes
+    pub fn concurrency(self, concurrency: i64) -> Self {
+        Self { concurrency: Some(concurrency), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl EvaluatorOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_evaluator_options> {
+        let mut raw = ffi::opd_evaluator_options::default();
+        if let Some(device) = self.device {
+            raw.device = device.into();
+        }
+        if let Some(number) = self.number {
+            raw.number = number;
+        }
+        if let Some(repeat) = self.repeat {
+            raw.repeat = repeat;
+        }
+        if let Some(min_repeat) = self.min_repeat {
+            raw.min_repeat_ms = min_repeat.as_millis().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(limit_zero_time_iterations) = self.limit_zero_time_iterations {
+            raw.limit_zero_time_iterations = limit_zero_time_iterations;
+        }
+        if let Some(cooldown_interval) = self.cooldown_interval {
+            raw.cooldown_interval_ms = cooldown_interval.as_millis().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(repeats_to_cooldown) = self.repeats_to_cooldown {
+            raw.repeats_to_cooldown = repeats_to_cooldown;
+        }
+        if let Some(cache_flush_bytes) = self.cache_flush_bytes {
+            raw.cache_flush_bytes = cache_flush_bytes;
+        }
+        if let Some(preprocess) = self.preprocess {
+            raw.preprocess = preprocess.as_ptr();
+        }
+        if let Some(warmup) = self.warmup {
+            raw.warmup = warmup;
+        }
+        if let Some(steady) = self.steady {
+            raw.steady_ms = steady.as_millis().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(concurrency) = self.concurrency {
+            raw.concurrency = concurrency;
+        }
+        Ok(raw)
+    }
+}
+/// How runs are compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DiffOptions<'a> {
+    is_paired: Option<bool>,
+    min_effect: Option<f64>,
+    level: Option<f64>,
+    confidence: Option<f64>,
+    metric: Option<&'a str>,
+    min_share: Option<f64>,
+    fail_above: Option<f64>,
+}
+impl<'a> DiffOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
+    /// (docs/diff.md); 0
+    pub fn is_paired(self, is_paired: bool) -> Self {
+        Self { is_paired: Some(is_paired), ..self }
+    }
+    /// changes below it do not matter; 0.01 is 1 %
+    pub fn min_effect(self, min_effect: f64) -> Self {
+        Self { min_effect: Some(min_effect), ..self }
+    }
+    /// largest share of false verdicts among the verdicts of regression or improvement; 0.05
+    pub fn level(self, level: f64) -> Self {
+        Self { level: Some(level), ..self }
+    }
+    /// of the intervals; 0.95
+    pub fn confidence(self, confidence: f64) -> Self {
+        Self { confidence: Some(confidence), ..self }
+    }
+    /// the column that is compared, counts or durations; NULL: "Duration (us)"
+    pub fn metric(self, metric: &'a str) -> Self {
+        Self { metric: Some(metric), ..self }
+    }
+    /// an operator decides if it takes this share of the total, before or after; 0.01
+    pub fn min_share(self, min_share: f64) -> Self {
+        Self { min_share: Some(min_share), ..self }
+    }
+    /// a row fails if it decides and is slower by more; negative: none fails; -1
+    pub fn fail_above(self, fail_above: f64) -> Self {
+        Self { fail_above: Some(fail_above), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl DiffOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_diff_options> {
+        let mut raw = ffi::opd_diff_options::default();
+        if let Some(is_paired) = self.is_paired {
+            raw.is_paired = is_paired.into();
+        }
+        if let Some(min_effect) = self.min_effect {
+            raw.min_effect = min_effect;
+        }
+        if let Some(level) = self.level {
+            raw.level = level;
+        }
+        if let Some(confidence) = self.confidence {
+            raw.confidence = confidence;
+        }
+        if let Some(metric) = self.metric {
+            raw.metric = kept.text(metric)?;
+        }
+        if let Some(min_share) = self.min_share {
+            raw.min_share = min_share;
+        }
+        if let Some(fail_above) = self.fail_above {
+            raw.fail_above = fail_above;
+        }
+        Ok(raw)
+    }
+}
+/// What a built-in collector counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CounterOptions<'a> {
+    per_thread: Option<bool>,
+    best_effort: Option<bool>,
+    events: Option<&'a [&'a str]>,
+    devices: Option<&'a [Device]>,
+}
+impl<'a> CounterOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// 1: also columns "NAME (least of threads)" and "NAME (most of threads)"; 0
+    pub fn per_thread(self, per_thread: bool) -> Self {
+        Self { per_thread: Some(per_thread), ..self }
+    }
+    /// 1: events that cannot be counted here are left out; the configuration says why; 0
+    pub fn best_effort(self, best_effort: bool) -> Self {
+        Self { best_effort: Some(best_effort), ..self }
+    }
+    /// borrowed; `num_events` names
+    pub fn events(self, events: &'a [&'a str]) -> Self {
+        Self { events: Some(events), ..self }
+    }
+    /// borrowed; one for each event: it is counted during calls on that device; NULL: the CPU
+    pub fn devices(self, devices: &'a [Device]) -> Self {
+        Self { devices: Some(devices), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl CounterOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_counter_options> {
+        let mut raw = ffi::opd_counter_options::default();
+        if let Some(per_thread) = self.per_thread {
+            raw.per_thread = per_thread.into();
+        }
+        if let Some(best_effort) = self.best_effort {
+            raw.best_effort = best_effort.into();
+        }
+        if let Some(events) = self.events {
+            raw.events = kept.texts(events.iter().copied())?;
+            raw.num_events = count_of(events)?;
+        }
+        if let Some(devices) = self.devices {
+            raw.devices = devices.as_ptr().cast();
+            check_count("devices", devices.len(), self.events.map_or(0, <[_]>::len))?;
+        }
+        Ok(raw)
+    }
+}

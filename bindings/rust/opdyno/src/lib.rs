@@ -1,0 +1,118 @@
+//! Loads what Apache TVM and plain compilers produce, runs it, and shows where time, memory and hardware counters went.
+//!
+//! ```no_run
+//! # fn main() -> opdyno::Result<()> {
+//! use opdyno::{Module, ProfileOptions, Tensor, args};
+//! let vm = Module::load("model.so")?.vm()?;
+//! let x = Tensor::from_slice(&[0.5_f32; 784], [1, 784])?;
+//! let y: Tensor = vm.call("main", args![&x])?;
+//! println!("{:?}", y.as_slice::<f32>()?);
+//!
+//! let (report, trace) = vm.profile("main", args![&x], &ProfileOptions::new().repeat(10))?;
+//! println!("{report}");
+//! std::fs::write("trace.json", trace.to_chrome()?).expect("the file can be written");
+//! # Ok(()) }
+//! ```
+//!
+//! # What is safe
+//! Safe code of this crate cannot break memory, as long as the code that it loads keeps to TVM's rules: a function reads its
+//! arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be unique; what is
+//! passed as `&Tensor` may be read by other threads meanwhile. C functions called by a written signature are beyond any check,
+//! so naming one is `unsafe`. Callbacks get [`ValueRef`] and [`TensorRef`], which end with the call.
+//!
+//! Options borrow what they name:
+//! ```compile_fail,E0505
+//! # use opdyno::*;
+//! # fn profile(vm: &VirtualMachine) -> Result<()> {
+//! let time = Collector::builtin(CollectorKind::Time, &CounterOptions::new())?;
+//! let collectors = [&time];
+//! let options = ProfileOptions::new().repeat(3).collectors(&collectors);
+//! drop(time);
+//! vm.profile("main", (), &options)?;
+//! # Ok(())
+//! # }
+//! ```
+//! A tensor that a callback is lent cannot be kept:
+//! ```compile_fail
+//! # use opdyno::*;
+//! use std::sync::Mutex;
+//! static KEPT: Mutex<Option<TensorRef<'static>>> = Mutex::new(None);
+//! let keep = Function::from_args(|args: &[ValueRef<'_>]| {
+//!     *KEPT.lock().unwrap() = args[0].as_tensor();
+//! });
+//! ```
+//! What is written must not be read meanwhile:
+//! ```compile_fail,E0502
+//! # use opdyno::*;
+//! # fn write(tensor: &mut Tensor) -> Result<()> {
+//! let before = tensor.as_slice::<f32>()?;
+//! tensor.copy_from_slice(&[1.0_f32])?;
+//! println!("{before:?}");
+//! # Ok(())
+//! # }
+//! ```
+//! A range ends on the thread that began it:
+//! ```compile_fail,E0277
+//! # use opdyno::*;
+//! let range = Range::new("of this thread".into());
+//! std::thread::spawn(move || drop(range));
+//! ```
+//!
+//! # Features
+//! - `ndarray`: [`Tensor`]s from arrays of that crate and as views of it.
+//! - `serde`: [`Report`]s serialize as their rows.
+//! - `tracing`: `SpanLayer` makes spans of that crate ranges on the time line.
+//! - `bundled`: builds the library from the crate's sources, where it is not installed and not brought along.
+#![warn(missing_docs, missing_debug_implementations)]
+
+pub use opdyno_sys as ffi;
+
+mod arg;
+mod benchmark;
+mod callback;
+mod collector;
+mod containers;
+mod error;
+mod function;
+#[allow(clippy::needless_lifetimes)]
+mod generated;
+mod machine;
+mod module;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod object;
+mod options;
+mod params;
+mod report;
+#[cfg(feature = "serde")]
+mod serde;
+#[cfg(feature = "tracing")]
+mod spans;
+mod tensor;
+mod text;
+mod trace;
+mod value;
+mod view;
+mod vm;
+
+pub use arg::{Arg, IntoArgs};
+pub use benchmark::{Benchmark, BenchmarkStats, Evaluator};
+pub use collector::{Collector, Metric, MetricCollector, Metrics};
+pub use containers::{Array, Map};
+pub use error::{Error, Result};
+pub use function::{Closure, Function, IntoFunction, IntoResult, set_log};
+pub use generated::*;
+pub use machine::{MachinePeak, MemoryStats, build_info, set_threads_count, threads_count, write_file};
+pub use module::{Executable, Module};
+pub use params::{Params, ParamsStats, TensorInfo};
+pub use report::{Operator, Report, ReportBuilder};
+#[cfg(feature = "tracing")]
+pub use spans::SpanLayer;
+pub use tensor::{DType, Device, Dims, Element, Tensor};
+pub use trace::{
+    Profiler, Range, RangeName, Trace, is_recording, itt_is_available, mark, range_pop, range_push, stack_is_recorded,
+    version,
+};
+pub use value::{FromValue, Object, Pointer, Value};
+pub use view::{FromArg, TensorRef, ValueRef};
+pub use vm::{Call, CancelToken, VirtualMachine};

@@ -1,0 +1,188 @@
+//! Modules: what TVM and plain compilers produce, loaded; and programs in them.
+use crate::object::{check, create, handle};
+use crate::options::Kept;
+use crate::text::{Texts, borrowed, bytes, c_path, text, with_optional, with_text};
+use crate::{Array, ExecutableFormat, ExportOptions, Function, ModuleOptions, Result, VirtualMachine, ffi};
+use std::path::Path;
+
+handle! {
+    /// A loaded artifact: a library, a VM program, a C source …, with the modules that it imports.
+    Module, opd_module
+}
+
+impl Module {
+    /// Loads a file: a shared library, a C source, objects and archives of them, a VM executable.
+    ///
+    /// Loading a library runs its initialisers, and calls run its code. This crate trusts that code to keep to TVM's rules: it
+    /// writes only what is given as an output. To look at a file that is not trusted, use [`ModuleOptions::inspect_only`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::load_with(path, &ModuleOptions::new())
+    }
+    /// Likewise, with options.
+    pub fn load_with(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
+        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+        create!(Module, opd_module_load(path.as_ptr(), &options.raw(&mut kept, 0)?))
+    }
+    /// Loads the bytes of a file; `name` is for messages.
+    pub fn load_bytes(data: &[u8], name: Option<&str>, options: &ModuleOptions<'_>) -> Result<Self> {
+        let mut kept = Kept::default();
+        let options = options.raw(&mut kept, 0)?;
+        with_optional(name, |name| {
+            create!(Module, opd_module_load_bytes(data.as_ptr().cast(), data.len(), name, &options))
+        })
+    }
+    /// Keeps an object file as it is, to be linked into the file that a tree which imports it is exported to.
+    pub fn load_static_library(path: impl AsRef<Path>, functions: &[&str]) -> Result<Self> {
+        let (path, names) = (c_path(path.as_ref())?, Texts::of(functions.iter().copied())?);
+        create!(Module, opd_module_load_static_library(path.as_ptr(), names.as_ptr(), names.len() as i32))
+    }
+    /// Loads a shared library, of which it offers C functions by their names and signatures.
+    ///
+    /// # Safety
+    /// The C functions have these signatures; see [`Function::from_c`].
+    pub unsafe fn load_native(
+        path: impl AsRef<Path>,
+        functions: &[(&str, &str)],
+        options: &ModuleOptions<'_>,
+    ) -> Result<Self> {
+        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+        let names = Texts::of(functions.iter().map(|function| function.0))?;
+        let signatures = Texts::of(functions.iter().map(|function| function.1))?;
+        let (options, count) = (options.raw(&mut kept, 0)?, names.len() as i32);
+        create!(Module, opd_module_load_native(path.as_ptr(), names.as_ptr(), signatures.as_ptr(), count, &options))
+    }
+    /// The module of the objects that are linked into the program and registered themselves at start-up.
+    pub fn system_lib(prefix: Option<&str>) -> Result<Self> {
+        with_optional(prefix, |prefix| create!(Module, opd_module_system_lib(prefix)))
+    }
+    /// Whether this build can run artifacts for a target: "llvm", "cuda" …
+    pub fn enabled(target: &str) -> bool {
+        with_text(target, |target| Ok(unsafe { ffi::opd_module_enabled(target) } != 0)).unwrap_or(false)
+    }
+
+    /// A VM of the program in this module, with all defaults: on the CPU.
+    pub fn vm(&self) -> Result<VirtualMachine> {
+        VirtualMachine::new(self)
+    }
+
+    /// A function of this module, not of its imports; an error with close names if there is none.
+    pub fn function(&self, name: &str) -> Result<Function> {
+        with_text(name, |name| create!(Function, opd_module_get_function(self.as_ptr(), name, 0)))
+    }
+    /// Likewise, looking also in imported modules, depth first.
+    pub fn find_function(&self, name: &str) -> Result<Function> {
+        with_text(name, |name| create!(Function, opd_module_get_function(self.as_ptr(), name, 1)))
+    }
+    /// The function that the module is called by: "main".
+    pub fn main(&self) -> Result<Function> {
+        create!(Function, opd_module_get_function(self.as_ptr(), core::ptr::null(), 1))
+    }
+    /// A C symbol of a shared library.
+    ///
+    /// # Safety
+    /// The C function has that signature; see [`Function::from_c`].
+    pub unsafe fn native_function(&self, symbol: &str, signature: &str) -> Result<Function> {
+        with_text(symbol, |symbol| {
+            with_text(signature, |signature| {
+                create!(Function, opd_module_native_function(self.as_ptr(), symbol, signature))
+            })
+        })
+    }
+    /// Whether there is a function of that name that can be called, in this module or its imports.
+    pub fn has_function(&self, name: &str) -> bool {
+        let flags = ffi::OPD_LOOKUP_IMPORTS as i32;
+        let found = |name| Ok(unsafe { ffi::opd_module_has_function(self.as_ptr(), name, flags) } != 0);
+        with_text(name, found).unwrap_or(false)
+    }
+    /// The functions that the module itself offers, sorted.
+    pub fn list_functions(&self) -> Result<Vec<String>> {
+        create!(Array, opd_module_list_functions(self.as_ptr()))?.into_texts()
+    }
+
+    /// "library", "relax.VMExecutable", "c" …
+    pub fn kind(&self) -> &str {
+        unsafe { borrowed(ffi::opd_module_kind(self.as_ptr())) }
+    }
+    /// The format of its content: "so", "c", "o", "vmexec" …, "" if it is not known.
+    pub fn format(&self) -> &str {
+        unsafe { borrowed(ffi::opd_module_format(self.as_ptr())) }
+    }
+    fn has_property(&self, property: ffi::opd_module_property) -> bool {
+        unsafe { ffi::opd_module_properties(self.as_ptr()) as u32 & property != 0 }
+    }
+    /// Whether exporting embeds its bytes, or keeps its file if it is a library.
+    pub fn is_serializable(&self) -> bool {
+        self.has_property(ffi::OPD_MODULE_SERIALIZABLE)
+    }
+    /// Whether its functions can be called as they are.
+    pub fn is_runnable(&self) -> bool {
+        self.has_property(ffi::OPD_MODULE_RUNNABLE)
+    }
+    /// Whether exporting compiles or links it.
+    pub fn is_compilation_exportable(&self) -> bool {
+        self.has_property(ffi::OPD_MODULE_COMPILATION_EXPORTABLE)
+    }
+    /// A C module's text, a VM executable's assembly. `None`: the usual form.
+    pub fn source(&self, format: Option<&str>) -> Result<String> {
+        with_optional(format, |format| text!(opd_module_get_source(self.as_ptr(), format)))
+    }
+    /// The module and its imports as JSON: kind, file, TVM release as far as it can be told, functions, imports.
+    pub fn to_json(&self) -> Result<String> {
+        text!(opd_module_to_json(self.as_ptr()))
+    }
+    /// The imported modules.
+    pub fn imports(&self) -> Result<Vec<Module>> {
+        create!(Array, opd_module_list_imports(self.as_ptr()))?.iter().map(|item| item?.to()).collect()
+    }
+    /// Lets this module look functions up in another one. An error for a cycle.
+    pub fn add_import(&self, imported: &Module) -> Result<()> {
+        check!(opd_module_add_import(self.as_ptr(), imported.as_ptr()))
+    }
+
+    /// The formats of [`Module::save`], the usual one first.
+    pub fn list_formats(&self) -> Result<Vec<String>> {
+        create!(Array, opd_module_list_formats(self.as_ptr()))?.into_texts()
+    }
+    /// Writes a file of this module alone. `None`: the format of the path's suffix.
+    pub fn save(&self, path: impl AsRef<Path>, format: Option<&str>) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        with_optional(format, |format| check!(opd_module_save(self.as_ptr(), path.as_ptr(), format)))
+    }
+    /// Writes the whole tree to one library, or to a tar archive by the suffix.
+    pub fn export(&self, path: impl AsRef<Path>, options: &ExportOptions<'_>) -> Result<()> {
+        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+        check!(opd_module_export(self.as_ptr(), path.as_ptr(), &options.raw(&mut kept, 0)?))
+    }
+}
+
+handle! {
+    /// A verified VM program.
+    Executable, opd_executable
+}
+
+impl Executable {
+    /// Reads an executable's bytes and verifies it; an error with the place for others.
+    pub fn load_bytes(data: &[u8]) -> Result<Self> {
+        create!(Executable, opd_executable_load_bytes(data.as_ptr().cast(), data.len()))
+    }
+    /// The bytes that TVM 0.23 and newer read.
+    pub fn save_bytes(&self) -> Result<Vec<u8>> {
+        bytes!(opd_executable_save_bytes(self.as_ptr()))
+    }
+    /// Assembles text; an error with line and column.
+    pub fn assemble(text: &str) -> Result<Self> {
+        create!(Executable, opd_executable_assemble(text.as_ptr().cast(), text.len()))
+    }
+    /// The program as text.
+    pub fn write(&self, format: ExecutableFormat) -> Result<String> {
+        text!(opd_executable_write(self.as_ptr(), format as _))
+    }
+    /// The program of a module of kind "relax.VMExecutable".
+    pub fn from_module(module: &Module) -> Result<Self> {
+        create!(Executable, opd_executable_from_module(module.as_ptr()))
+    }
+    /// A module of the program; add the modules with its kernels by [`Module::add_import`].
+    pub fn to_module(&self) -> Result<Module> {
+        create!(Module, opd_executable_to_module(self.as_ptr()))
+    }
+}

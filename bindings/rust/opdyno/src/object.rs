@@ -1,0 +1,82 @@
+//! Handles: a counted reference to an object of the library.
+
+/// Defines the struct of a handle. `Clone` adds a reference, `Drop` ends one. All are `Send` and `Sync`: references are
+/// counted atomically, and what an object can be asked through `&self` is thread-safe, as its header says.
+macro_rules! handle {
+    ($(#[$about:meta])* $name:ident, $raw:ident) => {
+        $crate::object::unique_handle! { $(#[$about])* $name, $raw }
+        impl Clone for $name {
+            /// Another reference to the same object.
+            #[inline]
+            fn clone(&self) -> Self {
+                unsafe { $crate::ffi::opd_object_retain(self.0.as_ptr().cast()) };
+                Self(self.0)
+            }
+        }
+    };
+}
+pub(crate) use handle;
+
+/// Likewise without `Clone`: of an object that is changed through `&mut self`, one thread at a time.
+macro_rules! unique_handle {
+    ($(#[$about:meta])* $name:ident, $raw:ident) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        #[repr(transparent)]
+        pub struct $name(core::ptr::NonNull<$crate::ffi::$raw>);
+        unsafe impl Send for $name {}
+        unsafe impl Sync for $name {}
+        impl Drop for $name {
+            #[inline]
+            fn drop(&mut self) {
+                unsafe { $crate::ffi::opd_object_release(self.0.as_ptr().cast()) }
+            }
+        }
+        impl $name {
+            /// Takes the reference over; `None` of null.
+            ///
+            /// # Safety
+            /// `raw` is null or a reference to an object of this kind that is the caller's to give away.
+            pub unsafe fn from_raw(raw: *mut $crate::ffi::$raw) -> Option<Self> {
+                core::ptr::NonNull::new(raw).map(Self)
+            }
+            /// The handle of C, borrowed.
+            #[inline]
+            pub fn as_ptr(&self) -> *mut $crate::ffi::$raw {
+                self.0.as_ptr()
+            }
+            /// The handle of C, whose reference is the caller's.
+            #[inline]
+            pub fn into_raw(self) -> *mut $crate::ffi::$raw {
+                let raw = self.0.as_ptr();
+                core::mem::forget(self);
+                raw
+            }
+        }
+    };
+}
+pub(crate) use unique_handle;
+
+/// The output of a function that succeeded.
+#[inline]
+pub(crate) fn given<T>(handle: Option<T>) -> T {
+    handle.expect("a function that succeeded gives a handle")
+}
+
+/// Calls a function of C whose last parameter is an `out_` handle: `create!(Tensor, opd_tensor_create(a, b))`.
+macro_rules! create {
+    ($kind:ident, $function:ident($($argument:expr),* $(,)?)) => {{
+        let mut out = core::ptr::null_mut();
+        $crate::Error::check(unsafe { $crate::ffi::$function($($argument,)* &mut out) })
+            .map(|()| $crate::object::given(unsafe { $kind::from_raw(out) }))
+    }};
+}
+pub(crate) use create;
+
+/// Calls a function of C that returns an error or null: `check!(opd_vm_trim(a))`.
+macro_rules! check {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        $crate::Error::check(unsafe { $crate::ffi::$function($($argument),*) })
+    };
+}
+pub(crate) use check;

@@ -1,0 +1,116 @@
+//! Named tensors in a file or in memory.
+use crate::object::{check, create, unique_handle};
+use crate::options::Kept;
+use crate::text::{borrowed, bytes, c_path, slice_of, with_text};
+use crate::{DType, ParamsOptions, Result, Tensor, ffi};
+use core::ffi::c_void;
+use std::path::Path;
+
+unique_handle! {
+    /// Tensors by name, in order: of a TVM param dict or tensor cache, of .npy, .npz and .safetensors files.
+    Params, opd_params
+}
+
+/// What is known of a tensor before it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// Its name.
+    pub name: String,
+    /// The number of elements along each axis.
+    pub shape: Vec<i64>,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// The size of the elements in bytes.
+    pub size_in_bytes: u64,
+    /// Whether it is, or once asked for will be, a view of the file.
+    pub is_view: bool,
+}
+
+/// What became of the tensors so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamsStats {
+    /// Of all tensors of the set.
+    pub total_bytes: u64,
+    /// Of the tensors that were given as views of the file.
+    pub viewed_bytes: u64,
+    /// Of the tensors that were copied or decoded into memory of their own.
+    pub copied_bytes: u64,
+}
+
+impl Params {
+    /// An empty set.
+    pub fn new() -> Result<Self> {
+        create!(Params, opd_params_create())
+    }
+    /// Opens a file, whose content tells the format. Tensors are made when they are asked for.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, &ParamsOptions::new())
+    }
+    /// Likewise, with options.
+    pub fn open_with(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
+        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+        create!(Params, opd_params_open(path.as_ptr(), &options.raw(&mut kept, 0)?))
+    }
+    /// Opens the bytes of a file, which become the set's own: tensors may be views of them.
+    pub fn from_bytes(data: Vec<u8>, options: &ParamsOptions) -> Result<Self> {
+        unsafe extern "C" fn end(data: *mut c_void) {
+            drop(unsafe { Box::from_raw(data.cast::<Vec<u8>>()) });
+        }
+        let mut kept = Kept::default();
+        let options = options.raw(&mut kept, 0)?;
+        let data = Box::into_raw(Box::new(data));
+        let (start, size) = unsafe { ((*data).as_mut_ptr(), (*data).len()) };
+        create!(Params, opd_params_open_bytes(start.cast(), size, &options, data.cast(), Some(end)))
+            .inspect_err(|_| unsafe { end(data.cast()) }) // not called after an error
+    }
+    /// Writes a file, whose suffix tells the format: .npz, .safetensors, .npy, tensor-cache.json, else a TVM param dict.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        check!(opd_params_save(self.as_ptr(), path.as_ptr()))
+    }
+    /// A TVM param dict in memory.
+    pub fn save_bytes(&self) -> Result<Vec<u8>> {
+        bytes!(opd_params_save_bytes(self.as_ptr()))
+    }
+    /// The number of tensors.
+    pub fn len(&self) -> usize {
+        unsafe { ffi::opd_params_count(self.as_ptr()) }
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// What is known of the tensor at a place; an error beyond the last one.
+    pub fn info(&self, index: usize) -> Result<TensorInfo> {
+        let mut info: ffi::opd_tensor_info = unsafe { core::mem::zeroed() };
+        info.struct_size = size_of::<ffi::opd_tensor_info>() as u32;
+        check!(opd_params_get_info(self.as_ptr(), index, &mut info))?;
+        Ok(TensorInfo {
+            name: unsafe { borrowed(info.name) }.to_owned(),
+            shape: unsafe { slice_of(info.shape, info.ndim.max(0) as usize) }.to_vec(),
+            dtype: info.dtype.into(),
+            size_in_bytes: info.bytes,
+            is_view: info.is_view != 0,
+        })
+    }
+    /// The names in their order.
+    pub fn names(&self) -> Result<Vec<String>> {
+        (0..self.len()).map(|index| self.info(index).map(|info| info.name)).collect()
+    }
+    /// What became of the tensors so far.
+    pub fn stats(&self) -> Result<ParamsStats> {
+        let mut stats: ffi::opd_params_stats = unsafe { core::mem::zeroed() };
+        stats.struct_size = size_of::<ffi::opd_params_stats>() as u32;
+        check!(opd_params_get_stats(self.as_ptr(), &mut stats))?;
+        let ffi::opd_params_stats { total_bytes, viewed_bytes, copied_bytes, .. } = stats;
+        Ok(ParamsStats { total_bytes, viewed_bytes, copied_bytes })
+    }
+    /// A tensor by name, which shares its elements with the set; an error with close names if there is none.
+    pub fn get(&self, name: &str) -> Result<Tensor> {
+        with_text(name, |name| create!(Tensor, opd_params_get(self.as_ptr(), name)))
+    }
+    /// Adds a tensor at the end, or replaces the one of that name in its place.
+    pub fn set(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
+        with_text(name, |name| check!(opd_params_set(self.as_ptr(), name, tensor.as_ptr())))
+    }
+}

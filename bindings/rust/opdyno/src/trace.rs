@@ -1,0 +1,210 @@
+//! Traces: recorded calls on a time line; and profilers, which record them.
+use crate::object::{check, create, handle};
+use crate::options::Kept;
+use crate::text::{borrowed, bytes, c_path, text, with_c_text, with_text};
+use crate::{ProfilerAction, ProfilerDumpOptions, ProfilerOptions, Report, Result, TraceFormat, TraceMergeOptions};
+use crate::{TraceView, TraceWriteOptions, ffi};
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+use std::path::Path;
+
+handle! {
+    /// A recording: calls with begin, end, thread and name.
+    Trace, opd_trace
+}
+
+impl Trace {
+    /// Reads the file of a recording ([`ProfilerOptions::file`]), also of a process that was killed.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = c_path(path.as_ref())?;
+        create!(Trace, opd_trace_load(path.as_ptr()))
+    }
+    /// The number of recorded calls.
+    pub fn call_count(&self) -> usize {
+        unsafe { ffi::opd_trace_call_count(self.as_ptr()) }
+    }
+    /// The number of calls and ranges for which there was no room.
+    pub fn dropped_count(&self) -> u64 {
+        unsafe { ffi::opd_trace_dropped_count(self.as_ptr()) }
+    }
+    /// Chrome trace events, which Perfetto opens.
+    pub fn to_chrome(&self) -> Result<String> {
+        text!(opd_trace_to_chrome(self.as_ptr()))
+    }
+    /// As text or bytes.
+    pub fn write(&self, format: TraceFormat, options: &TraceWriteOptions<'_>) -> Result<Vec<u8>> {
+        let mut kept = Kept::default();
+        bytes!(opd_trace_write(self.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
+    }
+    /// Writes a file, compressed by gzip if the path ends in ".gz".
+    pub fn save(&self, path: impl AsRef<Path>, format: TraceFormat, options: &TraceWriteOptions<'_>) -> Result<()> {
+        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+        check!(opd_trace_save(self.as_ptr(), path.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
+    }
+    /// A report of the spans: each, or joined by name, shapes or stack.
+    pub fn to_report(&self, view: TraceView) -> Result<Report> {
+        create!(Report, opd_trace_to_report(self.as_ptr(), view as _))
+    }
+    /// A report of the spans joined by name, and by what the options say.
+    pub fn to_averages(&self, options: &TraceWriteOptions<'_>) -> Result<Report> {
+        let mut kept = Kept::default();
+        create!(Report, opd_trace_to_averages(self.as_ptr(), &options.raw(&mut kept, 0)?))
+    }
+    /// Joins traces of several processes and machines to one.
+    pub fn merge(traces: &[&Trace], options: &TraceMergeOptions<'_>) -> Result<Self> {
+        let pointers: Vec<_> = traces.iter().map(|trace| trace.as_ptr().cast_const()).collect();
+        let mut kept = Kept::default();
+        let options = options.raw(&mut kept, 0)?;
+        create!(Trace, opd_trace_merge(pointers.as_ptr(), pointers.len(), &options))
+    }
+}
+
+handle! {
+    /// Records the calls of all VMs, and ranges, on all threads of the process.
+    /// ```
+    /// # fn main() -> opdyno::Result<()> {
+    /// use opdyno::{Profiler, TraceView, span};
+    /// let profiler = Profiler::new()?;
+    /// profiler.start()?;
+    /// {
+    ///     span!("prepare");
+    /// }
+    /// let trace = profiler.stop()?.expect("it was recording");
+    /// println!("{}", trace.to_report(TraceView::KeyAverages)?);
+    /// # Ok(()) }
+    /// ```
+    /// One that is dropped while it records is stopped.
+    Profiler, opd_profiler
+}
+
+impl Profiler {
+    /// With all defaults.
+    pub fn new() -> Result<Self> {
+        Self::with(&ProfilerOptions::new())
+    }
+    /// With options: a schedule of steps, memory, stacks, buffers, a file.
+    pub fn with(options: &ProfilerOptions<'_>) -> Result<Self> {
+        let mut kept = Kept::default();
+        create!(Profiler, opd_profiler_create(&options.raw(&mut kept, 0)?))
+    }
+    /// Records from now on, or as the schedule says.
+    pub fn start(&self) -> Result<()> {
+        check!(opd_profiler_start(self.as_ptr()))
+    }
+    /// Says what the next step is for, in place of the schedule.
+    pub fn set_action(&self, action: ProfilerAction) -> Result<()> {
+        check!(opd_profiler_set_action(self.as_ptr(), action as _))
+    }
+    /// Ends a step of the program; gives a trace if a cycle of the schedule ends with it.
+    pub fn step(&self) -> Result<Option<Trace>> {
+        let mut trace = null_mut();
+        check!(opd_profiler_step(self.as_ptr(), &mut trace))?;
+        Ok(unsafe { Trace::from_raw(trace) })
+    }
+    /// Ends the recording at once; gives its trace, or none if the schedule was not recording.
+    pub fn stop(&self) -> Result<Option<Trace>> {
+        let mut trace = null_mut();
+        check!(opd_profiler_stop(self.as_ptr(), &mut trace))?;
+        Ok(unsafe { Trace::from_raw(trace) })
+    }
+    /// What has been recorded so far; the recording goes on.
+    pub fn snapshot(&self) -> Result<Option<Trace>> {
+        let mut trace = null_mut();
+        check!(opd_profiler_snapshot(self.as_ptr(), &mut trace))?;
+        Ok(unsafe { Trace::from_raw(trace) })
+    }
+    /// Makes it a flight recorder, which writes what it has to a file when something asks for it; `None`: not any more.
+    pub fn set_dumps(&self, options: Option<&ProfilerDumpOptions<'_>>) -> Result<()> {
+        let mut kept = Kept::default();
+        let options = options.map(|options| options.raw(&mut kept, 0)).transpose()?;
+        check!(opd_profiler_set_dumps(self.as_ptr(), options.as_ref().map_or(core::ptr::null(), core::ptr::from_ref)))
+    }
+    /// Asks for a dump, and does not wait for it.
+    pub fn dump(&self, reason: &str) -> Result<()> {
+        with_text(reason, |reason| check!(opd_profiler_dump(self.as_ptr(), reason)))
+    }
+    /// The number of dumps written so far.
+    pub fn dump_count(&self) -> u64 {
+        unsafe { ffi::opd_profiler_dump_count(self.as_ptr()) }
+    }
+}
+
+/// A number for the name of ranges. Keep it where a range is frequent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RangeName(pub(crate) u32);
+
+impl RangeName {
+    /// Equal names have equal numbers. A name ends at a NUL character.
+    pub fn new(name: &str) -> Self {
+        let name = name.split('\0').next().unwrap_or("");
+        Self(with_c_text(name, |name| unsafe { ffi::opd_range_name(name) }))
+    }
+}
+impl From<&str> for RangeName {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+/// A range of the program on the calling thread, from its making to its drop. See [`span!`](crate::span).
+#[derive(Debug)]
+#[must_use = "a range ends when it is dropped"]
+pub struct Range {
+    number: u64,
+    of_its_thread: PhantomData<*const ()>, // only the thread that began it may end it
+}
+
+impl Range {
+    /// Begins a range. If no profiler records, this costs some 2 ns.
+    pub fn new(name: RangeName) -> Self {
+        Self { number: unsafe { ffi::opd_range_begin(name.0) }, of_its_thread: PhantomData }
+    }
+}
+impl Drop for Range {
+    fn drop(&mut self) {
+        unsafe { ffi::opd_range_end(self.number) }
+    }
+}
+
+/// Whether a profiler records ranges now.
+pub fn is_recording() -> bool {
+    unsafe { ffi::opd_range_is_recorded() != 0 }
+}
+/// Marks a moment on the calling thread.
+pub fn mark(name: impl Into<RangeName>) {
+    if is_recording() {
+        unsafe { ffi::opd_range_mark(name.into().0) }
+    }
+}
+/// Begins a range that [`range_pop`] ends; gives the number of ranges that were pushed around it on this thread.
+pub fn range_push(name: &str) -> i32 {
+    let name = name.split('\0').next().unwrap_or("");
+    with_c_text(name, |name| unsafe { ffi::opd_range_push(name) })
+}
+/// Ends the range that was pushed last on this thread; gives what its push gave, -1 if there is none.
+pub fn range_pop() -> i32 {
+    unsafe { ffi::opd_range_pop() }
+}
+/// Whether a tool listens to ranges and marks by Intel's ITT API.
+pub fn itt_is_available() -> bool {
+    unsafe { ffi::opd_itt_is_available() != 0 }
+}
+/// Whether a profiler records stacks now.
+pub fn stack_is_recorded() -> bool {
+    unsafe { ffi::opd_stack_is_recorded() != 0 }
+}
+/// The version of the library, as "0.2.0".
+pub fn version() -> &'static str {
+    unsafe { borrowed(ffi::opd_version()) }
+}
+
+/// A range up to the end of the block that it stands in: `span!("prepare")`. Its name is looked up once.
+#[macro_export]
+macro_rules! span {
+    ($name:expr) => {
+        let _span = {
+            static NAME: ::std::sync::OnceLock<$crate::RangeName> = ::std::sync::OnceLock::new();
+            $crate::Range::new(*NAME.get_or_init(|| $crate::RangeName::new($name)))
+        };
+    };
+}

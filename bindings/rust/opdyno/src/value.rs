@@ -1,0 +1,393 @@
+//! What comes out of a call: values, which own.
+use crate::arg::Arg;
+use crate::object::{check, given};
+use crate::text::slice_of;
+use crate::{Array, DType, Device, Error, Function, Map, Module, Result, Tensor, ffi};
+use core::ffi::c_void;
+use ffi::{opd_value, opd_value_u};
+
+pub(crate) const NONE: opd_value = number(ffi::OPD_NONE, 0);
+
+#[inline]
+pub(crate) const fn number(type_: ffi::opd_type, int64: i64) -> opd_value {
+    opd_value { r#type: type_ as i32, length: 0, u: opd_value_u { int64 } }
+}
+
+/// An address that means something to whoever gave it. Reading what lies there is unsafe, but the address is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pointer(pub *mut c_void);
+unsafe impl Send for Pointer {}
+unsafe impl Sync for Pointer {}
+
+/// An object of a kind that has no struct of its own here.
+#[derive(Debug)]
+pub struct Object(*mut c_void);
+unsafe impl Send for Object {} // counted atomically, and nothing can be asked of it
+unsafe impl Sync for Object {}
+impl Object {
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> *mut c_void {
+        self.0
+    }
+    /// The name of its kind, such as "opdyno.Storage".
+    pub fn type_key(&self) -> &'static str {
+        unsafe { crate::text::borrowed(ffi::opd_type_key(ffi::opd_object_type(self.0))) }
+    }
+}
+impl Clone for Object {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self(unsafe { ffi::opd_object_retain(self.0) })
+    }
+}
+impl Drop for Object {
+    #[inline]
+    fn drop(&mut self) {
+        unsafe { ffi::opd_object_release(self.0) }
+    }
+}
+
+/// The result of a call. [`FromValue`] takes it apart: `let y: Tensor = vm.call("main", (&x,))?`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+#[allow(missing_docs)] // each is what it is called
+pub enum Value {
+    None,
+    Int(i64),
+    Bool(bool),
+    Float(f64),
+    Pointer(Pointer),
+    DType(DType),
+    Device(Device),
+    Text(String),
+    Bytes(Vec<u8>),
+    Shape(Vec<i64>),
+    Tensor(Tensor),
+    Function(Function),
+    Module(Module),
+    Array(Array),
+    Map(Map),
+    Error(Error),
+    Object(Object),
+}
+
+impl Value {
+    /// Takes an owned value over.
+    pub(crate) unsafe fn from_raw(mut raw: opd_value) -> Self {
+        unsafe {
+            let object = raw.u.pointer;
+            match raw.r#type as ffi::opd_type {
+                ffi::OPD_NONE => Self::None,
+                ffi::OPD_INT => Self::Int(raw.u.int64),
+                ffi::OPD_BOOL => Self::Bool(raw.u.int64 != 0),
+                ffi::OPD_FLOAT => Self::Float(raw.u.float64),
+                ffi::OPD_POINTER => Self::Pointer(Pointer(raw.u.pointer)),
+                ffi::OPD_DTYPE => Self::DType(raw.u.dtype.into()),
+                ffi::OPD_DEVICE => Self::Device(raw.u.device.into()),
+                ffi::OPD_SMALL_STRING | ffi::OPD_STRING | ffi::OPD_SMALL_BYTES | ffi::OPD_BYTES => {
+                    let value = Self::text(&raw);
+                    ffi::opd_value_release(&mut raw);
+                    value
+                }
+                ffi::OPD_SHAPE => {
+                    let dims = shape_of(object.cast()).to_vec();
+                    ffi::opd_value_release(&mut raw);
+                    Self::Shape(dims)
+                }
+                ffi::OPD_TENSOR => Self::Tensor(given(Tensor::from_raw(object.cast()))),
+                ffi::OPD_FUNCTION => Self::Function(given(Function::from_raw(object.cast()))),
+                ffi::OPD_MODULE => Self::Module(given(Module::from_raw(object.cast()))),
+                ffi::OPD_ARRAY => Self::Array(given(Array::from_raw(object.cast()))),
+                ffi::OPD_MAP => Self::Map(given(Map::from_raw(object.cast()))),
+                ffi::OPD_ERROR => Error::check(object.cast()).map_or_else(Self::Error, |()| Self::None),
+                _ => Self::Object(Object(object)),
+            }
+        }
+    }
+
+    /// Of text or bytes, which are copied.
+    pub(crate) unsafe fn text(raw: &opd_value) -> Self {
+        let bytes = unsafe { text_bytes(raw) };
+        match raw.r#type as ffi::opd_type {
+            ffi::OPD_CSTRING | ffi::OPD_SMALL_STRING | ffi::OPD_STRING => {
+                Self::Text(String::from_utf8_lossy(bytes).into_owned())
+            }
+            _ => Self::Bytes(bytes.to_vec()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn into_raw(self) -> Result<opd_value> {
+        Arg::from(&self).into_raw()
+    }
+
+    /// The name of its kind, as errors have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Int(_) => "an int",
+            Self::Bool(_) => "a bool",
+            Self::Float(_) => "a float",
+            Self::Pointer(_) => "a pointer",
+            Self::DType(_) => "a dtype",
+            Self::Device(_) => "a device",
+            Self::Text(_) => "a string",
+            Self::Bytes(_) => "bytes",
+            Self::Shape(_) => "a shape",
+            Self::Tensor(_) => "a tensor",
+            Self::Function(_) => "a function",
+            Self::Module(_) => "a module",
+            Self::Array(_) => "an array",
+            Self::Map(_) => "a map",
+            Self::Error(_) => "an error",
+            Self::Object(object) => object.type_key(),
+        }
+    }
+
+    /// As the type that is asked for.
+    #[inline]
+    pub fn to<T: FromValue>(self) -> Result<T> {
+        T::from_value(self)
+    }
+}
+
+impl core::fmt::Display for Value {
+    /// As the library writes values for people.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let arg = [Arg::from(self)];
+        let text = crate::arg::as_raw(&arg).and_then(|raw| crate::text::text!(opd_value_to_string(raw.as_ptr())));
+        f.write_str(&text.map_err(|_| core::fmt::Error)?)
+    }
+}
+
+/// The bytes of text or bytes of any kind, which lie in the value itself if it is small.
+pub(crate) unsafe fn text_bytes(raw: &opd_value) -> &[u8] {
+    let (mut data, mut size) = (core::ptr::null(), 0);
+    match check!(opd_string_get(raw, &mut data, &mut size)) {
+        Ok(()) => unsafe { slice_of(data.cast(), size) },
+        Err(_) => &[],
+    }
+}
+
+pub(crate) unsafe fn shape_of<'a>(shape: *const ffi::opd_shape) -> &'a [i64] {
+    let mut ndim = 0;
+    unsafe { slice_of(ffi::opd_shape_dims(shape, &mut ndim), ndim) }
+}
+
+pub(crate) fn mismatch(expected: &str, given: &str) -> Error {
+    Error::new(crate::Code::InvalidArgument, "TypeError", &format!("expected {expected}, but got {given}"))
+}
+
+/// What the result of a call can be asked for as. An error names the kind that was expected and the one that came.
+pub trait FromValue: Sized {
+    /// Takes the value apart.
+    fn from_value(value: Value) -> Result<Self>;
+
+    /// The same of an owned value of C; plain kinds need no [`Value`] on the way.
+    ///
+    /// # Safety
+    /// The value is owned, and not used otherwise from now on.
+    #[doc(hidden)]
+    #[inline]
+    unsafe fn from_c(raw: opd_value) -> Result<Self> {
+        Self::from_value(unsafe { Value::from_raw(raw) })
+    }
+}
+impl FromValue for Value {
+    fn from_value(value: Value) -> Result<Self> {
+        Ok(value)
+    }
+}
+impl FromValue for () {
+    /// Of any value, which is dropped.
+    fn from_value(_: Value) -> Result<Self> {
+        Ok(())
+    }
+    #[inline]
+    unsafe fn from_c(mut raw: opd_value) -> Result<Self> {
+        if raw.r#type as ffi::opd_type >= ffi::OPD_OBJECT {
+            unsafe { ffi::opd_value_release(&mut raw) }
+        }
+        Ok(())
+    }
+}
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: Value) -> Result<Self> {
+        if matches!(value, Value::None) { Ok(None) } else { T::from_value(value).map(Some) }
+    }
+}
+macro_rules! plain {
+    ($($type:ty: $expected:literal, $kind:ident;)*) => {$(
+        impl FromValue for $type {
+            fn from_value(value: Value) -> Result<Self> {
+                match value {
+                    Value::$kind(content) => Ok(content),
+                    other => Err(mismatch($expected, other.kind())),
+                }
+            }
+        }
+        impl From<$type> for Value {
+            #[inline]
+            fn from(content: $type) -> Self {
+                Self::$kind(content)
+            }
+        }
+    )*};
+}
+plain!(Pointer: "a pointer", Pointer; DType: "a dtype", DType; Device: "a device", Device;
+    String: "a string", Text; Vec<u8>: "bytes", Bytes; Vec<i64>: "a shape", Shape;
+    Function: "a function", Function; Module: "a module", Module; Array: "an array", Array; Map: "a map", Map;
+    Error: "an error", Error; Object: "an object", Object;);
+
+macro_rules! quick {
+    ($type:ty: $expected:literal, $kind:ident, $tag:ident, $raw:ident => $content:expr) => {
+        impl FromValue for $type {
+            fn from_value(value: Value) -> Result<Self> {
+                match value {
+                    Value::$kind(content) => Ok(content),
+                    other => Err(mismatch($expected, other.kind())),
+                }
+            }
+            #[inline]
+            unsafe fn from_c($raw: opd_value) -> Result<Self> {
+                if $raw.r#type as ffi::opd_type == ffi::$tag {
+                    return Ok($content);
+                }
+                Self::from_value(unsafe { Value::from_raw($raw) })
+            }
+        }
+        impl From<$type> for Value {
+            #[inline]
+            fn from(content: $type) -> Self {
+                Self::$kind(content)
+            }
+        }
+    };
+}
+quick!(i64: "an int", Int, OPD_INT, raw => unsafe { raw.u.int64 });
+quick!(Tensor: "a tensor", Tensor, OPD_TENSOR, raw => given(unsafe { Tensor::from_raw(raw.u.pointer.cast()) }));
+
+impl FromValue for bool {
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Bool(x) => Ok(x),
+            Value::Int(x @ (0 | 1)) => Ok(x == 1),
+            other => Err(mismatch("a bool", other.kind())),
+        }
+    }
+}
+impl From<bool> for Value {
+    #[inline]
+    fn from(content: bool) -> Self {
+        Self::Bool(content)
+    }
+}
+impl FromValue for f64 {
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Float(x) => Ok(x),
+            Value::Int(x) => Ok(x as f64),
+            other => Err(mismatch("a float", other.kind())),
+        }
+    }
+    #[inline]
+    unsafe fn from_c(raw: opd_value) -> Result<Self> {
+        if raw.r#type as ffi::opd_type == ffi::OPD_FLOAT {
+            return Ok(unsafe { raw.u.float64 });
+        }
+        Self::from_value(unsafe { Value::from_raw(raw) })
+    }
+}
+impl From<f64> for Value {
+    #[inline]
+    fn from(content: f64) -> Self {
+        Self::Float(content)
+    }
+}
+impl FromValue for f32 {
+    fn from_value(value: Value) -> Result<Self> {
+        f64::from_value(value).map(|x| x as f32)
+    }
+}
+impl From<f32> for Value {
+    #[inline]
+    fn from(content: f32) -> Self {
+        Self::Float(content.into())
+    }
+}
+impl From<()> for Value {
+    #[inline]
+    fn from((): ()) -> Self {
+        Self::None
+    }
+}
+impl From<&str> for Value {
+    #[inline]
+    fn from(content: &str) -> Self {
+        Self::Text(content.to_owned())
+    }
+}
+impl<T: Into<Value>> From<Option<T>> for Value {
+    #[inline]
+    fn from(content: Option<T>) -> Self {
+        content.map_or(Self::None, T::into)
+    }
+}
+macro_rules! narrow {
+    ($($type:ty),*) => {$(
+        impl FromValue for $type {
+            fn from_value(value: Value) -> Result<Self> {
+                let wide = i64::from_value(value)?;
+                wide.try_into().map_err(|_| {
+                    let message = format!(concat!("{} does not fit ", stringify!($type)), wide);
+                    Error::new(crate::Code::OutOfRange, "OverflowError", &message)
+                })
+            }
+        }
+    )*};
+}
+narrow!(i8, i16, i32, u8, u16, u32, u64, usize, isize);
+macro_rules! int_values {
+    ($($type:ty),*) => {$(
+        impl From<$type> for Value {
+            #[inline]
+            fn from(content: $type) -> Self {
+                Self::Int(content.into())
+            }
+        }
+    )*};
+}
+int_values!(i8, i16, i32, u8, u16, u32);
+
+macro_rules! tuples {
+    ($($count:literal: $($name:ident $place:literal),+;)*) => {$(
+        impl<$($name: FromValue),+> FromValue for ($($name,)+) {
+            fn from_value(value: Value) -> Result<Self> {
+                let array = Array::from_value(value)?;
+                if array.len() != $count {
+                    return Err(mismatch(concat!("a tuple of ", $count), &format!("one of {}", array.len())));
+                }
+                Ok(($(array.get($place)?.to::<$name>()?,)+))
+            }
+        }
+    )*};
+}
+tuples!(1: A 0; 2: A 0, B 1; 3: A 0, B 1, C 2; 4: A 0, B 1, C 2, D 3; 5: A 0, B 1, C 2, D 3, E 4;
+    6: A 0, B 1, C 2, D 3, E 4, F 5;);
+
+/// The items of an array.
+impl FromValue for Vec<Value> {
+    fn from_value(value: Value) -> Result<Self> {
+        Array::from_value(value)?.iter().collect()
+    }
+}
+impl FromValue for Vec<Tensor> {
+    fn from_value(value: Value) -> Result<Self> {
+        Array::from_value(value)?.iter().map(|item| item?.to()).collect()
+    }
+}
+impl FromValue for Vec<String> {
+    fn from_value(value: Value) -> Result<Self> {
+        Array::from_value(value)?.iter().map(|item| item?.to()).collect()
+    }
+}

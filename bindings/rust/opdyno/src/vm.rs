@@ -1,0 +1,250 @@
+//! The VM: a program bound to devices.
+use crate::arg::{IntoArgs, as_raw};
+use crate::ffi;
+use crate::object::{check, create, given, handle};
+use crate::options::{Kept, count_of};
+use crate::text::with_text;
+use crate::value::{FromValue, NONE};
+use crate::{Array, CallOptions, Function, Module, ProfileOptions, Report, Result, Tensor, Trace, VmOptions};
+use core::ffi::c_char;
+use core::ptr::null_mut;
+use core::time::Duration;
+
+handle! {
+    /// A program bound to devices. Any number of threads may call it at once.
+    /// ```no_run
+    /// # fn main() -> opdyno::Result<()> {
+    /// use opdyno::{Module, Tensor, args};
+    /// let vm = Module::load("model.so")?.vm()?;
+    /// let x = Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], [4])?;
+    /// let y: Tensor = vm.call("main", args![&x])?;
+    /// println!("{:?}", y.as_slice::<f32>()?);
+    /// # Ok(()) }
+    /// ```
+    VirtualMachine, opd_vm
+}
+
+impl VirtualMachine {
+    /// Of a module of kind "relax.VMExecutable", on the CPU.
+    pub fn new(module: &Module) -> Result<Self> {
+        Self::with(module, &VmOptions::new())
+    }
+    /// Likewise, with options.
+    pub fn with(module: &Module, options: &VmOptions<'_>) -> Result<Self> {
+        let mut kept = Kept::default();
+        create!(VirtualMachine, opd_vm_create(module.as_ptr(), &options.raw(&mut kept, 0)?))
+    }
+
+    /// Calls a function of the program and waits for its result. `R` is what that is asked for as: [`Tensor`], a tuple of
+    /// them for a program that gives several, numbers, [`Value`] …
+    pub fn call<'a, R: FromValue>(&self, name: &str, args: impl IntoArgs<'a>) -> Result<R> {
+        let args = args.into_args();
+        let (args, mut result) = (as_raw(args.as_ref())?, NONE);
+        with_text(name, |name| {
+            check!(opd_vm_call(self.as_ptr(), name, args.as_ptr(), args.len() as i32, core::ptr::null(), &mut result))
+        })?;
+        unsafe { R::from_c(result) }
+    }
+    /// A call with options: `vm.call_with("main", args![&x]).timeout(limit).run()?`.
+    pub fn call_with<'a, A: IntoArgs<'a>>(&'a self, name: &'a str, args: A) -> Call<'a, A> {
+        Call { vm: self, name, args, options: CallOptions::new(), outputs: None }
+    }
+    /// A function of the program, which keeps the VM and is called without a look-up by name.
+    pub fn function(&self, name: &str) -> Result<Function> {
+        with_text(name, |name| create!(Function, opd_vm_get_function(self.as_ptr(), name)))
+    }
+    /// Calls a closure that a function of the program returned, or any packed function, as calls of the VM: with deadline and
+    /// cancel token, and seen by profiles and the instrument.
+    pub fn invoke_closure<'a, R: FromValue>(
+        &self,
+        closure: &Function,
+        args: impl IntoArgs<'a>,
+        options: &CallOptions<'_>,
+    ) -> Result<R> {
+        let args = args.into_args();
+        let (args, mut kept, mut result) = (as_raw(args.as_ref())?, Kept::default(), NONE);
+        let (options, count) = (options.raw(&mut kept, args.len())?, args.len() as i32);
+        let closure = closure.as_ptr();
+        check!(opd_vm_invoke_closure(self.as_ptr(), closure, args.as_ptr(), count, &options, &mut result))?;
+        unsafe { R::from_c(result) }
+    }
+    /// Saves a function with its arguments under a name, by which it is then called without arguments; without
+    /// `include_return` such a call gives nothing.
+    pub fn save_function<'a>(
+        &self,
+        name: &str,
+        saved_name: &str,
+        args: impl IntoArgs<'a>,
+        options: &CallOptions<'_>,
+        include_return: bool,
+    ) -> Result<()> {
+        self.with_args(name, args, options, |name, args, options| {
+            let (data, count) = (args.as_ptr(), args.len() as i32);
+            with_text(saved_name, |saved| {
+                check!(opd_vm_save_function(self.as_ptr(), name, saved, data, count, options, include_return.into()))
+            })
+        })
+    }
+    /// Keeps the arguments of a function for [`VirtualMachine::invoke_stateful`].
+    pub fn set_input<'a>(&self, name: &str, args: impl IntoArgs<'a>, options: &CallOptions<'_>) -> Result<()> {
+        self.with_args(name, args, options, |name, args, options| {
+            check!(opd_vm_set_input(self.as_ptr(), name, args.as_ptr(), args.len() as i32, options))
+        })
+    }
+    /// Runs a function on its inputs and keeps the result.
+    pub fn invoke_stateful(&self, name: &str, options: &CallOptions<'_>) -> Result<()> {
+        self.with_args(name, (), options, |name, _, options| {
+            check!(opd_vm_invoke_stateful(self.as_ptr(), name, options))
+        })
+    }
+    /// The result of the last [`VirtualMachine::invoke_stateful`], or an item of it by its indices in nested tuples.
+    pub fn outputs<R: FromValue>(&self, name: &str, path: &[i64]) -> Result<R> {
+        let (count, mut result) = (count_of(path)?, NONE);
+        with_text(name, |name| check!(opd_vm_get_outputs(self.as_ptr(), name, path.as_ptr(), count, &mut result)))?;
+        unsafe { R::from_c(result) }
+    }
+    fn with_args<'a, R>(
+        &self,
+        name: &str,
+        args: impl IntoArgs<'a>,
+        options: &CallOptions<'_>,
+        run: impl FnOnce(*const c_char, &[ffi::opd_value], &ffi::opd_call_options) -> Result<R>,
+    ) -> Result<R> {
+        let args = args.into_args();
+        let (args, mut kept) = (as_raw(args.as_ref())?, Kept::default());
+        let options = options.raw(&mut kept, args.len())?;
+        with_text(name, |name| run(name, args, &options))
+    }
+
+    /// Shows every call of the program to a function: `(function, name, before, result, arguments …)`, before the call and after
+    /// it; `None`: to none. An [`InstrumentAction`](crate::InstrumentAction) as its result before the call may skip it.
+    pub fn set_instrument(&self, instrument: Option<&Function>) -> Result<()> {
+        check!(opd_vm_set_instrument(self.as_ptr(), instrument.map_or(null_mut(), Function::as_ptr)))
+    }
+    /// Whether the program has a function of that name, or one was saved under it.
+    pub fn has_function(&self, name: &str) -> bool {
+        with_text(name, |name| Ok(unsafe { ffi::opd_vm_has_function(self.as_ptr(), name) } != 0)).unwrap_or(false)
+    }
+    /// The program's functions.
+    pub fn list_functions(&self) -> Result<Vec<String>> {
+        create!(Array, opd_vm_list_functions(self.as_ptr()))?.into_texts()
+    }
+    /// The names of a function's parameters.
+    pub fn list_params(&self, name: &str) -> Result<Vec<String>> {
+        with_text(name, |name| create!(Array, opd_vm_list_params(self.as_ptr(), name)))?.into_texts()
+    }
+    /// Returns the memory that idle frames keep to the allocators.
+    pub fn trim(&self) -> Result<()> {
+        check!(opd_vm_trim(self.as_ptr()))
+    }
+
+    /// Calls a function and measures every operator call: a report, and the same calls on a time line.
+    pub fn profile<'a>(
+        &self,
+        name: &str,
+        args: impl IntoArgs<'a>,
+        options: &ProfileOptions<'_>,
+    ) -> Result<(Report, Trace)> {
+        let mut kept = Kept::default();
+        let options = options.raw(&mut kept, 0)?;
+        let (mut report, mut trace) = (null_mut(), null_mut());
+        self.with_args(name, args, &CallOptions::new(), |name, args, call| {
+            let (data, count) = (args.as_ptr(), args.len() as i32);
+            check!(opd_vm_profile(self.as_ptr(), name, data, count, call, &options, &mut report, &mut trace))
+        })?;
+        Ok(unsafe { (given(Report::from_raw(report)), given(Trace::from_raw(trace))) })
+    }
+    /// Records every call from now on, on any thread, until [`VirtualMachine::profile_stop`].
+    pub fn profile_start(&self, options: &ProfileOptions<'_>) -> Result<()> {
+        let mut kept = Kept::default();
+        check!(opd_vm_profile_start(self.as_ptr(), &options.raw(&mut kept, 0)?))
+    }
+    /// Ends the recording, once the calls that are being recorded have ended.
+    pub fn profile_stop(&self) -> Result<(Report, Trace)> {
+        let (mut report, mut trace) = (null_mut(), null_mut());
+        check!(opd_vm_profile_stop(self.as_ptr(), &mut report, &mut trace))?;
+        Ok(unsafe { (given(Report::from_raw(report)), given(Trace::from_raw(trace))) })
+    }
+}
+
+/// A call with options, as [`VirtualMachine::call_with`] begins it and [`Call::run`] makes it.
+#[must_use = "the call is made by run()"]
+#[derive(Debug)]
+pub struct Call<'a, A> {
+    vm: &'a VirtualMachine,
+    name: &'a str,
+    args: A,
+    options: CallOptions<'a>,
+    outputs: Option<&'a mut [&'a mut Tensor]>,
+}
+
+impl<'a, A: IntoArgs<'a>> Call<'a, A> {
+    /// The most time that it may take.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options = self.options.timeout(timeout);
+        self
+    }
+    /// What ends it from outside.
+    pub fn cancel(mut self, token: &'a CancelToken) -> Self {
+        self.options = self.options.cancel(token);
+        self
+    }
+    /// The parameters' names, one for each argument; `None` for positional ones.
+    pub fn names(mut self, names: &'a [Option<&'a str>]) -> Self {
+        self.options = self.options.names(names);
+        self
+    }
+    /// Tensors that the results are copied into, in their order. Nothing else may refer to them.
+    pub fn outputs(mut self, outputs: &'a mut [&'a mut Tensor]) -> Self {
+        self.outputs = Some(outputs);
+        self
+    }
+    /// Makes the call.
+    pub fn run<R: FromValue>(self) -> Result<R> {
+        let args = self.args.into_args();
+        let (args, mut kept, mut result) = (as_raw(args.as_ref())?, Kept::default(), NONE);
+        let mut options = self.options.raw(&mut kept, args.len())?;
+        if let Some(outputs) = self.outputs {
+            outputs.iter_mut().try_for_each(|each| each.require_unique())?;
+            options.num_outputs = count_of(outputs)?;
+            options.outputs = kept.handles(outputs.iter().map(|each| each.as_ptr()));
+        }
+        with_text(self.name, |name| {
+            let (data, count) = (args.as_ptr(), args.len() as i32);
+            check!(opd_vm_call(self.vm.as_ptr(), name, data, count, &options, &mut result))
+        })?;
+        unsafe { R::from_c(result) }
+    }
+}
+
+handle! {
+    /// Ends calls from outside.
+    CancelToken, opd_cancel_token
+}
+
+impl CancelToken {
+    /// A token that nothing uses yet.
+    pub fn new() -> Result<Self> {
+        create!(CancelToken, opd_cancel_token_create())
+    }
+    /// Ends all running and future calls that use this token: they give an error of code `Cancelled`.
+    pub fn cancel(&self) {
+        unsafe { ffi::opd_cancel_token_cancel(self.as_ptr()) }
+    }
+    /// Makes the token usable again.
+    pub fn reset(&self) {
+        unsafe { ffi::opd_cancel_token_reset(self.as_ptr()) }
+    }
+    /// Sets the default token of the calling thread, for calls without one; `None`: none.
+    pub fn set_default(token: Option<&CancelToken>) -> Result<()> {
+        check!(opd_cancel_token_set_default(token.map_or(null_mut(), CancelToken::as_ptr)))
+    }
+    /// The operator that a call with this token is running; `None` if there is none. For messages about calls that hang.
+    ///
+    /// # Safety
+    /// The VM of that call lives until this returns.
+    pub unsafe fn current_operator(&self) -> Option<String> {
+        let name = unsafe { ffi::opd_cancel_token_current_operator(self.as_ptr()) };
+        (!name.is_null()).then(|| unsafe { crate::text::borrowed(name) }.to_owned())
+    }
+}
