@@ -12,7 +12,8 @@ use ffi::{opd_value, opd_value_u};
 ///
 /// It is a value of the library itself, so a call needs no conversion and no allocation; but for text of more than 7 bytes
 /// and for shapes, which are copied. `&Tensor` is for what the callee reads, `&mut Tensor` for what it writes: such a tensor
-/// must have no other reference, else the call is an error.
+/// must have no other reference, else the call is an error. An argument that is written is good for one call, which takes it
+/// over: in an array, a tuple or a `Vec`, not in a slice.
 #[repr(transparent)]
 pub struct Arg<'a> {
     raw: opd_value,
@@ -23,6 +24,8 @@ unsafe impl Sync for Arg<'_> {}
 
 /// Instead of a value: the error that its conversion met. The call gives it.
 const FAILED: i32 = -1;
+/// Instead of 0 as the length of a tensor: the callee writes it. C never sees it.
+const WRITTEN: u32 = 1;
 
 impl<'a> Arg<'a> {
     /// No value.
@@ -64,6 +67,9 @@ impl<'a> Arg<'a> {
     fn is_failed(&self) -> bool {
         self.raw.r#type == FAILED
     }
+    fn is_written(&self) -> bool {
+        self.raw.r#type == ffi::OPD_TENSOR as i32 && self.raw.length == WRITTEN
+    }
 
     /// As an owned value of C.
     pub(crate) fn into_raw(self) -> Result<opd_value> {
@@ -90,16 +96,25 @@ impl core::fmt::Debug for Arg<'_> {
         if self.is_failed() {
             return f.write_str("Arg(failed)");
         }
-        write!(f, "Arg({:?})", unsafe { ValueRef::of(&self.raw) })
+        let length = if self.is_written() { 0 } else { self.raw.length };
+        write!(f, "Arg({:?})", unsafe { ValueRef::of(&opd_value { length, ..self.raw }) })
     }
 }
 
-/// The arguments as C sees them, or the error of the first one that could not be made.
+/// The arguments as C sees them, or the error of the first one that could not be made. For what is kept or shared: none of
+/// them may be written.
 pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
-    if let Some(failed) = args.iter().find(|arg| arg.is_failed()) {
-        let error = unsafe { failed.raw.u.pointer };
-        unsafe { ffi::opd_object_retain(error) };
-        Error::check(error.cast())?;
+    for arg in args {
+        if arg.is_failed() {
+            let error = unsafe { arg.raw.u.pointer };
+            unsafe { ffi::opd_object_retain(error) };
+            Error::check(error.cast())?;
+        }
+        if arg.is_written() {
+            let message = "a tensor is passed as &mut, but can be written by one call only, which takes its arguments \
+                           over; pass it as & for reading, or the arguments as an array, a tuple or a Vec";
+            return Err(Error::invalid(message));
+        }
     }
     i32::try_from(args.len()).map_err(|_| Error::invalid("a call has at most 2^31 - 1 arguments"))?;
     Ok(unsafe { core::slice::from_raw_parts(args.as_ptr().cast(), args.len()) })
@@ -193,7 +208,11 @@ impl<'a> From<&'a mut Tensor> for Arg<'a> {
     /// For what the callee writes: a tensor with other references makes the call an error.
     fn from(value: &'a mut Tensor) -> Self {
         match value.require_unique() {
-            Ok(()) => Self::object(value.as_ptr().cast()),
+            Ok(()) => {
+                let mut written = Self::object(value.as_ptr().cast());
+                written.raw.length = WRITTEN;
+                written
+            }
             Err(error) => Self::failed(error),
         }
     }
@@ -263,35 +282,93 @@ impl<'a> From<crate::TensorRef<'a>> for Arg<'a> {
     }
 }
 
-/// Several arguments: an array of [`Arg`] as [`args!`](crate::args) makes it, a slice of them, or a tuple: `(&x, 3)`.
+/// Several arguments: an array of [`Arg`] as [`args!`](crate::args) makes it, a `Vec` or slice of them, or a tuple: `(&x, 3)`.
 pub trait IntoArgs<'a> {
     /// Where they lie for the time of the call.
     type Array: AsRef<[Arg<'a>]>;
     /// Makes them.
-    fn into_args(self) -> Self::Array;
+    fn into_args(self) -> CallArgs<Self::Array>;
 }
+
+/// The arguments of one call, which nothing else can use.
+#[derive(Debug)]
+pub struct CallArgs<A> {
+    args: A,
+    written: Option<usize>, // the place of the first one that the callee writes
+    error: Option<Error>,
+}
+
+impl<A> CallArgs<A> {
+    /// Of arguments that the call has for itself.
+    fn owned<'a>(mut args: A) -> Self
+    where
+        A: AsMut<[Arg<'a>]>,
+    {
+        let (mut written, mut error) = (None, None);
+        for (place, arg) in args.as_mut().iter_mut().enumerate().filter(|(_, arg)| arg.is_written()) {
+            arg.raw.length = 0;
+            written.get_or_insert(place);
+            // Another call may have got the argument before, and have kept the tensor.
+            if unsafe { ffi::opd_tensor_is_unique(arg.raw.u.pointer.cast()) } == 0 {
+                error.get_or_insert_with(crate::tensor::not_unique);
+            }
+        }
+        Self { args, written, error }
+    }
+    /// Of arguments that others may use meanwhile: none of them is written.
+    fn shared(args: A) -> Self {
+        Self { args, written: None, error: None }
+    }
+    /// For a call.
+    pub(crate) fn raw<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
+    where
+        A: AsRef<[Arg<'a>]>,
+    {
+        self.error.clone().map_or(Ok(()), Err)?;
+        as_raw(self.args.as_ref())
+    }
+    /// For a callee that uses its arguments in several calls, on several threads or later, so that none can be written.
+    pub(crate) fn raw_to_share<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
+    where
+        A: AsRef<[Arg<'a>]>,
+    {
+        if let Some(place) = self.written {
+            return Err(Error::invalid(&format!("argument {place} is a &mut Tensor, but not for one call only; pass &")));
+        }
+        self.raw()
+    }
+}
+
 impl<'a, const N: usize> IntoArgs<'a> for [Arg<'a>; N] {
     type Array = Self;
-    fn into_args(self) -> Self {
-        self
+    fn into_args(self) -> CallArgs<Self> {
+        CallArgs::owned(self)
     }
 }
+impl<'a> IntoArgs<'a> for Vec<Arg<'a>> {
+    type Array = Self;
+    fn into_args(self) -> CallArgs<Self> {
+        CallArgs::owned(self)
+    }
+}
+/// Of arguments that are only read.
 impl<'a> IntoArgs<'a> for &[Arg<'a>] {
     type Array = Self;
-    fn into_args(self) -> Self {
-        self
+    fn into_args(self) -> CallArgs<Self> {
+        CallArgs::shared(self)
     }
 }
+/// Of arguments that are only read.
 impl<'a, 'b> IntoArgs<'a> for &'b Vec<Arg<'a>> {
     type Array = &'b [Arg<'a>];
-    fn into_args(self) -> Self::Array {
-        self
+    fn into_args(self) -> CallArgs<Self::Array> {
+        CallArgs::shared(self)
     }
 }
 impl<'a> IntoArgs<'a> for () {
     type Array = [Arg<'a>; 0];
-    fn into_args(self) -> Self::Array {
-        []
+    fn into_args(self) -> CallArgs<Self::Array> {
+        CallArgs::shared([])
     }
 }
 macro_rules! tuples {
@@ -299,9 +376,9 @@ macro_rules! tuples {
         impl<'a, $($name: Into<Arg<'a>>),+> IntoArgs<'a> for ($($name,)+) {
             type Array = [Arg<'a>; [$(stringify!($name)),+].len()];
             #[allow(non_snake_case)]
-            fn into_args(self) -> Self::Array {
+            fn into_args(self) -> CallArgs<Self::Array> {
                 let ($($name,)+) = self;
-                [$($name.into()),+]
+                CallArgs::owned([$($name.into()),+])
             }
         }
     )*};

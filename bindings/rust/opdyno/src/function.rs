@@ -1,5 +1,5 @@
 //! Packed functions: those of modules, and closures of Rust.
-use crate::arg::{IntoArgs, as_raw};
+use crate::arg::IntoArgs;
 use crate::object::{check, create, handle};
 use crate::text::{with_optional, with_text};
 use crate::value::{FromValue, NONE, Value};
@@ -70,7 +70,7 @@ impl Function {
     /// Calls it. `R` is what the result is asked for as: `()`, numbers, `String`, [`Tensor`](crate::Tensor), tuples …
     pub fn call<'a, R: FromValue>(&self, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
-        let raw = as_raw(args.as_ref())?;
+        let raw = args.raw()?;
         let mut result = NONE;
         check!(opd_function_call(self.as_ptr(), raw.as_ptr(), raw.len() as i32, &mut result))?;
         unsafe { Value::from_raw(result) }.to()

@@ -83,7 +83,7 @@ mod value;
 mod view;
 mod vm;
 
-pub use arg::{Arg, IntoArgs};
+pub use arg::{Arg, CallArgs, IntoArgs};
 pub use benchmark::{Benchmark, BenchmarkStats, Evaluator};
 pub use collector::{Collector, Metric, MetricCollector, Metrics};
 pub use containers::{Array, Map};

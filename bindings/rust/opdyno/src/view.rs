@@ -144,6 +144,9 @@ impl<'a> TensorRef<'a> {
     }
     /// The number of elements.
     pub fn len(&self) -> usize {
+        if self.shape().contains(&0) {
+            return 0; // the others may be as large as they want
+        }
         self.shape().iter().map(|&dim| dim.max(0) as usize).product()
     }
     /// Whether there are no elements.
@@ -171,7 +174,10 @@ impl<'a> TensorRef<'a> {
         check_element::<T>(self)?;
         Ok(unsafe { slice_of(self.data::<T>(), self.len()) })
     }
-    fn data<T>(&self) -> *mut T {
+    pub(crate) fn is_aligned<T>(&self) -> bool {
+        self.is_empty() || self.data::<T>().is_aligned()
+    }
+    pub(crate) fn data<T>(&self) -> *mut T {
         self.tensor.data.wrapping_byte_add(self.tensor.byte_offset as usize).cast()
     }
     /// The elements, to be written.
@@ -188,7 +194,7 @@ impl<'a> TensorRef<'a> {
     }
     /// A copy of the elements, in row-major order, from any device.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        if self.device().is_cpu() && self.is_contiguous() {
+        if self.device().is_cpu() && self.is_contiguous() && self.is_aligned::<T>() {
             return self.as_slice().map(<[T]>::to_vec);
         }
         crate::tensor::check_dtype::<T>(self.dtype())?;
