@@ -135,6 +135,18 @@ into_result!(
     crate::Pointer
 );
 into_result!(crate::DType, Device, crate::Tensor, Function, crate::Module, Array, crate::Map, crate::Object);
+macro_rules! wide_results {
+    ($($type:ty),*) => {$(
+        impl IntoResult for $type {
+            /// A number beyond 63 bits is an error.
+            fn into_result(self) -> Result<Value> {
+                let narrow = i64::try_from(self).map(Value::Int);
+                narrow.map_err(|_| Error::new(Code::OutOfRange, "OverflowError", &format!("{self} does not fit an int64")))
+            }
+        }
+    )*};
+}
+wide_results!(u64, usize, isize);
 impl<T: IntoResult> IntoResult for Option<T> {
     fn into_result(self) -> Result<Value> {
         self.map_or(Ok(Value::None), T::into_result)
