@@ -333,7 +333,9 @@ impl<A> CallArgs<A> {
         A: AsRef<[Arg<'a>]>,
     {
         if let Some(place) = self.written {
-            return Err(Error::invalid(&format!("argument {place} is a &mut Tensor, but not for one call only; pass &")));
+            return Err(Error::invalid(&format!(
+                "argument {place} is a &mut Tensor, but not for one call only; pass &"
+            )));
         }
         self.raw()
     }

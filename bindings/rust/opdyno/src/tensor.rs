@@ -135,7 +135,10 @@ pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
         return Err(Error::invalid("the tensor is strided; copy it"));
     }
     if !tensor.is_aligned::<T>() {
-        return Err(Error::invalid(&format!("the elements do not lie at a multiple of {} bytes; copy it", align_of::<T>())));
+        return Err(Error::invalid(&format!(
+            "the elements do not lie at a multiple of {} bytes; copy it",
+            align_of::<T>()
+        )));
     }
     Ok(())
 }

@@ -9,8 +9,10 @@ use common::expect;
 fn errors_have_a_code_a_kind_and_a_message() {
     let error = Error::new(Code::NotFound, "KeyError", "no größer key");
     assert_eq!((error.code(), error.kind(), error.message()), (Code::NotFound, "KeyError", "no größer key"));
-    assert_eq!((error.to_string().as_str(), format!("{error:?}").as_str()),
-        ("KeyError: no größer key", "NotFound(KeyError: no größer key)"));
+    assert_eq!(
+        (error.to_string().as_str(), format!("{error:?}").as_str()),
+        ("KeyError: no größer key", "NotFound(KeyError: no größer key)")
+    );
     assert!(error.cause().is_none() && error.source().is_none());
     assert_eq!(Error::invalid("x").code(), Code::InvalidArgument);
     assert_eq!(Error::new(Code::InvalidArgument, "", "x").kind(), "ValueError", "the usual one");
@@ -19,8 +21,18 @@ fn errors_have_a_code_a_kind_and_a_message() {
 #[test]
 fn every_code_is_one_of_an_error() {
     let codes = [
-        Code::InvalidArgument, Code::NotFound, Code::AlreadyExists, Code::OutOfRange, Code::BadFormat, Code::Unsupported,
-        Code::OutOfMemory, Code::Cancelled, Code::DeadlineExceeded, Code::FailedPrecondition, Code::Io, Code::CallFailed,
+        Code::InvalidArgument,
+        Code::NotFound,
+        Code::AlreadyExists,
+        Code::OutOfRange,
+        Code::BadFormat,
+        Code::Unsupported,
+        Code::OutOfMemory,
+        Code::Cancelled,
+        Code::DeadlineExceeded,
+        Code::FailedPrecondition,
+        Code::Io,
+        Code::CallFailed,
         Code::Internal,
     ];
     for code in codes {
@@ -58,7 +70,9 @@ fn errors_are_cloned_and_go_to_other_threads() {
     let threads: Vec<_> = (0..4)
         .map(|_| {
             let own = clone.clone();
-            std::thread::spawn(move || (0..1000).for_each(|_| drop((own.clone(), own.cause().is_none(), own.to_string()))))
+            std::thread::spawn(move || {
+                (0..1000).for_each(|_| drop((own.clone(), own.cause().is_none(), own.to_string())))
+            })
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().expect("a thread"));

@@ -121,7 +121,8 @@ fn arguments_are_handed_on() -> Result<()> {
         Ok::<_, Error>(twice)
     })?;
     let x = common::input();
-    let text: String = outer.call(args![1, "short", "a text beyond seven bytes", &[5_i64, 6][..], &common::refused("no"), &x])?;
+    let text: String =
+        outer.call(args![1, "short", "a text beyond seven bytes", &[5_i64, 6][..], &common::refused("no"), &x])?;
     assert!(text.starts_with("[1, \"short\", \"a text beyond seven bytes\", [5, 6], "), "{text}");
     assert!(x.is_unique());
     Ok(())
@@ -147,13 +148,25 @@ fn an_error_crosses_functions_as_itself() -> Result<()> {
 #[test]
 fn a_panic_is_an_error() -> Result<()> {
     let call = Function::from_fn(|f: Function| f.call::<Value>(()))?;
-    let formatted = Function::from_fn(|| if true { panic!("one function is needed, not {}", 0) })?;
+    let formatted = Function::from_fn(|| {
+        if true {
+            panic!("one function is needed, not {}", 0)
+        }
+    })?;
     let error = call.call::<()>(args![&formatted]).expect_err("a panic");
     assert_eq!((error.code(), error.kind()), (Code::Internal, "Panic"));
     assert_eq!(error.message(), "one function is needed, not 0");
-    let plain = Function::from_fn(|| if true { panic!("plain") })?;
+    let plain = Function::from_fn(|| {
+        if true {
+            panic!("plain")
+        }
+    })?;
     assert_eq!(plain.call::<()>(()).expect_err("a panic").message(), "plain");
-    let other = Function::from_fn(|| if true { std::panic::panic_any(7) })?;
+    let other = Function::from_fn(|| {
+        if true {
+            std::panic::panic_any(7)
+        }
+    })?;
     assert_eq!(other.call::<()>(()).expect_err("a panic").message(), "a callback panicked");
 
     struct PanicsAgain;
@@ -162,7 +175,11 @@ fn a_panic_is_an_error() -> Result<()> {
             panic!("while it is dropped");
         }
     }
-    let again = Function::from_fn(|| if true { std::panic::panic_any(PanicsAgain) })?;
+    let again = Function::from_fn(|| {
+        if true {
+            std::panic::panic_any(PanicsAgain)
+        }
+    })?;
     assert_eq!(again.call::<()>(()).expect_err("a panic").kind(), "Panic");
     let captured = PanicsAgain;
     let held = Function::from_fn(move || {

@@ -28,7 +28,8 @@ fn a_set_is_made_by_hand() -> Result<()> {
     let mut params = sample()?;
     check(&params)?;
     let info = params.info(0)?;
-    let expected = TensorInfo { name: "w".into(), shape: vec![2, 3], dtype: DType::FLOAT32, size_in_bytes: 24, is_view: false };
+    let expected =
+        TensorInfo { name: "w".into(), shape: vec![2, 3], dtype: DType::FLOAT32, size_in_bytes: 24, is_view: false };
     assert_eq!(info, expected);
     expect(params.info(3), Code::OutOfRange, "3");
     expect(params.get("ww"), Code::NotFound, "w");

@@ -51,7 +51,8 @@ fn options_say_what_is_profiled() -> Result<()> {
     expect(plain.column::<i64>(ReportSection::Calls, "Run"), Code::NotFound, "Run");
     let few = profile(&ProfileOptions::new().max_records(2))?;
     assert!(few.count(ReportSection::Calls) < plain.count(ReportSection::Calls));
-    let count = |builtins| profile(&ProfileOptions::new().builtins(builtins)).map(|report| report.count(ReportSection::Calls));
+    let count =
+        |builtins| profile(&ProfileOptions::new().builtins(builtins)).map(|report| report.count(ReportSection::Calls));
     let (all, folded) = (count(ProfileBuiltins::All)?, count(ProfileBuiltins::Folded)?);
     assert!(all > folded && count(ProfileBuiltins::WithTensors)? <= all, "{all} {folded}");
     let turn = profile(&ProfileOptions::new().turn(7))?.write(ReportFormat::Json)?;

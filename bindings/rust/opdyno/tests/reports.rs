@@ -130,9 +130,14 @@ fn two_sets_of_runs_are_compared() -> Result<()> {
     let plain = json(&none)?;
     assert!(plain.contains("op0") && plain.contains("regression"), "{plain}");
     assert!(!json(&none.min_effect(100.0))?.contains("regression"), "changes below 10000 % do not matter");
-    for other in [none.is_paired(true), none.level(0.01), none.confidence(0.5), none.metric("Read (bytes)"),
-        none.min_share(0.9), none.fail_above(0.03)]
-    {
+    for other in [
+        none.is_paired(true),
+        none.level(0.01),
+        none.confidence(0.5),
+        none.metric("Read (bytes)"),
+        none.min_share(0.9),
+        none.fail_above(0.03),
+    ] {
         assert_ne!(json(&other)?, plain, "{other:?}");
     }
     expect(diff(&none.level(2.0)), Code::InvalidArgument, "level");

@@ -99,7 +99,18 @@ fn the_kinds_of_arguments_are_as_the_library_names_them() -> Result<()> {
         names.join(" ")
     })?;
     let (array, x) = (Array::new(&[])?, common::input());
-    let of = kinds.call::<String>(args![(), 1_u8, true, 0.5, "text", "a longer text", &b"bytes"[..], &[1_i64][..], &x, &array])?;
+    let of = kinds.call::<String>(args![
+        (),
+        1_u8,
+        true,
+        0.5,
+        "text",
+        "a longer text",
+        &b"bytes"[..],
+        &[1_i64][..],
+        &x,
+        &array
+    ])?;
     assert_eq!(of, "None int bool float ffi.SmallStr ffi.String ffi.SmallBytes ffi.Shape ffi.Tensor ffi.Array");
     let debug = Function::from_args(|args: &[ValueRef<'_>]| format!("{args:?}"))?;
     assert_eq!(debug.call::<String>(args![1, "two", &[3_i64][..]])?, "[1, \"two\", [3]]");

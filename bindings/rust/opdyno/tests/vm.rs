@@ -51,11 +51,19 @@ fn results_are_copied_into_outputs() -> Result<()> {
     vm.call_with("chain", args![&x]).outputs(&mut [&mut y]).run::<()>()?;
     assert_eq!(y.as_slice::<f32>()?, OUTPUT);
     let mut z = zeros()?;
-    expect(vm.call_with("chain", args![&x]).outputs(&mut [&mut y, &mut z]).run::<()>(), Code::InvalidArgument, "output");
+    expect(
+        vm.call_with("chain", args![&x]).outputs(&mut [&mut y, &mut z]).run::<()>(),
+        Code::InvalidArgument,
+        "output",
+    );
     let mut small = Tensor::zeros([3], DType::FLOAT32, Device::CPU)?;
     assert!(vm.call_with("chain", args![&x]).outputs(&mut [&mut small]).run::<()>().is_err());
     let clone = y.clone();
-    expect(vm.call_with("chain", args![&x]).outputs(&mut [&mut y]).run::<()>(), Code::FailedPrecondition, "something else");
+    expect(
+        vm.call_with("chain", args![&x]).outputs(&mut [&mut y]).run::<()>(),
+        Code::FailedPrecondition,
+        "something else",
+    );
     drop(clone);
     let result: Value = vm.call_with("chain", args![&x]).outputs(&mut [&mut y]).run()?;
     drop(result);
@@ -156,7 +164,11 @@ fn calls_are_saved() -> Result<()> {
     vm.save_function("plus", "saved", (20, 22), &none, true)?;
     assert_eq!(vm.call::<i64>("saved", ())?, 42);
     assert!(vm.has_function("saved"));
-    expect(vm.save_function("plus", "saved", (1, 2), &none.names(&[Some("z"), None]), false), Code::InvalidArgument, "z");
+    expect(
+        vm.save_function("plus", "saved", (1, 2), &none.names(&[Some("z"), None]), false),
+        Code::InvalidArgument,
+        "z",
+    );
     vm.save_function("plus", "saved", (1, 2), &none.names(&[Some("y"), Some("x")]), false)?;
     assert!(matches!(vm.call("saved", ())?, Value::None), "without its result");
     expect(vm.save_function("plus", "chain", (1, 2), &none, true), Code::AlreadyExists, "chain");
@@ -221,7 +233,10 @@ fn the_instrument_sees_every_call() -> Result<()> {
     vm.set_instrument(None)?;
     assert_eq!(vm.call::<i64>("plus", (1, 2))?, 3);
     let plus = "test.plus".to_owned();
-    assert_eq!(*seen.lock().expect("no panic"), [(plus.clone(), true, "None".to_owned(), 2), (plus, false, "3".into(), 2)]);
+    assert_eq!(
+        *seen.lock().expect("no panic"),
+        [(plus.clone(), true, "None".to_owned(), 2), (plus, false, "3".into(), 2)]
+    );
     assert_eq!(Arc::strong_count(&seen), 1, "the instrument is dropped");
     Ok(())
 }
