@@ -4,3 +4,7 @@ find_package(Threads REQUIRED)
 pkg_check_modules(FFI REQUIRED IMPORTED_TARGET libffi)     # calls C symbols by written signatures; closures
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson) # reads JSON: reports, headers of parameter files
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)       # inflates entries of .npz and exported .tar files; checksums; compresses traces
+
+# For natives that are given to others (tools/natives): Debian has no archive of cJSON.
+set(OPDYNO_CJSON_SOURCE "" CACHE PATH
+    "Directory of cJSON.c; libopdyno.a then holds cJSON, libffi and zlib, and needs the C++ library only")

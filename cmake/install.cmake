@@ -7,6 +7,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/opdyno DESTINATION ${CMAKE_INSTA
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES ${CMAKE_BINARY_DIR}/include/opdyno/dlpack.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/opdyno)
 install(TARGETS opdyno opdyno_tvmffi EXPORT opdynoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET opdyno_static)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/libopdyno.a ${CMAKE_BINARY_DIR}/lib/libopdyno.a.needs DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(EXPORT opdynoTargets NAMESPACE opdyno:: DESTINATION ${package_dir})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/pkgconfig/opdynoConfig.cmake.in ${CMAKE_BINARY_DIR}/opdynoConfig.cmake

@@ -61,9 +61,12 @@ need_packages() {
     apt-get install -y -q --no-install-recommends "${missing[@]}" || finish "apt-get could not install ${missing[*]}" 1
 }
 
-# with_ccache COMMAND…: what CMake configures in it compiles by ccache, if that is there.
+# with_ccache COMMAND…: what CMake configures in it compiles by ccache, if that is there. Releases of CMake prefer
+# different names of a compiler, and ccache takes these for different compilers.
 with_ccache() {
-  if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CC=${CC:-cc} CXX=${CXX:-c++}
+  fi
   "$@"
 }
 

@@ -69,6 +69,9 @@
 %ignore opd_buffer_data;
 %ignore opd_buffer_size;
 %ignore opd_tensor_view;
+%ignore opd_tensor_borrow;  /* for the native parts of bindings, around callbacks */
+%ignore opd_tensor_end_borrow;
+%ignore opd_tensor_is_borrowed;
 %ignore opd_tensor_copy_to_bytes;
 %ignore opd_tensor_from_dlpack;
 %ignore opd_tensor_from_dlpack_versioned;

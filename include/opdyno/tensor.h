@@ -66,6 +66,30 @@ OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from
 OPD_API OPD_NODISCARD opd_error *opd_tensor_reshape(opd_tensor *tensor, const int64_t *dims, int32_t ndim,
                                                     opd_tensor **out_tensor);
 
+/** Makes a tensor of memory that its owner lends until opd_tensor_end_borrow(): of an argument of kind OPD_DLTENSOR,
+ * whose memory is the caller's. Functions that take tensors, not views, can be called with it.
+ * @param from       Borrowed, as its memory.
+ * @param out_tensor New reference. Views of it, as opd_tensor_reshape() makes them, are of the same loan.
+ * @return NULL, or OPD_INVALID_ARGUMENT as opd_tensor_from_dlpack(). Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_tensor_borrow(const DLTensor *from, opd_tensor **out_tensor);
+
+/** Ends a loan. Whoever still has the tensor or a view of it has a tensor of shape [0] without data, of the same dtype.
+ * DLPack exports must have ended before. Does nothing for other tensors.
+ * Threads: not while another thread uses a tensor of the loan. Since: 0.2 */
+OPD_API void opd_tensor_end_borrow(opd_tensor *tensor);
+
+/** Returns 1 for a tensor of opd_tensor_borrow() and its views, also after the end of the loan, else 0.
+ * Threads: safe. Since: 0.2 */
+OPD_API int opd_tensor_is_borrowed(const opd_tensor *tensor);
+
+/** Returns 1 if the tensor is borrowed and opd_tensor_end_borrow() was called, else 0. Threads: safe. Since: 0.2 */
+OPD_API int opd_tensor_has_ended(const opd_tensor *tensor);
+
+/** Returns 1 if there is no other reference to the tensor, nor to its memory as far as opdyno knows, else 0: then no
+ * other part of the program can read it or write to it by opdyno. Memory that was taken over by DLPack may have further
+ * users that opdyno does not know. Threads: safe. Since: 0.2 */
+OPD_API int opd_tensor_is_unique(const opd_tensor *tensor);
+
 /** Takes over a DLPack tensor without a copy.
  * @param managed    Taken over on success only. Its deleter runs after the last reference.
  * @param out_tensor New reference.

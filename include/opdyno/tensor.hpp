@@ -66,6 +66,14 @@ class Tensor : public Handle<opd_tensor> {
     return managed;
   }
 
+  /** A tensor of memory that its owner lends until end_borrow(). */
+  static Tensor borrow(const DLTensor &from) { return made<Tensor>(opd_tensor_borrow, &from); }
+  void end_borrow() const { opd_tensor_end_borrow(get()); }
+  bool is_borrowed() const { return opd_tensor_is_borrowed(get()) != 0; }
+  bool has_ended() const { return opd_tensor_has_ended(get()) != 0; }
+  /** Whether nothing else refers to the tensor or, as far as opdyno knows, to its memory. */
+  bool is_unique() const { return opd_tensor_is_unique(get()) != 0; }
+
   const DLTensor &view() const { return *opd_tensor_view(get()); }
   template <class T>
   T *data() const {

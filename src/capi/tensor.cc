@@ -72,6 +72,23 @@ opd_error *opd_tensor_reshape(opd_tensor *tensor, const int64_t *dims, int32_t n
   });
 }
 
+opd_error *opd_tensor_borrow(const DLTensor *from, opd_tensor **out_tensor) {
+  return guard([&] {
+    require(from && out_tensor, "from and out_tensor must not be NULL");
+    *out_tensor = wrap<opd_tensor>(borrow(*from));
+  });
+}
+
+void opd_tensor_end_borrow(opd_tensor *tensor) {
+  if (tensor) end_borrow(*unwrap<Tensor>(tensor));
+}
+
+int opd_tensor_is_borrowed(const opd_tensor *tensor) { return tensor && is_borrowed(*unwrap<Tensor>(tensor)); }
+
+int opd_tensor_has_ended(const opd_tensor *tensor) { return tensor && has_ended(*unwrap<Tensor>(tensor)); }
+
+int opd_tensor_is_unique(const opd_tensor *tensor) { return tensor && is_unique(*unwrap<Tensor>(tensor)); }
+
 opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
   return guard([&] {
     require(managed && out_tensor, "managed and out_tensor must not be NULL");

@@ -51,7 +51,7 @@ class Track {
   void refresh();                                      // to be called by the owner in a forked child
   uint32_t generation() const { return generation_; }  // fork_generation() as of the last refresh()
   bool has_ended() const { return has_ended_; }        // its thread exits
-  void end() noexcept;                                 // to be called by the owner at its exit: frees what only it needs
+  void end() noexcept;  // to be called by the owner at its exit: frees what only it needs
 
   Part &part(uint32_t recording) { return parts_[recording]; }
   // Begins the part of a recording whose bit may have been another's before.

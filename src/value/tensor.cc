@@ -1,9 +1,11 @@
 #include "value/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 namespace opd {
 
@@ -36,9 +38,7 @@ uint64_t alignment_of(DLDataType dtype) {
   return std::has_single_bit(bytes) ? std::min(bytes, kMost) : 1;
 }
 
-template <class Managed>
-Ref<Tensor> adopt(Managed *managed, bool read_only) {
-  const DLTensor &from = managed->dl_tensor;
+void check_foreign(const DLTensor &from) {
   uint64_t count = 0, bytes = 0;
   require(from.dtype.lanes != 0, "a DLPack tensor must have a dtype of at least one lane, but lanes is 0");
   require(has_shape(from), "a DLPack tensor must have a shape");
@@ -49,10 +49,20 @@ Ref<Tensor> adopt(Managed *managed, bool read_only) {
   require(count == 0 || address % alignment == 0, "the elements of a DLPack tensor, ", describe(from),
           ", must start at a multiple of ", alignment, " bytes, but start ", address % alignment,
           " bytes past one (byte_offset is ", from.byte_offset, "); copy them");
+}
+
+void copy_layout(const DLTensor &from, DLTensor &to) {
+  to.byte_offset = from.byte_offset;
+  if (from.strides) std::copy_n(from.strides, from.ndim, to.strides);
+}
+
+template <class Managed>
+Ref<Tensor> adopt(Managed *managed, bool read_only) {
+  const DLTensor &from = managed->dl_tensor;
+  check_foreign(from);
   auto owner = make_object<ManagedOwner<Managed>>();
   auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner, read_only);
-  tensor->dl.byte_offset = from.byte_offset;
-  if (from.strides) std::copy_n(from.strides, from.ndim, tensor->dl.strides);
+  copy_layout(from, tensor->dl);
   owner->managed = managed;  // ownership is taken last: nothing below can fail
   return tensor;
 }
@@ -69,13 +79,9 @@ Managed *lend(Ref<Tensor> tensor) {
   return managed.release();
 }
 
-}  // namespace
-
-Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
-                         Ref<Object> owner, bool read_only) {
-  const size_t trailing = 2 * dims.size() * sizeof(int64_t);
-  Ref<Tensor> tensor =
-      read_only ? Ref<Tensor>(make_object_sized<ReadOnlyTensor>(trailing)) : make_object_sized<Tensor>(trailing);
+template <class T>
+Ref<Tensor> make_as(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data, Ref<Object> owner) {
+  Ref<Tensor> tensor = make_object_sized<T>(2 * dims.size() * sizeof(int64_t));
   auto *shape = reinterpret_cast<int64_t *>(tensor.get() + 1);
   auto *strides = shape + dims.size();
   std::copy(dims.begin(), dims.end(), shape);
@@ -85,8 +91,61 @@ Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevi
   return tensor;
 }
 
+struct BorrowedTensor final : Tensor {};
+
+// The owner of borrowed memory: knows the tensors of it. Without a lock, so that it may be used in a forked child
+// whatever other threads did at that moment: tensors are only added.
+struct Loan final : Object {
+  static int32_t type() { return OPD_OBJECT; }
+
+  struct Entry {
+    WeakRef<Tensor> tensor;
+    Entry *next;
+  };
+  std::atomic<Entry *> last{nullptr};
+  std::atomic<bool> has_ended{false};
+
+  ~Loan() {
+    for (Entry *entry = last; entry;) delete std::exchange(entry, entry->next);
+  }
+  void add(Tensor *tensor) {
+    auto *entry = new Entry{WeakRef<Tensor>(tensor), last};
+    while (!last.compare_exchange_weak(entry->next, entry)) {}
+  }
+};
+
+// Without elements, whatever number of dimensions it has room for.
+void empty(Tensor &tensor) noexcept {
+  static int64_t nothing = 0, stride = 1;
+  tensor.dl.ndim = 1;
+  tensor.dl.shape = &nothing;
+  tensor.dl.strides = &stride;
+  tensor.dl.byte_offset = 0;
+  tensor.dl.data = nullptr;
+}
+
+bool is_of_loan(const Tensor &tensor) { return tensor.deleter == &delete_object<BorrowedTensor>; }
+Loan &loan_of(const Tensor &tensor) { return *static_cast<Loan *>(tensor.owner); }
+
+Ref<Tensor> make_borrowed(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
+                          Ref<Loan> loan) {
+  auto tensor = make_as<BorrowedTensor>(dims, dtype, device, data, loan);
+  loan->add(tensor.get());
+  if (loan->has_ended) empty(*tensor);
+  return tensor;
+}
+
+}  // namespace
+
+Ref<Tensor> Tensor::make(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, void *data,
+                         Ref<Object> owner, bool read_only) {
+  if (read_only) return make_as<ReadOnlyTensor>(dims, dtype, device, data, std::move(owner));
+  return make_as<Tensor>(dims, dtype, device, data, std::move(owner));
+}
+
 Ref<Tensor> Tensor::make_view(Ref<Tensor> source, std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
                               void *data) {
+  if (is_of_loan(*source)) return make_borrowed(dims, dtype, device, data, Ref<Loan>::share(&loan_of(*source)));
   const bool read_only = is_read_only(*source);
   // A view of a view keeps only the owner of the memory alive. A tensor of another library is kept itself, since its
   // memory may depend on more than `owner`.
@@ -172,7 +231,30 @@ DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor) {
   return managed;
 }
 
+Ref<Tensor> borrow(const DLTensor &from) {
+  check_foreign(from);
+  auto tensor = make_borrowed(dims_of(from), from.dtype, from.device, from.data, make_object<Loan>());
+  copy_layout(from, tensor->dl);
+  return tensor;
+}
+
+void end_borrow(Tensor &tensor) noexcept {
+  if (!is_of_loan(tensor)) return;
+  Loan &loan = loan_of(tensor);
+  loan.has_ended = true;
+  for (Loan::Entry *entry = loan.last; entry; entry = entry->next)
+    if (const Ref<Tensor> found = entry->tensor.lock()) empty(*found);
+}
+
+bool is_borrowed(const Tensor &tensor) { return is_of_loan(tensor); }
+bool has_ended(const Tensor &tensor) { return is_of_loan(tensor) && loan_of(tensor).has_ended; }
+
+bool is_unique(const Tensor &tensor) {
+  return tensor.has_sole_owner() && (!tensor.owner || tensor.owner->has_sole_owner());
+}
+
 Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims) {
+  require(!has_ended(*tensor), "the memory of the tensor was lent for a call that has ended; copy what is to be kept");
   uint64_t before = 0, after = 0;
   std::string wanted;
   append_dims(wanted, dims);

@@ -60,6 +60,19 @@ Ref<Tensor> from_dlpack(DLManagedTensorVersioned *managed);
 DLManagedTensor *to_dlpack(Ref<Tensor> tensor);  // throws for a read-only tensor: the old struct has no such flag
 DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor);
 
+// ---- memory that its owner lends: a tensor of it must not outlive the loan, but others may have kept it
+
+// A tensor of the memory of `from`, until end_borrow().
+Ref<Tensor> borrow(const DLTensor &from);
+// Of a tensor of borrow() or a view of one; else it does nothing. All tensors of that memory have the shape [0] and no
+// data from now on, so that whoever kept one reads nothing. Not while another thread uses one of them.
+void end_borrow(Tensor &tensor) noexcept;
+bool is_borrowed(const Tensor &tensor);  // also after end_borrow()
+bool has_ended(const Tensor &tensor);    // by end_borrow()
+
+// Whether nothing else has a reference to the tensor, nor to its memory as far as this library knows.
+bool is_unique(const Tensor &tensor);
+
 // Another shape for the same elements; shares the data of a contiguous tensor.
 Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims);
 

@@ -249,6 +249,134 @@ struct Producer {  // lends an array, and counts the ends
   }
 };
 
+// ---- borrowed tensors
+
+void expect_refused(opd_error *error, const char *part) {
+  const Failure refused = failure(error);
+  EXPECT_EQ(refused.code, OPD_INVALID_ARGUMENT);
+  EXPECT_NE(refused.message.find(part), std::string::npos) << refused.message;
+}
+
+struct Borrowed {
+  std::vector<float> memory{1, 2, 3, 4, 5, 6};
+  Strided strided{memory.data(), {2, 3}, {}, kFloat32};
+  opd_tensor *tensor = nullptr;
+  Borrowed() { EXPECT_OK(opd_tensor_borrow(&strided.view, &tensor)); }
+  ~Borrowed() { opd_tensor_release(tensor); }
+  opd_tensor *reshaped(const std::vector<int64_t> &dims) const {
+    opd_tensor *view = nullptr;
+    EXPECT_OK(opd_tensor_reshape(tensor, dims.data(), static_cast<int32_t>(dims.size()), &view));
+    return view;
+  }
+};
+
+void expect_empty(const opd_tensor *tensor) {
+  const DLTensor &view = *opd_tensor_view(tensor);
+  EXPECT_TRUE(opd_tensor_is_borrowed(tensor));
+  EXPECT_TRUE(opd_tensor_has_ended(tensor));
+  EXPECT_EQ(view.data, nullptr);
+  ASSERT_EQ(view.ndim, 1);
+  EXPECT_EQ(view.shape[0], 0);
+  EXPECT_EQ(view.strides[0], 1);
+  EXPECT_EQ(view.byte_offset, 0u);
+  EXPECT_EQ(view.dtype.code, kDLFloat);
+  EXPECT_EQ(opd_tensor_bytes(tensor), 0u);
+}
+
+TEST(ABorrowedTensor, SharesTheMemoryUntilTheEndOfTheLoan) {
+  const Borrowed borrowed;
+  EXPECT_TRUE(opd_tensor_is_borrowed(borrowed.tensor));
+  EXPECT_FALSE(opd_tensor_has_ended(borrowed.tensor));
+  EXPECT_EQ(opd_tensor_view(borrowed.tensor)->data, borrowed.memory.data());
+  opd_tensor_end_borrow(borrowed.tensor);
+  expect_empty(borrowed.tensor);
+  opd_tensor_end_borrow(borrowed.tensor);
+  expect_empty(borrowed.tensor);
+}
+
+TEST(ABorrowedTensor, EndsWithAllItsViews) {
+  const Borrowed borrowed;
+  opd_tensor *const view = borrowed.reshaped({6}), *const gone = borrowed.reshaped({3, 2});
+  opd_tensor *scalar = nullptr, *of_view = nullptr;
+  const int64_t dims[] = {1, 6};
+  EXPECT_OK(opd_tensor_reshape(view, dims, 2, &of_view));
+  float one = 1;
+  DLTensor point{&one, kCpu, 0, kFloat32, nullptr, nullptr, 0};
+  EXPECT_OK(opd_tensor_borrow(&point, &scalar));
+  opd_tensor_release(gone);
+  EXPECT_EQ(opd_tensor_view(of_view)->data, borrowed.memory.data());
+  EXPECT_TRUE(opd_tensor_is_borrowed(of_view));
+  opd_tensor_end_borrow(view);  // any tensor of the loan
+  for (opd_tensor *each : {view, of_view, static_cast<opd_tensor *>(borrowed.tensor)}) expect_empty(each);
+  EXPECT_FALSE(opd_tensor_has_ended(scalar)) << "another loan";
+  opd_tensor_end_borrow(scalar);
+  expect_empty(scalar);
+  for (opd_tensor *each : {view, of_view, scalar}) opd_tensor_release(each);
+}
+
+TEST(ABorrowedTensor, GivesNoNewViewsAfterTheEnd) {
+  const Borrowed borrowed;
+  opd_tensor_end_borrow(borrowed.tensor);
+  const int64_t dims[] = {0};
+  opd_tensor *view = nullptr;
+  expect_refused(opd_tensor_reshape(borrowed.tensor, dims, 1, &view), "copy what is to be kept");
+}
+
+TEST(ABorrowedTensor, KeepsStridesAndOffset) {
+  float memory[8] = {};
+  const Strided strided(memory, {2, 2}, {1, 2}, kFloat32, 4);
+  opd_tensor *tensor = nullptr;
+  EXPECT_OK(opd_tensor_borrow(&strided.view, &tensor));
+  EXPECT_EQ(opd_tensor_view(tensor)->byte_offset, 4u);
+  EXPECT_EQ(opd_tensor_view(tensor)->strides[0], 1);
+  EXPECT_EQ(opd_tensor_view(tensor)->strides[1], 2);
+  opd_tensor_release(tensor);
+}
+
+TEST(ABorrowedTensor, IsRefusedAsADLPackTensorIs) {
+  float memory[8] = {};
+  const Strided strided(memory, {4}, {}, kFloat32, 3), nothing(nullptr, {4}, {}, kFloat32);
+  opd_tensor *tensor = nullptr;
+  expect_refused(opd_tensor_borrow(&strided.view, &tensor), "multiple of 4");
+  expect_refused(opd_tensor_borrow(&nothing.view, &tensor), "must have data");
+  expect_refused(opd_tensor_borrow(nullptr, &tensor), "from");
+  expect_refused(opd_tensor_borrow(&strided.view, nullptr), "out_tensor");
+}
+
+TEST(ABorrowedTensor, IsWhatOthersAreNot) {
+  opd_tensor *const own = make({2}, kFloat32);
+  EXPECT_FALSE(opd_tensor_is_borrowed(own));
+  opd_tensor_end_borrow(own);
+  opd_tensor_end_borrow(nullptr);
+  EXPECT_FALSE(opd_tensor_has_ended(own));
+  EXPECT_EQ(opd_tensor_view(own)->shape[0], 2);
+  EXPECT_FALSE(opd_tensor_is_borrowed(nullptr));
+  EXPECT_FALSE(opd_tensor_has_ended(nullptr));
+  opd_tensor_release(own);
+}
+
+TEST(ATensor, IsUniqueWithoutOtherReferencesAndViews) {
+  opd_tensor *const tensor = make({2, 3}, kFloat32);
+  EXPECT_TRUE(opd_tensor_is_unique(tensor));
+  opd_tensor_retain(tensor);
+  EXPECT_FALSE(opd_tensor_is_unique(tensor));
+  opd_tensor_release(tensor);
+  const int64_t dims[] = {6};
+  opd_tensor *view = nullptr;
+  EXPECT_OK(opd_tensor_reshape(tensor, dims, 1, &view));
+  EXPECT_FALSE(opd_tensor_is_unique(tensor));
+  EXPECT_FALSE(opd_tensor_is_unique(view));
+  opd_tensor_release(view);
+  EXPECT_TRUE(opd_tensor_is_unique(tensor));
+  DLManagedTensor *managed = nullptr;
+  EXPECT_OK(opd_tensor_to_dlpack(tensor, &managed));
+  EXPECT_FALSE(opd_tensor_is_unique(tensor));
+  managed->deleter(managed);
+  EXPECT_TRUE(opd_tensor_is_unique(tensor));
+  EXPECT_FALSE(opd_tensor_is_unique(nullptr));
+  opd_tensor_release(tensor);
+}
+
 TEST(DLPack, TensorsAreTakenOverWithoutCopying) {
   Producer producer;
   opd_tensor *tensor = nullptr;

@@ -27,6 +27,18 @@ read -ra pc_flags < <(pkg-config --cflags --libs opdyno)
 "${CC:-cc}" -std=c99 -pedantic -Wall -Wextra -Werror "${flags[@]}" "$source_dir/tests/install/consumer/hello.c" "${pc_flags[@]}" -o "$work/hello"
 expect "built by pkg-config" "$(LD_LIBRARY_PATH=$libdir "$work/hello")" "$wanted"
 
+if [[ -e $libdir/libopdyno.a ]]; then  # of gcc without sanitizers
+  read -ra needed < <(sed 's/[^ ]*/-l&/g' "$libdir/libopdyno.a.needs")
+  "${CC:-cc}" -std=c99 "$source_dir/tests/install/consumer/hello.c" $(pkg-config --cflags opdyno) "$libdir/libopdyno.a" "${needed[@]}" -o "$work/hello_static"
+  expect "linked statically" "$(env -u LD_LIBRARY_PATH "$work/hello_static")" "$wanted"
+  expect "its library" "$(ldd "$work/hello_static" | grep -c libopdyno || true)" 0
+  global=$(nm --defined-only --extern-only "$libdir/libopdyno.a" | sed -n 's/.* [A-Z] //p' | { grep -v '^opd_' || true; })
+  expect "other names in the archive" "$global" ""
+  read -ra pc_static < <(pkg-config --static --libs opdyno)
+  for library in "${needed[@]}"; do [[ " ${pc_static[*]} " == *" $library "* ]] || { echo "opdyno.pc lacks $library" >&2; exit 1; }; done
+  grep -q "build_without_tests .*\bopdyno_static\b" "$source_dir/tools/demo" || { echo "tools/demo does not build opdyno_static" >&2; exit 1; }
+fi
+
 cmake -G Ninja -S "$source_dir/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="${flags[*]}" -DCMAKE_CXX_FLAGS="${flags[*]}" >"$work/cmake.log"
 cmake --build "$work/consumer" >>"$work/cmake.log"
 expect "built by CMake" "$("$work/consumer/hello")" "$wanted"

@@ -83,6 +83,8 @@ void add_crossing(JNIEnv *env, opd_error *error, jthrowable thrown) {
   under_way.all.push_back({static_cast<opd_error *>(opd_object_retain(error)), env->NewGlobalRef(thrown)});
 }
 
+constexpr size_t kMostCauses = 64;
+
 jbyteArray text_of(JNIEnv *env, const char *text) { return bytes_of(env, text, text ? strlen(text) : 0); }
 
 }  // namespace
@@ -93,11 +95,24 @@ void raise(JNIEnv *env, opd_error *error) {
     return;
   }
   jobject crossed = take_crossing(error);
-  const opd_error *cause = opd_error_cause(error);
-  jobject thrown = env->CallStaticObjectMethod(
-      java.exception, java.make, crossed, static_cast<jint>(opd_error_code(error)), text_of(env, opd_error_kind(error)),
-      text_of(env, opd_error_message(error)), text_of(env, cause ? opd_error_message(cause) : nullptr),
-      text_of(env, opd_error_backtrace(error)));
+  std::vector<jint> codes;
+  for (const opd_error *each = error; each && codes.size() < kMostCauses; each = opd_error_cause(each))
+    codes.push_back(static_cast<jint>(opd_error_code(each)));
+  const auto count = static_cast<jsize>(codes.size());
+  jintArray code_array = env->NewIntArray(count);
+  jobjectArray texts = code_array ? env->NewObjectArray(3 * count, java.bytes, nullptr) : nullptr;
+  if (texts) env->SetIntArrayRegion(code_array, 0, count, codes.data());
+  const opd_error *each = error;
+  for (jsize i = 0; texts && i < count && !env->ExceptionCheck(); ++i, each = opd_error_cause(each)) {
+    const char *const parts[] = {opd_error_kind(each), opd_error_message(each), opd_error_backtrace(each)};
+    for (jsize part = 0; part < 3 && !env->ExceptionCheck(); ++part) {
+      jbyteArray text = text_of(env, parts[part]);
+      if (text) env->SetObjectArrayElement(texts, 3 * i + part, text), env->DeleteLocalRef(text);
+    }
+  }
+  jobject thrown = nullptr;
+  if (!env->ExceptionCheck())
+    thrown = env->CallStaticObjectMethod(java.exception, java.make, crossed, code_array, texts);
   if (!env->ExceptionCheck()) env->Throw(static_cast<jthrowable>(thrown));
   if (crossed) env->DeleteGlobalRef(crossed);
   opd_error_release(error);
@@ -211,15 +226,16 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.callbacks = find("opdyno/Callbacks");
   java.exception = find("opdyno/OpdynoException");
   java.host_stack = find("opdyno/HostStack");
+  java.bytes = find("[B");
   java.call = method(java.callbacks, "call", "(Lopdyno/PackedFunction;[J)V");
   java.log = method(java.callbacks, "log", "(Lopdyno/LogCallback;I[B)V");
   java.init = method(java.callbacks, "init", "(Lopdyno/MetricCollector;[J)V");
   java.start = method(java.callbacks, "start", "(Lopdyno/MetricCollector;J)Ljava/lang/Object;");
   java.stop = method(java.callbacks, "stop", "(Lopdyno/MetricCollector;Ljava/lang/Object;J)V");
   java.describe = method(java.exception, "describe", "(Ljava/lang/Throwable;)[[B");
-  java.make = method(java.exception, "make", "(Ljava/lang/Throwable;I[B[B[B[B)Ljava/lang/Throwable;");
+  java.make = method(java.exception, "make", "(Ljava/lang/Throwable;[I[[B)Ljava/lang/Throwable;");
   java.frames = method(java.host_stack, "frames", "()[I");
-  const bool good =
-      java.call && java.log && java.init && java.start && java.stop && java.describe && java.make && java.frames;
+  const bool good = java.bytes && java.call && java.log && java.init && java.start && java.stop && java.describe &&
+                    java.make && java.frames;
   return good ? JNI_VERSION_10 : JNI_ERR;
 }

@@ -29,9 +29,23 @@ DLTensor *dltensor_of(jlong tensor) {
   return tensor ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(tensor)) : nullptr;
 }
 
+namespace {
+void throw_new(JNIEnv *env, const char *kind, const char *message) {
+  if (const jclass found = env->FindClass(kind)) env->ThrowNew(found, message);
+}
+}  // namespace
+
 void refuse_null(JNIEnv *env, const char *what) {
-  const jclass kind = env->FindClass("java/lang/NullPointerException");
-  if (kind) env->ThrowNew(kind, (std::string(what) + " must not be null").c_str());
+  throw_new(env, "java/lang/NullPointerException", (std::string(what) + " must not be null").c_str());
+}
+
+void refuse_argument(JNIEnv *env, const char *why) { throw_new(env, "java/lang/IllegalArgumentException", why); }
+
+bool check_loan(JNIEnv *env, const opd_tensor *tensor) {
+  if (!opd_tensor_has_ended(tensor)) return true;
+  throw_new(env, "java/lang/IllegalStateException",
+            "the tensor was lent for a call that has ended; copy what is to be kept");
+  return false;
 }
 
 void give_words(JNIEnv *env, jlongArray out, const jlong *words, size_t count) {
@@ -54,17 +68,25 @@ void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer) {
 
 namespace {
 
-// A tensor that a caller lends for the call. Its memory is the caller's.
+// A tensor that a caller lends for the call. Its memory is the caller's: Callbacks.call() ends the loan.
 opd_error *lend(const DLTensor &lent, opd_value *out) {
-  auto *managed = new DLManagedTensor{};
-  managed->dl_tensor = lent;
-  managed->deleter = [](DLManagedTensor *self) { delete self; };
   opd_tensor *made = nullptr;
-  opd_error *error = opd_tensor_from_dlpack(managed, &made);
-  if (error) delete managed;
+  opd_error *error = opd_tensor_borrow(&lent, &made);
+  if (!error) *out = opd_value_of_object(made);
+  return error;
+}
+
+opd_error *copy_of(const opd_tensor *tensor, opd_value *out) {
+  const DLTensor &from = *opd_tensor_view(tensor);
+  opd_tensor *made = nullptr;
+  opd_error *error = opd_tensor_create(from.shape, from.ndim, from.dtype, from.device, &made);
+  if (!error) error = opd_tensor_copy(&from, made);
+  if (error) opd_tensor_release(made);
   else *out = opd_value_of_object(made);
   return error;
 }
+
+const opd_tensor *tensor_at(jlong pointer) { return reinterpret_cast<const opd_tensor *>(pointer); }
 
 }  // namespace
 }  // namespace opdjava
@@ -105,6 +127,32 @@ OPDJAVA_NATIVE(void, Values, retain, jlongArray value) {
   else give_value(env, value, made);
 }
 
+// Makes the result of a callback owned, in place. A tensor of memory that the caller lent is copied.
+OPDJAVA_NATIVE(void, Values, own, jlongArray value) {
+  Words words;
+  words.read(env, value);
+  opd_value made = opd_none();
+  const opd_value &view = *words.values();
+  const bool is_lent =
+      view.type == OPD_TENSOR && opd_tensor_is_borrowed(reinterpret_cast<const opd_tensor *>(view.u.object));
+  opd_error *error =
+      is_lent ? copy_of(reinterpret_cast<const opd_tensor *>(view.u.object), &made) : opd_value_retain(&view, &made);
+  if (error) raise(env, error);
+  else give_value(env, value, made);
+}
+
+OPDJAVA_NATIVE(void, Values, endBorrow, jlong pointer) {
+  static_cast<void>(env);
+  opd_tensor_end_borrow(reinterpret_cast<opd_tensor *>(pointer));
+}
+
+OPDJAVA_NATIVE(void, Values, checkLoan, jlong pointer) { check_loan(env, tensor_at(pointer)); }
+
+OPDJAVA_NATIVE(jlong, Tensors, sizeOf, jlong pointer) {
+  static_cast<void>(env);
+  return static_cast<jlong>(opd_tensor_bytes(tensor_at(pointer)));
+}
+
 OPDJAVA_NATIVE(void, Values, release, jlongArray value) {
   Words words;
   words.read(env, value);
@@ -136,6 +184,7 @@ OPDJAVA_NATIVE(void, Callbacks, setMetric, jlong metrics, jbyteArray name, jint 
 }
 
 OPDJAVA_NATIVE(jlongArray, Tensors, dimsOf, jlong pointer) {
+  if (!check_loan(env, tensor_at(pointer))) return nullptr;
   const DLTensor *view = dltensor_of(pointer);
   jlongArray dims = env->NewLongArray(view->ndim);
   if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(view->shape), static_cast<size_t>(view->ndim));
@@ -143,12 +192,13 @@ OPDJAVA_NATIVE(jlongArray, Tensors, dimsOf, jlong pointer) {
 }
 
 OPDJAVA_NATIVE(jlong, Tensors, dtypeOf, jlong pointer) {
-  static_cast<void>(env);
+  if (!check_loan(env, tensor_at(pointer))) return 0;
   return pack(dltensor_of(pointer)->dtype);
 }
 
 OPDJAVA_NATIVE(jbyteArray, Tensors, bytesOf, jlong pointer) {
-  const auto *tensor = reinterpret_cast<const opd_tensor *>(pointer);
+  const opd_tensor *const tensor = tensor_at(pointer);
+  if (!check_loan(env, tensor)) return nullptr;
   std::vector<char> copy(opd_tensor_bytes(tensor));
   opd_error *error = opd_tensor_copy_to_bytes(tensor, copy.data(), copy.size());
   if (!error) return bytes_of(env, copy.data() ? copy.data() : "", copy.size());

@@ -120,7 +120,14 @@ inline void give(JNIEnv *env, jlongArray out, std::initializer_list<jlong> words
 void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes the value over
 void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes the buffer over
 
-void refuse_null(JNIEnv *env, const char *what);      // as a NullPointerException
+void refuse_null(JNIEnv *env, const char *what);     // as a NullPointerException
+void refuse_argument(JNIEnv *env, const char *why);  // as an IllegalArgumentException
+// False with an IllegalStateException if the tensor was lent for a call that has ended.
+bool check_loan(JNIEnv *env, const opd_tensor *tensor);
+template <class T>
+bool check_loan(JNIEnv *, const T *) {  // other handles are not lent
+  return true;
+}
 void raise(JNIEnv *env, opd_error *error);            // as an exception; takes the error over
 opd_error *error_of(JNIEnv *env, jthrowable thrown);  // out it comes again when the error is raised
 
@@ -133,7 +140,7 @@ opd_collector_table collector_table(JNIEnv *env, jobject collector);
 // What native code calls in Java; found when the library is loaded.
 struct Java {
   JavaVM *vm;
-  jclass callbacks, exception, host_stack;
+  jclass callbacks, exception, host_stack, bytes;
   jmethodID call, log, init, start, stop, describe, make, frames;
 };
 extern Java java;

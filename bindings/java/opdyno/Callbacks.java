@@ -5,18 +5,45 @@ import java.util.Objects;
 
 /** What native code calls. */
 final class Callbacks {
+  static {
+    Library.load();
+  }
+
   private Callbacks() {}
 
   /** Words: the result, then the arguments, which are borrowed. The result will be the caller's. */
   static void call(PackedFunction function, long[] words) throws Throwable {
     Object[] args = new Object[words.length / 2 - 1];
-    for (int i = 0; i < args.length; ++i) {
-      args[i] = Values.copy(words, 2 * i + 2);
+    try (Loans loans = new Loans()) {
+      for (int i = 0; i < args.length; ++i) {
+        args[i] = Values.copy(words, 2 * i + 2);
+        if ((int) words[2 * i + 2] == Values.DLTENSOR) loans.add((Tensor) args[i]);
+      }
+      Object result = function.call(args);
+      try (Values values = new Values()) {
+        values.one(result);
+        System.arraycopy(values.owned(), 0, words, 0, 2);
+      }
     }
-    Object result = function.call(args);
-    try (Values values = new Values()) {
-      values.one(result);
-      System.arraycopy(values.owned(), 0, words, 0, 2);
+  }
+
+  /** The tensors of memory that the caller lends: close() gives it back, so who kept one gets an exception. */
+  private static final class Loans implements AutoCloseable {
+    private java.util.Map<Tensor, Long> lent;
+
+    void add(Tensor tensor) {
+      if (lent == null) lent = new java.util.IdentityHashMap<>();
+      lent.put(tensor, Handle.begin(tensor));
+    }
+
+    @Override
+    public void close() {
+      if (lent == null) return;
+      lent.forEach(
+          (tensor, pointer) -> {
+            Values.endBorrow(pointer);
+            Handle.end(tensor);
+          });
     }
   }
 

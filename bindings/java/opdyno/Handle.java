@@ -14,12 +14,14 @@ public class Handle implements AutoCloseable {
   private static final class Owned implements Runnable {
     private final long pointer;
     private final LongConsumer release;
+    private final long bytes; // of memory outside of the heap
     private int uses = 1; // the handle's own, and one for each call
     private boolean closed;
 
-    Owned(long pointer, LongConsumer release) {
+    Owned(long pointer, LongConsumer release, long bytes) {
       this.pointer = pointer;
       this.release = release;
+      this.bytes = bytes;
     }
 
     synchronized long begin() {
@@ -33,6 +35,7 @@ public class Handle implements AutoCloseable {
         if (--uses > 0) return;
       }
       release.accept(pointer);
+      OffHeap.subtract(bytes);
     }
 
     @Override
@@ -48,8 +51,10 @@ public class Handle implements AutoCloseable {
   private final Cleaner.Cleanable cleanable;
 
   Handle(long pointer, LongConsumer release) {
-    owned = new Owned(pointer, release);
+    long bytes = this instanceof Tensor ? Tensors.sizeOf(pointer) : 0;
+    owned = new Owned(pointer, release, bytes);
     cleanable = CLEANER.register(this, owned);
+    OffHeap.add(bytes);
   }
 
   /** The address, which end() lets go; 0 of null. */

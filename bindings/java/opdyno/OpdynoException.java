@@ -44,11 +44,18 @@ public final class OpdynoException extends RuntimeException {
     return made;
   }
 
-  /** What to throw for an error: what a callback threw, if it was that, with the error added as suppressed. */
-  static Throwable make(Throwable crossed, int code, byte[] kind, byte[] message, byte[] cause, byte[] backtrace) {
-    OpdynoException made =
-        new OpdynoException(code, Values.text(kind), Values.text(message), Values.text(backtrace));
-    if (cause != null) made.initCause(new OpdynoException(code, made.kind, Values.text(cause), ""));
+  /**
+   * What to throw for an error: what a callback threw, if it was that, with the error added as suppressed. There is a code
+   * for the error and each of its causes, and three texts: kind, message, backtrace.
+   */
+  static Throwable make(Throwable crossed, int[] codes, byte[][] texts) {
+    OpdynoException made = null;
+    for (int i = codes.length; i-- > 0; ) {
+      OpdynoException cause = made;
+      made = new OpdynoException(
+              codes[i], Values.text(texts[3 * i]), Values.text(texts[3 * i + 1]), Values.text(texts[3 * i + 2]));
+      if (cause != null) made.initCause(cause);
+    }
     if (crossed == null) return made;
     crossed.addSuppressed(made);
     return crossed;

@@ -5,6 +5,10 @@ import java.nio.ByteOrder;
 
 /** Tensors and Java's arrays. Elements are copied. */
 public final class Tensors {
+  static {
+    Library.load();
+  }
+
   private Tensors() {}
 
   public static Tensor of(float[] elements, long... shape) {
@@ -59,4 +63,6 @@ public final class Tensors {
   private static native long[] dimsOf(long tensor);
 
   private static native long dtypeOf(long tensor);
+
+  static native long sizeOf(long tensor);
 }

@@ -14,7 +14,12 @@ import java.util.List;
  * Double, String, byte[], long[] and handles.
  */
 final class Values implements AutoCloseable {
+  static {
+    Library.load();
+  }
+
   private static final int NONE = 0, INT = 1, BOOL = 2, FLOAT = 3, POINTER = 4, DTYPE = 5, DEVICE = 6;
+  static final int DLTENSOR = 7;
   private static final int CSTRING = 8, BYTES_VIEW = 9, SMALL_STRING = 11, SMALL_BYTES = 12, OBJECT = 64, STRING = 65;
   private static final int BYTES = 66, FUNCTION = 68, SHAPE = 69, TENSOR = 70, ARRAY = 71, MAP = 72, MODULE = 73;
 
@@ -55,7 +60,7 @@ final class Values implements AutoCloseable {
   /** The first value, as one that outlives this. */
   long[] owned() {
     long[] value = Arrays.copyOf(words, 2);
-    retain(value);
+    own(value);
     return value;
   }
 
@@ -112,6 +117,7 @@ final class Values implements AutoCloseable {
   private void viewHandle(Handle handle, int at) {
     long pointer = Handle.begin(handle);
     begun.add(handle);
+    if (handle instanceof Tensor) checkLoan(pointer);
     put(at, kindOf(handle, pointer), pointer);
   }
 
@@ -233,6 +239,12 @@ final class Values implements AutoCloseable {
   private static native byte[] bytesOf(long[] value);
 
   private static native void retain(long[] value);
+
+  private static native void own(long[] value);
+
+  private static native void checkLoan(long tensor);
+
+  static native void endBorrow(long tensor);
 
   private static native void release(long[] value);
 

@@ -24,7 +24,7 @@
 %pragma(java) moduleclassmodifiers="public final class"
 %pragma(java) jniclasscode=%{
   static {
-    System.loadLibrary("opdyno_java");
+    Library.load();
   }
 %}
 
@@ -100,6 +100,7 @@ struct TYPE {};
 %typemap(in) TYPE *, const TYPE * {
   %opdjava_refuse_null
   $1 = reinterpret_cast<TYPE *>($input);
+  if (!opdjava::check_loan(jenv, $1)) return $null;
 }
 %opdjava_out(TYPE **, jlongArray, long[], long[1], CLASS, p$javainput[0] == 0 ? null : new CLASS(p$javainput[0]))
 %typemap(in) TYPE ** (TYPE *made) { made = nullptr; $1 = &made; }
@@ -178,6 +179,10 @@ struct TYPE {};
 %opdjava_values((POINTER, COUNT), Object[], all)
 %typemap(in) (POINTER, COUNT) (opdjava::Words words) {
   words.read(jenv, $input);
+  if (words.count() % 2) {
+    opdjava::refuse_argument(jenv, "a map is made of keys and values in turns, but their number is odd");
+    return $null;
+  }
   $1 = const_cast<opd_value *>(words.values());
   $2 = words.count() / 2;
 }
@@ -278,6 +283,7 @@ struct TYPE {};
 %opdjava_handle(PARAMETER, Tensor)
 %typemap(in) PARAMETER {
   %opdjava_refuse_null
+  if (!opdjava::check_loan(jenv, reinterpret_cast<const opd_tensor *>($input))) return $null;
   $1 = opdjava::dltensor_of($input);
 }
 %enddef

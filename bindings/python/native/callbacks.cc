@@ -4,7 +4,17 @@
 namespace opdpy {
 namespace {
 
-// A callback's result is owned; what only views Python's memory is copied.
+opd_error *copy_of(opd_tensor *tensor, opd_value *out) {
+  const DLTensor &from = *opd_tensor_view(tensor);
+  opd_tensor *made = nullptr;
+  opd_error *error = opd_tensor_create(from.shape, from.ndim, from.dtype, from.device, &made);
+  if (!error) error = opd_tensor_copy(&from, made);
+  if (error) opd_tensor_release(made);
+  else *out = opd_value_of_object(made);
+  return error;
+}
+
+// A callback's result is owned; what only views Python's memory, or memory that the caller lent, is copied.
 opd_error *give(PyObject *result, opd_value *out) {
   Arguments views;
   opd_value view;
@@ -15,7 +25,16 @@ opd_error *give(PyObject *result, opd_value *out) {
     *out = opd_value_of_object(tensor);
     return nullptr;
   }
+  if (view.type == OPD_TENSOR && opd_tensor_is_borrowed(reinterpret_cast<opd_tensor *>(view.u.object)))
+    return copy_of(reinterpret_cast<opd_tensor *>(view.u.object), out);
   return opd_value_retain(&view, out);
+}
+
+// The memory that the caller lent is the caller's again. Python code that kept a tensor of it gets errors.
+void end_loans(PyObject *tuple, const opd_value *args, int32_t num_args) {
+  for (int32_t i = 0; i < num_args; ++i)
+    if (args[i].type == OPD_DLTENSOR)
+      opd_tensor_end_borrow(static_cast<opd_tensor *>(as_handle(PyTuple_GetItem(tuple, i))->pointer));
 }
 
 }  // namespace
@@ -29,11 +48,12 @@ opd_error *run_callback(void *callable, const opd_value *args, int32_t num_args,
       if (!arg) Py_CLEAR(tuple);
       else PyTuple_SetItem(tuple, i, arg);
     }
-    PyObject *result = tuple ? PyObject_CallObject(static_cast<PyObject *>(callable), tuple) : nullptr;
-    Py_XDECREF(tuple);
-    if (!result) return error_of_exception();
-    opd_error *error = result == Py_None ? nullptr : give(result, out_result);
-    Py_DECREF(result);
+    if (!tuple) return error_of_exception();
+    PyObject *result = PyObject_CallObject(static_cast<PyObject *>(callable), tuple);
+    opd_error *error = !result ? error_of_exception() : result == Py_None ? nullptr : give(result, out_result);
+    end_loans(tuple, args, num_args);
+    Py_XDECREF(result);
+    Py_DECREF(tuple);
     return error;
   });
 }

@@ -56,6 +56,9 @@ PyObject *new_handle(Kind *kind, void *pointer);  // takes the reference over, a
 // None gives null. -1 with a TypeError.
 int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_pointer);
 
+// False with a RuntimeError if the native tensor was lent for a call that has ended.
+bool check_loan(const void *tensor);
+
 // Tells the collector that what `place` points to keeps the native VM of the handle `owner`: gives a new reference to
 // the owner, or null if it is no such handle. Ended by leave_owner().
 PyObject *join_owner(PyObject *owner, void *const *place);

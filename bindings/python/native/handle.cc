@@ -32,13 +32,21 @@ PyObject *new_handle(Kind *kind, void *pointer) {
   return object;
 }
 
+bool check_loan(const void *tensor) {
+  if (!opd_tensor_has_ended(static_cast<const opd_tensor *>(tensor))) [[likely]]
+    return true;
+  PyErr_SetString(PyExc_RuntimeError, "the tensor was lent for a call that has ended; copy what is to be kept");
+  return false;
+}
+
 int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_pointer) {
   *out_pointer = nullptr;
   if (object == Py_None) return 0;
   const Handle *handle = as_handle(object);
   if (handle && handle->kind == kind && handle->pointer) {
     *out_pointer = handle->pointer;
-    return 0;
+    static const Kind *const tensor = kind_of("Tensor");
+    return kind != tensor || check_loan(handle->pointer) ? 0 : -1;
   }
   PyObject *type = PyType_GetName(Py_TYPE(object));
   if (type) PyErr_Format(PyExc_TypeError, "%s must be %s, not %U", what, kind->name, type);

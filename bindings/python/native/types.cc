@@ -103,10 +103,11 @@ const char *format_of(DLDataType dtype) {
 }
 
 int get_buffer(PyObject *self, Py_buffer *out, int flags) {
+  out->obj = nullptr;
+  if (!check_loan(tensor_of(self))) return -1;
   const DLTensor &t = view_of(self);
   const char *format = format_of(t.dtype);
   const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES, read_only = opd_tensor_is_read_only(tensor_of(self));
-  out->obj = nullptr;
   if (t.device.device_type != kDLCPU || !format || (!strided && !opd_tensor_is_contiguous(tensor_of(self))) ||
       (read_only && (flags & PyBUF_WRITABLE))) {
     PyErr_SetString(PyExc_BufferError, t.device.device_type != kDLCPU ? "the tensor does not lie in the CPU's memory"
@@ -172,6 +173,7 @@ PyObject *to_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyO
     PyErr_SetString(PyExc_BufferError, "the tensor is given as it is; copy it first");
     return nullptr;
   }
+  if (!check_loan(tensor_of(self))) return nullptr;
   long major = 0;
   if (version != Py_None) {
     PyObject *first = PySequence_GetItem(version, 0);

@@ -289,6 +289,7 @@ bool Arguments::view(PyObject *object, opd_value *out, int what) {
       return false;
     }
     *out = opd_value_of_object(handle->pointer);
+    if (out->type == OPD_TENSOR && !check_loan(handle->pointer)) return false;
   } else if (PyUnicode_Check(object)) {
     if (is_dtype(object)) {
       DLDataType dtype;
@@ -536,17 +537,10 @@ PyObject *pointer_of(void *address) {
   return PyObject_CallFunction(c_void_p, "K", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address)));
 }
 
-// A tensor that a caller lends for the call. Its memory is the caller's.
+// A tensor that a caller lends for the call. Its memory is the caller's: run_callback() ends the loan.
 PyObject *lent_tensor(const DLTensor &tensor) {
-  auto *managed = new DLManagedTensor{};
-  managed->dl_tensor = tensor;
-  managed->deleter = [](DLManagedTensor *self) { delete self; };
   opd_tensor *made = nullptr;
-  if (opd_error *error = opd_tensor_from_dlpack(managed, &made)) {
-    delete managed;
-    raise(error);
-    return nullptr;
-  }
+  if (opd_error *error = opd_tensor_borrow(&tensor, &made)) return raise(error), nullptr;
   return new_handle(kind_of("Tensor"), made);
 }
 

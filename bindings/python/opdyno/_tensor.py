@@ -28,6 +28,9 @@ class Tensor(_native.TensorBase):
     CPU it is a buffer (`memoryview(t)`, `numpy.asarray(t)`), and everywhere it speaks DLPack (`numpy.from_dlpack(t)`,
     `torch.from_dlpack(t)`): both share the elements and keep them alive. Pickling copies them. Equal to another if both
     are the same native tensor; elements are compared by `structural_equal` or by NumPy. Source: TVM's runtime.Tensor.
+
+    A function of Python that is called with an array gets a tensor of the caller's memory, which ends with the call: a
+    RuntimeError if it is used later. NumPy arrays of `view()` do not know of that end, so they must not be kept.
     """
 
     __slots__ = ("__weakref__",)

@@ -1,9 +1,15 @@
-//! Finds the library. First what OPDYNO_LIB_DIR names, a directory with libopdyno.a or libopdyno.so; then what pkg-config
-//! knows. A static library is preferred, since a program that is linked with it needs nothing at run time:
+//! Finds the library:
+//!
+//! 1. with the feature `bundled`, it is built from the sources in this crate, by CMake, in minutes;
+//! 2. in the directory that OPDYNO_LIB_DIR names, with libopdyno.a or libopdyno.so;
+//! 3. where pkg-config knows it;
+//! 4. as this crate brings it: a published one has a static library for some targets.
+//!
+//! A static library is preferred, since a program that is linked with it needs nothing else at run time:
 //! OPDYNO_LINK=dynamic asks for the shared one, OPDYNO_LINK=static for no other.
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::exit;
+use std::process::{Command, exit};
 
 fn fail(message: &str) -> ! {
     println!("cargo::error={message}");
@@ -22,6 +28,9 @@ fn main() {
     if !["", "static", "dynamic"].contains(&link.as_str()) {
         fail(&format!("OPDYNO_LINK is {link:?}, but must be static or dynamic"));
     }
+    if env::var_os("CARGO_FEATURE_BUNDLED").is_some() {
+        return link_static(&build_bundled());
+    }
     for directory in directories() {
         let has = |name: &str| directory.join(name).exists();
         if link != "dynamic" && has("libopdyno.a") {
@@ -32,8 +41,8 @@ fn main() {
         }
     }
     fail(&format!(
-        "opdyno's {}library was not found: install it (its README says how), so that `pkg-config --libs opdyno` finds it, or \
-         name its directory in OPDYNO_LIB_DIR",
+        "opdyno's {}library was not found: install it (its README says how), so that `pkg-config --libs opdyno` finds it, name \
+         its directory in OPDYNO_LIB_DIR, or use the feature `bundled`, which builds it",
         if link.is_empty() { String::new() } else { format!("{link} ") }
     ));
 }
@@ -43,6 +52,21 @@ fn directories() -> Vec<PathBuf> {
     if let Some(named) = env::var_os("OPDYNO_LIB_DIR") {
         return vec![named.into()];
     }
+    let mut directories = installed();
+    let brought = crate_directory().join("natives").join(variable("TARGET"));
+    println!("cargo::rerun-if-changed={}", brought.display());
+    directories.push(brought);
+    directories
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| fail(&format!("{name} is not set: Cargo sets it")))
+}
+fn crate_directory() -> PathBuf {
+    variable("CARGO_MANIFEST_DIR").into()
+}
+
+fn installed() -> Vec<PathBuf> {
     match pkg_config::Config::new().cargo_metadata(false).atleast_version("0.2.0").probe("opdyno") {
         Ok(found) => {
             // Where the system's own libraries are, pkg-config names no directory.
@@ -60,7 +84,7 @@ fn link_static(directory: &Path) {
     println!("cargo::rustc-link-lib=static:+whole-archive=opdyno");
     println!("cargo::rerun-if-changed={}", directory.join("libopdyno.a").display());
     let needed = std::fs::read_to_string(directory.join("libopdyno.a.needs"));
-    for library in needed.as_deref().unwrap_or("stdc++ ffi cjson z").split_whitespace() {
+    for library in needed.as_deref().unwrap_or("stdc++ m ffi cjson z").split_whitespace() {
         println!("cargo::rustc-link-lib=dylib={library}");
     }
 }
@@ -72,4 +96,21 @@ fn link_dynamic(directory: &Path) {
     println!("cargo::rustc-link-lib=dylib=opdyno");
     println!("cargo::metadata=rpath={}", directory.display());
     println!("cargo::rerun-if-changed={}", directory.join("libopdyno.so").display());
+}
+
+/// Builds the static library from the sources that a published crate has; in the repository, from the repository.
+fn build_bundled() -> PathBuf {
+    let staged = crate_directory().join("source");
+    let source = if staged.exists() { staged } else { crate_directory().join("../../..") };
+    let out = PathBuf::from(variable("OUT_DIR")).join("build");
+    println!("cargo::rerun-if-changed={}", source.join("src").display());
+    let run = |command: &mut Command| match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => fail(&format!("{command:?}: {status}. It needs g++, ninja, libffi, cJSON and zlib with their headers")),
+        Err(error) => fail(&format!("{command:?}: {error}. The feature `bundled` needs CMake 3.22 or newer")),
+    };
+    let build_type = "-DCMAKE_BUILD_TYPE=Release";
+    run(Command::new("cmake").arg("-S").arg(source).arg("-B").arg(&out).args([build_type, "-DOPDYNO_BUILD_TESTS=OFF"]));
+    run(Command::new("cmake").arg("--build").arg(&out).args(["--target", "opdyno_static", "--parallel"]));
+    out.join("lib")
 }

@@ -41,6 +41,8 @@ public final class First {
     WithOptions.run(args[0]);
     WithCollectors.run(args[0]);
     WithStacks.run(args[0]);
+    WithLoans.run();
+    causes();
     Module gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();
     gone.close();
@@ -50,6 +52,29 @@ public final class First {
 
   static long liveBytes() {
     return Out.<long[]>take(out -> opd_memory_get_stats(Device.CPU, out))[0];
+  }
+
+  /** An error that another one led to, through a function of Java that adds to it. */
+  static void causes() {
+    String program = ".func main() {\n  %0 = call test.causes()\n  ret %0\n}";
+    try (Function failing =
+        take(out -> opd_function_create(a -> { throw new Refused("the reason"); }, out))) {
+      opd_function_register("test.causes", failing, 1);
+      try (Executable executable = take(out -> opd_executable_assemble(program.getBytes(java.nio.charset.StandardCharsets.UTF_8), out));
+          Module module = take(out -> opd_executable_to_module(executable, out));
+          VirtualMachine vm = take(out -> opd_vm_create(module, null, out))) {
+        Throwable thrown = thrown(() -> opd_vm_call(vm, "main", new Object[0], null, new Out<>()));
+        check(thrown instanceof Refused && thrown.getMessage().equals("the reason"), "what was thrown comes out: " + thrown);
+        OpdynoException error = (OpdynoException) thrown.getSuppressed()[0];
+        check(error.code() == opd_code.OPD_CALL_FAILED && error.getMessage().contains("test.causes"), "with the error: " + error);
+        OpdynoException cause = (OpdynoException) error.getCause();
+        check(cause.kind().equals("Refused") && cause.getMessage().equals("the reason"), "and its cause: " + cause);
+        check(cause.code() == opd_code.OPD_CALL_FAILED && cause.getCause() == null, "of its own code");
+      } finally {
+        opd_function_remove_global("test.causes");
+      }
+    }
+    check(thrown(() -> opd_map_create(new Object[] {"key", 1, "no value"}, new Out<>())) instanceof IllegalArgumentException, "an odd number of items");
   }
 
   static void callbacks() {

@@ -33,11 +33,13 @@ def main():
     subprocess.run([home / "bin" / "javac", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", out / "classes",
                     *(out / "opdyno").glob("*.java"), *(source / "opdyno").glob("*.java"),
                     *Path(__file__).parent.glob("*.java")], check=True)
-    done = subprocess.run([home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", f"-Djava.library.path={out}",
-                           "-cp", out / "classes", "First", artifact()], stdout=subprocess.PIPE, text=True)
-    print(done.stdout, end="")
-    if done.returncode or "WARNING" in done.stdout or not done.stdout.endswith("ok\n"):
-        sys.exit("the Java program failed")
+    java = [home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", f"-Djava.library.path={out}", "-cp", out / "classes"]
+    for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),
+                           (["-Xmx96m"], ["Fresh", "dropped"])):
+        done = subprocess.run([*java, *flags, *program], stdout=subprocess.PIPE, text=True)
+        print(done.stdout, end="")
+        if done.returncode or "WARNING" in done.stdout or not done.stdout.endswith("ok\n"):
+            sys.exit(f"the Java program failed: {' '.join(map(str, program))}")
 
 
 if __name__ == "__main__":

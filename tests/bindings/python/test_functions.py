@@ -18,6 +18,52 @@ def test_numpy_arrays_go_straight_into_kernels(kernels):
     assert array.sum() == 30
 
 
+def test_a_lent_tensor_ends_with_the_call():
+    """An array of NumPy is lent to a callback: the tensor that it gets must not be used later, nor a view of it."""
+    kept = []
+
+    def keep(x):
+        view = x.reshape(3, 2)
+        kept.extend([x, view, opdyno.Array([x])])
+        assert view.numpy().tolist() == [[0, 1], [2, 3], [4, 5]]
+        x.view()[0, 0] = 7  # the caller's memory
+        return x.numpy().sum()
+
+    array = np.arange(6.0).reshape(2, 3)
+    assert opdyno.convert(keep)(array) == 22
+    assert array[0, 0] == 7
+    kept.append(kept.pop()[0])  # what an array kept
+    identity = opdyno.convert(lambda x: x)
+    for tensor in kept:
+        for use in (
+            tensor.numpy,
+            tensor.view,
+            tensor.tobytes,
+            lambda tensor=tensor: memoryview(tensor),
+            lambda tensor=tensor: np.from_dlpack(tensor),
+            lambda tensor=tensor: identity(tensor),
+            lambda tensor=tensor: tensor.reshape(6),
+            lambda tensor=tensor: opdyno.empty((2, 3), "float64").copyfrom(tensor),
+            lambda tensor=tensor: tensor.copyfrom(array),
+        ):
+            with pytest.raises(RuntimeError, match="copy what is to be kept"):
+                use()
+        assert tensor.shape == (0,)
+
+
+def test_a_lent_tensor_that_is_returned_is_copied():
+    array = np.arange(3.0)
+    result = opdyno.convert(lambda x: x)(array)
+    array[:] = 0
+    assert result.numpy().tolist() == [0, 1, 2]
+
+
+def test_a_tensor_of_its_own_is_not_lent():
+    tensor, kept = opdyno.tensor(np.arange(3.0)), []
+    assert opdyno.convert(lambda x: kept.append(x) or x)(tensor).same_as(tensor)
+    assert kept[0].numpy().tolist() == [0, 1, 2]
+
+
 def test_the_registry_gives_what_was_registered():
     @opdyno.register_func("test.py.registered", override=True)
     def triple(x):

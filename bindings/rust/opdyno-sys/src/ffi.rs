@@ -1962,8 +1962,8 @@ unsafe extern "C" {
         ndim: i32,
         out_tensor: *mut *mut opd_tensor,
     ) -> *mut opd_error;
-    /// Makes a tensor of memory that its owner lends until `opd_tensor_end_borrow()`: of an argument of kind `OPD_DLTENSOR`, whose
-    /// memory is the caller's. Functions that take tensors, not views, can be called with it.
+    /// Makes a tensor of memory that its owner lends until `opd_tensor_end_borrow()`: of an argument of kind `OPD_DLTENSOR`,
+    /// whose memory is the caller's. Functions that take tensors, not views, can be called with it.
     ///
     /// `from`:       Borrowed, as its memory.
     ///

@@ -31,13 +31,16 @@ impl<'a> Arg<'a> {
     /// No value.
     pub const NONE: Arg<'static> = Arg { raw: number(ffi::OPD_NONE, 0), borrows: PhantomData };
 
+    #[inline]
     fn of(raw: opd_value) -> Self {
         Self { raw, borrows: PhantomData }
     }
+    #[inline]
     fn plain(type_: ffi::opd_type, int64: i64) -> Self {
         Self::of(number(type_, int64))
     }
     /// Of a handle that lives for `'a`.
+    #[inline]
     fn object(handle: *mut c_void) -> Self {
         Self::of(unsafe { ffi::opd_value_of_object(handle) })
     }
@@ -60,18 +63,22 @@ impl<'a> Arg<'a> {
     }
 
     /// Whether it has a reference of its own.
+    #[inline]
     fn is_owned(&self) -> bool {
         let type_ = self.raw.r#type as ffi::opd_type;
         matches!(type_, ffi::OPD_STRING | ffi::OPD_BYTES | ffi::OPD_SHAPE | ffi::OPD_ERROR) || self.is_failed()
     }
+    #[inline]
     fn is_failed(&self) -> bool {
         self.raw.r#type == FAILED
     }
+    #[inline]
     fn is_written(&self) -> bool {
         self.raw.r#type == ffi::OPD_TENSOR as i32 && self.raw.length == WRITTEN
     }
 
     /// As an owned value of C.
+    #[inline]
     pub(crate) fn into_raw(self) -> Result<opd_value> {
         as_raw(core::slice::from_ref(&self))?;
         if self.is_owned() {
@@ -84,6 +91,7 @@ impl<'a> Arg<'a> {
 }
 
 impl Drop for Arg<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.is_owned() {
             unsafe { ffi::opd_object_release(self.raw.u.pointer) }
@@ -103,6 +111,7 @@ impl core::fmt::Debug for Arg<'_> {
 
 /// The arguments as C sees them, or the error of the first one that could not be made. For what is kept or shared: none of
 /// them may be written.
+#[inline]
 pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
     for arg in args {
         if arg.is_failed() {
@@ -123,6 +132,7 @@ pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
 macro_rules! numbers {
     ($($kind:ident: $($type:ty),*;)*) => {$($(
         impl From<$type> for Arg<'_> {
+            #[inline]
             fn from(value: $type) -> Self {
                 Self::plain(ffi::$kind, value.into())
             }
@@ -134,6 +144,7 @@ macro_rules! wide {
     ($($type:ty),*) => {$(
         impl From<$type> for Arg<'_> {
             /// A number beyond 63 bits makes the call an error.
+            #[inline]
             fn from(value: $type) -> Self {
                 match i64::try_from(value) {
                     Ok(value) => Self::plain(ffi::OPD_INT, value),
@@ -146,26 +157,31 @@ macro_rules! wide {
 wide!(u64, usize, isize);
 
 impl From<f64> for Arg<'_> {
+    #[inline]
     fn from(value: f64) -> Self {
         Self::of(opd_value { u: opd_value_u { float64: value }, ..number(ffi::OPD_FLOAT, 0) })
     }
 }
 impl From<f32> for Arg<'_> {
+    #[inline]
     fn from(value: f32) -> Self {
         f64::from(value).into()
     }
 }
 impl From<()> for Arg<'_> {
+    #[inline]
     fn from((): ()) -> Self {
         Self::NONE
     }
 }
 impl From<Pointer> for Arg<'_> {
+    #[inline]
     fn from(value: Pointer) -> Self {
         Self::of(opd_value { u: opd_value_u { pointer: value.0 }, ..number(ffi::OPD_POINTER, 0) })
     }
 }
 impl From<DType> for Arg<'_> {
+    #[inline]
     fn from(value: DType) -> Self {
         let mut raw = number(ffi::OPD_DTYPE, 0); // the bytes behind it are 0
         raw.u.dtype = value.into();
@@ -173,11 +189,13 @@ impl From<DType> for Arg<'_> {
     }
 }
 impl From<Device> for Arg<'_> {
+    #[inline]
     fn from(value: Device) -> Self {
         Self::of(opd_value { u: opd_value_u { device: value.into() }, ..number(ffi::OPD_DEVICE, 0) })
     }
 }
 impl<'a> From<&'a str> for Arg<'a> {
+    #[inline]
     fn from(value: &'a str) -> Self {
         Self::bytes(value.as_bytes(), ffi::OPD_SMALL_STRING, |made| {
             check!(opd_string_create(value.as_ptr().cast(), value.len(), made))
@@ -185,11 +203,13 @@ impl<'a> From<&'a str> for Arg<'a> {
     }
 }
 impl<'a> From<&'a String> for Arg<'a> {
+    #[inline]
     fn from(value: &'a String) -> Self {
         value.as_str().into()
     }
 }
 impl<'a> From<&'a [u8]> for Arg<'a> {
+    #[inline]
     fn from(value: &'a [u8]) -> Self {
         Self::bytes(value, ffi::OPD_SMALL_BYTES, |made| {
             check!(opd_bytes_create(value.as_ptr().cast(), value.len(), made))
@@ -198,6 +218,7 @@ impl<'a> From<&'a [u8]> for Arg<'a> {
 }
 impl<'a> From<&'a [i64]> for Arg<'a> {
     /// A shape.
+    #[inline]
     fn from(value: &'a [i64]) -> Self {
         let mut shape = core::ptr::null_mut();
         let made = check!(opd_shape_create(value.as_ptr(), value.len(), &mut shape));
@@ -206,6 +227,7 @@ impl<'a> From<&'a [i64]> for Arg<'a> {
 }
 impl<'a> From<&'a mut Tensor> for Arg<'a> {
     /// For what the callee writes: a tensor with other references makes the call an error.
+    #[inline]
     fn from(value: &'a mut Tensor) -> Self {
         match value.require_unique() {
             Ok(()) => {
@@ -221,6 +243,7 @@ impl<'a, T> From<Option<T>> for Arg<'a>
 where
     Arg<'a>: From<T>,
 {
+    #[inline]
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::NONE, Self::from)
     }
@@ -228,6 +251,7 @@ where
 macro_rules! handles {
     ($($type:ty),*) => {$(
         impl<'a> From<&'a $type> for Arg<'a> {
+            #[inline]
             fn from(value: &'a $type) -> Self {
                 Self::object(value.as_ptr().cast())
             }
@@ -237,11 +261,13 @@ macro_rules! handles {
 handles!(Tensor, Function, Module, Array, Map, Object);
 
 impl<'a> From<&'a Error> for Arg<'a> {
+    #[inline]
     fn from(value: &'a Error) -> Self {
         Self::object(value.clone().into_raw().cast()) // owned, as the type tells
     }
 }
 impl<'a> From<&'a Value> for Arg<'a> {
+    #[inline]
     fn from(value: &'a Value) -> Self {
         match value {
             Value::None => Self::NONE,
@@ -266,6 +292,7 @@ impl<'a> From<&'a Value> for Arg<'a> {
 }
 impl<'a> From<ValueRef<'a>> for Arg<'a> {
     /// Hands an argument of a callback on.
+    #[inline]
     fn from(value: ValueRef<'a>) -> Self {
         let view = Self::of(*value.raw());
         if !view.is_owned() {
@@ -277,6 +304,7 @@ impl<'a> From<ValueRef<'a>> for Arg<'a> {
     }
 }
 impl<'a> From<crate::TensorRef<'a>> for Arg<'a> {
+    #[inline]
     fn from(value: crate::TensorRef<'a>) -> Self {
         Self::of(value.raw())
     }
@@ -300,6 +328,7 @@ pub struct CallArgs<A> {
 
 impl<A> CallArgs<A> {
     /// Of arguments that the call has for itself.
+    #[inline]
     fn owned<'a>(mut args: A) -> Self
     where
         A: AsMut<[Arg<'a>]>,
@@ -316,10 +345,12 @@ impl<A> CallArgs<A> {
         Self { args, written, error }
     }
     /// Of arguments that others may use meanwhile: none of them is written.
+    #[inline]
     fn shared(args: A) -> Self {
         Self { args, written: None, error: None }
     }
     /// For a call.
+    #[inline]
     pub(crate) fn raw<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
     where
         A: AsRef<[Arg<'a>]>,
@@ -328,6 +359,7 @@ impl<A> CallArgs<A> {
         as_raw(self.args.as_ref())
     }
     /// For a callee that uses its arguments in several calls, on several threads or later, so that none can be written.
+    #[inline]
     pub(crate) fn raw_to_share<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
     where
         A: AsRef<[Arg<'a>]>,
@@ -343,6 +375,7 @@ impl<A> CallArgs<A> {
 
 impl<'a, const N: usize> IntoArgs<'a> for [Arg<'a>; N] {
     type Array = Self;
+    #[inline]
     fn into_args(self) -> CallArgs<Self> {
         CallArgs::owned(self)
     }
@@ -356,6 +389,7 @@ impl<'a> IntoArgs<'a> for Vec<Arg<'a>> {
 /// Of arguments that are only read.
 impl<'a> IntoArgs<'a> for &[Arg<'a>] {
     type Array = Self;
+    #[inline]
     fn into_args(self) -> CallArgs<Self> {
         CallArgs::shared(self)
     }
@@ -363,12 +397,14 @@ impl<'a> IntoArgs<'a> for &[Arg<'a>] {
 /// Of arguments that are only read.
 impl<'a, 'b> IntoArgs<'a> for &'b Vec<Arg<'a>> {
     type Array = &'b [Arg<'a>];
+    #[inline]
     fn into_args(self) -> CallArgs<Self::Array> {
         CallArgs::shared(self)
     }
 }
 impl<'a> IntoArgs<'a> for () {
     type Array = [Arg<'a>; 0];
+    #[inline]
     fn into_args(self) -> CallArgs<Self::Array> {
         CallArgs::shared([])
     }
@@ -378,6 +414,7 @@ macro_rules! tuples {
         impl<'a, $($name: Into<Arg<'a>>),+> IntoArgs<'a> for ($($name,)+) {
             type Array = [Arg<'a>; [$(stringify!($name)),+].len()];
             #[allow(non_snake_case)]
+            #[inline]
             fn into_args(self) -> CallArgs<Self::Array> {
                 let ($($name,)+) = self;
                 CallArgs::owned([$($name.into()),+])

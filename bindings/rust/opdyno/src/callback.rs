@@ -1,7 +1,7 @@
 //! Closures as callbacks of C: a box, a function that calls it, one that drops it. Panics become errors.
 use crate::ffi::{opd_error, opd_log_level, opd_value};
 use crate::view::ValueRef;
-use crate::{Code, Error, LogLevel, Result, Value};
+use crate::{Code, Error, LogLevel, Result};
 use core::any::Any;
 use core::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ pub(crate) unsafe extern "C" fn end<F>(callback: *mut c_void) {
     }); // nobody could be told of an error
 }
 
-pub(crate) unsafe extern "C" fn call<F: Fn(&[ValueRef<'_>]) -> Result<Value>>(
+pub(crate) unsafe extern "C" fn call<F: Fn(&[ValueRef<'_>], &mut opd_value) -> Result<()>>(
     callback: *mut c_void,
     args: *const opd_value,
     num_args: i32,
@@ -25,22 +25,18 @@ pub(crate) unsafe extern "C" fn call<F: Fn(&[ValueRef<'_>]) -> Result<Value>>(
 ) -> *mut opd_error {
     let run = || {
         let callback = unsafe { &*callback.cast::<F>() };
-        callback(unsafe { ValueRef::slice(args, num_args) })?.into_raw()
+        callback(unsafe { ValueRef::slice(args, num_args) }, unsafe { &mut *out_result })
     };
-    match caught(run) {
-        Ok(result) => {
-            unsafe { out_result.write(result) };
-            core::ptr::null_mut()
-        }
-        Err(error) => error.into_raw(),
-    }
+    caught(run).map_or_else(Error::into_raw, |()| core::ptr::null_mut())
 }
 
 /// What the user's code gives, a panic as an error.
+#[inline]
 pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(error_of(panic)))
 }
 
+#[cold]
 fn error_of(panic: Box<dyn Any + Send>) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -32,15 +32,18 @@ impl Error {
         Self::new(Code::InvalidArgument, "", message)
     }
 
+    #[inline]
     fn of(raw: NonNull<ffi::opd_error>) -> Self {
         Self { raw, cause: OnceLock::new() }
     }
 
     /// Takes over what a function returned.
+    #[inline]
     pub(crate) fn check(result: *mut ffi::opd_error) -> Result<()> {
         NonNull::new(result).map_or(Ok(()), |error| Err(Self::of(error)))
     }
 
+    #[inline]
     pub(crate) fn into_raw(self) -> *mut ffi::opd_error {
         let raw = self.raw.as_ptr();
         unsafe { ffi::opd_object_retain(raw.cast()) };
@@ -80,6 +83,7 @@ impl Error {
 }
 
 impl Clone for Error {
+    #[inline]
     fn clone(&self) -> Self {
         unsafe { ffi::opd_object_retain(self.raw.as_ptr().cast()) };
         Self::of(self.raw)
@@ -87,6 +91,7 @@ impl Clone for Error {
 }
 
 impl Drop for Error {
+    #[inline]
     fn drop(&mut self) {
         unsafe { ffi::opd_object_release(self.raw.as_ptr().cast()) }
     }

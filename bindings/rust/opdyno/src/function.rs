@@ -1,5 +1,6 @@
 //! Packed functions: those of modules, and closures of Rust.
 use crate::arg::IntoArgs;
+use crate::ffi::opd_value;
 use crate::object::{check, create, handle};
 use crate::text::{with_optional, with_text};
 use crate::value::{FromValue, NONE, Value};
@@ -40,10 +41,10 @@ impl Function {
         F: Fn(&[ValueRef<'_>]) -> R + Send + Sync + 'static,
         R: IntoResult,
     {
-        Self::of(move |args: &[ValueRef<'_>]| closure(args).into_result())
+        Self::of(move |args: &[ValueRef<'_>], out: &mut opd_value| closure(args).into_c(Out(out)))
     }
 
-    fn of<F: Fn(&[ValueRef<'_>]) -> Result<Value> + Send + Sync + 'static>(closure: F) -> Result<Self> {
+    fn of<F: Fn(&[ValueRef<'_>], &mut opd_value) -> Result<()> + Send + Sync + 'static>(closure: F) -> Result<Self> {
         let data = callback::begin(closure);
         create!(Function, opd_function_create(Some(callback::call::<F>), data, Some(callback::end::<F>)))
             .inspect_err(|_| unsafe { callback::end::<F>(data) }) // taken over on success only
@@ -73,7 +74,7 @@ impl Function {
         let raw = args.raw()?;
         let mut result = NONE;
         check!(opd_function_call(self.as_ptr(), raw.as_ptr(), raw.len() as i32, &mut result))?;
-        unsafe { Value::from_raw(result) }.to()
+        unsafe { R::from_c(result) }
     }
 
     /// Registers it for the whole process.
@@ -102,10 +103,39 @@ impl Function {
 }
 
 /// What a closure may return: what [`Value`] can be made of, and `Result`s of it.
-pub trait IntoResult {
+pub trait IntoResult: Sized {
     /// Makes it.
     fn into_result(self) -> Result<Value>;
+
+    /// The same, written as an owned value of C; plain kinds need no [`Value`] on the way. Written field by field: a copy of
+    /// the whole right after that would stall. Since `Out` has no name elsewhere, nobody else can write a value that is none.
+    #[doc(hidden)]
+    #[inline]
+    fn into_c(self, out: Out<'_>) -> Result<()> {
+        *out.0 = self.into_result()?.into_raw()?;
+        Ok(())
+    }
 }
+/// Where the result of a callback belongs.
+pub struct Out<'a>(&'a mut opd_value);
+macro_rules! plain_result {
+    ($tag:ident $field:ident: $($type:ty),*) => {$(
+        impl IntoResult for $type {
+            fn into_result(self) -> Result<Value> {
+                Ok(self.into())
+            }
+            #[inline]
+            fn into_c(self, out: Out<'_>) -> Result<()> {
+                out.0.r#type = ffi::$tag as i32;
+                out.0.u.$field = self.into();
+                Ok(())
+            }
+        }
+    )*};
+}
+plain_result!(OPD_INT int64: i8, i16, i32, i64, u8, u16, u32);
+plain_result!(OPD_BOOL int64: bool);
+plain_result!(OPD_FLOAT float64: f32, f64);
 macro_rules! into_result {
     ($($type:ty),*) => {$(
         impl IntoResult for $type {
@@ -115,25 +145,16 @@ macro_rules! into_result {
         }
     )*};
 }
-into_result!(
-    Value,
-    (),
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    bool,
-    f32,
-    f64,
-    String,
-    &str,
-    Vec<u8>,
-    Vec<i64>,
-    crate::Pointer
-);
+impl IntoResult for () {
+    fn into_result(self) -> Result<Value> {
+        Ok(Value::None)
+    }
+    #[inline]
+    fn into_c(self, _: Out<'_>) -> Result<()> {
+        Ok(()) // it holds none already
+    }
+}
+into_result!(Value, String, &str, Vec<u8>, Vec<i64>, crate::Pointer);
 into_result!(crate::DType, Device, crate::Tensor, Function, crate::Module, Array, crate::Map, crate::Object);
 macro_rules! wide_results {
     ($($type:ty),*) => {$(
@@ -151,16 +172,24 @@ impl<T: IntoResult> IntoResult for Option<T> {
     fn into_result(self) -> Result<Value> {
         self.map_or(Ok(Value::None), T::into_result)
     }
+    #[inline]
+    fn into_c(self, out: Out<'_>) -> Result<()> {
+        self.map_or(Ok(()), |content| content.into_c(out))
+    }
 }
 impl<T: IntoResult, E: Into<Box<dyn core::error::Error + Send + Sync>>> IntoResult for core::result::Result<T, E> {
     fn into_result(self) -> Result<Value> {
-        match self {
-            Ok(content) => content.into_result(),
-            Err(error) => Err(match error.into().downcast::<Error>() {
-                Ok(own) => *own,
-                Err(other) => Error::new(Code::CallFailed, "", &other.to_string()),
-            }),
-        }
+        self.map_err(error_of)?.into_result()
+    }
+    #[inline]
+    fn into_c(self, out: Out<'_>) -> Result<()> {
+        self.map_err(error_of)?.into_c(out)
+    }
+}
+fn error_of(error: impl Into<Box<dyn core::error::Error + Send + Sync>>) -> Error {
+    match error.into().downcast::<Error>() {
+        Ok(own) => *own,
+        Err(other) => Error::new(Code::CallFailed, "", &other.to_string()),
     }
 }
 
@@ -179,12 +208,12 @@ macro_rules! closures {
         {
             #[allow(non_snake_case)]
             fn into_function(self) -> Result<Function> {
-                Function::of(move |args: &[ValueRef<'_>]| {
+                Function::of(move |args: &[ValueRef<'_>], out: &mut opd_value| {
                     let [$($name),*] = args else {
                         let message = format!("the function takes {} arguments, but got {}", $count, args.len());
                         return Err(Error::new(Code::InvalidArgument, "TypeError", &message));
                     };
-                    self($(argument::<$name>($name, args)?),*).into_result()
+                    self($(argument::<$name>($name, args)?),*).into_c(Out(out))
                 })
             }
         }

@@ -7,6 +7,7 @@ macro_rules! handle {
         $crate::object::unique_handle! { $(#[$about])* $name, $raw }
         impl Clone for $name {
             /// Another reference to the same object.
+            #[inline]
             fn clone(&self) -> Self {
                 unsafe { $crate::ffi::opd_object_retain(self.0.as_ptr().cast()) };
                 Self(self.0)
@@ -26,6 +27,7 @@ macro_rules! unique_handle {
         unsafe impl Send for $name {}
         unsafe impl Sync for $name {}
         impl Drop for $name {
+            #[inline]
             fn drop(&mut self) {
                 unsafe { $crate::ffi::opd_object_release(self.0.as_ptr().cast()) }
             }
@@ -39,10 +41,12 @@ macro_rules! unique_handle {
                 core::ptr::NonNull::new(raw).map(Self)
             }
             /// The handle of C, borrowed.
+            #[inline]
             pub fn as_ptr(&self) -> *mut $crate::ffi::$raw {
                 self.0.as_ptr()
             }
             /// The handle of C, whose reference is the caller's.
+            #[inline]
             pub fn into_raw(self) -> *mut $crate::ffi::$raw {
                 let raw = self.0.as_ptr();
                 core::mem::forget(self);
@@ -54,6 +58,7 @@ macro_rules! unique_handle {
 pub(crate) use unique_handle;
 
 /// The output of a function that succeeded.
+#[inline]
 pub(crate) fn given<T>(handle: Option<T>) -> T {
     handle.expect("a function that succeeded gives a handle")
 }

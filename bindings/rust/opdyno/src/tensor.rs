@@ -28,11 +28,13 @@ dtypes!(BOOL: kDLBool 8; FLOAT16: kDLFloat 16; FLOAT32: kDLFloat 32; FLOAT64: kD
     UINT8: kDLUInt 8; UINT16: kDLUInt 16; UINT32: kDLUInt 32; UINT64: kDLUInt 64;);
 
 impl From<ffi::DLDataType> for DType {
+    #[inline]
     fn from(raw: ffi::DLDataType) -> Self {
         Self { code: raw.code, bits: raw.bits, lanes: raw.lanes }
     }
 }
 impl From<DType> for ffi::DLDataType {
+    #[inline]
     fn from(dtype: DType) -> Self {
         Self { code: dtype.code, bits: dtype.bits, lanes: dtype.lanes }
     }
@@ -70,11 +72,13 @@ impl Device {
     }
 }
 impl From<ffi::DLDevice> for Device {
+    #[inline]
     fn from(raw: ffi::DLDevice) -> Self {
         Self { device_type: raw.device_type, device_id: raw.device_id }
     }
 }
 impl From<Device> for ffi::DLDevice {
+    #[inline]
     fn from(device: Device) -> Self {
         Self { device_type: device.device_type, device_id: device.device_id }
     }
@@ -252,18 +256,22 @@ impl Tensor {
     }
 
     /// What can be read of it.
+    #[inline]
     pub fn view(&self) -> TensorRef<'_> {
         TensorRef::of(self)
     }
     /// The type of its elements.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.view().dtype()
     }
     /// Where its elements lie.
+    #[inline]
     pub fn device(&self) -> Device {
         self.view().device()
     }
     /// The number of elements along each axis.
+    #[inline]
     pub fn shape(&self) -> &[i64] {
         self.view().shape()
     }
@@ -288,6 +296,7 @@ impl Tensor {
         unsafe { ffi::opd_tensor_is_read_only(self.as_ptr()) != 0 }
     }
     /// Whether nothing else refers to the tensor or its elements.
+    #[inline]
     pub fn is_unique(&self) -> bool {
         unsafe { ffi::opd_tensor_is_unique(self.as_ptr()) != 0 }
     }

@@ -53,12 +53,14 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
+    #[inline]
     pub fn of<'a>(texts: impl IntoIterator<Item = impl Into<Option<&'a str>>>) -> Result<Self> {
         let text_of = |text: &str| CString::new(text).map_err(|_| has_nul());
         let texts = texts.into_iter().map(|text| text.into().map(text_of).transpose()).collect::<Result<Vec<_>>>()?;
         let pointers = texts.iter().map(|text| text.as_ref().map_or(null(), |text| text.as_ptr())).collect();
         Ok(Self { _texts: texts, pointers })
     }
+    #[inline]
     pub fn as_ptr(&self) -> *const *const c_char {
         self.pointers.as_ptr()
     }
@@ -108,6 +110,7 @@ pub(crate) unsafe fn borrowed<'a>(text: *const c_char) -> &'a str {
 }
 
 /// `count` elements, of which there may be none.
+#[inline]
 pub(crate) unsafe fn slice_of<'a, T>(data: *const T, count: usize) -> &'a [T] {
     if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(data, count) } }
 }

@@ -8,6 +8,7 @@ use ffi::{opd_value, opd_value_u};
 
 pub(crate) const NONE: opd_value = number(ffi::OPD_NONE, 0);
 
+#[inline]
 pub(crate) const fn number(type_: ffi::opd_type, int64: i64) -> opd_value {
     opd_value { r#type: type_ as i32, length: 0, u: opd_value_u { int64 } }
 }
@@ -24,6 +25,7 @@ pub struct Object(*mut c_void);
 unsafe impl Send for Object {} // counted atomically, and nothing can be asked of it
 unsafe impl Sync for Object {}
 impl Object {
+    #[inline]
     pub(crate) fn as_ptr(&self) -> *mut c_void {
         self.0
     }
@@ -33,11 +35,13 @@ impl Object {
     }
 }
 impl Clone for Object {
+    #[inline]
     fn clone(&self) -> Self {
         Self(unsafe { ffi::opd_object_retain(self.0) })
     }
 }
 impl Drop for Object {
+    #[inline]
     fn drop(&mut self) {
         unsafe { ffi::opd_object_release(self.0) }
     }
@@ -113,6 +117,7 @@ impl Value {
         }
     }
 
+    #[inline]
     pub(crate) fn into_raw(self) -> Result<opd_value> {
         Arg::from(&self).into_raw()
     }
@@ -141,6 +146,7 @@ impl Value {
     }
 
     /// As the type that is asked for.
+    #[inline]
     pub fn to<T: FromValue>(self) -> Result<T> {
         T::from_value(self)
     }
@@ -177,6 +183,16 @@ pub(crate) fn mismatch(expected: &str, given: &str) -> Error {
 pub trait FromValue: Sized {
     /// Takes the value apart.
     fn from_value(value: Value) -> Result<Self>;
+
+    /// The same of an owned value of C; plain kinds need no [`Value`] on the way.
+    ///
+    /// # Safety
+    /// The value is owned, and not used otherwise from now on.
+    #[doc(hidden)]
+    #[inline]
+    unsafe fn from_c(raw: opd_value) -> Result<Self> {
+        Self::from_value(unsafe { Value::from_raw(raw) })
+    }
 }
 impl FromValue for Value {
     fn from_value(value: Value) -> Result<Self> {
@@ -186,6 +202,13 @@ impl FromValue for Value {
 impl FromValue for () {
     /// Of any value, which is dropped.
     fn from_value(_: Value) -> Result<Self> {
+        Ok(())
+    }
+    #[inline]
+    unsafe fn from_c(mut raw: opd_value) -> Result<Self> {
+        if raw.r#type as ffi::opd_type >= ffi::OPD_OBJECT {
+            unsafe { ffi::opd_value_release(&mut raw) }
+        }
         Ok(())
     }
 }
@@ -205,16 +228,45 @@ macro_rules! plain {
             }
         }
         impl From<$type> for Value {
+            #[inline]
             fn from(content: $type) -> Self {
                 Self::$kind(content)
             }
         }
     )*};
 }
-plain!(i64: "an int", Int; Pointer: "a pointer", Pointer; DType: "a dtype", DType; Device: "a device", Device;
-    String: "a string", Text; Vec<u8>: "bytes", Bytes; Vec<i64>: "a shape", Shape; Tensor: "a tensor", Tensor;
+plain!(Pointer: "a pointer", Pointer; DType: "a dtype", DType; Device: "a device", Device;
+    String: "a string", Text; Vec<u8>: "bytes", Bytes; Vec<i64>: "a shape", Shape;
     Function: "a function", Function; Module: "a module", Module; Array: "an array", Array; Map: "a map", Map;
     Error: "an error", Error; Object: "an object", Object;);
+
+macro_rules! quick {
+    ($type:ty: $expected:literal, $kind:ident, $tag:ident, $raw:ident => $content:expr) => {
+        impl FromValue for $type {
+            fn from_value(value: Value) -> Result<Self> {
+                match value {
+                    Value::$kind(content) => Ok(content),
+                    other => Err(mismatch($expected, other.kind())),
+                }
+            }
+            #[inline]
+            unsafe fn from_c($raw: opd_value) -> Result<Self> {
+                if $raw.r#type as ffi::opd_type == ffi::$tag {
+                    return Ok($content);
+                }
+                Self::from_value(unsafe { Value::from_raw($raw) })
+            }
+        }
+        impl From<$type> for Value {
+            #[inline]
+            fn from(content: $type) -> Self {
+                Self::$kind(content)
+            }
+        }
+    };
+}
+quick!(i64: "an int", Int, OPD_INT, raw => unsafe { raw.u.int64 });
+quick!(Tensor: "a tensor", Tensor, OPD_TENSOR, raw => given(unsafe { Tensor::from_raw(raw.u.pointer.cast()) }));
 
 impl FromValue for bool {
     fn from_value(value: Value) -> Result<Self> {
@@ -226,6 +278,7 @@ impl FromValue for bool {
     }
 }
 impl From<bool> for Value {
+    #[inline]
     fn from(content: bool) -> Self {
         Self::Bool(content)
     }
@@ -238,8 +291,16 @@ impl FromValue for f64 {
             other => Err(mismatch("a float", other.kind())),
         }
     }
+    #[inline]
+    unsafe fn from_c(raw: opd_value) -> Result<Self> {
+        if raw.r#type as ffi::opd_type == ffi::OPD_FLOAT {
+            return Ok(unsafe { raw.u.float64 });
+        }
+        Self::from_value(unsafe { Value::from_raw(raw) })
+    }
 }
 impl From<f64> for Value {
+    #[inline]
     fn from(content: f64) -> Self {
         Self::Float(content)
     }
@@ -250,21 +311,25 @@ impl FromValue for f32 {
     }
 }
 impl From<f32> for Value {
+    #[inline]
     fn from(content: f32) -> Self {
         Self::Float(content.into())
     }
 }
 impl From<()> for Value {
+    #[inline]
     fn from((): ()) -> Self {
         Self::None
     }
 }
 impl From<&str> for Value {
+    #[inline]
     fn from(content: &str) -> Self {
         Self::Text(content.to_owned())
     }
 }
 impl<T: Into<Value>> From<Option<T>> for Value {
+    #[inline]
     fn from(content: Option<T>) -> Self {
         content.map_or(Self::None, T::into)
     }
@@ -286,6 +351,7 @@ narrow!(i8, i16, i32, u8, u16, u32, u64, usize, isize);
 macro_rules! int_values {
     ($($type:ty),*) => {$(
         impl From<$type> for Value {
+            #[inline]
             fn from(content: $type) -> Self {
                 Self::Int(content.into())
             }

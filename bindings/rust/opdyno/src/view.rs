@@ -24,20 +24,25 @@ unsafe impl Sync for ValueRef<'_> {}
 impl<'a> ValueRef<'a> {
     /// # Safety
     /// What the value refers to lives for `'a`.
+    #[inline]
     pub(crate) unsafe fn of(raw: &opd_value) -> Self {
         Self { raw: *raw, borrows: PhantomData }
     }
     /// # Safety
     /// `args` are `count` values that live for `'a`.
+    #[inline]
     pub(crate) unsafe fn slice(args: *const opd_value, count: i32) -> &'a [Self] {
         unsafe { slice_of(args.cast(), count.max(0) as usize) }
     }
+    #[inline]
     pub(crate) fn raw(&self) -> &opd_value {
         &self.raw
     }
+    #[inline]
     fn type_(&self) -> ffi::opd_type {
         self.raw.r#type as ffi::opd_type
     }
+    #[inline]
     fn object(&self) -> *mut c_void {
         unsafe { self.raw.u.pointer }
     }
@@ -47,6 +52,7 @@ impl<'a> ValueRef<'a> {
         unsafe { crate::text::borrowed(ffi::opd_type_key(self.raw.r#type)) }
     }
     /// Whether there is no value.
+    #[inline]
     pub fn is_none(&self) -> bool {
         self.type_() == ffi::OPD_NONE
     }
@@ -69,6 +75,7 @@ impl<'a> ValueRef<'a> {
         (self.type_() == ffi::OPD_SHAPE).then(|| unsafe { shape_of(self.object().cast()) })
     }
     /// The tensor, also one of memory that the caller only lends.
+    #[inline]
     pub fn as_tensor(&self) -> Option<TensorRef<'a>> {
         let object = self.object();
         match self.type_() {
@@ -92,6 +99,7 @@ impl<'a> ValueRef<'a> {
         Ok(unsafe { Value::from_raw(made) })
     }
     /// As the type that is asked for: numbers, `String`, [`TensorRef`], handles …
+    #[inline]
     pub fn to<T: FromArg<'a>>(&self) -> Result<T> {
         T::from_arg(*self)
     }
@@ -116,10 +124,12 @@ unsafe impl Send for TensorRef<'_> {} // as &Tensor
 unsafe impl Sync for TensorRef<'_> {}
 
 impl<'a> TensorRef<'a> {
+    #[inline]
     pub(crate) fn of(tensor: &'a Tensor) -> Self {
         let view = unsafe { &*ffi::opd_tensor_view(tensor.as_ptr()) };
         Self { tensor: view, object: NonNull::new(tensor.as_ptr()) }
     }
+    #[inline]
     pub(crate) fn raw(&self) -> opd_value {
         match self.object {
             Some(object) => unsafe { ffi::opd_value_of_object(object.as_ptr().cast()) },
@@ -131,14 +141,17 @@ impl<'a> TensorRef<'a> {
     }
 
     /// The number of elements along each axis.
+    #[inline]
     pub fn shape(&self) -> &'a [i64] {
         unsafe { slice_of(self.tensor.shape, self.tensor.ndim.max(0) as usize) }
     }
     /// The type of its elements.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.tensor.dtype.into()
     }
     /// Where its elements lie.
+    #[inline]
     pub fn device(&self) -> Device {
         self.tensor.device.into()
     }
@@ -225,16 +238,19 @@ pub trait FromArg<'a>: Sized {
     fn from_arg(arg: ValueRef<'a>) -> Result<Self>;
 }
 impl<'a> FromArg<'a> for ValueRef<'a> {
+    #[inline]
     fn from_arg(arg: ValueRef<'a>) -> Result<Self> {
         Ok(arg)
     }
 }
 impl<'a> FromArg<'a> for TensorRef<'a> {
+    #[inline]
     fn from_arg(arg: ValueRef<'a>) -> Result<Self> {
         arg.as_tensor().ok_or_else(|| mismatch("a tensor", arg.kind()))
     }
 }
 impl<'a> FromArg<'a> for i64 {
+    #[inline]
     fn from_arg(arg: ValueRef<'a>) -> Result<Self> {
         match arg.type_() {
             ffi::OPD_INT | ffi::OPD_BOOL => Ok(unsafe { arg.raw.u.int64 }),
@@ -243,6 +259,7 @@ impl<'a> FromArg<'a> for i64 {
     }
 }
 impl<'a> FromArg<'a> for f64 {
+    #[inline]
     fn from_arg(arg: ValueRef<'a>) -> Result<Self> {
         match arg.type_() {
             ffi::OPD_FLOAT => Ok(unsafe { arg.raw.u.float64 }),
@@ -252,6 +269,7 @@ impl<'a> FromArg<'a> for f64 {
     }
 }
 impl<'a, T: FromArg<'a>> FromArg<'a> for Option<T> {
+    #[inline]
     fn from_arg(arg: ValueRef<'a>) -> Result<Self> {
         if arg.is_none() { Ok(None) } else { T::from_arg(arg).map(Some) }
     }
@@ -259,6 +277,7 @@ impl<'a, T: FromArg<'a>> FromArg<'a> for Option<T> {
 macro_rules! by_value {
     ($($type:ty),*) => {$(
         impl<'a> FromArg<'a> for $type {
+            #[inline]
             fn from_arg(arg: ValueRef<'a>) -> Result<Self> {
                 arg.to_value()?.to()
             }

@@ -1,0 +1,43 @@
+package opdyno;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The memory of tensors, which the garbage collector does not see: a program that drops tensors without close() would fill
+ * the machine while its heap is nearly empty. Above a limit, the collector is asked to find what was dropped.
+ */
+final class OffHeap {
+  /** In bytes; the property "opdyno.offHeapLimit" sets it. What is in use may exceed it: then the next limit is twice that. */
+  private static final long LIMIT = Math.max(1, Long.getLong("opdyno.offHeapLimit", 256L << 20));
+
+  private static final int MOST_WAITS = 8;
+  private static final AtomicLong total = new AtomicLong();
+  private static volatile long limit = LIMIT;
+
+  private OffHeap() {}
+
+  static void add(long bytes) {
+    if (bytes != 0 && total.addAndGet(bytes) > limit) collect();
+  }
+
+  static void subtract(long bytes) {
+    if (bytes != 0) total.addAndGet(-bytes);
+  }
+
+  /** Waits until the cleaner has ended what was dropped, as far as it comes to that in some milliseconds. */
+  private static synchronized void collect() {
+    if (total.get() <= limit) return; // another thread has
+    System.gc();
+    boolean interrupted = false;
+    for (int i = 0; i < MOST_WAITS && total.get() > LIMIT / 2; ++i) {
+      try {
+        Thread.sleep(1L << i);
+      } catch (InterruptedException e) {
+        interrupted = true;
+        break;
+      }
+    }
+    limit = Math.max(LIMIT, 2 * total.get());
+    if (interrupted) Thread.currentThread().interrupt();
+  }
+}

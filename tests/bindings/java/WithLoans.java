@@ -1,0 +1,86 @@
+// Tensors of memory that a caller lends to a callback: they end with the call.
+import static opdyno.Native.*;
+import static opdyno.Out.take;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import opdyno.*;
+import opdyno.Function;
+
+final class WithLoans {
+  private WithLoans() {}
+
+  static void run() {
+    List<Tensor> kept = new ArrayList<>();
+    PackedFunction keep =
+        args -> {
+          Tensor lent = (Tensor) args[0];
+          kept.add(lent);
+          kept.add(Out.<Tensor>take(out -> opd_tensor_reshape(lent, new long[] {2, 2}, out)));
+          First.check(Arrays.equals(Tensors.floats(kept.get(1)), new float[] {1, 2, 3, 4}), "lent during the call");
+          opd_tensor_copy_from_bytes(lent, Tensors.bytes(kept.get(0)));
+          return null;
+        };
+    try (Tensor x = Tensors.of(new float[] {1, 2, 3, 4}, 4);
+        Function function = take(out -> opd_function_create(keep, out));
+        Closure closure = take(out -> opd_closure_create(function, "void(tensor)", out));
+        Function byPointer =
+            take(out -> opd_function_create_native(opd_closure_pointer(closure), "void(tensor)", null, 0, out))) {
+      Out.<Object>take(out -> opd_function_call(byPointer, new Object[] {x}, out));
+      First.check(kept.size() == 2, "the callback ran");
+      for (Tensor tensor : kept) {
+        List<Runnable> uses =
+            List.of(
+                () -> Tensors.floats(tensor),
+                () -> Tensors.shape(tensor),
+                () -> Tensors.dtype(tensor),
+                () -> opd_tensor_bytes(tensor),
+                () -> opd_tensor_copy(tensor, x),
+                () -> opd_tensor_copy(x, tensor),
+                () -> opd_tensor_reshape(tensor, new long[] {4}, new Out<>()),
+                () -> opd_array_create(new Object[] {tensor}, new Out<>()),
+                () -> opd_function_call(function, new Object[] {tensor}, new Out<>()));
+        for (int i = 0; i < uses.size(); ++i) {
+          Throwable thrown = First.thrown(uses.get(i));
+          First.check(
+              thrown instanceof IllegalStateException && thrown.getMessage().contains("copy what is to be kept"),
+              "use " + i + " of a kept tensor: " + thrown);
+        }
+        tensor.close();
+      }
+      First.check(Arrays.equals(Tensors.floats(x), new float[] {1, 2, 3, 4}), "the caller's tensor is as before");
+    }
+    closedByTheCallee();
+    returned();
+  }
+
+  private static void closedByTheCallee() {
+    try (Tensor x = Tensors.of(new float[] {1}, 1);
+        Function function =
+            take(
+                out ->
+                    opd_function_create(
+                        args -> {
+                          ((Tensor) args[0]).close();
+                          return 7;
+                        },
+                        out));
+        Closure closure = take(out -> opd_closure_create(function, "i32(tensor)", out));
+        Function byPointer =
+            take(out -> opd_function_create_native(opd_closure_pointer(closure), "i32(tensor)", null, 0, out))) {
+      Object result = take(out -> opd_function_call(byPointer, new Object[] {x}, out));
+      First.check(result.equals(7L), "a lent tensor may be closed: " + result);
+    }
+  }
+
+  /** A tensor of its own goes through a callback as it is. */
+  private static void returned() {
+    try (Tensor x = Tensors.of(new float[] {1, 2}, 2);
+        Function same = take(out -> opd_function_create(args -> args[0], out));
+        Tensor y = (Tensor) Out.<Object>take(out -> opd_function_call(same, new Object[] {x}, out))) {
+      opd_tensor_copy_from_bytes(x, new byte[8]);
+      First.check(Arrays.equals(Tensors.floats(y), new float[] {0, 0}), "the same memory");
+    }
+  }
+}
