@@ -17,13 +17,12 @@ GENERATED = ("opdyno-sys/src/ffi.rs", "opdyno/src/generated.rs")
 
 # What the crate opdyno leaves out, by a pattern, and why.
 LEFT_OUT = {
-    r"opd_code_name": "Code is an enum with Debug",
-    r"opd_executable_builder_\w+|opd_builder_\w+": "programs are assembled from text",
-    r"opd_device_register\w*": "devices are plug-ins in C",
-    r"opd_memory_set_hooks|opd_memory_\w*hook\w*": "an allocator that may not unwind is for C",
+    r"opd_code_name": "Code has Debug",
+    r"opd_executable_builder_\w+": "programs are assembled from text",
+    r"opd_memory_set_hooks": "hooks must not allocate, nor unwind: that is for C",
+    r"opd_stack_push|opd_stack_pop": "a stack of Rust is native, which profilers see by themselves",
     r"opd_tensor_borrow|opd_tensor_end_borrow|opd_tensor_is_borrowed|opd_tensor_has_ended": "TensorRef ends by its lifetime",
-    r"opd_tensor_copy_to_bytes": "as_slice, and to_device for other devices",
-    r"opd_log\w*_message": "for plug-ins",
+    r"opd_tensor_copy_to_bytes": "elements are read as slices, and copied by to_device()",
 }
 # Fields of options that generated.rs cannot set, and who sets them.
 SET_ELSEWHERE = {("opd_call_options", "outputs"): ("vm.rs", "options.outputs = ")}

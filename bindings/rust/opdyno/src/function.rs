@@ -117,6 +117,7 @@ pub trait IntoResult: Sized {
     }
 }
 /// Where the result of a callback belongs.
+#[allow(missing_debug_implementations)]
 pub struct Out<'a>(&'a mut opd_value);
 macro_rules! plain_result {
     ($tag:ident $field:ident: $($type:ty),*) => {$(

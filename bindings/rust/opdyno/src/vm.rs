@@ -36,7 +36,7 @@ impl VirtualMachine {
     }
 
     /// Calls a function of the program and waits for its result. `R` is what that is asked for as: [`Tensor`], a tuple of
-    /// them for a program that gives several, numbers, [`Value`] …
+    /// them for a program that gives several, numbers, [`Value`](crate::Value) …
     pub fn call<'a, R: FromValue>(&self, name: &str, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
         let (args, mut result) = (args.raw()?, NONE);
