@@ -196,7 +196,6 @@ fn tensors_of_one_storage_are_not_written() -> Result<()> {
 }
 
 #[test]
-#[ignore = "opd_tensor_is_unique does not look behind a view of a program's tensor yet"]
 fn nor_is_a_view_of_one() -> Result<()> {
     let (a, b) = halves()?;
     let mut view = a.reshape([4, 8])?;
