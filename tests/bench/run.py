@@ -80,6 +80,11 @@ GOALS = {
     "python_vm": "<= 0.7x",
     "python_import": "<= 25 ms",
     "python_peak": "<= 32 MiB",
+    "rust_nop": "C + 5 ns",
+    "rust_echo_int": "C + 5 ns",
+    "rust_echo_tensor": "C + 5 ns",
+    "rust_vm": "C + 15 ns",
+    "rust_callback": "<= 10 ns",
     "threads_16": "<= 10 %",
     "idle_vm": "<= 64 KiB",
     "load_first": "<= 0.9x",
@@ -275,16 +280,35 @@ def python_side(arguments, tvm, programs):
         return None, [f"no rows of Python: {error}"]
 
 
+def rust_sides(arguments, programs):
+    """The Rust crate, and the same calls by the C API; or a sentence why there are none."""
+    if not shutil.which("cargo"):
+        return None, [], ["no rows of Rust: cargo is missing"]
+    target, source = arguments.cache.parent / "bench-rust", Path(__file__).parent / "rust"
+    libraries = arguments.build_dir.resolve() / "lib"
+    environment = os.environ | {"OPDYNO_LIB_DIR": str(libraries), "OPDYNO_LINK": "dynamic", "CARGO_TARGET_DIR": str(target)}
+    done = subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=source, env=environment, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        return None, [], [f"no rows of Rust: {done.stderr.strip().splitlines()[-1]}"]
+    program, kernels = target / "release/calls", Path(programs) / "kernels.so"
+    command = ["env", f"LD_LIBRARY_PATH={libraries}", program]
+    return Side("opdyno", [*command, "rust", kernels]), [Side("opdyno's C API", [*command, "c", kernels])], []
+
+
 def run(arguments, programs):
     tvm = peers.Tvm(arguments.cache)
     compile_kernels(programs)
     sides, problems = ([], []) if arguments.no_peer else start_peers(tvm, programs)
+    has_tvm = bool(sides)
     problems = [f"no peer: {problem}" for problem in problems]
     program = arguments.build_dir / "bin/opdyno_bench"
     native = Side("opdyno", [program, "--serve", "--artifacts", tvm.artifacts, "--programs", programs])
     python, more = python_side(arguments, tvm, programs)
     problems += more
-    owners = {row: side for side in (native, python) if side for row in side.units}
+    rust, by_c, more = rust_sides(arguments, programs)
+    problems += more
+    sides += by_c
+    owners = {row: side for side in (native, python, rust) if side for row in side.units}
     known = [row for row in dict.fromkeys([*GOALS, *owners]) if row in owners or row == SIZE]
     rows = [row for row in known if not arguments.names or row.startswith(tuple(arguments.names))]
     for problem in problems:
@@ -295,7 +319,7 @@ def run(arguments, programs):
     lines, skipped = [], []
     for row in rows:
         if row == SIZE:
-            lines.append(sizes(arguments.build_dir / "lib/libopdyno.so", tvm if sides else None, programs))
+            lines.append(sizes(arguments.build_dir / "lib/libopdyno.so", tvm if has_tvm else None, programs))
             print_line(lines[-1])
         else:
             measure_beside_all(row, owners[row], sides, arguments.rounds, lines, skipped)
@@ -306,7 +330,7 @@ def run(arguments, programs):
         facts = {
             "machine": machine(),
             "compiler": compiler(arguments.build_dir),
-            "peers": tvm.versions() if sides else [],
+            "peers": tvm.versions() if has_tvm else [],
             "problems": problems,
             "rows": lines,
         }

@@ -113,6 +113,7 @@ fn build_bundled() -> PathBuf {
     };
     let build_type = "-DCMAKE_BUILD_TYPE=Release";
     run(Command::new("cmake").arg("-S").arg(source).arg("-B").arg(&out).args([build_type, "-DOPDYNO_BUILD_TESTS=OFF"]));
-    run(Command::new("cmake").arg("--build").arg(&out).args(["--target", "opdyno_static", "--parallel"]));
+    let jobs = env::var("NUM_JOBS").unwrap_or_else(|_| "1".into());
+    run(Command::new("cmake").arg("--build").arg(&out).args(["--target", "opdyno_static", "--parallel", &jobs]));
     out.join("lib")
 }

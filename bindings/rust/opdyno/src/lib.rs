@@ -127,6 +127,12 @@
 //! let range = Range::new("of this thread".into());
 //! std::thread::spawn(move || drop(range));
 //! ```
+//!
+//! # Features
+//! - `ndarray`: [`Tensor`]s from arrays of that crate and as views of it.
+//! - `serde`: [`Report`]s serialize as their rows.
+//! - `tracing`: `SpanLayer` makes spans of that crate ranges on the time line.
+//! - `bundled`: builds the library from the crate's sources, where it is not installed and not brought along.
 #![warn(missing_docs, missing_debug_implementations)]
 
 pub use opdyno_sys as ffi;
@@ -147,10 +153,16 @@ mod function;
 mod generated;
 mod machine;
 mod module;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod object;
 mod options;
 mod params;
 mod report;
+#[cfg(feature = "serde")]
+mod serde;
+#[cfg(feature = "tracing")]
+mod spans;
 mod tensor;
 mod text;
 mod trace;
@@ -169,6 +181,8 @@ pub use machine::{MachinePeak, MemoryStats, build_info, set_threads_count, threa
 pub use module::{Executable, Module};
 pub use params::{Params, ParamsStats, TensorInfo};
 pub use report::{Operator, Report, ReportBuilder};
+#[cfg(feature = "tracing")]
+pub use spans::SpanLayer;
 pub use tensor::{DType, Device, Dims, Element, Tensor};
 pub use trace::{
     Profiler, Range, RangeName, Trace, is_recording, itt_is_available, mark, range_pop, range_push, stack_is_recorded,

@@ -131,7 +131,7 @@ impl Profiler {
 
 /// A number for the name of ranges. Keep it where a range is frequent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RangeName(u32);
+pub struct RangeName(pub(crate) u32);
 
 impl RangeName {
     /// Equal names have equal numbers. A name ends at a NUL character.

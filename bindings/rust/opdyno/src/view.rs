@@ -1,6 +1,6 @@
 //! What a callback gets: values that are borrowed for its call.
 use crate::object::{check, given};
-use crate::tensor::{Element, check_element};
+use crate::tensor::{Element, check_dtype, check_element};
 use crate::text::slice_of;
 use crate::value::{NONE, Pointer, Value, mismatch, shape_of, text_bytes};
 use crate::{Array, DType, Device, Function, Map, Module, Result, Tensor, ffi};
@@ -205,12 +205,25 @@ impl<'a> TensorRef<'a> {
         }
         Ok(if self.is_empty() { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(self.data(), self.len()) } })
     }
+    /// The elements from the first to the last, whatever lies between, and the steps along the axes.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn strided<T: Element>(&self) -> Result<(&'a [T], Vec<usize>)> {
+        check_dtype::<T>(self.dtype())?;
+        if !self.device().is_cpu() {
+            return Err(crate::Error::invalid("the tensor does not lie on the host; copy it"));
+        }
+        let strides = unsafe { slice_of(self.tensor.strides, self.shape().len()) };
+        let step = |&stride: &i64| usize::try_from(stride).map_err(|_| crate::Error::invalid("a stride is negative"));
+        let steps = strides.iter().map(step).collect::<Result<Vec<_>>>()?;
+        let last: usize = self.shape().iter().zip(&steps).map(|(&dim, step)| (dim.max(1) as usize - 1) * step).sum();
+        Ok((unsafe { slice_of(self.data::<T>(), last + 1) }, steps))
+    }
     /// A copy of the elements, in row-major order, from any device.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         if self.device().is_cpu() && self.is_contiguous() && self.is_aligned::<T>() {
             return self.as_slice().map(<[T]>::to_vec);
         }
-        crate::tensor::check_dtype::<T>(self.dtype())?;
+        check_dtype::<T>(self.dtype())?;
         let copy = Tensor::copy_of(self.tensor, Device::CPU)?;
         TensorRef::of(&copy).as_slice().map(<[T]>::to_vec)
     }

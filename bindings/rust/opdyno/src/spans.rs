@@ -1,0 +1,64 @@
+//! Spans of the crate `tracing` as ranges.
+use crate::{RangeName, ffi, is_recording, mark};
+use core::cell::RefCell;
+use tracing::span::Id;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+/// Makes each span a range of the recordings that run while it is entered, and each event a mark.
+/// ```
+/// # fn main() -> opdyno::Result<()> {
+/// use tracing_subscriber::layer::SubscriberExt;
+/// let subscriber = tracing_subscriber::registry().with(opdyno::SpanLayer);
+/// tracing::subscriber::with_default(subscriber, || {
+///     let profiler = opdyno::Profiler::new()?;
+///     profiler.start()?;
+///     tracing::info_span!("prepare").in_scope(|| ());
+///     let trace = profiler.stop()?.expect("it was recording");
+///     let report = trace.to_report(opdyno::TraceView::Events)?;
+///     assert_eq!(report.get::<String>(opdyno::ReportSection::Calls, 0, "Name")?.as_deref(), Some("prepare"));
+///     Ok(())
+/// })
+/// # }
+/// ```
+/// While nothing records, entering a span costs a load.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpanLayer;
+
+thread_local! {
+    /// The spans that are entered on this thread and recorded, with the numbers of their ranges.
+    static ENTERED: RefCell<Vec<(Id, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        if !is_recording() {
+            return;
+        }
+        let Some(span) = context.span(id) else { return };
+        let known = span.extensions().get::<RangeName>().copied();
+        let name = known.unwrap_or_else(|| {
+            let name = RangeName::new(span.name());
+            span.extensions_mut().replace(name);
+            name
+        });
+        let range = unsafe { ffi::opd_range_begin(name.0) };
+        ENTERED.with_borrow_mut(|entered| entered.push((id.clone(), range)));
+    }
+
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        ENTERED.with_borrow_mut(|entered| {
+            // Spans of a thread usually end in reverse.
+            if let Some(place) = entered.iter().rposition(|each| each.0 == *id) {
+                let (_, range) = entered.remove(place);
+                unsafe { ffi::opd_range_end(range) }
+            }
+        });
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        mark(event.metadata().name());
+    }
+}
