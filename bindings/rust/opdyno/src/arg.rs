@@ -25,7 +25,7 @@ unsafe impl Sync for Arg<'_> {}
 /// Instead of a value: the error that its conversion met. The call gives it.
 const FAILED: i32 = -1;
 /// Instead of 0 as the length of a tensor: the callee writes it. C never sees it.
-const WRITTEN: u32 = 1;
+const WRITTEN: u32 = u32::MAX; // no text in a value is that long
 
 impl<'a> Arg<'a> {
     /// No value.
@@ -74,7 +74,16 @@ impl<'a> Arg<'a> {
     }
     #[inline]
     fn is_written(&self) -> bool {
-        self.raw.r#type == ffi::OPD_TENSOR as i32 && self.raw.length == WRITTEN
+        self.raw.length == WRITTEN
+    }
+
+    /// As C sees it; as failed if another call got the argument before, and something kept the tensor.
+    #[cold]
+    fn begin_to_write(&mut self) {
+        self.raw.length = 0;
+        if unsafe { ffi::opd_tensor_is_unique(self.raw.u.pointer.cast()) } == 0 {
+            *self = Self::failed(crate::tensor::not_unique());
+        }
     }
 
     /// As an owned value of C.
@@ -113,20 +122,23 @@ impl core::fmt::Debug for Arg<'_> {
 /// them may be written.
 #[inline]
 pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
-    for arg in args {
-        if arg.is_failed() {
-            let error = unsafe { arg.raw.u.pointer };
-            unsafe { ffi::opd_object_retain(error) };
-            Error::check(error.cast())?;
-        }
-        if arg.is_written() {
-            let message = "a tensor is passed as &mut, but can be written by one call only, which takes its arguments \
-                           over; pass it as & for reading, or the arguments as an array, a tuple or a Vec";
-            return Err(Error::invalid(message));
-        }
+    if args.iter().any(Arg::is_written) { Err(written_in_vain()) } else { as_raw_of_call(args) }
+}
+#[inline]
+fn as_raw_of_call<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
+    if let Some(failed) = args.iter().find(|arg| arg.is_failed()) {
+        let error = unsafe { failed.raw.u.pointer };
+        unsafe { ffi::opd_object_retain(error) };
+        Error::check(error.cast())?;
     }
     i32::try_from(args.len()).map_err(|_| Error::invalid("a call has at most 2^31 - 1 arguments"))?;
     Ok(unsafe { core::slice::from_raw_parts(args.as_ptr().cast(), args.len()) })
+}
+#[cold]
+fn written_in_vain() -> Error {
+    let message = "a tensor is passed as &mut, but can be written by one call only, which takes its arguments over; pass it \
+                   as & for reading, or the arguments as an array, a tuple or a Vec";
+    Error::invalid(message)
 }
 
 macro_rules! numbers {
@@ -322,8 +334,8 @@ pub trait IntoArgs<'a> {
 #[derive(Debug)]
 pub struct CallArgs<A> {
     args: A,
-    written: Option<usize>, // the place of the first one that the callee writes
-    error: Option<Error>,
+    is_owned: bool,
+    written: Option<u32>, // the place of one that the callee writes
 }
 
 impl<A> CallArgs<A> {
@@ -333,21 +345,19 @@ impl<A> CallArgs<A> {
     where
         A: AsMut<[Arg<'a>]>,
     {
-        let (mut written, mut error) = (None, None);
-        for (place, arg) in args.as_mut().iter_mut().enumerate().filter(|(_, arg)| arg.is_written()) {
-            arg.raw.length = 0;
-            written.get_or_insert(place);
-            // Another call may have got the argument before, and have kept the tensor.
-            if unsafe { ffi::opd_tensor_is_unique(arg.raw.u.pointer.cast()) } == 0 {
-                error.get_or_insert_with(crate::tensor::not_unique);
+        let mut written = None;
+        for (place, arg) in args.as_mut().iter_mut().enumerate() {
+            if arg.is_written() {
+                arg.begin_to_write();
+                written = Some(place as u32);
             }
         }
-        Self { args, written, error }
+        Self { args, is_owned: true, written }
     }
     /// Of arguments that others may use meanwhile: none of them is written.
     #[inline]
     fn shared(args: A) -> Self {
-        Self { args, written: None, error: None }
+        Self { args, is_owned: false, written: None }
     }
     /// For a call.
     #[inline]
@@ -355,11 +365,10 @@ impl<A> CallArgs<A> {
     where
         A: AsRef<[Arg<'a>]>,
     {
-        self.error.clone().map_or(Ok(()), Err)?;
-        as_raw(self.args.as_ref())
+        let args = self.args.as_ref();
+        if self.is_owned { as_raw_of_call(args) } else { as_raw(args) }
     }
     /// For a callee that uses its arguments in several calls, on several threads or later, so that none can be written.
-    #[inline]
     pub(crate) fn raw_to_share<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
     where
         A: AsRef<[Arg<'a>]>,
