@@ -100,8 +100,10 @@ def main():
                              "OPDYNO_TEST_ARTIFACT": str(artifact()), "RUSTDOCFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
                              "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
     cargo = {"cwd": SOURCE, "env": settings}
-    steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", "--", "-D", "warnings"], ["test", "--quiet"],
-             ["doc", "--no-deps", "--quiet"]]
+    features = ["--features", "opdyno/ndarray,opdyno/serde,opdyno/tracing"]
+    steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", *features, "--", "-D", "warnings"], ["test", "--quiet"],
+             ["test", "--quiet", *features, "--doc"], ["test", "--quiet", *features, "--test", "features"],
+             ["doc", "--no-deps", "--quiet", *features]]
     for step in steps:
         if step[0] in ("fmt", "clippy") and not has(cargo, step[0]):
             print(f"skipped: cargo {step[0]} is not installed", flush=True)

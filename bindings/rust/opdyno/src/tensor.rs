@@ -129,6 +129,10 @@ pub(crate) fn not_unique() -> Error {
     Error::new(Code::FailedPrecondition, "", message)
 }
 
+pub(crate) fn not_aligned<T>() -> Error {
+    Error::invalid(&format!("the elements do not lie at a multiple of {} bytes; copy it", align_of::<T>()))
+}
+
 /// Whether the elements can be read as a slice.
 pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
     check_dtype::<T>(tensor.dtype())?;
@@ -139,10 +143,7 @@ pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
         return Err(Error::invalid("the tensor is strided; copy it"));
     }
     if !tensor.is_aligned::<T>() {
-        return Err(Error::invalid(&format!(
-            "the elements do not lie at a multiple of {} bytes; copy it",
-            align_of::<T>()
-        )));
+        return Err(not_aligned::<T>());
     }
     Ok(())
 }

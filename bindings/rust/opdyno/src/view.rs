@@ -205,18 +205,19 @@ impl<'a> TensorRef<'a> {
         }
         Ok(if self.is_empty() { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(self.data(), self.len()) } })
     }
-    /// The elements from the first to the last, whatever lies between, and the steps along the axes.
+    /// The first element, and the steps along the axes, none of which is negative.
     #[cfg(feature = "ndarray")]
-    pub(crate) fn strided<T: Element>(&self) -> Result<(&'a [T], Vec<usize>)> {
+    pub(crate) fn strided<T: Element>(&self) -> Result<(*const T, Vec<usize>)> {
         check_dtype::<T>(self.dtype())?;
         if !self.device().is_cpu() {
             return Err(crate::Error::invalid("the tensor does not lie on the host; copy it"));
         }
+        if !self.is_aligned::<T>() {
+            return Err(crate::tensor::not_aligned::<T>());
+        }
         let strides = unsafe { slice_of(self.tensor.strides, self.shape().len()) };
         let step = |&stride: &i64| usize::try_from(stride).map_err(|_| crate::Error::invalid("a stride is negative"));
-        let steps = strides.iter().map(step).collect::<Result<Vec<_>>>()?;
-        let last: usize = self.shape().iter().zip(&steps).map(|(&dim, step)| (dim.max(1) as usize - 1) * step).sum();
-        Ok((unsafe { slice_of(self.data::<T>(), last + 1) }, steps))
+        Ok((self.data::<T>(), strides.iter().map(step).collect::<Result<_>>()?))
     }
     /// A copy of the elements, in row-major order, from any device.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
