@@ -77,15 +77,6 @@ impl<'a> Arg<'a> {
         self.raw.length == WRITTEN
     }
 
-    /// As C sees it; as failed if another call got the argument before, and something kept the tensor.
-    #[cold]
-    fn begin_to_write(&mut self) {
-        self.raw.length = 0;
-        if unsafe { ffi::opd_tensor_is_unique(self.raw.u.pointer.cast()) } == 0 {
-            *self = Self::failed(crate::tensor::not_unique());
-        }
-    }
-
     /// As an owned value of C.
     #[inline]
     pub(crate) fn into_raw(self) -> Result<opd_value> {
@@ -339,7 +330,7 @@ pub struct CallArgs<A> {
 }
 
 impl<A> CallArgs<A> {
-    /// Of arguments that the call has for itself.
+    /// Of arguments that the call has for itself. A tensor that is written is unique still: nothing else could use its argument.
     #[inline]
     fn owned<'a>(mut args: A) -> Self
     where
@@ -348,7 +339,7 @@ impl<A> CallArgs<A> {
         let mut written = None;
         for (place, arg) in args.as_mut().iter_mut().enumerate() {
             if arg.is_written() {
-                arg.begin_to_write();
+                arg.raw.length = 0;
                 written = Some(place as u32);
             }
         }

@@ -181,6 +181,19 @@ fn a_panic_is_an_error() -> Result<()> {
         }
     })?;
     assert_eq!(again.call::<()>(()).expect_err("a panic").kind(), "Panic");
+
+    struct PanicsForever;
+    impl Drop for PanicsForever {
+        fn drop(&mut self) {
+            std::panic::panic_any(PanicsForever);
+        }
+    }
+    let forever = Function::from_fn(|| {
+        if true {
+            std::panic::panic_any(PanicsForever)
+        }
+    })?;
+    assert_eq!(forever.call::<()>(()).expect_err("a panic").kind(), "Panic");
     let captured = PanicsAgain;
     let held = Function::from_fn(move || {
         let _ = &captured;
@@ -241,6 +254,34 @@ fn a_c_function_is_called_by_its_signature() -> Result<()> {
     expect(f.call::<()>((2.5,)), Code::InvalidArgument, "scaled");
     let bad = unsafe { Function::from_c(pointer, "f64(f46)", None, std::ptr::null_mut()) };
     expect(bad, Code::InvalidArgument, "f46");
+    Ok(())
+}
+
+/// A function should give what its caller then owns. Of a view nobody knows how long it lives.
+#[test]
+fn a_result_that_is_a_view_is_only_an_address() -> Result<()> {
+    unsafe extern "C" fn gives_a_view(
+        _: *mut std::ffi::c_void,
+        _: *const ffi::opd_value,
+        _: i32,
+        out: *mut ffi::opd_value,
+    ) -> *mut ffi::opd_error {
+        unsafe {
+            (*out).r#type = ffi::OPD_CSTRING as i32;
+            (*out).u.pointer = c"a view".as_ptr().cast_mut().cast();
+        }
+        std::ptr::null_mut()
+    }
+    let mut raw = std::ptr::null_mut();
+    let function = unsafe {
+        let error = ffi::opd_function_create(Some(gives_a_view), std::ptr::null_mut(), None, &mut raw);
+        assert!(error.is_null());
+        Function::from_raw(raw).expect("a function")
+    };
+    let result: Value = function.call(())?;
+    assert!(matches!(result, Value::Pointer(_)), "{result:?}");
+    function.call::<()>(())?;
+    expect(function.call::<String>(()), Code::InvalidArgument, "expected a string, but got a pointer");
     Ok(())
 }
 
