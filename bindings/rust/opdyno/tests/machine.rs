@@ -32,6 +32,24 @@ fn memory_in_use_is_counted() -> Result<()> {
 fn a_device_has_properties() -> Result<()> {
     assert!(Device::CPU.attr::<bool>(DeviceAttr::Exist)?);
     assert_eq!(Device::CPU.attr::<Option<i64>>(DeviceAttr::WarpSize)?, None);
+    let all = [
+        DeviceAttr::MaxThreadsPerBlock,
+        DeviceAttr::MaxSharedMemoryPerBlock,
+        DeviceAttr::ComputeVersion,
+        DeviceAttr::DeviceName,
+        DeviceAttr::MaxClockRate,
+        DeviceAttr::MultiProcessorCount,
+        DeviceAttr::MaxThreadDimensions,
+        DeviceAttr::ApiVersion,
+        DeviceAttr::DriverVersion,
+        DeviceAttr::L2CacheSizeBytes,
+        DeviceAttr::TotalGlobalMemory,
+        DeviceAttr::AvailableGlobalMemory,
+        DeviceAttr::TextureSpatialLimit,
+    ];
+    for attr in all {
+        Device::CPU.attr::<Option<Value>>(attr)?; // none of them is an error
+    }
     expect(Device::CPU.attr::<String>(DeviceAttr::Exist), Code::InvalidArgument, "expected a string");
     Ok(())
 }
