@@ -15,12 +15,12 @@
 //! ```
 //!
 //! # What is safe
-//! Safe code of this crate cannot break memory, as long as the code that it loads keeps to TVM's rules: a function reads its
-//! arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be unique; what is
-//! passed as `&Tensor` may be read by other threads meanwhile. No call can see whether a function writes what it got as
-//! `&Tensor`, or whether a program writes a tensor again that it gave to a function which kept it: both break TVM's rules.
-//! Builtins that work in place, such as `vm.builtin.tuple_reset_item`, need what they change for themselves, too. C functions
-//! called by a written signature are beyond any check, so naming one is `unsafe`. Callbacks get [`ValueRef`] and
+//! Safe code of this crate cannot break memory, as long as the code that it loads keeps to TVM's rules: a function reads
+//! its arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be unique;
+//! what is passed as `&Tensor` may be read by other threads meanwhile. No call can see whether a function writes what it
+//! got as `&Tensor`, or whether a program writes a tensor again that it gave to a function which kept it: both break TVM's
+//! rules. Builtins that work in place, as `vm.builtin.tuple_reset_item`, need what they change for themselves, too. C
+//! functions called by a written signature are beyond any check, so naming one is `unsafe`. Callbacks get [`ValueRef`] and
 //! [`TensorRef`], which end with the call.
 //!
 //! Options borrow what they name:
