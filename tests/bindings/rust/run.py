@@ -109,7 +109,22 @@ def main():
             print(f"skipped: cargo {step[0]} is not installed", flush=True)
         elif subprocess.run(["cargo", *step], **cargo).returncode:
             sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
+    run_languages(arguments, cargo)
     print("ok")
+
+
+def run_languages(arguments, cargo):
+    """The program of docs/languages.md, which finds its model in the directory that examples run in."""
+    model = SOURCE / "opdyno" / "model.so"
+    shutil.copyfile(artifact(), model)
+    try:
+        settings = cargo["env"] | {"RUSTDOCFLAGS": "--cfg opdyno_docs", "CARGO_TARGET_DIR": str(arguments.out / "target-docs")}
+        step = ["cargo", "test", "--quiet", "--doc", "--package", "opdyno", "--", "Languages"]
+        done = subprocess.run(step, cwd=SOURCE, env=settings, stdout=subprocess.PIPE, text=True)
+        if done.returncode or "1 passed" not in done.stdout:
+            sys.exit(f"the Rust program of docs/languages.md failed:\n{done.stdout}")
+    finally:
+        model.unlink()
 
 
 if __name__ == "__main__":

@@ -138,6 +138,11 @@
 
 pub use opdyno_sys as ffi;
 
+/// The examples of docs/languages.md, which need a model: tests/bindings/rust/run.py has one.
+#[cfg(all(doctest, opdyno_docs))]
+#[doc = include_str!("../../../../docs/languages.md")]
+pub struct Languages;
+
 /// The examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
