@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
+from compare import compare
 from common import ROOT, artifact, include_flags, library_directory, parse_arguments, swig
 
 SOURCE = ROOT / "bindings" / "rust"
@@ -110,6 +111,8 @@ def main():
         elif subprocess.run(["cargo", *step], **cargo).returncode:
             sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
     run_languages(arguments, cargo)
+    if difference := compare(["cargo", "run", "--quiet", "--example", "golden", "--", artifact()], **cargo):
+        sys.exit(difference)
     print("ok")
 
 
