@@ -32,7 +32,7 @@ if [[ -e $libdir/libopdyno.a ]]; then  # of gcc without sanitizers
   "${CC:-cc}" -std=c99 "$source_dir/tests/install/consumer/hello.c" $(pkg-config --cflags opdyno) "$libdir/libopdyno.a" "${needed[@]}" -o "$work/hello_static"
   expect "linked statically" "$(env -u LD_LIBRARY_PATH "$work/hello_static")" "$wanted"
   expect "its library" "$(ldd "$work/hello_static" | grep -c libopdyno || true)" 0
-  global=$(nm --defined-only --extern-only "$libdir/libopdyno.a" | sed -n 's/.* [A-Z] //p' | { grep -v '^opd_' || true; })
+  global=$(nm --defined-only --extern-only "$libdir/libopdyno.a" | sed -n 's/.* [A-Zu] //p' | { grep -v '^opd_' || true; })
   expect "other names in the archive" "$global" ""
   read -ra pc_static < <(pkg-config --static --libs opdyno)
   for library in "${needed[@]}"; do [[ " ${pc_static[*]} " == *" $library "* ]] || { echo "opdyno.pc lacks $library" >&2; exit 1; }; done

@@ -4,7 +4,7 @@
 #include <string>
 
 #define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...) \
-  extern "C" JNIEXPORT RESULT JNICALL Java_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
+  extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
 
 namespace opdjava {
 

@@ -1,6 +1,6 @@
 // Loads an artifact of TVM, calls it, calls back into Java, meets errors, and closes everything: args[0] is the artifact.
-import static opdyno.Native.*;
-import static opdyno.Out.take;
+import static io.opdyno.Native.*;
+import static io.opdyno.Out.take;
 
 import java.lang.ref.WeakReference;
 import java.nio.file.Files;
@@ -8,9 +8,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import opdyno.*;
-import opdyno.Function;
-import opdyno.Module;
+import io.opdyno.*;
+import io.opdyno.Function;
+import io.opdyno.Module;
 
 public final class First {
   static final class Refused extends Exception {

@@ -1,6 +1,6 @@
 // Collectors written in Java: what they are asked, what becomes of their metrics and of their exceptions, and their end.
-import static opdyno.Native.*;
-import static opdyno.Out.take;
+import static io.opdyno.Native.*;
+import static io.opdyno.Out.take;
 
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
@@ -8,9 +8,9 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import opdyno.*;
-import opdyno.Function;
-import opdyno.Module;
+import io.opdyno.*;
+import io.opdyno.Function;
+import io.opdyno.Module;
 
 final class WithCollectors {
   private static final int CALLS = 102; // of a run: two checks of the argument, then 100 operators
@@ -174,7 +174,7 @@ final class WithCollectors {
         Collector bad = collector("Bad", new Numbering("stop"));
         Function measured = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {ours}, 2, out));
         Function fails = take(out -> opd_function_profile(counted, Device.CPU, new Collector[] {bad}, 0, out));
-        opdyno.Map map = (opdyno.Map) Out.<Object>take(out -> opd_function_call(measured, new Object[] {7}, out))) {
+        io.opdyno.Map map = (io.opdyno.Map) Out.<Object>take(out -> opd_function_call(measured, new Object[] {7}, out))) {
       First.check(calls[0] == 21 && numbering.ended == 1, "three calls: " + calls[0] + ", " + numbering.ended);
       try (Array pair = (Array) Out.<Object>take(out -> opd_map_get(map, "moved (bytes)", out))) {
         First.check(First.items(pair).equals(List.of(6L, 1L << 40)), "kind and value: " + First.items(pair));

@@ -1,12 +1,12 @@
 // Tensors of memory that a caller lends to a callback: they end with the call.
-import static opdyno.Native.*;
-import static opdyno.Out.take;
+import static io.opdyno.Native.*;
+import static io.opdyno.Out.take;
 
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import opdyno.*;
-import opdyno.Function;
+import io.opdyno.*;
+import io.opdyno.Function;
 
 final class WithLoans {
   private WithLoans() {}

@@ -1,15 +1,15 @@
 // Options of every kind: numbers, truth values, texts, devices, handles and lists of them; and those that are wrong.
-import static opdyno.Native.*;
-import static opdyno.Out.take;
+import static io.opdyno.Native.*;
+import static io.opdyno.Out.take;
 
 import java.lang.ref.WeakReference;
 import java.math.BigInteger;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import opdyno.*;
-import opdyno.Function;
-import opdyno.Module;
+import io.opdyno.*;
+import io.opdyno.Function;
+import io.opdyno.Module;
 
 final class WithOptions {
   private static final int OPERATORS = 100; // of the artifact: each adds 1

@@ -1,16 +1,16 @@
 // Stacks of Java's methods in what profilers record. Java's own stack traces say what is expected: `here(new Throwable(), …)`
 // stands in the line of the call.
-import static opdyno.Native.*;
-import static opdyno.Out.take;
+import static io.opdyno.Native.*;
+import static io.opdyno.Out.take;
 
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
-import opdyno.*;
-import opdyno.Function;
-import opdyno.Module;
+import io.opdyno.*;
+import io.opdyno.Function;
+import io.opdyno.Module;
 
 final class WithStacks {
   private static final int MOST = 256, TOO_DEEP = 300;
@@ -157,7 +157,7 @@ final class WithStacks {
       thread.start();
       thread.join();
       First.check(ended[0] instanceof StackOverflowError, "the recursion's error: " + ended[0]);
-      First.check(Arrays.stream(ended[0].getStackTrace()).noneMatch(method -> method.getClassName().equals("opdyno.HostStack")),
+      First.check(Arrays.stream(ended[0].getStackTrace()).noneMatch(method -> method.getClassName().equals("io.opdyno.HostStack")),
           "not that of walking the stack");
     })) {
       checkStacks(report);
@@ -194,7 +194,7 @@ final class WithStacks {
 
   /** Notes the stack of the caller, as the column "Stack" has it. */
   private static void here(Throwable now, String name) {
-    EXPECTED.put(name, Arrays.stream(now.getStackTrace()).filter(method -> !method.getClassName().matches("opdyno\\.[^.]*"))
+    EXPECTED.put(name, Arrays.stream(now.getStackTrace()).filter(method -> !method.getClassName().matches("io\\.opdyno\\.[^.]*"))
         .limit(MOST).map(WithStacks::text).collect(Collectors.joining(";")));
   }
 

@@ -1,45 +1,44 @@
 #!/usr/bin/env python3
 """Makes the Java binding from bindings/swig and bindings/java, and runs First.java on a library that TVM compiled."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common import ROOT, artifact, include_flags, library_directory, parse_arguments, swig
-
-
-def java_home():
-    javac = shutil.which("javac")
-    if not javac:
-        sys.exit("javac is missing: it comes with the package openjdk-17-jdk-headless")
-    return Path(javac).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(HERE.parent), str(ROOT / "bindings" / "java")]
+import loading
+from common import artifact, parse_arguments
+from make import JAVA, java_home, make
 
 
 def main():
     arguments = parse_arguments(__doc__, "java")
-    out, source = arguments.out, ROOT / "bindings" / "java"
-    shutil.rmtree(out, ignore_errors=True)
-    (out / "opdyno").mkdir(parents=True)
-    wrapper = out / "native_wrap.cc"
-    swig(arguments, "-java", "-c++", "-package", "opdyno", f"-I{source / 'swig'}", "-outdir", out / "opdyno", "-o", wrapper)
+    arguments.static = False
+    generated, natives = make(arguments)
+    home, classes = java_home(), arguments.out / "classes"
+    subprocess.run([home / "bin" / "javac", "--release", "17", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
+                    *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java")], check=True)
+    shutil.copytree(natives, classes, dirs_exist_ok=True)
+    library = next(classes.rglob("libopdyno_java.so"))
 
-    home, libraries = java_home(), library_directory(arguments)
-    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{source / 'native'}", f"-I{ROOT / 'bindings' / 'swig'}",
-                    f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}", *include_flags(arguments),
-                    "-o", out / "libopdyno_java.so", wrapper, *sorted((source / "native").glob("*.cc")),
-                    f"-L{libraries}", "-lopdyno", f"-Wl,-rpath,{libraries}"], check=True)
-    subprocess.run([home / "bin" / "javac", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", out / "classes",
-                    *(out / "opdyno").glob("*.java"), *(source / "opdyno").glob("*.java"),
-                    *Path(__file__).parent.glob("*.java")], check=True)
-    java = [home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", f"-Djava.library.path={out}", "-cp", out / "classes"]
+    def run(*arguments, cwd=None, **environment):
+        command = [home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", "-cp", classes, *arguments]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+                              env={**os.environ, **environment})
+        return done.returncode, done.stdout, done.stderr
+
+    own = f"-Dopdyno.library.path={library}"
     for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),
                            (["-Xmx96m"], ["Fresh", "dropped"])):
-        done = subprocess.run([*java, *flags, *program], stdout=subprocess.PIPE, text=True)
-        print(done.stdout, end="")
-        if done.returncode or "WARNING" in done.stdout or not done.stdout.endswith("ok\n"):
+        status, shown, errors = run(own, *flags, *program)
+        print(shown, errors, sep="", end="")
+        if status or "WARNING" in shown or not shown.endswith("ok\n"):
             sys.exit(f"the Java program failed: {' '.join(map(str, program))}")
+    loading.test(run, library, arguments.out / "loading")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

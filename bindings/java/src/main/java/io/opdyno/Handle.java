@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;

@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 /** An error of the library, or one that a called function raised. */
 public final class OpdynoException extends RuntimeException {

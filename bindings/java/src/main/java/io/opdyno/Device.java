@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 /** A device, in DLPack's numbers; of text by {@code Native.opd_device_from_string}. */
 public record Device(int type, int id) {

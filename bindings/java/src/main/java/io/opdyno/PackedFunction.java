@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 /**
  * A function of Java that the library may call, on any thread. Handles among the arguments are the callee's to close. A

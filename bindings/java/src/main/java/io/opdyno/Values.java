@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

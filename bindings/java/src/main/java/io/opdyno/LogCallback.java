@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 /** Receives the library's warnings, on any thread. */
 @FunctionalInterface

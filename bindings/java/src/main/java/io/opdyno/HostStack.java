@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 import java.util.Arrays;
 import java.util.Iterator;
@@ -41,7 +41,7 @@ final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]>
 
   /** The binding's classes: those of this package, but not of packages within it. */
   private static boolean isOwn(String className) {
-    return className.startsWith("opdyno.") && className.indexOf('.', 7) < 0;
+    return className.startsWith("io.opdyno.") && className.indexOf('.', 10) < 0;
   }
 
   private static int[] describe(StackTraceElement method) {

@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 /**
  * Measures something around calls; {@code Native.opd_collector_create} makes a {@link Collector} of it. A run calls it

@@ -1,4 +1,4 @@
-package opdyno;
+package io.opdyno;
 
 /** The type of a tensor's elements, in DLPack's numbers; of text by {@code Native.opd_dtype_from_string}. */
 public record DType(int code, int bits, int lanes) {

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Makes what Maven needs beside the sources: SWIG's classes in OUT/generated, the native part in OUT/natives, laid out as
+in the jar. With --static it has the library of tools/natives inside, else it needs the build directory's libopdyno.so."""
+
+import argparse
+import hashlib
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+JAVA = Path(__file__).resolve().parent
+ROOT = JAVA.parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "bindings"))
+from common import default_cache, include_flags, library_directory, swig
+
+NAME = "libopdyno_java.so"
+
+
+def java_home():
+    javac = shutil.which("javac")
+    if not javac:
+        sys.exit("javac is missing: it comes with the package openjdk-17-jdk-headless")
+    return Path(javac).resolve().parents[1]
+
+
+def link_flags(arguments):
+    if not arguments.static:
+        directory = library_directory(arguments)
+        return [f"-L{directory}", "-lopdyno", f"-Wl,-rpath,{directory}"]
+    # nodelete: worker threads sleep in its code. Only what the JVM looks for is visible, so that each copy for a class
+    # loader of its own is another library.
+    return [arguments.build_dir / "lib" / "libopdyno.a", f"-Wl,--version-script={JAVA / 'native' / 'exports.map'}", "-Wl,-z,nodelete",
+            "-Wl,-z,now", "-Wl,-z,relro", "-Wl,--no-undefined", "-Wl,--gc-sections", "-static-libstdc++", "-static-libgcc", "-s"]
+
+
+def make(arguments):
+    """The directories of the generated sources and of the natives."""
+    shutil.rmtree(arguments.out, ignore_errors=True)
+    generated, natives = arguments.out / "generated", arguments.out / "natives"
+    place = natives / "io" / "opdyno" / "natives" / f"linux-{platform.machine()}"
+    (generated / "io" / "opdyno").mkdir(parents=True)
+    place.mkdir(parents=True)
+    wrapper, home = arguments.out / "native_wrap.cc", java_home()
+    swig(arguments, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
+         "-outdir", generated / "io" / "opdyno", "-o", wrapper)
+    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
+                    f"-I{ROOT / 'bindings' / 'swig'}", f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}",
+                    *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),
+                    *link_flags(arguments)], check=True)
+    content = (place / NAME).read_bytes()
+    (place / (NAME + ".sha256")).write_text(f"{hashlib.sha256(content).hexdigest()} {len(content)}\n")
+    return generated, natives
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "natives", help="opdyno's build directory")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="directory of SWIG's environment")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "java" / "made", help="its content is replaced")
+    parser.add_argument("--static", action="store_true", help="one self-contained native library")
+    arguments = parser.parse_args()
+    arguments.build_dir, arguments.out = arguments.build_dir.resolve(), arguments.out.resolve()
+    make(arguments)
+
+
+if __name__ == "__main__":
+    main()

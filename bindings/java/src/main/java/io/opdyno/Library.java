@@ -1,0 +1,151 @@
+package io.opdyno;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The native part. Each class with native methods loads it, since any of them may be the first that a program uses.
+ *
+ * <p>The property "opdyno.library.path" names the file or its directory. Without it, the jar's file is laid once into a
+ * cache directory, under the hash of its content: "opdyno.cache.dir", else $XDG_CACHE_HOME, else ~/.cache. A file there is
+ * never changed, only replaced, so that any number of programs can start at once. Where the cache does not serve, a copy
+ * in a temporary directory does, which is removed as soon as it is loaded.
+ */
+final class Library {
+  private static final String NAME = "libopdyno_java.so";
+
+  static {
+    String path = System.getProperty("opdyno.library.path");
+    if (path == null) new Library().loadOfJar();
+    else loadOf(Path.of(path).toAbsolutePath());
+  }
+
+  private final List<String> tried = new ArrayList<>();
+
+  private Library() {}
+
+  static void load() {}
+
+  private static void loadOf(Path path) {
+    Path file = Files.isDirectory(path) ? path.resolve(NAME) : path;
+    try {
+      System.load(file.toString());
+    } catch (UnsatisfiedLinkError e) {
+      throw refused("the property opdyno.library.path gives " + file + ", which cannot be loaded: " + e.getMessage());
+    }
+  }
+
+  private void loadOfJar() {
+    String resource = "natives/" + platform() + "/" + NAME;
+    String[] hashAndSize;
+    try (InputStream in = Library.class.getResourceAsStream(resource + ".sha256")) {
+      if (in == null) {
+        throw refused("opdyno has no native library for " + platform() + ": there is no io/opdyno/" + resource
+            + " beside the class io.opdyno.Library. The property opdyno.library.path may give one.");
+      }
+      hashAndSize = new String(in.readAllBytes(), StandardCharsets.US_ASCII).trim().split(" ");
+    } catch (IOException e) {
+      throw refused("io/opdyno/" + resource + ".sha256 cannot be read: " + e);
+    }
+    Path kept = cacheDirectory(hashAndSize[0]);
+    if (kept != null && loadKept(resource, kept, Long.parseLong(hashAndSize[1]))) return;
+    // The cache's directory comes first, since it serves where only another class loader has its file already.
+    for (Path parent : new Path[] {kept, Path.of(System.getProperty("java.io.tmpdir")), Path.of("/dev/shm")}) {
+      if (parent != null && loadCopy(resource, parent)) return;
+    }
+    throw refused("opdyno's native library cannot be loaded; tried " + String.join("; ", tried)
+        + ". The property opdyno.cache.dir may give a directory in which files can be written and run.");
+  }
+
+  private boolean loadKept(String resource, Path directory, long size) {
+    Path file = directory.resolve(NAME);
+    try {
+      if (!Files.isRegularFile(file) || Files.size(file) != size) {
+        Files.createDirectories(directory);
+        Path made = Files.createTempFile(directory, NAME, ".part");
+        try {
+          extract(resource, made);
+          Files.move(made, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+          Files.deleteIfExists(made);
+        }
+      }
+    } catch (IOException e) {
+      tried.add(file + ": " + e);
+      return false;
+    }
+    return isLoaded(file);
+  }
+
+  private boolean loadCopy(String resource, Path parent) {
+    Path directory = null;
+    try {
+      directory = Files.createTempDirectory(parent, "opdyno");
+      Path file = directory.resolve(NAME);
+      try {
+        extract(resource, file);
+        return isLoaded(file);
+      } finally {
+        Files.deleteIfExists(file);
+      }
+    } catch (IOException e) {
+      tried.add(parent + ": " + e);
+      return false;
+    } finally {
+      delete(directory);
+    }
+  }
+
+  private static void delete(Path directory) {
+    try {
+      if (directory != null) Files.deleteIfExists(directory);
+    } catch (IOException e) {
+      // what is loaded serves
+    }
+  }
+
+  private static void extract(String resource, Path file) throws IOException {
+    try (InputStream in = Library.class.getResourceAsStream(resource)) {
+      if (in == null) throw new FileNotFoundException("io/opdyno/" + resource + " is not in the jar");
+      Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
+    }
+  }
+
+  private boolean isLoaded(Path file) {
+    try {
+      System.load(file.toAbsolutePath().toString());
+      return true;
+    } catch (UnsatisfiedLinkError e) {
+      tried.add(file + ": " + e.getMessage());
+      return false;
+    }
+  }
+
+  /** Null where there is none, as in a container without a home. */
+  private Path cacheDirectory(String hash) {
+    String given = System.getProperty("opdyno.cache.dir"), ofUser = System.getenv("XDG_CACHE_HOME");
+    Path base;
+    if (given != null) base = Path.of(given).toAbsolutePath();
+    else if (ofUser != null && ofUser.startsWith("/")) base = Path.of(ofUser);
+    else base = Path.of(System.getProperty("user.home"), ".cache");
+    if (base.isAbsolute()) return base.resolve("opdyno").resolve("java").resolve(hash);
+    tried.add(base + ": not a cache directory, since it is relative");
+    return null;
+  }
+
+  private static String platform() {
+    String arch = System.getProperty("os.arch");
+    return System.getProperty("os.name").toLowerCase(java.util.Locale.ROOT) + "-" + (arch.equals("amd64") ? "x86_64" : arch);
+  }
+
+  private static UnsatisfiedLinkError refused(String why) {
+    return new UnsatisfiedLinkError(why);
+  }
+}

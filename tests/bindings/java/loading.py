@@ -1,0 +1,96 @@
+"""Where the native library comes from, and what is left behind: each case in JVMs of their own."""
+
+import shutil
+import sys
+
+
+def test(run, library, work):
+    shutil.rmtree(work, ignore_errors=True)
+    digest, size = library.with_name(library.name + ".sha256").read_text().split()
+    directories = iter(range(100))
+
+    def fresh():
+        made = work / str(next(directories))
+        made.mkdir(parents=True)
+        return made
+
+    def check(good, what):
+        if not good:
+            sys.exit(f"loading: {what}")
+
+    def works(title, *arguments, temporary=None, **environment):
+        """Runs a program, after which the temporary directory must be empty. The last lines of what it printed."""
+        temporary = temporary or fresh()
+        status, shown, errors = run(f"-Djava.io.tmpdir={temporary}", *arguments, **environment)
+        check(status == 0 and shown.endswith("ok\n") and "WARNING" not in shown, f"{title}: {shown}{errors}")
+        check(not temporary.is_dir() or not list(temporary.iterdir()), f"{title}: left in the temporary directory")
+        return shown
+
+    def kept(cache):
+        return cache / "opdyno" / "java" / digest / library.name
+
+    def files(directory):
+        return [path for path in directory.rglob("*") if not path.is_dir()]
+
+    program = ["Fresh", "loaded"]
+    cache, other = fresh(), fresh()
+    shown = works("the cache", f"-Dopdyno.cache.dir={cache}", *program, XDG_CACHE_HOME=str(other))
+    check(shown == f"{kept(cache)}\nok\n" and files(cache) == [kept(cache)], f"the cache has one file, which is loaded: {shown}")
+    check(kept(cache).read_bytes() == library.read_bytes() and not files(other), "of the same content, and nowhere else")
+    first = kept(cache).stat()
+    works("the cache again", f"-Dopdyno.cache.dir={cache}", *program)
+    check((kept(cache).stat().st_ino, kept(cache).stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns), "it is written once")
+    works("XDG_CACHE_HOME", *program, XDG_CACHE_HOME=str(other))
+    check(files(other) == [kept(other)], "XDG_CACHE_HOME is the cache")
+    home = fresh()
+    works("a relative XDG_CACHE_HOME", f"-Duser.home={home}", *program, XDG_CACHE_HOME="there", cwd=work)
+    check(files(home) == [kept(home / ".cache")] and not (work / "there").exists(), "~/.cache is the cache")
+
+    kept(cache).write_bytes(library.read_bytes()[:100])
+    works("a file of another size", f"-Dopdyno.cache.dir={cache}", *program)
+    check(files(cache) == [kept(cache)] and kept(cache).stat().st_size == int(size), "such a file is replaced")
+
+    # A file in a directory's place refuses also root, to whom a read-only directory is none.
+    blocked = fresh() / "file"
+    blocked.write_text("")
+    shown = works("no cache", f"-Dopdyno.cache.dir={blocked}", *program)
+    check("(deleted)" in shown and blocked.read_text() == "", f"a copy is loaded: {shown}")
+    shown = works("no cache, no temporary directory", f"-Dopdyno.cache.dir={blocked}", *program, temporary=blocked)
+    check(shown.startswith("/dev/shm/"), f"the copy lay in /dev/shm: {shown}")
+    shown = works("no home", "-Duser.home=?", *program, XDG_CACHE_HOME="", cwd=work)
+    check("(deleted)" in shown and not (work / "?").exists(), f"without a home: {shown}")
+
+    # What cannot be run where it lies, as on a file system without execution.
+    kept(cache).write_bytes(bytes(int(size)))
+    shown = works("a cache that cannot be run", f"-Dopdyno.cache.dir={cache}", *program)
+    check("(deleted)" in shown and files(cache) == [kept(cache)], f"a copy is loaded: {shown}")
+    kept(cache).unlink()
+
+    shown = works("class loaders", f"-Dopdyno.cache.dir={cache}", "Fresh", "loaders")
+    loaded = [line.removesuffix(" (deleted)") for line in shown.splitlines() if line != "ok"]
+    check(len(set(loaded)) == 3 and loaded.count(str(kept(cache))) == 1, f"each class loader has a file of its own: {shown}")
+    check(files(cache) == [kept(cache)] and len(list(kept(cache).parent.iterdir())) == 1, "the copies are gone")
+
+    for given in (library, library.parent):
+        untouched = fresh()
+        shown = works("the property", f"-Dopdyno.library.path={given}", f"-Dopdyno.cache.dir={untouched}", *program)
+        check(shown == f"{library}\nok\n" and not list(untouched.iterdir()), f"the property's file is loaded: {shown}")
+
+    def fails(title, parts, *arguments):
+        status, shown, errors = run(*arguments, *program)
+        check(status == 1, f"{title}: {status} {shown}{errors}")
+        for part in parts:
+            check(str(part) in errors, f"{title}: no {part} in {errors}")
+
+    nowhere = work / "nowhere.so"
+    fails("a property that names nothing", ["UnsatisfiedLinkError", "opdyno.library.path", nowhere], f"-Dopdyno.library.path={nowhere}")
+    fails("another platform", ["linux-riscv64", "opdyno.library.path"], "-Dos.arch=riscv64")
+    whole = library.read_bytes()
+    library.write_bytes(bytes(int(size)))
+    try:
+        temporary, cache = fresh(), fresh()
+        fails("a library that cannot be run", [kept(cache), temporary, "/dev/shm", "invalid ELF header", "opdyno.cache.dir"],
+              f"-Dopdyno.cache.dir={cache}", f"-Djava.io.tmpdir={temporary}")
+        check(not list(temporary.iterdir()), "nothing is left of failed attempts")
+    finally:
+        library.write_bytes(whole)
