@@ -1,7 +1,9 @@
 // Java's functions as packed functions, and exceptions there and back. They are called on whatever thread native code
 // calls them from.
+#include <algorithm>
 #include <mutex>
 
+#include "area.h"
 #include "core.h"
 
 namespace opdjava {
@@ -130,9 +132,15 @@ opd_error *error_of(JNIEnv *env, jthrowable thrown) {
   return error;
 }
 
-opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
-  JNIEnv *env = environment();
-  if (!env) return java_has_ended();
+namespace {
+
+opd_error *thrown_of(JNIEnv *env) {
+  const LocalFrame frame(env);
+  return take_exception(env);
+}
+
+// By an array, where the thread's memory for callbacks has no room.
+opd_error *call_by_array(JNIEnv *env, void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   const LocalFrame frame(env);
   jlongArray words = frame.good ? env->NewLongArray(2 * num_args + 2) : nullptr;
   if (!words) return take_exception(env);
@@ -140,6 +148,25 @@ opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, 
   env->CallStaticVoidMethod(java.callbacks, java.call, static_cast<jobject>(function), words);
   if (env->ExceptionCheck()) return take_exception(env);
   env->GetLongArrayRegion(words, 0, 2, reinterpret_cast<jlong *>(out_result));  // an owned value
+  return nullptr;
+}
+
+}  // namespace
+
+opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
+  JNIEnv *env = environment();
+  if (!env) return java_has_ended();
+  CallbackArea *area = CallbackArea::of_thread();
+  opd_value *frame = area ? area->open(num_args) : nullptr;
+  if (!frame) return call_by_array(env, function, args, num_args, out_result);
+  std::copy_n(args, num_args, frame + 1);
+  *frame = opd_none();
+  env->CallStaticVoidMethod(java.callbacks, java.call_through, static_cast<jobject>(function),
+                            reinterpret_cast<jlong>(area->memory()), area->place_of(frame),
+                            static_cast<jint>(num_args));
+  area->close(frame);
+  if (env->ExceptionCheck()) return thrown_of(env);
+  *out_result = *frame;  // an owned value
   return nullptr;
 }
 
@@ -228,6 +255,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.host_stack = find("io/opdyno/HostStack");
   java.bytes = find("[B");
   java.call = method(java.callbacks, "call", "(Lio/opdyno/PackedFunction;[J)V");
+  java.call_through = method(java.callbacks, "callThrough", "(Lio/opdyno/PackedFunction;JII)V");
   java.log = method(java.callbacks, "log", "(Lio/opdyno/LogCallback;I[B)V");
   java.init = method(java.callbacks, "init", "(Lio/opdyno/MetricCollector;[J)V");
   java.start = method(java.callbacks, "start", "(Lio/opdyno/MetricCollector;J)Ljava/lang/Object;");
@@ -235,7 +263,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.describe = method(java.exception, "describe", "(Ljava/lang/Throwable;)[[B");
   java.make = method(java.exception, "make", "(Ljava/lang/Throwable;[I[[B)Ljava/lang/Throwable;");
   java.frames = method(java.host_stack, "frames", "()[I");
-  const bool good = java.bytes && java.call && java.log && java.init && java.start && java.stop && java.describe &&
-                    java.make && java.frames;
+  const bool good = java.bytes && java.call && java.call_through && java.log && java.init && java.start && java.stop &&
+                    java.describe && java.make && java.frames;
   return good ? JNI_VERSION_10 : JNI_ERR;
 }

@@ -160,7 +160,7 @@ OPDJAVA_NATIVE(void, Values, release, jlongArray value) {
   opd_value_release(&copy);
 }
 
-OPDJAVA_NATIVE(void, Values, releaseObject, jlong pointer) { opd_object_release(reinterpret_cast<void *>(pointer)); }
+OPDJAVA_NATIVE(void, Handle, releaseObject, jlong pointer) { opd_object_release(reinterpret_cast<void *>(pointer)); }
 
 OPDJAVA_NATIVE(jlongArray, Values, dimsOf, jlong pointer) {
   const auto *shape = reinterpret_cast<const opd_shape *>(pointer);

@@ -141,7 +141,7 @@ opd_collector_table collector_table(JNIEnv *env, jobject collector);
 struct Java {
   JavaVM *vm;
   jclass callbacks, exception, host_stack, bytes;
-  jmethodID call, log, init, start, stop, describe, make, frames;
+  jmethodID call, call_through, log, init, start, stop, describe, make, frames;
 };
 extern Java java;
 

@@ -78,10 +78,6 @@
 %define %opd_handle(TYPE, CLASS)
 %ignore TYPE##_retain;
 %ignore TYPE##_release;
-%javamethodmodifiers release_##TYPE "private"
-%inline {
-static void release_##TYPE(long long pointer) { opd_object_release(reinterpret_cast<TYPE *>(pointer)); }
-}
 %rename(CLASS) TYPE;
 %nodefaultctor TYPE;
 %nodefaultdtor TYPE;
@@ -91,7 +87,11 @@ static void release_##TYPE(long long pointer) { opd_object_release(reinterpret_c
 %typemap(javadestruct, methodname="delete", methodmodifiers="private", parameters="") TYPE ""
 %typemap(javabody) TYPE %{
   CLASS(long pointer) {
-    super(pointer, $imclassname::release_ ## TYPE);
+    super(pointer);
+  }
+
+  CLASS(long pointer, long bytes) {
+    super(pointer, bytes);
   }
 %}
 struct TYPE {};
@@ -106,6 +106,44 @@ struct TYPE {};
 %typemap(in) TYPE ** (TYPE *made) { made = nullptr; $1 = &made; }
 %typemap(argout) TYPE ** { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
 %enddef
+
+/* Calls of a function: those of numbers make no objects. */
+%typemap(javacode) opd_function %{
+  /** Calls with any values: see PackedFunction for what they become. */
+  public Object call(Object... args) {
+    return Calls.call(this, args);
+  }
+
+  /** Calls with one value, without an array for it. */
+  public Object call(Object value) {
+    return Calls.call(this, value);
+  }
+
+  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  public long callLong() {
+    return Calls.callLong(this);
+  }
+
+  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  public long callLong(long a) {
+    return Calls.callLong(this, a);
+  }
+
+  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  public long callLong(long a, long b) {
+    return Calls.callLong(this, a, b);
+  }
+
+  /** Calls for a number; a ClassCastException if it gives something else. */
+  public double callDouble(double a) {
+    return Calls.callDouble(this, a);
+  }
+
+  /** Calls for a number; a ClassCastException if it gives something else. */
+  public double callDouble(double a, double b) {
+    return Calls.callDouble(this, a, b);
+  }
+%}
 
 /* Values: Values.java writes and reads them as words. */
 %define %opdjava_values(PARAMETER, JAVA, METHOD)

@@ -42,6 +42,7 @@ public final class First {
     WithCollectors.run(args[0]);
     WithStacks.run(args[0]);
     WithLoans.run();
+    WithCalls.run();
     causes();
     Module gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();

@@ -1,5 +1,6 @@
 package io.opdyno;
 
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Objects;
 
@@ -10,6 +11,31 @@ final class Callbacks {
   }
 
   private Callbacks() {}
+
+  /** As call(), with the values in the native thread's memory for callbacks, whose address is given. */
+  static void callThrough(PackedFunction function, long address, int at, int count) throws Throwable {
+    ByteBuffer memory = Area.get().callbacks(address);
+    if (function instanceof NumberFunction numbers) {
+      numbers.call(memory, at, count);
+      return;
+    }
+    Object[] args = new Object[count];
+    try (Loans loans = new Loans()) {
+      for (int i = 0; i < count; ++i) {
+        int place = at + Area.VALUE * (i + 1);
+        args[i] = Values.copy(memory, place);
+        if ((int) memory.getLong(place) == Values.DLTENSOR) loans.add((Tensor) args[i]);
+      }
+      Object result = function.call(args);
+      if (Values.putPlain(memory, at, result)) return;
+      try (Values values = new Values()) {
+        values.one(result);
+        long[] owned = values.owned();
+        memory.putLong(at, owned[0]);
+        memory.putLong(at + 8, owned[1]);
+      }
+    }
+  }
 
   /** Words: the result, then the arguments, which are borrowed. The result will be the caller's. */
   static void call(PackedFunction function, long[] words) throws Throwable {

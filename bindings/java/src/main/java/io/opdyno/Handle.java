@@ -1,60 +1,143 @@
 package io.opdyno;
 
-import java.lang.ref.Cleaner;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.lang.ref.PhantomReference;
 import java.lang.ref.Reference;
-import java.util.function.LongConsumer;
+import java.lang.ref.ReferenceQueue;
 
 /**
  * An object of the library. close() ends it at once; what is not closed ends after it became unreachable. A call that
  * runs with a handle keeps it, also when another thread closes it.
  */
 public class Handle implements AutoCloseable {
-  private static final Cleaner CLEANER = Cleaner.create();
+  static {
+    Library.load();
+  }
 
-  private static final class Owned implements Runnable {
-    private final long pointer;
-    private final LongConsumer release;
-    private final long bytes; // of memory outside of the heap
-    private int uses = 1; // the handle's own, and one for each call
-    private boolean closed;
+  /** Handles that are not closed, by the thread that made them, so that threads seldom wait for each other. */
+  private static final class Open {
+    private static final Open[] ALL = new Open[16];
 
-    Owned(long pointer, LongConsumer release, long bytes) {
-      this.pointer = pointer;
-      this.release = release;
-      this.bytes = bytes;
+    static {
+      for (int i = 0; i < ALL.length; ++i) ALL[i] = new Open();
     }
 
-    synchronized long begin() {
-      if (closed) throw new IllegalStateException("the handle is closed");
-      ++uses;
-      return pointer;
+    private Owned first;
+    private long uncounted; // of memory outside of the heap: OffHeap counts large amounts only
+
+    static Open ofThread() {
+      return ALL[(int) Thread.currentThread().getId() & ALL.length - 1];
+    }
+
+    void add(Owned added) {
+      long bytes;
+      synchronized (this) {
+        added.next = first;
+        if (first != null) first.previous = added;
+        first = added;
+        bytes = large(added.bytes);
+      }
+      OffHeap.add(bytes);
+    }
+
+    void remove(Owned removed) {
+      long bytes;
+      synchronized (this) {
+        if (removed.previous == null) first = removed.next;
+        else removed.previous.next = removed.next;
+        if (removed.next != null) removed.next.previous = removed.previous;
+        removed.previous = removed.next = null;
+        bytes = large(-removed.bytes);
+      }
+      OffHeap.add(bytes);
+    }
+
+    private long large(long bytes) {
+      uncounted += bytes;
+      if (Math.abs(uncounted) < OffHeap.LARGE) return 0;
+      long all = uncounted;
+      uncounted = 0;
+      return all;
+    }
+  }
+
+  /**
+   * The library's object; a reference that is queued when its handle was dropped. It does the work of a Cleaner, but
+   * closing needs no call of the JVM's native code: what left the list of open handles is not queued any more, or is
+   * queued in vain.
+   */
+  private static final class Owned extends PhantomReference<Handle> {
+    private static final int CLOSED = 1 << 31;
+    private static final ReferenceQueue<Handle> DROPPED = new ReferenceQueue<>();
+    private static final VarHandle STATE;
+
+    static {
+      try {
+        STATE = MethodHandles.lookup().findVarHandle(Owned.class, "state", int.class);
+      } catch (ReflectiveOperationException e) {
+        throw new ExceptionInInitializerError(e);
+      }
+      Thread ends = new Thread(null, Owned::endDropped, "opdyno-dropped", 0, false);
+      ends.setDaemon(true);
+      ends.setContextClassLoader(null);
+      ends.start();
+    }
+
+    private final long pointer;
+    private final long bytes; // of memory outside of the heap
+    private final Open open = Open.ofThread();
+    private Owned previous, next; // in `open`, which guards them
+    private volatile int state = 1; // CLOSED, and the number of uses: the handle's own until it is closed, and one for each call
+
+    Owned(Handle handle, long pointer, long bytes) {
+      super(handle, DROPPED);
+      this.pointer = pointer;
+      this.bytes = bytes;
+      open.add(this);
+    }
+
+    long begin() {
+      for (int now = state; now >= 0; now = state) {
+        if (STATE.compareAndSet(this, now, now + 1)) return pointer;
+      }
+      throw new IllegalStateException("the handle is closed");
     }
 
     void end() {
-      synchronized (this) {
-        if (--uses > 0) return;
-      }
-      release.accept(pointer);
-      OffHeap.subtract(bytes);
+      if (((int) STATE.getAndAdd(this, -1) & ~CLOSED) > 1) return;
+      releaseObject(pointer);
     }
 
-    @Override
-    public void run() {
-      synchronized (this) {
-        closed = true;
+    void close() {
+      boolean isUnused = STATE.compareAndSet(this, 1, CLOSED);
+      if (!isUnused && (int) STATE.getAndBitwiseOr(this, CLOSED) < 0) return;
+      open.remove(this);
+      if (isUnused) releaseObject(pointer);
+      else end();
+    }
+
+    private static void endDropped() {
+      for (;;) {
+        try {
+          ((Owned) DROPPED.remove()).close();
+        } catch (InterruptedException | RuntimeException | Error e) {
+          // What one deleter throws must not keep the others from running.
+        }
       }
-      end();
     }
   }
 
   private final Owned owned;
-  private final Cleaner.Cleanable cleanable;
 
-  Handle(long pointer, LongConsumer release) {
-    long bytes = this instanceof Tensor ? Tensors.sizeOf(pointer) : 0;
-    owned = new Owned(pointer, release, bytes);
-    cleanable = CLEANER.register(this, owned);
-    OffHeap.add(bytes);
+  Handle(long pointer) {
+    this(pointer, -1);
+  }
+
+  /** Bytes of memory outside of the heap, or -1 if the handle shall ask for them. */
+  Handle(long pointer, long known) {
+    long bytes = known >= 0 ? known : this instanceof Tensor ? Tensors.sizeOf(pointer) : 0;
+    owned = new Owned(this, pointer, bytes);
   }
 
   /** The address, which end() lets go; 0 of null. */
@@ -74,6 +157,9 @@ public class Handle implements AutoCloseable {
 
   @Override
   public final void close() {
-    cleanable.clean();
+    owned.close();
+    Reference.reachabilityFence(this);
   }
+
+  private static native void releaseObject(long pointer);
 }

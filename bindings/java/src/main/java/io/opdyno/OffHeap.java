@@ -10,18 +10,18 @@ final class OffHeap {
   /** In bytes; the property "opdyno.offHeapLimit" sets it. What is in use may exceed it: then the next limit is twice that. */
   private static final long LIMIT = Math.max(1, Long.getLong("opdyno.offHeapLimit", 256L << 20));
 
+  /** Smaller amounts need not be added one by one: 16 of them do not matter. */
+  static final long LARGE = Math.max(1, Math.min(1 << 20, LIMIT / 64));
+
   private static final int MOST_WAITS = 8;
   private static final AtomicLong total = new AtomicLong();
   private static volatile long limit = LIMIT;
 
   private OffHeap() {}
 
+  /** Less than 0 of what ended. */
   static void add(long bytes) {
-    if (bytes != 0 && total.addAndGet(bytes) > limit) collect();
-  }
-
-  static void subtract(long bytes) {
-    if (bytes != 0) total.addAndGet(-bytes);
+    if (bytes != 0 && total.addAndGet(bytes) > limit && bytes > 0) collect();
   }
 
   /** Waits until the cleaner has ended what was dropped, as far as it comes to that in some milliseconds. */

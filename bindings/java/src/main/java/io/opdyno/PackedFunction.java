@@ -1,5 +1,11 @@
 package io.opdyno;
 
+import java.util.Objects;
+import java.util.function.DoubleBinaryOperator;
+import java.util.function.DoubleUnaryOperator;
+import java.util.function.LongBinaryOperator;
+import java.util.function.LongUnaryOperator;
+
 /**
  * A function of Java that the library may call, on any thread. Handles among the arguments are the callee's to close. A
  * tensor of memory that the caller only lends ends with the call: it is an IllegalStateException to use it later, and as a
@@ -8,4 +14,24 @@ package io.opdyno;
 @FunctionalInterface
 public interface PackedFunction {
   Object call(Object... args) throws Throwable;
+
+  /** A function of one whole number; its calls make no objects. Other arguments are an IllegalArgumentException. */
+  static PackedFunction ofLong(LongUnaryOperator function) {
+    return NumberFunction.ofLong(Objects.requireNonNull(function, "function"));
+  }
+
+  /** A function of two whole numbers, as ofLong(). */
+  static PackedFunction ofLongs(LongBinaryOperator function) {
+    return NumberFunction.ofLongs(Objects.requireNonNull(function, "function"));
+  }
+
+  /** A function of one number, as ofLong(). Whole numbers are taken, too. */
+  static PackedFunction ofDouble(DoubleUnaryOperator function) {
+    return NumberFunction.ofDouble(Objects.requireNonNull(function, "function"));
+  }
+
+  /** A function of two numbers, as ofDouble(). */
+  static PackedFunction ofDoubles(DoubleBinaryOperator function) {
+    return NumberFunction.ofDoubles(Objects.requireNonNull(function, "function"));
+  }
 }

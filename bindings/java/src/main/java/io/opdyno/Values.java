@@ -1,5 +1,6 @@
 package io.opdyno;
 
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -18,10 +19,9 @@ final class Values implements AutoCloseable {
     Library.load();
   }
 
-  private static final int NONE = 0, INT = 1, BOOL = 2, FLOAT = 3, POINTER = 4, DTYPE = 5, DEVICE = 6;
-  static final int DLTENSOR = 7;
-  private static final int CSTRING = 8, BYTES_VIEW = 9, SMALL_STRING = 11, SMALL_BYTES = 12, OBJECT = 64, STRING = 65;
-  private static final int BYTES = 66, FUNCTION = 68, SHAPE = 69, TENSOR = 70, ARRAY = 71, MAP = 72, MODULE = 73;
+  static final int NONE = 0, INT = 1, BOOL = 2, FLOAT = 3, DLTENSOR = 7, TENSOR = 70;
+  private static final int POINTER = 4, DTYPE = 5, DEVICE = 6, CSTRING = 8, BYTES_VIEW = 9, SMALL_STRING = 11, SMALL_BYTES = 12;
+  private static final int STRING = 65, BYTES = 66, FUNCTION = 68, SHAPE = 69, ARRAY = 71, MAP = 72, MODULE = 73;
 
   private long[] words;
   private final List<Handle> begun = new ArrayList<>();
@@ -121,7 +121,7 @@ final class Values implements AutoCloseable {
     put(at, kindOf(handle, pointer), pointer);
   }
 
-  private static int kindOf(Handle handle, long pointer) {
+  static int kindOf(Handle handle, long pointer) {
     if (handle instanceof Tensor) return TENSOR;
     if (handle instanceof Function) return FUNCTION;
     if (handle instanceof Module) return MODULE;
@@ -141,6 +141,46 @@ final class Values implements AutoCloseable {
   private void put(int at, int kind, long content) {
     words[at] = kind;
     words[at + 1] = content;
+  }
+
+  static void put(ByteBuffer memory, int at, int kind, long content) {
+    memory.putLong(at, kind);
+    memory.putLong(at + 8, content);
+  }
+
+  /** False for what is no plain number, but a handle or to be made into an object. */
+  static boolean putPlain(ByteBuffer memory, int at, Object object) {
+    if (object == null) put(memory, at, NONE, 0);
+    else if (object instanceof Long || object instanceof Integer || object instanceof Short || object instanceof Byte)
+      put(memory, at, INT, ((Number) object).longValue());
+    else if (object instanceof Double || object instanceof Float)
+      put(memory, at, FLOAT, Double.doubleToRawLongBits(((Number) object).doubleValue()));
+    else if (object instanceof Boolean) put(memory, at, BOOL, (Boolean) object ? 1 : 0);
+    else if (object instanceof DType) put(memory, at, DTYPE, ((DType) object).word());
+    else if (object instanceof Device) put(memory, at, DEVICE, ((Device) object).word());
+    else return false;
+    return true;
+  }
+
+  /** The object of an owned value, which it takes over. */
+  static Object take(ByteBuffer memory, int at) {
+    long head = memory.getLong(at), content = memory.getLong(at + 8);
+    switch ((int) head) {
+      case NONE:
+        return null;
+      case INT:
+        return content;
+      case FLOAT:
+        return Double.longBitsToDouble(content);
+      default:
+        return take(new long[] {head, content});
+    }
+  }
+
+  /** The object of a borrowed value. */
+  static Object copy(ByteBuffer memory, int at) {
+    long head = memory.getLong(at), content = memory.getLong(at + 8);
+    return (int) head <= DEVICE ? take(memory, at) : copy(new long[] {head, content}, 0);
   }
 
   /** The object of a value at a place, which is borrowed there. */
@@ -201,7 +241,7 @@ final class Values implements AutoCloseable {
       case MODULE:
         return new Module(pointer);
       default:
-        return new Handle(pointer, Values::releaseObject);
+        return new Handle(pointer);
     }
   }
 
@@ -247,8 +287,6 @@ final class Values implements AutoCloseable {
   static native void endBorrow(long tensor);
 
   private static native void release(long[] value);
-
-  private static native void releaseObject(long pointer);
 
   private static native long[] dimsOf(long shape);
 

@@ -1,0 +1,67 @@
+package io.opdyno;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * Memory outside of the heap through which a thread hands values to native code and gets them, 16 bytes each, as an
+ * opd_value lies in the memory of a little-endian machine. Calls need neither an array nor boxes this way.
+ *
+ * <p>A frame has the result, then the arguments. Frames of nested calls follow each other. The memory for calls belongs to
+ * Java's thread, since a virtual thread may go on on another native one between calls. The memory for callbacks belongs
+ * to the native thread; native code passes its address, and the view of it is made anew where that is another one.
+ */
+final class Area {
+  static {
+    Library.load();
+  }
+
+  static final int VALUE = 16;
+  private static final int BYTES = 128 * VALUE;
+  private static final ThreadLocal<Area> OF_THREAD = ThreadLocal.withInitial(Area::new);
+
+  private final ByteBuffer calls = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.nativeOrder());
+  private final long address = addressOf(calls);
+  private int top;
+  private ByteBuffer callbacks;
+  private long callbacksAddress;
+
+  private Area() {}
+
+  static Area get() {
+    return OF_THREAD.get();
+  }
+
+  /** The place of a new frame, which close() ends; -1 if there is no room for it. */
+  int open(int count) {
+    int frame = top;
+    int end = frame + VALUE * Math.max(2, count + 1);
+    if (end > BYTES) return -1;
+    top = end;
+    return frame;
+  }
+
+  void close(int frame) {
+    top = frame;
+  }
+
+  ByteBuffer calls() {
+    return calls;
+  }
+
+  long addressOf(int frame) {
+    return address + frame;
+  }
+
+  ByteBuffer callbacks(long at) {
+    if (at != callbacksAddress) {
+      callbacks = callbacksOfThread().order(ByteOrder.nativeOrder());
+      callbacksAddress = at;
+    }
+    return callbacks;
+  }
+
+  private static native long addressOf(ByteBuffer memory);
+
+  private static native ByteBuffer callbacksOfThread();
+}

@@ -1,0 +1,175 @@
+package io.opdyno;
+
+import java.nio.ByteBuffer;
+
+/** Calls of functions through {@link Area}. What does not go through it goes through {@link Values}. */
+final class Calls {
+  static {
+    Library.load();
+  }
+
+  private Calls() {}
+
+  static Object call(Function function, Object... args) {
+    int count = args == null ? 0 : args.length;
+    Area area = Area.get();
+    int frame = area.open(count);
+    if (frame < 0) return slow(function, args);
+    int begun = 0;
+    try {
+      for (; begun < count; ++begun) {
+        if (!put(area.calls(), frame + Area.VALUE * (begun + 1), args[begun])) return slow(function, args);
+      }
+      run(function, area, frame, count);
+      return take(area.calls(), frame);
+    } finally {
+      while (begun > 0) end(args[--begun]);
+      area.close(frame);
+    }
+  }
+
+  static Object call(Function function, Object a) {
+    Area area = Area.get();
+    int frame = area.open(1);
+    if (frame < 0) return slow(function, a);
+    boolean isPut = false;
+    try {
+      isPut = put(area.calls(), frame + Area.VALUE, a);
+      if (!isPut) return slow(function, a);
+      run(function, area, frame, 1);
+      return take(area.calls(), frame);
+    } finally {
+      if (isPut) end(a);
+      area.close(frame);
+    }
+  }
+
+  static long callLong(Function function) {
+    Area area = Area.get();
+    int frame = area.open(0);
+    if (frame < 0) return asLong(slow(function));
+    try {
+      run(function, area, frame, 0);
+      return takeLong(area.calls(), frame);
+    } finally {
+      area.close(frame);
+    }
+  }
+
+  static long callLong(Function function, long a) {
+    Area area = Area.get();
+    int frame = area.open(1);
+    if (frame < 0) return asLong(slow(function, a));
+    try {
+      Values.put(area.calls(), frame + Area.VALUE, Values.INT, a);
+      run(function, area, frame, 1);
+      return takeLong(area.calls(), frame);
+    } finally {
+      area.close(frame);
+    }
+  }
+
+  static long callLong(Function function, long a, long b) {
+    Area area = Area.get();
+    int frame = area.open(2);
+    if (frame < 0) return asLong(slow(function, a, b));
+    try {
+      Values.put(area.calls(), frame + Area.VALUE, Values.INT, a);
+      Values.put(area.calls(), frame + 2 * Area.VALUE, Values.INT, b);
+      run(function, area, frame, 2);
+      return takeLong(area.calls(), frame);
+    } finally {
+      area.close(frame);
+    }
+  }
+
+  static double callDouble(Function function, double a) {
+    Area area = Area.get();
+    int frame = area.open(1);
+    if (frame < 0) return asDouble(slow(function, a));
+    try {
+      Values.put(area.calls(), frame + Area.VALUE, Values.FLOAT, Double.doubleToRawLongBits(a));
+      run(function, area, frame, 1);
+      return takeDouble(area.calls(), frame);
+    } finally {
+      area.close(frame);
+    }
+  }
+
+  static double callDouble(Function function, double a, double b) {
+    Area area = Area.get();
+    int frame = area.open(2);
+    if (frame < 0) return asDouble(slow(function, a, b));
+    try {
+      Values.put(area.calls(), frame + Area.VALUE, Values.FLOAT, Double.doubleToRawLongBits(a));
+      Values.put(area.calls(), frame + 2 * Area.VALUE, Values.FLOAT, Double.doubleToRawLongBits(b));
+      run(function, area, frame, 2);
+      return takeDouble(area.calls(), frame);
+    } finally {
+      area.close(frame);
+    }
+  }
+
+  private static void run(Function function, Area area, int frame, int count) {
+    long pointer = Handle.begin(function);
+    try {
+      call(pointer, area.addressOf(frame), count);
+    } finally {
+      Handle.end(function);
+    }
+  }
+
+  private static Object slow(Function function, Object... args) {
+    return Out.<Object>take(out -> Native.opd_function_call(function, args, out));
+  }
+
+  /** False for what must be made into an object first. A handle is begun, which end() ends. */
+  private static boolean put(ByteBuffer memory, int at, Object value) {
+    if (!(value instanceof Handle handle)) return Values.putPlain(memory, at, value);
+    long pointer = Handle.begin(handle);
+    Values.put(memory, at, Values.kindOf(handle, pointer), pointer);
+    return true;
+  }
+
+  private static void end(Object value) {
+    if (value instanceof Handle handle) Handle.end(handle);
+  }
+
+  /** The result; native code has put the size of a tensor behind it. */
+  private static Object take(ByteBuffer memory, int at) {
+    int kind = (int) memory.getLong(at);
+    if (kind == Values.TENSOR) return new Tensor(memory.getLong(at + 8), memory.getLong(at + Area.VALUE));
+    return Values.take(memory, at);
+  }
+
+  private static long takeLong(ByteBuffer memory, int at) {
+    int kind = (int) memory.getLong(at);
+    if (kind == Values.INT || kind == Values.BOOL) return memory.getLong(at + 8);
+    return asLong(take(memory, at));
+  }
+
+  private static double takeDouble(ByteBuffer memory, int at) {
+    if ((int) memory.getLong(at) == Values.FLOAT) return Double.longBitsToDouble(memory.getLong(at + 8));
+    return asDouble(take(memory, at));
+  }
+
+  private static long asLong(Object result) {
+    if (result instanceof Long number) return number;
+    if (result instanceof Boolean truth) return truth ? 1 : 0;
+    throw wrong(result, "a whole number");
+  }
+
+  private static double asDouble(Object result) {
+    if (result instanceof Long || result instanceof Double) return ((Number) result).doubleValue();
+    throw wrong(result, "a number");
+  }
+
+  private static ClassCastException wrong(Object result, String expected) {
+    String given = result == null ? "nothing" : "a " + result.getClass().getSimpleName();
+    if (result instanceof Handle handle) handle.close();
+    return new ClassCastException("the function gave " + given + ", where " + expected + " is expected");
+  }
+
+  /** Count arguments lie behind the frame's first value, which becomes the result. */
+  private static native void call(long function, long frame, int count);
+}

@@ -1,0 +1,223 @@
+// Calls that go through a thread's own memory: what they hand over, how they nest, and that numbers make no objects.
+import static io.opdyno.Native.*;
+import static io.opdyno.Out.take;
+
+import io.opdyno.*;
+import io.opdyno.Function;
+import java.lang.management.ManagementFactory;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+
+final class WithCalls {
+  private WithCalls() {}
+
+  static void run() throws Exception {
+    values();
+    numbers();
+    nested();
+    many();
+    refusals();
+    nothingIsAllocated();
+    threads();
+    dropped();
+  }
+
+  private static Function function(PackedFunction code) {
+    return take(out -> opd_function_create(code, out));
+  }
+
+  /** Each kind of value goes in and comes out. */
+  private static void values() {
+    List<Object> plain = Arrays.asList(null, 7L, -1L << 63, 2.5, -0.0, "", "größer 😀", new DType(2, 16, 4), Device.CPU);
+    try (Function same = function(args -> args[0]);
+        Function count = function(args -> args.length)) {
+      for (Object value : plain) First.check(java.util.Objects.equals(same.call(value), value), "the same: " + value);
+      First.check(same.call(true).equals(true), "a truth value: " + same.call(true));
+      First.check(same.call((short) 3).equals(3L) && same.call(0.5f).equals(0.5), "small numbers");
+      First.check(Arrays.equals((long[]) same.call(new long[] {2, 3}), new long[] {2, 3}), "a shape");
+      First.check(Arrays.equals((byte[]) same.call(new byte[] {1, 2}), new byte[] {1, 2}), "bytes");
+      First.check(count.call().equals(0L) && count.call(1, "two", 3.0).equals(3L), "the number of arguments");
+      try (Tensor x = Tensors.of(new float[] {1, 2}, 2);
+          Tensor y = (Tensor) same.call(x);
+          Tensor z = (Tensor) same.call(x, "and a text");
+          io.opdyno.Array list = (io.opdyno.Array) same.call(List.of(1, x));
+          io.opdyno.Map map = (io.opdyno.Map) same.call(Map.of("a", 1));
+          Function inner = (Function) same.call((PackedFunction) args -> 3 * (Long) args[0])) {
+        First.check(Arrays.equals(Tensors.floats(y), new float[] {1, 2}) && Arrays.equals(Tensors.floats(z), new float[] {1, 2}), "a tensor");
+        First.check(opd_array_count(list) == 2 && opd_map_count(map) == 1 && inner.callLong(14) == 42, "containers and a lambda");
+      }
+    }
+  }
+
+  private static void numbers() {
+    try (Function twice = function(PackedFunction.ofLong(x -> 2 * x));
+        Function minus = function(PackedFunction.ofLongs((x, y) -> x - y));
+        Function half = function(PackedFunction.ofDouble(x -> x / 2));
+        Function power = function(PackedFunction.ofDoubles(Math::pow));
+        Function text = function(args -> "text");
+        Function counted = function(args -> args.length)) {
+      First.check(twice.callLong(21) == 42 && twice.call(21).equals(42L) && twice.callLong(1L << 62) == 1L << 63, "ofLong");
+      First.check(minus.callLong(5, 7) == -2 && minus.call(5, 7).equals(-2L), "ofLongs keeps the order");
+      First.check(half.callDouble(3) == 1.5 && half.call(3).equals(1.5) && half.call(true).equals(0.5), "ofDouble takes whole numbers");
+      First.check(power.callDouble(2, 10) == 1024 && Double.isNaN(power.callDouble(Double.NaN, 1)), "ofDoubles");
+      First.check(counted.callLong() == 0 && counted.callLong(9) == 1 && counted.callDouble(1, 2) == 2, "whole numbers are numbers");
+      First.check(callInJava(PackedFunction.ofLong(x -> x + 1), 4L).equals(5L), "it is a PackedFunction to Java, too");
+      failed(() -> twice.call("two"), IllegalArgumentException.class, "argument 0 must be a whole number, but is a String");
+      failed(() -> twice.call(2.5), IllegalArgumentException.class, "argument 0 must be a whole number, but is a Double");
+      failed(() -> minus.call(1, null), IllegalArgumentException.class, "argument 1 must be a whole number, but is None");
+      failed(() -> twice.call(1, 2), IllegalArgumentException.class, "takes 1 arguments, not 2");
+      failed(() -> minus.callLong(1), IllegalArgumentException.class, "takes 2 arguments, not 1");
+      failed(() -> text.callLong(1), ClassCastException.class, "the function gave a String, where a whole number is expected");
+      failed(() -> half.callLong(1), ClassCastException.class, "the function gave a Double");
+      failed(() -> text.callDouble(1), ClassCastException.class, "where a number is expected");
+    }
+  }
+
+  private static Object callInJava(PackedFunction function, Object... args) {
+    try {
+      return function.call(args);
+    } catch (Throwable thrown) {
+      throw new AssertionError(thrown);
+    }
+  }
+
+  /** Deeper than the memory of a thread reaches, by whole numbers, by objects, and with exceptions on the way out. */
+  private static void nested() {
+    Function[] self = new Function[3];
+    try (Function sum = function(PackedFunction.ofLong(n -> n == 0 ? 0 : n + self[0].callLong(n - 1)));
+        Function list = function(args -> (Long) args[0] == 0 ? "end" : self[1].call((Long) args[0] - 1, args[1], "x") + "."
+            + args[1]);
+        Function fails = function(args -> {
+          if ((Long) args[0] == 0) throw new First.Refused("the bottom");
+          return self[2].call((Long) args[0] - 1);
+        })) {
+      self[0] = sum;
+      self[1] = list;
+      self[2] = fails;
+      First.check(sum.callLong(300) == 300 * 301 / 2, "300 calls within each other");
+      First.check(list.call(200, 8, "x").equals("end" + ".8".repeat(200)), "with texts");
+      for (int i = 0; i < 100; ++i) {
+        failed(() -> fails.call(90), First.Refused.class, "the bottom");
+        First.check(sum.callLong(50) == 50 * 51 / 2, "calls after an exception");
+      }
+    }
+  }
+
+  /** More arguments than the memory of a thread has place for. */
+  private static void many() {
+    try (Function sum = function(args -> Arrays.stream(args).mapToLong(value -> (Long) value).sum())) {
+      for (int count : new int[] {126, 127, 128, 129, 1000}) {
+        Object[] args = new Object[count];
+        Arrays.setAll(args, i -> (long) i);
+        First.check(sum.call(args).equals(count * (count - 1L) / 2), count + " arguments");
+      }
+    }
+  }
+
+  /** What is refused leaves nothing in use, so that close() ends it. */
+  private static void refusals() {
+    long live = First.liveBytes();
+    Tensor closed = Tensors.of(new float[] {1}, 1);
+    closed.close();
+    try (Tensor x = Tensors.of(new float[1000], 1000);
+        Function same = function(args -> args[args.length - 1])) {
+      failed(() -> same.call(x, closed), IllegalStateException.class, "the handle is closed");
+      failed(() -> same.call(closed), IllegalStateException.class, "the handle is closed");
+      failed(() -> same.call(x, new Object()), IllegalArgumentException.class, "java.lang.Object");
+      failed(() -> same.call(new Object()), IllegalArgumentException.class, "java.lang.Object");
+      try (Function tensor = function(args -> x)) {
+        failed(() -> tensor.callLong(1), ClassCastException.class, "the function gave a Tensor");
+      }
+      List<Tensor> kept = new java.util.ArrayList<>();
+      try (Function keep = function(args -> kept.add((Tensor) args[0]) ? null : null);
+          Closure closure = take(out -> opd_closure_create(keep, "void(tensor)", out));
+          Function lends = take(out -> opd_function_create_native(opd_closure_pointer(closure), "void(tensor)", null, 0, out))) {
+        First.check(lends.call(x) == null && kept.size() == 1, "the callback ran");
+        failed(() -> same.call(kept.get(0)), IllegalStateException.class, "copy what is to be kept");
+        failed(() -> same.call(1, kept.get(0)), IllegalStateException.class, "copy what is to be kept");
+        kept.get(0).close();
+      }
+    }
+    Function gone = function(args -> null);
+    gone.close();
+    failed(() -> gone.call(), IllegalStateException.class, "the handle is closed");
+    failed(() -> gone.callLong(1), IllegalStateException.class, "the handle is closed");
+    First.check(First.liveBytes() == live, "nothing is held: " + live + ", " + First.liveBytes());
+  }
+
+  private static void nothingIsAllocated() {
+    com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long me = Thread.currentThread().getId(), sum = 0;
+    try (Function twice = function(PackedFunction.ofLong(x -> 2 * x));
+        Function half = function(PackedFunction.ofDouble(x -> x / 2))) {
+      long[] bytes = new long[3];
+      for (int round = 0; round < bytes.length; ++round) { // the first ones make what is kept
+        long before = threads.getThreadAllocatedBytes(me);
+        for (int i = 0; i < 1000; ++i) sum += twice.callLong(1L << 40) + (long) half.callDouble(1e9);
+        bytes[round] = threads.getThreadAllocatedBytes(me) - before;
+      }
+      First.check(bytes[2] < 1000, "2000 calls there and back allocate " + Arrays.toString(bytes) + " bytes");
+    }
+    First.check(sum == 3000 * ((2L << 40) + 500_000_000), "their sum");
+  }
+
+  /** Threads call one function, each through memory of its own, until another thread closes it. */
+  private static void threads() throws Exception {
+    for (int round = 0; round < 100; ++round) {
+      Function next = function(PackedFunction.ofLong(x -> x + 1));
+      AtomicLong wrong = new AtomicLong(), calls = new AtomicLong();
+      Thread[] threads = new Thread[4];
+      for (int t = 0; t < threads.length; ++t) {
+        long first = (long) t << 32;
+        threads[t] = new Thread(() -> {
+          try {
+            for (long i = first;; ++i) {
+              if (next.callLong(i) != i + 1) wrong.incrementAndGet();
+              calls.incrementAndGet();
+            }
+          } catch (IllegalStateException closed) {
+            if (!closed.getMessage().contains("closed")) wrong.incrementAndGet();
+          }
+        });
+        threads[t].start();
+      }
+      while (calls.get() < 100) Thread.onSpinWait();
+      next.close();
+      for (Thread thread : threads) thread.join();
+      First.check(wrong.get() == 0, wrong + " wrong calls");
+    }
+  }
+
+  /** Handles that threads drop or close, in any order, all end. */
+  private static void dropped() throws Exception {
+    long live = First.liveBytes();
+    Thread[] threads = new Thread[4];
+    AtomicLong failed = new AtomicLong();
+    for (int t = 0; t < threads.length; ++t) {
+      threads[t] = new Thread(() -> {
+        Tensor[] some = new Tensor[7];
+        for (int i = 0; i < 20_000; ++i) {
+          int place = i % some.length;
+          if (i % 3 == 0 && some[place] != null) some[place].close();
+          some[place] = Tensors.of(new float[] {i}, 1);
+          if (Tensors.floats(some[place])[0] != i) failed.incrementAndGet();
+        }
+      });
+      threads[t].start();
+    }
+    for (Thread thread : threads) thread.join();
+    First.check(failed.get() == 0, failed + " wrong tensors");
+    for (int i = 0; i < 200 && First.liveBytes() != live; ++i) {
+      System.gc();
+      Thread.sleep(5);
+    }
+    First.check(First.liveBytes() == live, "what was dropped ended: " + live + ", " + First.liveBytes());
+  }
+
+  private static void failed(Runnable call, Class<? extends Throwable> kind, String part) {
+    Throwable thrown = First.thrown(call);
+    First.check(kind.isInstance(thrown) && thrown.getMessage().contains(part), part + ": " + thrown);
+  }
+}
