@@ -249,10 +249,6 @@ void end_borrow(Tensor &tensor) noexcept {
 bool is_borrowed(const Tensor &tensor) { return is_of_loan(tensor); }
 bool has_ended(const Tensor &tensor) { return is_of_loan(tensor) && loan_of(tensor).has_ended; }
 
-bool is_unique(const Tensor &tensor) {
-  return tensor.has_sole_owner() && (!tensor.owner || tensor.owner->has_sole_owner());
-}
-
 Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims) {
   require(!has_ended(*tensor), "the memory of the tensor was lent for a call that has ended; copy what is to be kept");
   uint64_t before = 0, after = 0;

@@ -70,9 +70,6 @@ void end_borrow(Tensor &tensor) noexcept;
 bool is_borrowed(const Tensor &tensor);  // also after end_borrow()
 bool has_ended(const Tensor &tensor);    // by end_borrow()
 
-// Whether nothing else has a reference to the tensor, nor to its memory as far as this library knows.
-bool is_unique(const Tensor &tensor);
-
 // Another shape for the same elements; shares the data of a contiguous tensor.
 Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims);
 

@@ -102,6 +102,20 @@ Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype,
   return Tensor::make(dims, dtype, device, data, std::move(storage));
 }
 
+bool is_unique(const Tensor &tensor) {
+  // A view of a program's tensor keeps that tensor, which shares its storage with others.
+  for (const Object *object = &tensor; object;) {
+    if (!object->has_sole_owner()) return false;
+    if (object->type_index != OPD_TENSOR) break;
+    const auto &view = *static_cast<const Tensor *>(object);
+    const bool is_own =
+        view.deleter == &delete_object<Tensor> || is_read_only(view) || view.deleter == &VmTensor::destroy;
+    if (!is_own) return false;  // only the members before `owner` can be read
+    object = view.owner;
+  }
+  return true;
+}
+
 void VmTensor::destroy(void *self, int flags) {
   auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(static_cast<Object *>(self)));
   RunPool *pool = RunPool::current();

@@ -83,6 +83,10 @@ struct VmTensor final : Tensor {
   static void destroy(void *self, int flags);
 };
 
+// Whether nothing else has a reference to the tensor, nor to its memory as far as this library knows. It does not know
+// the memory of tensors that another library made: false.
+bool is_unique(const Tensor &tensor);
+
 class RunPool {
  public:
   RunPool(std::span<const VmDevice> devices, Ref<MemoryBudget> budget, size_t num_templates,

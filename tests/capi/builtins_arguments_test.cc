@@ -37,3 +37,12 @@ TEST(Builtins, RefuseTooFewAndTooManyArguments) {
   }
   EXPECT_GT(count, 50u);
 }
+
+TEST(Builtins, RefuseACountThatNoCallCanHave) {
+  const Tensor heap({4}, "int64");
+  for (const int64_t n : {INT64_MAX, INT64_MIN, int64_t{-1}}) {
+    expect_throws([&] { Function::global("vm.builtin.make_shape")(heap, n); }, OPD_INVALID_ARGUMENT, "make_shape of ");
+    expect_throws([&] { Function::global("vm.builtin.match_shape")(heap, heap, n, "x"); }, OPD_INVALID_ARGUMENT,
+                  "match_shape of ");
+  }
+}

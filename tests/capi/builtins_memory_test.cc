@@ -62,3 +62,26 @@ TEST(ReadIfCond, TakesEveryIntegerAndNothingElse) {
   expect_throws([&] { read(Tensor({}, "float32")); }, OPD_INVALID_ARGUMENT, "one integer or bool");
   expect_throws([&] { read(int64s({1, 2})); }, OPD_INVALID_ARGUMENT, "one integer or bool");
 }
+
+TEST(ATensorOfAProgram, IsNotUniqueWhileAnotherOneSharesItsStorage) {
+  const Vm vm(Executable::assemble(R"(.func halves() {
+  %s = call vm.builtin.alloc_storage(%vm, shape(128), 0, dtype(uint8))
+  %a = call vm.builtin.alloc_tensor(%s, 0, shape(32), dtype(float32))
+  %b = call vm.builtin.alloc_tensor(%s, 0, shape(32), dtype(float32))
+  %r = call vm.builtin.make_tuple(%a, %b)
+  ret %r
+})")
+                  .to_module());
+  Tensor first, second, view;
+  {
+    const Array both = Array::of(vm.call("halves"));
+    first = Tensor::of(both[0]), second = Tensor::of(both[1]);
+  }
+  EXPECT_FALSE(first.is_unique());
+  view = first.reshape({4, 8});
+  first = Tensor();
+  EXPECT_FALSE(view.is_unique()) << "the second tensor has the same memory";
+  EXPECT_FALSE(second.is_unique());
+  second = Tensor();
+  EXPECT_TRUE(view.is_unique());
+}

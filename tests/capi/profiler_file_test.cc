@@ -311,6 +311,20 @@ TEST(AFile, CountsEventsOfThreadsThatLeftNothing) {
   EXPECT_EQ(trace.dropped(), 480u);
 }
 
+TEST(AFile, HasTheBlocksOfThreadsThatEndedForOthers) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("threads");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  profiler.start();
+  const auto run_thread = [] { std::thread([] { add_equal_marks(1); }).join(); };
+  run_thread();
+  const uint64_t before = std::filesystem::file_size(path + ".live");
+  for (int i = 0; i < 100; ++i) run_thread();
+  EXPECT_EQ(std::filesystem::file_size(path + ".live"), before) << "one of them runs at a time";
+  EXPECT_EQ(num_spans(profiler.stop()), 101u);
+}
+
 TEST(AFile, HasOneWriter) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");

@@ -171,8 +171,16 @@ class _Row:
         """With `with_stack`: the host's functions that called when it began, from the innermost on, as "file(line): function"."""
         return str(self._cell("Stack") or "").split(";")[:-1]
 
+    # What torch has besides, of calls that are asynchronous, on other devices, or part of a backward pass.
     is_async = is_remote = is_legacy = False
     node_id = -1
+    use_device = None
+    overload_name = ""
+
+    @property
+    def scope(self) -> int:
+        """Torch's RecordScope: 7 for what the program marked, else 0."""
+        return 7 if self.is_user_annotation else 0
 
 
 class _Spans:
@@ -207,6 +215,25 @@ class FunctionEvent(_Row):
     def id(self) -> int:
         """Its place in `events()`."""
         return self._row
+
+    sequence_nr = -1
+    fwd_thread = None
+    device_index = 0
+
+    @property
+    def kernels(self) -> list[Any]:
+        """Of other devices: none."""
+        return []
+
+    @property
+    def concrete_inputs(self) -> list[Any]:
+        """The values of arguments, which are not recorded: none."""
+        return []
+
+    @property
+    def device_resource_id(self) -> int:
+        """On the host: its thread."""
+        return self.thread
 
     name = _Row.key
 

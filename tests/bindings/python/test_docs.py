@@ -48,6 +48,12 @@ def test_the_examples_run(run, capsys):
     opdyno.remove_global_func("my.scale")
 
 
+def test_the_examples_of_languages_run(run, capsys):
+    run("languages_page", blocks(with_tvm=False, page="languages.md"))
+    printed = capsys.readouterr().out
+    assert "[100. 101. 102. 103.]" in printed and printed.rstrip().endswith("1024.0")
+
+
 def test_the_examples_of_the_readme_run(run, capsys):
     run("readme", blocks(with_tvm=False, page="../README.md"))
     assert "[100. 101. 102. 103.]" in capsys.readouterr().out

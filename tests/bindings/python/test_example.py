@@ -20,6 +20,13 @@ def test_the_example_runs():
     assert example.main(str(DATA / "0.27" / "chain_100.so")) == 200.0
 
 
+def test_the_golden_scenario_prints_what_it_prints_in_each_language():
+    golden = REPOSITORY / "tests" / "bindings" / "golden"
+    library = DATA / "0.27" / "chain_100.so"
+    run = subprocess.run([sys.executable, golden / "golden.py", library], capture_output=True)
+    assert run.stdout == (golden / "expected.txt").read_bytes(), run.stderr.decode()
+
+
 def test_the_program_comes_with_the_package():
     if not (Path(opdyno.__file__).parent / "bin" / "opdyno").exists():
         pytest.skip("built without it")

@@ -59,6 +59,18 @@ def test_names_of_torch_that_scripts_use():
         assert float(text[:-2]) * unit == pytest.approx(us, abs=unit / 1000)
 
 
+def test_attributes_of_events_that_torch_has(vm):
+    with profile() as p:
+        with record_function("range"):
+            vm["main"](numpy.ones(4, "float32"))
+    for event in p.events():
+        assert (event.sequence_nr, event.fwd_thread, event.device_index, event.use_device) == (-1, None, 0, None)
+        assert (event.kernels, event.concrete_inputs, event.overload_name) == ([], [], "")
+        assert event.device_resource_id == event.thread == threading.get_native_id()
+    assert {event.name: event.scope for event in p.events()} == {"range": 7, "main": 0, "test.profiler.kernel": 0}
+    assert {row.key: row.scope for row in p.key_averages()} == {"range": 7, "main": 0, "test.profiler.kernel": 0}
+
+
 def test_the_parts_of_start_that_torch_has():
     assert kineto_available()
     ready = []

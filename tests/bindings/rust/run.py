@@ -1,54 +1,133 @@
 #!/usr/bin/env python3
-"""Makes the Rust binding from bindings/swig and bindings/rust, and runs src/main.rs on a library that TVM compiled."""
+"""Checks the Rust crates: what is generated is what is committed, nothing of the C API is missing, and the tests pass."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
+from compare import compare
 from common import ROOT, artifact, include_flags, library_directory, parse_arguments, swig
 
+SOURCE = ROOT / "bindings" / "rust"
+GENERATED = ("opdyno-sys/src/ffi.rs", "opdyno/src/generated.rs")
 
-def check_functions(ffi):
-    """All that the library exports is there, and no more."""
-    there = set(re.findall(r"(?<!\"]\n)    pub fn (opd_\w+)", ffi.read_text()))  # without inline ones
+# What the crate opdyno leaves out, by a pattern, and why.
+LEFT_OUT = {
+    r"opd_code_name": "Code has Debug",
+    r"opd_executable_builder_\w+": "programs are assembled from text",
+    r"opd_memory_set_hooks": "hooks must not allocate, nor unwind: that is for C",
+    r"opd_stack_push|opd_stack_pop": "a stack of Rust is native, which profilers see by themselves",
+    r"opd_tensor_borrow|opd_tensor_end_borrow|opd_tensor_is_borrowed|opd_tensor_has_ended": "TensorRef ends by its lifetime",
+    r"opd_tensor_copy_to_bytes": "elements are read as slices, and copied by to_device()",
+}
+# Fields of options that generated.rs cannot set, and who sets them.
+SET_ELSEWHERE = {("opd_call_options", "outputs"): ("vm.rs", "options.outputs = ")}
+NOT_OPTIONS = re.compile(r"struct_size|reserved\w*|num_\w+")
+
+
+def generate(arguments, out):
+    with tempfile.TemporaryDirectory() as directory:
+        xml = Path(directory) / "opdyno.xml"
+        swig(arguments, "-xml", "-xmllite", f"-I{SOURCE / 'swig'}", "-o", xml)
+        include = [word for flag in include_flags(arguments) for word in ("--include", flag.removeprefix("-I"))]
+        command = [sys.executable, "-B", SOURCE / "generator" / "generate.py", xml, *include, "--out", out]
+        subprocess.run(command, check=True)
+
+
+def check_generated(arguments):
+    with tempfile.TemporaryDirectory() as directory:
+        generate(arguments, directory)
+        differ = [name for name in GENERATED if (Path(directory) / name).read_bytes() != (SOURCE / name).read_bytes()]
+    if differ:
+        sys.exit(f"{' and '.join(differ)} of bindings/rust: not what the headers and rules give now; renew with "
+                 f"`python3 tests/bindings/rust/run.py --renew`, and commit that")
+
+
+def sources():
+    return {path.name: path.read_text() for path in sorted((SOURCE / "opdyno" / "src").glob("*.rs"))}
+
+
+def check_functions(ffi, used):
+    """All that the library exports is there, and the safe crate uses it or has a reason not to."""
     exported = set(re.findall(r"^opd_\w+$", (ROOT / "tests" / "abi" / "symbols.txt").read_text(), re.MULTILINE))
-    if there != exported:
-        sys.exit(f"{ffi} and tests/abi/symbols.txt differ by {', '.join(sorted(there ^ exported))}")
+    there = set(re.findall(r"pub fn (opd_\w+)", ffi))
+    if missing := exported - there:
+        sys.exit(f"ffi.rs lacks {', '.join(sorted(missing))} of tests/abi/symbols.txt")
+    unused = {name for name in exported if not re.search(rf"\b{name}\b", used)}
+    unexplained = {name for name in unused if not any(re.fullmatch(pattern, name) for pattern in LEFT_OUT)}
+    if unexplained:
+        sys.exit(f"the crate opdyno does not use {', '.join(sorted(unexplained))}: use it, or say in LEFT_OUT why not")
+    for pattern in LEFT_OUT:
+        if not any(re.fullmatch(pattern, name) for name in unused):
+            sys.exit(f"LEFT_OUT has {pattern}, but there is no such function, or it is used")
+
+
+def check_options(ffi, files):
+    """Each field of each struct of options can be set."""
+    for struct, body in re.findall(r"pub struct (opd_\w+_options) \{(.*?)\n\}", ffi, re.DOTALL):
+        fields = {field for field in re.findall(r"pub (?:r#)?(\w+):", body) if not NOT_OPTIONS.fullmatch(field)}
+        made = re.search(rf"Result<ffi::{struct}> \{{(.*?)Ok\(raw\)", files["generated.rs"], re.DOTALL)
+        given = set(re.findall(r"raw\.(?:r#)?(\w+) = ", made[1])) if made else set()
+        for field in sorted(fields - given):
+            file, text = SET_ELSEWHERE.get((struct, field), ("", ""))
+            if not file or text not in files[file]:
+                sys.exit(f"the crate opdyno cannot set {struct}.{field}")
+
+
+def has(cargo, command):
+    return subprocess.run(["cargo", command, "--version"], **cargo, capture_output=True).returncode == 0
 
 
 def main():
+    if "--renew" in sys.argv:
+        sys.argv.remove("--renew")
+        return generate(parse_arguments(__doc__, "rust"), SOURCE)
     arguments = parse_arguments(__doc__, "rust")
-    if not shutil.which("cargo"):
-        sys.exit("cargo is missing: rustup or the distribution has it; 1.85 or newer is needed")
-    source, generated = ROOT / "bindings" / "rust", arguments.out / "generated"
-    shutil.rmtree(generated, ignore_errors=True)
-    generated.mkdir(parents=True)
-    xml = generated / "opdyno.xml"
-    swig(arguments, "-xml", "-xmllite", f"-I{source / 'swig'}", "-o", xml)
-    subprocess.run([sys.executable, "-B", source / "generator" / "generate.py", xml, "--headers", ROOT / "include" / "opdyno",
-                    "--out", generated], check=True)
-    check_functions(generated / "ffi.rs")
-    inline = generated / "inline.o"
-    subprocess.run(["cc", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", *include_flags(arguments), "-c", generated / "inline.c", "-o", inline], check=True)
-    subprocess.run(["ar", "rcs", generated / "libopdyno_inline.a", inline], check=True)
+    for program in ("cargo", "rustfmt"):
+        if not shutil.which(program):
+            sys.exit(f"{program} is missing: rustup or the distribution has it; 1.85 or newer is needed")
+    check_generated(arguments)
+    files, ffi = sources(), (SOURCE / GENERATED[0]).read_text()
+    check_functions(ffi, "\n".join(files.values()))
+    check_options(ffi, files)
 
     libraries = library_directory(arguments)
-    settings = os.environ | {"OPDYNO_RUST_GENERATED": str(generated), "OPDYNO_LIB_DIR": str(libraries),
-                             "CARGO_TARGET_DIR": str(arguments.out / "target"), "RUSTFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
+    settings = os.environ | {"OPDYNO_LIB_DIR": str(libraries), "CARGO_TARGET_DIR": str(arguments.out / "target"),
+                             "OPDYNO_TEST_ARTIFACT": str(artifact()), "RUSTDOCFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
                              "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
-    cargo = {"cwd": Path(__file__).parent, "env": settings, "stdout": subprocess.PIPE, "text": True}
-    flags = ["--quiet", "--offline", "--locked"]
-    done = subprocess.run(["cargo", "run", *flags, "--", artifact()], **cargo)
-    print(done.stdout, end="")
-    if done.returncode or not done.stdout.endswith("ok\n"):
-        sys.exit("the Rust program failed")
-    done = subprocess.run(["cargo", "test", "--doc", "--package", "opdyno", *flags], **cargo)
-    if done.returncode:
-        sys.exit(f"the examples of the crate's documentation do not do what they say:\n{done.stdout}")
+    cargo = {"cwd": SOURCE, "env": settings}
+    features = ["--features", "opdyno/ndarray,opdyno/serde,opdyno/tracing"]
+    steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", *features, "--", "-D", "warnings"], ["test", "--quiet"],
+             ["test", "--quiet", *features, "--doc"], ["test", "--quiet", *features, "--test", "features"],
+             ["doc", "--no-deps", "--quiet", *features]]
+    for step in steps:
+        if step[0] in ("fmt", "clippy") and not has(cargo, step[0]):
+            print(f"skipped: cargo {step[0]} is not installed", flush=True)
+        elif subprocess.run(["cargo", *step], **cargo).returncode:
+            sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
+    run_languages(arguments, cargo)
+    if difference := compare(["cargo", "run", "--quiet", "--example", "golden", "--", artifact()], **cargo):
+        sys.exit(difference)
+    print("ok")
+
+
+def run_languages(arguments, cargo):
+    """The program of docs/languages.md, which finds its model in the directory that examples run in."""
+    model = SOURCE / "opdyno" / "model.so"
+    shutil.copyfile(artifact(), model)
+    try:
+        settings = cargo["env"] | {"RUSTDOCFLAGS": "--cfg opdyno_docs", "CARGO_TARGET_DIR": str(arguments.out / "target-docs")}
+        step = ["cargo", "test", "--quiet", "--doc", "--package", "opdyno", "--", "Languages"]
+        done = subprocess.run(step, cwd=SOURCE, env=settings, stdout=subprocess.PIPE, text=True)
+        if done.returncode or "1 passed" not in done.stdout:
+            sys.exit(f"the Rust program of docs/languages.md failed:\n{done.stdout}")
+    finally:
+        model.unlink()
 
 
 if __name__ == "__main__":

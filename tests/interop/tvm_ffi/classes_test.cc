@@ -585,7 +585,7 @@ TEST(Containers, FindWhatTheyHold) {
   const Value list = call("ffi.List", {1, "two", 2.5});
   const Value array = call("ffi.Array", {1, "two", 2.5});
   for (const auto &[prefix, sequence] : {std::pair<std::string, Value>{"ffi.List", list}, {"ffi.Array", array}}) {
-    const auto contains = [&](const Value &item) {
+    const auto contains = [&prefix = prefix, &sequence = sequence](const Value &item) {
       return call((prefix + "Contains").c_str(), {sequence, item}).raw.u.int64 != 0;
     };
     EXPECT_TRUE(contains(1));

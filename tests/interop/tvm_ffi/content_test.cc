@@ -182,12 +182,10 @@ TEST(Graphs, HaveBytesInBase64) {
                                                          {"\xfb\xff\xbe", "+/++"}};
   for (const auto &[bytes, base64] : known) {
     const Value value = call("ffi.Bytes", {bytes});
-    EXPECT_EQ(
-        graph_of(value), std::string(R"({"root_index":0,"nodes":[{"type":"ffi.Bytes","data":")") + [&] {
-          std::string escaped;  // JSON has \/ for /
-          for (const char *c = base64; *c; ++c) escaped += *c == '/' ? "\\/" : std::string(1, *c);
-          return escaped;
-        }() + "\"}]}");
+    std::string escaped;  // JSON has \/ for /
+    for (const char *c = base64; *c; ++c) escaped += *c == '/' ? "\\/" : std::string(1, *c);
+    EXPECT_EQ(graph_of(value),
+              std::string(R"({"root_index":0,"nodes":[{"type":"ffi.Bytes","data":")") + escaped + "\"}]}");
     EXPECT_EQ(decoded(std::string(R"({"root_index":0,"nodes":[{"type":"ffi.Bytes","data":")") + base64 + "\"}]}"),
               repr(value));
   }

@@ -2882,8 +2882,9 @@ unsafe extern "C" {
     /// asked for while a dump is being written is in one dump after it; `opd_profiler_stop()` waits for it. Why a dump was
     /// written is the member "dump_reason" of a Chrome trace, and is given to the log callback, as is why one could not be.
     ///
-    /// The signal is handled by the library while the profiler records, and the process goes on; it must have no handler of
-    /// the program. A forked child writes no dumps.
+    /// The signal is handled by the library from `opd_profiler_start()` to `opd_profiler_stop()`, and the process goes on; it
+    /// must have no handler of the program. In a step that is not recorded it does nothing. A forked child writes no dumps.
+    /// Dumps of a memory timeline need `profile_memory`.
     ///
     /// `options`: Borrowed; NULL: no dumps.
     ///

@@ -12,7 +12,8 @@ use ffi::{opd_value, opd_value_u};
 ///
 /// It is a value of the library itself, so a call needs no conversion and no allocation; but for text of more than 7 bytes
 /// and for shapes, which are copied. `&Tensor` is for what the callee reads, `&mut Tensor` for what it writes: such a tensor
-/// must have no other reference, else the call is an error.
+/// must have no other reference, else the call is an error. An argument that is written is good for one call, which takes it
+/// over: in an array, a tuple or a `Vec`, not in a slice.
 #[repr(transparent)]
 pub struct Arg<'a> {
     raw: opd_value,
@@ -23,6 +24,8 @@ unsafe impl Sync for Arg<'_> {}
 
 /// Instead of a value: the error that its conversion met. The call gives it.
 const FAILED: i32 = -1;
+/// Instead of 0 as the length of a tensor: the callee writes it. C never sees it.
+const WRITTEN: u32 = u32::MAX; // no text in a value is that long
 
 impl<'a> Arg<'a> {
     /// No value.
@@ -69,6 +72,10 @@ impl<'a> Arg<'a> {
     fn is_failed(&self) -> bool {
         self.raw.r#type == FAILED
     }
+    #[inline]
+    fn is_written(&self) -> bool {
+        self.raw.length == WRITTEN
+    }
 
     /// As an owned value of C.
     #[inline]
@@ -97,13 +104,19 @@ impl core::fmt::Debug for Arg<'_> {
         if self.is_failed() {
             return f.write_str("Arg(failed)");
         }
-        write!(f, "Arg({:?})", unsafe { ValueRef::of(&self.raw) })
+        let length = if self.is_written() { 0 } else { self.raw.length };
+        write!(f, "Arg({:?})", unsafe { ValueRef::of(&opd_value { length, ..self.raw }) })
     }
 }
 
-/// The arguments as C sees them, or the error of the first one that could not be made.
+/// The arguments as C sees them, or the error of the first one that could not be made. For what is kept or shared: none of
+/// them may be written.
 #[inline]
 pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
+    if args.iter().any(Arg::is_written) { Err(written_in_vain()) } else { as_raw_of_call(args) }
+}
+#[inline]
+fn as_raw_of_call<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
     if let Some(failed) = args.iter().find(|arg| arg.is_failed()) {
         let error = unsafe { failed.raw.u.pointer };
         unsafe { ffi::opd_object_retain(error) };
@@ -111,6 +124,12 @@ pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
     }
     i32::try_from(args.len()).map_err(|_| Error::invalid("a call has at most 2^31 - 1 arguments"))?;
     Ok(unsafe { core::slice::from_raw_parts(args.as_ptr().cast(), args.len()) })
+}
+#[cold]
+fn written_in_vain() -> Error {
+    let message = "a tensor is passed as &mut, but can be written by one call only, which takes its arguments over; pass it \
+                   as & for reading, or the arguments as an array, a tuple or a Vec";
+    Error::invalid(message)
 }
 
 macro_rules! numbers {
@@ -214,7 +233,11 @@ impl<'a> From<&'a mut Tensor> for Arg<'a> {
     #[inline]
     fn from(value: &'a mut Tensor) -> Self {
         match value.require_unique() {
-            Ok(()) => Self::object(value.as_ptr().cast()),
+            Ok(()) => {
+                let mut written = Self::object(value.as_ptr().cast());
+                written.raw.length = WRITTEN;
+                written
+            }
             Err(error) => Self::failed(error),
         }
     }
@@ -290,39 +313,100 @@ impl<'a> From<crate::TensorRef<'a>> for Arg<'a> {
     }
 }
 
-/// Several arguments: an array of [`Arg`] as [`args!`](crate::args) makes it, a slice of them, or a tuple: `(&x, 3)`.
+/// Several arguments: an array of [`Arg`] as [`args!`](crate::args) makes it, a `Vec` or slice of them, or a tuple: `(&x, 3)`.
 pub trait IntoArgs<'a> {
     /// Where they lie for the time of the call.
     type Array: AsRef<[Arg<'a>]>;
     /// Makes them.
-    fn into_args(self) -> Self::Array;
+    fn into_args(self) -> CallArgs<Self::Array>;
 }
+
+/// The arguments of one call, which nothing else can use.
+#[derive(Debug)]
+pub struct CallArgs<A> {
+    args: A,
+    is_owned: bool,
+    written: Option<u32>, // the place of one that the callee writes
+}
+
+impl<A> CallArgs<A> {
+    /// Of arguments that the call has for itself. A tensor that is written is unique still: nothing else could use its argument.
+    #[inline]
+    fn owned<'a>(mut args: A) -> Self
+    where
+        A: AsMut<[Arg<'a>]>,
+    {
+        let mut written = None;
+        for (place, arg) in args.as_mut().iter_mut().enumerate() {
+            if arg.is_written() {
+                arg.raw.length = 0;
+                written = Some(place as u32);
+            }
+        }
+        Self { args, is_owned: true, written }
+    }
+    /// Of arguments that others may use meanwhile: none of them is written.
+    #[inline]
+    fn shared(args: A) -> Self {
+        Self { args, is_owned: false, written: None }
+    }
+    /// For a call.
+    #[inline]
+    pub(crate) fn raw<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
+    where
+        A: AsRef<[Arg<'a>]>,
+    {
+        let args = self.args.as_ref();
+        if self.is_owned { as_raw_of_call(args) } else { as_raw(args) }
+    }
+    /// For a callee that uses its arguments in several calls, on several threads or later, so that none can be written.
+    pub(crate) fn raw_to_share<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
+    where
+        A: AsRef<[Arg<'a>]>,
+    {
+        if let Some(place) = self.written {
+            return Err(Error::invalid(&format!(
+                "argument {place} is a &mut Tensor, but not for one call only; pass &"
+            )));
+        }
+        self.raw()
+    }
+}
+
 impl<'a, const N: usize> IntoArgs<'a> for [Arg<'a>; N] {
     type Array = Self;
     #[inline]
-    fn into_args(self) -> Self {
-        self
+    fn into_args(self) -> CallArgs<Self> {
+        CallArgs::owned(self)
     }
 }
+impl<'a> IntoArgs<'a> for Vec<Arg<'a>> {
+    type Array = Self;
+    fn into_args(self) -> CallArgs<Self> {
+        CallArgs::owned(self)
+    }
+}
+/// Of arguments that are only read.
 impl<'a> IntoArgs<'a> for &[Arg<'a>] {
     type Array = Self;
     #[inline]
-    fn into_args(self) -> Self {
-        self
+    fn into_args(self) -> CallArgs<Self> {
+        CallArgs::shared(self)
     }
 }
+/// Of arguments that are only read.
 impl<'a, 'b> IntoArgs<'a> for &'b Vec<Arg<'a>> {
     type Array = &'b [Arg<'a>];
     #[inline]
-    fn into_args(self) -> Self::Array {
-        self
+    fn into_args(self) -> CallArgs<Self::Array> {
+        CallArgs::shared(self)
     }
 }
 impl<'a> IntoArgs<'a> for () {
     type Array = [Arg<'a>; 0];
     #[inline]
-    fn into_args(self) -> Self::Array {
-        []
+    fn into_args(self) -> CallArgs<Self::Array> {
+        CallArgs::shared([])
     }
 }
 macro_rules! tuples {
@@ -331,9 +415,9 @@ macro_rules! tuples {
             type Array = [Arg<'a>; [$(stringify!($name)),+].len()];
             #[allow(non_snake_case)]
             #[inline]
-            fn into_args(self) -> Self::Array {
+            fn into_args(self) -> CallArgs<Self::Array> {
                 let ($($name,)+) = self;
-                [$($name.into()),+]
+                CallArgs::owned([$($name.into()),+])
             }
         }
     )*};

@@ -1,34 +1,57 @@
 //! Evaluators, which call a function again and again, and the benchmarks that they give.
-use crate::arg::{IntoArgs, as_raw};
+use crate::arg::IntoArgs;
 use crate::object::{check, create, handle, unique_handle};
 use crate::options::Kept;
 use crate::text::{slice_of, text};
 use crate::{DiffOptions, EvaluatorOptions, Function, Report, Result, ffi};
 
-unique_handle! {
-    /// Calls a function again and again, and measures it.
-    /// ```
-    /// # fn main() -> opdyno::Result<()> {
-    /// let square = opdyno::Function::from_fn(|x: f64| x * x)?;
-    /// let options = opdyno::EvaluatorOptions::new().number(10).repeat(5);
-    /// let benchmark = opdyno::Evaluator::new(&square, &options)?.call((2.0,))?;
-    /// println!("{:?} a call", benchmark.stats()?.median);
-    /// # Ok(()) }
-    /// ```
-    Evaluator, opd_evaluator
+unique_handle! { EvaluatorHandle, opd_evaluator }
+
+/// Calls a function again and again, and measures it.
+/// ```
+/// # fn main() -> opdyno::Result<()> {
+/// let square = opdyno::Function::from_fn(|x: f64| x * x)?;
+/// let options = opdyno::EvaluatorOptions::new().number(10).repeat(5);
+/// let benchmark = opdyno::Evaluator::new(&square, &options)?.call((2.0,))?;
+/// println!("{:?} a call", benchmark.stats()?.median);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Evaluator {
+    handle: EvaluatorHandle,
+    is_concurrent: bool,
 }
 
 impl Evaluator {
     /// Of any packed function: of a module, of a VM, a closure.
     pub fn new(function: &Function, options: &EvaluatorOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
-        create!(Evaluator, opd_evaluator_create(function.as_ptr(), &options.raw(&mut kept, 0)?))
+        let options = options.raw(&mut kept, 0)?;
+        let handle = create!(EvaluatorHandle, opd_evaluator_create(function.as_ptr(), &options))?;
+        Ok(Self { handle, is_concurrent: options.concurrency != 1 })
     }
-    /// Calls the function warmup + number × repeat times.
+    /// Takes the reference over; `None` of null.
+    ///
+    /// # Safety
+    /// `raw` is null or a reference to an object of this kind that is the caller's to give away.
+    pub unsafe fn from_raw(raw: *mut ffi::opd_evaluator) -> Option<Self> {
+        let handle = unsafe { EvaluatorHandle::from_raw(raw) };
+        handle.map(|handle| Self { handle, is_concurrent: true }) // as far as one can know
+    }
+    /// The handle of C, borrowed.
+    pub fn as_ptr(&self) -> *mut ffi::opd_evaluator {
+        self.handle.as_ptr()
+    }
+    /// The handle of C, whose reference is the caller's.
+    pub fn into_raw(self) -> *mut ffi::opd_evaluator {
+        self.handle.into_raw()
+    }
+    /// Calls the function warmup + number × repeat times. If several threads call it at once, none of its arguments can be a
+    /// `&mut Tensor`: they would all write it.
     pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Benchmark> {
         let args = args.into_args();
-        let args = as_raw(args.as_ref())?;
-        create!(Benchmark, opd_evaluator_call(self.as_ptr(), args.as_ptr(), args.len() as i32))
+        let args = if self.is_concurrent { args.raw_to_share()? } else { args.raw()? };
+        create!(Benchmark, opd_evaluator_call(self.handle.as_ptr(), args.as_ptr(), args.len() as i32))
     }
 }
 

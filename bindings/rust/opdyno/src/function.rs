@@ -1,5 +1,5 @@
 //! Packed functions: those of modules, and closures of Rust.
-use crate::arg::{IntoArgs, as_raw};
+use crate::arg::IntoArgs;
 use crate::ffi::opd_value;
 use crate::object::{check, create, handle};
 use crate::text::{with_optional, with_text};
@@ -41,7 +41,7 @@ impl Function {
         F: Fn(&[ValueRef<'_>]) -> R + Send + Sync + 'static,
         R: IntoResult,
     {
-        Self::of(move |args: &[ValueRef<'_>], out: &mut opd_value| closure(args).into_c(out))
+        Self::of(move |args: &[ValueRef<'_>], out: &mut opd_value| closure(args).into_c(Out(out)))
     }
 
     fn of<F: Fn(&[ValueRef<'_>], &mut opd_value) -> Result<()> + Send + Sync + 'static>(closure: F) -> Result<Self> {
@@ -71,7 +71,7 @@ impl Function {
     /// Calls it. `R` is what the result is asked for as: `()`, numbers, `String`, [`Tensor`](crate::Tensor), tuples …
     pub fn call<'a, R: FromValue>(&self, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
-        let raw = as_raw(args.as_ref())?;
+        let raw = args.raw()?;
         let mut result = NONE;
         check!(opd_function_call(self.as_ptr(), raw.as_ptr(), raw.len() as i32, &mut result))?;
         unsafe { R::from_c(result) }
@@ -108,14 +108,17 @@ pub trait IntoResult: Sized {
     fn into_result(self) -> Result<Value>;
 
     /// The same, written as an owned value of C; plain kinds need no [`Value`] on the way. Written field by field: a copy of
-    /// the whole right after that would stall.
+    /// the whole right after that would stall. Since `Out` has no name elsewhere, nobody else can write a value that is none.
     #[doc(hidden)]
     #[inline]
-    fn into_c(self, out: &mut opd_value) -> Result<()> {
-        *out = self.into_result()?.into_raw()?;
+    fn into_c(self, out: Out<'_>) -> Result<()> {
+        *out.0 = self.into_result()?.into_raw()?;
         Ok(())
     }
 }
+/// Where the result of a callback belongs.
+#[allow(missing_debug_implementations)]
+pub struct Out<'a>(&'a mut opd_value);
 macro_rules! plain_result {
     ($tag:ident $field:ident: $($type:ty),*) => {$(
         impl IntoResult for $type {
@@ -123,9 +126,9 @@ macro_rules! plain_result {
                 Ok(self.into())
             }
             #[inline]
-            fn into_c(self, out: &mut opd_value) -> Result<()> {
-                out.r#type = ffi::$tag as i32;
-                out.u.$field = self.into();
+            fn into_c(self, out: Out<'_>) -> Result<()> {
+                out.0.r#type = ffi::$tag as i32;
+                out.0.u.$field = self.into();
                 Ok(())
             }
         }
@@ -143,14 +146,35 @@ macro_rules! into_result {
         }
     )*};
 }
+impl IntoResult for () {
+    fn into_result(self) -> Result<Value> {
+        Ok(Value::None)
+    }
+    #[inline]
+    fn into_c(self, _: Out<'_>) -> Result<()> {
+        Ok(()) // it holds none already
+    }
+}
 into_result!(Value, String, &str, Vec<u8>, Vec<i64>, crate::Pointer);
 into_result!(crate::DType, Device, crate::Tensor, Function, crate::Module, Array, crate::Map, crate::Object);
+macro_rules! wide_results {
+    ($($type:ty),*) => {$(
+        impl IntoResult for $type {
+            /// A number beyond 63 bits is an error.
+            fn into_result(self) -> Result<Value> {
+                let narrow = i64::try_from(self).map(Value::Int);
+                narrow.map_err(|_| Error::new(Code::OutOfRange, "OverflowError", &format!("{self} does not fit an int64")))
+            }
+        }
+    )*};
+}
+wide_results!(u64, usize, isize);
 impl<T: IntoResult> IntoResult for Option<T> {
     fn into_result(self) -> Result<Value> {
         self.map_or(Ok(Value::None), T::into_result)
     }
     #[inline]
-    fn into_c(self, out: &mut opd_value) -> Result<()> {
+    fn into_c(self, out: Out<'_>) -> Result<()> {
         self.map_or(Ok(()), |content| content.into_c(out))
     }
 }
@@ -159,7 +183,7 @@ impl<T: IntoResult, E: Into<Box<dyn core::error::Error + Send + Sync>>> IntoResu
         self.map_err(error_of)?.into_result()
     }
     #[inline]
-    fn into_c(self, out: &mut opd_value) -> Result<()> {
+    fn into_c(self, out: Out<'_>) -> Result<()> {
         self.map_err(error_of)?.into_c(out)
     }
 }
@@ -190,7 +214,7 @@ macro_rules! closures {
                         let message = format!("the function takes {} arguments, but got {}", $count, args.len());
                         return Err(Error::new(Code::InvalidArgument, "TypeError", &message));
                     };
-                    self($(argument::<$name>($name, args)?),*).into_c(out)
+                    self($(argument::<$name>($name, args)?),*).into_c(Out(out))
                 })
             }
         }

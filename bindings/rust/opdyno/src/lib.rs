@@ -15,10 +15,13 @@
 //! ```
 //!
 //! # What is safe
-//! Safe code of this crate cannot break memory, as long as the code that it loads keeps to TVM's rules: a function reads its
-//! arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be unique; what is
-//! passed as `&Tensor` may be read by other threads meanwhile. C functions called by a written signature are beyond any check,
-//! so naming one is `unsafe`. Callbacks get [`ValueRef`] and [`TensorRef`], which end with the call.
+//! Safe code of this crate cannot break memory, as long as the code that it loads keeps to TVM's rules: a function reads
+//! its arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be unique;
+//! what is passed as `&Tensor` may be read by other threads meanwhile. No call can see whether a function writes what it
+//! got as `&Tensor`, or whether a program writes a tensor again that it gave to a function which kept it: both break TVM's
+//! rules. Builtins that work in place, as `vm.builtin.tuple_reset_item`, need what they change for themselves, too. C
+//! functions called by a written signature are beyond any check, so naming one is `unsafe`. Callbacks get [`ValueRef`] and
+//! [`TensorRef`], which end with the call.
 //!
 //! Options borrow what they name:
 //! ```compile_fail,E0505
@@ -33,7 +36,7 @@
 //! # }
 //! ```
 //! A tensor that a callback is lent cannot be kept:
-//! ```compile_fail
+//! ```compile_fail,E0521
 //! # use opdyno::*;
 //! use std::sync::Mutex;
 //! static KEPT: Mutex<Option<TensorRef<'static>>> = Mutex::new(None);
@@ -51,6 +54,74 @@
 //! # Ok(())
 //! # }
 //! ```
+//! Nor may anything else refer to it, or to an argument that is written, during the call:
+//! ```compile_fail,E0502
+//! # use opdyno::*;
+//! # fn write(vm: &VirtualMachine, x: &mut Tensor) -> Result<()> {
+//! vm.call::<()>("main", args![&mut *x, &*x])?;
+//! # Ok(())
+//! # }
+//! ```
+//! ```compile_fail,E0499
+//! # use opdyno::*;
+//! # fn write(vm: &VirtualMachine, x: &mut Tensor) -> Result<()> {
+//! vm.call_with("main", ()).outputs(&mut [&mut *x, &mut *x]).run::<()>()?;
+//! # Ok(())
+//! # }
+//! ```
+//! Elements and arguments live no longer than their tensor:
+//! ```compile_fail,E0505
+//! # use opdyno::*;
+//! # fn read(x: Tensor) -> Result<()> {
+//! let elements = x.as_slice::<f32>()?;
+//! drop(x);
+//! println!("{elements:?}");
+//! # Ok(())
+//! # }
+//! ```
+//! ```compile_fail,E0505
+//! # use opdyno::*;
+//! # fn pass(f: &Function, x: Tensor) -> Result<()> {
+//! let args = args![&x];
+//! drop(x);
+//! f.call::<()>(args)?;
+//! # Ok(())
+//! # }
+//! ```
+//! A closure is called on any thread, and any time later:
+//! ```compile_fail,E0277
+//! # use opdyno::*;
+//! let count = std::rc::Rc::new(1);
+//! let function = Function::from_fn(move || *count);
+//! ```
+//! ```compile_fail,E0373
+//! # use opdyno::*;
+//! let count = 1_i64;
+//! let function = Function::from_fn(|| count + 1);
+//! ```
+//! Nobody but this crate writes the result of a callback as a raw value:
+//! ```compile_fail,E0053
+//! # use opdyno::*;
+//! struct Wild;
+//! impl IntoResult for Wild {
+//!     fn into_result(self) -> Result<Value> {
+//!         Ok(Value::None)
+//!     }
+//!     fn into_c(self, out: &mut ffi::opd_value) -> Result<()> {
+//!         out.r#type = ffi::OPD_TENSOR as i32;
+//!         Ok(())
+//!     }
+//! }
+//! ```
+//! What a collector measured is told while `stop` runs:
+//! ```compile_fail,E0277
+//! # use opdyno::*;
+//! # fn stop(metrics: &mut Metrics) {
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| metrics.set("late", Metric::Count(1)));
+//! });
+//! # }
+//! ```
 //! A range ends on the thread that began it:
 //! ```compile_fail,E0277
 //! # use opdyno::*;
@@ -66,6 +137,16 @@
 #![warn(missing_docs, missing_debug_implementations)]
 
 pub use opdyno_sys as ffi;
+
+/// The examples of docs/languages.md, which need a model: tests/bindings/rust/run.py has one.
+#[cfg(all(doctest, opdyno_docs))]
+#[doc = include_str!("../../../../docs/languages.md")]
+pub struct Languages;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
 
 mod arg;
 mod benchmark;
@@ -95,7 +176,7 @@ mod value;
 mod view;
 mod vm;
 
-pub use arg::{Arg, IntoArgs};
+pub use arg::{Arg, CallArgs, IntoArgs};
 pub use benchmark::{Benchmark, BenchmarkStats, Evaluator};
 pub use collector::{Collector, Metric, MetricCollector, Metrics};
 pub use containers::{Array, Map};

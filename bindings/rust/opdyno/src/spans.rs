@@ -45,17 +45,20 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
             name
         });
         let range = unsafe { ffi::opd_range_begin(name.0) };
-        ENTERED.with_borrow_mut(|entered| entered.push((id.clone(), range)));
+        if ENTERED.try_with(|entered| entered.borrow_mut().push((id.clone(), range))).is_err() {
+            unsafe { ffi::opd_range_end(range) } // the thread is ending, and could not find it again
+        }
     }
 
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
-        ENTERED.with_borrow_mut(|entered| {
+        let found = ENTERED.try_with(|entered| {
+            let mut entered = entered.borrow_mut();
             // Spans of a thread usually end in reverse.
-            if let Some(place) = entered.iter().rposition(|each| each.0 == *id) {
-                let (_, range) = entered.remove(place);
-                unsafe { ffi::opd_range_end(range) }
-            }
+            entered.iter().rposition(|each| each.0 == *id).map(|place| entered.remove(place).1)
         });
+        if let Ok(Some(range)) = found {
+            unsafe { ffi::opd_range_end(range) }
+        }
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {

@@ -124,6 +124,15 @@ pub(crate) fn check_dtype<T: Element>(dtype: DType) -> Result<()> {
     Err(Error::new(Code::InvalidArgument, "TypeError", &message))
 }
 
+pub(crate) fn not_unique() -> Error {
+    let message = "the elements of the tensor are to be written, but something else refers to them; write a copy";
+    Error::new(Code::FailedPrecondition, "", message)
+}
+
+pub(crate) fn not_aligned<T>() -> Error {
+    Error::invalid(&format!("the elements do not lie at a multiple of {} bytes; copy it", align_of::<T>()))
+}
+
 /// Whether the elements can be read as a slice.
 pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
     check_dtype::<T>(tensor.dtype())?;
@@ -132,6 +141,9 @@ pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
     }
     if !tensor.is_contiguous() {
         return Err(Error::invalid("the tensor is strided; copy it"));
+    }
+    if !tensor.is_aligned::<T>() {
+        return Err(not_aligned::<T>());
     }
     Ok(())
 }
@@ -181,7 +193,12 @@ impl Tensor {
     /// A tensor of a shape; all bytes are 0.
     pub fn zeros(shape: impl Dims, dtype: DType, device: Device) -> Result<Self> {
         let made = Self::uninitialised(&shape.to_dims()?, dtype, device)?;
-        let zeros = vec![0_u8; made.size_in_bytes() as usize];
+        let size = made.size_in_bytes() as usize;
+        if device.is_cpu() {
+            unsafe { made.view().data::<u8>().write_bytes(0, size) };
+            return Ok(made);
+        }
+        let zeros = vec![0_u8; size];
         check!(opd_tensor_copy_from_bytes(made.as_ptr(), zeros.as_ptr().cast(), zeros.len()))?;
         Ok(made)
     }
@@ -213,8 +230,8 @@ impl Tensor {
     /// Takes a tensor of another library over.
     ///
     /// # Safety
-    /// `managed` is a complete DLPack tensor, which is not used otherwise from now on; nobody writes its elements while this
-    /// tensor, or one that shares its elements, lives.
+    /// `managed` is a complete DLPack tensor, which is not used otherwise from now on. While this tensor lives, or one that
+    /// shares its elements, nobody else writes them; nor reads them, unless the tensor is read-only or is not written here.
     pub unsafe fn from_dlpack(managed: *mut ffi::DLManagedTensorVersioned) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack_versioned(managed))
     }
@@ -288,8 +305,7 @@ impl Tensor {
         if self.is_unique() {
             return Ok(());
         }
-        let message = "the elements of the tensor are to be written, but something else refers to them; write a copy";
-        Err(Error::new(Code::FailedPrecondition, "", message))
+        Err(not_unique())
     }
 
     /// The elements, in row-major order; an error for another dtype, for strides and for memory of another device than the host.

@@ -100,7 +100,8 @@ impl Value {
                 ffi::OPD_ARRAY => Self::Array(given(Array::from_raw(object.cast()))),
                 ffi::OPD_MAP => Self::Map(given(Map::from_raw(object.cast()))),
                 ffi::OPD_ERROR => Error::check(object.cast()).map_or_else(Self::Error, |()| Self::None),
-                _ => Self::Object(Object(object)),
+                _ if raw.r#type >= ffi::OPD_OBJECT as i32 => Self::Object(Object(object)),
+                _ => Self::Pointer(Pointer(object)), // a view, which no function should give: of what, nobody can tell
             }
         }
     }

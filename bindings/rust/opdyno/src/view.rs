@@ -157,6 +157,9 @@ impl<'a> TensorRef<'a> {
     }
     /// The number of elements.
     pub fn len(&self) -> usize {
+        if self.shape().contains(&0) {
+            return 0; // the others may be as large as they want
+        }
         self.shape().iter().map(|&dim| dim.max(0) as usize).product()
     }
     /// Whether there are no elements.
@@ -184,7 +187,10 @@ impl<'a> TensorRef<'a> {
         check_element::<T>(self)?;
         Ok(unsafe { slice_of(self.data::<T>(), self.len()) })
     }
-    fn data<T>(&self) -> *mut T {
+    pub(crate) fn is_aligned<T>(&self) -> bool {
+        self.is_empty() || self.data::<T>().is_aligned()
+    }
+    pub(crate) fn data<T>(&self) -> *mut T {
         self.tensor.data.wrapping_byte_add(self.tensor.byte_offset as usize).cast()
     }
     /// The elements, to be written.
@@ -199,22 +205,23 @@ impl<'a> TensorRef<'a> {
         }
         Ok(if self.is_empty() { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(self.data(), self.len()) } })
     }
-    /// The elements from the first to the last, whatever lies between, and the steps along the axes.
+    /// The first element, and the steps along the axes, none of which is negative.
     #[cfg(feature = "ndarray")]
-    pub(crate) fn strided<T: Element>(&self) -> Result<(&'a [T], Vec<usize>)> {
+    pub(crate) fn strided<T: Element>(&self) -> Result<(*const T, Vec<usize>)> {
         check_dtype::<T>(self.dtype())?;
         if !self.device().is_cpu() {
             return Err(crate::Error::invalid("the tensor does not lie on the host; copy it"));
         }
+        if !self.is_aligned::<T>() {
+            return Err(crate::tensor::not_aligned::<T>());
+        }
         let strides = unsafe { slice_of(self.tensor.strides, self.shape().len()) };
         let step = |&stride: &i64| usize::try_from(stride).map_err(|_| crate::Error::invalid("a stride is negative"));
-        let steps = strides.iter().map(step).collect::<Result<Vec<_>>>()?;
-        let last: usize = self.shape().iter().zip(&steps).map(|(&dim, step)| (dim.max(1) as usize - 1) * step).sum();
-        Ok((unsafe { slice_of(self.data::<T>(), last + 1) }, steps))
+        Ok((self.data::<T>(), strides.iter().map(step).collect::<Result<_>>()?))
     }
     /// A copy of the elements, in row-major order, from any device.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        if self.device().is_cpu() && self.is_contiguous() {
+        if self.device().is_cpu() && self.is_contiguous() && self.is_aligned::<T>() {
             return self.as_slice().map(<[T]>::to_vec);
         }
         check_dtype::<T>(self.dtype())?;

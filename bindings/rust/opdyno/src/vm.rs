@@ -1,5 +1,5 @@
 //! The VM: a program bound to devices.
-use crate::arg::{IntoArgs, as_raw};
+use crate::arg::IntoArgs;
 use crate::ffi;
 use crate::object::{check, create, given, handle};
 use crate::options::{Kept, count_of};
@@ -36,10 +36,10 @@ impl VirtualMachine {
     }
 
     /// Calls a function of the program and waits for its result. `R` is what that is asked for as: [`Tensor`], a tuple of
-    /// them for a program that gives several, numbers, [`Value`] …
+    /// them for a program that gives several, numbers, [`Value`](crate::Value) …
     pub fn call<'a, R: FromValue>(&self, name: &str, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
-        let (args, mut result) = (as_raw(args.as_ref())?, NONE);
+        let (args, mut result) = (args.raw()?, NONE);
         with_text(name, |name| {
             check!(opd_vm_call(self.as_ptr(), name, args.as_ptr(), args.len() as i32, core::ptr::null(), &mut result))
         })?;
@@ -62,7 +62,7 @@ impl VirtualMachine {
         options: &CallOptions<'_>,
     ) -> Result<R> {
         let args = args.into_args();
-        let (args, mut kept, mut result) = (as_raw(args.as_ref())?, Kept::default(), NONE);
+        let (args, mut kept, mut result) = (args.raw()?, Kept::default(), NONE);
         let (options, count) = (options.raw(&mut kept, args.len())?, args.len() as i32);
         let closure = closure.as_ptr();
         check!(opd_vm_invoke_closure(self.as_ptr(), closure, args.as_ptr(), count, &options, &mut result))?;
@@ -78,22 +78,22 @@ impl VirtualMachine {
         options: &CallOptions<'_>,
         include_return: bool,
     ) -> Result<()> {
-        self.with_args(name, args, options, |name, args, options| {
+        self.with_args(args.into_args().raw_to_share()?, name, options, |name, args, options| {
             let (data, count) = (args.as_ptr(), args.len() as i32);
             with_text(saved_name, |saved| {
                 check!(opd_vm_save_function(self.as_ptr(), name, saved, data, count, options, include_return.into()))
             })
         })
     }
-    /// Keeps the arguments of a function for [`VirtualMachine::invoke_stateful`].
+    /// Keeps the arguments of a function, which are not written, for [`VirtualMachine::invoke_stateful`].
     pub fn set_input<'a>(&self, name: &str, args: impl IntoArgs<'a>, options: &CallOptions<'_>) -> Result<()> {
-        self.with_args(name, args, options, |name, args, options| {
+        self.with_args(args.into_args().raw_to_share()?, name, options, |name, args, options| {
             check!(opd_vm_set_input(self.as_ptr(), name, args.as_ptr(), args.len() as i32, options))
         })
     }
     /// Runs a function on its inputs and keeps the result.
     pub fn invoke_stateful(&self, name: &str, options: &CallOptions<'_>) -> Result<()> {
-        self.with_args(name, (), options, |name, _, options| {
+        self.with_args(&[], name, options, |name, _, options| {
             check!(opd_vm_invoke_stateful(self.as_ptr(), name, options))
         })
     }
@@ -103,15 +103,14 @@ impl VirtualMachine {
         with_text(name, |name| check!(opd_vm_get_outputs(self.as_ptr(), name, path.as_ptr(), count, &mut result)))?;
         unsafe { R::from_c(result) }
     }
-    fn with_args<'a, R>(
+    fn with_args<R>(
         &self,
+        args: &[ffi::opd_value],
         name: &str,
-        args: impl IntoArgs<'a>,
         options: &CallOptions<'_>,
         run: impl FnOnce(*const c_char, &[ffi::opd_value], &ffi::opd_call_options) -> Result<R>,
     ) -> Result<R> {
-        let args = args.into_args();
-        let (args, mut kept) = (as_raw(args.as_ref())?, Kept::default());
+        let mut kept = Kept::default();
         let options = options.raw(&mut kept, args.len())?;
         with_text(name, |name| run(name, args, &options))
     }
@@ -148,7 +147,7 @@ impl VirtualMachine {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
         let (mut report, mut trace) = (null_mut(), null_mut());
-        self.with_args(name, args, &CallOptions::new(), |name, args, call| {
+        self.with_args(args.into_args().raw()?, name, &CallOptions::new(), |name, args, call| {
             let (data, count) = (args.as_ptr(), args.len() as i32);
             check!(opd_vm_profile(self.as_ptr(), name, data, count, call, &options, &mut report, &mut trace))
         })?;
@@ -202,7 +201,7 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
     /// Makes the call.
     pub fn run<R: FromValue>(self) -> Result<R> {
         let args = self.args.into_args();
-        let (args, mut kept, mut result) = (as_raw(args.as_ref())?, Kept::default(), NONE);
+        let (args, mut kept, mut result) = (args.raw()?, Kept::default(), NONE);
         let mut options = self.options.raw(&mut kept, args.len())?;
         if let Some(outputs) = self.outputs {
             outputs.iter_mut().try_for_each(|each| each.require_unique())?;

@@ -1,0 +1,77 @@
+//! The features that join the crate with others: arrays of ndarray, spans of tracing.
+#![cfg(all(feature = "ndarray", feature = "tracing"))]
+use common::expect;
+use opdyno::*;
+
+mod common;
+
+/// The columns of a matrix of 3 columns.
+fn columns(bytes: &[u8], rows: i64) -> Result<Tensor> {
+    let managed = Tensor::from_slice(bytes, [bytes.len()])?.to_dlpack()?;
+    let (mut shape, mut strides) = ([3, rows], [1, 3]);
+    unsafe {
+        let tensor = &mut (*managed).dl_tensor;
+        (tensor.ndim, tensor.shape, tensor.strides) = (2, shape.as_mut_ptr(), strides.as_mut_ptr());
+        tensor.dtype = DType::FLOAT32.into();
+        Tensor::from_dlpack(managed)
+    }
+}
+
+#[test]
+fn strided_tensors_are_arrays() -> Result<()> {
+    let bytes: Vec<u8> = (0..6_u8).flat_map(|i| f32::from(i).to_le_bytes()).collect();
+    let tensor = columns(&bytes, 2)?;
+    let expected = ndarray::arr2(&[[0.0_f32, 3.0], [1.0, 4.0], [2.0, 5.0]]).into_dyn();
+    assert_eq!(tensor.as_array::<f32>()?, expected);
+    assert_eq!(tensor.to_array::<f32>()?, expected);
+    expect(tensor.as_array::<f64>(), Code::InvalidArgument, "float32, not float64");
+    Ok(())
+}
+
+#[test]
+fn elements_that_are_not_aligned_are_copied_to_an_array() -> Result<()> {
+    let bytes = Tensor::from_slice(&[0_u8, 0, 0, 128, 63, 0, 0, 0, 64, 9], [10])?;
+    let create_view = Function::global("runtime.TVMTensorCreateView")?;
+    let view: Tensor = create_view.call(args![&bytes, &[2_i64][..], DType::FLOAT32, 1])?;
+    expect(view.as_array::<f32>(), Code::InvalidArgument, "multiple of 4 bytes");
+    assert_eq!(view.to_array::<f32>()?.as_slice(), Some(&[1.0, 2.0][..]));
+    Ok(())
+}
+
+#[test]
+fn empty_tensors_are_arrays() -> Result<()> {
+    let none = Tensor::zeros([2, 0, 3], DType::INT64, Device::CPU)?;
+    assert_eq!((none.as_array::<i64>()?.shape(), none.to_array::<i64>()?.len()), (&[2, 0, 3][..], 0));
+    assert_eq!(columns(&[], 0)?.as_array::<f32>()?.shape(), [3, 0]);
+    Ok(())
+}
+
+/// A span that is entered on a thread, and kept beyond the end of the thread's variables.
+#[test]
+fn spans_end_behind_their_thread() -> Result<()> {
+    use tracing_subscriber::layer::SubscriberExt;
+    struct Ends(Option<tracing::span::EnteredSpan>);
+    thread_local! {
+        static KEPT: std::cell::RefCell<Ends> = const { std::cell::RefCell::new(Ends(None)) };
+    }
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            drop(self.0.take());
+        }
+    }
+    let dispatch = tracing::Dispatch::new(tracing_subscriber::registry().with(SpanLayer));
+    let profiler = Profiler::new()?;
+    profiler.start()?;
+    let thread = std::thread::spawn(move || {
+        KEPT.with(|kept| assert!(kept.borrow().0.is_none()));
+        tracing::dispatcher::with_default(&dispatch, || {
+            tracing::info_span!("in the thread").in_scope(|| tracing::info!("an event"));
+            KEPT.set(Ends(Some(tracing::info_span!("beyond").entered())));
+        });
+    });
+    thread.join().expect("a thread");
+    let trace = profiler.stop()?.expect("it was recording");
+    let names: Vec<Option<String>> = trace.to_report(TraceView::Events)?.column(ReportSection::Calls, "Name")?;
+    assert!(names.contains(&Some("in the thread".to_owned())), "{names:?}");
+    Ok(())
+}
