@@ -10,19 +10,21 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(HERE.parent), str(ROOT / "bindings" / "java")]
+GOLDEN = HERE.parent / "golden"
+sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
+from compare import compare
 from common import artifact, parse_arguments
 from make import JAVA, java_home, make
 
 
-def readme_program(out):
-    """The program of the README, as a class."""
-    block = re.search(r"```java\n(.*?)```", (JAVA / "README.md").read_text(), re.S).group(1)
+def program_of(page, name, out):
+    """The first program in Java of a page, as a class."""
+    block = re.search(r"```java\n(.*?)```", page.read_text(), re.S).group(1)
     imports = "".join(re.findall(r"^import .*\n", block, re.M))
-    source = out / "Readme.java"
-    source.write_text(f"{imports}public final class Readme {{\n  public static void main(String[] args) {{\n"
-                      f"{block.removeprefix(imports)}\n  System.out.println(\"ok\");\n  }}\n}}\n")
+    source = out / f"{name}.java"
+    source.write_text(f"{imports}public final class {name} {{\n  public static void main(String[] args) {{\n"
+                      f"{block.removeprefix(imports)}\n  }}\n}}\n")
     return source
 
 
@@ -32,7 +34,9 @@ def main():
     generated, natives = make(arguments)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
-                    *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), readme_program(arguments.out)], check=True)
+                    *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",
+                    program_of(JAVA / "README.md", "Readme", arguments.out),
+                    program_of(ROOT / "docs" / "languages.md", "Languages", arguments.out)], check=True)
     shutil.copytree(natives, classes, dirs_exist_ok=True)
     library = next(classes.rglob("libopdyno_java.so"))
 
@@ -52,9 +56,14 @@ def main():
     place = arguments.out / "readme"
     place.mkdir()
     shutil.copy(artifact(), place / "model.so")
-    status, shown, errors = run(own, "Readme", cwd=place)
-    if status or not shown.startswith("101.0\n") or "add" not in shown or not (place / "trace.json").stat().st_size:
-        sys.exit(f"the program of the README failed: {shown}{errors}")
+    for program, parts in (("Readme", ["101.0\n", "add", "Operator["]), ("Languages", ["100.0 103.0\n", "add", "Verdict", "1024.0\n"])):
+        status, shown, errors = run(own, program, cwd=place)
+        if status or any(part not in shown for part in parts):
+            sys.exit(f"the program of the page failed: {program}: {shown}{errors}")
+    if not (place / "trace.json").stat().st_size:
+        sys.exit("the program of the README wrote no trace")
+    if difference := compare([home / "bin" / "java", "-Xcheck:jni", own, "-cp", classes, "Golden", artifact()]):
+        sys.exit(difference)
     loading.test(run, library, arguments.out / "loading")
 
 

@@ -31,6 +31,11 @@ public final class PackedFn extends Handle {
     Native.opd_function_register(name, this, 1);
   }
 
+  /** Removes a registered function; who has it keeps it. */
+  public static void remove(String name) {
+    Native.opd_function_remove_global(name);
+  }
+
   /** Calls for a tensor; a ClassCastException if it gives something else. */
   public Tensor callTensor(Object... args) {
     return Calls.asTensor(call(args));

@@ -100,6 +100,19 @@ public final class Vm extends Handle {
     return new Profile(report.get(), trace.get());
   }
 
+  /**
+   * Shows every call of the program to a function: (function, name, before, result, arguments …), before the call and after
+   * it; null: to none. An {@link InstrumentAction}'s number as its result before the call may skip it.
+   */
+  public void setInstrument(PackedFn instrument) {
+    Native.opd_vm_set_instrument(this, instrument);
+  }
+
+  /** Saves a function with its arguments under a name, by which it is then called without arguments. */
+  public void saveFunction(String name, String savedName, Object... args) {
+    Native.opd_vm_save_function(this, name, savedName, args, null, 1);
+  }
+
   /** Returns the memory that the VM keeps for its next call. */
   public void trim() {
     Native.opd_vm_trim(this);
