@@ -25,6 +25,7 @@ LEFT_OUT = {
     "opd_raw_stream_sync": "the same",
     "opd_collector_create": "takes a table of functions that must be right",
     "opd_params_open_bytes": "keeps the caller's memory; params_test.cc has it",
+    "opd_tensor_borrow": "the same; tensor_test.cc has it",
     "opd_cancel_set_default": "the driver's own token must stay",
     "opd_cancel_token_set_default": "the same",
     "opd_metrics_set": "only within a collector",
