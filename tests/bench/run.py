@@ -85,6 +85,11 @@ GOALS = {
     "rust_echo_tensor": "C + 5 ns",
     "rust_vm": "C + 15 ns",
     "rust_callback": "<= 10 ns",
+    "java_nop": "<= 25 ns",
+    "java_echo_long": "<= 35 ns",
+    "java_echo_tensor": "<= 90 ns",
+    "java_lambda": "<= 150 ns",
+    "java_vm": "C + 60 ns",
     "threads_16": "<= 10 %",
     "idle_vm": "<= 64 KiB",
     "load_first": "<= 0.9x",
@@ -295,6 +300,22 @@ def rust_sides(arguments, programs):
     return Side("opdyno", [*command, "rust", kernels]), [Side("opdyno's C API", [*command, "c", kernels])], []
 
 
+def java_side(arguments, programs):
+    """The Java package with the library that is measured; or a sentence why there is none."""
+    root, out = Path(__file__).resolve().parents[2], arguments.cache.parent / "bench-java"
+    if not shutil.which("javac"):
+        return None, ["no rows of Java: javac is missing"]
+    make = [root / "bindings/java/make.py", "--build-dir", arguments.build_dir, "--cache", arguments.cache.parent / "bindings", "--out", out]
+    done = subprocess.run(make, stderr=subprocess.PIPE, text=True)
+    sources = [*out.rglob("*.java"), *(root / "bindings/java/src").rglob("*.java"), Path(__file__).parent / "java/Calls.java"]
+    if done.returncode == 0:
+        done = subprocess.run(["javac", "--release", "17", "-d", out / "classes", *sources], stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        return None, [f"no rows of Java: {done.stderr.strip().splitlines()[-1]}"]
+    library = f"-Dopdyno.library.path={next(out.rglob('libopdyno_java.so'))}"
+    return Side("opdyno", ["java", library, "-cp", out / "classes", "Calls", Path(programs) / "kernels.so"]), []
+
+
 def run(arguments, programs):
     tvm = peers.Tvm(arguments.cache)
     compile_kernels(programs)
@@ -308,7 +329,9 @@ def run(arguments, programs):
     rust, by_c, more = rust_sides(arguments, programs)
     problems += more
     sides += by_c
-    owners = {row: side for side in (native, python, rust) if side for row in side.units}
+    java, more = java_side(arguments, programs)
+    problems += more
+    owners = {row: side for side in (native, python, rust, java) if side for row in side.units}
     known = [row for row in dict.fromkeys([*GOALS, *owners]) if row in owners or row == SIZE]
     rows = [row for row in known if not arguments.names or row.startswith(tuple(arguments.names))]
     for problem in problems:
