@@ -7,7 +7,7 @@
 
 #include "capi/handles.h"
 #include "capi/trace_write.h"
-#include "trace/alarm.h"
+#include "trace/alarm_signals.h"
 #include "trace/itt.h"
 
 using namespace opd;

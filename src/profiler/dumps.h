@@ -28,7 +28,8 @@ struct DumpOptions {
 
 class Dumps : public std::enable_shared_from_this<Dumps> {
  public:
-  // Throws as Alarm::arm(), and OPD_IO if no thread can be started. `num_earlier`: dumps of earlier recordings.
+  // The caller holds an AlarmSignal of the options' signal. Throws OPD_IO if no thread can be started. `num_earlier`:
+  // dumps of earlier recordings.
   static std::shared_ptr<Dumps> start(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier);
   Dumps(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier)  // for start()
       : options_(options), recording_(std::move(recording)), num_written_(num_earlier) {}

@@ -8,6 +8,7 @@
 #include "base/fork_mutex.h"
 #include "profiler/dumps.h"
 #include "profiler/schedule.h"
+#include "trace/alarm_signals.h"
 #include "trace/recording.h"
 
 namespace opd {

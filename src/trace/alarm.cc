@@ -8,7 +8,6 @@
 #include <mutex>
 #include <utility>
 
-#include "trace/alarm_signals.h"
 #include "trace/recorder.h"
 
 namespace opd {
@@ -32,16 +31,7 @@ void sum_up() {
 
 }  // namespace
 
-AlarmSignal::AlarmSignal(int signal) : signal_(signal) {
-  if (signal_) hold_alarm_signal(signal_);
-}
-
-AlarmSignal::~AlarmSignal() {
-  if (signal_) release_alarm_signal(signal_);
-}
-
-void Alarm::arm(const AlarmOptions &options) {
-  if (options.signal) hold_alarm_signal(options.signal);
+void Alarm::arm(const AlarmOptions &options) noexcept {
   const std::scoped_lock lock(Recorder::get().guard);
   // In a forked child, nobody completes what a thread of the parent was writing. Else it may come late: once too often.
   if (std::exchange(generation_, fork_generation()) != fork_generation()) span_state_.store(State::kNone);
@@ -59,14 +49,13 @@ void Alarm::arm(const AlarmOptions &options) {
 }
 
 void Alarm::disarm() noexcept {
-  const int signal = signal_.exchange(0);
+  signal_.store(0);
   {
     const std::scoped_lock lock(Recorder::get().guard);
     slow_ticks_.store(UINT64_MAX);
     on_error_.store(false);
     sum_up();
   }
-  if (signal) release_alarm_signal(signal);
   is_armed_.store(false);
   sem_post(&wakes_);
 }

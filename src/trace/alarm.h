@@ -15,7 +15,7 @@ namespace opd {
 struct AlarmOptions {
   uint64_t slow_ticks = UINT64_MAX;  // a range or a run that takes at least so long raises it
   bool on_error = false;             // a run that fails does
-  int signal = 0;                    // this signal does; 0: none
+  int signal = 0;                    // this signal does, while an AlarmSignal of it lives; 0: none
 };
 
 // Of one slot of recordings; never destroyed, since a thread or a handler of signals may just be about to raise it.
@@ -39,9 +39,8 @@ class Alarm {
     bool is_any() const { return by_signal || by_request || span; }
   };
 
-  // Between these two, one thread at a time may wait(). arm() throws OPD_FAILED_PRECONDITION if the program handles the
-  // signal itself, OPD_INVALID_ARGUMENT if check_alarm_signal() does.
-  void arm(const AlarmOptions &options);
+  // Between these two, one thread at a time may wait().
+  void arm(const AlarmOptions &options) noexcept;
   void disarm() noexcept;
 
   // For handlers of signals, too: takes no lock and no memory.
@@ -70,20 +69,8 @@ class Alarm {
   sem_t wakes_;  // a futex could do it, but POSIX promises of sem_post() that handlers of signals may call it
 };
 
-// While it lives, the process handles the signal, also when no alarm is armed: one that comes then does nothing, where
-// it might end the process.
-class AlarmSignal {
- public:
-  explicit AlarmSignal(int signal);  // 0: none; throws as Alarm::arm()
-  ~AlarmSignal();
-  AlarmSignal(const AlarmSignal &) = delete;
-
- private:
-  const int signal_;
-};
-
-// Throws OPD_INVALID_ARGUMENT if the signal cannot be handled, or says that the program is broken.
-void check_alarm_signal(int signal);
+// For the handler of signals: raises the alarms that listen to it.
+void raise_alarms(int signal) noexcept;
 
 namespace detail {
 // The least of all that are armed; that any listens to errors.

@@ -54,7 +54,8 @@ void check_alarm_signal(int signal) {
           " cannot ask for a dump: choose one such as SIGUSR2, after which a program goes on");
 }
 
-void hold_alarm_signal(int signal) {
+AlarmSignal::AlarmSignal(int signal) : signal_(signal) {
+  if (!signal) return;
   check_alarm_signal(signal);
   HandledSignals &all = HandledSignals::get();
   const std::scoped_lock lock(all.guard);
@@ -73,15 +74,16 @@ void hold_alarm_signal(int signal) {
   ++handled.holds;
 }
 
-void release_alarm_signal(int signal) noexcept {
+AlarmSignal::~AlarmSignal() {
+  if (!signal_) return;
   HandledSignals &all = HandledSignals::get();
   const std::scoped_lock lock(all.guard);
-  Handled &handled = all.signals[static_cast<size_t>(signal)];
+  Handled &handled = all.signals[static_cast<size_t>(signal_)];
   if (--handled.holds > 0) return;
   // What the program has set since then stays.
   struct sigaction now {};
-  if (::sigaction(signal, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handle)
-    ::sigaction(signal, &handled.before, nullptr);
+  if (::sigaction(signal_, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handle)
+    ::sigaction(signal_, &handled.before, nullptr);
 }
 
 }  // namespace opd

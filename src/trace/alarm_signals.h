@@ -1,13 +1,22 @@
-// Handlers of the signals that raise alarms. For trace/ only.
+// Signals of the system that raise alarms.
 #pragma once
 
 namespace opd {
 
-// The process handles the signal until each hold was released; then it is as it was. Throws as check_alarm_signal(),
-// and OPD_FAILED_PRECONDITION if the program handles it.
-void hold_alarm_signal(int signal);
-void release_alarm_signal(int signal) noexcept;
+// While one lives, the process handles the signal; after the last one, it is as it was. A signal that comes while no
+// alarm is armed does nothing, where it might end the process.
+class AlarmSignal {
+ public:
+  // 0: none. Throws as check_alarm_signal(), and OPD_FAILED_PRECONDITION if the program handles the signal.
+  explicit AlarmSignal(int signal);
+  ~AlarmSignal();
+  AlarmSignal(const AlarmSignal &) = delete;
 
-void raise_alarms(int signal) noexcept;  // of all slots that listen to it; by its handler
+ private:
+  const int signal_;
+};
+
+// Throws OPD_INVALID_ARGUMENT if the signal cannot be handled, or says that the program is broken.
+void check_alarm_signal(int signal);
 
 }  // namespace opd

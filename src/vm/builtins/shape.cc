@@ -74,8 +74,7 @@ Ref<Error> match_shape(Args args) {
   const Heap heap(args[1]);
   const int64_t n = as_int(args[2], "n");
   require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 4 + 2 * static_cast<size_t>(n),
-          "match_shape of ", n, " sizes takes ", static_cast<int64_t>(4 + 2 * static_cast<uint64_t>(n)),
-          " arguments, but ", args.size(), " were given");
+          "match_shape of ", n, " sizes takes 4 arguments and 2 for each size, but ", args.size(), " were given");
   if (static_cast<int64_t>(dims.size()) != n) {
     std::string given;
     append_dims(given, dims);
@@ -109,8 +108,7 @@ Value make_shape(Args args) {
   const Heap heap(args[0]);
   const int64_t n = as_int(args[1], "n");
   require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 2 + 2 * static_cast<size_t>(n),
-          "make_shape of ", n, " sizes takes ", static_cast<int64_t>(2 + 2 * static_cast<uint64_t>(n)),
-          " arguments, but ", args.size(), " were given");
+          "make_shape of ", n, " sizes takes 2 arguments and 2 for each size, but ", args.size(), " were given");
   int64_t *dims;
   auto shape = Shape::make_uninitialised(static_cast<size_t>(n), dims);
   for (int64_t i = 0; i < n; ++i) {
