@@ -68,7 +68,7 @@ TEST(MatchShape, ComparesStoresAndSkipsSizes) {
   fails("expected a shape of rank 4, but got [2, 3, 4]", x, heap, 4, 2, 0, 2, 0, 2, 0, 2, 0, "x");
   fails("match code 4 is not known", x, heap, 3, 4, 0, 2, 0, 2, 0, "x");
   fails("match code -1 is not known", x, heap, 3, -1, 0, 2, 0, 2, 0, "x");
-  fails("match_shape of 3 sizes takes 10 arguments, but 8 were given", x, heap, 3, 2, 0, 2, 0, "x");
+  fails("match_shape of 3 sizes takes 4 arguments and 2 for each size, but 8 were given", x, heap, 3, 2, 0, 2, 0, "x");
   fails("match_shape of -1 sizes", x, heap, -1, "x");
   fails("must be a tensor or shape", 3, heap, 0, "x");
   fails("the shape heap must be a vector of int64 on the CPU, but is float32[1]", x, floats({1}), 0, "x");
@@ -102,7 +102,7 @@ TEST(MakeShape, TakesNumbersAndSlots) {
   expect_throws([&] { make(heap, 1, 2, 0); }, OPD_INVALID_ARGUMENT, "make code 2 is not known");
   expect_throws([&] { value(heap, 3, 0); }, OPD_INVALID_ARGUMENT, "make code 3 is not known");
   expect_throws([&] { make(heap, 2, 0, 7); }, OPD_INVALID_ARGUMENT,
-                "make_shape of 2 sizes takes 6 arguments, but 4 were given");
+                "make_shape of 2 sizes takes 2 arguments and 2 for each size, but 4 were given");
   expect_throws([&] { make(heap, 1, 1, 2); }, OPD_OUT_OF_RANGE, "slot 2 of a shape heap of 2");
   expect_throws([&] { value(heap, 1, -1); }, OPD_OUT_OF_RANGE, "slot -1 of a shape heap of 2");
 }

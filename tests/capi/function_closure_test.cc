@@ -262,6 +262,29 @@ TEST(AClosure, IsUnsupportedWithoutExecutableMemory) {
 }
 #endif
 
+// The data of the callbacks that nothing but the root keeps.
+std::vector<void *> exclusive_of(void *root) {
+  std::vector<void *> found;
+  void *const roots[] = {root, nullptr};
+  opd_private_visit_exclusive(
+      compare, roots, 2,
+      [](void *data, void *context) { static_cast<std::vector<void *> *>(context)->push_back(data); }, &found);
+  return found;
+}
+
+opd_vm *vm_of_identity() {
+  const std::string program = ".func main(x) {\n  ret %x\n}";
+  opd_executable *executable = nullptr;
+  opd_module *module = nullptr;
+  opd_vm *vm = nullptr;
+  EXPECT_OK(opd_executable_assemble(program.data(), program.size(), &executable));
+  EXPECT_OK(opd_executable_to_module(executable, &module));
+  EXPECT_OK(opd_vm_create(module, nullptr, &vm));
+  opd_module_release(module);
+  opd_executable_release(executable);
+  return vm;
+}
+
 // What bindings use so that their garbage collector finds cycles.
 TEST(ExclusiveReferences, AreThoseThatOnlyTheRootsKeepAlive) {
   int first = 0, second = 0;
@@ -272,23 +295,12 @@ TEST(ExclusiveReferences, AreThoseThatOnlyTheRootsKeepAlive) {
   opd_array *array = nullptr;
   EXPECT_OK(opd_array_create(items, 3, &array));
   opd_function_release(std::exchange(alone.handle, nullptr));  // now the array alone keeps it
-  std::vector<void *> found;
-  void *const roots[] = {array, nullptr};
-  opd_private_visit_exclusive(
-      compare, roots, 2,
-      [](void *data, void *context) { static_cast<std::vector<void *> *>(context)->push_back(data); }, &found);
-  EXPECT_EQ(found, std::vector<void *>{&first});
+  EXPECT_EQ(exclusive_of(array), std::vector<void *>{&first});
   opd_array_release(array);
 }
 
 TEST(ExclusiveReferences, GoThroughSavedCallsOfAVm) {
-  const std::string program = ".func main(x) {\n  ret %x\n}";
-  opd_executable *executable = nullptr;
-  opd_module *module = nullptr;
-  opd_vm *vm = nullptr;
-  EXPECT_OK(opd_executable_assemble(program.data(), program.size(), &executable));
-  EXPECT_OK(opd_executable_to_module(executable, &module));
-  EXPECT_OK(opd_vm_create(module, nullptr, &vm));
+  opd_vm *const vm = vm_of_identity();
   int kept = 0;
   Function callback, saved;
   EXPECT_OK(opd_function_create(compare, &kept, nullptr, &callback.handle));
@@ -297,35 +309,17 @@ TEST(ExclusiveReferences, GoThroughSavedCallsOfAVm) {
   EXPECT_OK(opd_vm_get_function(vm, "saved", &saved.handle));
   opd_function_release(std::exchange(callback.handle, nullptr));
   opd_vm_release(vm);
-  opd_module_release(module);
-  opd_executable_release(executable);
-  int found = 0;
-  void *const root = saved.handle;
-  opd_private_visit_exclusive(
-      compare, &root, 1, [](void *, void *context) { ++*static_cast<int *>(context); }, &found);
-  EXPECT_EQ(found, 1) << "the saved call keeps the VM and the arguments, which the VM keeps, too";
+  EXPECT_EQ(exclusive_of(saved.handle), std::vector<void *>{&kept})
+      << "the saved call keeps the VM and the arguments, which the VM keeps, too";
 }
 
 TEST(ExclusiveReferences, GoThroughInputsOutputsAndTheInstrumentOfAVm) {
-  const std::string program = ".func main(x) {\n  ret %x\n}";
-  opd_executable *executable = nullptr;
-  opd_module *module = nullptr;
-  opd_vm *vm = nullptr;
-  EXPECT_OK(opd_executable_assemble(program.data(), program.size(), &executable));
-  EXPECT_OK(opd_executable_to_module(executable, &module));
-  EXPECT_OK(opd_vm_create(module, nullptr, &vm));
+  opd_vm *const vm = vm_of_identity();
   int kept = 0, instrument = 0;
   Function callback, observer;
   EXPECT_OK(opd_function_create(compare, &kept, nullptr, &callback.handle));
   EXPECT_OK(opd_function_create(compare, &instrument, nullptr, &observer.handle));
-  const auto found = [&] {
-    std::vector<void *> all;
-    void *const root = vm;
-    opd_private_visit_exclusive(
-        compare, &root, 1,
-        [](void *data, void *context) { static_cast<std::vector<void *> *>(context)->push_back(data); }, &all);
-    return all;
-  };
+  const auto found = [vm] { return exclusive_of(vm); };
   const opd_value argument = opd_value_of_object(callback.handle);
   EXPECT_OK(opd_vm_set_input(vm, "main", &argument, 1, nullptr));
   EXPECT_EQ(found(), std::vector<void *>()) << "the test keeps it, too";
@@ -338,8 +332,6 @@ TEST(ExclusiveReferences, GoThroughInputsOutputsAndTheInstrumentOfAVm) {
   opd_function_release(std::exchange(observer.handle, nullptr));
   EXPECT_EQ(found().size(), 2u) << "and the instrument";
   opd_vm_release(vm);
-  opd_module_release(module);
-  opd_executable_release(executable);
 }
 
 TEST(ExclusiveReferences, AreNotThoseOfWhatSomebodyElseKeepsAlive) {
@@ -352,18 +344,12 @@ TEST(ExclusiveReferences, AreNotThoseOfWhatSomebodyElseKeepsAlive) {
   item = opd_value_of_object(inner);
   EXPECT_OK(opd_array_create(&item, 1, &outer));
   opd_function_release(std::exchange(callback.handle, nullptr));
-  const auto count = [&] {
-    int found = 0;
-    void *const root = outer;
-    opd_private_visit_exclusive(
-        compare, &root, 1, [](void *, void *context) { ++*static_cast<int *>(context); }, &found);
-    return found;
-  };
-  EXPECT_EQ(count(), 0) << "the test keeps the inner array, which keeps the callback";
+  const auto count = [outer] { return exclusive_of(outer).size(); };
+  EXPECT_EQ(count(), 0u) << "the test keeps the inner array, which keeps the callback";
   opd_array_release(inner);
-  EXPECT_EQ(count(), 1);
+  EXPECT_EQ(count(), 1u);
   opd_array_retain(outer);
-  EXPECT_EQ(count(), 0) << "also over two steps";
+  EXPECT_EQ(count(), 0u) << "also over two steps";
   opd_array_release(outer);
   opd_array_release(outer);
 }

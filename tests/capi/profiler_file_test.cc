@@ -1,5 +1,4 @@
 // Buffers of profilers: budgets, rings, files.
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -416,56 +415,6 @@ TEST(AFile, ThatIsCutHasWhatIsLeft) {
   }
 }
 
-TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
-  const ScratchDirectory directory;
-  const std::string path = directory.file("events");
-  const RecordingOptions options(path.c_str());
-  record(options, [] { add_equal_marks(1); });
-  const size_t least = std::filesystem::file_size(path);  // with the names that the process has
-  rlimit limit;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const rlim_t before = std::exchange(limit.rlim_cur, least + 3 * kBlock + 1000);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  std::vector<std::string> warnings;
-  const auto keep = [](void *all, opd_log_level, const char *message) {
-    static_cast<std::vector<std::string> *>(all)->push_back(message);
-  };
-  opd_log_set_callback(keep, &warnings, nullptr);
-  const Trace trace = record(options, [] {
-    add_equal_marks(20'000);
-    for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(100); }).join();
-  });
-  opd_log_set_callback(nullptr, nullptr, nullptr);
-  limit.rlim_cur = before;
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  EXPECT_GE(num_spans(trace), 3 * 950u);
-  EXPECT_EQ(num_spans(trace) + trace.dropped(), 21'000u);
-  const auto names = names_of(Trace::load(path.c_str()));
-  EXPECT_EQ(names, std::vector<std::string>(num_spans(trace), "mark")) << "what found no room in it is beside it";
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find(path + ": File too large"), std::string::npos) << warnings[0];
-  // Where there is room again, the path is free, though threads still have blocks of the file.
-  EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
-}
-
-TEST(AFile, StaysIfTheNextRecordingCannotBegin) {
-  const ScratchDirectory directory;
-  const std::string path = directory.file("events");
-  const RecordingOptions options(path.c_str());
-  record(options, [] { add_equal_marks(5); });
-  const Profiler profiler(&options);
-  rlimit limit;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const rlim_t before = std::exchange(limit.rlim_cur, 1000);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  expect_error(opd_profiler_start(profiler.get()), OPD_IO, "cannot extend " + path + ".live");
-  limit.rlim_cur = before;
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  EXPECT_FALSE(std::filesystem::exists(path + ".live"));
-  EXPECT_EQ(num_spans(Trace::load(path.c_str())), 5u);
-  EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(2); })), 2u);
-}
-
 TEST(AFile, ThatIsAFolderOrAPipeIsNoRecording) {
   const ScratchDirectory directory;
   const std::string pipe = directory.file("pipe"), folder = directory.file("folder");
@@ -476,58 +425,6 @@ TEST(AFile, ThatIsAFolderOrAPipeIsNoRecording) {
     expect_error(opd_trace_load(path.c_str(), &trace), OPD_BAD_FORMAT,
                  path + " is no recording: it is no regular file");
   }
-}
-
-// A service that records in cycles goes on when its disk is full, and frees it when the files are removed.
-TEST(AFile, ThatFindsNoRoomAtItsEndIsLetGo) {
-  const ScratchDirectory directory;
-  const std::string path = directory.file("full");
-  const RecordingOptions options(path.c_str());
-  const Profiler profiler(&options);
-  profiler.start();
-  add_equal_marks(5);
-  rlimit limit;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const rlim_t before = std::exchange(limit.rlim_cur, std::filesystem::file_size(path + ".live"));
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  const Trace trace = profiler.stop();
-  limit.rlim_cur = before;
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  EXPECT_EQ(num_spans(trace) + trace.dropped(), 5u);
-  EXPECT_EQ(num_spans(Trace::load(path.c_str())), num_spans(trace));
-
-  const std::string other = directory.file("other");
-  record(RecordingOptions(other.c_str()), [] { add_equal_marks(1); });  // this thread lets go of its block
-  EXPECT_EQ(bytes_of("/proc/self/maps").find(path + ".live"), std::string::npos);
-}
-
-TEST(AFile, ThatCannotBeMadeAnewTakesNoTraceAlong) {
-  const ScratchDirectory directory;
-  std::filesystem::create_directory(directory.file("inner"));
-  const std::string path = directory.file("inner/events");
-  RecordingOptions options(path.c_str());
-  options.active = 1;
-  const Profiler profiler(&options);
-  profiler.start();
-  add_equal_marks(3);
-  std::filesystem::rename(directory.file("inner"), directory.file("moved"));
-  std::vector<std::string> warnings;
-  opd_log_set_callback(
-      [](void *all, opd_log_level, const char *text) { static_cast<std::vector<std::string> *>(all)->push_back(text); },
-      &warnings, nullptr);
-  const Trace trace = profiler.step();
-  opd_log_set_callback(nullptr, nullptr, nullptr);
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("the next cycle is not recorded: cannot open " + path), 0u) << warnings[0];
-  ASSERT_TRUE(trace.get());
-  EXPECT_EQ(num_spans(trace), 4u) << "the step, too";
-  std::filesystem::rename(directory.file("moved"), directory.file("inner"));
-  EXPECT_FALSE(profiler.step().get());
-  add_equal_marks(2);
-  const Trace next = profiler.step();
-  ASSERT_TRUE(next.get());
-  EXPECT_EQ(num_spans(next), 3u) << "records again";
-  profiler.stop();
 }
 
 TEST(AFile, IsNotWrittenByForkedChildren) {

@@ -9,12 +9,6 @@ using namespace tvm_ffi_test;
 
 namespace {
 
-Value raw(int32_t type, auto set) {
-  Value made;
-  made.raw.type = type;
-  set(made.raw);
-  return made;
-}
 Value truth(bool value) {
   return raw(OPD_BOOL, [value](opd_value &v) { v.u.int64 = value; });
 }

@@ -71,20 +71,37 @@ struct Value {
   ~Value() { opd_value_release(&raw); }
 };
 
+inline Value raw(int32_t type, auto set) {
+  Value made;
+  made.raw.type = type;
+  set(made.raw);
+  return made;
+}
+inline Value pointer(void *to) {
+  return raw(OPD_POINTER, [to](opd_value &v) { v.u.pointer = to; });
+}
+
 inline std::string last_error;
 
-// None, with last_error set, if the call fails.
-inline Value call(const char *name, const std::vector<Value> &args) {
+// Calls an object that is a function. None, with last_error set, if the call fails.
+inline Value invoke(const opd_value &function, const std::vector<Value> &args) {
   std::vector<opd_value> views;
   for (const Value &arg : args) views.push_back(arg.raw);
-  opd_function *function = nullptr;
-  EXPECT_EQ(opd_function_get_global(name, &function), nullptr) << name;
   Value result;
-  opd_error *error = opd_function_call(function, views.data(), static_cast<int32_t>(views.size()), &result.raw);
+  EXPECT_EQ(function.type, OPD_FUNCTION);
+  if (function.type != OPD_FUNCTION) return result;
+  opd_error *error = opd_function_call(reinterpret_cast<opd_function *>(function.u.object), views.data(),
+                                       static_cast<int32_t>(views.size()), &result.raw);
   last_error = error ? std::string(opd_error_kind(error)) + ": " + opd_error_message(error) : "";
   opd_error_release(error);
-  opd_function_release(function);
   return result;
+}
+inline Value call(const char *name, const std::vector<Value> &args) {
+  opd_function *found = nullptr;
+  EXPECT_EQ(opd_function_get_global(name, &found), nullptr) << name;
+  Value function;
+  function.raw = opd_value_of_object(found);
+  return invoke(function.raw, args);
 }
 
 inline std::string text(const Value &value) {
@@ -103,12 +120,15 @@ inline const Type *type_of(const char *key) {
 }
 
 // Null if the type has none.
-inline const opd_value *attribute_of(const char *type, const char *name) {
+inline const opd_value *attribute_of(int32_t index, const char *name) {
   const Text text(name);
   const Column *column = TVMFFIGetTypeAttrColumn(&text);
-  const int32_t index = type_of(type)->index;
   return column && index >= column->begin && index - column->begin < column->size ? &column->data[index - column->begin]
                                                                                   : nullptr;
+}
+
+inline const opd_value *attribute_of(const char *type, const char *name) {
+  return attribute_of(type_of(type)->index, name);
 }
 
 inline const Field *field_of(int32_t type, std::string_view name) {

@@ -192,4 +192,65 @@ TEST(Globals, TellWhatIsRegistered) {
   EXPECT_NE(last_error.find("no/such/file.so"), std::string::npos);
 }
 
+TEST(Globals, RefuseAnotherNumberOfArguments) {
+  const std::pair<const char *, int> arities[] = {{"ffi.DeepCopy", 1},
+                                                  {"ffi.ToJSONGraph", 2},
+                                                  {"ffi.ToJSONGraphString", 2},
+                                                  {"ffi.FromJSONGraph", 1},
+                                                  {"ffi.FromJSONGraphString", 1},
+                                                  {"ffi.json.Parse", 1},
+                                                  {"ffi.RecursiveEq", 2},
+                                                  {"ffi.RecursiveHash", 1},
+                                                  {"ffi.RecursiveLt", 2},
+                                                  {"ffi.RecursiveLe", 2},
+                                                  {"ffi.RecursiveGt", 2},
+                                                  {"ffi.RecursiveGe", 2},
+                                                  {"ffi.ReprPrint", 1},
+                                                  {"ffi._RegisterFFIInit", 1},
+                                                  {"ffi.ArrayGetItem", 2},
+                                                  {"ffi.ArraySize", 1},
+                                                  {"ffi.ArrayContains", 2},
+                                                  {"ffi.ListGetItem", 2},
+                                                  {"ffi.ListSize", 1},
+                                                  {"ffi.ListContains", 2},
+                                                  {"ffi.ListSetItem", 3},
+                                                  {"ffi.ListAppend", 2},
+                                                  {"ffi.ListInsert", 3},
+                                                  {"ffi.ListPop", 2},
+                                                  {"ffi.ListErase", 2},
+                                                  {"ffi.ListEraseRange", 3},
+                                                  {"ffi.ListReplaceSlice", 4},
+                                                  {"ffi.ListReverse", 1},
+                                                  {"ffi.ListClear", 1},
+                                                  {"ffi.MapSize", 1},
+                                                  {"ffi.MapGetItem", 2},
+                                                  {"ffi.MapGetItemOrMissing", 2},
+                                                  {"ffi.MapCount", 2},
+                                                  {"ffi.MapForwardIterFunctor", 1},
+                                                  {"ffi.DictSize", 1},
+                                                  {"ffi.DictGetItem", 2},
+                                                  {"ffi.DictGetItemOrMissing", 2},
+                                                  {"ffi.DictCount", 2},
+                                                  {"ffi.DictForwardIterFunctor", 1},
+                                                  {"ffi.DictSetItem", 3},
+                                                  {"ffi.DictErase", 2},
+                                                  {"ffi.DictClear", 1},
+                                                  {"ffi.ContainerFindFirstNonCPUDevice", 1},
+                                                  {"ffi.GetInvalidObject", 0},
+                                                  {"ffi.GetKwargsObject", 0},
+                                                  {"ffi.String", 1},
+                                                  {"ffi.Bytes", 1},
+                                                  {"ffi.FunctionFromExternC", 3},
+                                                  {"ffi.MakeFieldGetter", 1},
+                                                  {"ffi.MakeFieldSetter", 3},
+                                                  {"ffi._PyClassRegisterTypeAttrColumns", 2}};
+  for (const auto &[name, arity] : arities)
+    for (const int given : {arity - 1, arity + 1}) {
+      if (given < 0) continue;
+      call(name, std::vector<Value>(static_cast<size_t>(given)));
+      EXPECT_EQ(last_error, "TypeError: " + std::string(name) + " takes " + std::to_string(arity) + " argument" +
+                                (arity == 1 ? "" : "s") + ", but was given " + std::to_string(given));
+    }
+}
+
 }  // namespace
