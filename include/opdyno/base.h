@@ -175,7 +175,8 @@ typedef enum opd_log_level OPD_ENUM_TYPE {
   OPD_LOG_LEVEL_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_log_level;
 
-/** Receives one message: UTF-8 without a newline, borrowed for the call. May be called on any thread. */
+/** Receives one message: UTF-8 without a newline, borrowed for the call. Called on any thread, by several threads at
+ * the same time. */
 typedef void (*opd_log_fn)(void *user_data, opd_log_level level, const char *message);
 /** Ends the use of a callback's user_data. Called once, on any thread. */
 typedef void (*opd_deleter)(void *user_data);

@@ -122,7 +122,8 @@ void delete_as(void *user_data) {
   delete static_cast<T *>(user_data);
 }
 
-/** Calls @p callable with (opd_log_level, const char *message) for each warning, on any thread. It must not throw. */
+/** Calls @p callable with (opd_log_level, const char *message) for each warning, on any thread, by several at the
+ * same time. It must not throw. */
 template <class F>
 void set_log(F callable) {
   auto *kept = new F(std::move(callable));

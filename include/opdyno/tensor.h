@@ -87,7 +87,8 @@ OPD_API int opd_tensor_has_ended(const opd_tensor *tensor);
 
 /** Returns 1 if there is no other reference to the tensor, nor to its memory as far as opdyno knows, else 0: then no
  * other part of the program can read it or write to it by opdyno. Memory that was taken over by DLPack may have further
- * users that opdyno does not know. Threads: safe. Since: 0.2 */
+ * users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
+ * Threads: safe. Since: 0.2 */
 OPD_API int opd_tensor_is_unique(const opd_tensor *tensor);
 
 /** Takes over a DLPack tensor without a copy.

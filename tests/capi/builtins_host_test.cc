@@ -1,33 +1,26 @@
 // Printing, assertions, functions of the host by name, and what is not offered.
+#include "support/log_messages.h"
 #include "support/tensors.h"
 
 using namespace opdyno_test;
 
 namespace {
 
-// What goes to the log while it lives.
-class Log {
- public:
-  Log() {
-    opd_log_set_callback(
-        [](void *lines, opd_log_level level, const char *message) {
-          EXPECT_EQ(level, OPD_LOG_INFO);
-          static_cast<std::vector<std::string> *>(lines)->push_back(message);
-        },
-        &lines_, nullptr);
+std::vector<std::string> lines_of(const LogMessages &log) {
+  std::vector<std::string> lines;
+  for (const LogMessages::Message &message : log.all()) {
+    EXPECT_EQ(message.level, OPD_LOG_INFO) << message.text;
+    lines.push_back(message.text);
   }
-  ~Log() { opd_log_set_callback(nullptr, nullptr, nullptr); }
-  const std::vector<std::string> &lines() const { return lines_; }
-
- private:
-  std::vector<std::string> lines_;
-};
+  return lines;
+}
 
 template <class... Args>
 std::string printed(const Args &...args) {
-  const Log log;
+  const LogMessages log;
   EXPECT_EQ(Function::global("relax.run.print")(args...).type(), OPD_NONE);
-  return log.lines().size() == 1 ? log.lines()[0] : "not one line";
+  const std::vector<std::string> lines = lines_of(log);
+  return lines.size() == 1 ? lines[0] : "not one line";
 }
 
 }  // namespace
@@ -74,20 +67,20 @@ TEST(Print, RefusesFormatsThatDoNotFit) {
 }
 
 TEST(DebugPrint, SaysWhereAndWhat) {
-  const Log log;
+  const LogMessages log;
   Function::global("vm.builtin.debug_print")("a.py:3", floats({1.5f, 2}));
   vm_of(
       ".func main(x) {\n  %r = call vm.builtin.invoke_debug_func(%void, \"vm.builtin.debug_print\", \"b.py:4\", %x)\n  "
       "ret %r\n}")
       .call("main", floats({7}));
-  EXPECT_EQ(log.lines(), (std::vector<std::string>{"a.py:3: shape = [2], dtype = float32, data =\n[1.5 2]",
+  EXPECT_EQ(lines_of(log), (std::vector<std::string>{"a.py:3: shape = [2], dtype = float32, data =\n[1.5 2]",
                                                    "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
 }
 
 TEST(TheDefaultTraceAction, ShowsAllAndGivesWhatIsTraced) {
-  const Log log;
+  const LogMessages log;
   EXPECT_EQ(Function::global("tvm.default_trace_action")("x", 3, 2.5).to_string(), "2.5");
-  EXPECT_EQ(log.lines(), (std::vector<std::string>{"[x, 3, 2.5]"}));
+  EXPECT_EQ(lines_of(log), (std::vector<std::string>{"[x, 3, 2.5]"}));
 }
 
 TEST(Assert, PassesOrRaisesAnAssertionError) {

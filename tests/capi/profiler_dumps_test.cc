@@ -8,6 +8,7 @@
 #include <regex>
 #include <thread>
 
+#include "support/log_messages.h"
 #include "support/recording_files.h"
 
 using namespace opdyno_test;
@@ -60,13 +61,6 @@ void wait_for(const Profiler &profiler, uint64_t dumps) {
 
 class Dumps : public testing::Test {
  protected:
-  Dumps() {
-    opd_log_set_callback([](void *seen, opd_log_level,
-                            const char *message) { static_cast<Dumps *>(seen)->log_ += std::string(message) + "\n"; },
-                         this, nullptr);
-  }
-  ~Dumps() override { opd_log_set_callback(nullptr, nullptr, nullptr); }
-
   void start(const DumpOptions &options) {
     profiler_.set_dumps(options);
     profiler_.start();
@@ -74,8 +68,8 @@ class Dumps : public testing::Test {
 
   const ScratchDirectory directory_;
   const std::string pattern_ = directory_.file("dump-%n.json");
+  const LogMessages log_;  // complete after stop()
   const Profiler profiler_;
-  std::string log_;  // of the thread that writes: to be read after stop()
 };
 
 TEST_F(Dumps, AreWrittenWhenTheProgramAsks) {
@@ -94,7 +88,7 @@ TEST_F(Dumps, AreWrittenWhenTheProgramAsks) {
   EXPECT_EQ(spans_in(file(2)), (std::vector<std::string>{"first", "second"})) << "stop() waits for it";
   EXPECT_EQ(profiler_.dump_count(), 2u);
   EXPECT_EQ(num_spans(trace), 2u) << "the recording went on";
-  EXPECT_NE(log_.find("wrote a dump of the recording to " + file(1) + ": because"), std::string::npos) << log_;
+  EXPECT_NE(log_.text().find("wrote a dump of the recording to " + file(1) + ": because"), std::string::npos) << log_.text();
 }
 
 TEST_F(Dumps, OfASlowRangeHaveIt) {
@@ -290,8 +284,8 @@ TEST_F(Dumps, ThatCannotBeWrittenSaySoInTheLog) {
   profiler_.dump("asked");
   profiler_.stop();
   EXPECT_EQ(profiler_.dump_count(), 0u);
-  EXPECT_NE(log_.find("a dump of the recording cannot be written: cannot "), std::string::npos) << log_;
-  EXPECT_NE(log_.find("No such file or directory"), std::string::npos) << log_;
+  EXPECT_NE(log_.text().find("a dump of the recording cannot be written: cannot "), std::string::npos) << log_.text();
+  EXPECT_NE(log_.text().find("No such file or directory"), std::string::npos) << log_.text();
 }
 
 // The program has its dump, and stops.
@@ -322,7 +316,7 @@ TEST_F(Dumps, DoNotWaitForTheReaderOfAPipe) {
   profiler_.dump("asked");
   profiler_.stop();
   EXPECT_EQ(profiler_.dump_count(), 0u);
-  EXPECT_NE(log_.find("is a pipe"), std::string::npos) << log_;
+  EXPECT_NE(log_.text().find("is a pipe"), std::string::npos) << log_.text();
 }
 
 TEST_F(Dumps, GoOnWithTheStepsOfASchedule) {

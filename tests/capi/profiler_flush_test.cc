@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "support/log_messages.h"
 #include "support/recording_files.h"
 
 using namespace opdyno_test;
@@ -154,17 +155,13 @@ TEST_F(AFlushedFile, IsLeftToTheSystemUnlessAskedFor) {
 }
 
 TEST_F(AFlushedFile, SaysThatTheDiskFailed) {
-  std::string log;
-  opd_log_set_callback(
-      [](void *seen, opd_log_level, const char *message) { *static_cast<std::string *>(seen) += message; }, &log,
-      nullptr);
+  const LogMessages log;
   start();
   is_broken = true;
   disk().fail();
   is_broken = false;
   profiler_->stop();
-  opd_log_set_callback(nullptr, nullptr, nullptr);
-  EXPECT_NE(log.find(path_ + ": Input/output error"), std::string::npos) << log;
+  EXPECT_NE(log.text().find(path_ + ": Input/output error"), std::string::npos) << log.text();
 }
 
 // The log callback is called when all is done, without a lock.

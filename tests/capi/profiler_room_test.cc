@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "support/log_messages.h"
 #include "support/recording_files.h"
 
 using namespace opdyno_test;
@@ -27,25 +28,10 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-// What the library logs while the object lives.
-class Warnings {
- public:
-  Warnings() {
-    const auto keep = [](void *all, opd_log_level, const char *message) {
-      static_cast<std::vector<std::string> *>(all)->push_back(message);
-    };
-    opd_log_set_callback(keep, &all_, nullptr);
-  }
-  Warnings(const Warnings &) = delete;
-  ~Warnings() { opd_log_set_callback(nullptr, nullptr, nullptr); }
-  std::string only() const {
-    EXPECT_EQ(all_.size(), 1u);
-    return all_.empty() ? "" : all_[0];
-  }
-
- private:
-  std::vector<std::string> all_;
-};
+std::string only(const LogMessages &log) {
+  EXPECT_EQ(log.all().size(), 1u) << log.text();
+  return log.text();
+}
 
 TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   const ScratchDirectory directory;
@@ -54,7 +40,7 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   record(options, [] { add_equal_marks(1); });
   const size_t least = std::filesystem::file_size(path);  // with the names that the process has
   std::optional<FileSizeLimit> limit(least + 3 * kBlock + 1000);
-  const Warnings warnings;
+  const LogMessages log;
   const Trace trace = record(options, [] {
     add_equal_marks(20'000);
     for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(100); }).join();
@@ -64,7 +50,7 @@ TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
   EXPECT_EQ(num_spans(trace) + trace.dropped(), 21'000u);
   const auto names = names_of(Trace::load(path.c_str()));
   EXPECT_EQ(names, std::vector<std::string>(num_spans(trace), "mark")) << "what found no room in it is beside it";
-  EXPECT_NE(warnings.only().find(path + ": File too large"), std::string::npos) << warnings.only();
+  EXPECT_NE(only(log).find(path + ": File too large"), std::string::npos) << only(log);
   // Where there is room again, the path is free, though threads still have blocks of the file.
   EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
 }
@@ -113,9 +99,9 @@ TEST(AFile, ThatCannotBeMadeAnewTakesNoTraceAlong) {
   profiler.start();
   add_equal_marks(3);
   std::filesystem::rename(directory.file("inner"), directory.file("moved"));
-  const Warnings warnings;
+  const LogMessages log;
   const Trace trace = profiler.step();
-  EXPECT_EQ(warnings.only().find("the next cycle is not recorded: cannot open " + path), 0u) << warnings.only();
+  EXPECT_EQ(only(log).find("the next cycle is not recorded: cannot open " + path), 0u) << only(log);
   ASSERT_TRUE(trace.get());
   EXPECT_EQ(num_spans(trace), 4u) << "the step, too";
   std::filesystem::rename(directory.file("moved"), directory.file("inner"));
