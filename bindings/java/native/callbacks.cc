@@ -1,7 +1,9 @@
 // Java's functions as packed functions, and exceptions there and back. They are called on whatever thread native code
 // calls them from.
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <new>
 
 #include "area.h"
 #include "core.h"
@@ -139,15 +141,21 @@ opd_error *thrown_of(JNIEnv *env) {
   return take_exception(env);
 }
 
-// By an array, where the thread's memory for callbacks has no room.
-opd_error *call_by_array(JNIEnv *env, void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
+// In memory of its own, where the thread's memory for callbacks has no room.
+opd_error *call_beside(JNIEnv *env, void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   const LocalFrame frame(env);
-  jlongArray words = frame.good ? env->NewLongArray(2 * num_args + 2) : nullptr;
-  if (!words) return take_exception(env);
-  env->SetLongArrayRegion(words, 2, 2 * num_args, reinterpret_cast<const jlong *>(args));
-  env->CallStaticVoidMethod(java.callbacks, java.call, static_cast<jobject>(function), words);
+  const size_t count = static_cast<size_t>(num_args) + 1;
+  const std::unique_ptr<opd_value[]> values(new (std::nothrow) opd_value[count]);
+  jobject memory = frame.good && values
+                       ? env->NewDirectByteBuffer(values.get(), static_cast<jlong>(count * sizeof(opd_value)))
+                       : nullptr;
+  if (!memory) return take_exception(env);
+  std::copy_n(args, num_args, values.get() + 1);
+  values[0] = opd_none();
+  env->CallStaticVoidMethod(java.callbacks, java.call, static_cast<jobject>(function), memory, jint(0),
+                            static_cast<jint>(num_args));
   if (env->ExceptionCheck()) return take_exception(env);
-  env->GetLongArrayRegion(words, 0, 2, reinterpret_cast<jlong *>(out_result));  // an owned value
+  *out_result = values[0];  // an owned value
   return nullptr;
 }
 
@@ -158,7 +166,7 @@ opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, 
   if (!env) return java_has_ended();
   CallbackArea *area = CallbackArea::of_thread();
   opd_value *frame = area ? area->open(num_args) : nullptr;
-  if (!frame) return call_by_array(env, function, args, num_args, out_result);
+  if (!frame) return call_beside(env, function, args, num_args, out_result);
   std::copy_n(args, num_args, frame + 1);
   *frame = opd_none();
   env->CallStaticVoidMethod(java.callbacks, java.call_through, static_cast<jobject>(function),
@@ -254,8 +262,8 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.exception = find("io/opdyno/OpdynoException");
   java.host_stack = find("io/opdyno/HostStack");
   java.bytes = find("[B");
-  java.call = method(java.callbacks, "call", "(Lio/opdyno/PackedFunction;[J)V");
   java.call_through = method(java.callbacks, "callThrough", "(Lio/opdyno/PackedFunction;JII)V");
+  java.call = method(java.callbacks, "call", "(Lio/opdyno/PackedFunction;Ljava/nio/ByteBuffer;II)V");
   java.log = method(java.callbacks, "log", "(Lio/opdyno/LogCallback;I[B)V");
   java.init = method(java.callbacks, "init", "(Lio/opdyno/MetricCollector;[J)V");
   java.start = method(java.callbacks, "start", "(Lio/opdyno/MetricCollector;J)Ljava/lang/Object;");
@@ -263,7 +271,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   java.describe = method(java.exception, "describe", "(Ljava/lang/Throwable;)[[B");
   java.make = method(java.exception, "make", "(Ljava/lang/Throwable;[I[[B)Ljava/lang/Throwable;");
   java.frames = method(java.host_stack, "frames", "()[I");
-  const bool good = java.bytes && java.call && java.call_through && java.log && java.init && java.start && java.stop &&
+  const bool good = java.bytes && java.call_through && java.call && java.log && java.init && java.start && java.stop &&
                     java.describe && java.make && java.frames;
   return good ? JNI_VERSION_10 : JNI_ERR;
 }

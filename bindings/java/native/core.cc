@@ -1,7 +1,9 @@
-// Values between Java's arrays and the library, and the natives of Values.java and Tensors.java.
+// Values between Java's arrays and the library, and the natives of Values.java and Tensor.java.
 #include "core.h"
 
 #include <string>
+
+#include "loans.h"
 
 #define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...) \
   extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
@@ -74,16 +76,6 @@ opd_error *lend(const DLTensor &lent, opd_value *out) {
   return error;
 }
 
-opd_error *copy_of(const opd_tensor *tensor, opd_value *out) {
-  const DLTensor &from = *opd_tensor_view(tensor);
-  opd_tensor *made = nullptr;
-  opd_error *error = opd_tensor_create(from.shape, from.ndim, from.dtype, from.device, &made);
-  if (!error) error = opd_tensor_copy(&from, made);
-  if (error) opd_tensor_release(made);
-  else *out = opd_value_of_object(made);
-  return error;
-}
-
 const opd_tensor *tensor_at(jlong pointer) { return reinterpret_cast<const opd_tensor *>(pointer); }
 
 }  // namespace
@@ -130,11 +122,7 @@ OPDJAVA_NATIVE(void, Values, own, jlongArray value) {
   Words words;
   words.read(env, value);
   opd_value made = opd_none();
-  const opd_value &view = *words.values();
-  const bool is_lent =
-      view.type == OPD_TENSOR && opd_tensor_is_borrowed(reinterpret_cast<const opd_tensor *>(view.u.object));
-  opd_error *error =
-      is_lent ? copy_of(reinterpret_cast<const opd_tensor *>(view.u.object), &made) : opd_value_retain(&view, &made);
+  opd_error *error = opdrules::own_result(*words.values(), &made);
   if (error) raise(env, error);
   else give_value(env, value, made);
 }
@@ -146,7 +134,7 @@ OPDJAVA_NATIVE(void, Values, endBorrow, jlong pointer) {
 
 OPDJAVA_NATIVE(void, Values, checkLoan, jlong pointer) { check_loan(env, tensor_at(pointer)); }
 
-OPDJAVA_NATIVE(jlong, Tensors, sizeOf, jlong pointer) {
+OPDJAVA_NATIVE(jlong, Tensor, sizeOf, jlong pointer) {
   static_cast<void>(env);
   return static_cast<jlong>(opd_tensor_bytes(tensor_at(pointer)));
 }
@@ -202,7 +190,7 @@ OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
   return buffer;
 }
 
-OPDJAVA_NATIVE(jlongArray, Tensors, dimsOf, jlong pointer) {
+OPDJAVA_NATIVE(jlongArray, Tensor, dimsOf, jlong pointer) {
   if (!check_loan(env, tensor_at(pointer))) return nullptr;
   const DLTensor *view = dltensor_of(pointer);
   jlongArray dims = env->NewLongArray(view->ndim);
@@ -210,12 +198,12 @@ OPDJAVA_NATIVE(jlongArray, Tensors, dimsOf, jlong pointer) {
   return dims;
 }
 
-OPDJAVA_NATIVE(jlong, Tensors, dtypeOf, jlong pointer) {
+OPDJAVA_NATIVE(jlong, Tensor, dtypeOf, jlong pointer) {
   if (!check_loan(env, tensor_at(pointer))) return 0;
   return pack(dltensor_of(pointer)->dtype);
 }
 
-OPDJAVA_NATIVE(jbyteArray, Tensors, bytesOf, jlong pointer) {
+OPDJAVA_NATIVE(jbyteArray, Tensor, bytesOf, jlong pointer) {
   const opd_tensor *const tensor = tensor_at(pointer);
   if (!check_loan(env, tensor)) return nullptr;
   std::vector<char> copy(opd_tensor_bytes(tensor));

@@ -1,18 +1,9 @@
 // Python callables as packed functions. They are called on whatever thread native code calls them from.
 #include "core.h"
+#include "loans.h"
 
 namespace opdpy {
 namespace {
-
-opd_error *copy_of(opd_tensor *tensor, opd_value *out) {
-  const DLTensor &from = *opd_tensor_view(tensor);
-  opd_tensor *made = nullptr;
-  opd_error *error = opd_tensor_create(from.shape, from.ndim, from.dtype, from.device, &made);
-  if (!error) error = opd_tensor_copy(&from, made);
-  if (error) opd_tensor_release(made);
-  else *out = opd_value_of_object(made);
-  return error;
-}
 
 // A callback's result is owned; what only views Python's memory, or memory that the caller lent, is copied.
 opd_error *give(PyObject *result, opd_value *out) {
@@ -25,9 +16,7 @@ opd_error *give(PyObject *result, opd_value *out) {
     *out = opd_value_of_object(tensor);
     return nullptr;
   }
-  if (view.type == OPD_TENSOR && opd_tensor_is_borrowed(reinterpret_cast<opd_tensor *>(view.u.object)))
-    return copy_of(reinterpret_cast<opd_tensor *>(view.u.object), out);
-  return opd_value_retain(&view, out);
+  return opdrules::own_result(view, out);
 }
 
 // The memory that the caller lent is the caller's again. Python code that kept a tensor of it gets errors.

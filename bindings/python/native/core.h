@@ -53,7 +53,7 @@ inline Handle *as_handle(PyObject *object) {
   return PyObject_TypeCheck(object, handle_type) ? reinterpret_cast<Handle *>(object) : nullptr;
 }
 PyObject *new_handle(Kind *kind, void *pointer);  // takes the reference over, also when it fails
-// None gives null. -1 with a TypeError.
+// None gives null. -1 with a TypeError, or with a RuntimeError for a tensor whose loan has ended.
 int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_pointer);
 
 // False with a RuntimeError if the native tensor was lent for a call that has ended.

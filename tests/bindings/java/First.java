@@ -23,11 +23,11 @@ public final class First {
     long live = liveBytes();
     try (Program module = take(out -> opd_module_load(args[0], null, out));
         Vm vm = take(out -> opd_vm_create(module, null, out));
-        Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
+        Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       Object[] input = {x};
       try (Tensor y = (Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, null, out))) {
-        check(Arrays.equals(Tensors.floats(y), new float[] {101, 102, 103, 95.5f}), "main adds 100");
-        check(Arrays.equals(Tensors.shape(y), new long[] {4}), "its result has the input's shape");
+        check(Arrays.equals(y.toFloatArray(), new float[] {101, 102, 103, 95.5f}), "main adds 100");
+        check(Arrays.equals(y.shape(), new long[] {4}), "its result has the input's shape");
       }
       error(() -> opd_vm_call(vm, "mian", input, null, new Out<>()), Code.NOT_FOUND, "main");
       error(() -> opd_vm_call(vm, "main", new Object[0], null, new Out<>()), Code.INVALID_ARGUMENT, "main");

@@ -16,10 +16,10 @@ public final class Fresh {
   public static void main(String[] args) throws Exception {
     switch (args[0]) {
       case "values" -> opd_array_create(new Object[] {"a text of more than 7 bytes"}, new Out<>());
-      case "tensors" -> Tensors.of(new float[] {1}, 1).close();
+      case "tensors" -> Tensor.of(new float[] {1}, 1).close();
       case "dropped" -> dropped();
       case "loaded" -> {
-        Tensors.of(new float[] {1}, 1).close();
+        Tensor.of(new float[] {1}, 1).close();
         mapped().forEach(System.out::println);
       }
       case "loaders" -> loaders();

@@ -7,6 +7,7 @@ import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
 
 final class WithCalls {
@@ -15,7 +16,9 @@ final class WithCalls {
   static void run() throws Exception {
     values();
     numbers();
-    nested();
+    FutureTask<?> nested = new FutureTask<>(WithCalls::nested, null);
+    new Thread(null, nested, "nested", 8 << 20).start(); // 300 calls within each other take most of a usual stack
+    nested.get();
     many();
     refusals();
     nothingIsAllocated();
@@ -38,13 +41,13 @@ final class WithCalls {
       First.check(Arrays.equals((long[]) same.call(new long[] {2, 3}), new long[] {2, 3}), "a shape");
       First.check(Arrays.equals((byte[]) same.call(new byte[] {1, 2}), new byte[] {1, 2}), "bytes");
       First.check(count.call().equals(0L) && count.call(1, "two", 3.0).equals(3L), "the number of arguments");
-      try (Tensor x = Tensors.of(new float[] {1, 2}, 2);
+      try (Tensor x = Tensor.of(new float[] {1, 2}, 2);
           Tensor y = (Tensor) same.call(x);
           Tensor z = (Tensor) same.call(x, "and a text");
           ValueList list = (ValueList) same.call(List.of(1, x));
           ValueMap map = (ValueMap) same.call(Map.of("a", 1));
           PackedFn inner = (PackedFn) same.call((PackedFunction) args -> 3 * (Long) args[0])) {
-        First.check(Arrays.equals(Tensors.floats(y), new float[] {1, 2}) && Arrays.equals(Tensors.floats(z), new float[] {1, 2}), "a tensor");
+        First.check(Arrays.equals(y.toFloatArray(), new float[] {1, 2}) && Arrays.equals(z.toFloatArray(), new float[] {1, 2}), "a tensor");
         First.check(opd_array_count(list) == 2 && opd_map_count(map) == 1 && inner.callLong(14) == 42, "containers and a lambda");
       }
     }
@@ -118,9 +121,9 @@ final class WithCalls {
   /** What is refused leaves nothing in use, so that close() ends it. */
   private static void refusals() {
     long live = First.liveBytes();
-    Tensor closed = Tensors.of(new float[] {1}, 1);
+    Tensor closed = Tensor.of(new float[] {1}, 1);
     closed.close();
-    try (Tensor x = Tensors.of(new float[1000], 1000);
+    try (Tensor x = Tensor.of(new float[1000], 1000);
         PackedFn same = function(args -> args[args.length - 1])) {
       failed(() -> same.call(x, closed), IllegalStateException.class, "the handle is closed");
       failed(() -> same.call(closed), IllegalStateException.class, "the handle is closed");
@@ -200,8 +203,8 @@ final class WithCalls {
         for (int i = 0; i < 20_000; ++i) {
           int place = i % some.length;
           if (i % 3 == 0 && some[place] != null) some[place].close();
-          some[place] = Tensors.of(new float[] {i}, 1);
-          if (Tensors.floats(some[place])[0] != i) failed.incrementAndGet();
+          some[place] = Tensor.of(new float[] {i}, 1);
+          if (some[place].toFloatArray()[0] != i) failed.incrementAndGet();
         }
       });
       threads[t].start();

@@ -17,11 +17,11 @@ final class WithLoans {
           Tensor lent = (Tensor) args[0];
           kept.add(lent);
           kept.add(Out.<Tensor>take(out -> opd_tensor_reshape(lent, new long[] {2, 2}, out)));
-          First.check(Arrays.equals(Tensors.floats(kept.get(1)), new float[] {1, 2, 3, 4}), "lent during the call");
-          opd_tensor_copy_from_bytes(lent, Tensors.bytes(kept.get(0)));
+          First.check(Arrays.equals(kept.get(1).toFloatArray(), new float[] {1, 2, 3, 4}), "lent during the call");
+          opd_tensor_copy_from_bytes(lent, kept.get(0).toBytes());
           return null;
         };
-    try (Tensor x = Tensors.of(new float[] {1, 2, 3, 4}, 4);
+    try (Tensor x = Tensor.of(new float[] {1, 2, 3, 4}, 4);
         PackedFn function = take(out -> opd_function_create(keep, out));
         Closure closure = take(out -> opd_closure_create(function, "void(tensor)", out));
         PackedFn byPointer =
@@ -31,9 +31,9 @@ final class WithLoans {
       for (Tensor tensor : kept) {
         List<Runnable> uses =
             List.of(
-                () -> Tensors.floats(tensor),
-                () -> Tensors.shape(tensor),
-                () -> Tensors.dtype(tensor),
+                () -> tensor.toFloatArray(),
+                () -> tensor.shape(),
+                () -> tensor.dtype(),
                 () -> opd_tensor_bytes(tensor),
                 () -> opd_tensor_copy(tensor, x),
                 () -> opd_tensor_copy(x, tensor),
@@ -48,14 +48,14 @@ final class WithLoans {
         }
         tensor.close();
       }
-      First.check(Arrays.equals(Tensors.floats(x), new float[] {1, 2, 3, 4}), "the caller's tensor is as before");
+      First.check(Arrays.equals(x.toFloatArray(), new float[] {1, 2, 3, 4}), "the caller's tensor is as before");
     }
     closedByTheCallee();
     returned();
   }
 
   private static void closedByTheCallee() {
-    try (Tensor x = Tensors.of(new float[] {1}, 1);
+    try (Tensor x = Tensor.of(new float[] {1}, 1);
         PackedFn function =
             take(
                 out ->
@@ -75,11 +75,11 @@ final class WithLoans {
 
   /** A tensor of its own goes through a callback as it is. */
   private static void returned() {
-    try (Tensor x = Tensors.of(new float[] {1, 2}, 2);
+    try (Tensor x = Tensor.of(new float[] {1, 2}, 2);
         PackedFn same = take(out -> opd_function_create(args -> args[0], out));
         Tensor y = (Tensor) Out.<Object>take(out -> opd_function_call(same, new Object[] {x}, out))) {
       opd_tensor_copy_from_bytes(x, new byte[8]);
-      First.check(Arrays.equals(Tensors.floats(y), new float[] {0, 0}), "the same memory");
+      First.check(Arrays.equals(y.toFloatArray(), new float[] {0, 0}), "the same memory");
     }
   }
 }

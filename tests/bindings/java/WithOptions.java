@@ -17,7 +17,7 @@ final class WithOptions {
     try (Program module = take(out -> opd_module_load(path, Map.of("copy", true, "format", "so"), out));
         Vm vm = take(out -> opd_vm_create(module,
             Map.of("devices", List.of(Device.CPU), "allocators", List.of(1), "max_depth", 20), out));
-        Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
+        Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       calls(vm, x);
       sessions(vm, x);
       tables(vm, x);
@@ -29,11 +29,11 @@ final class WithOptions {
 
   private static void calls(Vm vm, Tensor x) {
     Object[] input = {x};
-    try (Tensor into = Tensors.of(new float[4], 4);
+    try (Tensor into = Tensor.of(new float[4], 4);
         CancelToken cancel = take(out -> opd_cancel_token_create(out))) {
       Map<String, ?> options = Map.of("names", List.of("x"), "outputs", List.of(into), "timeout_ns", 1L << 40, "cancel", cancel);
       ((Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, options, out))).close();
-      First.check(Arrays.equals(Tensors.floats(into), new float[] {101, 102, 103, 95.5f}), "outputs are given");
+      First.check(Arrays.equals(into.toFloatArray(), new float[] {101, 102, 103, 95.5f}), "outputs are given");
       List<?> positional = Arrays.asList((Object) null);
       ((Tensor) Out.<Object>take(out -> opd_vm_call(vm, "main", input, Map.of("names", positional), out))).close();
       First.error(() -> opd_vm_call(vm, "main", input, Map.of("names", List.of("y")), new Out<>()),
@@ -95,7 +95,7 @@ final class WithOptions {
 
   /** Each is refused before the library is asked, by name, and lets go of what it saw before. */
   private static void wrong(Program module, Vm vm, Tensor x) {
-    Tensor closed = Tensors.of(new float[1], 1);
+    Tensor closed = Tensor.of(new float[1], 1);
     closed.close();
     for (Object[] given : new Object[][] {
         {"repaet", 2, "\"repaet\" is unknown: opd_profile_options has warmup, repeat,"},

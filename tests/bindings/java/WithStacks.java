@@ -18,7 +18,7 @@ final class WithStacks {
     long live = First.liveBytes();
     try (Program module = take(out -> opd_module_load(path, null, out));
         Vm vm = take(out -> opd_vm_create(module, null, out));
-        Tensor x = Tensors.of(new float[] {1, 2, 3, -4.5f}, 4)) {
+        Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       notAskedFor(vm, x);
       kindsOfEvents(vm, x);
       places();

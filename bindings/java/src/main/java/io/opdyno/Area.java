@@ -55,7 +55,7 @@ final class Area {
 
   ByteBuffer callbacks(long at) {
     if (at != callbacksAddress) {
-      callbacks = callbacksOfThread().order(ByteOrder.nativeOrder());
+      callbacks = callbacksOfThread();
       callbacksAddress = at;
     }
     return callbacks;

@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Objects;
 
@@ -12,9 +13,17 @@ final class Callbacks {
 
   private Callbacks() {}
 
-  /** As call(), with the values in the native thread's memory for callbacks, whose address is given. */
+  /** With the values in the native thread's memory for callbacks, whose address is given. */
   static void callThrough(PackedFunction function, long address, int at, int count) throws Throwable {
-    ByteBuffer memory = Area.get().callbacks(address);
+    call(function, Area.get().callbacks(address), at, count);
+  }
+
+  /**
+   * The result comes to a place in memory, as the caller's; behind it lie the arguments, which are borrowed. Native code
+   * calls this itself where the thread's memory has no room.
+   */
+  static void call(PackedFunction function, ByteBuffer memory, int at, int count) throws Throwable {
+    memory.order(ByteOrder.nativeOrder());
     if (function instanceof NumberFunction numbers) {
       numbers.call(memory, at, count);
       return;
@@ -33,22 +42,6 @@ final class Callbacks {
         long[] owned = values.owned();
         memory.putLong(at, owned[0]);
         memory.putLong(at + 8, owned[1]);
-      }
-    }
-  }
-
-  /** Words: the result, then the arguments, which are borrowed. The result will be the caller's. */
-  static void call(PackedFunction function, long[] words) throws Throwable {
-    Object[] args = new Object[words.length / 2 - 1];
-    try (Loans loans = new Loans()) {
-      for (int i = 0; i < args.length; ++i) {
-        args[i] = Values.copy(words, 2 * i + 2);
-        if ((int) words[2 * i + 2] == Values.DLTENSOR) loans.add((Tensor) args[i]);
-      }
-      Object result = function.call(args);
-      try (Values values = new Values()) {
-        values.one(result);
-        System.arraycopy(values.owned(), 0, words, 0, 2);
       }
     }
   }

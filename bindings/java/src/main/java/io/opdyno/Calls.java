@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 /** Calls of functions through {@link Area}. What does not go through it goes through {@link Values}. */
 final class Calls {
@@ -44,70 +45,36 @@ final class Calls {
     }
   }
 
-  static long callLong(PackedFn function) {
+  /** With up to two whole numbers. */
+  static long callLong(PackedFn function, int count, long a, long b) {
     Area area = Area.get();
-    int frame = area.open(0);
-    if (frame < 0) return asLong(slow(function));
+    int frame = area.open(count);
+    if (frame < 0) return asLong(slow(function, Arrays.copyOf(new Object[] {a, b}, count)));
     try {
-      run(function, area, frame, 0);
+      callNumbers(function, area, frame, Values.INT, count, a, b);
       return takeLong(area.calls(), frame);
     } finally {
       area.close(frame);
     }
   }
 
-  static long callLong(PackedFn function, long a) {
+  /** With up to two numbers. */
+  static double callDouble(PackedFn function, int count, double a, double b) {
     Area area = Area.get();
-    int frame = area.open(1);
-    if (frame < 0) return asLong(slow(function, a));
+    int frame = area.open(count);
+    if (frame < 0) return asDouble(slow(function, Arrays.copyOf(new Object[] {a, b}, count)));
     try {
-      Values.put(area.calls(), frame + Area.VALUE, Values.INT, a);
-      run(function, area, frame, 1);
-      return takeLong(area.calls(), frame);
-    } finally {
-      area.close(frame);
-    }
-  }
-
-  static long callLong(PackedFn function, long a, long b) {
-    Area area = Area.get();
-    int frame = area.open(2);
-    if (frame < 0) return asLong(slow(function, a, b));
-    try {
-      Values.put(area.calls(), frame + Area.VALUE, Values.INT, a);
-      Values.put(area.calls(), frame + 2 * Area.VALUE, Values.INT, b);
-      run(function, area, frame, 2);
-      return takeLong(area.calls(), frame);
-    } finally {
-      area.close(frame);
-    }
-  }
-
-  static double callDouble(PackedFn function, double a) {
-    Area area = Area.get();
-    int frame = area.open(1);
-    if (frame < 0) return asDouble(slow(function, a));
-    try {
-      Values.put(area.calls(), frame + Area.VALUE, Values.FLOAT, Double.doubleToRawLongBits(a));
-      run(function, area, frame, 1);
+      callNumbers(function, area, frame, Values.FLOAT, count, Double.doubleToRawLongBits(a), Double.doubleToRawLongBits(b));
       return takeDouble(area.calls(), frame);
     } finally {
       area.close(frame);
     }
   }
 
-  static double callDouble(PackedFn function, double a, double b) {
-    Area area = Area.get();
-    int frame = area.open(2);
-    if (frame < 0) return asDouble(slow(function, a, b));
-    try {
-      Values.put(area.calls(), frame + Area.VALUE, Values.FLOAT, Double.doubleToRawLongBits(a));
-      Values.put(area.calls(), frame + 2 * Area.VALUE, Values.FLOAT, Double.doubleToRawLongBits(b));
-      run(function, area, frame, 2);
-      return takeDouble(area.calls(), frame);
-    } finally {
-      area.close(frame);
-    }
+  private static void callNumbers(PackedFn function, Area area, int frame, int kind, int count, long a, long b) {
+    if (count > 0) Values.put(area.calls(), frame + Area.VALUE, kind, a);
+    if (count > 1) Values.put(area.calls(), frame + 2 * Area.VALUE, kind, b);
+    run(function, area, frame, count);
   }
 
   private static void run(PackedFn function, Area area, int frame, int count) {

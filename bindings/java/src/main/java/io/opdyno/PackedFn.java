@@ -43,26 +43,26 @@ public final class PackedFn extends Handle {
 
   /** Calls for a whole number; a ClassCastException if it gives something else. */
   public long callLong() {
-    return Calls.callLong(this);
+    return Calls.callLong(this, 0, 0, 0);
   }
 
   /** Calls for a whole number; a ClassCastException if it gives something else. */
   public long callLong(long a) {
-    return Calls.callLong(this, a);
+    return Calls.callLong(this, 1, a, 0);
   }
 
   /** Calls for a whole number; a ClassCastException if it gives something else. */
   public long callLong(long a, long b) {
-    return Calls.callLong(this, a, b);
+    return Calls.callLong(this, 2, a, b);
   }
 
   /** Calls for a number; a ClassCastException if it gives something else. */
   public double callDouble(double a) {
-    return Calls.callDouble(this, a);
+    return Calls.callDouble(this, 1, a, 0);
   }
 
   /** Calls for a number; a ClassCastException if it gives something else. */
   public double callDouble(double a, double b) {
-    return Calls.callDouble(this, a, b);
+    return Calls.callDouble(this, 2, a, b);
   }
 }

@@ -7,13 +7,14 @@ import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
+import java.util.function.LongFunction;
 
 /** Memory with a shape and a type of its elements. What of() makes is a copy that lies on the CPU. */
 public final class Tensor extends Handle {
   private static final Cleaner VIEWS = Cleaner.create();
 
   Tensor(long pointer) {
-    super(pointer, Tensors.sizeOf(pointer));
+    super(pointer, sizeOf(pointer));
   }
 
   Tensor(long pointer, long bytes) {
@@ -27,43 +28,56 @@ public final class Tensor extends Handle {
 
   /** Of float32. */
   public static Tensor of(float[] elements, long... shape) {
-    return Tensors.of(elements, shape);
+    ByteBuffer bytes = room(elements.length, 4);
+    bytes.asFloatBuffer().put(elements);
+    return of(bytes.array(), DType.FLOAT32, shape);
   }
 
   /** Of float64. */
   public static Tensor of(double[] elements, long... shape) {
-    ByteBuffer bytes = ByteBuffer.allocate(Math.multiplyExact(8, elements.length)).order(ByteOrder.nativeOrder());
+    ByteBuffer bytes = room(elements.length, 8);
     bytes.asDoubleBuffer().put(elements);
-    return Tensors.of(bytes.array(), DType.FLOAT64, shape);
+    return of(bytes.array(), DType.FLOAT64, shape);
   }
 
   /** Of int32. */
   public static Tensor of(int[] elements, long... shape) {
-    ByteBuffer bytes = ByteBuffer.allocate(Math.multiplyExact(4, elements.length)).order(ByteOrder.nativeOrder());
+    ByteBuffer bytes = room(elements.length, 4);
     bytes.asIntBuffer().put(elements);
-    return Tensors.of(bytes.array(), DType.INT32, shape);
+    return of(bytes.array(), DType.INT32, shape);
   }
 
   /** Of int64. */
   public static Tensor of(long[] elements, long... shape) {
-    ByteBuffer bytes = ByteBuffer.allocate(Math.multiplyExact(8, elements.length)).order(ByteOrder.nativeOrder());
+    ByteBuffer bytes = room(elements.length, 8);
     bytes.asLongBuffer().put(elements);
-    return Tensors.of(bytes.array(), DType.INT64, shape);
+    return of(bytes.array(), DType.INT64, shape);
   }
 
   /** Of elements as they lie in memory, row by row. */
   public static Tensor of(byte[] elements, DType dtype, long... shape) {
-    return Tensors.of(elements, dtype, shape);
+    Tensor made = create(dtype, shape);
+    try {
+      Native.opd_tensor_copy_from_bytes(made, elements);
+      return made;
+    } catch (Throwable failed) {
+      made.close();
+      throw failed;
+    }
+  }
+
+  private static ByteBuffer room(int count, int size) {
+    return ByteBuffer.allocate(Math.multiplyExact(count, size)).order(ByteOrder.nativeOrder());
   }
 
   /** The sizes of the dimensions. */
   public long[] shape() {
-    return Tensors.shape(this);
+    return with(Tensor::dimsOf);
   }
 
   /** The type of the elements. */
   public DType dtype() {
-    return Tensors.dtype(this);
+    return DType.of(with(Tensor::dtypeOf));
   }
 
   /** The size of the elements in bytes. */
@@ -73,12 +87,16 @@ public final class Tensor extends Handle {
 
   /** A copy of the elements. */
   public byte[] toBytes() {
-    return Tensors.bytes(this);
+    return with(Tensor::bytesOf);
   }
 
   /** A copy of the elements; an IllegalArgumentException if they are no float32. */
   public float[] toFloatArray() {
-    return Tensors.floats(this);
+    check(DType.FLOAT32);
+    ByteBuffer bytes = ByteBuffer.wrap(toBytes()).order(ByteOrder.nativeOrder());
+    float[] elements = new float[bytes.capacity() / 4];
+    bytes.asFloatBuffer().get(elements);
+    return elements;
   }
 
   /** The same elements, in the same memory, with another shape. */
@@ -96,16 +114,14 @@ public final class Tensor extends Handle {
    * closed. The memory must lie on the CPU and without gaps, and not be lent for a call.
    */
   public ByteBuffer buffer() {
-    long pointer = Handle.begin(this);
-    try {
-      ByteBuffer memory = bufferOf(pointer); // holds a reference to the tensor from here on
-      Tensor held = new Tensor(pointer);
-      VIEWS.register(memory, held::close);
-      ByteBuffer shown = Native.opd_tensor_is_read_only(held) != 0 ? memory.asReadOnlyBuffer() : memory.duplicate();
-      return shown.order(ByteOrder.nativeOrder());
-    } finally {
-      Handle.end(this);
-    }
+    return with(
+        pointer -> {
+          ByteBuffer memory = bufferOf(pointer); // holds a reference to the tensor from here on
+          Tensor held = new Tensor(pointer);
+          VIEWS.register(memory, held::close);
+          ByteBuffer shown = Native.opd_tensor_is_read_only(held) != 0 ? memory.asReadOnlyBuffer() : memory.duplicate();
+          return shown.order(ByteOrder.nativeOrder());
+        });
   }
 
   /** As buffer(), of float32; an IllegalArgumentException if they are something else. */
@@ -129,9 +145,22 @@ public final class Tensor extends Handle {
   }
 
   private ByteBuffer of(DType expected) {
+    check(expected);
+    return buffer();
+  }
+
+  private void check(DType expected) {
     DType given = dtype();
-    if (given.equals(expected)) return buffer();
-    throw new IllegalArgumentException("the elements are " + given + ", not " + expected);
+    if (!given.equals(expected)) throw new IllegalArgumentException("the elements are " + given + ", not " + expected);
+  }
+
+  private <R> R with(LongFunction<R> use) {
+    long pointer = Handle.begin(this);
+    try {
+      return use.apply(pointer);
+    } finally {
+      Handle.end(this);
+    }
   }
 
   /** As "Tensor(float32[4], cpu:0)". */
@@ -141,4 +170,12 @@ public final class Tensor extends Handle {
   }
 
   private static native ByteBuffer bufferOf(long tensor);
+
+  private static native byte[] bytesOf(long tensor);
+
+  private static native long[] dimsOf(long tensor);
+
+  private static native long dtypeOf(long tensor);
+
+  private static native long sizeOf(long tensor);
 }

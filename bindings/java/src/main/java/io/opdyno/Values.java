@@ -180,13 +180,9 @@ final class Values implements AutoCloseable {
   /** The object of a borrowed value. */
   static Object copy(ByteBuffer memory, int at) {
     long head = memory.getLong(at), content = memory.getLong(at + 8);
-    return (int) head <= DEVICE ? take(memory, at) : copy(new long[] {head, content}, 0);
-  }
-
-  /** The object of a value at a place, which is borrowed there. */
-  static Object copy(long[] words, int at) {
-    long[] value = Arrays.copyOfRange(words, at, at + 2);
-    if ((int) value[0] == CSTRING || (int) value[0] == BYTES_VIEW) return textOf(value);
+    if ((int) head <= DEVICE) return take(memory, at);
+    long[] value = {head, content};
+    if ((int) head == CSTRING || (int) head == BYTES_VIEW) return textOf(value);
     retain(value);
     return take(value);
   }

@@ -2,8 +2,8 @@ package io.opdyno;
 
 import java.util.List;
 
-/** A program that is bound to devices. Any number of threads may call it at once. If a thread that calls it is interrupted, the call
- * ends with an OpdynoException.Cancelled, and the thread stays interrupted. */
+/** A program that is bound to devices. Any number of threads may call it at once. If a thread that calls it is
+ * interrupted, the call ends with an OpdynoException.Cancelled, and the thread stays interrupted. */
 public final class Vm extends Handle {
   Vm(long pointer) {
     super(pointer);

@@ -1,0 +1,21 @@
+// Memory that a caller lends to a function of the language: an argument of kind OPD_DLTENSOR. The function gets a tensor
+// by opd_tensor_borrow(), which the binding ends by opd_tensor_end_borrow() when the function has returned.
+#pragma once
+#include <opdyno/opdyno.h>
+
+namespace opdrules {
+
+// Makes the result of such a function owned. A tensor of lent memory is copied, since its memory is the caller's.
+inline opd_error *own_result(const opd_value &view, opd_value *out) {
+  const auto *tensor = view.type == OPD_TENSOR ? reinterpret_cast<const opd_tensor *>(view.u.object) : nullptr;
+  if (!opd_tensor_is_borrowed(tensor)) return opd_value_retain(&view, out);
+  const DLTensor &from = *opd_tensor_view(tensor);
+  opd_tensor *made = nullptr;
+  opd_error *error = opd_tensor_create(from.shape, from.ndim, from.dtype, from.device, &made);
+  if (!error) error = opd_tensor_copy(&from, made);
+  if (error) opd_tensor_release(made);
+  else *out = opd_value_of_object(made);
+  return error;
+}
+
+}  // namespace opdrules
