@@ -95,9 +95,11 @@ class Options:
         yield f"}}\nimpl{self.lifetime} {self.name}{self.lifetime} {{"
         yield "    /// All defaults.\n    pub fn new() -> Self {\n        Self::default()\n    }"
         for name, rust, type_, _ in self.fields:
-            given, set_ = (f"(impl AsRef<Path> + ?Sized)", f"{rust}.as_ref()") if type_ == "&'a Path" else (type_, ident(rust))
+            given, set_ = type_, ident(rust)
+            if type_ == "&'a Path":
+                given, set_ = "&'a (impl AsRef<Path> + ?Sized)", f"{rust}.as_ref()"
             yield from documented(self.docs, f"{self.struct}.{name}", f"As C's `{name}`.", "    ")
-            yield f"    pub fn {ident(rust)}(self, {ident(rust)}: {'&' + chr(39) + 'a ' if type_ == '&' + chr(39) + 'a Path' else ''}{given}) -> Self {{"
+            yield f"    pub fn {ident(rust)}(self, {ident(rust)}: {given}) -> Self {{"
             yield f"        Self {{ {ident(rust)}: Some({set_}), ..self }}\n    }}"
         yield f"""}}
 #[allow(unused_variables)] // not all options need both

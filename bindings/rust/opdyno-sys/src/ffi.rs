@@ -1,4 +1,4 @@
-// Made by bindings/rust/generator from bindings/swig and the headers.
+// Made by bindings/rust/generator from bindings/swig and the headers; in one file, since nobody edits it.
 use core::ffi::*;
 use core::marker::{PhantomData, PhantomPinned};
 

@@ -1,6 +1,6 @@
 //! Evaluators, which call a function again and again, and the benchmarks that they give.
 use crate::arg::IntoArgs;
-use crate::object::{check, create, handle, unique_handle};
+use crate::object::{check, create, handle, sized, unique_handle};
 use crate::options::Kept;
 use crate::text::{slice_of, text};
 use crate::{DiffOptions, EvaluatorOptions, Function, Report, Result, ffi};
@@ -106,8 +106,7 @@ impl Benchmark {
     }
     /// The figures.
     pub fn stats(&self) -> Result<BenchmarkStats> {
-        let mut raw: ffi::opd_benchmark_stats = unsafe { core::mem::zeroed() };
-        raw.struct_size = size_of::<ffi::opd_benchmark_stats>() as u32;
+        let mut raw = sized!(opd_benchmark_stats);
         check!(opd_benchmark_get_stats(self.as_ptr(), &mut raw))?;
         Ok(BenchmarkStats {
             is_noisy: raw.is_noisy != 0,

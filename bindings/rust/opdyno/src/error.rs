@@ -1,5 +1,5 @@
 //! Errors of the library, and of the functions that it called.
-use crate::text::with_c_text;
+use crate::text::{until_nul, with_c_text};
 use crate::{Code, ffi};
 use core::ffi::{CStr, c_char};
 use core::fmt;
@@ -20,10 +20,9 @@ unsafe impl Sync for Error {}
 impl Error {
     /// `kind` is a name as "ValueError"; "" means the usual one of the code. Texts end at a NUL character.
     pub fn new(code: Code, kind: &str, message: &str) -> Self {
-        let until_nul = |text: &str| text.split('\0').next().unwrap_or("").to_owned();
-        let made = with_c_text(&until_nul(kind), |kind_text| {
+        let made = with_c_text(until_nul(kind), |kind_text| {
             let kind = if kind.is_empty() { null() } else { kind_text };
-            with_c_text(&until_nul(message), |message| unsafe { ffi::opd_error_create(code as _, kind, message) })
+            with_c_text(until_nul(message), |message| unsafe { ffi::opd_error_create(code as _, kind, message) })
         });
         Self::of(NonNull::new(made).expect("opd_error_create gives an error"))
     }

@@ -1,4 +1,4 @@
-// Made by bindings/rust/generator from bindings/swig and the headers.
+// Made by bindings/rust/generator from bindings/swig and the headers; in one file, since nobody edits it.
 use crate::options::{Kept, check_count, count_of};
 use crate::{CancelToken, Collector, Device, Function, Module, Result, Trace, ffi};
 use core::time::Duration;

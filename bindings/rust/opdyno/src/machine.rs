@@ -1,5 +1,5 @@
 //! The machine: devices' memory, threads, peaks; and files.
-use crate::object::check;
+use crate::object::{check, sized};
 use crate::text::{c_path, text};
 use crate::value::{FromValue, NONE, Value};
 use crate::{Device, DeviceAttr, Result, ffi};
@@ -36,8 +36,7 @@ impl Device {
     }
     /// Its memory in use.
     pub fn memory_stats(&self) -> Result<MemoryStats> {
-        let mut raw: ffi::opd_memory_stats = unsafe { core::mem::zeroed() };
-        raw.struct_size = size_of::<ffi::opd_memory_stats>() as u32;
+        let mut raw = sized!(opd_memory_stats);
         check!(opd_memory_get_stats((*self).into(), &mut raw))?;
         let ffi::opd_memory_stats {
             live_bytes,
@@ -86,8 +85,7 @@ pub struct MachinePeak {
 impl MachinePeak {
     /// Measures it, for about half a second.
     pub fn measure() -> Result<Self> {
-        let mut raw: ffi::opd_machine_peak = unsafe { core::mem::zeroed() };
-        raw.struct_size = size_of::<ffi::opd_machine_peak>() as u32;
+        let mut raw = sized!(opd_machine_peak);
         check!(opd_machine_measure_peak(&mut raw))?;
         let ffi::opd_machine_peak { num_threads, gflops, bandwidth_gbps, spread, .. } = raw;
         Ok(Self { num_threads, gflops, bandwidth_gbps, spread })

@@ -1,5 +1,5 @@
 //! Named tensors in a file or in memory.
-use crate::object::{check, create, unique_handle};
+use crate::object::{check, create, sized, unique_handle};
 use crate::options::Kept;
 use crate::text::{borrowed, bytes, c_path, slice_of, with_text};
 use crate::{DType, ParamsOptions, Result, Tensor, ffi};
@@ -82,8 +82,7 @@ impl Params {
     }
     /// What is known of the tensor at a place; an error beyond the last one.
     pub fn info(&self, index: usize) -> Result<TensorInfo> {
-        let mut info: ffi::opd_tensor_info = unsafe { core::mem::zeroed() };
-        info.struct_size = size_of::<ffi::opd_tensor_info>() as u32;
+        let mut info = sized!(opd_tensor_info);
         check!(opd_params_get_info(self.as_ptr(), index, &mut info))?;
         Ok(TensorInfo {
             name: unsafe { borrowed(info.name) }.to_owned(),
@@ -99,8 +98,7 @@ impl Params {
     }
     /// What became of the tensors so far.
     pub fn stats(&self) -> Result<ParamsStats> {
-        let mut stats: ffi::opd_params_stats = unsafe { core::mem::zeroed() };
-        stats.struct_size = size_of::<ffi::opd_params_stats>() as u32;
+        let mut stats = sized!(opd_params_stats);
         check!(opd_params_get_stats(self.as_ptr(), &mut stats))?;
         let ffi::opd_params_stats { total_bytes, viewed_bytes, copied_bytes, .. } = stats;
         Ok(ParamsStats { total_bytes, viewed_bytes, copied_bytes })

@@ -55,17 +55,18 @@ impl Report {
     }
     /// One metric of a row; `None` if other rows have such a metric, but not this one.
     pub fn get<R: FromValue>(&self, section: ReportSection, row: usize, name: &str) -> Result<Option<R>> {
-        let (mut value, mut kind) = (NONE, 0);
-        with_text(name, |name| check!(opd_report_get(self.as_ptr(), section as _, row, name, &mut value, &mut kind)))?;
-        let value = unsafe { Value::from_raw(value) };
-        if MetricKind::of(kind) == Some(MetricKind::None) { Ok(None) } else { value.to().map(Some) }
+        let (value, kind) = self.cell(section, row, name)?;
+        if kind == Some(MetricKind::None) { Ok(None) } else { value.to().map(Some) }
     }
     /// What a metric of a row measures.
     pub fn kind(&self, section: ReportSection, row: usize, name: &str) -> Result<Option<MetricKind>> {
+        let (_, kind) = self.cell(section, row, name)?;
+        Ok(kind.filter(|kind| *kind != MetricKind::None))
+    }
+    fn cell(&self, section: ReportSection, row: usize, name: &str) -> Result<(Value, Option<MetricKind>)> {
         let (mut value, mut kind) = (NONE, 0);
         with_text(name, |name| check!(opd_report_get(self.as_ptr(), section as _, row, name, &mut value, &mut kind)))?;
-        drop(unsafe { Value::from_raw(value) });
-        Ok(MetricKind::of(kind).filter(|kind| *kind != MetricKind::None))
+        Ok((unsafe { Value::from_raw(value) }, MetricKind::of(kind)))
     }
     /// One metric of all rows of a section; `None` for rows that lack it.
     pub fn column<R: FromValue>(&self, section: ReportSection, name: &str) -> Result<Vec<Option<R>>> {

@@ -12,6 +12,11 @@ fn has_nul() -> Error {
     Error::invalid("text with a NUL character inside")
 }
 
+/// What C sees of a text.
+pub(crate) fn until_nul(text: &str) -> &str {
+    text.split('\0').next().unwrap_or("")
+}
+
 /// Calls `run` with the text as a C string; without an allocation if the text is short. It must have no NUL character.
 pub(crate) fn with_c_text<R>(text: &str, run: impl FnOnce(*const c_char) -> R) -> R {
     if text.len() < SHORT {

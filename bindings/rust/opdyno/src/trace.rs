@@ -1,7 +1,7 @@
 //! Traces: recorded calls on a time line; and profilers, which record them.
 use crate::object::{check, create, handle};
 use crate::options::Kept;
-use crate::text::{borrowed, bytes, c_path, text, with_c_text, with_text};
+use crate::text::{borrowed, bytes, c_path, text, until_nul, with_c_text, with_text};
 use crate::{ProfilerAction, ProfilerDumpOptions, ProfilerOptions, Report, Result, TraceFormat, TraceMergeOptions};
 use crate::{TraceView, TraceWriteOptions, ffi};
 use core::marker::PhantomData;
@@ -136,8 +136,7 @@ pub struct RangeName(pub(crate) u32);
 impl RangeName {
     /// Equal names have equal numbers. A name ends at a NUL character.
     pub fn new(name: &str) -> Self {
-        let name = name.split('\0').next().unwrap_or("");
-        Self(with_c_text(name, |name| unsafe { ffi::opd_range_name(name) }))
+        Self(with_c_text(until_nul(name), |name| unsafe { ffi::opd_range_name(name) }))
     }
 }
 impl From<&str> for RangeName {
@@ -178,8 +177,7 @@ pub fn mark(name: impl Into<RangeName>) {
 }
 /// Begins a range that [`range_pop`] ends; gives the number of ranges that were pushed around it on this thread.
 pub fn range_push(name: &str) -> i32 {
-    let name = name.split('\0').next().unwrap_or("");
-    with_c_text(name, |name| unsafe { ffi::opd_range_push(name) })
+    with_c_text(until_nul(name), |name| unsafe { ffi::opd_range_push(name) })
 }
 /// Ends the range that was pushed last on this thread; gives what its push gave, -1 if there is none.
 pub fn range_pop() -> i32 {

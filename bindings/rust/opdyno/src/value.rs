@@ -217,8 +217,9 @@ impl<T: FromValue> FromValue for Option<T> {
         if matches!(value, Value::None) { Ok(None) } else { T::from_value(value).map(Some) }
     }
 }
+// What is frequent has a way of its own from C: by its tag, without a Value.
 macro_rules! plain {
-    ($($type:ty: $expected:literal, $kind:ident;)*) => {$(
+    ($($type:ty: $expected:literal, $kind:ident $(, $tag:ident as $raw:ident => $content:expr)?;)*) => {$(
         impl FromValue for $type {
             fn from_value(value: Value) -> Result<Self> {
                 match value {
@@ -226,6 +227,13 @@ macro_rules! plain {
                     other => Err(mismatch($expected, other.kind())),
                 }
             }
+            $(#[inline]
+            unsafe fn from_c($raw: opd_value) -> Result<Self> {
+                if $raw.r#type as ffi::opd_type == ffi::$tag {
+                    return Ok($content);
+                }
+                Self::from_value(unsafe { Value::from_raw($raw) })
+            })?
         }
         impl From<$type> for Value {
             #[inline]
@@ -238,35 +246,9 @@ macro_rules! plain {
 plain!(Pointer: "a pointer", Pointer; DType: "a dtype", DType; Device: "a device", Device;
     String: "a string", Text; Vec<u8>: "bytes", Bytes; Vec<i64>: "a shape", Shape;
     Function: "a function", Function; Module: "a module", Module; Array: "an array", Array; Map: "a map", Map;
-    Error: "an error", Error; Object: "an object", Object;);
-
-macro_rules! quick {
-    ($type:ty: $expected:literal, $kind:ident, $tag:ident, $raw:ident => $content:expr) => {
-        impl FromValue for $type {
-            fn from_value(value: Value) -> Result<Self> {
-                match value {
-                    Value::$kind(content) => Ok(content),
-                    other => Err(mismatch($expected, other.kind())),
-                }
-            }
-            #[inline]
-            unsafe fn from_c($raw: opd_value) -> Result<Self> {
-                if $raw.r#type as ffi::opd_type == ffi::$tag {
-                    return Ok($content);
-                }
-                Self::from_value(unsafe { Value::from_raw($raw) })
-            }
-        }
-        impl From<$type> for Value {
-            #[inline]
-            fn from(content: $type) -> Self {
-                Self::$kind(content)
-            }
-        }
-    };
-}
-quick!(i64: "an int", Int, OPD_INT, raw => unsafe { raw.u.int64 });
-quick!(Tensor: "a tensor", Tensor, OPD_TENSOR, raw => given(unsafe { Tensor::from_raw(raw.u.pointer.cast()) }));
+    Error: "an error", Error; Object: "an object", Object;
+    i64: "an int", Int, OPD_INT as raw => unsafe { raw.u.int64 };
+    Tensor: "a tensor", Tensor, OPD_TENSOR as raw => given(unsafe { Tensor::from_raw(raw.u.pointer.cast()) }););
 
 impl FromValue for bool {
     fn from_value(value: Value) -> Result<Self> {
