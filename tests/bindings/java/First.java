@@ -51,7 +51,7 @@ public final class First {
   }
 
   static long liveBytes() {
-    return Out.<long[]>take(out -> opd_memory_get_stats(Device.CPU, out))[0];
+    return Out.<MemoryStats>take(out -> opd_memory_get_stats(Device.CPU, out)).liveBytes();
   }
 
   /** An error that another one led to, through a function of Java that adds to it. */

@@ -187,6 +187,14 @@ final class Values implements AutoCloseable {
     return take(value);
   }
 
+  /** The objects of owned values, which it takes over; null if the first is none, as where a call failed. */
+  static Object[] takeAll(long[] values) {
+    if (values[0] == NONE) return null;
+    Object[] objects = new Object[values.length / 2];
+    for (int i = 0; i < objects.length; ++i) objects[i] = take(Arrays.copyOfRange(values, 2 * i, 2 * i + 2));
+    return objects;
+  }
+
   /** The object of an owned value, which it takes over. */
   static Object take(long[] value) {
     long content = value[1];
