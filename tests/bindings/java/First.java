@@ -41,13 +41,33 @@ public final class First {
     WithStacks.run(args[0]);
     WithLoans.run();
     WithCalls.run();
-    WithMethods.run(args[0]);
+    inDirectory(directory -> WithMethods.run(Path.of(args[0]), directory));
+    inDirectory(WithMachine::run);
+    WithPointers.run();
+    inDirectory(WithMemory::run);
     causes();
     Program gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();
     gone.close();
     check(thrown(() -> opd_vm_create(gone, null, new Out<>())) instanceof IllegalStateException, "closed handles are refused");
     System.out.println("ok");
+  }
+
+  interface Use {
+    void use(Path directory) throws Exception;
+  }
+
+  /** With a directory that ends after it, with the files in it. */
+  static void inDirectory(Use use) throws Exception {
+    Path directory = Files.createTempDirectory("opdyno");
+    try {
+      use.use(directory);
+    } finally {
+      try (var files = Files.list(directory)) {
+        for (Path file : files.toList()) Files.delete(file);
+      }
+      Files.delete(directory);
+    }
   }
 
   static long liveBytes() {
@@ -156,6 +176,13 @@ public final class First {
     Throwable thrown = thrown(call);
     check(thrown instanceof OpdynoException e && e.code() == code && e.getMessage().contains(part), code + ": " + thrown);
     System.out.println(thrown);
+  }
+
+  /** What the call throws, which is of that kind and says that part. */
+  static <T extends Throwable> T failed(Runnable call, Class<T> kind, String part) {
+    Throwable thrown = thrown(call);
+    check(kind.isInstance(thrown) && String.valueOf(thrown.getMessage()).contains(part), kind + " with " + part + ", not " + thrown);
+    return kind.cast(thrown);
   }
 
   static Throwable thrown(Runnable call) {

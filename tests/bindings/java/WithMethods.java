@@ -11,24 +11,16 @@ import java.util.Map;
 final class WithMethods {
   private WithMethods() {}
 
-  static void run(String artifact) throws Exception {
-    Path directory = Files.createTempDirectory("opdyno");
-    try {
-      program(Path.of(artifact), directory);
-      stateful();
-      tensors();
-      views();
-      readOnly(directory);
-      recordings(directory);
-      measured();
-      options();
-      interrupted();
-    } finally {
-      try (var files = Files.list(directory)) {
-        for (Path file : files.toList()) Files.delete(file);
-      }
-      Files.delete(directory);
-    }
+  static void run(Path artifact, Path directory) throws Exception {
+    program(artifact, directory);
+    stateful();
+    tensors();
+    views();
+    readOnly(directory);
+    recordings(directory);
+    measured();
+    options();
+    interrupted();
   }
 
   private static void program(Path artifact, Path directory) throws Exception {
@@ -288,8 +280,6 @@ final class WithMethods {
   }
 
   private static <T extends Throwable> T failed(Runnable call, Class<T> kind) {
-    Throwable thrown = First.thrown(call);
-    First.check(kind.isInstance(thrown), kind + ", not " + thrown);
-    return kind.cast(thrown);
+    return First.failed(call, kind, "");
   }
 }

@@ -107,13 +107,13 @@ final class WithOptions {
         {"collectors", 3, "option collectors must be a List, not int"},
         {"collectors", List.of(x), "option collectors[0] must be a Collector, not ffi.Tensor"},
         {"collectors", Arrays.asList((Object) null), "option collectors[0] must be a Collector, not None"},
-        {"collectors", List.of(x, closed), "option collectors: the handle is closed"}}) {
+        {"collectors", List.of(x, closed), "option collectors: the Tensor is closed"}}) {
       refused(options -> opd_vm_profile(vm, "main", new Object[] {x}, null, options, new Out<>(), null), given);
     }
     for (Object[] given : new Object[][] {
         {"names", List.of("x", "y"), "option names must have as many items as args: 1, not 2"},
         {"names", List.of("x\0"), "option names[0] must not have a NUL character"},
-        {"cancel", closed, "option cancel: the handle is closed"},
+        {"cancel", closed, "option cancel: the Tensor is closed"},
         {"cancel", vm, "option cancel must be a Cancel, not opdyno.Vm"},
         {"outputs", List.of(x, vm), "option outputs[1] must be a Tensor, not opdyno.Vm"}}) {
       refused(options -> opd_vm_call(vm, "main", new Object[] {x}, options, new Out<>()), given);

@@ -31,6 +31,16 @@ public final class Collectors {
     return of(CollectorKind.PERF, CounterOptions.create().events(events));
   }
 
+  /** The events of PAPI, by their names; none: the usual ones. The PAPI library is loaded at the first use. */
+  public static Collector papi(String... events) {
+    return of(CollectorKind.PAPI, CounterOptions.create().events(events));
+  }
+
+  /** The energy that the whole processor used, in microjoules. */
+  public static Collector energy() {
+    return of(CollectorKind.ENERGY, null);
+  }
+
   /** The events that a kind can count on this machine. */
   public static List<String> events(CollectorKind kind) {
     return ValueList.texts(Out.take(out -> Native.opd_collector_list_events(kind, out)));

@@ -17,9 +17,29 @@ public final class Range implements AutoCloseable {
     return new Range(Native.opd_range_begin(Native.opd_range_name(name)));
   }
 
+  /** Begins a range that pop() ends. The number of ranges that were pushed around it on this thread, from 0. */
+  public static int push(String name) {
+    return Native.opd_range_push(name);
+  }
+
+  /** Ends the range that was pushed last on this thread. What its push() gave; -1 if there is none. */
+  public static int pop() {
+    return Native.opd_range_pop();
+  }
+
   /** Records a moment. */
   public static void mark(String name) {
     Native.opd_range_mark(Native.opd_range_name(name));
+  }
+
+  /** Whether a profiler, or a tool by {@link #isIttAvailable}, records ranges now. */
+  public static boolean isRecorded() {
+    return Native.opd_range_is_recorded() != 0;
+  }
+
+  /** Whether a tool listens by Intel's ITT API, as INTEL_LIBITTNOTIFY64 of the environment says: ranges are its tasks then. */
+  public static boolean isIttAvailable() {
+    return Native.opd_itt_is_available() != 0;
   }
 
   @Override

@@ -16,6 +16,11 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_from_json(json.getBytes(StandardCharsets.UTF_8), out));
   }
 
+  /** Of a text table, as TVM and write() write it: rounded numbers stay rounded, joined rows stay joined. */
+  public static Report fromTable(String table) {
+    return Out.take(out -> Native.opd_report_from_table(table.getBytes(StandardCharsets.UTF_8), out));
+  }
+
   /** Joins reports of several runs, machines or ranks. */
   public static Report merge(Report... reports) {
     return Out.take(out -> Native.opd_report_merge(reports, out));
@@ -37,6 +42,15 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_write(this, format, ReportWriteOptions.map(options), out));
   }
 
+  /**
+   * Gives the calls as a stream of Arrow, in one batch: fills the C struct ArrowArrayStream at an address, as
+   * {@code org.apache.arrow.c.ArrowArrayStream.memoryAddress()} gives it. The stream keeps its memory, also after close(); its
+   * consumer releases it.
+   */
+  public void toArrow(long address) {
+    Native.opd_report_to_arrow(this, address);
+  }
+
   /** The number of rows. */
   public int count(ReportSection section) {
     return Math.toIntExact(Native.opd_report_count(this, section));
@@ -50,6 +64,11 @@ public final class Report extends Handle {
   /** A metric of a row: a Long, Double or String; null if only other rows have it. */
   public Object get(ReportSection section, int row, String name) {
     return Out.<Object>take(out -> Native.opd_report_get(this, section, row, name, out, null));
+  }
+
+  /** What a metric of a row is: MetricKind.NONE if only other rows have it. */
+  public MetricKind kind(ReportSection section, int row, String name) {
+    return Out.take(out -> Native.opd_report_get(this, section, row, name, new Out<>(), out));
   }
 
   /** A metric of all rows; null for those that lack it. */
@@ -76,6 +95,11 @@ public final class Report extends Handle {
   /** With what its operators compute and move, as far as their names and shapes tell; 0: a peak that is not known. */
   public Report withRoofline(double peakGflops, double peakGigabytesPerSecond) {
     return Out.take(out -> Native.opd_report_add_roofline(this, peakGflops, peakGigabytesPerSecond, out));
+  }
+
+  /** Likewise, with the peaks of {@link Opdyno#measurePeak}. */
+  public Report withRoofline(MachinePeak peak) {
+    return withRoofline(peak.gflops(), peak.bandwidthGbps());
   }
 
   @Override
