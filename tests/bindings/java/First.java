@@ -45,6 +45,8 @@ public final class First {
     inDirectory(WithMachine::run);
     WithPointers.run();
     inDirectory(WithMemory::run);
+    inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
+    inDirectory(WithRecordings::run);
     causes();
     Program gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();

@@ -151,7 +151,8 @@ public final class Tensor extends Handle {
 
   /**
    * Takes over a DLPack tensor without a copy: the address of a C struct DLManagedTensorVersioned, or of the older
-   * DLManagedTensor. The tensor calls its deleter after its last use. If this throws, the struct is still the caller's.
+   * DLManagedTensor. Its deleter is called once, on any thread, when neither the tensor nor a buffer of it is in use any more;
+   * until then its code must stay loaded. If this throws, the struct is still the caller's.
    */
   public static Tensor ofDlpack(long managed, boolean isVersioned) {
     return new Tensor(fromDlpack(managed, isVersioned));

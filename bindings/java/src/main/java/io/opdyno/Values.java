@@ -42,7 +42,7 @@ final class Values implements AutoCloseable {
 
   /** Names and values in turns; null of no options. */
   long[] options(java.util.Map<String, ?> options) {
-    if (options == null || options.isEmpty()) return null;
+    if (options == null) return null;
     List<java.util.Map.Entry<String, ?>> entries = new ArrayList<>(options.entrySet());
     words = new long[4 * entries.size()];
     for (int i = 0; i < entries.size(); ++i) {
