@@ -47,6 +47,7 @@ public final class First {
     inDirectory(WithMemory::run);
     inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
     inDirectory(WithRecordings::run);
+    WithRefusals.run();
     causes();
     Program gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();

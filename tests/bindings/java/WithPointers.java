@@ -121,7 +121,7 @@ final class WithPointers {
     }
   }
 
-  private static final class Counting implements MetricCollector {
+  static final class Counting implements MetricCollector {
     private final boolean fails;
     private int starts;
 

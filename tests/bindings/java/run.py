@@ -33,7 +33,7 @@ def main():
     arguments.static = False
     generated, natives = make(arguments)
     home, classes = java_home(), arguments.out / "classes"
-    subprocess.run([home / "bin" / "javac", "--release", "17", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
+    subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
                     *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",
                     program_of(JAVA / "README.md", "Readme", arguments.out),
                     program_of(JAVA / "README.md", "Recorder", arguments.out, 1),

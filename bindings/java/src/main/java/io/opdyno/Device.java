@@ -22,8 +22,8 @@ public record Device(int type, int id) {
   }
 
   /** A property: a Long, String, Boolean or, of sizes along axes, a long[]; null if the device does not tell. */
-  public Object attribute(DeviceAttribute attribute) {
-    return Out.<Object>take(out -> Native.opd_device_get_attr(this, attribute, out));
+  public Object attribute(DeviceAttribute attr) {
+    return Out.<Object>take(out -> Native.opd_device_get_attr(this, attr, out));
   }
 
   /** Waits until all work that was given to it has ended. */

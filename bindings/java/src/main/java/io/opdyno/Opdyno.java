@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.nio.file.Path;
+import java.util.Objects;
 
 /** The library as a whole: its version, its threads, its log, and the machine that it runs on. All methods are safe on any thread. */
 public final class Opdyno {
@@ -42,7 +43,7 @@ public final class Opdyno {
    * or the new one. Without the directory it is an {@link OpdynoException.NotFound}.
    */
   public static void writeFile(Path path, byte[] content) {
-    Native.opd_file_write(path.toString(), content);
+    Native.opd_file_write(path.toString(), Objects.requireNonNull(content, "content must not be null"));
   }
 
   /**

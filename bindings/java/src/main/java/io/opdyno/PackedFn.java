@@ -2,6 +2,7 @@ package io.opdyno;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** A function of any values. Any threads may call it at once if the code behind it allows that. */
 public final class PackedFn extends Handle {
@@ -21,6 +22,7 @@ public final class PackedFn extends Handle {
 
   /** A function of Java. */
   public static PackedFn of(PackedFunction code) {
+    Objects.requireNonNull(code, "code must not be null");
     return Out.take(out -> Native.opd_function_create(code, out));
   }
 

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 /** Named tensors, in a file or in memory. Any threads may ask for tensors; set() is for one thread at a time. */
 public final class Params extends Handle {
@@ -43,6 +44,7 @@ public final class Params extends Handle {
 
   /** Copies all tensors of the bytes of a file, and compares its checksums. */
   public static Params load(byte[] bytes) {
+    Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_params_load_bytes(bytes, out));
   }
 

@@ -3,6 +3,7 @@ package io.opdyno;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /** A module: what was loaded of a file, or made. */
@@ -23,6 +24,7 @@ public final class Program extends Handle {
 
   /** Of the bytes of such a file; the name is for messages. */
   public static Program load(byte[] bytes, String name, ProgramOptions options) {
+    Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_module_load_bytes(bytes, name, ProgramOptions.map(options), out));
   }
 
@@ -31,11 +33,13 @@ public final class Program extends Handle {
    * breaks the process. An absent function is an {@link OpdynoException.NotFound}.
    */
   public static Program loadNative(Path path, java.util.Map<String, String> signatures, ProgramOptions options) {
+    Objects.requireNonNull(signatures, "signatures must not be null");
     return Out.take(out -> Native.opd_module_load_native(path.toString(), signatures, ProgramOptions.map(options), out));
   }
 
   /** Of an object file or an archive of them, which is not run, but linked into the file that export() writes. */
   public static Program loadStaticLibrary(Path path, String... functions) {
+    Objects.requireNonNull(functions, "functions must not be null");
     return Out.take(out -> Native.opd_module_load_static_library(path.toString(), functions, out));
   }
 

@@ -7,6 +7,7 @@ import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
+import java.util.Objects;
 import java.util.function.LongFunction;
 
 /** Memory with a shape and a type of its elements. What of() makes is a copy that lies on the CPU. */
@@ -61,6 +62,7 @@ public final class Tensor extends Handle {
 
   /** Of elements as they lie in memory, row by row. */
   public static Tensor of(byte[] elements, DType dtype, long... shape) {
+    Objects.requireNonNull(elements, "elements must not be null");
     Tensor made = create(dtype, shape);
     try {
       Native.opd_tensor_copy_from_bytes(made, elements);
