@@ -126,7 +126,7 @@ void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes t
 
 void throw_new(JNIEnv *env, const char *kind, const char *message);  // kind: "java/lang/…"
 void refuse_null(JNIEnv *env, const char *what);                     // as a NullPointerException
-void refuse_argument(JNIEnv *env, const char *why);  // as an IllegalArgumentException
+void refuse_argument(JNIEnv *env, const char *why);                  // as an IllegalArgumentException
 // False with an IllegalStateException if the tensor was lent for a call that has ended.
 bool check_loan(JNIEnv *env, const opd_tensor *tensor);
 template <class T>

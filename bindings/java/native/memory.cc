@@ -5,9 +5,9 @@ using namespace opdjava;
 
 OPDJAVA_NATIVE(jlong, Tensor, fromDlpack, jlong managed, jboolean is_versioned) {
   opd_tensor *made = nullptr;
-  opd_error *error = is_versioned
-                         ? opd_tensor_from_dlpack_versioned(reinterpret_cast<DLManagedTensorVersioned *>(managed), &made)
-                         : opd_tensor_from_dlpack(reinterpret_cast<DLManagedTensor *>(managed), &made);
+  opd_error *error =
+      is_versioned ? opd_tensor_from_dlpack_versioned(reinterpret_cast<DLManagedTensorVersioned *>(managed), &made)
+                   : opd_tensor_from_dlpack(reinterpret_cast<DLManagedTensor *>(managed), &made);
   if (error) raise(env, error);
   return reinterpret_cast<jlong>(made);
 }
@@ -22,8 +22,8 @@ OPDJAVA_NATIVE(jlong, Tensor, toDlpack, jlong pointer, jboolean is_versioned) {
   }
   DLManagedTensor *managed = nullptr;
   DLManagedTensorVersioned *versioned = nullptr;
-  opd_error *error = is_versioned ? opd_tensor_to_dlpack_versioned(tensor, &versioned)
-                                  : opd_tensor_to_dlpack(tensor, &managed);
+  opd_error *error =
+      is_versioned ? opd_tensor_to_dlpack_versioned(tensor, &versioned) : opd_tensor_to_dlpack(tensor, &managed);
   if (error) raise(env, error);
   return is_versioned ? reinterpret_cast<jlong>(versioned) : reinterpret_cast<jlong>(managed);
 }

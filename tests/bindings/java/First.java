@@ -44,7 +44,8 @@ public final class First {
     inDirectory(directory -> WithMethods.run(Path.of(args[0]), directory));
     inDirectory(WithMachine::run);
     WithPointers.run();
-    inDirectory(WithMemory::run);
+    inDirectory(WithParams::run);
+    WithMemory.run();
     inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
     inDirectory(WithRecordings::run);
     WithRefusals.run();
