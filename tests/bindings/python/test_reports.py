@@ -56,6 +56,16 @@ def test_a_table_is_read_back():
         Report.from_table("no table")
 
 
+def test_a_summary_fits_its_lines_and_has_so_many_rows():
+    text = sample().summary(width=60, max_rows=3)
+    rows = [line for line in text.splitlines() if line.startswith("op")]
+    assert [row.split()[:3] for row in rows] == [[f"op{k}", f"{20 * k}.0" if 2 * k < 10 else f"{20 * k}", "µs"] for k in (9, 8, 7)]
+    assert max(map(len, text.splitlines())) <= 60 and "\x1b[" not in text
+    assert "\x1b[" in sample().summary(colored=True)
+    with pytest.raises(ValueError, match="width"):
+        sample().summary(width=39)
+
+
 def test_markdown_and_html_show_the_rows_of_the_table():
     report = sample()
     assert report.to_markdown(aggregate=False).count("\n| op") == 20
