@@ -98,7 +98,7 @@ def main():
                              "OPDYNO_TEST_ARTIFACT": str(artifact()), "RUSTDOCFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
                              "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
     cargo = {"cwd": SOURCE, "env": settings}
-    features = ["--features", "opdyno/ndarray,opdyno/serde,opdyno/tracing"]
+    features = ["--features", "opdyno/arrow,opdyno/ndarray,opdyno/serde,opdyno/tracing"]
     steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", *features, "--", "-D", "warnings"], ["test", "--quiet"],
              ["test", "--quiet", *features, "--doc"], ["test", "--quiet", *features, "--test", "features"],
              ["doc", "--no-deps", "--quiet", *features]]
@@ -107,10 +107,22 @@ def main():
             print(f"skipped: cargo {step[0]} is not installed", flush=True)
         elif subprocess.run(["cargo", *step], **cargo).returncode:
             sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
+    check_oldest_rust(cargo, features)
     run_languages(arguments, cargo)
     if difference := compare(["cargo", "run", "--quiet", "--example", "golden", "--", artifact()], **cargo):
         sys.exit(difference)
     print("ok")
+
+
+def check_oldest_rust(cargo, features):
+    """The crates compile with the oldest Rust that they state, where rustup can install it."""
+    oldest = re.search(r'^rust-version = "(.*)"$', (SOURCE / "Cargo.toml").read_text(), re.MULTILINE)[1]
+    if not shutil.which("rustup") or subprocess.run(["rustup", "toolchain", "install", oldest, "--profile", "minimal"],
+                                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+        return print(f"skipped: Rust {oldest} cannot be installed here, so no test shows that it is enough", flush=True)
+    settings = cargo["env"] | {"CARGO_TARGET_DIR": f"{cargo['env']['CARGO_TARGET_DIR']}-{oldest}"}
+    if subprocess.run(["cargo", f"+{oldest}", "check", "--quiet", "--all-targets", *features], cwd=SOURCE, env=settings).returncode:
+        sys.exit(f"the crates need a newer Rust than {oldest}, which they state")
 
 
 def run_languages(arguments, cargo):
