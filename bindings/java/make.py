@@ -16,7 +16,7 @@ ROOT = JAVA.parents[1]
 sys.path[:0] = [str(JAVA), str(ROOT / "tests" / "bindings")]
 from options import write_options
 from records import write_records
-from common import default_cache, include_flags, library_directory, swig
+from common import default_cache, include_flags, library_directory, read_api, swig
 
 NAME = "libopdyno_java.so"
 
@@ -57,17 +57,18 @@ def make(arguments):
     place = natives / "io" / "opdyno" / "natives" / f"linux-{platform.machine()}"
     (generated / "io" / "opdyno").mkdir(parents=True)
     place.mkdir(parents=True)
-    wrapper, home = arguments.out / "native_wrap.cc", java_home()
-    write_records(ROOT, generated / "io" / "opdyno", arguments.out)
-    swig(arguments, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}", f"-I{arguments.out}",
+    wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
+    api = read_api(arguments, rules)
+    write_records(ROOT, api, generated / "io" / "opdyno", rules)
+    swig(arguments, rules, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
          "-outdir", generated / "io" / "opdyno", "-o", wrapper)
     for enum in (generated / "io" / "opdyno").glob("*.java"):
         if " enum " in enum.read_text():
             rename_items(enum)
     enums = {c_name: java for java, c_name in re.findall(r"^%rename\((\w+)\) (opd_\w+);", (JAVA / "swig" / "language.i").read_text(), re.M)}
-    write_options(ROOT, generated / "io" / "opdyno", enums)
-    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}", f"-I{arguments.out}",
-                    f"-I{ROOT / 'bindings' / 'swig'}", f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}",
+    write_options(api, generated / "io" / "opdyno", enums)
+    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
+                    f"-I{ROOT / 'bindings' / 'swig'}", f"-I{rules}", f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}",
                     *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),
                     *link_flags(arguments)], check=True)
     content = (place / NAME).read_bytes()

@@ -6,24 +6,23 @@ import re
 
 from options import camel
 
-# By type in C: the type in Java, and how that comes of the object that Values makes of the field.
+SIZES = "p.q(const).int64_t"  # as many as ndim says
+# By type as SWIG encodes it: the type in Java, and how that comes of the object that Values makes of the field.
 TYPES = {"int32_t": ("int", "Math.toIntExact((Long) {0})"), "uint32_t": ("long", "(Long) {0}"), "int64_t": ("long", "(Long) {0}"),
          "uint64_t": ("long", "(Long) {0}"), "size_t": ("long", "(Long) {0}"), "double": ("double", "(Double) {0}"),
-         "const char *": ("String", "(String) {0}"), "DLDataType": ("DType", "(DType) {0}"), "DLDevice": ("Device", "(Device) {0}"),
-         "const int64_t *": ("java.util.List<Long>", "java.util.Arrays.stream((long[]) {0}).boxed().toList()")}
+         "p.q(const).char": ("String", "(String) {0}"), "DLDataType": ("DType", "(DType) {0}"), "DLDevice": ("Device", "(Device) {0}"),
+         SIZES: ("java.util.List<Long>", "java.util.Arrays.stream((long[]) {0}).boxed().toList()")}
 TRUTH = ("boolean", "(Boolean) {0}")
-NOT_SHOWN = {"struct_size", "reserved", "ndim"}  # ndim is the length of the shape
 METHODS = {"opd_memory_reset_peak()": "Device.resetPeak()", "opd_vm_trim()": "Vm.trim()"}
 
 
 class Field:
-    def __init__(self, struct, c_type, name, comment):
-        self.name, self.comment = name, comment
-        self.is_truth = name.startswith("is_") and c_type in ("int32_t", "uint32_t")
-        if not self.is_truth and c_type not in TYPES:
-            raise SystemExit(f"records.py: {struct}.{name} is a {c_type}, for which Java has no type here")
-        self.java, self.of_object = TRUTH if self.is_truth else TYPES[c_type]
-        self.is_list = c_type == "const int64_t *"
+    def __init__(self, struct, name, encoded, comment):
+        self.name, self.comment, self.is_list = name, comment, encoded == SIZES
+        self.is_truth = name.startswith("is_") and encoded in ("int32_t", "uint32_t")
+        if not self.is_truth and encoded not in TYPES:
+            raise ValueError(f"{struct}.{name}: bindings/java/records.py has no type of Java for {encoded}")
+        self.java, self.of_object = TRUTH if self.is_truth else TYPES[encoded]
 
     def text(self):
         if self.is_list:
@@ -37,29 +36,15 @@ class Field:
         return f"from.{self.name}, from.ndim" if self.is_list else f"from.{self.name}"
 
 
-def words_of(comment):
-    """The text of a comment of C in one line."""
-    return " ".join(re.sub(r"^\s*\* ?", "", comment or "", flags=re.M).split())
-
-
-def read_struct(headers, struct):
-    """The comment and the fields of a struct of the public headers."""
-    found = re.search(rf"/\*\*((?:(?!\*/).)*)\*/\s*typedef struct {struct} \{{(.*?)\n\}} {struct};", headers, re.S)
-    comment, body, fields, place = found.group(1), found.group(2), [], 0
-    field = re.compile(r"\s*((?:const )?\w+ \*?)(\w+);[ \t]*(?:/\*\*<(.*?)\*/)?", re.S)
-    while body[place:].strip():
-        one = field.match(body, place)
-        if not one:
-            raise SystemExit(f"records.py: {struct} has a field that is not understood: {body[place:].strip()[:60]}")
-        place = one.end()
-        if one.group(2) not in NOT_SHOWN:
-            fields.append(Field(struct, one.group(1).strip(), one.group(2), words_of(one.group(3))))
-    return words_of(comment), fields
+def fields_of(api, struct):
+    members = dict(api.tree.structs[struct][1])
+    hidden = {"struct_size", "reserved"} | ({"ndim"} if SIZES in members.values() else set())
+    return [Field(struct, name, encoded, api.comments.get(f"{struct}.{name}", "")) for name, encoded in members.items() if name not in hidden]
 
 
 def text_of(comment):
     """A comment of C as one of Java: names of fields and functions are Java's, what is about pointers is left out."""
-    text = re.sub(r" ?Pointers are borrowed[^.]*\.|[;,]? ?since 0\.\d+[^;.]*", "", comment)
+    text = re.sub(r" ?Pointers are borrowed[^.]*\.|[;,]? ?since 0\.\d+[^;.]*", "", " ".join(comment.split()))
     for c_name, java in METHODS.items():
         text = text.replace(c_name, java)
     text = re.sub(r"\b(?!opd_)[a-z]+(_[a-z0-9]+)+\b", lambda name: camel(name.group()), text)
@@ -103,22 +88,20 @@ public record {name}(
 """
 
 
-def fields_of(struct, fields):
+def native_of(struct, fields):
     adds = "\n".join(f"  record.add({field.native()});" for field in fields)
     return f"inline void add_fields(Record &record, const {struct} &from) {{\n{adds}\n}}\n"
 
 
-def write_records(root, java, out):
+def write_records(root, api, java, out):
     """The records into the directory `java`, what SWIG and C++ include into `out`."""
-    headers = "".join(path.read_text() for path in sorted((root / "include" / "opdyno").glob("*.h")))
     structs = re.findall(r"^%opd_stats\((\w+)\)", (root / "bindings" / "swig" / "handles.i").read_text(), re.M)
     names, native = [], []
     for struct in structs:
-        name = "".join(word.capitalize() for word in struct.split("_")[1:])
-        comment, fields = read_struct(headers, struct)
-        (java / f"{name}.java").write_text(record_of(name, comment, fields))
+        name, fields = "".join(word.capitalize() for word in struct.split("_")[1:]), fields_of(api, struct)
+        (java / f"{name}.java").write_text(record_of(name, api.comments[struct], fields))
         names.append(f"#define OPDJAVA_{struct} {name}\n")
-        native.append(fields_of(struct, fields))
+        native.append(native_of(struct, fields))
     (out / "record_names.i").write_text("".join(names))
     (out / "record_fields.h").write_text("// The fields of results, in the order of Java's records. Made by records.py.\n"
                                          f"#pragma once\n#include \"records.h\"\n\nnamespace opdjava {{\n\n{chr(10).join(native)}\n}}  // namespace opdjava\n")

@@ -1,5 +1,5 @@
-// Memory that a caller lends to a function of the language: an argument of kind OPD_DLTENSOR. The function gets a tensor
-// by opd_tensor_borrow(), which the binding ends by opd_tensor_end_borrow() when the function has returned.
+// Memory that a caller lends to a function of the language: an argument of kind OPD_DLTENSOR. The function gets a
+// tensor by opd_tensor_borrow(), which the binding ends by opd_tensor_end_borrow() when the function has returned.
 #pragma once
 #include <opdyno/opdyno.h>
 

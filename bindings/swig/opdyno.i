@@ -9,7 +9,7 @@
 %include "errors.i"
 %include "values.i"
 %include "callbacks.i"
-%include "blocking.i"
+%include "api_rules.i"  /* made by bindings/api: what may be none, and what blocks */
 
 %ignore opd_value;
 /* For the native parts of bindings, which know their language's stack. */

@@ -18,6 +18,12 @@
  * `struct_size = sizeof(the struct)` from the caller. In a result the library changes struct_size to the number of
  * bytes that it filled, and sets the rest to 0. Fields of options that only the caller knows must be 0; others are
  * OPD_UNSUPPORTED. A struct_size that cannot be right is OPD_INVALID_ARGUMENT.
+ *
+ * Comments, for all of opdyno. An argument may be NULL if the comment on it has that word. "Blocks." says that the
+ * function may run programs or compilers, work on files or wait: bindings let other threads of their language go on
+ * meanwhile. "1: …" begins the comment on a number that is 0 or 1, "an opd_x" that on a value of that enum. "For
+ * each of
+ * @p x" says that an array has as many items as x.
  */
 #ifndef OPDYNO_BASE_H_
 #define OPDYNO_BASE_H_
@@ -161,7 +167,7 @@ OPD_API size_t opd_buffer_size(const opd_buffer *buffer);
  * the process (/dev/stdout, /dev/fd/3) are written in place.
  * @param path Borrowed.
  * @param data Borrowed for the call, @p size bytes; NULL if there are none.
- * @return NULL, or OPD_NOT_FOUND (the directory), OPD_IO. Threads: safe. Since: 0.2 */
+ * @return NULL, or OPD_NOT_FOUND (the directory), OPD_IO. Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_file_write(const char *path, const void *data, size_t size);
 
 /* ---- log ---------------------------------------------------------------------------------------------------- */

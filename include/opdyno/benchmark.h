@@ -60,7 +60,7 @@ OPD_API OPD_NODISCARD opd_error *opd_evaluator_create(opd_function *function, co
  * them.
  * @param out_benchmark New reference.
  * @return NULL, or the first error that the function raised (OPD_CALL_FAILED …), after which no thread calls it again.
- * Threads: one at a time. Since: 0.1 */
+ * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_evaluator_call(opd_evaluator *evaluator, const opd_value *args, int32_t num_args,
                                                     opd_benchmark **out_benchmark);
 

@@ -105,7 +105,7 @@ typedef struct opd_counter_options {
   int32_t num_events;        /**< 0: the collector's usual ones */
   const char *const *events; /**< borrowed; @p num_events names */
   const DLDevice
-      *devices; /**< borrowed; one for each event: it is counted during calls on that device; NULL: the CPU */
+      *devices; /**< borrowed; a device for each of @p events, which is counted during calls on it; NULL: the CPU */
 } opd_counter_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
@@ -120,7 +120,7 @@ static inline void opd_counter_options_init(opd_counter_options *options) {
  * @return NULL, or OPD_NOT_FOUND for the name of an event; OPD_UNSUPPORTED with the reason and the remedy if the
  *         collector or an event is not available here; OPD_INVALID_ARGUMENT for the kind or an option that it does not
  *         take.
- * Threads: safe. Cost: each named event is counted once. Since: 0.2 */
+ * Threads: safe. Cost: each named event is counted once. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_collector_create_builtin(opd_collector_kind kind,
                                                               const opd_counter_options *options,
                                                               opd_collector **out_collector);
@@ -128,7 +128,7 @@ OPD_API OPD_NODISCARD opd_error *opd_collector_create_builtin(opd_collector_kind
 /** Lists the events that a built-in collector can count here: each was counted once.
  * @param out_names New reference: an array of strings; empty for a collector that takes no events.
  * @return NULL, or OPD_UNSUPPORTED without the PAPI library, OPD_INVALID_ARGUMENT for the kind.
- * Threads: safe. Since: 0.2 */
+ * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_collector_list_events(opd_collector_kind kind, opd_array **out_names);
 
 /* ---- one function ----------------------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ typedef enum opd_device_attr OPD_ENUM_TYPE {
 OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
 
 /** Waits until all work given to a device has ended. The CPU never has any left.
- * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
 
 /** Returns pooled blocks to the system. For the CPU this includes the copies of unloaded libraries that are kept for
  * their next load (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB).
- * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
 
 /** Where CPU memory comes from, for programs with an arena of their own. Both functions must be thread-safe. */

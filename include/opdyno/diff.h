@@ -48,7 +48,7 @@ static inline void opd_diff_options_init(opd_diff_options *options) {
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT (no reports on one side; an option out of range; a metric that is no number of
  *         at least 0, with report and row), OPD_NOT_FOUND (a report with calls lacks the metric).
- * Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Since: 0.2. Source: Hollander, Wolfe, Chicken:
+ * Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Blocks. Since: 0.2. Source: Hollander, Wolfe, Chicken:
  * Nonparametric Statistical Methods, 4.1-4.3; Genovese, Roeder, Wasserman: False discovery control with p-value
  * weighting, Biometrika 93 (2006). */
 OPD_API OPD_NODISCARD opd_error *opd_report_diff(const opd_report *const *before, size_t num_before,

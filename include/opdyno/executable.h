@@ -15,7 +15,7 @@ OPD_HANDLE(opd_executable);
  * @param data           Borrowed for the call.
  * @param out_executable New reference.
  * @return NULL, or OPD_BAD_FORMAT with the section, function or instruction and the offset.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_load_bytes(const void *data, size_t size,
                                                            opd_executable **out_executable);
 
@@ -27,7 +27,7 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_save_bytes(const opd_executable 
 /** Assembles text (docs/assembly.md).
  * @param text           Borrowed, @p size bytes.
  * @param out_executable New reference.
- * @return NULL, or OPD_BAD_FORMAT with line and column. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_BAD_FORMAT with line and column. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_assemble(const char *text, size_t size,
                                                          opd_executable **out_executable);
 

@@ -35,7 +35,7 @@ OPD_API OPD_NODISCARD opd_error *opd_function_create(opd_packed_fn callback, voi
  * @param out_result New reference; NULL if the result is of no interest. Its former content is not kept: it is
  *                   OPD_NONE while the function runs and after an error.
  * @return NULL, or the error that the function raised: OPD_CALL_FAILED, unless it has a code of its own.
- * Threads: as the function. Cost: an indirect call, no allocation. Since: 0.1. Source: tvm-ffi safe-call. */
+ * Threads: as the function. Cost: an indirect call, no allocation. Blocks. Since: 0.1. Source: tvm-ffi safe-call. */
 OPD_API OPD_NODISCARD opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args,
                                                    opd_value *out_result);
 

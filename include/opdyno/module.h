@@ -86,7 +86,7 @@ static inline void opd_module_options_init(opd_module_options *options) {
  *   - OPD_FAILED_PRECONDITION: OPD_COPY_NEVER, and the file is mapped already;
  *   - OPD_DEADLINE_EXCEEDED: `build_timeout_ms` passed;
  *   - OPD_IO: the copy or the cache directory cannot be written.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load(const char *path, const opd_module_options *options,
                                                  opd_module **out_module);
 
@@ -98,7 +98,8 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load(const char *path, const opd_mod
  * @param name    Borrowed; for messages. NULL means "memory".
  * @param options Borrowed; NULL means all defaults.
  * @param out_module New reference.
- * @return NULL, or an error as there: OPD_BAD_FORMAT, OPD_UNSUPPORTED, OPD_CALL_FAILED … Threads: safe. Since: 0.1 */
+ * @return NULL, or an error as there: OPD_BAD_FORMAT, OPD_UNSUPPORTED, OPD_CALL_FAILED … Threads: safe. Blocks.
+ * Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name,
                                                        const opd_module_options *options, opd_module **out_module);
 
@@ -108,7 +109,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_bytes(const void *data, size_t 
  * @param func_names Borrowed; @p num_func_names names of the functions that it has, without their prefix.
  * @param out_module New reference.
  * @return NULL, or OPD_NOT_FOUND, OPD_BAD_FORMAT, OPD_UNSUPPORTED for another kind of machine.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path, const char *const *func_names,
                                                                 int32_t num_func_names, opd_module **out_module);
 
@@ -123,7 +124,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path
  * @param out_module New reference.
  * @return NULL, or OPD_NOT_FOUND for an absent function, OPD_INVALID_ARGUMENT for a signature, OPD_ALREADY_EXISTS for a
  *         repeated name, or an error of opd_module_load().
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_load_native(const char *path, const char *const *names,
                                                         const char *const *signatures, int32_t num_functions,
                                                         const opd_module_options *options, opd_module **out_module);
@@ -220,7 +221,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_list_formats(opd_module *module, opd
 /** Writes a file of this module alone, without its imports.
  * @param path   Borrowed; a file there is replaced.
  * @param format Borrowed; NULL: by the path's suffix, then the usual one.
- * @return NULL, or OPD_UNSUPPORTED with the possible formats, OPD_IO. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_UNSUPPORTED with the possible formats, OPD_IO. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_save(opd_module *module, const char *path, const char *format);
 
 /** How to export. */
@@ -255,7 +256,7 @@ static inline void opd_export_options_init(opd_export_options *options) {
  *   - OPD_FAILED_PRECONDITION: the file of a linked library has changed;
  *   - OPD_CALL_FAILED with the compiler's or linker's message;
  *   - OPD_INVALID_ARGUMENT: another suffix; OPD_NOT_FOUND; OPD_IO.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_export(opd_module *module, const char *path,
                                                    const opd_export_options *options);
 

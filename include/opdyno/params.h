@@ -45,8 +45,8 @@ OPD_API OPD_NODISCARD opd_error *opd_params_create(opd_params **out_params);
  * @param out_params New reference.
  * @return NULL, or OPD_NOT_FOUND; OPD_IO; OPD_BAD_FORMAT with the offset; OPD_UNSUPPORTED for content that no tensor or
  *         no reader here can hold; OPD_OUT_OF_MEMORY.
- * Threads: safe. Cost: the headers; the elements are not touched. Since: 0.1. Source: TVM load_param_dict, tensor
- * cache; NumPy NEP 1; safetensors 0.8. */
+ * Threads: safe. Cost: the headers; the elements are not touched. Blocks. Since: 0.1. Source: TVM load_param_dict,
+ * tensor cache; NumPy NEP 1; safetensors 0.8. */
 OPD_API OPD_NODISCARD opd_error *opd_params_open(const char *path, const opd_params_options *options,
                                                  opd_params **out_params);
 
@@ -58,7 +58,7 @@ OPD_API OPD_NODISCARD opd_error *opd_params_open(const char *path, const opd_par
  * @param deleter    May be NULL. Called once when the data is no longer needed; not after an error.
  * @param out_params New reference.
  * @return NULL, or an error as there; OPD_UNSUPPORTED for a tensor cache, which has several files.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_params_open_bytes(void *data, size_t size, const opd_params_options *options,
                                                        void *user_data, opd_deleter deleter, opd_params **out_params);
 
@@ -66,7 +66,8 @@ OPD_API OPD_NODISCARD opd_error *opd_params_open_bytes(void *data, size_t size, 
  * verify_checksums.
  * @param data       Borrowed for the call.
  * @param out_params New reference.
- * @return NULL, or an error as there: OPD_BAD_FORMAT, OPD_UNSUPPORTED, OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+ * @return NULL, or an error as there: OPD_BAD_FORMAT, OPD_UNSUPPORTED, OPD_OUT_OF_MEMORY. Threads: safe.
+ * Blocks. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_params_load_bytes(const void *data, size_t size, opd_params **out_params) {
   const opd_params_options options = {(uint32_t)sizeof options, 1, 0, 1};
   return opd_params_open_bytes((void *)data, size, &options, NULL, NULL, out_params);
@@ -80,12 +81,13 @@ static inline OPD_NODISCARD opd_error *opd_params_load_bytes(const void *data, s
  * @param path Borrowed.
  * @return NULL, or OPD_IO; OPD_NOT_FOUND (the directory); OPD_UNSUPPORTED for a dtype that the format lacks;
  *         OPD_INVALID_ARGUMENT for a name that it cannot hold.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_params_save(const opd_params *params, const char *path);
 
 /** Writes a TVM param dict to memory.
  * @param out_bytes New reference.
- * @return NULL, or OPD_UNSUPPORTED, OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1. Source: TVM save_param_dict. */
+ * @return NULL, or OPD_UNSUPPORTED, OPD_OUT_OF_MEMORY. Threads: safe. Blocks. Since: 0.1. Source: TVM
+ * save_param_dict. */
 OPD_API OPD_NODISCARD opd_error *opd_params_save_bytes(const opd_params *params, opd_buffer **out_bytes);
 
 /** Returns the number of tensors. Threads: safe. Since: 0.1 */
@@ -136,7 +138,8 @@ OPD_API OPD_NODISCARD opd_error *opd_params_get_stats(const opd_params *params, 
  * @param out_tensor New reference; shares its data with the set, and keeps the file mapped.
  * @return NULL, or OPD_NOT_FOUND with close names; OPD_BAD_FORMAT for damage in compressed elements; OPD_OUT_OF_MEMORY;
  *         OPD_IO if the file was cut short.
- * Threads: safe. Cost: a few page faults for a view, the copying for a copy; afterwards a look-up. Since: 0.1 */
+ * Threads: safe. Cost: a few page faults for a view, the copying for a copy; afterwards a look-up. Blocks. Since:
+ * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_params_get(const opd_params *params, const char *name, opd_tensor **out_tensor);
 
 /** Adds a tensor at the end, or replaces the one of that name in its place.

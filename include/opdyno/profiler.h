@@ -73,7 +73,7 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_create(const opd_profiler_options 
 /** Records from now on, or as the schedule says. Several profilers, and profiles of VMs, may record at the same time.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was started already, 16 recordings run in the process, or
  *         another one writes the file; OPD_INVALID_ARGUMENT if there is something else than a regular file, OPD_IO.
- * Threads: safe. Cost: two readings of the clock and 64 bytes an event; with a file, both twice. Since: 0.2
+ * Threads: safe. Cost: two readings of the clock and 64 bytes an event; with a file, both twice. Blocks. Since: 0.2
  * Source: torch.profiler.profile.start */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_start(opd_profiler *profiler);
 
@@ -95,20 +95,20 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_set_action(opd_profiler *profiler,
 /** Ends a step of the program, which the next one follows. Before opd_profiler_start() it only counts.
  * @param out_trace New reference if the schedule says that a cycle ends with this step; else NULL.
  * @return NULL, or OPD_FAILED_PRECONDITION as opd_profiler_start().
- * Threads: safe. Since: 0.2. Source: torch.profiler.profile.step */
+ * Threads: safe. Blocks. Since: 0.2. Source: torch.profiler.profile.step */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_step(opd_profiler *profiler, opd_trace **out_trace);
 
 /** Ends the recording at once. Ranges and runs of programs that have not ended are in the trace, up to now and marked
  * as open. A profiler may be started again.
  * @param out_trace New reference; NULL if the schedule was not recording.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started.
- * Threads: safe, also inside of a recorded call. Since: 0.2. Source: torch.profiler.profile.stop */
+ * Threads: safe, also inside of a recorded call. Blocks. Since: 0.2. Source: torch.profiler.profile.stop */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace);
 
 /** Gives what has been recorded so far, as opd_profiler_stop() would, and goes on. For a ring: the last events.
  * @param out_trace New reference; NULL if the schedule is not recording.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started; OPD_IO for its file.
- * Threads: safe. Cost: 8 bytes an event; of a file, reading it. Since: 0.2 */
+ * Threads: safe. Cost: 8 bytes an event; of a file, reading it. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_snapshot(opd_profiler *profiler, opd_trace **out_trace);
 
 /** When a profiler writes down what it has, so that one that always records (OPD_PROFILER_KEEP_LAST) tells what came
@@ -145,17 +145,17 @@ static inline void opd_profiler_dump_options_init(opd_profiler_dump_options *opt
  * @param options Borrowed; NULL: no dumps.
  * @return NULL, OPD_FAILED_PRECONDITION if the profiler was started, or OPD_INVALID_ARGUMENT for an option. Then
  *         opd_profiler_start() returns OPD_FAILED_PRECONDITION if the program handles the signal.
- * Threads: safe. Cost: a sleeping thread, and one load for each range and run. Since: 0.2 */
+ * Threads: safe. Cost: a sleeping thread, and one load for each range and run. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_set_dumps(opd_profiler *profiler,
                                                         const opd_profiler_dump_options *options);
 
 /** Asks for a dump, and does not wait for it.
  * @param reason Borrowed; UTF-8. It stands in the dump.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler does not record, or has no dumps.
- * Threads: safe. Since: 0.2 */
+ * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_dump(opd_profiler *profiler, const char *reason);
 
-/** Returns the number of dumps written so far; that of the newest one. Threads: safe. Since: 0.2 */
+/** Returns the number of dumps written so far; that of the newest one. Threads: safe. Blocks. Since: 0.2 */
 OPD_API uint64_t opd_profiler_dump_count(const opd_profiler *profiler);
 
 /** Returns a number for the name of ranges. Equal names have equal numbers; keep it where a range is frequent.

@@ -95,7 +95,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_from_table(const char *text, size_t 
  * @param reports    Borrowed, @p num of them, at least one.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT (no reports), OPD_UNSUPPORTED (more than 2^32 - 1 rows).
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_report_merge(const opd_report *const *reports, size_t num,
                                                   opd_report **out_report);
 

@@ -21,8 +21,8 @@ typedef struct opd_machine_peak {
 /** Measures the peaks with as many threads as a parallel launch has, for about half a second: the best of several
  * tries, so that what else runs on the machine matters little.
  * @param out_peak Its struct_size must be set.
- * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe, but two at once measure each other. Since: 0.1. Source: STREAM
- * (triad) for the bandwidth. */
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe, but two at once measure each other. Blocks. Since: 0.1. Source:
+ * STREAM (triad) for the bandwidth. */
 OPD_API OPD_NODISCARD opd_error *opd_machine_measure_peak(opd_machine_peak *out_peak);
 
 /** Gives @p report with what its operators compute and move, as far as their names and shapes tell.

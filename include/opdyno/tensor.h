@@ -20,7 +20,7 @@ OPD_HANDLE(opd_tensor);
  * @param out_tensor New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for a negative size, too many elements or a dtype without a size;
  *         OPD_OUT_OF_MEMORY; OPD_UNSUPPORTED device.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_create(const int64_t *dims, int32_t ndim, DLDataType dtype, DLDevice device,
                                                    opd_tensor **out_tensor);
 
@@ -44,7 +44,7 @@ OPD_API int opd_tensor_is_read_only(const opd_tensor *tensor);
  * @param to   Borrowed; its elements are written.
  * @return NULL, or OPD_INVALID_ARGUMENT: the shapes or dtypes differ (the message has both), or @p to is read-only;
  *         OPD_UNSUPPORTED device.
- * Threads: one at a time per @p to. Since: 0.1 */
+ * Threads: one at a time per @p to. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to);
 
 /** Copies bytes into a contiguous tensor.

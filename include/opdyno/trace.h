@@ -16,7 +16,7 @@ OPD_HANDLE(opd_trace);
  * @param path      Borrowed. Hostile files do no harm.
  * @param out_trace New reference.
  * @return NULL, or OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if the file is no recording.
- * Threads: safe. Cost: memory for the file's events. Since: 0.2 */
+ * Threads: safe. Cost: memory for the file's events. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_trace_load(const char *path, opd_trace **out_trace);
 
 /** Returns the number of recorded calls. Threads: safe. Since: 0.1 */
@@ -108,7 +108,7 @@ static inline void opd_trace_write_options_init(opd_trace_write_options *options
  * @param out_bytes New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format, metric, device or time unit, or for metadata that is not
  *         a JSON object; OPD_NOT_FOUND for `sort_by`, with the known ones; OPD_FAILED_PRECONDITION for a memory
- *         timeline of a trace without memory. Threads: safe. Since: 0.2
+ *         timeline of a trace without memory. Threads: safe. Blocks. Since: 0.2
  * Source: torch.profiler: export_chrome_trace, export_stacks, key_averages().table(), export_memory_timeline;
  * speedscope's file format; Perfetto's trace_packet.proto; pprof's profile.proto; OpenTelemetry's profiles.proto;
  * Brendan Gregg, "The Flame Graph" (CACM 59(6), 2016), here with the outermost names at the top */
@@ -118,7 +118,7 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_tra
 /** Writes a trace to a file, which appears as a whole, any number of times. If the path ends in ".gz", the file is
  * compressed by gzip.
  * @param path Borrowed.
- * @return NULL, or as opd_trace_write(), or OPD_IO for the file. Threads: safe. Since: 0.2 */
+ * @return NULL, or as opd_trace_write(), or OPD_IO for the file. Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_format format,
                                                 const opd_trace_write_options *options);
 
@@ -160,7 +160,7 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  * loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has; "Thread ID";
  * "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
  * @param out_report New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Since: 0.2
+ * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Blocks. Since: 0.2
  * Source: torch.profiler.profile.events, key_averages */
 OPD_API OPD_NODISCARD opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view,
                                                      opd_report **out_report);
@@ -169,7 +169,7 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_to_report(const opd_trace *trace, opd
  * `group_by_input_shape` and `group_by_stack_n`, which adds the column "Stack" of so many functions.
  * @param options    Borrowed; NULL means all defaults. The other fields have no effect.
  * @param out_report New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT for a field. Threads: safe. Since: 0.2
+ * @return NULL, or OPD_INVALID_ARGUMENT for a field. Threads: safe. Blocks. Since: 0.2
  * Source: torch.profiler.profile.key_averages */
 OPD_API OPD_NODISCARD opd_error *opd_trace_to_averages(const opd_trace *trace, const opd_trace_write_options *options,
                                                        opd_report **out_report);
@@ -204,7 +204,7 @@ static inline void opd_trace_merge_options_init(opd_trace_merge_options *options
  * @param out_trace New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT (no trace, one recording twice, more than 4096 processes; a list that is not as
  *         long as the traces; two equal labels; offsets of more than 2^60 ns).
- * Threads: safe. Cost: 8 bytes an event. Since: 0.2 */
+ * Threads: safe. Cost: 8 bytes an event. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_trace_merge(const opd_trace *const *traces, size_t num_traces,
                                                  const opd_trace_merge_options *options, opd_trace **out_trace);
 

@@ -21,7 +21,7 @@ typedef struct opd_vm_options {
   const DLDevice *devices;     /**< borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
                                     list; constants lie on the first. The host is added at the end unless that is a CPU
                                     device. */
-  const int32_t *allocators;   /**< an opd_allocator_kind for each device; NULL: pooled */
+  const int32_t *allocators;   /**< an opd_allocator_kind for each of @p devices; NULL: pooled */
   uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
   int32_t max_depth;           /**< nested program calls; 1000 */
   uint32_t reserved;           /**< 0 */
@@ -40,7 +40,7 @@ static inline void opd_vm_options_init(opd_vm_options *options) {
  * @param out_vm  New reference.
  * @return NULL, or OPD_NOT_FOUND with the functions that are missing; OPD_UNSUPPORTED device or program;
  *         OPD_INVALID_ARGUMENT for a module of another kind or an option.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm);
 
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_create(opd_module *module, const opd_vm_
 typedef struct opd_call_options {
   uint32_t struct_size;       /**< set by opd_call_options_init() */
   uint32_t reserved;          /**< 0 */
-  const char *const *names;   /**< borrowed; one parameter name for each argument, with NULL for positional ones; NULL:
+  const char *const *names;   /**< borrowed; a parameter name for each of @p args, with NULL for positional ones; NULL:
                                    all are positional */
   int64_t timeout_ns;         /**< from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
                                    kernel starts parallel tasks; a running task is not interrupted. */
@@ -84,7 +84,7 @@ static inline void opd_call_options_init(opd_call_options *options) {
  *     not fit; a negative timeout;
  *   - OPD_CANCELLED, OPD_DEADLINE_EXCEEDED, OPD_OUT_OF_MEMORY, OPD_OUT_OF_RANGE (depth);
  *   - the error that an operator raised, with the operator's name.
- * Threads: safe. Cost: one frame; no allocation once the pool is warm. Since: 0.1 */
+ * Threads: safe. Cost: one frame; no allocation once the pool is warm. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                              const opd_call_options *options, opd_value *out_value);
 
@@ -99,7 +99,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_get_function(opd_vm *vm, const char *nam
  * @param options   Borrowed; without names and outputs; NULL means all defaults.
  * @param out_value New reference.
  * @return NULL, or an error as opd_vm_call(): OPD_CANCELLED, OPD_CALL_FAILED …
- * Threads: safe. Since: 0.1. Source: TVM invoke_closure. */
+ * Threads: safe. Blocks. Since: 0.1. Source: TVM invoke_closure. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args,
                                                        int32_t num_args, const opd_call_options *options,
                                                        opd_value *out_value);
@@ -111,7 +111,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function 
  * @param include_return 0: a call of the saved function gives OPD_NONE.
  * @return NULL, or OPD_ALREADY_EXISTS if the program has a function named @p saved_name; OPD_NOT_FOUND;
  *         OPD_INVALID_ARGUMENT as in opd_vm_call().
- * Threads: safe; running calls keep the function they began with. Since: 0.1. Source: TVM save_function. */
+ * Threads: safe; running calls keep the function they began with. Blocks. Since: 0.1. Source: TVM save_function. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name,
                                                       const opd_value *args, int32_t num_args,
                                                       const opd_call_options *options, int include_return);
@@ -125,14 +125,14 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *na
  * @param args    As in opd_vm_call().
  * @param options Borrowed; only names and param_module are used. NULL means all defaults.
  * @return NULL, or OPD_NOT_FOUND, OPD_INVALID_ARGUMENT as in opd_vm_call().
- * Threads: one at a time. Since: 0.1 */
+ * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                                   const opd_call_options *options);
 
 /** Runs a function on its inputs and keeps the result.
  * @param options Borrowed; NULL means all defaults.
  * @return NULL, or OPD_FAILED_PRECONDITION if its inputs were not set; errors as opd_vm_call().
- * Threads: one at a time. Since: 0.1 */
+ * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options);
 
 /** Gives the result of the last opd_vm_invoke_stateful(), or an item of it.
@@ -195,7 +195,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **o
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names);
 
 /** Returns the memory that idle frames keep to the allocators.
- * @return NULL, or OPD_INVALID_ARGUMENT. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
 
 /* ---- profiles -------------------------------------------------------------------------------------------------- */
@@ -243,7 +243,7 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
  * @return NULL, or an error as opd_vm_call(); OPD_INVALID_ARGUMENT also for an option. After an error there is no
  * report. To see what ran before a call failed, make that call between opd_vm_profile_start() and
  * opd_vm_profile_stop(): each call that failed has a row with its "Error".
- * Threads: safe. Since: 0.1. Source: TVM 0.23 vm.profile. */
+ * Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                                 const opd_call_options *call_options,
                                                 const opd_profile_options *options, opd_report **out_report,
@@ -255,14 +255,14 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, co
  *                retained until opd_vm_profile_stop(). They run on the threads of the recorded calls, several at once.
  * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already, or 16 recordings run in the process;
  *         OPD_INVALID_ARGUMENT for an option.
- * Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Since: 0.1 */
+ * Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
 
 /** Ends the recording, once the calls that are being recorded have ended.
  * @param out_report New reference: as opd_vm_profile()'s, thread by thread; Run counts the calls.
  * @param out_trace  New reference; NULL if it is not wanted.
  * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or inside of a call of the VM, collectors included.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace);
 
 OPD_END_DECLS

@@ -2,11 +2,14 @@
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bindings" / "api"))
+from describe import describe
 SWIG = "4.5.1"
 
 
@@ -39,8 +42,12 @@ def swig_program(cache):
     return program
 
 
+def include_directories(arguments):
+    return [ROOT / "include", arguments.build_dir / "include"]
+
+
 def include_flags(arguments):
-    return [f"-I{ROOT / 'include'}", f"-I{arguments.build_dir / 'include'}"]
+    return [f"-I{directory}" for directory in include_directories(arguments)]
 
 
 def library_directory(arguments):
@@ -50,12 +57,29 @@ def library_directory(arguments):
     return directory
 
 
-def swig(arguments, *options):
-    """Runs SWIG on the shared interface; its warnings are failures."""
-    subprocess.run([swig_program(arguments.cache), "-Werror", "-DSWIGWORDSIZE64", *options,
+def read_api(arguments, out):
+    """The description of the C API; `out` keeps what is made for SWIG and native code to read."""
+    return describe(swig_program(arguments.cache), include_directories(arguments), out)
+
+
+def swig(arguments, api, *options):
+    """Runs SWIG on the shared interface with the rules in `api`; its warnings are failures."""
+    subprocess.run([swig_program(arguments.cache), "-Werror", "-DSWIGWORDSIZE64", *options, f"-I{api}",
                     f"-I{ROOT / 'bindings' / 'swig'}", *include_flags(arguments), ROOT / "bindings" / "swig" / "opdyno.i"],
                    check=True)
 
 
 def artifact():
     return ROOT / "tests" / "interop" / "data" / "0.27" / "chain_100.so"
+
+
+def option_fields():
+    """By struct of options, the fields that the public headers have, read without bindings/api."""
+    found = {}
+    for header in (ROOT / "include" / "opdyno").glob("*.h"):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        for body, struct in re.findall(r"typedef struct \w+ \{([^{}]*)\} (opd_\w+_options);", text):
+            names = re.findall(r"(\w+)[,;]", body)
+            counts = {f"num_{name}" for name in names}
+            found[struct] = [name for name in names if name not in counts and not re.fullmatch(r"struct_size|reserved\d*", name)]
+    return found

@@ -74,7 +74,7 @@ TEST(DebugPrint, SaysWhereAndWhat) {
       "ret %r\n}")
       .call("main", floats({7}));
   EXPECT_EQ(lines_of(log), (std::vector<std::string>{"a.py:3: shape = [2], dtype = float32, data =\n[1.5 2]",
-                                                   "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
+                                                     "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
 }
 
 TEST(TheDefaultTraceAction, ShowsAllAndGivesWhatIsTraced) {

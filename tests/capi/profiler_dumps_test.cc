@@ -88,7 +88,8 @@ TEST_F(Dumps, AreWrittenWhenTheProgramAsks) {
   EXPECT_EQ(spans_in(file(2)), (std::vector<std::string>{"first", "second"})) << "stop() waits for it";
   EXPECT_EQ(profiler_.dump_count(), 2u);
   EXPECT_EQ(num_spans(trace), 2u) << "the recording went on";
-  EXPECT_NE(log_.text().find("wrote a dump of the recording to " + file(1) + ": because"), std::string::npos) << log_.text();
+  EXPECT_NE(log_.text().find("wrote a dump of the recording to " + file(1) + ": because"), std::string::npos)
+      << log_.text();
 }
 
 TEST_F(Dumps, OfASlowRangeHaveIt) {

@@ -10,7 +10,7 @@ from scikit_build_core.build import build_sdist as _build_sdist
 HERE = Path(__file__).parents[1]
 REPOSITORY = HERE.parents[1]
 STAGED = HERE / "opdyno-source"
-NEEDED = ["CMakeLists.txt", "LICENSE", "cmake", "examples", "include", "pkgconfig", "src", "third_party", "bindings/swig"]
+NEEDED = ["CMakeLists.txt", "LICENSE", "cmake", "examples", "include", "pkgconfig", "src", "third_party", "bindings/swig", "bindings/api"]
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def staged_sources():
             source, target = REPOSITORY / name, STAGED / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
-                shutil.copytree(source, target)
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, target)
         yield

@@ -206,6 +206,15 @@ class Report(_native.Handle):
         """
         return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, self._options(sort, aggregate, col_sums))
 
+    def summary(self, width: int = 100, max_rows: int = 10, colored: bool = False) -> str:
+        """What `opdyno profile` shows: the slowest operators, times with units, and a sentence on what would help.
+
+        `width`: characters of a line at most, 40 or more. `max_rows`: rows of operators; 0: all. `colored`: bars, and the
+        colours of a terminal.
+        """
+        options = {"width": width, "max_rows": max_rows, "colored": int(colored)}
+        return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, options)
+
     def to_markdown(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """The table's rows as a Markdown table."""
         return _native.opd_report_write(self, _native.OPD_REPORT_MARKDOWN, self._options(sort, aggregate, col_sums))

@@ -25,8 +25,8 @@ def program(tree, structs):
     yield "  return 0;\n}"
 
 
-def defaults_of(tree, includes):
-    structs = [rule.details[0] for rule in tree.rules if rule.role == "options"]
+def defaults_of(api, includes):
+    tree, structs = api.tree, [struct.name for struct in api.options]
     with tempfile.TemporaryDirectory() as directory:
         source, binary = Path(directory) / "defaults.c", Path(directory) / "defaults"
         source.write_text("\n".join(program(tree, structs)) + "\n")

@@ -231,19 +231,10 @@ final class WithMethods {
     }
   }
 
-  /** Each class of options has a method for each field; wrong values are refused as those of maps are. */
+  /** Wrong values are refused as those of maps are. */
   private static void options() {
     OpdynoException refused = failed(() -> Profiler.create(ProfilerOptions.create().maxEvents(-1)), OpdynoException.InvalidArgument.class);
     First.check(refused.getMessage().contains("max_events"), "" + refused);
-    Class<?>[] classes = {ProgramOptions.class, ExportOptions.class, ParamsOptions.class, VmOptions.class, CallOptions.class, ProfileOptions.class,
-        ProfilerOptions.class, DumpOptions.class, TraceWriteOptions.class, TraceMergeOptions.class, ReportWriteOptions.class, EvaluatorOptions.class,
-        DiffOptions.class, CounterOptions.class};
-    int[] fields = {7, 4, 3, 4, 5, 8, 17, 7, 16, 3, 6, 12, 7, 4}; // counted in bindings/swig/options.h
-    for (int i = 0; i < classes.length; ++i) {
-      Class<?> one = classes[i];
-      long setters = Arrays.stream(one.getDeclaredMethods()).filter(method -> method.getReturnType() == one && method.getParameterCount() == 1).count();
-      First.check(setters == fields[i], one + " has " + setters + " fields, not " + fields[i]);
-    }
   }
 
   /** A call that would go on until it is interrupted. */

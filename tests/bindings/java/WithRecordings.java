@@ -63,10 +63,10 @@ final class WithRecordings {
 
   /** Asked for, and by a call that fails; stop() waits for both. */
   private static void dumps(Path directory) throws Exception {
-    try (Profiler profiler = Profiler.create(null)) {
+    try (Profiler profiler = Profiler.create(ProfilerOptions.create().buffer(ProfilerBuffer.KEEP_LAST))) {
       First.failed(() -> profiler.setDumps(DumpOptions.create()), OpdynoException.InvalidArgument.class, "path");
       First.failed(() -> profiler.dump("too early"), OpdynoException.FailedPrecondition.class, "");
-      profiler.setDumps(dump(directory).onError(true));
+      profiler.setDumps(dump(directory).format(TraceFormat.CHROME).onError(true));
       profiler.start();
       First.failed(() -> profiler.setDumps(null), OpdynoException.FailedPrecondition.class, "");
       Range.open("before the dump").close();

@@ -14,7 +14,7 @@ GOLDEN = HERE.parent / "golden"
 sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
 from compare import compare
-from common import artifact, parse_arguments
+from common import artifact, option_fields, parse_arguments
 from make import JAVA, java_home, make
 
 
@@ -28,10 +28,19 @@ def program_of(page, name, out, place=0):
     return source
 
 
+def check_options(generated):
+    """Each field of each struct of options can be set."""
+    classes = [path.read_text() for path in generated.rglob("*Options.java")]
+    for struct, fields in option_fields().items():
+        if not any(re.findall(r'values\.put\("(\w+)"', text) == fields for text in classes):
+            sys.exit(f"no class of Java has the fields of {struct}: {', '.join(fields)}")
+
+
 def main():
     arguments = parse_arguments(__doc__, "java")
     arguments.static = False
     generated, natives = make(arguments)
+    check_options(generated)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
                     *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",

@@ -3,6 +3,7 @@
 import enum
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from opdyno import _native
 
 REPOSITORY = Path(__file__).parents[3]
 RULES = REPOSITORY / "bindings" / "swig"
+sys.path.append(str(REPOSITORY / "tests" / "bindings"))
+from common import option_fields  # noqa: E402
 
 
 def header_functions():
@@ -37,9 +40,15 @@ def test_every_function_of_the_headers_is_offered_or_left_out_by_a_rule():
 
 
 def test_other_threads_run_while_a_function_works_on_a_file():
-    takes_path = {name for name, parameters, _ in documented() if parameters.get("path") == "const char *path"}
-    blocking = set(re.findall(r"%opd_blocking\((\w+)\)", (RULES / "blocking.i").read_text()))
-    assert "opd_module_load" in takes_path and takes_path - blocking - left_out() == set()
+    takes_path = {name: comment for name, parameters, comment in documented() if parameters.get("path") == "const char *path"}
+    silent = {name for name, comment in takes_path.items() if "Blocks." not in comment}
+    assert "opd_module_load" in takes_path and silent == set()
+
+
+def test_every_option_has_its_place():
+    sources = "".join(path.read_text() for path in (REPOSITORY / "bindings" / "python" / "opdyno").glob("*.py"))
+    missing = {(struct, name) for struct, names in option_fields().items() for name in names if not re.search(rf"\b{name}\b", sources)}
+    assert missing == set()
 
 
 def documented():
@@ -58,18 +67,19 @@ def is_borrowed(declared):
 
 
 def optional():
-    """What may be none by the shared rules: (function, parameter)."""
-    return set(re.findall(r"^%opd_optional\((\w+), (\w+)\)", (RULES / "optional.i").read_text(), re.M))
-
-
-def test_none_is_for_the_arguments_that_the_headers_say_it_of():
-    said = {
+    """What may be none by the headers: (function, parameter)."""
+    return {
         (function, name)
         for function, parameters, comment in documented() if function not in left_out()
         for name, about in re.findall(r"@param (\w+)\s+((?:(?!@param|@return).)*)", comment)
         if "NULL" in about and is_borrowed(parameters[name])
     }
-    assert optional() == said and len(said) > 4
+
+
+def test_none_is_taken_where_the_headers_say_so():
+    assert len(optional()) > 10 and ("opd_range_name", "name") in optional()
+    assert _native.opd_range_name(None) == _native.opd_range_name("")
+    assert _native.opd_cancel_token_set_default(None) is None
 
 
 def test_none_for_any_other_argument_is_refused():

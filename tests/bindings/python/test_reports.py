@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 
 import pytest
 from opdyno.profiling import Bytes, Count, Duration, Hertz, Percent, Ratio, Report
@@ -54,6 +55,16 @@ def test_a_table_is_read_back():
     assert Report.from_table(whole).table(sort=False, aggregate=False, col_sums=False) == whole
     with pytest.raises(ValueError, match="line 1 of the table"):
         Report.from_table("no table")
+
+
+def test_a_summary_fits_its_lines_and_has_so_many_rows():
+    text = sample().summary(width=60, max_rows=3)
+    rows = [row.split()[:3] for row in text.splitlines() if re.match(r"op\d ", row)]
+    assert rows == [[f"op{k}", f"{20 * k}.0" if 2 * k < 10 else f"{20 * k}", "µs"] for k in (9, 8, 7)]
+    assert max(map(len, text.splitlines())) <= 60 and "\x1b[" not in text
+    assert "\x1b[" in sample().summary(colored=True)
+    with pytest.raises(ValueError, match="width"):
+        sample().summary(width=39)
 
 
 def test_markdown_and_html_show_the_rows_of_the_table():

@@ -11,9 +11,12 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
 from compare import compare
-from common import ROOT, artifact, include_flags, library_directory, parse_arguments, swig
+from common import ROOT, artifact, include_directories, library_directory, option_fields, parse_arguments, read_api
 
 SOURCE = ROOT / "bindings" / "rust"
+sys.path.append(str(SOURCE / "generator"))
+from generate import generate as generate_sources
+
 GENERATED = ("opdyno-sys/src/ffi.rs", "opdyno/src/generated.rs")
 
 # What the crate opdyno leaves out, by a pattern, and why.
@@ -27,16 +30,11 @@ LEFT_OUT = {
 }
 # Fields of options that generated.rs cannot set, and who sets them.
 SET_ELSEWHERE = {("opd_call_options", "outputs"): ("vm.rs", "options.outputs = ")}
-NOT_OPTIONS = re.compile(r"struct_size|reserved\w*|num_\w+")
 
 
 def generate(arguments, out):
     with tempfile.TemporaryDirectory() as directory:
-        xml = Path(directory) / "opdyno.xml"
-        swig(arguments, "-xml", "-xmllite", f"-I{SOURCE / 'swig'}", "-o", xml)
-        include = [word for flag in include_flags(arguments) for word in ("--include", flag.removeprefix("-I"))]
-        command = [sys.executable, "-B", SOURCE / "generator" / "generate.py", xml, *include, "--out", out]
-        subprocess.run(command, check=True)
+        generate_sources(read_api(arguments, Path(directory)), include_directories(arguments), Path(out))
 
 
 def check_generated(arguments):
@@ -67,13 +65,12 @@ def check_functions(ffi, used):
             sys.exit(f"LEFT_OUT has {pattern}, but there is no such function, or it is used")
 
 
-def check_options(ffi, files):
+def check_options(files):
     """Each field of each struct of options can be set."""
-    for struct, body in re.findall(r"pub struct (opd_\w+_options) \{(.*?)\n\}", ffi, re.DOTALL):
-        fields = {field for field in re.findall(r"pub (?:r#)?(\w+):", body) if not NOT_OPTIONS.fullmatch(field)}
+    for struct, fields in option_fields().items():
         made = re.search(rf"Result<ffi::{struct}> \{{(.*?)Ok\(raw\)", files["generated.rs"], re.DOTALL)
         given = set(re.findall(r"raw\.(?:r#)?(\w+) = ", made[1])) if made else set()
-        for field in sorted(fields - given):
+        for field in sorted(set(fields) - given):
             file, text = SET_ELSEWHERE.get((struct, field), ("", ""))
             if not file or text not in files[file]:
                 sys.exit(f"the crate opdyno cannot set {struct}.{field}")
@@ -94,14 +91,14 @@ def main():
     check_generated(arguments)
     files, ffi = sources(), (SOURCE / GENERATED[0]).read_text()
     check_functions(ffi, "\n".join(files.values()))
-    check_options(ffi, files)
+    check_options(files)
 
     libraries = library_directory(arguments)
     settings = os.environ | {"OPDYNO_LIB_DIR": str(libraries), "CARGO_TARGET_DIR": str(arguments.out / "target"),
                              "OPDYNO_TEST_ARTIFACT": str(artifact()), "RUSTDOCFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
                              "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
     cargo = {"cwd": SOURCE, "env": settings}
-    features = ["--features", "opdyno/ndarray,opdyno/serde,opdyno/tracing"]
+    features = ["--features", "opdyno/arrow,opdyno/ndarray,opdyno/serde,opdyno/tracing"]
     steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", *features, "--", "-D", "warnings"], ["test", "--quiet"],
              ["test", "--quiet", *features, "--doc"], ["test", "--quiet", *features, "--test", "features"],
              ["doc", "--no-deps", "--quiet", *features]]
@@ -110,10 +107,22 @@ def main():
             print(f"skipped: cargo {step[0]} is not installed", flush=True)
         elif subprocess.run(["cargo", *step], **cargo).returncode:
             sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
+    check_oldest_rust(cargo, features)
     run_languages(arguments, cargo)
     if difference := compare(["cargo", "run", "--quiet", "--example", "golden", "--", artifact()], **cargo):
         sys.exit(difference)
     print("ok")
+
+
+def check_oldest_rust(cargo, features):
+    """The crates compile with the oldest Rust that they state, where rustup can install it."""
+    oldest = re.search(r'^rust-version = "(.*)"$', (SOURCE / "Cargo.toml").read_text(), re.MULTILINE)[1]
+    if not shutil.which("rustup") or subprocess.run(["rustup", "toolchain", "install", oldest, "--profile", "minimal"],
+                                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+        return print(f"skipped: Rust {oldest} cannot be installed here, so no test shows that it is enough", flush=True)
+    settings = cargo["env"] | {"CARGO_TARGET_DIR": f"{cargo['env']['CARGO_TARGET_DIR']}-{oldest}"}
+    if subprocess.run(["cargo", f"+{oldest}", "check", "--quiet", "--all-targets", *features], cwd=SOURCE, env=settings).returncode:
+        sys.exit(f"the crates need a newer Rust than {oldest}, which they state")
 
 
 def run_languages(arguments, cargo):

@@ -809,7 +809,7 @@ pub struct opd_counter_options {
     pub num_events: i32,
     /// borrowed; `num_events` names
     pub events: *const *const c_char,
-    /// borrowed; one for each event: it is counted during calls on that device; NULL: the CPU
+    /// borrowed; a device for each of `events`, which is counted during calls on it; NULL: the CPU
     pub devices: *const DLDevice,
 }
 impl Default for opd_counter_options {
@@ -1071,7 +1071,7 @@ pub struct opd_vm_options {
     /// list; constants lie on the first. The host is added at the end unless that is a CPU
     /// device.
     pub devices: *const DLDevice,
-    /// an `opd_allocator_kind` for each device; NULL: pooled
+    /// an `opd_allocator_kind` for each of `devices`; NULL: pooled
     pub allocators: *const i32,
     /// largest sum of live storages of one VM; 0: the cgroup's or machine's memory
     pub memory_limit_bytes: u64,
@@ -1102,7 +1102,7 @@ pub struct opd_call_options {
     pub struct_size: u32,
     /// 0
     pub reserved: u32,
-    /// borrowed; one parameter name for each argument, with NULL for positional ones; NULL:
+    /// borrowed; a parameter name for each of `args`, with NULL for positional ones; NULL:
     /// all are positional
     pub names: *const *const c_char,
     /// from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
@@ -1583,7 +1583,7 @@ unsafe extern "C" {
     ///
     /// `data`: Borrowed for the call, `size` bytes; NULL if there are none.
     ///
-    /// Returns NULL, or `OPD_NOT_FOUND` (the directory), `OPD_IO`. Threads: safe. Since: 0.2
+    /// Returns NULL, or `OPD_NOT_FOUND` (the directory), `OPD_IO`. Threads: safe. Blocks. Since: 0.2
     pub fn opd_file_write(path: *const c_char, data: *const c_void, size: usize) -> *mut opd_error;
     /// Sets the function that receives warnings. Without one they are dropped: the library itself never prints.
     ///
@@ -1754,7 +1754,7 @@ unsafe extern "C" {
     /// `OPD_NONE` while the function runs and after an error.
     ///
     /// Returns NULL, or the error that the function raised: `OPD_CALL_FAILED`, unless it has a code of its own.
-    /// Threads: as the function. Cost: an indirect call, no allocation. Since: 0.1. Source: tvm-ffi safe-call.
+    /// Threads: as the function. Cost: an indirect call, no allocation. Blocks. Since: 0.1. Source: tvm-ffi safe-call.
     pub fn opd_function_call(
         function: *mut opd_function,
         args: *const opd_value,
@@ -1864,7 +1864,7 @@ unsafe extern "C" {
     pub fn opd_device_get_attr(device: DLDevice, attr: opd_device_attr, out_value: *mut opd_value) -> *mut opd_error;
     /// Waits until all work given to a device has ended. The CPU never has any left.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Blocks. Since: 0.1
     pub fn opd_device_sync(device: DLDevice) -> *mut opd_error;
     /// Reads the statistics of a device's memory.
     ///
@@ -1880,7 +1880,7 @@ unsafe extern "C" {
     /// Returns pooled blocks to the system. For the CPU this includes the copies of unloaded libraries that are kept for
     /// their next load (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB).
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Blocks. Since: 0.1
     pub fn opd_memory_trim(device: DLDevice) -> *mut opd_error;
     /// Sets where the CPU's memory comes from. Blocks that are in use return to the hooks that they came from.
     ///
@@ -1906,7 +1906,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a negative size, too many elements or a dtype without a size;
     /// `OPD_OUT_OF_MEMORY`; `OPD_UNSUPPORTED` device.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_tensor_create(
         dims: *const i64,
         ndim: i32,
@@ -1934,7 +1934,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT`: the shapes or dtypes differ (the message has both), or `to` is read-only;
     /// `OPD_UNSUPPORTED` device.
-    /// Threads: one at a time per `to`. Since: 0.1
+    /// Threads: one at a time per `to`. Blocks. Since: 0.1
     pub fn opd_tensor_copy(from: *const DLTensor, to: *mut opd_tensor) -> *mut opd_error;
     /// Copies bytes into a contiguous tensor.
     ///
@@ -1982,7 +1982,8 @@ unsafe extern "C" {
     pub fn opd_tensor_has_ended(tensor: *const opd_tensor) -> c_int;
     /// Returns 1 if there is no other reference to the tensor, nor to its memory as far as opdyno knows, else 0: then no
     /// other part of the program can read it or write to it by opdyno. Memory that was taken over by `DLPack` may have further
-    /// users that opdyno does not know. Threads: safe. Since: 0.2
+    /// users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
+    /// Threads: safe. Since: 0.2
     pub fn opd_tensor_is_unique(tensor: *const opd_tensor) -> c_int;
     /// Takes over a `DLPack` tensor without a copy.
     ///
@@ -2041,8 +2042,8 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`; `OPD_IO`; `OPD_BAD_FORMAT` with the offset; `OPD_UNSUPPORTED` for content that no tensor or
     /// no reader here can hold; `OPD_OUT_OF_MEMORY`.
-    /// Threads: safe. Cost: the headers; the elements are not touched. Since: 0.1. Source: TVM load_param_dict, tensor
-    /// cache; NumPy NEP 1; safetensors 0.8.
+    /// Threads: safe. Cost: the headers; the elements are not touched. Blocks. Since: 0.1. Source: TVM load_param_dict,
+    /// tensor cache; NumPy NEP 1; safetensors 0.8.
     pub fn opd_params_open(
         path: *const c_char,
         options: *const opd_params_options,
@@ -2062,7 +2063,7 @@ unsafe extern "C" {
     /// `out_params`: New reference.
     ///
     /// Returns NULL, or an error as there; `OPD_UNSUPPORTED` for a tensor cache, which has several files.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_params_open_bytes(
         data: *mut c_void,
         size: usize,
@@ -2081,13 +2082,14 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_IO`; `OPD_NOT_FOUND` (the directory); `OPD_UNSUPPORTED` for a dtype that the format lacks;
     /// `OPD_INVALID_ARGUMENT` for a name that it cannot hold.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_params_save(params: *const opd_params, path: *const c_char) -> *mut opd_error;
     /// Writes a TVM param dict to memory.
     ///
     /// `out_bytes`: New reference.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED`, `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1. Source: TVM save_param_dict.
+    /// Returns NULL, or `OPD_UNSUPPORTED`, `OPD_OUT_OF_MEMORY`. Threads: safe. Blocks. Since: 0.1. Source: TVM
+    /// save_param_dict.
     pub fn opd_params_save_bytes(params: *const opd_params, out_bytes: *mut *mut opd_buffer) -> *mut opd_error;
     /// Returns the number of tensors. Threads: safe. Since: 0.1
     pub fn opd_params_count(params: *const opd_params) -> usize;
@@ -2113,7 +2115,8 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_NOT_FOUND` with close names; `OPD_BAD_FORMAT` for damage in compressed elements; `OPD_OUT_OF_MEMORY`;
     /// `OPD_IO` if the file was cut short.
-    /// Threads: safe. Cost: a few page faults for a view, the copying for a copy; afterwards a look-up. Since: 0.1
+    /// Threads: safe. Cost: a few page faults for a view, the copying for a copy; afterwards a look-up. Blocks. Since:
+    /// 0.1
     pub fn opd_params_get(
         params: *const opd_params,
         name: *const c_char,
@@ -2153,7 +2156,7 @@ unsafe extern "C" {
     /// - `OPD_DEADLINE_EXCEEDED`: `build_timeout_ms` passed;
     /// - `OPD_IO`: the copy or the cache directory cannot be written.
     ///
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_load(
         path: *const c_char,
         options: *const opd_module_options,
@@ -2172,7 +2175,8 @@ unsafe extern "C" {
     ///
     /// `out_module`: New reference.
     ///
-    /// Returns NULL, or an error as there: `OPD_BAD_FORMAT`, `OPD_UNSUPPORTED`, `OPD_CALL_FAILED` … Threads: safe. Since: 0.1
+    /// Returns NULL, or an error as there: `OPD_BAD_FORMAT`, `OPD_UNSUPPORTED`, `OPD_CALL_FAILED` … Threads: safe. Blocks.
+    /// Since: 0.1
     pub fn opd_module_load_bytes(
         data: *const c_void,
         size: usize,
@@ -2190,7 +2194,7 @@ unsafe extern "C" {
     /// `out_module`: New reference.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_BAD_FORMAT`, `OPD_UNSUPPORTED` for another kind of machine.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_load_static_library(
         path: *const c_char,
         func_names: *const *const c_char,
@@ -2214,7 +2218,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_NOT_FOUND` for an absent function, `OPD_INVALID_ARGUMENT` for a signature, `OPD_ALREADY_EXISTS` for a
     /// repeated name, or an error of `opd_module_load()`.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_load_native(
         path: *const c_char,
         names: *const *const c_char,
@@ -2329,7 +2333,7 @@ unsafe extern "C" {
     ///
     /// `format`: Borrowed; NULL: by the path's suffix, then the usual one.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` with the possible formats, `OPD_IO`. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_UNSUPPORTED` with the possible formats, `OPD_IO`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_save(module: *mut opd_module, path: *const c_char, format: *const c_char) -> *mut opd_error;
     /// Writes one file of a module and all its imports, which opdyno and TVM load.
     ///
@@ -2349,7 +2353,7 @@ unsafe extern "C" {
     /// - `OPD_CALL_FAILED` with the compiler's or linker's message;
     /// - `OPD_INVALID_ARGUMENT`: another suffix; `OPD_NOT_FOUND`; `OPD_IO`.
     ///
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_export(
         module: *mut opd_module,
         path: *const c_char,
@@ -2362,7 +2366,7 @@ unsafe extern "C" {
     /// `out_executable`: New reference.
     ///
     /// Returns NULL, or `OPD_BAD_FORMAT` with the section, function or instruction and the offset.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_executable_load_bytes(
         data: *const c_void,
         size: usize,
@@ -2383,7 +2387,7 @@ unsafe extern "C" {
     ///
     /// `out_executable`: New reference.
     ///
-    /// Returns NULL, or `OPD_BAD_FORMAT` with line and column. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_BAD_FORMAT` with line and column. Threads: safe. Blocks. Since: 0.1
     pub fn opd_executable_assemble(
         text: *const c_char,
         size: usize,
@@ -2554,7 +2558,7 @@ unsafe extern "C" {
     /// `out_report`: New reference.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` (no reports), `OPD_UNSUPPORTED` (more than 2^32 - 1 rows).
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_report_merge(
         reports: *const *const opd_report,
         num: usize,
@@ -2677,7 +2681,7 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_NOT_FOUND` for the name of an event; `OPD_UNSUPPORTED` with the reason and the remedy if the
     /// collector or an event is not available here; `OPD_INVALID_ARGUMENT` for the kind or an option that it does not
     /// take.
-    /// Threads: safe. Cost: each named event is counted once. Since: 0.2
+    /// Threads: safe. Cost: each named event is counted once. Blocks. Since: 0.2
     pub fn opd_collector_create_builtin(
         kind: opd_collector_kind,
         options: *const opd_counter_options,
@@ -2688,7 +2692,7 @@ unsafe extern "C" {
     /// `out_names`: New reference: an array of strings; empty for a collector that takes no events.
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` without the PAPI library, `OPD_INVALID_ARGUMENT` for the kind.
-    /// Threads: safe. Since: 0.2
+    /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_collector_list_events(kind: opd_collector_kind, out_names: *mut *mut opd_array) -> *mut opd_error;
     /// Makes a function that measures calls of another one. It takes the same arguments, calls the function `warmup_iters`
     /// times, then once with the collectors around it. Its result is a map from a metric's name to an array of its kind
@@ -2721,7 +2725,7 @@ unsafe extern "C" {
     /// `out_trace`: New reference.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_IO`, or `OPD_BAD_FORMAT` if the file is no recording.
-    /// Threads: safe. Cost: memory for the file's events. Since: 0.2
+    /// Threads: safe. Cost: memory for the file's events. Blocks. Since: 0.2
     pub fn opd_trace_load(path: *const c_char, out_trace: *mut *mut opd_trace) -> *mut opd_error;
     /// Returns the number of recorded calls. Threads: safe. Since: 0.1
     pub fn opd_trace_call_count(trace: *const opd_trace) -> usize;
@@ -2743,7 +2747,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown format, metric, device or time unit, or for metadata that is not
     /// a JSON object; `OPD_NOT_FOUND` for `sort_by`, with the known ones; `OPD_FAILED_PRECONDITION` for a memory
-    /// timeline of a trace without memory. Threads: safe. Since: 0.2
+    /// timeline of a trace without memory. Threads: safe. Blocks. Since: 0.2
     /// Source: torch.profiler: export_chrome_trace, export_stacks, key_averages().table(), export_memory_timeline;
     /// speedscope's file format; Perfetto's trace_packet.proto; pprof's profile.proto; OpenTelemetry's profiles.proto;
     /// Brendan Gregg, "The Flame Graph" (CACM 59(6), 2016), here with the outermost names at the top
@@ -2758,7 +2762,7 @@ unsafe extern "C" {
     ///
     /// `path`: Borrowed.
     ///
-    /// Returns NULL, or as `opd_trace_write()`, or `OPD_IO` for the file. Threads: safe. Since: 0.2
+    /// Returns NULL, or as `opd_trace_write()`, or `OPD_IO` for the file. Threads: safe. Blocks. Since: 0.2
     pub fn opd_trace_save(
         trace: *const opd_trace,
         path: *const c_char,
@@ -2787,7 +2791,7 @@ unsafe extern "C" {
     ///
     /// `out_report`: New reference.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown view. Threads: safe. Since: 0.2
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown view. Threads: safe. Blocks. Since: 0.2
     /// Source: torch.profiler.profile.events, key_averages
     pub fn opd_trace_to_report(
         trace: *const opd_trace,
@@ -2801,7 +2805,7 @@ unsafe extern "C" {
     ///
     /// `out_report`: New reference.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a field. Threads: safe. Since: 0.2
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a field. Threads: safe. Blocks. Since: 0.2
     /// Source: torch.profiler.profile.key_averages
     pub fn opd_trace_to_averages(
         trace: *const opd_trace,
@@ -2823,7 +2827,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` (no trace, one recording twice, more than 4096 processes; a list that is not as
     /// long as the traces; two equal labels; offsets of more than 2^60 ns).
-    /// Threads: safe. Cost: 8 bytes an event. Since: 0.2
+    /// Threads: safe. Cost: 8 bytes an event. Blocks. Since: 0.2
     pub fn opd_trace_merge(
         traces: *const *const opd_trace,
         num_traces: usize,
@@ -2846,7 +2850,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the profiler was started already, 16 recordings run in the process, or
     /// another one writes the file; `OPD_INVALID_ARGUMENT` if there is something else than a regular file, `OPD_IO`.
-    /// Threads: safe. Cost: two readings of the clock and 64 bytes an event; with a file, both twice. Since: 0.2
+    /// Threads: safe. Cost: two readings of the clock and 64 bytes an event; with a file, both twice. Blocks. Since: 0.2
     /// Source: torch.profiler.profile.start
     pub fn opd_profiler_start(profiler: *mut opd_profiler) -> *mut opd_error;
     /// Says what the profiler does in the step that begins with the next `opd_profiler_start()` or `opd_profiler_step()`, in
@@ -2860,7 +2864,7 @@ unsafe extern "C" {
     /// `out_trace`: New reference if the schedule says that a cycle ends with this step; else NULL.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` as `opd_profiler_start()`.
-    /// Threads: safe. Since: 0.2. Source: torch.profiler.profile.step
+    /// Threads: safe. Blocks. Since: 0.2. Source: torch.profiler.profile.step
     pub fn opd_profiler_step(profiler: *mut opd_profiler, out_trace: *mut *mut opd_trace) -> *mut opd_error;
     /// Ends the recording at once. Ranges and runs of programs that have not ended are in the trace, up to now and marked
     /// as open. A profiler may be started again.
@@ -2868,14 +2872,14 @@ unsafe extern "C" {
     /// `out_trace`: New reference; NULL if the schedule was not recording.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the profiler was not started.
-    /// Threads: safe, also inside of a recorded call. Since: 0.2. Source: torch.profiler.profile.stop
+    /// Threads: safe, also inside of a recorded call. Blocks. Since: 0.2. Source: torch.profiler.profile.stop
     pub fn opd_profiler_stop(profiler: *mut opd_profiler, out_trace: *mut *mut opd_trace) -> *mut opd_error;
     /// Gives what has been recorded so far, as `opd_profiler_stop()` would, and goes on. For a ring: the last events.
     ///
     /// `out_trace`: New reference; NULL if the schedule is not recording.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the profiler was not started; `OPD_IO` for its file.
-    /// Threads: safe. Cost: 8 bytes an event; of a file, reading it. Since: 0.2
+    /// Threads: safe. Cost: 8 bytes an event; of a file, reading it. Blocks. Since: 0.2
     pub fn opd_profiler_snapshot(profiler: *mut opd_profiler, out_trace: *mut *mut opd_trace) -> *mut opd_error;
     /// Makes a profiler a flight recorder: from the next `opd_profiler_start()` on, what it has is written to a file when
     /// something asks for it, by a thread of the library, while it goes on to record. What asks is not delayed. What is
@@ -2890,7 +2894,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, `OPD_FAILED_PRECONDITION` if the profiler was started, or `OPD_INVALID_ARGUMENT` for an option. Then
     /// `opd_profiler_start()` returns `OPD_FAILED_PRECONDITION` if the program handles the signal.
-    /// Threads: safe. Cost: a sleeping thread, and one load for each range and run. Since: 0.2
+    /// Threads: safe. Cost: a sleeping thread, and one load for each range and run. Blocks. Since: 0.2
     pub fn opd_profiler_set_dumps(
         profiler: *mut opd_profiler,
         options: *const opd_profiler_dump_options,
@@ -2900,9 +2904,9 @@ unsafe extern "C" {
     /// `reason`: Borrowed; UTF-8. It stands in the dump.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the profiler does not record, or has no dumps.
-    /// Threads: safe. Since: 0.2
+    /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_profiler_dump(profiler: *mut opd_profiler, reason: *const c_char) -> *mut opd_error;
-    /// Returns the number of dumps written so far; that of the newest one. Threads: safe. Since: 0.2
+    /// Returns the number of dumps written so far; that of the newest one. Threads: safe. Blocks. Since: 0.2
     pub fn opd_profiler_dump_count(profiler: *const opd_profiler) -> u64;
     /// Returns a number for the name of ranges. Equal names have equal numbers; keep it where a range is frequent.
     ///
@@ -2999,7 +3003,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_NOT_FOUND` with the functions that are missing; `OPD_UNSUPPORTED` device or program;
     /// `OPD_INVALID_ARGUMENT` for a module of another kind or an option.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_create(
         module: *mut opd_module,
         options: *const opd_vm_options,
@@ -3027,7 +3031,7 @@ unsafe extern "C" {
     /// - `OPD_CANCELLED`, `OPD_DEADLINE_EXCEEDED`, `OPD_OUT_OF_MEMORY`, `OPD_OUT_OF_RANGE` (depth);
     /// - the error that an operator raised, with the operator's name.
     ///
-    /// Threads: safe. Cost: one frame; no allocation once the pool is warm. Since: 0.1
+    /// Threads: safe. Cost: one frame; no allocation once the pool is warm. Blocks. Since: 0.1
     pub fn opd_vm_call(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3056,7 +3060,7 @@ unsafe extern "C" {
     /// `out_value`: New reference.
     ///
     /// Returns NULL, or an error as `opd_vm_call()`: `OPD_CANCELLED`, `OPD_CALL_FAILED` …
-    /// Threads: safe. Since: 0.1. Source: TVM invoke_closure.
+    /// Threads: safe. Blocks. Since: 0.1. Source: TVM invoke_closure.
     pub fn opd_vm_invoke_closure(
         vm: *mut opd_vm,
         closure: *mut opd_function,
@@ -3077,7 +3081,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_ALREADY_EXISTS` if the program has a function named `saved_name`; `OPD_NOT_FOUND`;
     /// `OPD_INVALID_ARGUMENT` as in `opd_vm_call()`.
-    /// Threads: safe; running calls keep the function they began with. Since: 0.1. Source: TVM save_function.
+    /// Threads: safe; running calls keep the function they began with. Blocks. Since: 0.1. Source: TVM save_function.
     pub fn opd_vm_save_function(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3094,7 +3098,7 @@ unsafe extern "C" {
     /// `options`: Borrowed; only names and param_module are used. NULL means all defaults.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_INVALID_ARGUMENT` as in `opd_vm_call()`.
-    /// Threads: one at a time. Since: 0.1
+    /// Threads: one at a time. Blocks. Since: 0.1
     pub fn opd_vm_set_input(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3107,7 +3111,7 @@ unsafe extern "C" {
     /// `options`: Borrowed; NULL means all defaults.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if its inputs were not set; errors as `opd_vm_call()`.
-    /// Threads: one at a time. Since: 0.1
+    /// Threads: one at a time. Blocks. Since: 0.1
     pub fn opd_vm_invoke_stateful(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3155,7 +3159,7 @@ unsafe extern "C" {
     pub fn opd_vm_list_params(vm: *mut opd_vm, name: *const c_char, out_names: *mut *mut opd_array) -> *mut opd_error;
     /// Returns the memory that idle frames keep to the allocators.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT`. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_trim(vm: *mut opd_vm) -> *mut opd_error;
     /// Calls a function as `opd_vm_call()` does and measures every operator call with a tensor argument.
     ///
@@ -3172,7 +3176,7 @@ unsafe extern "C" {
     /// Returns NULL, or an error as `opd_vm_call()`; `OPD_INVALID_ARGUMENT` also for an option. After an error there is no
     /// report. To see what ran before a call failed, make that call between `opd_vm_profile_start()` and
     /// `opd_vm_profile_stop()`: each call that failed has a row with its "Error".
-    /// Threads: safe. Since: 0.1. Source: TVM 0.23 vm.profile.
+    /// Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile.
     pub fn opd_vm_profile(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3191,7 +3195,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the VM is being profiled already, or 16 recordings run in the process;
     /// `OPD_INVALID_ARGUMENT` for an option.
-    /// Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Since: 0.1
+    /// Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Blocks. Since: 0.1
     pub fn opd_vm_profile_start(vm: *mut opd_vm, options: *const opd_profile_options) -> *mut opd_error;
     /// Ends the recording, once the calls that are being recorded have ended.
     ///
@@ -3200,7 +3204,7 @@ unsafe extern "C" {
     /// `out_trace`:  New reference; NULL if it is not wanted.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if it was not started, or inside of a call of the VM, collectors included.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_profile_stop(
         vm: *mut opd_vm,
         out_report: *mut *mut opd_report,
@@ -3231,7 +3235,7 @@ unsafe extern "C" {
     /// `out_benchmark`: New reference.
     ///
     /// Returns NULL, or the first error that the function raised (`OPD_CALL_FAILED` …), after which no thread calls it again.
-    /// Threads: one at a time. Since: 0.1
+    /// Threads: one at a time. Blocks. Since: 0.1
     pub fn opd_evaluator_call(
         evaluator: *mut opd_evaluator,
         args: *const opd_value,
@@ -3284,8 +3288,8 @@ unsafe extern "C" {
     ///
     /// `out_peak`: Its struct_size must be set.
     ///
-    /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe, but two at once measure each other. Since: 0.1. Source: STREAM
-    /// (triad) for the bandwidth.
+    /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe, but two at once measure each other. Blocks. Since: 0.1. Source:
+    /// STREAM (triad) for the bandwidth.
     pub fn opd_machine_measure_peak(out_peak: *mut opd_machine_peak) -> *mut opd_error;
     /// Gives `report` with what its operators compute and move, as far as their names and shapes tell.
     ///
@@ -3328,7 +3332,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` (no reports on one side; an option out of range; a metric that is no number of
     /// at least 0, with report and row), `OPD_NOT_FOUND` (a report with calls lacks the metric).
-    /// Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Since: 0.2. Source: Hollander, Wolfe, Chicken:
+    /// Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Blocks. Since: 0.2. Source: Hollander, Wolfe, Chicken:
     /// Nonparametric Statistical Methods, 4.1-4.3; Genovese, Roeder, Wasserman: False discovery control with p-value
     /// weighting, Biometrika 93 (2006).
     pub fn opd_report_diff(

@@ -753,7 +753,7 @@ impl<'a> VmOptions<'a> {
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
-    /// an `opd_allocator_kind` for each device; NULL: pooled
+    /// an `opd_allocator_kind` for each of `devices`; NULL: pooled
     pub fn allocators(self, allocators: &'a [AllocatorKind]) -> Self {
         Self { allocators: Some(allocators), ..self }
     }
@@ -776,7 +776,7 @@ impl VmOptions<'_> {
         }
         if let Some(allocators) = self.allocators {
             raw.allocators = allocators.as_ptr().cast();
-            check_count("allocators", allocators.len(), self.devices.map_or(1, |devices| devices.len().max(1)))?;
+            check_count("allocators", allocators.len(), self.devices.map_or(0, <[_]>::len).max(1))?;
         }
         if let Some(memory_limit_bytes) = self.memory_limit_bytes {
             raw.memory_limit_bytes = memory_limit_bytes;
@@ -800,7 +800,7 @@ impl<'a> CallOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// borrowed; one parameter name for each argument, with NULL for positional ones; NULL:
+    /// borrowed; a parameter name for each of `args`, with NULL for positional ones; NULL:
     /// all are positional
     pub fn names(self, names: &'a [Option<&'a str>]) -> Self {
         Self { names: Some(names), ..self }
@@ -1647,7 +1647,7 @@ impl<'a> CounterOptions<'a> {
     pub fn events(self, events: &'a [&'a str]) -> Self {
         Self { events: Some(events), ..self }
     }
-    /// borrowed; one for each event: it is counted during calls on that device; NULL: the CPU
+    /// borrowed; a device for each of `events`, which is counted during calls on it; NULL: the CPU
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }

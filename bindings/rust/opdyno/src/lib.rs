@@ -130,6 +130,7 @@
 //! ```
 //!
 //! # Features
+//! - `arrow`: [`Report`]s as record batches of the crate `arrow-array`.
 //! - `ndarray`: [`Tensor`]s from arrays of that crate and as views of it.
 //! - `serde`: [`Report`]s serialize as their rows.
 //! - `tracing`: `SpanLayer` makes spans of that crate ranges on the time line.
@@ -149,6 +150,8 @@ pub struct Languages;
 pub struct Readme;
 
 mod arg;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod benchmark;
 mod callback;
 mod collector;

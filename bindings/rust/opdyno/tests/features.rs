@@ -1,9 +1,39 @@
-//! The features that join the crate with others: arrays of ndarray, spans of tracing.
-#![cfg(all(feature = "ndarray", feature = "tracing"))]
+//! The features that join the crate with others: record batches of Arrow, arrays of ndarray, spans of tracing.
+#![cfg(all(feature = "arrow", feature = "ndarray", feature = "tracing"))]
 use common::expect;
 use opdyno::*;
 
 mod common;
+
+#[test]
+fn a_report_becomes_record_batches() -> Result<()> {
+    use arrow_array::types::{Float64Type, Int64Type};
+    use arrow_array::{Array, RecordBatchReader, StringArray, cast::AsArray};
+    let mut builder = ReportBuilder::new()?;
+    for k in 0..3_u8 {
+        builder.add_call()?;
+        builder.set("Name", Metric::Text(&format!("op{k}")))?;
+        builder.set("Duration (us)", Metric::Duration(f64::from(k) / 2.0))?;
+        if k == 1 {
+            builder.set("Count", Metric::Count(7))?;
+        }
+    }
+    let report = builder.finish()?;
+    let batches = report.record_batches()?;
+    drop(report); // the batches keep what they share
+    let schema = batches.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names, ["Name", "Duration (us)", "Count"]);
+    let batches = batches.collect::<std::result::Result<Vec<_>, _>>().expect("record batches");
+    assert_eq!(batches.len(), 1);
+    let [texts, durations, counts] = [0, 1, 2].map(|column| batches[0].column(column));
+    let texts = texts.as_dictionary::<Int64Type>().downcast_dict::<StringArray>().expect("texts");
+    assert_eq!(texts.into_iter().collect::<Vec<_>>(), [Some("op0"), Some("op1"), Some("op2")]);
+    assert_eq!(durations.as_primitive::<Float64Type>().values(), &[0.0, 0.5, 1.0]);
+    assert_eq!(counts.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), [None, Some(7), None]);
+    assert_eq!(counts.null_count(), 2);
+    Ok(())
+}
 
 /// The columns of a matrix of 3 columns.
 fn columns(bytes: &[u8], rows: i64) -> Result<Tensor> {

@@ -1,0 +1,86 @@
+"""The description of the C API from which the bindings are made: what SWIG's XML knows, and what only the headers'
+comments say. bindings/api/README.md lists the words of comments that have a meaning here."""
+
+import re
+from dataclasses import dataclass
+
+from comments import comments_of
+from tree import Tree
+
+TEXT = "p.q(const).char"
+NUMBERS = {"int32_t": "i", "uint32_t": "i", "int64_t": "l", "uint64_t": "L", "double": "f", "DLDevice": "d"}
+ITEMS = {TEXT: "S", "DLDevice": "D", "int32_t": "I", "int64_t": "N"}
+
+
+@dataclass
+class Field:
+    """A field of options. Its kind: i, l, L, f for numbers of 32 bits, int64, uint64, double; s text, d device, h handle;
+    S, D, H, I, N arrays of texts, devices, handles, int32s and int64s."""
+
+    name: str
+    type: str  # as SWIG encodes it, outermost first
+    says: str  # the comment
+    kind: str
+    handle: str | None  # of h and H: the class
+    enum: str | None  # of numbers: C's enum
+    is_flag: bool  # 0 or 1
+    count: str | None  # of arrays: the field with their number of items
+    like: str | None  # of arrays without it: the array, or "args" of the call, that has as many
+    has_nulls: bool  # of arrays of texts: some may be NULL
+
+    @property
+    def unit(self):
+        return self.name[-2:] if self.name.endswith(("_ns", "_ms")) else None
+
+
+@dataclass
+class Struct:
+    name: str
+    says: str
+    fields: list
+
+
+class Api:
+    def __init__(self, xml, directories):
+        self.tree, self.comments = Tree(xml), comments_of(directories)
+        self.handles = {rule.type.removeprefix("p."): rule.details[0] for rule in self.tree.rules if rule.role == "handle"}
+        self.options = [self.struct(rule.details[0]) for rule in self.tree.rules if rule.role == "options"]
+
+    def struct(self, name):
+        members = dict(self.tree.structs[name][1])
+        counts = {f"num_{member}" for member in members}
+        fields = [self.field(name, member, encoded, f"num_{member}" if f"num_{member}" in members else None)
+                  for member, encoded in members.items()
+                  if member not in counts and not re.fullmatch(r"struct_size|reserved\d*", member)]
+        return Struct(name, self.comments[name], fields)
+
+    def field(self, struct, name, encoded, count):
+        says = self.comments.get(f"{struct}.{name}", "")
+        text = " ".join(says.split())
+        simple = encoded.replace("q(const).", "")
+        handle = next((class_ for type_, class_ in self.handles.items() if simple in (f"p.{type_}", f"p.p.{type_}")), None)
+        is_array = simple.startswith("p.") and not (encoded == TEXT or handle and simple.count("p.") == 1)
+        item = re.sub(r"^p\.(q\(const\)\.)?", "", encoded)
+        kind = ("H" if handle else ITEMS.get(item)) if is_array else "h" if handle else "s" if encoded == TEXT else NUMBERS.get(encoded)
+        if encoded in self.tree.enums:
+            kind = "i"
+        if kind is None:
+            raise ValueError(f"{struct}.{name}: no rule of bindings/api knows its type {encoded}")
+        like = re.search(r"for each of @p (\w+)", text)
+        if is_array and not count and not like:
+            raise ValueError(f"{struct}.{name}: an array whose number of items neither num_{name} nor \"for each of @p …\" tells")
+        enum = encoded if encoded in self.tree.enums else next(iter(re.findall(r"^an (opd_\w+)", text)), None)
+        return Field(name, encoded, says, kind, handle, enum, re.search(r"(^|: )1: ", text) is not None, count,
+                     like[1] if like and not count else None, "with NULL for" in text)
+
+
+def optional_parameters(comments):
+    """(function, parameter) for each that may be NULL, as its comment says."""
+    for function, comment in comments.items():
+        for name, about in re.findall(r"@param (\w+)\s+((?:(?!@param|@return|^Threads:).)*)", comment, re.DOTALL | re.MULTILINE):
+            if "NULL" in about:
+                yield function, name
+
+
+def blocking_functions(comments):
+    return [function for function, comment in comments.items() if re.search(r"\bBlocks\.", comment)]

@@ -1,0 +1,31 @@
+"""The doc comments of the public headers, which SWIG's XML lacks."""
+
+import re
+
+COMMENT = r"/\*\*((?:(?!\*/).)*)\*/"
+BESIDE = COMMENT.replace(r"/\*\*", r"/\*\*<")
+BEFORE = COMMENT.replace(r"/\*\*", r"/\*\*(?!<)")
+
+
+def text_of(comment):
+    return "\n".join(re.sub(r"^ *\* ?", "", line).strip() for line in comment.strip().splitlines())
+
+
+def comments_of(directories):
+    """The text of each comment: by function, struct or enum the one before its declaration, by "struct.field" and by item
+    of an enum the one beside or before it."""
+    found = {}
+    for header in (header for directory in directories for header in sorted((directory / "opdyno").glob("*.h"))):
+        content = header.read_text()
+        for comment, name in re.findall(BEFORE + r"\s*(?:OPD_API|static inline)[^;(]*?(\w+)\(", content, re.DOTALL):
+            found[name] = text_of(comment)
+        for comment, kind, name, members in re.findall(BEFORE + r"\s*typedef (struct|enum) (\w+)[^{;]*\{(.*?)\n\}", content, re.DOTALL):
+            found[name] = text_of(comment)
+            before = name + "." if kind == "struct" else ""
+            for member, comment in re.findall(r"(\w+)(?: = [^,\n]*)?[;,]?\s*" + BESIDE, members, re.DOTALL):
+                found[before + member] = text_of(comment)
+            for comment, member in re.findall(BEFORE + r"\s*[\w *]*?(\w+)(?: = [^,\n]*)?[;,]", members, re.DOTALL):
+                found[before + member] = text_of(comment)
+        for comment, name in re.findall(BEFORE + r"\s*typedef struct (\w+) \w+;", content, re.DOTALL):
+            found[name] = text_of(comment)
+    return found

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Writes what SWIG and the native parts of the bindings read of the description of the C API: OUT/api_rules.i says what may
+be none and which functions block, OUT/option_fields.h has the fields of options."""
+
+import argparse
+import subprocess
+from pathlib import Path
+
+from api import Api, blocking_functions, optional_parameters
+from comments import comments_of
+
+HERE = Path(__file__).resolve().parent
+RULES = HERE.parent / "swig"
+
+
+def rules(comments):
+    yield "/* Made by bindings/api: what may be none (null), and which functions run programs or wait. */"
+    yield from (f"%opd_optional({function}, {parameter})" for function, parameter in optional_parameters(comments))
+    yield from (f"%opd_blocking({function})" for function in blocking_functions(comments))
+
+
+def fields(struct):
+    yield f"inline const Fields &fields_of(const {struct.name} *) {{\n  using Type = {struct.name};\n  static const Fields fields = {{"
+    for field in struct.fields:
+        count = f"static_cast<int>(offsetof(Type, {field.count}))" if field.count else "-1"
+        handle, like = (f'"{text}"' if text else "nullptr" for text in (field.handle, field.like))
+        yield f"      {{\"{field.name}\", '{field.kind}', offsetof(Type, {field.name}), {handle}, {count}, {like}}},"
+    yield "  };\n  return fields;\n}"
+
+
+def option_fields(api):
+    yield "// Made by bindings/api. A part of options.h."
+    for struct in api.options:
+        yield from fields(struct)
+
+
+def describe(swig, directories, out):
+    """The description; what else is made of it lies in `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "api_rules.i").write_text("\n".join(rules(comments_of(directories))) + "\n")
+    include = [f"-I{directory}" for directory in (HERE, RULES, out, *directories)]
+    subprocess.run([swig, "-Werror", "-DSWIGWORDSIZE64", "-xml", "-xmllite", *include, "-o", out / "api.xml", RULES / "opdyno.i"], check=True)
+    api = Api(out / "api.xml", directories)
+    (out / "option_fields.h").write_text("\n".join(option_fields(api)) + "\n")
+    return api
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--include", type=Path, action="append", required=True, help="directory of the headers opdyno/*.h")
+    parser.add_argument("--swig", type=Path, required=True, help="SWIG's program")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    describe(arguments.swig, arguments.include, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
