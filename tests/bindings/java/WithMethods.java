@@ -238,7 +238,7 @@ final class WithMethods {
   }
 
   /** A call that would go on until it is interrupted. */
-  private static void interrupted() throws Exception {
+  static void interrupted() throws Exception {
     Thread me = Thread.currentThread();
     int[] calls = {0};
     try (PackedFn again = PackedFn.of(args -> {

@@ -57,6 +57,8 @@ final class WithPrograms {
       First.check(program.hasFunction("seven") && !program.hasFunction("eight"), "of what it imports");
       First.check(!program.hasFunction("seven", Set.of()) && c.hasFunction("seven", Set.of()), "of its own");
       First.check(!program.hasFunction("run") && program.hasFunction("run", Set.of(ProgramLookup.UNCALLABLE)), "that a VM runs");
+      Set<ProgramLookup> anywhere = Set.of(ProgramLookup.IMPORTS, ProgramLookup.UNCALLABLE);
+      First.check(program.hasFunction("run", anywhere) && program.hasFunction("seven", anywhere), "both");
       First.failed(() -> c.addImport(program), OpdynoException.InvalidArgument.class, "");
       try (Vm vm = program.vm()) {
         First.check(vm.call("run").equals(7L), "it is called");
@@ -175,6 +177,7 @@ final class WithPrograms {
           }
           CancelToken.setDefault(null);
           First.check(vm.call("main").equals(5L) && main.call().equals(5L), "it is taken away");
+          WithMethods.interrupted(); // which ends calls again
         } finally {
           CancelToken.setDefault(null);
           PackedFn.remove("test.programs.look");

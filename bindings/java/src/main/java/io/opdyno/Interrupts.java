@@ -7,8 +7,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Lets Thread.interrupt() end calls of VMs: a thread of its own looks now and then whether one of those that are calling
- * was interrupted, since Java tells nobody, and cancels the token of its call. A call whose options name another token is
- * ended by that one only.
+ * was interrupted, since Java tells nobody, and cancels the token of its call. A call that has another token, by its options or its
+ * thread (CancelToken.setDefault), is ended by that one only.
  */
 final class Interrupts {
   private static final long LOOK_MILLIS = 10;
