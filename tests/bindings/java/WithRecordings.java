@@ -28,7 +28,7 @@ final class WithRecordings {
   private static void pushed() {
     First.check(Range.pop() == -1 && !Range.isRecorded(), "nothing was pushed");
     First.check(Range.isIttAvailable() == (System.getenv("INTEL_LIBITTNOTIFY64") != null), "no tool listens");
-    try (Profiler profiler = Profiler.create(null)) {
+    try (Profiler profiler = Profiler.create()) {
       profiler.start();
       First.check(Range.isRecorded(), "a profiler records");
       First.check(Range.push("outer") == 0 && Range.push("größe") == 1, "the number around it");
@@ -42,7 +42,7 @@ final class WithRecordings {
 
   /** One of its own: the step of the second range only. */
   private static void schedule() {
-    try (Profiler profiler = Profiler.create(null)) {
+    try (Profiler profiler = Profiler.create()) {
       profiler.setAction(ProfilerAction.NONE);
       profiler.start();
       Range.open("before").close();
@@ -104,7 +104,7 @@ final class WithRecordings {
     Path none = directory.resolve("größe");
     for (LogCallback each : new LogCallback[] {log, null}) {
       Opdyno.setLog(each);
-      try (Profiler profiler = Profiler.create(null)) {
+      try (Profiler profiler = Profiler.create()) {
         profiler.setDumps(dump(none));
         profiler.start();
         profiler.dump("to nowhere");
@@ -117,7 +117,7 @@ final class WithRecordings {
   }
 
   private static void forms() {
-    try (Profiler profiler = Profiler.create(null)) {
+    try (Profiler profiler = Profiler.create()) {
       profiler.start();
       try (Range outer = Range.open("outer")) {
         for (int i = 0; i < 3; ++i) Range.open("inner").close();

@@ -42,16 +42,16 @@ final class WithRefusals {
     MAKERS.put(Params.class, Params::create);
     MAKERS.put(Report.class, () -> Report.fromJson("{\"calls\": [], \"device_metrics\": {}, \"configuration\": {}}"));
     MAKERS.put(ReportBuilder.class, () -> ReportBuilder.create().addCall());
-    MAKERS.put(Profiler.class, () -> Profiler.create(null));
+    MAKERS.put(Profiler.class, () -> Profiler.create());
     MAKERS.put(Trace.class, () -> {
-      try (Profiler profiler = Profiler.create(null)) {
+      try (Profiler profiler = Profiler.create()) {
         profiler.start();
         return profiler.stop();
       }
     });
     MAKERS.put(Collector.class, Collectors::time);
     MAKERS.put(CancelToken.class, CancelToken::create);
-    MAKERS.put(Evaluator.class, () -> Evaluator.of((PackedFn) of(PackedFn.class), null));
+    MAKERS.put(Evaluator.class, () -> Evaluator.of((PackedFn) of(PackedFn.class)));
     MAKERS.put(Benchmark.class, () -> Benchmark.ofSeconds(1));
   }
 

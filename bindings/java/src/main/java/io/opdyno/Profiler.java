@@ -6,6 +6,11 @@ public final class Profiler extends Handle {
     super(pointer);
   }
 
+  /** Not yet started, with all defaults. */
+  public static Profiler create() {
+    return create(null);
+  }
+
   /** Not yet started; no options (null) are all defaults. */
   public static Profiler create(ProfilerOptions options) {
     return Out.take(out -> Native.opd_profiler_create(ProfilerOptions.map(options), out));
