@@ -3,6 +3,7 @@ import java.lang.ref.WeakReference;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import io.opdyno.*;
 
@@ -161,7 +162,9 @@ final class WithRecordings {
         First.check(report.kind(ReportSection.CALLS, 0, "moved (bytes)") == MetricKind.BYTES, "" + report);
         First.check(report.kind(ReportSection.CALLS, 0, "Count") == MetricKind.NONE && report.get(ReportSection.CALLS, 0, "Count") == null, "absent");
         First.check(report.get(ReportSection.DEVICES, 0, "clock (Hz)").equals(2e9) && report.get(ReportSection.DEVICES, 0, "Device").equals("cpu0"), "" + report);
-        First.check(report.get(ReportSection.CONFIGURATION, 0, "half").equals(0.5), "" + report);
+        First.check(report.rows(ReportSection.CONFIGURATION).equals(List.of(Map.of("half", 0.5))), "" + report);
+        First.check(report.rows(ReportSection.CALLS).equals(List.of(Map.of("Name", "add", "Duration (us)", 1.5, "moved (bytes)", 64L),
+            Map.of("Name", "größe", "Percent", 25.0, "Count", 3L))), "" + report.rows(ReportSection.CALLS));
         First.failed(() -> report.kind(ReportSection.CALLS, 2, "Name"), OpdynoException.OutOfRange.class, "2");
         First.failed(() -> report.kind(ReportSection.CALLS, 0, "Nam"), OpdynoException.NotFound.class, "Name");
       }

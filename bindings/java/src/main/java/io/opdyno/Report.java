@@ -3,7 +3,9 @@ package io.opdyno;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Rows of metrics of calls and devices, and a configuration. It prints as its table. */
 public final class Report extends Handle {
@@ -74,6 +76,17 @@ public final class Report extends Handle {
   /** A metric of all rows; null for those that lack it. */
   public List<Object> column(ReportSection section, String name) {
     return ValueList.items(Out.take(out -> Native.opd_report_get_column(this, section, name, out, null)));
+  }
+
+  /** The metrics of each row by their names, without those that the row lacks. The configuration is one row. */
+  public List<Map<String, Object>> rows(ReportSection section) {
+    List<Map<String, Object>> rows = new ArrayList<>();
+    for (int i = 0, count = count(section); i < count; ++i) rows.add(new LinkedHashMap<>());
+    for (String name : columns(section)) {
+      List<Object> column = column(section, name);
+      for (int i = 0; i < rows.size(); ++i) if (column.get(i) != null) rows.get(i).put(name, column.get(i));
+    }
+    return rows;
   }
 
   /** The rows of calls, by the columns that every report of a VM has. */
