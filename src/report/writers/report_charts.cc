@@ -10,8 +10,9 @@
 namespace opd {
 
 void append_html(std::string &out, std::string_view text) {
-  std::string clean;
-  append_utf8_text(clean, text);
+  std::string utf8, clean;
+  append_utf8_text(utf8, text);
+  append_printable(clean, utf8);
   for (const char c : clean) {
     switch (c) {
       case '&':
@@ -30,7 +31,7 @@ void append_html(std::string &out, std::string_view text) {
         out += "&#39;";
         break;
       default:
-        append_printable(out, {&c, 1});
+        out += c;
     }
   }
 }

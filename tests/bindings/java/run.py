@@ -36,6 +36,15 @@ def check_options(generated):
             sys.exit(f"no class of Java has the fields of {struct}: {', '.join(fields)}")
 
 
+def newer_jdks():
+    """The classes are for Java 17 and newer."""
+    found = {java.resolve().parents[1] for java in Path("/usr/lib/jvm").glob("*/bin/java")}
+    newer = [home for home in sorted(found) if int(re.search(r'JAVA_VERSION="(\d+)', (home / "release").read_text())[1]) > 17]
+    if not newer:
+        print("skipped: there is no JDK newer than 17 in /usr/lib/jvm", flush=True)
+    return newer
+
+
 def main():
     arguments = parse_arguments(__doc__, "java")
     arguments.static = False
@@ -50,7 +59,7 @@ def main():
     shutil.copytree(natives, classes, dirs_exist_ok=True)
     library = next(classes.rglob("libopdyno_java.so"))
 
-    def run(*arguments, cwd=None, **environment):
+    def run(*arguments, cwd=None, home=home, **environment):
         command = [home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", "-cp", classes, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
                               env={**os.environ, **environment})
@@ -63,6 +72,10 @@ def main():
         print(shown, errors, sep="", end="")
         if status or "WARNING" in shown or not shown.endswith("ok\n"):
             sys.exit(f"the Java program failed: {' '.join(map(str, program))}")
+    for newer in newer_jdks():
+        status, shown, errors = run(own, "--enable-native-access=ALL-UNNAMED", "First", artifact(), home=newer)
+        if status or "WARNING" in shown + errors or not shown.endswith("ok\n"):
+            sys.exit(f"the Java program failed with {newer}:\n{shown}{errors}")
     place = arguments.out / "readme"
     place.mkdir()
     shutil.copy(artifact(), place / "model.so")

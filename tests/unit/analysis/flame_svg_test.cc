@@ -52,9 +52,10 @@ TEST(FlameSvg, SaysWhatItShows) {
 
 TEST(FlameSvg, EscapesNames) {
   TraceBuilder built;
-  built.range(0, 10, "<a href=\"x\">&'\xFF\x01\xEF\xBF\xBF");
+  built.range(0, 10, "<a href=\"x\">&'\xFF\x01\xEF\xBF\xBF\u0085\u00A0é");
   const std::string picture = svg(built);
-  EXPECT_NE(picture.find("<title>&lt;a href=&quot;x&quot;&gt;&amp;&#39;\uFFFD \uFFFD\n"), std::string::npos) << picture;
+  EXPECT_NE(picture.find("<title>&lt;a href=&quot;x&quot;&gt;&amp;&#39;\uFFFD \uFFFD \u00A0é\n"), std::string::npos)
+      << picture;
   EXPECT_EQ(picture.find("<a "), std::string::npos);
 }
 
