@@ -45,11 +45,30 @@ def newer_jdks():
     return newer
 
 
+def check_records(generated):
+    """Each field of each struct of results is a component of a record, as the public headers say without bindings/api."""
+    seen = 0
+    for header in (ROOT / "include" / "opdyno").glob("*.h"):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        for body, struct in re.findall(r"typedef struct \w+ \{\s*uint32_t struct_size;([^{}]*)\} opd_(\w+);", text):
+            if struct.endswith(("_options", "_table", "_hooks", "instruction")):
+                continue
+            name = struct.title().replace("_", "")
+            fields = [field.replace("_", "") for field in re.findall(r"(\w+);", body) if field not in ("reserved", "ndim")]
+            record = (generated / "io" / "opdyno" / f"{name}.java").read_text()
+            if [component.lower() for component in re.findall(r"^    [\w.<>]+ (\w+)[,)]", record, re.M)] != fields:
+                sys.exit(f"the record {name} has not the fields {', '.join(fields)}")
+            seen += 1
+    if seen < 5:
+        sys.exit(f"only {seen} structs of results were seen")
+
+
 def main():
     arguments = parse_arguments(__doc__, "java")
     arguments.static = False
     generated, natives = make(arguments)
     check_options(generated)
+    check_records(generated)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
                     *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",
