@@ -15,6 +15,7 @@ JAVA = Path(__file__).resolve().parent
 ROOT = JAVA.parents[1]
 sys.path[:0] = [str(JAVA), str(ROOT / "tests" / "bindings")]
 from options import write_options
+from records import write_records
 from common import default_cache, include_flags, library_directory, read_api, swig
 
 NAME = "libopdyno_java.so"
@@ -58,6 +59,7 @@ def make(arguments):
     place.mkdir(parents=True)
     wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
     api = read_api(arguments, rules)
+    write_records(ROOT, api, generated / "io" / "opdyno", rules)
     swig(arguments, rules, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
          "-outdir", generated / "io" / "opdyno", "-o", wrapper)
     for enum in (generated / "io" / "opdyno").glob("*.java"):

@@ -93,11 +93,7 @@ jbyteArray text_of(JNIEnv *env, const char *text) { return bytes_of(env, text, t
 
 }  // namespace
 
-void raise(JNIEnv *env, opd_error *error) {
-  if (env->ExceptionCheck()) {  // Java had no memory for the arguments
-    opd_error_release(error);
-    return;
-  }
+jthrowable thrown_by(JNIEnv *env, opd_error *error) {
   jobject crossed = take_crossing(error);
   std::vector<jint> codes;
   for (const opd_error *each = error; each && codes.size() < kMostCauses; each = opd_error_cause(each))
@@ -117,9 +113,14 @@ void raise(JNIEnv *env, opd_error *error) {
   jobject thrown = nullptr;
   if (!env->ExceptionCheck())
     thrown = env->CallStaticObjectMethod(java.exception, java.make, crossed, code_array, texts);
-  if (!env->ExceptionCheck()) env->Throw(static_cast<jthrowable>(thrown));
   if (crossed) env->DeleteGlobalRef(crossed);
   opd_error_release(error);
+  return env->ExceptionCheck() ? nullptr : static_cast<jthrowable>(thrown);
+}
+
+void raise(JNIEnv *env, opd_error *error) {
+  if (env->ExceptionCheck()) return opd_error_release(error);  // Java had no memory for the arguments
+  if (jthrowable thrown = thrown_by(env, error)) env->Throw(thrown);
 }
 
 opd_error *error_of(JNIEnv *env, jthrowable thrown) {
@@ -245,6 +246,12 @@ opd_collector_table collector_table(JNIEnv *env, jobject collector) {
 }
 
 }  // namespace opdjava
+
+// The first error that the C function pointer could not pass on; null if there was none.
+OPDJAVA_NATIVE(jthrowable, Closure, takeError, jlong closure) {
+  opd_error *error = opd_closure_take_error(reinterpret_cast<opd_closure *>(closure));
+  return error ? opdjava::thrown_by(env, error) : nullptr;
+}
 
 extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   using opdjava::java;

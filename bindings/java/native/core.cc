@@ -5,9 +5,6 @@
 
 #include "loans.h"
 
-#define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...) \
-  extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
-
 namespace opdjava {
 
 void Texts::read(JNIEnv *env, jobjectArray array) {
@@ -31,7 +28,7 @@ DLTensor *dltensor_of(jlong tensor) {
   return tensor ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(tensor)) : nullptr;
 }
 
-static void throw_new(JNIEnv *env, const char *kind, const char *message) {
+void throw_new(JNIEnv *env, const char *kind, const char *message) {
   if (const jclass found = env->FindClass(kind)) env->ThrowNew(found, message);
 }
 

@@ -13,6 +13,10 @@
 
 #include "options.h"
 
+// A static native method of a class of Java.
+#define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...) \
+  extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
+
 namespace opdjava {
 
 // The numbers of a long[], or none of null.
@@ -120,8 +124,9 @@ inline void give(JNIEnv *env, jlongArray out, std::initializer_list<jlong> words
 void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes the value over
 void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes the buffer over
 
-void refuse_null(JNIEnv *env, const char *what);     // as a NullPointerException
-void refuse_argument(JNIEnv *env, const char *why);  // as an IllegalArgumentException
+void throw_new(JNIEnv *env, const char *kind, const char *message);  // kind: "java/lang/…"
+void refuse_null(JNIEnv *env, const char *what);                     // as a NullPointerException
+void refuse_argument(JNIEnv *env, const char *why);                  // as an IllegalArgumentException
 // False with an IllegalStateException if the tensor was lent for a call that has ended.
 bool check_loan(JNIEnv *env, const opd_tensor *tensor);
 template <class T>
@@ -129,6 +134,7 @@ bool check_loan(JNIEnv *, const T *) {  // other handles are not lent
   return true;
 }
 void raise(JNIEnv *env, opd_error *error);            // as an exception; takes the error over
+jthrowable thrown_by(JNIEnv *env, opd_error *error);  // what raise() throws, not thrown; null where Java has no memory
 opd_error *error_of(JNIEnv *env, jthrowable thrown);  // out it comes again when the error is raised
 
 // An object of Java as the user_data of a callback: a global reference.

@@ -18,6 +18,7 @@
 %enddef
 %{
 #include "core.h"
+#include "record_fields.h"
 %}
 %include "enums.swg"
 %rename(Code) opd_code;
@@ -157,18 +158,24 @@
 }
 %enddef
 
-%ignore opd_params_get_info;  /* it has pointers; a tensor of the set tells the same */
-
-/* Statistics: the numbers after struct_size and reserved, in the header's order. */
+/* Results: records of Java, whose names records.py gives. */
+%include "record_names.i"
 %define %opd_stats(STRUCT)
+%opdjava_record(STRUCT, OPDJAVA_##STRUCT)
+%enddef
+%define %opdjava_record(STRUCT, RECORD)
 %ignore STRUCT;
-%opdjava_out(STRUCT *, jlongArray, long[], long[16], long[], p$javainput)
-%typemap(in) STRUCT * (STRUCT stats) {
-  memset(&stats, 0, sizeof stats);
-  stats.struct_size = sizeof stats;
-  $1 = &stats;
+%opdjava_out(STRUCT *, jlongArray, long[], long[RECORD.WORDS], RECORD, RECORD.take(p$javainput))
+%typemap(in) STRUCT * (STRUCT filled) {
+  memset(&filled, 0, sizeof filled);
+  filled.struct_size = sizeof filled;
+  $1 = &filled;
 }
-%typemap(argout) STRUCT * { opdjava::give_words(jenv, $input, reinterpret_cast<const jlong *>($1) + 1, sizeof(STRUCT) / 8 - 1); }
+%typemap(argout) STRUCT * {
+  opdjava::Record record;
+  if (!result) opdjava::add_fields(record, *$1);
+  record.give(jenv, $input);
+}
 %enddef
 
 %define %opd_throws(TYPE)

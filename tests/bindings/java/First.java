@@ -41,7 +41,14 @@ public final class First {
     WithStacks.run(args[0]);
     WithLoans.run();
     WithCalls.run();
-    WithMethods.run(args[0]);
+    inDirectory(directory -> WithMethods.run(Path.of(args[0]), directory));
+    inDirectory(WithMachine::run);
+    WithPointers.run();
+    inDirectory(WithParams::run);
+    WithMemory.run();
+    inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
+    inDirectory(WithRecordings::run);
+    WithRefusals.run();
     causes();
     Program gone = take(out -> opd_module_load(args[0], null, out));
     gone.close();
@@ -50,8 +57,25 @@ public final class First {
     System.out.println("ok");
   }
 
+  interface Use {
+    void use(Path directory) throws Exception;
+  }
+
+  /** With a directory that ends after it, with the files in it. */
+  static void inDirectory(Use use) throws Exception {
+    Path directory = Files.createTempDirectory("opdyno");
+    try {
+      use.use(directory);
+    } finally {
+      try (var files = Files.list(directory)) {
+        for (Path file : files.toList()) Files.delete(file);
+      }
+      Files.delete(directory);
+    }
+  }
+
   static long liveBytes() {
-    return Out.<long[]>take(out -> opd_memory_get_stats(Device.CPU, out))[0];
+    return Out.<MemoryStats>take(out -> opd_memory_get_stats(Device.CPU, out)).liveBytes();
   }
 
   /** An error that another one led to, through a function of Java that adds to it. */
@@ -156,6 +180,13 @@ public final class First {
     Throwable thrown = thrown(call);
     check(thrown instanceof OpdynoException e && e.code() == code && e.getMessage().contains(part), code + ": " + thrown);
     System.out.println(thrown);
+  }
+
+  /** What the call throws, which is of that kind and says that part. */
+  static <T extends Throwable> T failed(Runnable call, Class<T> kind, String part) {
+    Throwable thrown = thrown(call);
+    check(kind.isInstance(thrown) && String.valueOf(thrown.getMessage()).contains(part), kind + " with " + part + ", not " + thrown);
+    return kind.cast(thrown);
   }
 
   static Throwable thrown(Runnable call) {

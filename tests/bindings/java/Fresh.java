@@ -52,7 +52,7 @@ public final class Fresh {
     long most = 0;
     for (int i = 0; i < 700; ++i) {
       Out.<Tensor>take(out -> opd_tensor_create(new long[] {1 << 20}, DType.FLOAT32, Device.CPU, out));
-      most = Math.max(most, Out.<long[]>take(out -> opd_memory_get_stats(Device.CPU, out))[0]);
+      most = Math.max(most, Out.<MemoryStats>take(out -> opd_memory_get_stats(Device.CPU, out)).liveBytes());
     }
     if (most > 600L << 20) throw new AssertionError(most + " bytes were in use at a time");
   }

@@ -66,14 +66,14 @@ final class WithCalls {
       First.check(power.callDouble(2, 10) == 1024 && Double.isNaN(power.callDouble(Double.NaN, 1)), "ofDoubles");
       First.check(counted.callLong() == 0 && counted.callLong(9) == 1 && counted.callDouble(1, 2) == 2, "whole numbers are numbers");
       First.check(callInJava(PackedFunction.ofLong(x -> x + 1), 4L).equals(5L), "it is a PackedFunction to Java, too");
-      failed(() -> twice.call("two"), IllegalArgumentException.class, "argument 0 must be a whole number, but is a String");
-      failed(() -> twice.call(2.5), IllegalArgumentException.class, "argument 0 must be a whole number, but is a Double");
-      failed(() -> minus.call(1, null), IllegalArgumentException.class, "argument 1 must be a whole number, but is None");
-      failed(() -> twice.call(1, 2), IllegalArgumentException.class, "takes 1 arguments, not 2");
-      failed(() -> minus.callLong(1), IllegalArgumentException.class, "takes 2 arguments, not 1");
-      failed(() -> text.callLong(1), ClassCastException.class, "the function gave a String, where a whole number is expected");
-      failed(() -> half.callLong(1), ClassCastException.class, "the function gave a Double");
-      failed(() -> text.callDouble(1), ClassCastException.class, "where a number is expected");
+      First.failed(() -> twice.call("two"), IllegalArgumentException.class, "argument 0 must be a whole number, but is a String");
+      First.failed(() -> twice.call(2.5), IllegalArgumentException.class, "argument 0 must be a whole number, but is a Double");
+      First.failed(() -> minus.call(1, null), IllegalArgumentException.class, "argument 1 must be a whole number, but is None");
+      First.failed(() -> twice.call(1, 2), IllegalArgumentException.class, "takes 1 arguments, not 2");
+      First.failed(() -> minus.callLong(1), IllegalArgumentException.class, "takes 2 arguments, not 1");
+      First.failed(() -> text.callLong(1), ClassCastException.class, "the function gave a String, where a whole number is expected");
+      First.failed(() -> half.callLong(1), ClassCastException.class, "the function gave a Double");
+      First.failed(() -> text.callDouble(1), ClassCastException.class, "where a number is expected");
     }
   }
 
@@ -101,7 +101,7 @@ final class WithCalls {
       First.check(sum.callLong(300) == 300 * 301 / 2, "300 calls within each other");
       First.check(list.call(200, 8, "x").equals("end" + ".8".repeat(200)), "with texts");
       for (int i = 0; i < 100; ++i) {
-        failed(() -> fails.call(90), First.Refused.class, "the bottom");
+        First.failed(() -> fails.call(90), First.Refused.class, "the bottom");
         First.check(sum.callLong(50) == 50 * 51 / 2, "calls after an exception");
       }
     }
@@ -125,27 +125,27 @@ final class WithCalls {
     closed.close();
     try (Tensor x = Tensor.of(new float[1000], 1000);
         PackedFn same = function(args -> args[args.length - 1])) {
-      failed(() -> same.call(x, closed), IllegalStateException.class, "the handle is closed");
-      failed(() -> same.call(closed), IllegalStateException.class, "the handle is closed");
-      failed(() -> same.call(x, new Object()), IllegalArgumentException.class, "java.lang.Object");
-      failed(() -> same.call(new Object()), IllegalArgumentException.class, "java.lang.Object");
+      First.failed(() -> same.call(x, closed), IllegalStateException.class, "the Tensor is closed");
+      First.failed(() -> same.call(closed), IllegalStateException.class, "the Tensor is closed");
+      First.failed(() -> same.call(x, new Object()), IllegalArgumentException.class, "java.lang.Object");
+      First.failed(() -> same.call(new Object()), IllegalArgumentException.class, "java.lang.Object");
       try (PackedFn tensor = function(args -> x)) {
-        failed(() -> tensor.callLong(1), ClassCastException.class, "the function gave a Tensor");
+        First.failed(() -> tensor.callLong(1), ClassCastException.class, "the function gave a Tensor");
       }
       List<Tensor> kept = new java.util.ArrayList<>();
       try (PackedFn keep = function(args -> kept.add((Tensor) args[0]) ? null : null);
           Closure closure = take(out -> opd_closure_create(keep, "void(tensor)", out));
           PackedFn lends = take(out -> opd_function_create_native(opd_closure_pointer(closure), "void(tensor)", null, 0, out))) {
         First.check(lends.call(x) == null && kept.size() == 1, "the callback ran");
-        failed(() -> same.call(kept.get(0)), IllegalStateException.class, "copy what is to be kept");
-        failed(() -> same.call(1, kept.get(0)), IllegalStateException.class, "copy what is to be kept");
+        First.failed(() -> same.call(kept.get(0)), IllegalStateException.class, "copy what is to be kept");
+        First.failed(() -> same.call(1, kept.get(0)), IllegalStateException.class, "copy what is to be kept");
         kept.get(0).close();
       }
     }
     PackedFn gone = function(args -> null);
     gone.close();
-    failed(() -> gone.call(), IllegalStateException.class, "the handle is closed");
-    failed(() -> gone.callLong(1), IllegalStateException.class, "the handle is closed");
+    First.failed(() -> gone.call(), IllegalStateException.class, "the PackedFn is closed");
+    First.failed(() -> gone.callLong(1), IllegalStateException.class, "the PackedFn is closed");
     First.check(First.liveBytes() == live, "nothing is held: " + live + ", " + First.liveBytes());
   }
 
@@ -216,10 +216,5 @@ final class WithCalls {
       Thread.sleep(5);
     }
     First.check(First.liveBytes() == live, "what was dropped ended: " + live + ", " + First.liveBytes());
-  }
-
-  private static void failed(Runnable call, Class<? extends Throwable> kind, String part) {
-    Throwable thrown = First.thrown(call);
-    First.check(kind.isInstance(thrown) && thrown.getMessage().contains(part), part + ": " + thrown);
   }
 }

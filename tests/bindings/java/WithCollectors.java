@@ -101,7 +101,7 @@ final class WithCollectors {
       }
       Object[][] metrics = {{"Größe 😀", 2L, MetricKind.COUNT}, {"took", 1.5, MetricKind.DURATION},
           {"share", 25.0, MetricKind.PERCENT}, {"half", 0.5, MetricKind.RATIO},
-          {"where", "Device[type=1, id=0]", MetricKind.STRING},
+          {"where", "cpu:0", MetricKind.STRING},
           {"moved (bytes)", 1L << 40, MetricKind.BYTES}, {"clock (Hz)", 2e9, MetricKind.HERTZ}};
       for (Object[] metric : metrics) {
         String name = (String) metric[0];

@@ -84,7 +84,7 @@ final class WithOptions {
     try (PackedFn counted = take(out -> opd_function_create(args -> ++calls[0], out));
         Evaluator evaluator = take(out -> opd_evaluator_create(counted, options, out))) {
       try (Benchmark benchmark = take(out -> opd_evaluator_call(evaluator, null, out))) {
-        First.check(Out.<long[]>take(out -> opd_benchmark_get_stats(benchmark, out))[4] == 3, "calls of a repeat");
+        First.check(Out.<BenchmarkStats>take(out -> opd_benchmark_get_stats(benchmark, out)).number() == 3, "calls of a repeat");
         First.check(calls[0] == 1 + 3 * 4 && calls[1] == 4, "calls: " + Arrays.toString(calls));
       }
       refused(given -> opd_evaluator_create(counted, given, new Out<>()), "device", "cpu", "option device must be a Device");
@@ -107,13 +107,13 @@ final class WithOptions {
         {"collectors", 3, "option collectors must be a List, not int"},
         {"collectors", List.of(x), "option collectors[0] must be a Collector, not ffi.Tensor"},
         {"collectors", Arrays.asList((Object) null), "option collectors[0] must be a Collector, not None"},
-        {"collectors", List.of(x, closed), "option collectors: the handle is closed"}}) {
+        {"collectors", List.of(x, closed), "option collectors: the Tensor is closed"}}) {
       refused(options -> opd_vm_profile(vm, "main", new Object[] {x}, null, options, new Out<>(), null), given);
     }
     for (Object[] given : new Object[][] {
         {"names", List.of("x", "y"), "option names must have as many items as args: 1, not 2"},
         {"names", List.of("x\0"), "option names[0] must not have a NUL character"},
-        {"cancel", closed, "option cancel: the handle is closed"},
+        {"cancel", closed, "option cancel: the Tensor is closed"},
         {"cancel", vm, "option cancel must be a Cancel, not opdyno.Vm"},
         {"outputs", List.of(x, vm), "option outputs[1] must be a Tensor, not opdyno.Vm"}}) {
       refused(options -> opd_vm_call(vm, "main", new Object[] {x}, options, new Out<>()), given);

@@ -18,9 +18,9 @@ from common import artifact, option_fields, parse_arguments
 from make import JAVA, java_home, make
 
 
-def program_of(page, name, out):
-    """The first program in Java of a page, as a class."""
-    block = re.search(r"```java\n(.*?)```", page.read_text(), re.S).group(1)
+def program_of(page, name, out, place=0):
+    """The program in Java at that place of a page, as a class."""
+    block = re.findall(r"```java\n(.*?)```", page.read_text(), re.S)[place]
     imports = "".join(re.findall(r"^import .*\n", block, re.M))
     source = out / f"{name}.java"
     source.write_text(f"{imports}public final class {name} {{\n  public static void main(String[] args) {{\n"
@@ -45,15 +45,35 @@ def newer_jdks():
     return newer
 
 
+def check_records(generated):
+    """Each field of each struct of results is a component of a record, as the public headers say without bindings/api."""
+    seen = 0
+    for header in (ROOT / "include" / "opdyno").glob("*.h"):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        for body, struct in re.findall(r"typedef struct \w+ \{\s*uint32_t struct_size;([^{}]*)\} opd_(\w+);", text):
+            if struct.endswith(("_options", "_table", "_hooks", "instruction")):
+                continue
+            name = struct.title().replace("_", "")
+            fields = [field.replace("_", "") for field in re.findall(r"(\w+);", body) if field not in ("reserved", "ndim")]
+            record = (generated / "io" / "opdyno" / f"{name}.java").read_text()
+            if [component.lower() for component in re.findall(r"^    [\w.<>]+ (\w+)[,)]", record, re.M)] != fields:
+                sys.exit(f"the record {name} has not the fields {', '.join(fields)}")
+            seen += 1
+    if seen < 5:
+        sys.exit(f"only {seen} structs of results were seen")
+
+
 def main():
     arguments = parse_arguments(__doc__, "java")
     arguments.static = False
     generated, natives = make(arguments)
     check_options(generated)
+    check_records(generated)
     home, classes = java_home(), arguments.out / "classes"
-    subprocess.run([home / "bin" / "javac", "--release", "17", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
+    subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
                     *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",
                     program_of(JAVA / "README.md", "Readme", arguments.out),
+                    program_of(JAVA / "README.md", "Recorder", arguments.out, 1),
                     program_of(ROOT / "docs" / "languages.md", "Languages", arguments.out)], check=True)
     shutil.copytree(natives, classes, dirs_exist_ok=True)
     library = next(classes.rglob("libopdyno_java.so"))
@@ -78,12 +98,14 @@ def main():
     place = arguments.out / "readme"
     place.mkdir()
     shutil.copy(artifact(), place / "model.so")
-    for program, parts in (("Readme", ["101.0\n", "add", "Operator["]), ("Languages", ["100.0 103.0\n", "add", "Verdict", "1024.0\n"])):
+    for program, parts in (("Readme", ["101.0\n", "add", "Operator["]), ("Recorder", ["read ", " ns, 95 %: ", "\n81.0\n", "MemoryStats[liveBytes="]),
+                           ("Languages", ["100.0 103.0\n", "add", "Verdict", "1024.0\n"])):
         status, shown, errors = run(own, program, cwd=place)
         if status or any(part not in shown for part in parts):
             sys.exit(f"the program of the page failed: {program}: {shown}{errors}")
-    if not (place / "trace.json").stat().st_size:
-        sys.exit("the program of the README wrote no trace")
+    for name in ("trace.json", "dump1.json"):
+        if not (place / name).stat().st_size:
+            sys.exit(f"the programs of the README wrote no {name}")
     if difference := compare([home / "bin" / "java", "-Xcheck:jni", own, "-cp", classes, "Golden", artifact()]):
         sys.exit(difference)
     loading.test(run, library, arguments.out / "loading")

@@ -1,9 +1,34 @@
 package io.opdyno;
 
-/** What an evaluator measured. It prints as its summary. */
+import java.util.Objects;
+
+/** What an evaluator measured, for any threads. It prints as its summary. */
 public final class Benchmark extends Handle {
   Benchmark(long pointer) {
     super(pointer);
+  }
+
+  /**
+   * Of times that were measured elsewhere: seconds per call, one for each repeat, in the order of measurement. None, or one
+   * below 0, is an {@link OpdynoException.InvalidArgument}.
+   */
+  public static Benchmark ofSeconds(double... seconds) {
+    return new Benchmark(create(Objects.requireNonNull(seconds, "seconds must not be null")));
+  }
+
+  /** Seconds per call, one for each repeat, and with concurrency for each thread of it, in the order of measurement. */
+  public double[] seconds() {
+    long pointer = Handle.begin(this);
+    try {
+      return secondsOf(pointer);
+    } finally {
+      Handle.end(this);
+    }
+  }
+
+  /** The figures, and how far they can be relied on. */
+  public BenchmarkStats stats() {
+    return Out.take(out -> Native.opd_benchmark_get_stats(this, out));
   }
 
   /** A percentile of the seconds per call, 0 to 100. */
@@ -25,4 +50,8 @@ public final class Benchmark extends Handle {
   public String toString() {
     return Out.take(out -> Native.opd_benchmark_to_text(this, out));
   }
+
+  private static native long create(double[] seconds);
+
+  private static native double[] secondsOf(long pointer);
 }

@@ -1,6 +1,6 @@
 package io.opdyno;
 
-/** Ends calls from outside: see CallOptions. */
+/** Ends calls from outside: see CallOptions. All methods are safe on any thread. */
 public final class CancelToken extends Handle {
   CancelToken(long pointer) {
     super(pointer);
@@ -19,5 +19,20 @@ public final class CancelToken extends Handle {
   /** Makes it usable again. */
   public void reset() {
     Native.opd_cancel_token_reset(this);
+  }
+
+  /** The operator that a call with this token is running, for messages about calls that hang; null if there is none. */
+  public String currentOperator() {
+    return Native.opd_cancel_token_current_operator(this);
+  }
+
+  /**
+   * Sets the token of the calling thread, which its calls have that name no other one; null: none. It takes the place of the one
+   * by which Thread.interrupt() ends calls. The thread must not be virtual, since the token belongs to the native one. Inside of
+   * a call it is an {@link OpdynoException.FailedPrecondition}.
+   */
+  public static void setDefault(CancelToken token) {
+    Native.opd_cancel_token_set_default(token);
+    Interrupts.setDefault(token);
   }
 }

@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.util.List;
+import java.util.Objects;
 
 /** Collectors, for ProfileOptions. */
 public final class Collectors {
@@ -8,6 +9,7 @@ public final class Collectors {
 
   /** One of your own. */
   public static Collector of(String name, MetricCollector collector) {
+    Objects.requireNonNull(collector, "collector must not be null");
     return Out.take(out -> Native.opd_collector_create(name, collector, out));
   }
 
@@ -28,7 +30,21 @@ public final class Collectors {
 
   /** The kernel's counters, by their names; none: the usual ones. */
   public static Collector perf(String... events) {
-    return of(CollectorKind.PERF, CounterOptions.create().events(events));
+    return counting(CollectorKind.PERF, events);
+  }
+
+  /** The events of PAPI, by their names; none: the usual ones. The PAPI library is loaded at the first use. */
+  public static Collector papi(String... events) {
+    return counting(CollectorKind.PAPI, events);
+  }
+
+  private static Collector counting(CollectorKind kind, String[] events) {
+    return of(kind, CounterOptions.create().events(Objects.requireNonNull(events, "events must not be null")));
+  }
+
+  /** The energy that the whole processor used, in microjoules. */
+  public static Collector energy() {
+    return of(CollectorKind.ENERGY, null);
   }
 
   /** The events that a kind can count on this machine. */

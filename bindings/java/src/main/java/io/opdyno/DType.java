@@ -1,11 +1,29 @@
 package io.opdyno;
 
-/** The type of a tensor's elements, in DLPack's numbers; of text by {@code Native.opd_dtype_from_string}. */
+/**
+ * The type of a tensor's elements, in DLPack's numbers.
+ *
+ * @param code the kind: 0 is signed, 1 unsigned, 2 floating-point …
+ * @param bits of one lane
+ * @param lanes the numbers in an element, usually 1
+ */
 public record DType(int code, int bits, int lanes) {
+  /** Float. */
   public static final DType FLOAT32 = new DType(2, 32, 1);
+
+  /** Double. */
   public static final DType FLOAT64 = new DType(2, 64, 1);
+
+  /** Integer. */
   public static final DType INT32 = new DType(0, 32, 1);
+
+  /** Long. */
   public static final DType INT64 = new DType(0, 64, 1);
+
+  /** Of "float32", "uint8", "float32x4" …; an {@link OpdynoException.InvalidArgument} for other text. */
+  public static DType of(String text) {
+    return Out.take(out -> Native.opd_dtype_from_string(text, out));
+  }
 
   long word() {
     return code | (long) bits << 8 | (long) lanes << 16;
@@ -13,5 +31,11 @@ public record DType(int code, int bits, int lanes) {
 
   static DType of(long word) {
     return new DType((int) (word & 0xFF), (int) (word >> 8 & 0xFF), (int) (word >> 16 & 0xFFFF));
+  }
+
+  /** As "float32". */
+  @Override
+  public String toString() {
+    return Out.take(out -> Native.opd_dtype_to_string(this, out));
   }
 }

@@ -1,8 +1,50 @@
 package io.opdyno;
 
-/** A device, in DLPack's numbers; of text by {@code Native.opd_device_from_string}. */
+/**
+ * A place that owns memory and runs kernels, in DLPack's numbers. It need not exist: see {@link #exists}. What asks an absent one
+ * is an {@link OpdynoException.Unsupported}, which lists the present ones. All methods are safe on any thread.
+ *
+ * @param type the kind: 1 is the CPU, 2 is CUDA
+ * @param id the number among the devices of the kind
+ */
 public record Device(int type, int id) {
+  /** The first CPU, "cpu:0". */
   public static final Device CPU = new Device(1, 0);
+
+  /** Of "cpu", "cuda:1", "2:0" …; an {@link OpdynoException.InvalidArgument} for other text. */
+  public static Device of(String text) {
+    return Out.take(out -> Native.opd_device_from_string(text, out));
+  }
+
+  /** Whether the device is there and can be used. */
+  public boolean exists() {
+    return attribute(DeviceAttribute.EXIST) instanceof Boolean there && there;
+  }
+
+  /** A property: a Long, String, Boolean or, of sizes along axes, a long[]; null if the device does not tell. */
+  public Object attribute(DeviceAttribute attr) {
+    return Out.<Object>take(out -> Native.opd_device_get_attr(this, attr, out));
+  }
+
+  /** Waits until all work that was given to it has ended. */
+  public void sync() {
+    Native.opd_device_sync(this);
+  }
+
+  /** Its memory that the process uses. */
+  public MemoryStats memoryStats() {
+    return Out.take(out -> Native.opd_memory_get_stats(this, out));
+  }
+
+  /** Sets {@link MemoryStats#peakBytes} to the present {@link MemoryStats#liveBytes}. */
+  public void resetPeak() {
+    Native.opd_memory_reset_peak(this);
+  }
+
+  /** Returns pooled memory to the system; of the CPU also the copies of unloaded libraries that are kept for their next load. */
+  public void trim() {
+    Native.opd_memory_trim(this);
+  }
 
   long word() {
     return type & 0xFFFFFFFFL | (long) id << 32;
@@ -10,5 +52,11 @@ public record Device(int type, int id) {
 
   static Device of(long word) {
     return new Device((int) word, (int) (word >> 32));
+  }
+
+  /** As "cpu:0". */
+  @Override
+  public String toString() {
+    return Out.take(out -> Native.opd_device_to_string(this, out));
   }
 }

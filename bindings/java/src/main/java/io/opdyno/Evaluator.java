@@ -6,6 +6,11 @@ public final class Evaluator extends Handle {
     super(pointer);
   }
 
+  /** With all defaults. */
+  public static Evaluator of(PackedFn function) {
+    return of(function, null);
+  }
+
   /** No options (null) are all defaults. */
   public static Evaluator of(PackedFn function, EvaluatorOptions options) {
     return Out.take(out -> Native.opd_evaluator_create(function, EvaluatorOptions.map(options), out));

@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 
 /** A program of the VM, as data. */
 public final class Executable extends Handle {
@@ -15,11 +16,13 @@ public final class Executable extends Handle {
 
   /** Of its binary form. */
   public static Executable load(byte[] bytes) {
+    Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_executable_load_bytes(bytes, out));
   }
 
   /** The program that a module holds. */
   public static Executable of(Program program) {
+    Objects.requireNonNull(program, "program must not be null");
     return Out.take(out -> Native.opd_executable_from_module(program, out));
   }
 

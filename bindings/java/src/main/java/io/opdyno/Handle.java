@@ -97,11 +97,12 @@ public class Handle implements AutoCloseable {
       open.add(this);
     }
 
-    long begin() {
+    /** The handle, whose class the refusal names. */
+    long begin(Handle handle) {
       for (int now = state; now >= 0; now = state) {
         if (STATE.compareAndSet(this, now, now + 1)) return pointer;
       }
-      throw new IllegalStateException("the handle is closed");
+      throw new IllegalStateException("the " + handle.getClass().getSimpleName() + " is closed");
     }
 
     void end() {
@@ -141,7 +142,7 @@ public class Handle implements AutoCloseable {
 
   /** The address, which end() lets go; 0 of null. */
   static long begin(Handle handle) {
-    return handle == null ? 0 : handle.owned.begin();
+    return handle == null ? 0 : handle.owned.begin(handle);
   }
 
   /** Of what begin() gave; nothing where that is 0: null, or an argument that was not come to. */

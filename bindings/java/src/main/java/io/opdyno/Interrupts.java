@@ -7,8 +7,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Lets Thread.interrupt() end calls of VMs: a thread of its own looks now and then whether one of those that are calling
- * was interrupted, since Java tells nobody, and cancels the token of its call. A call whose options name another token is
- * ended by that one only.
+ * was interrupted, since Java tells nobody, and cancels the token of its call. A call that has another token, by its options or its
+ * thread (CancelToken.setDefault), is ended by that one only.
  */
 final class Interrupts {
   private static final long LOOK_MILLIS = 10;
@@ -33,12 +33,14 @@ final class Interrupts {
     private final Map<String, Object> options = Map.of("cancel", token);
     private volatile int depth; // written by the thread only
     private boolean isCancelled; // guarded by this
+    private boolean hasDefault; // the library knows the thread's own token then
 
     private Running() {
       THREADS.add(this);
     }
 
     Map<String, ?> options(CallOptions given) {
+      if (hasDefault) return CallOptions.map(given);
       if (given == null) return options;
       Map<String, Object> all = new LinkedHashMap<>(CallOptions.map(given));
       all.putIfAbsent("cancel", token);
@@ -66,6 +68,11 @@ final class Interrupts {
         token.cancel();
       }
     }
+  }
+
+  /** Calls of this thread have a token of its own; null: not any more. */
+  static void setDefault(CancelToken token) {
+    OF_THREAD.get().hasDefault = token != null;
   }
 
   static Running begin() {

@@ -1,7 +1,8 @@
 package io.opdyno;
 
-/** Receives the library's warnings, on any thread. */
+/** Receives the library's warnings, on any thread, and on several at once: see {@link Opdyno#setLog}. */
 @FunctionalInterface
 public interface LogCallback {
+  /** Receives a message of one line. What this throws is dropped. */
   void log(LogLevel level, String message);
 }

@@ -1,5 +1,8 @@
 package io.opdyno;
 
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 
 /** A number or text that a collector measured, and what it is. */
@@ -12,10 +15,23 @@ public final class Metric {
     this.value = value;
   }
 
+  /** Of the pairs of kind and value by name that {@code opd_function_profile} gives. */
+  static Map<String, Metric> all(ValueMap pairs) {
+    Map<String, Metric> metrics = new LinkedHashMap<>();
+    pairs.toMap().forEach((name, pair) -> {
+      List<Object> kindAndValue = ValueList.items((ValueList) pair);
+      MetricKind kind = MetricKind.swigToEnum(((Long) kindAndValue.get(0)).intValue());
+      metrics.put((String) name, new Metric(kind, kindAndValue.get(1)));
+    });
+    return metrics;
+  }
+
+  /** A whole number. */
   public static Metric count(long value) {
     return new Metric(MetricKind.COUNT, value);
   }
 
+  /** Of a time. */
   public static Metric duration(double microseconds) {
     return new Metric(MetricKind.DURATION, microseconds);
   }
@@ -25,10 +41,12 @@ public final class Metric {
     return new Metric(MetricKind.PERCENT, percent);
   }
 
+  /** Any other number. */
   public static Metric ratio(double ratio) {
     return new Metric(MetricKind.RATIO, ratio);
   }
 
+  /** A text. */
   public static Metric string(String text) {
     return new Metric(MetricKind.STRING, Objects.requireNonNull(text, "text"));
   }
@@ -43,6 +61,7 @@ public final class Metric {
     return new Metric(MetricKind.HERTZ, hertz);
   }
 
+  /** What the value is. */
   public MetricKind kind() {
     return kind;
   }

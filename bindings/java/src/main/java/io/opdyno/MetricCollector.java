@@ -1,7 +1,7 @@
 package io.opdyno;
 
 /**
- * Measures something around calls; {@code Native.opd_collector_create} makes a {@link Collector} of it. A run calls it
+ * Measures something around calls; {@link Collectors#of(String, MetricCollector)} makes a {@link Collector} of it. A run calls it
  * from its own thread, and does not start it any more after an exception, which the report's configuration tells.
  */
 public interface MetricCollector {

@@ -6,6 +6,7 @@ import java.util.function.Consumer;
 public final class Out<T> {
   private T content;
 
+  /** What was put there; null if nothing was. */
   public T get() {
     return content;
   }

@@ -1,6 +1,10 @@
 package io.opdyno;
 
-/** A function of any values. */
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** A function of any values. Any threads may call it at once if the code behind it allows that. */
 public final class PackedFn extends Handle {
   PackedFn(long pointer) {
     super(pointer);
@@ -18,7 +22,25 @@ public final class PackedFn extends Handle {
 
   /** A function of Java. */
   public static PackedFn of(PackedFunction code) {
+    Objects.requireNonNull(code, "code must not be null");
     return Out.take(out -> Native.opd_function_create(code, out));
+  }
+
+  /**
+   * A C function at an address, called as its signature says: {@code "f64(f64, i32)"}. Its types are void, bool, i8 to i64, u8 to u64,
+   * f32, f64, ptr, str, tensor, and structs as {@code {f64, f64}}; {@code ...} stands for further arguments. A wrong address or
+   * signature breaks the process. A mistake in the text is an {@link OpdynoException.InvalidArgument} with its place.
+   *
+   * @param name stands in messages; null: "function"
+   * @param keepAlive is kept as long as the function is, a module or {@link Closure} say; null: the code lasts anyway
+   */
+  public static PackedFn ofPointer(Pointer pointer, String signature, String name, Handle keepAlive) {
+    long kept = Handle.begin(keepAlive);
+    try {
+      return Out.take(out -> Native.opd_function_create_native(pointer.address(), signature, name, kept, out));
+    } finally {
+      Handle.end(keepAlive, kept);
+    }
   }
 
   /** A registered function of the process. */
@@ -26,14 +48,36 @@ public final class PackedFn extends Handle {
     return Out.take(out -> Native.opd_function_get_global(name, out));
   }
 
+  /** The names of all registered functions, sorted. */
+  public static List<String> globals() {
+    return ValueList.texts(Out.take(Native::opd_function_list_global));
+  }
+
   /** Registers it for the whole process, in the place of one of that name. */
   public void register(String name) {
-    Native.opd_function_register(name, this, 1);
+    register(name, true);
+  }
+
+  /** Likewise; if it may not replace one of that name, that is an {@link OpdynoException.AlreadyExists}. */
+  public void register(String name, boolean mayReplace) {
+    Native.opd_function_register(name, this, mayReplace ? 1 : 0);
   }
 
   /** Removes a registered function; who has it keeps it. */
   public static void remove(String name) {
     Native.opd_function_remove_global(name);
+  }
+
+  /**
+   * Calls it some times to warm up, then once with collectors around it. Gives what these measured by name; "Duration (us)" is
+   * always there. A collector that fails throws here. The result of the calls is dropped.
+   */
+  public Map<String, Metric> profile(Device device, int warmup, List<Collector> collectors, Object... args) {
+    Collector[] all = collectors.toArray(Collector[]::new);
+    try (PackedFn measured = Out.take(out -> Native.opd_function_profile(this, device, all, warmup, out));
+        ValueMap metrics = (ValueMap) measured.call(args)) {
+      return Metric.all(metrics);
+    }
   }
 
   /** Calls for a tensor; a ClassCastException if it gives something else. */

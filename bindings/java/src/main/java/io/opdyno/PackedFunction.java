@@ -7,12 +7,14 @@ import java.util.function.LongBinaryOperator;
 import java.util.function.LongUnaryOperator;
 
 /**
- * A function of Java that the library may call, on any thread. Handles among the arguments are the callee's to close. A
+ * A function of Java that the library may call, on any thread. Arguments are null, Boolean, Long, Double, String, byte[], long[]
+ * (a shape), DType, Device, Pointer and handles; the result may also be a shorter number, a List, Map or lambda. Handles among the arguments are the callee's to close. A
  * tensor of memory that the caller only lends ends with the call: it is an IllegalStateException to use it later, and as a
  * result it is copied.
  */
 @FunctionalInterface
 public interface PackedFunction {
+  /** The code; what it throws comes out at the caller in Java as itself. */
   Object call(Object... args) throws Throwable;
 
   /** A function of one whole number; its calls make no objects. Other arguments are an IllegalArgumentException. */

@@ -1,10 +1,12 @@
 package io.opdyno;
 
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
-/** Named tensors, in a file or in memory. */
+/** Named tensors, in a file or in memory. Any threads may ask for tensors; set() is for one thread at a time. */
 public final class Params extends Handle {
   Params(long pointer) {
     super(pointer);
@@ -25,11 +27,47 @@ public final class Params extends Handle {
     return open(path, null);
   }
 
+  /**
+   * Of the bytes of a file, from the position of a direct buffer to its limit. Tensors are views of the buffer where that is
+   * possible, and what writes into them writes there; it is kept as long as anything views it. Without {@code copy} it must not
+   * be read-only.
+   */
+  public static Params open(ByteBuffer bytes, ParamsOptions options) {
+    java.util.Map<String, Object> map = ParamsOptions.map(options);
+    if (!bytes.isDirect()) throw new IllegalArgumentException("the buffer must be direct; load() takes bytes of the heap");
+    if (bytes.isReadOnly() && (map == null || !Boolean.TRUE.equals(map.get("copy"))))
+      throw new IllegalArgumentException("the buffer is read-only, and tensors that are views of it are not: set the option copy");
+    try (Values values = new Values()) {
+      return new Params(openBytes(bytes.slice(), values.options(map)));
+    }
+  }
+
+  /** Copies all tensors of the bytes of a file, and compares its checksums. */
+  public static Params load(byte[] bytes) {
+    Objects.requireNonNull(bytes, "bytes must not be null");
+    return Out.take(out -> Native.opd_params_load_bytes(bytes, out));
+  }
+
   /** In the order of the file. */
   public List<String> names() {
     List<String> names = new ArrayList<>();
     for (long i = 0, count = Native.opd_params_count(this); i < count; ++i) names.add(Native.opd_params_name(this, i));
     return names;
+  }
+
+  /** What is known of each tensor, in the order of the file, without making any. */
+  public List<TensorInfo> info() {
+    List<TensorInfo> all = new ArrayList<>();
+    for (long i = 0, count = Native.opd_params_count(this); i < count; ++i) {
+      long place = i;
+      all.add(Out.take(out -> Native.opd_params_get_info(this, place, out)));
+    }
+    return all;
+  }
+
+  /** What became of the tensors so far. */
+  public ParamsStats stats() {
+    return Out.take(out -> Native.opd_params_get_stats(this, out));
   }
 
   /** A tensor by its name. */
@@ -42,8 +80,18 @@ public final class Params extends Handle {
     Native.opd_params_set(this, name, tensor);
   }
 
-  /** Writes a file. */
+  /**
+   * Writes a file, which is replaced as a whole. Its suffix tells the format: .npz, .safetensors, .npy (exactly one tensor),
+   * tensor-cache.json (with files beside it), else TVM's param dict.
+   */
   public void save(Path path) {
     Native.opd_params_save(this, path.toString());
   }
+
+  /** The bytes of TVM's param dict. */
+  public byte[] toBytes() {
+    return Out.take(out -> Native.opd_params_save_bytes(this, out));
+  }
+
+  private static native long openBytes(ByteBuffer bytes, long[] options);
 }

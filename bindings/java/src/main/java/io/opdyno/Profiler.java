@@ -1,9 +1,14 @@
 package io.opdyno;
 
-/** Records what the process does, on all threads. */
+/** Records what the process does, on all threads. All methods are safe on any thread. */
 public final class Profiler extends Handle {
   Profiler(long pointer) {
     super(pointer);
+  }
+
+  /** Not yet started, with all defaults. */
+  public static Profiler create() {
+    return create(null);
   }
 
   /** Not yet started; no options (null) are all defaults. */
@@ -14,6 +19,11 @@ public final class Profiler extends Handle {
   /** Begins to record. */
   public void start() {
     Native.opd_profiler_start(this);
+  }
+
+  /** Says what the step is for that the next start() or step() begins, in place of the schedule: for schedules of your own. */
+  public void setAction(ProfilerAction action) {
+    Native.opd_profiler_set_action(this, action);
   }
 
   /** Ends a step of the schedule; gives the trace of a cycle that it ends, else null. */
@@ -29,5 +39,24 @@ public final class Profiler extends Handle {
   /** What was recorded so far. */
   public Trace snapshot() {
     return Out.take(out -> Native.opd_profiler_snapshot(this, out));
+  }
+
+  /**
+   * Makes it a flight recorder, from the next start() on: when something asks for a dump, a thread of the library writes a file,
+   * while the recording goes on. Null: no dumps. Options name a path, and what asks: a signal, slow calls, errors, or dump().
+   * After start() it is an {@link OpdynoException.FailedPrecondition}. A file that cannot be written is told to the log.
+   */
+  public void setDumps(DumpOptions options) {
+    Native.opd_profiler_set_dumps(this, DumpOptions.map(options));
+  }
+
+  /** Asks for a dump and does not wait for it; stop() does. The reason stands in the file. */
+  public void dump(String reason) {
+    Native.opd_profiler_dump(this, reason);
+  }
+
+  /** The number of dumps that were written so far. */
+  public long dumpCount() {
+    return Native.opd_profiler_dump_count(this);
   }
 }

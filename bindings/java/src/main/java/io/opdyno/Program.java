@@ -1,7 +1,10 @@
 package io.opdyno;
 
 import java.nio.file.Path;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
+import java.util.Set;
 
 /** A module: what was loaded of a file, or made. */
 public final class Program extends Handle {
@@ -21,7 +24,28 @@ public final class Program extends Handle {
 
   /** Of the bytes of such a file; the name is for messages. */
   public static Program load(byte[] bytes, String name, ProgramOptions options) {
+    Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_module_load_bytes(bytes, name, ProgramOptions.map(options), out));
+  }
+
+  /**
+   * Of a shared library, with C functions of it by name and signature: {@code Map.of("scaled", "f64(f64, i32)")}. A wrong signature
+   * breaks the process. An absent function is an {@link OpdynoException.NotFound}.
+   */
+  public static Program loadNative(Path path, java.util.Map<String, String> signatures, ProgramOptions options) {
+    Objects.requireNonNull(signatures, "signatures must not be null");
+    return Out.take(out -> Native.opd_module_load_native(path.toString(), signatures, ProgramOptions.map(options), out));
+  }
+
+  /** Of an object file or an archive of them, which is not run, but linked into the file that export() writes. */
+  public static Program loadStaticLibrary(Path path, String... functions) {
+    Objects.requireNonNull(functions, "functions must not be null");
+    return Out.take(out -> Native.opd_module_load_static_library(path.toString(), functions, out));
+  }
+
+  /** The objects that are linked into the process and registered themselves by a prefix, usually "": the same module each time. */
+  public static Program systemLib(String prefix) {
+    return Out.take(out -> Native.opd_module_system_lib(prefix, out));
   }
 
   /** "relax.VMExecutable", "library" … */
@@ -29,12 +53,41 @@ public final class Program extends Handle {
     return Native.opd_module_kind(this);
   }
 
+  /** "so", "c", "o", "vmexec" …; "" if it is not known. */
+  public String format() {
+    return Native.opd_module_format(this);
+  }
+
+  /** What can be done with it. */
+  public Set<ProgramProperty> properties() {
+    int bits = Native.opd_module_properties(this);
+    Set<ProgramProperty> properties = EnumSet.allOf(ProgramProperty.class);
+    properties.removeIf(property -> (bits & property.swigValue()) == 0);
+    return properties;
+  }
+
+  /** The modules that it imports; new handles, which are the caller's to close. */
+  public List<Program> imports() {
+    return ValueList.items(Out.take(out -> Native.opd_module_list_imports(this, out))).stream().map(Program.class::cast).toList();
+  }
+
   /** The names of its functions. */
   public List<String> functions() {
     return ValueList.texts(Out.take(out -> Native.opd_module_list_functions(this, out)));
   }
 
-  /** A function of it or of what it imports. */
+  /** Whether function(name) gives one. */
+  public boolean hasFunction(String name) {
+    return hasFunction(name, Set.of(ProgramLookup.IMPORTS));
+  }
+
+  /** Whether there is a function of that name; none (an empty set): of its own that can be called. */
+  public boolean hasFunction(String name, Set<ProgramLookup> lookup) {
+    int bits = lookup.stream().mapToInt(ProgramLookup::swigValue).reduce(0, (all, bit) -> all | bit);
+    return Native.opd_module_has_function(this, name, bits) != 0;
+  }
+
+  /** A function of it or of what it imports; null: the one that it is called by, "main". */
   public PackedFn function(String name) {
     return Out.take(out -> Native.opd_module_get_function(this, name, 1, out));
   }
@@ -67,6 +120,19 @@ public final class Program extends Handle {
   /** Adds another module, where functions are looked for, too. */
   public void addImport(Program imported) {
     Native.opd_module_add_import(this, imported);
+  }
+
+  /** The formats of save(), the usual one first. */
+  public List<String> formats() {
+    return ValueList.texts(Out.take(out -> Native.opd_module_list_formats(this, out)));
+  }
+
+  /**
+   * Writes a file of it alone, without its imports, in a format; null: by the path's suffix, then the usual one. A format that it
+   * has not is an {@link OpdynoException.Unsupported}, which lists those that it has.
+   */
+  public void save(Path path, String format) {
+    Native.opd_module_save(this, path.toString(), format);
   }
 
   /** Writes it and its imports as one file. */

@@ -12,19 +12,40 @@ public final class Range implements AutoCloseable {
     this.begun = begun;
   }
 
-  /** Begins a range. */
+  /** Begins a range; it costs little while nothing records. */
   public static Range open(String name) {
+    if (!isRecorded()) return new Range(0); // its name needs no number
     return new Range(Native.opd_range_begin(Native.opd_range_name(name)));
+  }
+
+  /** Begins a range that pop() ends. The number of ranges that were pushed around it on this thread, from 0. */
+  public static int push(String name) {
+    return Native.opd_range_push(name);
+  }
+
+  /** Ends the range that was pushed last on this thread. What its push() gave; -1 if there is none. */
+  public static int pop() {
+    return Native.opd_range_pop();
   }
 
   /** Records a moment. */
   public static void mark(String name) {
-    Native.opd_range_mark(Native.opd_range_name(name));
+    if (isRecorded()) Native.opd_range_mark(Native.opd_range_name(name));
+  }
+
+  /** Whether a profiler, or a tool by {@link #isIttAvailable}, records ranges now. */
+  public static boolean isRecorded() {
+    return Native.opd_range_is_recorded() != 0;
+  }
+
+  /** Whether a tool listens by Intel's ITT API, as INTEL_LIBITTNOTIFY64 of the environment says: ranges are its tasks then. */
+  public static boolean isIttAvailable() {
+    return Native.opd_itt_is_available() != 0;
   }
 
   @Override
   public void close() {
-    if (isOpen) Native.opd_range_end(begun);
+    if (isOpen && begun != 0) Native.opd_range_end(begun);
     isOpen = false;
   }
 }

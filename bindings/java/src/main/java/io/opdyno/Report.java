@@ -3,7 +3,9 @@ package io.opdyno;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Rows of metrics of calls and devices, and a configuration. It prints as its table. */
 public final class Report extends Handle {
@@ -14,6 +16,11 @@ public final class Report extends Handle {
   /** Of its JSON, as TVM and write() write it. */
   public static Report fromJson(String json) {
     return Out.take(out -> Native.opd_report_from_json(json.getBytes(StandardCharsets.UTF_8), out));
+  }
+
+  /** Of a text table, as TVM and write() write it: rounded numbers stay rounded, joined rows stay joined. */
+  public static Report fromTable(String table) {
+    return Out.take(out -> Native.opd_report_from_table(table.getBytes(StandardCharsets.UTF_8), out));
   }
 
   /** Joins reports of several runs, machines or ranks. */
@@ -37,6 +44,15 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_write(this, format, ReportWriteOptions.map(options), out));
   }
 
+  /**
+   * Gives the calls as a stream of Arrow, in one batch: fills the C struct ArrowArrayStream at an address, as
+   * {@code org.apache.arrow.c.ArrowArrayStream.memoryAddress()} gives it. The stream keeps its memory, also after close(); its
+   * consumer releases it.
+   */
+  public void toArrow(long address) {
+    Native.opd_report_to_arrow(this, address);
+  }
+
   /** The number of rows. */
   public int count(ReportSection section) {
     return Math.toIntExact(Native.opd_report_count(this, section));
@@ -52,9 +68,25 @@ public final class Report extends Handle {
     return Out.<Object>take(out -> Native.opd_report_get(this, section, row, name, out, null));
   }
 
+  /** What a metric of a row is: MetricKind.NONE if only other rows have it. */
+  public MetricKind kind(ReportSection section, int row, String name) {
+    return Out.take(out -> Native.opd_report_get(this, section, row, name, new Out<>(), out));
+  }
+
   /** A metric of all rows; null for those that lack it. */
   public List<Object> column(ReportSection section, String name) {
     return ValueList.items(Out.take(out -> Native.opd_report_get_column(this, section, name, out, null)));
+  }
+
+  /** The metrics of each row by their names, without those that the row lacks. The configuration is one row. */
+  public List<Map<String, Object>> rows(ReportSection section) {
+    List<Map<String, Object>> rows = new ArrayList<>();
+    for (int i = 0, count = count(section); i < count; ++i) rows.add(new LinkedHashMap<>());
+    for (String name : columns(section)) {
+      List<Object> column = column(section, name);
+      for (int i = 0; i < rows.size(); ++i) if (column.get(i) != null) rows.get(i).put(name, column.get(i));
+    }
+    return rows;
   }
 
   /** The rows of calls, by the columns that every report of a VM has. */
@@ -76,6 +108,11 @@ public final class Report extends Handle {
   /** With what its operators compute and move, as far as their names and shapes tell; 0: a peak that is not known. */
   public Report withRoofline(double peakGflops, double peakGigabytesPerSecond) {
     return Out.take(out -> Native.opd_report_add_roofline(this, peakGflops, peakGigabytesPerSecond, out));
+  }
+
+  /** Likewise, with the peaks of {@link Opdyno#measurePeak}. */
+  public Report withRoofline(MachinePeak peak) {
+    return withRoofline(peak.gflops(), peak.bandwidthGbps());
   }
 
   @Override

@@ -7,6 +7,7 @@ import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
+import java.util.Objects;
 import java.util.function.LongFunction;
 
 /** Memory with a shape and a type of its elements. What of() makes is a copy that lies on the CPU. */
@@ -23,7 +24,12 @@ public final class Tensor extends Handle {
 
   /** Of elements that nobody has set yet. */
   public static Tensor create(DType dtype, long... shape) {
-    return Out.take(out -> Native.opd_tensor_create(shape, dtype, Device.CPU, out));
+    return create(Device.CPU, dtype, shape);
+  }
+
+  /** Likewise, on a device. */
+  public static Tensor create(Device device, DType dtype, long... shape) {
+    return Out.take(out -> Native.opd_tensor_create(shape, dtype, device, out));
   }
 
   /** Of float32. */
@@ -56,6 +62,7 @@ public final class Tensor extends Handle {
 
   /** Of elements as they lie in memory, row by row. */
   public static Tensor of(byte[] elements, DType dtype, long... shape) {
+    Objects.requireNonNull(elements, "elements must not be null");
     Tensor made = create(dtype, shape);
     try {
       Native.opd_tensor_copy_from_bytes(made, elements);
@@ -144,6 +151,40 @@ public final class Tensor extends Handle {
     return of(DType.INT64).asLongBuffer();
   }
 
+  /**
+   * Takes over a DLPack tensor without a copy: the address of a C struct DLManagedTensorVersioned, or of the older
+   * DLManagedTensor. Its deleter is called once, on any thread, when neither the tensor nor a buffer of it is in use any more;
+   * until then its code must stay loaded. If this throws, the struct is still the caller's.
+   */
+  public static Tensor ofDlpack(long managed, boolean isVersioned) {
+    return new Tensor(fromDlpack(managed, isVersioned));
+  }
+
+  /**
+   * Lends the memory to a consumer of DLPack, without a copy: the address of a new C struct DLManagedTensorVersioned, or of the
+   * older DLManagedTensor, which keeps the memory also after close(). The consumer must call the deleter in the struct once;
+   * where there is none, {@code Tensor.ofDlpack(address, isVersioned).close()} does. The older struct cannot say that a tensor is
+   * read-only: one that is is an {@link OpdynoException.Unsupported}.
+   */
+  public long toDlpack(boolean isVersioned) {
+    return with(pointer -> toDlpack(pointer, isVersioned));
+  }
+
+  /** Whether the elements must not be written. */
+  public boolean isReadOnly() {
+    return Native.opd_tensor_is_read_only(this) != 0;
+  }
+
+  /** Whether the elements lie row by row, without gaps. */
+  public boolean isContiguous() {
+    return Native.opd_tensor_is_contiguous(this) != 0;
+  }
+
+  /** Whether nothing else refers to the tensor, nor to its memory as far as opdyno knows: buffers and views do. */
+  public boolean isUnique() {
+    return Native.opd_tensor_is_unique(this) != 0;
+  }
+
   private ByteBuffer of(DType expected) {
     check(expected);
     return buffer();
@@ -170,6 +211,10 @@ public final class Tensor extends Handle {
   }
 
   private static native ByteBuffer bufferOf(long tensor);
+
+  private static native long fromDlpack(long managed, boolean isVersioned);
+
+  private static native long toDlpack(long tensor, boolean isVersioned);
 
   private static native byte[] bytesOf(long tensor);
 

@@ -1,5 +1,6 @@
 package io.opdyno;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -35,7 +36,17 @@ public final class Trace extends Handle {
     return Out.take(out -> Native.opd_trace_to_chrome(this, out));
   }
 
-  /** Writes a file in a format; no options (null) are all defaults. */
+  /** The bytes of a file in a format; no options (null) are all defaults. */
+  public byte[] write(TraceFormat format, TraceWriteOptions options) {
+    return Out.take(out -> Native.opd_trace_write(this, format, TraceWriteOptions.map(options), out));
+  }
+
+  /** Likewise, of a format that is text: a table, stacks, JSON, a page. */
+  public String toText(TraceFormat format, TraceWriteOptions options) {
+    return new String(write(format, options), StandardCharsets.UTF_8);
+  }
+
+  /** Writes a file in a format, compressed by gzip if the path ends in ".gz"; no options (null) are all defaults. */
   public void save(Path path, TraceFormat format, TraceWriteOptions options) {
     Native.opd_trace_save(this, path.toString(), format, TraceWriteOptions.map(options));
   }
@@ -48,5 +59,13 @@ public final class Trace extends Handle {
   /** A report of its calls. */
   public Report toReport(TraceView view) {
     return Out.take(out -> Native.opd_trace_to_report(this, view, out));
+  }
+
+  /**
+   * A report of its calls, ranges and runs, joined by name, and by what {@code groupByInputShape} and {@code groupByStackN} of the
+   * options say; null: by name only.
+   */
+  public Report averages(TraceWriteOptions options) {
+    return Out.take(out -> Native.opd_trace_to_averages(this, TraceWriteOptions.map(options), out));
   }
 }

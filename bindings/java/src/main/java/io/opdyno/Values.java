@@ -10,9 +10,9 @@ import java.util.List;
  * Objects of Java as values of the library, two words each: kind (and length) and content, as an opd_value lies in the
  * memory of a little-endian machine. They are views, which close() ends.
  *
- * <p>null, Boolean, Byte to Long, Float and Double, String, byte[], long[] (a shape), DType, Device, Tensor, PackedFn,
- * Program, ValueList, ValueMap and other handles, Object[] and List (an array), java.util.Map, PackedFunction. Back come Long,
- * Double, String, byte[], long[] and handles.
+ * <p>null, Boolean, Byte to Long, Float and Double, String, byte[], long[] (a shape), DType, Device, Pointer, Tensor,
+ * PackedFn, Program, ValueList, ValueMap and other handles, Object[] and List (an array), java.util.Map, PackedFunction. Back come Long,
+ * Double, String, byte[], long[], Pointer and handles.
  */
 final class Values implements AutoCloseable {
   static {
@@ -42,7 +42,7 @@ final class Values implements AutoCloseable {
 
   /** Names and values in turns; null of no options. */
   long[] options(java.util.Map<String, ?> options) {
-    if (options == null || options.isEmpty()) return null;
+    if (options == null) return null;
     List<java.util.Map.Entry<String, ?>> entries = new ArrayList<>(options.entrySet());
     words = new long[4 * entries.size()];
     for (int i = 0; i < entries.size(); ++i) {
@@ -85,6 +85,7 @@ final class Values implements AutoCloseable {
     else if (object instanceof byte[]) viewText((byte[]) object, false, at);
     else if (object instanceof DType) put(at, DTYPE, ((DType) object).word());
     else if (object instanceof Device) put(at, DEVICE, ((Device) object).word());
+    else if (object instanceof Pointer) put(at, POINTER, ((Pointer) object).address());
     else if (object instanceof Handle) viewHandle((Handle) object, at);
     else viewHandle(keep(convert(object)), at);
   }
@@ -158,6 +159,7 @@ final class Values implements AutoCloseable {
     else if (object instanceof Boolean) put(memory, at, BOOL, (Boolean) object ? 1 : 0);
     else if (object instanceof DType) put(memory, at, DTYPE, ((DType) object).word());
     else if (object instanceof Device) put(memory, at, DEVICE, ((Device) object).word());
+    else if (object instanceof Pointer) put(memory, at, POINTER, ((Pointer) object).address());
     else return false;
     return true;
   }
@@ -187,6 +189,14 @@ final class Values implements AutoCloseable {
     return take(value);
   }
 
+  /** The objects of owned values, which it takes over; null if the first is none, as where a call failed. */
+  static Object[] takeAll(long[] values) {
+    if (values[0] == NONE) return null;
+    Object[] objects = new Object[values.length / 2];
+    for (int i = 0; i < objects.length; ++i) objects[i] = take(Arrays.copyOfRange(values, 2 * i, 2 * i + 2));
+    return objects;
+  }
+
   /** The object of an owned value, which it takes over. */
   static Object take(long[] value) {
     long content = value[1];
@@ -194,8 +204,9 @@ final class Values implements AutoCloseable {
       case NONE:
         return null;
       case INT:
-      case POINTER:
         return content;
+      case POINTER:
+        return new Pointer(content);
       case BOOL:
         return content != 0;
       case FLOAT:

@@ -29,6 +29,24 @@ public final class Vm extends Handle {
     return Calls.asTensor(call(name, args));
   }
 
+  /**
+   * Calls a closure that a function of the program returned, or any function, as call() calls one of the program: profiles and the
+   * instrument see it, and Thread.interrupt() ends it.
+   */
+  public Object invokeClosure(PackedFn closure, Object... args) {
+    return invokeClosure(null, closure, args);
+  }
+
+  /** Likewise, with options. */
+  public Object invokeClosure(CallOptions options, PackedFn closure, Object... args) {
+    Interrupts.Running running = Interrupts.begin();
+    try {
+      return Out.<Object>take(out -> Native.opd_vm_invoke_closure(this, closure, args, running.options(options), out));
+    } finally {
+      running.end();
+    }
+  }
+
   /** A function of the program, which keeps the VM, and is called without a look-up by name. */
   public PackedFn function(String name) {
     return Out.take(out -> Native.opd_vm_get_function(this, name, out));
@@ -51,7 +69,12 @@ public final class Vm extends Handle {
 
   /** Keeps the arguments of a function for invokeStateful(). */
   public void setInput(String name, Object... args) {
-    Native.opd_vm_set_input(this, name, args, null);
+    setInput(null, name, args);
+  }
+
+  /** Likewise, with names of the arguments. */
+  public void setInput(CallOptions options, String name, Object... args) {
+    Native.opd_vm_set_input(this, name, args, CallOptions.map(options));
   }
 
   /** Runs a function on its inputs, and keeps the result for output(). */
@@ -110,7 +133,12 @@ public final class Vm extends Handle {
 
   /** Saves a function with its arguments under a name, by which it is then called without arguments. */
   public void saveFunction(String name, String savedName, Object... args) {
-    Native.opd_vm_save_function(this, name, savedName, args, null, 1);
+    saveFunction(null, true, name, savedName, args);
+  }
+
+  /** Likewise, with names of the arguments; a call of it gives null if it does not return the result. */
+  public void saveFunction(CallOptions options, boolean isReturned, String name, String savedName, Object... args) {
+    Native.opd_vm_save_function(this, name, savedName, args, CallOptions.map(options), isReturned ? 1 : 0);
   }
 
   /** Returns the memory that the VM keeps for its next call. */

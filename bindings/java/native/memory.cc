@@ -1,0 +1,65 @@
+// Memory that Java hands over, or is handed, as an address or a buffer: tensors of DLPack, files in buffers, times.
+#include "core.h"
+
+using namespace opdjava;
+
+OPDJAVA_NATIVE(jlong, Tensor, fromDlpack, jlong managed, jboolean is_versioned) {
+  opd_tensor *made = nullptr;
+  opd_error *error =
+      is_versioned ? opd_tensor_from_dlpack_versioned(reinterpret_cast<DLManagedTensorVersioned *>(managed), &made)
+                   : opd_tensor_from_dlpack(reinterpret_cast<DLManagedTensor *>(managed), &made);
+  if (error) raise(env, error);
+  return reinterpret_cast<jlong>(made);
+}
+
+// A tensor that is lent for a call is refused: the consumer would still have its memory after the call.
+OPDJAVA_NATIVE(jlong, Tensor, toDlpack, jlong pointer, jboolean is_versioned) {
+  auto *tensor = reinterpret_cast<opd_tensor *>(pointer);
+  if (!check_loan(env, tensor)) return 0;
+  if (opd_tensor_is_borrowed(tensor)) {
+    throw_new(env, "java/lang/IllegalStateException", "the tensor is lent for a call; copy what is to be kept");
+    return 0;
+  }
+  DLManagedTensor *managed = nullptr;
+  DLManagedTensorVersioned *versioned = nullptr;
+  opd_error *error =
+      is_versioned ? opd_tensor_to_dlpack_versioned(tensor, &versioned) : opd_tensor_to_dlpack(tensor, &managed);
+  if (error) raise(env, error);
+  return is_versioned ? reinterpret_cast<jlong>(versioned) : reinterpret_cast<jlong>(managed);
+}
+
+// The set keeps the buffer, by a global reference, until nothing views it any more.
+OPDJAVA_NATIVE(jlong, Params, openBytes, jobject bytes, jlongArray pairs) {
+  opd_params_options options;
+  opd_params_options_init(&options);
+  Options reader;
+  if (!reader.read(env, pairs, opdrules::fields_of(&options), "opd_params_options", &options, 0)) return 0;
+  jobject kept = env->NewGlobalRef(bytes);
+  opd_params *made = nullptr;
+  opd_error *error = opd_params_open_bytes(env->GetDirectBufferAddress(bytes),
+                                           static_cast<size_t>(env->GetDirectBufferCapacity(bytes)), &options, kept,
+                                           end_callback, &made);
+  if (error) {
+    end_callback(kept);
+    raise(env, error);
+  }
+  return reinterpret_cast<jlong>(made);
+}
+
+OPDJAVA_NATIVE(jlong, Benchmark, create, jdoubleArray seconds) {
+  const jsize count = env->GetArrayLength(seconds);
+  std::vector<double> copy(static_cast<size_t>(count));
+  env->GetDoubleArrayRegion(seconds, 0, count, copy.data());
+  opd_benchmark *made = nullptr;
+  opd_error *error = opd_benchmark_create(copy.data(), copy.size(), &made);
+  if (error) raise(env, error);
+  return reinterpret_cast<jlong>(made);
+}
+
+OPDJAVA_NATIVE(jdoubleArray, Benchmark, secondsOf, jlong pointer) {
+  size_t count = 0;
+  const double *seconds = opd_benchmark_seconds(reinterpret_cast<const opd_benchmark *>(pointer), &count);
+  jdoubleArray made = env->NewDoubleArray(static_cast<jsize>(count));
+  if (made) env->SetDoubleArrayRegion(made, 0, static_cast<jsize>(count), seconds);
+  return made;
+}

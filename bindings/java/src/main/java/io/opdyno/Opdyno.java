@@ -1,0 +1,60 @@
+package io.opdyno;
+
+import java.nio.file.Path;
+import java.util.Objects;
+
+/** The library as a whole: its version, its threads, its log, and the machine that it runs on. All methods are safe on any thread. */
+public final class Opdyno {
+  private Opdyno() {}
+
+  /** The library's version, as "0.2.0". */
+  public static String version() {
+    return Native.opd_version();
+  }
+
+  /** How the library was built, as a JSON object: version, compiler, architecture, features, TVM's releases that it loads. */
+  public static String buildInfo() {
+    return Out.take(Native::opd_build_info);
+  }
+
+  /** The number of threads that a parallel kernel may use, the calling one included. */
+  public static int threadCount() {
+    return Native.opd_threads_count();
+  }
+
+  /**
+   * Sets that number, 1 to 1024; 0 restores the default, which the environment and the processors give. Kernels that run keep
+   * theirs. Another number is an {@link OpdynoException.OutOfRange}.
+   */
+  public static void setThreadCount(int count) {
+    Native.opd_threads_set_count(count);
+  }
+
+  /**
+   * Sets the function that receives the library's warnings, in the place of the one before; null: nobody does. The library lets
+   * go of the one before as soon as no call of it runs.
+   */
+  public static void setLog(LogCallback callback) {
+    Native.opd_log_set_callback(callback);
+  }
+
+  /**
+   * Writes a file as the library writes its own: a regular file is replaced as a whole, so that its readers see the old content
+   * or the new one. Without the directory it is an {@link OpdynoException.NotFound}.
+   */
+  public static void writeFile(Path path, byte[] content) {
+    Native.opd_file_write(path.toString(), Objects.requireNonNull(content, "content must not be null"));
+  }
+
+  /**
+   * Whether this build can run programs for a target: "llvm", "cuda", "opencl -device=mali" …; false for one that is not known.
+   */
+  public static boolean isEnabled(String target) {
+    return Native.opd_module_enabled(target) != 0;
+  }
+
+  /** Measures what the processors reach at most, for about half a second. Two threads that measure at once disturb each other. */
+  public static MachinePeak measurePeak() {
+    return Out.take(Native::opd_machine_measure_peak);
+  }
+}
