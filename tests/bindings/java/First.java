@@ -48,6 +48,7 @@ public final class First {
     WithMemory.run();
     inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
     inDirectory(WithRecordings::run);
+    inDirectory(WithJvm::run);
     WithRefusals.run();
     causes();
     Program gone = take(out -> opd_module_load(args[0], null, out));

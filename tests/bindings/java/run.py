@@ -14,7 +14,7 @@ GOLDEN = HERE.parent / "golden"
 sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
 from compare import compare
-from common import artifact, option_fields, parse_arguments
+from common import artifact, check_functions, option_fields, parse_arguments
 from make import JAVA, java_home, make
 
 
@@ -68,6 +68,7 @@ def main():
     arguments.static = False
     generated, natives = make(arguments)
     check_options(generated)
+    check_functions(JAVA, [*JAVA.glob("src/**/*.java"), *JAVA.glob("native/*")])
     check_records(generated)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,

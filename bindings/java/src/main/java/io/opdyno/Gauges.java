@@ -1,0 +1,97 @@
+package io.opdyno;
+
+import java.lang.management.ManagementFactory;
+import javax.management.InstanceAlreadyExistsException;
+import javax.management.InstanceNotFoundException;
+import javax.management.JMException;
+import javax.management.ObjectName;
+import javax.management.StandardMBean;
+
+/**
+ * The memory of devices as gauges of JMX, which jconsole, VisualVM and exporters of metrics show. It needs the JDK's module
+ * java.management.
+ */
+public final class Gauges {
+  private Gauges() {}
+
+  /** Registers the memory of a device, a {@link MemoryMXBean}. Does nothing if it is registered already. */
+  public static ObjectName register(Device device) {
+    device.memoryStats(); // an absent device is an error now, not when somebody looks
+    ObjectName name = nameOf(device);
+    try {
+      ManagementFactory.getPlatformMBeanServer().registerMBean(new StandardMBean(new Memory(device), MemoryMXBean.class, true), name);
+    } catch (InstanceAlreadyExistsException there) {
+      return name;
+    } catch (JMException refused) {
+      throw new IllegalStateException("JMX does not take " + name, refused);
+    }
+    return name;
+  }
+
+  /** Ends that. Does nothing if it is not registered. */
+  public static void unregister(Device device) {
+    ObjectName name = nameOf(device);
+    try {
+      ManagementFactory.getPlatformMBeanServer().unregisterMBean(name);
+    } catch (InstanceNotFoundException absent) {
+      return;
+    } catch (JMException refused) {
+      throw new IllegalStateException("JMX does not let go of " + name, refused);
+    }
+  }
+
+  private static ObjectName nameOf(Device device) {
+    try {
+      return new ObjectName("io.opdyno:type=Memory,device=" + ObjectName.quote(device.toString()));
+    } catch (JMException wrong) {
+      throw new AssertionError("a quoted name is well-formed", wrong);
+    }
+  }
+
+  private record Memory(Device device) implements MemoryMXBean {
+    @Override
+    public String getDevice() {
+      return device.toString();
+    }
+
+    @Override
+    public long getLiveBytes() {
+      return device.memoryStats().liveBytes();
+    }
+
+    @Override
+    public long getPeakBytes() {
+      return device.memoryStats().peakBytes();
+    }
+
+    @Override
+    public long getReservedBytes() {
+      return device.memoryStats().reservedBytes();
+    }
+
+    @Override
+    public long getIdleBytes() {
+      return device.memoryStats().idleBytes();
+    }
+
+    @Override
+    public long getAllocCount() {
+      return device.memoryStats().allocCount();
+    }
+
+    @Override
+    public long getPoolHitCount() {
+      return device.memoryStats().poolHitCount();
+    }
+
+    @Override
+    public void resetPeak() {
+      device.resetPeak();
+    }
+
+    @Override
+    public void trim() {
+      device.trim();
+    }
+  }
+}
