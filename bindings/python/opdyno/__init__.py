@@ -21,6 +21,7 @@ gives is owned by its Python object, and keeps alive what it needs. Any thread m
 says otherwise. NumPy is only imported where its arrays are asked for.
 """
 
+import json as _json
 import typing as _typing
 from collections.abc import Callable as _Callable
 
@@ -122,6 +123,24 @@ def memory_stats(device: "Device | None" = None) -> dict[str, int]:
     return _native.opd_memory_get_stats(device if device is not None else cpu())
 
 
+def reset_peak_memory_stats(device: "Device | None" = None) -> None:
+    """Makes the memory that is in use now the peak of a device, of cpu:0 without one. Source: torch.cuda's function."""
+    _native.opd_memory_reset_peak(device if device is not None else cpu())
+
+
+def empty_cache(device: "Device | None" = None) -> None:
+    """Gives memory that is kept for later tensors of a device, of cpu:0 without one, back to the system.
+
+    VMs keep theirs: `VirtualMachine.trim` is for that. Source: torch.cuda's function.
+    """
+    _native.opd_memory_trim(device if device is not None else cpu())
+
+
+def build_info() -> "dict[str, _typing.Any]":
+    """How the library was built: its version, compiler, architecture and features, and TVM's releases that it loads."""
+    return dict(_json.loads(_native.opd_build_info()))
+
+
 def set_log_callback(callback: "_Callable[[int, str], object] | None") -> None:
     """Sets who gets warnings; None drops them, as at the start: the library itself never prints.
 
@@ -160,6 +179,7 @@ __all__ = [
     "VMInstrumentReturnKind",
     "VirtualMachine",
     "array",
+    "build_info",
     "cl",
     "const",
     "convert",
@@ -168,6 +188,7 @@ __all__ = [
     "cuda",
     "device",
     "empty",
+    "empty_cache",
     "enabled",
     "ext_dev",
     "from_dlpack",
@@ -193,6 +214,7 @@ __all__ = [
     "register_func",
     "register_global_func",
     "remove_global_func",
+    "reset_peak_memory_stats",
     "rocm",
     "save_param_dict",
     "save_param_dict_to_file",

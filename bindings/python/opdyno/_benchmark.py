@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._device import Device
 from ._function import Function, get_global_func
+
+if TYPE_CHECKING:
+    from .profiling import Report
 
 
 class BenchmarkResult(_native.Handle):
@@ -51,6 +54,24 @@ class BenchmarkResult(_native.Handle):
     def percentile(self, percent: float) -> float:
         """The seconds that `percent` (0 to 100) of the samples do not exceed; between two samples it is interpolated."""
         return _native.opd_benchmark_percentile(self, percent)
+
+    def diff(
+        self,
+        after: BenchmarkResult,
+        *,
+        min_effect: float = 0.01,
+        level: float = 0.05,
+        confidence: float = 0.95,
+        fail_above: float | None = None,
+        paired: bool = False,
+    ) -> Report:
+        """Compares these times with those of another result: a report with one row, of the change and the verdict.
+
+        The options are those of `opdyno.profiling.diff`.
+        """
+        options = {"min_effect": min_effect, "level": level, "confidence": confidence,
+                   "fail_above": -1.0 if fail_above is None else fail_above, "is_paired": int(paired)}
+        return _native.opd_benchmark_diff(self, after, options)
 
     @property
     def reliability(self) -> dict[str, float | int | bool]:

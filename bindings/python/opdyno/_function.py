@@ -34,6 +34,16 @@ class Function(_native.FunctionBase):
         made = _native.function_from(callable)
         return named(made, callable.__name__) if hasattr(callable, "__name__") else made
 
+    @staticmethod
+    def from_pointer(pointer: int, signature: str, name: str | None = None, keep_alive: Any = None) -> Function:
+        """A C function at an address as a packed function: `from_pointer(address, "f64(f64, ptr)")`.
+
+        `Module.native_function` says how signatures are written. Nothing checks that the function has this one. It must
+        outlive the result, unless `keep_alive`, an object of opdyno such as its module, holds it.
+        """
+        made = _native.opd_function_create_native(pointer, signature, name, keep_alive)
+        return made if name is None else named(made, name)
+
     def __repr__(self) -> str:
         name = f" {self.__name__}" if hasattr(self, "__name__") else ""
         return f"<Function{name} at {self._address:#x}>"

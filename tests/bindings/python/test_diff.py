@@ -4,7 +4,7 @@ import json
 
 import opdyno
 import pytest
-from opdyno import profiling
+from opdyno import _native, profiling
 from opdyno.profiling import Report
 
 
@@ -69,3 +69,14 @@ def test_a_benchmark_tells_how_far_it_can_be_relied_on():
     assert set(result.reliability) == {"is_noisy", "median_low", "median_high", "autocorrelation", "outlier_count",
                                        "number", "warmup_count", "calls_per_second", "is_steady"}
     assert result.reliability["is_noisy"] is True and result.reliability["median_high"] == float("inf")  # 6 are the least
+
+
+def test_two_benchmarks_are_compared():
+    before, after = (_native.benchmark_of([scale * (1 + i / 1000) for i in range(20)]) for scale in (1.0, 1.5))
+    report = before.diff(after)
+    (row,) = report.calls
+    assert row["Verdict"] == "regression" and abs(row["Change"].ratio - 0.5) < 0.01, row
+    assert before.diff(before).calls[0]["Verdict"] == "same"
+    assert before.diff(after, min_effect=0.9).calls[0]["Verdict"] != "regression"
+    with pytest.raises(ValueError, match="level"):
+        before.diff(after, level=2.0)

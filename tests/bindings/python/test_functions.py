@@ -195,3 +195,19 @@ def test_a_missing_global_function_is_a_value_error():
     assert opdyno.get_global_func("test.py.no_such_function", allow_missing=True) is None
     with pytest.raises(ValueError):
         opdyno.remove_global_func("test.py.no_such_function")
+
+
+def test_a_c_function_is_called_by_its_address():
+    import ctypes
+
+    called = []
+    twice = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: called.append(x) or 2 * x)
+    address = ctypes.cast(twice, ctypes.c_void_p).value
+    function = opdyno.Function.from_pointer(address, "f64(f64)", "twice", keep_alive=opdyno.Function(lambda: None))
+    assert function(1.5) == 3.0 and called == [1.5] and "twice" in repr(function)
+    with pytest.raises(TypeError, match="twice"):
+        function("text")
+    with pytest.raises(ValueError, match="f99"):
+        opdyno.Function.from_pointer(address, "f99(f64)")
+    with pytest.raises(ValueError, match="pointer"):
+        opdyno.Function.from_pointer(0, "f64(f64)")

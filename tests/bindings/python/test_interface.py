@@ -21,7 +21,8 @@ NAMES = {
         c:Module c:ModulePropertyMask f:load_module f:enabled f:system_lib f:load_static_library f:load_source f:load_native
         f:save_param_dict f:load_param_dict f:save_param_dict_to_file f:load_param_dict_from_file c:Params f:load_params
         c:Tensor c:NDArray f:tensor f:array f:empty f:from_dlpack f:reads_only
-        f:num_threads f:set_num_threads f:memory_stats f:set_log_callback c:Error c:Code
+        f:num_threads f:set_num_threads f:memory_stats f:reset_peak_memory_stats f:empty_cache f:build_info f:set_log_callback
+        c:Error c:Code
         c:Report c:BenchmarkResult c:VirtualMachine c:Executable c:VMInstrumentReturnKind c:Cancel
         v:vm v:profiling v:profiler v:__version__
     """,
@@ -34,7 +35,7 @@ NAMES = {
         c:Diff f:diff f:merge f:profile_function c:DeviceWrapper c:MetricCollector c:TimeMetricCollector
         c:MemoryMetricCollector c:PAPIMetricCollector c:PerfMetricCollector c:EnergyMetricCollector
     """,
-    "opdyno.Function": "m:__call__ m:same_as",
+    "opdyno.Function": "m:__call__ m:same_as s:from_pointer",
     "opdyno.Object": "m:same_as",
     "opdyno.ObjectGeneric": "m:asobject",
     "opdyno.ObjectPath": """
@@ -63,7 +64,7 @@ NAMES = {
     """,
     "opdyno.Params": "m:keys m:items m:values m:get m:info m:save p:stats",
     "opdyno.Error": "v:code v:kind v:native_cause v:native_backtrace",
-    "opdyno.BenchmarkResult": "p:results p:mean p:median p:std p:min p:max m:percentile",
+    "opdyno.BenchmarkResult": "p:results p:mean p:median p:std p:min p:max m:percentile m:diff",
     "opdyno.vm.VirtualMachine": """
         v:NAIVE_ALLOCATOR v:POOLED_ALLOCATOR m:__getitem__ m:invoke_closure m:save_function m:set_input
         m:set_input_with_param_module m:invoke_stateful m:get_outputs m:get_output_arity m:set_instrument m:time_evaluator

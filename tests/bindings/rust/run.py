@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
 from compare import compare
-from common import ROOT, artifact, include_directories, library_directory, option_fields, parse_arguments, read_api
+from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api
 
 SOURCE = ROOT / "bindings" / "rust"
 sys.path.append(str(SOURCE / "generator"))
@@ -19,15 +19,6 @@ from generate import generate as generate_sources
 
 GENERATED = ("opdyno-sys/src/ffi.rs", "opdyno/src/generated.rs")
 
-# What the crate opdyno leaves out, by a pattern, and why.
-LEFT_OUT = {
-    r"opd_code_name": "Code has Debug",
-    r"opd_executable_builder_\w+": "programs are assembled from text",
-    r"opd_memory_set_hooks": "hooks must not allocate, nor unwind: that is for C",
-    r"opd_stack_push|opd_stack_pop": "a stack of Rust is native, which profilers see by themselves",
-    r"opd_tensor_borrow|opd_tensor_end_borrow|opd_tensor_is_borrowed|opd_tensor_has_ended": "TensorRef ends by its lifetime",
-    r"opd_tensor_copy_to_bytes": "elements are read as slices, and copied by to_device()",
-}
 # Fields of options that generated.rs cannot set, and who sets them.
 SET_ELSEWHERE = {("opd_call_options", "outputs"): ("vm.rs", "options.outputs = ")}
 
@@ -50,19 +41,11 @@ def sources():
     return {path.name: path.read_text() for path in sorted((SOURCE / "opdyno" / "src").glob("*.rs"))}
 
 
-def check_functions(ffi, used):
-    """All that the library exports is there, and the safe crate uses it or has a reason not to."""
+def check_symbols(ffi):
+    """All that the library exports is there."""
     exported = set(re.findall(r"^opd_\w+$", (ROOT / "tests" / "abi" / "symbols.txt").read_text(), re.MULTILINE))
-    there = set(re.findall(r"pub fn (opd_\w+)", ffi))
-    if missing := exported - there:
+    if missing := exported - set(re.findall(r"pub fn (opd_\w+)", ffi)):
         sys.exit(f"ffi.rs lacks {', '.join(sorted(missing))} of tests/abi/symbols.txt")
-    unused = {name for name in exported if not re.search(rf"\b{name}\b", used)}
-    unexplained = {name for name in unused if not any(re.fullmatch(pattern, name) for pattern in LEFT_OUT)}
-    if unexplained:
-        sys.exit(f"the crate opdyno does not use {', '.join(sorted(unexplained))}: use it, or say in LEFT_OUT why not")
-    for pattern in LEFT_OUT:
-        if not any(re.fullmatch(pattern, name) for name in unused):
-            sys.exit(f"LEFT_OUT has {pattern}, but there is no such function, or it is used")
 
 
 def check_options(files):
@@ -90,7 +73,8 @@ def main():
             sys.exit(f"{program} is missing: rustup or the distribution has it; 1.85 or newer is needed")
     check_generated(arguments)
     files, ffi = sources(), (SOURCE / GENERATED[0]).read_text()
-    check_functions(ffi, "\n".join(files.values()))
+    check_symbols(ffi)
+    check_functions(SOURCE, list((SOURCE / "opdyno" / "src").glob("*.rs")))
     check_options(files)
 
     libraries = library_directory(arguments)
