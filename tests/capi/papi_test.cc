@@ -7,8 +7,7 @@ using namespace opdyno_test;
 
 extern "C" {
 extern long long papi_counts[8];
-extern int papi_add_errors[8], papi_start_errors[8], papi_read_error, papi_most_in_a_set, papi_sets,
-    papi_overlaps;
+extern int papi_add_errors[8], papi_start_errors[8], papi_read_error, papi_most_in_a_set, papi_sets, papi_overlaps;
 }
 
 namespace {
