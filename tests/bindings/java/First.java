@@ -41,6 +41,7 @@ public final class First {
     WithStacks.run(args[0]);
     WithLoans.run();
     WithCalls.run();
+    WithChanges.run();
     inDirectory(directory -> WithMethods.run(Path.of(args[0]), directory));
     inDirectory(WithMachine::run);
     WithPointers.run();

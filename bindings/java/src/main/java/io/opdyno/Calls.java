@@ -9,10 +9,14 @@ final class Calls {
     Library.load();
   }
 
+  private static final Object[] NONE = {};
+
   private Calls() {}
 
-  static Object call(PackedFn function, Object... args) {
-    int count = args == null ? 0 : args.length;
+  static Object call(PackedFn function, Object... given) {
+    int count = given == null ? 0 : given.length;
+    // What the function, or another thread, does to the caller's array must not change which handles end() lets go.
+    Object[] args = count == 0 ? NONE : given.clone();
     Area area = Area.get();
     int frame = area.open(count);
     if (frame < 0) return slow(function, args);

@@ -276,8 +276,10 @@ final class Values implements AutoCloseable {
 
   /** All keys, then all values. */
   static byte[][] utf8(java.util.Map<String, String> texts) {
-    List<String> all = new ArrayList<>(texts.keySet());
-    all.addAll(texts.values());
+    List<java.util.Map.Entry<String, String>> entries = new ArrayList<>(texts.entrySet()); // as many of each
+    List<String> all = new ArrayList<>();
+    entries.forEach(entry -> all.add(entry.getKey()));
+    entries.forEach(entry -> all.add(entry.getValue()));
     return utf8(all.toArray(String[]::new));
   }
 
