@@ -50,6 +50,16 @@ def rename_items(enum):
     enum.write_text(re.sub(rf"^  {prefix}", "  ", text, flags=re.M))
 
 
+def guard(wrapper):
+    """The JVM ends with a C++ exception that leaves a native function: each becomes a function-try-block."""
+    catch = "catch (...) {{\n  opdjava::raise_current(jenv);\n  return {}();\n}}\n"
+    functions = re.compile(r"^(SWIGEXPORT (\w+) JNICALL Java_[^\n]*\)) (\{\n.*?^\}\n)", re.M | re.S)
+    text, count = functions.subn(lambda found: f"{found[1]} try {found[3]}" + catch.format(found[2]), wrapper.read_text())
+    if count < 100 or count != text.count(" JNICALL Java_"):
+        sys.exit(f"{wrapper} has other functions than the {count} that were guarded")
+    wrapper.write_text(text)
+
+
 def make(arguments):
     """The directories of the generated sources and of the natives."""
     shutil.rmtree(arguments.out, ignore_errors=True)
@@ -62,6 +72,7 @@ def make(arguments):
     write_records(ROOT, api, generated / "io" / "opdyno", rules)
     swig(arguments, rules, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
          "-outdir", generated / "io" / "opdyno", "-o", wrapper)
+    guard(wrapper)
     for enum in (generated / "io" / "opdyno").glob("*.java"):
         if " enum " in enum.read_text():
             rename_items(enum)

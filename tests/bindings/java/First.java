@@ -47,6 +47,7 @@ public final class First {
     WithPointers.run();
     inDirectory(WithParams::run);
     WithMemory.run();
+    WithSizes.run();
     inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
     inDirectory(WithRecordings::run);
     WithRefusals.run();

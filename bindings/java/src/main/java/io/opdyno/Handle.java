@@ -69,6 +69,7 @@ public class Handle implements AutoCloseable {
    */
   private static final class Owned extends PhantomReference<Handle> {
     private static final int CLOSED = 1 << 31;
+    private static final long MOST_BYTES = 1L << 40; // the size of a view may be anything; the sum must not overflow
     private static final ReferenceQueue<Handle> DROPPED = new ReferenceQueue<>();
     private static final VarHandle STATE;
 
@@ -93,7 +94,7 @@ public class Handle implements AutoCloseable {
     Owned(Handle handle, long pointer, long bytes) {
       super(handle, DROPPED);
       this.pointer = pointer;
-      this.bytes = bytes;
+      this.bytes = Math.min(bytes, MOST_BYTES);
       open.add(this);
     }
 

@@ -21,7 +21,10 @@ final class OffHeap {
 
   /** Less than 0 of what ended. */
   static void add(long bytes) {
-    if (bytes != 0 && total.addAndGet(bytes) > limit && bytes > 0) collect();
+    if (bytes == 0) return;
+    long now = total.addAndGet(bytes), most = limit;
+    if (now > most && bytes > 0) collect();
+    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // what was in use for some time has ended
   }
 
   /** Waits until the cleaner has ended what was dropped, as far as it comes to that in some milliseconds. */

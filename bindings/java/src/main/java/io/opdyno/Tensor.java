@@ -74,7 +74,9 @@ public final class Tensor extends Handle {
   }
 
   private static ByteBuffer room(int count, int size) {
-    return ByteBuffer.allocate(Math.multiplyExact(count, size)).order(ByteOrder.nativeOrder());
+    int most = Integer.MAX_VALUE / size;
+    if (count > most) throw new IllegalArgumentException(count + " elements are too many to copy, which are at most " + most);
+    return ByteBuffer.allocate(count * size).order(ByteOrder.nativeOrder());
   }
 
   /** The sizes of the dimensions. */
@@ -92,7 +94,7 @@ public final class Tensor extends Handle {
     return Native.opd_tensor_bytes(this);
   }
 
-  /** A copy of the elements. */
+  /** A copy of the elements; an IllegalStateException if they have more bytes than an array of Java, which has 2147483647 at most. */
   public byte[] toBytes() {
     return with(Tensor::bytesOf);
   }
