@@ -50,6 +50,7 @@ enum class LockRank : uint8_t {
   kCollectorSet,
   kCounterCollector,
   kPapiCounters,
+  kPapiTables,
   kTensorCache,
   kHostFunctions,
   kCancel,

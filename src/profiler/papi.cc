@@ -35,10 +35,11 @@ void *open_library() {
 }  // namespace
 
 void Papi::load_functions(void *library) {
-  const auto load = [&](auto &function, const char *name) {
+  const auto load = [&]<class Function>(Function &function, const char *name) {
     void *const found = dlsym(library, name);
     if (!found) fail(OPD_UNSUPPORTED, "the PAPI library that is installed has no function ", name);
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+    if constexpr (std::is_pointer_v<Function>) function = reinterpret_cast<Function>(found);
+    else function.function = reinterpret_cast<decltype(function.function)>(found);
   };
 #define LOAD(NAME) load(NAME, "PAPI_" #NAME)
   LOAD(is_initialized), LOAD(library_init), LOAD(thread_init), LOAD(multiplex_init);
@@ -75,6 +76,11 @@ const Papi &Papi::get() {
   if (!papi.load(std::memory_order_relaxed))  // never freed: threads may use it until the process ends
     papi.store(std::unique_ptr<Papi>(new Papi).release(), std::memory_order_release);
   return *papi.load(std::memory_order_relaxed);
+}
+
+ForkMutex &Papi::tables() {
+  static auto &guard = *new ForkMutex(LockRank::kPapiTables);  // never freed, as the library is not
+  return guard;
 }
 
 std::string Papi::reason(int error) const {

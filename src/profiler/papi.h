@@ -1,12 +1,30 @@
 // The PAPI library, loaded on first use. The few functions needed are declared here: they are the same in all releases
 // 7, so building needs no header of PAPI.
 #pragma once
+#include <mutex>
 #include <string>
 #include <vector>
+
+#include "base/fork_mutex.h"
 
 namespace opd {
 
 class Papi {
+  // Asking for an event makes PAPI enlarge its tables of events, while nothing keeps other threads from reading them.
+  // So one thread at a time uses the functions that do either.
+  template <class Signature>
+  class Guarded;
+  template <class... Args>
+  class Guarded<int(Args...)> {
+   public:
+    int operator()(Args... args) const {
+      const std::scoped_lock lock(tables());
+      return function(args...);
+    }
+    int (*function)(Args...) = nullptr;
+  };
+  static ForkMutex &tables();
+
  public:
   static const Papi &get();  // throws OPD_UNSUPPORTED with the reason; loaded once, and never unloaded
 
@@ -16,23 +34,23 @@ class Papi {
   int (*library_init)(int version);  // returns the version
   int (*thread_init)(unsigned long (*thread_id)());
   int (*multiplex_init)();
-  int (*create_eventset)(int *set);
-  int (*assign_eventset_component)(int set, int component);
-  int (*set_multiplex)(int set);
-  int (*add_event)(int set, int event);
   int (*start)(int set);
   int (*stop)(int set, long long *values);
   int (*read)(int set, long long *values);
-  int (*cleanup_eventset)(int set);
-  int (*destroy_eventset)(int *set);
-  int (*event_name_to_code)(const char *name, int *event);
-  int (*event_code_to_name)(int event, char *name);
-  int (*enum_event)(int *event, int modifier);
-  int (*enum_cmp_event)(int *event, int modifier, int component);
-  int (*get_event_component)(int event);             // or an error
   int (*num_components)();                           // or an error
   const char *(*get_component_info)(int component);  // a struct whose first field is the name
   char *(*strerror)(int error);
+  Guarded<int(int *set)> create_eventset;
+  Guarded<int(int set, int component)> assign_eventset_component;
+  Guarded<int(int set)> set_multiplex;
+  Guarded<int(int set, int event)> add_event;
+  Guarded<int(int set)> cleanup_eventset;
+  Guarded<int(int *set)> destroy_eventset;
+  Guarded<int(const char *name, int *event)> event_name_to_code;
+  Guarded<int(int event, char *name)> event_code_to_name;
+  Guarded<int(int *event, int modifier)> enum_event;
+  Guarded<int(int *event, int modifier, int component)> enum_cmp_event;
+  Guarded<int(int event)> get_event_component;  // or an error
 
   std::string reason(int error) const;       // with a hint for the user
   bool counts_threads(int component) const;  // true: counts each thread by itself; false: the process or the machine

@@ -122,6 +122,9 @@ Value Vm::output(std::string_view name, std::span<const int64_t> path) const {
 Value Vm::invoke_closure(Function &closure, Args args, const CallSettings &settings) {
   const CallArguments checked(*this, args);
   CallScope scope(*this, CallScope::kNoFunction, settings);  // inherited by the closure's calls
+  RunSignals &signals = scope.run();
+  if (signals.stop.load() != CancelReason::kNone)  // the closure may have no call that would look at it
+    if (Ref<Error> error = stop_error(signals, "before the closure")) throw Exception(std::move(error));
   return opd::call(closure, checked.views());
 }
 

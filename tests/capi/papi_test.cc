@@ -1,11 +1,14 @@
 // PAPI's counters, from a library that the test scripts: tests/support/papi.c, which has PAPI's name.
+#include <thread>
+
 #include "support/counted_work.h"
 
 using namespace opdyno_test;
 
 extern "C" {
 extern long long papi_counts[8];
-extern int papi_add_errors[8], papi_start_errors[8], papi_read_error, papi_most_in_a_set, papi_sets;
+extern int papi_add_errors[8], papi_start_errors[8], papi_read_error, papi_most_in_a_set, papi_sets,
+    papi_overlaps;
 }
 
 namespace {
@@ -139,6 +142,22 @@ TEST_F(Papi, ThatCanNoLongerBeReadIsAnError) {
   EXPECT_EQ(profile.columns().count("perf::LOADS"), 0u);
   EXPECT_EQ(profile.configured("Collector error: papi").find("counters can no longer be read: it is forbidden"), 0u)
       << profile.configured("Collector error: papi");
+}
+
+TEST_F(Papi, IsAskedForEventsByOneThreadAtATime) {
+  papi_overlaps = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([] {
+      for (int k = 0; k < 50; ++k) {
+        Collector collector;
+        EXPECT_EQ(refusal(make(OPD_COLLECTOR_PAPI, {"net:::tx", "perf::STORES"}, collector)), "");
+        Handle<opd_array> events;
+        check(opd_collector_list_events(OPD_COLLECTOR_PAPI, events.out()));
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_EQ(papi_overlaps, 0);
 }
 
 TEST_F(Papi, ListsWhatItCanCount) {

@@ -104,6 +104,12 @@ TEST(VmClosure, EndsWithTheTokenOfItsCall) {
   const opd_value argument = arg(x);
   Value result;
   expect_error(opd_vm_invoke_closure(vm.get(), closure.get(), &argument, 1, &options, result.out()), OPD_CANCELLED);
+  const Function host = make_function([](const opd_value *, int32_t, opd_value *out) { *out = opd_int(7); });
+  expect_error(opd_vm_invoke_closure(vm.get(), host.get(), &argument, 1, &options, result.out()), OPD_CANCELLED,
+               "before the closure");
+  opd_cancel_token_reset(cancel.get());
+  check(opd_vm_invoke_closure(vm.get(), host.get(), &argument, 1, &options, result.out()));
+  EXPECT_EQ(result.view().u.int64, 7);
 }
 
 // ---- saved functions
