@@ -131,7 +131,7 @@ final class WithPrograms {
       First.check(vm.invokeClosure(less, 7, 4).equals(3L), "any function");
       First.check(vm.invokeClosure(cancelled, closure, 7, 4).equals(3L), "with options");
       token.cancel();
-      First.failed(() -> vm.invokeClosure(cancelled, closure, 7, 4), OpdynoException.Cancelled.class, "difference");
+      First.failed(() -> vm.invokeClosure(cancelled, closure, 7, 4), OpdynoException.Cancelled.class, "cancelled before");
       First.failed(() -> vm.invokeClosure(null, 7), NullPointerException.class, "closure");
     }
   }
