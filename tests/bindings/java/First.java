@@ -43,6 +43,7 @@ public final class First {
     WithCalls.run();
     WithChanges.run();
     inDirectory(directory -> WithMethods.run(Path.of(args[0]), directory));
+    WithInterrupts.run();
     inDirectory(WithMachine::run);
     WithPointers.run();
     inDirectory(WithParams::run);
@@ -115,6 +116,13 @@ public final class First {
       }
       Throwable crossed = thrown(() -> opd_function_call(refuse, new Object[] {"now"}, new Out<>()));
       check(crossed instanceof Refused && crossed.getMessage().equals("not now"), "an exception comes out as itself");
+      RuntimeException again = new RuntimeException("again"), other = new RuntimeException("other");
+      again.addSuppressed(other);
+      try (PackedFn inner = PackedFn.of(a -> { throw again; }); PackedFn outer = PackedFn.of(a -> inner.call())) {
+        for (int i = 0; i < 3; ++i) check(thrown(outer::call) == again, "it comes out as itself each time");
+      }
+      Throwable[] suppressed = again.getSuppressed();
+      check(suppressed.length == 2 && suppressed[0] == other && suppressed[1] instanceof OpdynoException, "with one error: " + suppressed.length);
       OpdynoException native_ = (OpdynoException) crossed.getSuppressed()[0];
       check(native_.kind().equals("Refused") && native_.code() == Code.CALL_FAILED, "with its error: " + native_);
     }

@@ -64,8 +64,8 @@ final class Interrupts {
       if (depth == 0 || !thread.isInterrupted()) return;
       synchronized (this) {
         if (depth == 0 || isCancelled) return;
-        isCancelled = true;
         token.cancel();
+        isCancelled = true;
       }
     }
   }
@@ -79,7 +79,12 @@ final class Interrupts {
     Running running = OF_THREAD.get();
     int depth = running.depth;
     running.depth = depth + 1;
-    if (isIdle) LockSupport.unpark(LOOKER);
+    try {
+      if (isIdle) LockSupport.unpark(LOOKER);
+    } catch (Throwable failed) { // the stack is full, say
+      running.depth = depth;
+      throw failed;
+    }
     return running;
   }
 
@@ -89,17 +94,28 @@ final class Interrupts {
   }
 
   private static void look() {
-    for (int vain = 0;; ++vain) {
-      THREADS.removeIf(running -> !running.thread.isAlive());
-      if (isAnyCalling()) vain = 0;
-      if (vain > MOST_VAIN_LOOKS) {
-        isIdle = true; // who begins a call after this wakes it
-        if (!isAnyCalling()) LockSupport.park();
-        isIdle = false;
-        vain = 0;
+    for (int vain = 0;; ) {
+      try {
+        LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
+        vain = isAnyCalling() ? 0 : vain + 1;
+        if (vain > MOST_VAIN_LOOKS) {
+          vain = 0;
+          sleep();
+        }
+        THREADS.removeIf(running -> !running.thread.isAlive());
+        for (Running running : THREADS) running.look();
+      } catch (Throwable failed) {
+        // Java has no memory now, say. What is not interrupted at this look is at a later one.
       }
-      LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
-      for (Running running : THREADS) running.look();
+    }
+  }
+
+  private static void sleep() {
+    isIdle = true; // who begins a call after this wakes it
+    try {
+      if (!isAnyCalling()) LockSupport.park();
+    } finally {
+      isIdle = false;
     }
   }
 }

@@ -6,6 +6,7 @@ public class OpdynoException extends RuntimeException {
   private final int code;
   private final String kind;
   private final String backtrace;
+  private transient boolean isOfCrossing; // it tells of the way of another exception through native code
 
   private OpdynoException(int code, String kind, String message, String backtrace) {
     super(message);
@@ -79,7 +80,7 @@ public class OpdynoException extends RuntimeException {
   }
 
   /**
-   * What to throw for an error: what a callback threw, if it was that, with the error added as suppressed. There is a code
+   * What to throw for an error: what a callback threw, if it was that, with the error of its first crossing added as suppressed. There is a code
    * for the error and each of its causes, and three texts: kind, message, backtrace.
    */
   static Throwable make(Throwable crossed, int[] codes, byte[][] texts) {
@@ -91,8 +92,18 @@ public class OpdynoException extends RuntimeException {
       if (cause != null) made.initCause(cause);
     }
     if (crossed == null) return made;
-    crossed.addSuppressed(made);
+    made.isOfCrossing = true;
+    synchronized (crossed) {
+      if (!hasCrossed(crossed)) crossed.addSuppressed(made);
+    }
     return crossed;
+  }
+
+  /** One error is enough, for a program may throw the same exception again and again, on any threads. */
+  private static boolean hasCrossed(Throwable thrown) {
+    for (Throwable suppressed : thrown.getSuppressed())
+      if (suppressed instanceof OpdynoException error && error.isOfCrossing) return true;
+    return false;
   }
 
   /** Kind and message for the error that stands for an exception. */

@@ -1,0 +1,76 @@
+// Thread.interrupt() ends calls.
+import io.opdyno.*;
+import java.lang.reflect.Field;
+
+final class WithInterrupts {
+  private static volatile boolean isDone;
+
+  private WithInterrupts() {}
+
+  static void run() throws Exception {
+    interrupted();
+    failedLook();
+  }
+
+  /** What goes wrong while the interrupts of one thread are looked at does not end this for the others. */
+  private static void failedLook() throws Exception {
+    Field ofThread = Class.forName("io.opdyno.Interrupts").getDeclaredField("OF_THREAD");
+    ofThread.setAccessible(true);
+    Thread broken = new Thread(() -> {
+      try {
+        Object running = ((ThreadLocal<?>) ofThread.get(null)).get();
+        Field token = running.getClass().getDeclaredField("token"), depth = running.getClass().getDeclaredField("depth");
+        token.setAccessible(true);
+        depth.setAccessible(true);
+        ((CancelToken) token.get(running)).close(); // each look at this thread throws
+        depth.set(running, 1);
+        Thread.currentThread().interrupt();
+        while (!isDone) Thread.onSpinWait();
+      } catch (ReflectiveOperationException e) {
+        throw new AssertionError(e);
+      }
+    });
+    broken.start();
+    try {
+      while (!broken.isInterrupted()) Thread.onSpinWait();
+      interrupted();
+      interrupted();
+    } finally {
+      isDone = true;
+    }
+    broken.join();
+  }
+
+  /** A call that would go on until it is interrupted. */
+  static void interrupted() throws Exception {
+    Thread me = Thread.currentThread();
+    int[] calls = {0};
+    try (PackedFn again = PackedFn.of(args -> {
+          if (++calls[0] == 3) me.interrupt();
+          if (calls[0] > 100_000_000) throw new First.Refused("nobody ended the call");
+          return 1L;
+        })) {
+      again.register("test.methods.again");
+      String loop = ".func main() {\nagain:\n  %x = call test.methods.again()\n  goto again\n}";
+      Vm vm;
+      try (Executable executable = Executable.assemble(loop);
+          Program program = executable.toProgram()) {
+        vm = program.vm();
+      }
+      try (vm) {
+        for (int round = 0; round < 3; ++round) {
+          calls[0] = 0;
+          First.failed(() -> vm.call("main"), OpdynoException.Cancelled.class, "");
+          First.check(calls[0] >= 3 && Thread.interrupted(), "the thread is interrupted still, after " + calls[0]);
+        }
+      } finally {
+        Native.opd_function_remove_global("test.methods.again");
+      }
+    }
+    try (Executable executable = Executable.assemble(".func main(x) {\n  ret %x\n}");
+        Program program = executable.toProgram();
+        Vm after = program.vm()) {
+      First.check(after.call("main", 5).equals(5L), "calls go on");
+    }
+  }
+}
