@@ -74,6 +74,46 @@ opd_error *lend(const DLTensor &lent, opd_value *out) {
 
 const opd_tensor *tensor_at(jlong pointer) { return reinterpret_cast<const opd_tensor *>(pointer); }
 
+// The bytes of the tensors in a list or map, and in those within it. It looks at a part of one that is very large.
+class HeldBytes {
+ public:
+  uint64_t of(const opd_value &value, int depth = 0) {
+    if (value.type == OPD_TENSOR) return opd_tensor_bytes(reinterpret_cast<const opd_tensor *>(value.u.object));
+    uint64_t sum = 0;
+    if (depth == kDeepest) return sum;
+    if (value.type == OPD_ARRAY) {
+      const auto *list = reinterpret_cast<const opd_array *>(value.u.object);
+      for (size_t i = 0; i < opd_array_count(list) && looks_ > 0; ++i)
+        sum += of_item([&](opd_value *item) { return opd_array_get(list, i, item); }, depth);
+    } else if (value.type == OPD_MAP) {
+      const auto *map = reinterpret_cast<const opd_map *>(value.u.object);
+      for (size_t i = 0; i < opd_map_count(map) && looks_ > 0; ++i) {
+        opd_value key = opd_none();
+        sum += of_item([&](opd_value *item) { return opd_map_entry(map, i, &key, item); }, depth);
+        opd_value_release(&key);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr int kDeepest = 8;
+  int looks_ = 10'000;
+
+  template <class Get>
+  uint64_t of_item(Get get, int depth) {
+    --looks_;
+    opd_value item = opd_none();
+    if (opd_error *error = get(&item)) {
+      opd_error_release(error);
+      return 0;
+    }
+    const uint64_t bytes = of(item, depth + 1);
+    opd_value_release(&item);
+    return bytes;
+  }
+};
+
 }  // namespace
 }  // namespace opdjava
 
@@ -226,6 +266,11 @@ OPDJAVA_NATIVE(jbyteArray, Tensor, bytesOf, jlong pointer) {
   return nullptr;
 }
 OPDJAVA_CATCH(jbyteArray)
+
+OPDJAVA_NATIVE(jlong, Values, heldBytes, jlong pointer) {
+  return static_cast<jlong>(HeldBytes().of(opd_value_of_object(reinterpret_cast<void *>(pointer))));
+}
+OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(jint, Values, typeOf, jlong pointer) { return opd_object_type(reinterpret_cast<const void *>(pointer)); }
 OPDJAVA_CATCH(jint)

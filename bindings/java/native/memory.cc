@@ -49,6 +49,19 @@ OPDJAVA_NATIVE(jlong, Params, openBytes, jobject bytes, jlongArray pairs) {
 }
 OPDJAVA_CATCH(jlong)
 
+OPDJAVA_NATIVE(jlong, Params, heldBytes, jlong pointer) {
+  const auto *params = reinterpret_cast<const opd_params *>(pointer);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < opd_params_count(params); ++i) {
+    opd_tensor_info info;
+    info.struct_size = sizeof info;
+    if (opd_error *error = opd_params_get_info(params, i, &info)) opd_error_release(error);
+    else if (!info.is_view) sum += info.bytes;
+  }
+  return static_cast<jlong>(sum);
+}
+OPDJAVA_CATCH(jlong)
+
 OPDJAVA_NATIVE(jlong, Benchmark, create, jdoubleArray seconds) {
   const jsize count = env->GetArrayLength(seconds);
   std::vector<double> copy(static_cast<size_t>(count));

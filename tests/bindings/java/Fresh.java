@@ -7,6 +7,8 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -17,7 +19,7 @@ public final class Fresh {
     switch (args[0]) {
       case "values" -> opd_array_create(new Object[] {"a text of more than 7 bytes"}, new Out<>());
       case "tensors" -> Tensor.of(new float[] {1}, 1).close();
-      case "dropped" -> dropped();
+      case "dropped" -> dropped(args[1]);
       case "loaded" -> {
         Tensor.of(new float[] {1}, 1).close();
         mapped().forEach(System.out::println);
@@ -47,13 +49,38 @@ public final class Fresh {
     mapped().forEach(System.out::println);
   }
 
-  /** 2.8 GB of tensors, 4 MB each, none of which is closed. Their memory must not grow with their number. */
-  private static void dropped() {
+  /** 2.8 GB of tensors, 4 MB each, in things that hold them: none is closed. Their memory must not grow with their number. */
+  private static void dropped(String holder) {
     long most = 0;
-    for (int i = 0; i < 700; ++i) {
-      Out.<Tensor>take(out -> opd_tensor_create(new long[] {1 << 20}, DType.FLOAT32, Device.CPU, out));
-      most = Math.max(most, Out.<MemoryStats>take(out -> opd_memory_get_stats(Device.CPU, out)).liveBytes());
+    byte[] file = new byte[0];
+    if (holder.equals("loaded params")) {
+      try (Params one = Params.create(); Tensor x = Tensor.create(DType.FLOAT32, 1 << 20)) {
+        one.set("x", x);
+        file = one.toBytes();
+      }
     }
-    if (most > 600L << 20) throw new AssertionError(most + " bytes were in use at a time");
+    PackedFn result = PackedFn.of(args -> List.of(1, Map.of("x", List.of(Tensor.create(DType.FLOAT32, 1 << 20)))));
+    for (int i = 0; i < 700; ++i) {
+      if (holder.equals("loaded params")) Params.load(file);
+      else if (holder.equals("result")) result.call();
+      else hold(holder, Tensor.create(DType.FLOAT32, 1 << 20));
+      most = Math.max(most, Device.CPU.memoryStats().liveBytes());
+    }
+    if (most > 600L << 20) throw new AssertionError(most + " bytes were in use at a time, by " + holder);
+  }
+
+  private static void hold(String holder, Tensor tensor) {
+    switch (holder) {
+      case "tensor" -> {
+        return;
+      }
+      case "list" -> ValueList.of(1, List.of("nested", tensor));
+      case "map" -> PackedFn.of(args -> args[0]).call(Map.of("key", tensor));
+      case "params" -> Params.create().set("x", tensor);
+      case "view" -> tensor.buffer();
+      case "reshape" -> tensor.reshape(1 << 10, 1 << 10);
+      default -> throw new IllegalArgumentException(holder);
+    }
+    tensor.close();
   }
 }

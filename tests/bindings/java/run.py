@@ -86,7 +86,8 @@ def main():
 
     own = f"-Dopdyno.library.path={library}"
     for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),
-                           (["-Xmx96m"], ["Fresh", "dropped"])):
+                           *((["-Xmx96m"], ["Fresh", "dropped", holder])
+                             for holder in ("tensor", "list", "map", "result", "params", "loaded params", "view", "reshape"))):
         status, shown, errors = run(own, *flags, *program)
         print(shown, errors, sep="", end="")
         if status or "WARNING" in shown or not shown.endswith("ok\n"):

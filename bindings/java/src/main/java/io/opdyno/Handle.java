@@ -53,6 +53,16 @@ public class Handle implements AutoCloseable {
       OffHeap.add(bytes);
     }
 
+    void count(Owned owned, long bytes) {
+      long more;
+      synchronized (this) {
+        if (owned.state < 0) return; // remove() took its bytes off, or will
+        owned.bytes += bytes;
+        more = large(bytes);
+      }
+      OffHeap.add(more);
+    }
+
     private long large(long bytes) {
       uncounted += bytes;
       if (Math.abs(uncounted) < OffHeap.LARGE) return 0;
@@ -86,7 +96,7 @@ public class Handle implements AutoCloseable {
     }
 
     private final long pointer;
-    private final long bytes; // of memory outside of the heap
+    private long bytes; // of memory outside of the heap; `open` guards it
     private final Open open = Open.ofThread();
     private Owned previous, next; // in `open`, which guards them
     private volatile int state = 1; // CLOSED, and the number of uses: the handle's own until it is closed, and one for each call
@@ -153,6 +163,12 @@ public class Handle implements AutoCloseable {
 
   static void end(Handle handle) {
     handle.owned.end();
+    Reference.reachabilityFence(handle);
+  }
+
+  /** It holds more memory outside of the heap now, or less than before. */
+  static void count(Handle handle, long bytes) {
+    handle.owned.open.count(handle.owned, Math.min(bytes, Owned.MOST_BYTES));
     Reference.reachabilityFence(handle);
   }
 

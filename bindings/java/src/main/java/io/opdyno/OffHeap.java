@@ -3,7 +3,7 @@ package io.opdyno;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The memory of tensors, which the garbage collector does not see: a program that drops tensors without close() would fill
+ * The memory of tensors, and of those in lists, maps and params, which the garbage collector does not see: a program that drops tensors without close() would fill
  * the machine while its heap is nearly empty. Above a limit, the collector is asked to find what was dropped.
  */
 final class OffHeap {

@@ -5,11 +5,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Named tensors, in a file or in memory. Any threads may ask for tensors; set() is for one thread at a time. */
 public final class Params extends Handle {
+  private final java.util.Map<String, Long> bytesSet = new ConcurrentHashMap<>(); // of tensors, by their names
+
   Params(long pointer) {
-    super(pointer);
+    super(pointer, heldBytes(pointer));
   }
 
   /** None yet. */
@@ -78,6 +81,9 @@ public final class Params extends Handle {
   /** Adds or replaces a tensor. */
   public void set(String name, Tensor tensor) {
     Native.opd_params_set(this, name, tensor);
+    long bytes = tensor.byteSize();
+    Long replaced = bytesSet.put(name, bytes);
+    Handle.count(this, replaced == null ? bytes : bytes - replaced);
   }
 
   /**
@@ -92,6 +98,9 @@ public final class Params extends Handle {
   public byte[] toBytes() {
     return Out.take(out -> Native.opd_params_save_bytes(this, out));
   }
+
+  /** Of the tensors that are not views of a file. */
+  private static native long heldBytes(long params);
 
   private static native long openBytes(ByteBuffer bytes, long[] options);
 }

@@ -6,7 +6,7 @@ import java.util.List;
 /** A list of values. */
 public final class ValueList extends Handle {
   ValueList(long pointer) {
-    super(pointer);
+    super(pointer, Values.heldBytes(pointer));
   }
 
   /** Of any values: see PackedFunction for what they become. */

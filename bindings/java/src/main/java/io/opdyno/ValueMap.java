@@ -6,7 +6,7 @@ import java.util.Map;
 /** A map of values to values, in the order of insertion. */
 public final class ValueMap extends Handle {
   ValueMap(long pointer) {
-    super(pointer);
+    super(pointer, Values.heldBytes(pointer));
   }
 
   /** The number of entries. */

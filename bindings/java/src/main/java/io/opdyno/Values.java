@@ -300,4 +300,7 @@ final class Values implements AutoCloseable {
   private static native long[] dimsOf(long shape);
 
   private static native int typeOf(long object);
+
+  /** Of the tensors in a list or map. */
+  static native long heldBytes(long object);
 }
