@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 JAVA = Path(__file__).resolve().parent
@@ -83,7 +84,7 @@ def make(arguments):
                     *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),
                     *link_flags(arguments)], check=True)
     content = (place / NAME).read_bytes()
-    (place / (NAME + ".sha256")).write_text(f"{hashlib.sha256(content).hexdigest()} {len(content)}\n")
+    (place / (NAME + ".sha256")).write_text(f"{hashlib.sha256(content).hexdigest()} {len(content)} {zlib.crc32(content):08x}\n")
     return generated, natives
 
 

@@ -3,8 +3,8 @@ package io.opdyno;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The memory of tensors, and of those in lists, maps and params, which the garbage collector does not see: a program that drops tensors without close() would fill
- * the machine while its heap is nearly empty. Above a limit, the collector is asked to find what was dropped.
+ * The memory of tensors, and of those in lists, maps and params, which the garbage collector does not see: a program that
+ * drops tensors without close() would fill the machine while its heap is nearly empty. Above a limit, the collector is asked to find what was dropped.
  */
 final class OffHeap {
   /** In bytes; the property "opdyno.offHeapLimit" sets it. What is in use may exceed it: then the next limit is twice that. */
