@@ -51,6 +51,7 @@ public final class First {
     WithSizes.run();
     inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
     inDirectory(WithRecordings::run);
+    WithEdges.run();
     WithRefusals.run();
     causes();
     Program gone = take(out -> opd_module_load(args[0], null, out));

@@ -18,6 +18,6 @@ public final class Evaluator extends Handle {
 
   /** Calls the function with these arguments, as often as the options say. */
   public Benchmark call(Object... args) {
-    return Out.take(out -> Native.opd_evaluator_call(this, args, out));
+    return Out.take(out -> Native.opd_evaluator_call(this, Calls.args(args), out));
   }
 }

@@ -1,5 +1,7 @@
 package io.opdyno;
 
+import java.nio.charset.StandardCharsets;
+
 /** An error of the library, or one that a called function raised. */
 public class OpdynoException extends RuntimeException {
   private static final long serialVersionUID = 1;
@@ -73,8 +75,8 @@ public class OpdynoException extends RuntimeException {
     return getClass().getName() + ": " + kind + ": " + getMessage();
   }
 
-  static OpdynoException of(Code code, String message, Throwable cause) {
-    OpdynoException made = create(code.swigValue(), "ValueError", message, "");
+  static OpdynoException of(Code code, String kind, String message, Throwable cause) {
+    OpdynoException made = create(code.swigValue(), kind, message, "");
     made.initCause(cause);
     return made;
   }
@@ -111,7 +113,9 @@ public class OpdynoException extends RuntimeException {
     boolean ours = thrown instanceof OpdynoException;
     String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
     String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // C's texts have none
-    return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message});
+    String[] texts = {kind.isEmpty() ? "Throwable" : kind, message};
+    for (int i = 0; i < texts.length; ++i) texts[i] = new String(texts[i].getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8); // "?" for lone surrogates
+    return Values.utf8(texts);
   }
 
   /** An argument does not fit. */

@@ -19,6 +19,12 @@ public final class ValueMap extends Handle {
     return Out.<Object>take(out -> Native.opd_map_get(this, key, out));
   }
 
+  /** As "{"a": 1}". */
+  @Override
+  public String toString() {
+    return Out.take(out -> Native.opd_value_to_string(this, out));
+  }
+
   /** All entries. */
   public Map<Object, Object> toMap() {
     Map<Object, Object> entries = new LinkedHashMap<>();
