@@ -1,6 +1,8 @@
 // Thread.interrupt() ends calls.
 import io.opdyno.*;
 import java.lang.reflect.Field;
+import java.time.Duration;
+import java.util.List;
 
 final class WithInterrupts {
   private static volatile boolean isDone;
@@ -57,10 +59,15 @@ final class WithInterrupts {
           Program program = executable.toProgram()) {
         vm = program.vm();
       }
-      try (vm) {
-        for (int round = 0; round < 3; ++round) {
+      try (vm; PackedFn main = vm.function("main");
+          PackedFn nested = PackedFn.of(args -> vm.call("main"));
+          Evaluator evaluator = Evaluator.of(main, EvaluatorOptions.create().number(1).repeat(1));
+          Evaluator within = Evaluator.of(nested, EvaluatorOptions.create().number(1).repeat(1))) {
+        List<Runnable> ways = List.of(() -> vm.call("main"), () -> vm.callTensor("main"), () -> vm.invokeClosure(main), evaluator::call, within::call,
+            () -> vm.profile("main"), nested::call, () -> vm.call(CallOptions.create().timeout(Duration.ofDays(1)), "main"));
+        for (Runnable way : ways) {
           calls[0] = 0;
-          First.failed(() -> vm.call("main"), OpdynoException.Cancelled.class, "");
+          First.failed(way, OpdynoException.Cancelled.class, "");
           First.check(calls[0] >= 3 && Thread.interrupted(), "the thread is interrupted still, after " + calls[0]);
         }
       } finally {
@@ -71,6 +78,9 @@ final class WithInterrupts {
         Program program = executable.toProgram();
         Vm after = program.vm()) {
       First.check(after.call("main", 5).equals(5L), "calls go on");
+      try (PackedFn main = after.function("main")) {
+        First.check(main.call(5).equals(5L), "no token is left to the thread");
+      }
     }
   }
 }

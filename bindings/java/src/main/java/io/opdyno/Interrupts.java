@@ -34,6 +34,7 @@ final class Interrupts {
     private volatile int depth; // written by the thread only
     private boolean isCancelled; // guarded by this
     private boolean hasDefault; // the library knows the thread's own token then
+    private boolean isDefault; // the library knows this token as the thread's
 
     private Running() {
       THREADS.add(this);
@@ -48,6 +49,7 @@ final class Interrupts {
     }
 
     void end() {
+      if (isDefault && depth == 1) setDefault(false);
       int now = depth - 1;
       if (now > 0) {
         depth = now;
@@ -57,6 +59,15 @@ final class Interrupts {
         depth = 0;
         if (isCancelled) token.reset();
         isCancelled = false;
+      }
+    }
+
+    private void setDefault(boolean isSet) {
+      try {
+        Native.opd_cancel_token_set_default(isSet ? token : null);
+        isDefault = isSet;
+      } catch (OpdynoException.FailedPrecondition inside) {
+        // Of a call of a VM: the token of that one holds.
       }
     }
 
@@ -86,6 +97,18 @@ final class Interrupts {
       throw failed;
     }
     return running;
+  }
+
+  /** Of a call whose options have no token: the thread's own holds for the calls of VMs within. */
+  static Running beginDefault() {
+    Running running = begin();
+    try {
+      if (running.depth == 1 && !running.hasDefault) running.setDefault(true);
+      return running;
+    } catch (Throwable failed) {
+      running.end();
+      throw failed;
+    }
   }
 
   private static boolean isAnyCalling() {

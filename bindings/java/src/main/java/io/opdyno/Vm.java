@@ -2,8 +2,13 @@ package io.opdyno;
 
 import java.util.List;
 
-/** A program that is bound to devices. Any number of threads may call it at once. If a thread that calls it is
- * interrupted, the call ends with an OpdynoException.Cancelled, and the thread stays interrupted. */
+/**
+ * A program that is bound to devices. Any number of threads may call it at once. If a thread is interrupted in {@link #call},
+ * {@link #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, these end with an
+ * {@link OpdynoException.Cancelled}, and the thread stays interrupted. It does not end a call with a token of its own, by
+ * {@link CallOptions} or {@link CancelToken#setDefault}, nor what {@link #function} gives: that is called without a look at the
+ * thread, which would cost more than such a call.
+ */
 public final class Vm extends Handle {
   Vm(long pointer) {
     super(pointer);
@@ -47,7 +52,10 @@ public final class Vm extends Handle {
     }
   }
 
-  /** A function of the program, which keeps the VM, and is called without a look-up by name. */
+  /**
+   * A function of the program, which keeps the VM, and is called without a look-up by name. {@link Thread#interrupt} does not end its
+   * calls; it ends {@code vm.invokeClosure(function)}.
+   */
   public PackedFn function(String name) {
     return Out.take(out -> Native.opd_vm_get_function(this, name, out));
   }
