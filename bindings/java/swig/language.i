@@ -73,6 +73,8 @@ public final class"
   $1 = const_cast<char *>(viewed.data());
 }
 %typemap(freearg) const char * ""
+%typemap(jstype) const char *path "java.nio.file.Path"
+%typemap(javain) const char *path "Paths.bytes($javainput)"
 %typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
 
 /* Whatever may throw stands within the call's `try`, so that its `finally` ends what began before it.

@@ -21,7 +21,7 @@ public final class First {
 
   public static void main(String[] args) throws Exception {
     long live = liveBytes();
-    try (Program module = take(out -> opd_module_load(args[0], null, out));
+    try (Program module = take(out -> opd_module_load(Path.of(args[0]), null, out));
         Vm vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       Object[] input = {x};
@@ -54,7 +54,7 @@ public final class First {
     WithEdges.run();
     WithRefusals.run();
     causes();
-    Program gone = take(out -> opd_module_load(args[0], null, out));
+    Program gone = take(out -> opd_module_load(Path.of(args[0]), null, out));
     gone.close();
     gone.close();
     check(thrown(() -> opd_vm_create(gone, null, new Out<>())) instanceof IllegalStateException, "closed handles are refused");

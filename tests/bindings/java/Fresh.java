@@ -20,6 +20,7 @@ public final class Fresh {
       case "values" -> opd_array_create(new Object[] {"a text of more than 7 bytes"}, new Out<>());
       case "tensors" -> Tensor.of(new float[] {1}, 1).close();
       case "dropped" -> dropped(args[1]);
+      case "paths" -> paths(Path.of(args[1]));
       case "loaded" -> {
         Tensor.of(new float[] {1}, 1).close();
         mapped().forEach(System.out::println);
@@ -28,6 +29,22 @@ public final class Fresh {
       default -> throw new IllegalArgumentException(args[0]);
     }
     System.out.println("ok");
+  }
+
+  /** Each file of a directory is a program, whatever bytes its name has; one is written beside each. */
+  private static void paths(Path directory) throws IOException {
+    List<Path> files;
+    try (Stream<Path> listed = Files.list(directory)) {
+      files = listed.toList();
+    }
+    for (Path file : files) {
+      try (Program program = Program.load(file)) {
+        if (!program.hasFunction("main")) throw new AssertionError(file);
+      }
+      byte[] content = {1, 2, 3};
+      Opdyno.writeFile(file, content);
+      if (Files.size(file) != content.length) throw new AssertionError(file);
+    }
   }
 
   /** The files of native libraries of the binding that are mapped. */

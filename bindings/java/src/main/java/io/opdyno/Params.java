@@ -22,7 +22,7 @@ public final class Params extends Handle {
 
   /** Of a file; no options (null) are all defaults. */
   public static Params open(Path path, ParamsOptions options) {
-    return Out.take(out -> Native.opd_params_open(path.toString(), ParamsOptions.map(options), out));
+    return Out.take(out -> Native.opd_params_open(path, ParamsOptions.map(options), out));
   }
 
   /** Of a file. */
@@ -91,7 +91,7 @@ public final class Params extends Handle {
    * tensor-cache.json (with files beside it), else TVM's param dict.
    */
   public void save(Path path) {
-    Native.opd_params_save(this, path.toString());
+    Native.opd_params_save(this, path);
   }
 
   /** The bytes of TVM's param dict. */
