@@ -32,7 +32,7 @@ def java_home():
 def link_flags(arguments):
     if not arguments.static:
         directory = library_directory(arguments)
-        return [f"-L{directory}", "-lopdyno", f"-Wl,-rpath,{directory}"]
+        return [f"-L{directory}", "-lopdyno", f"-Wl,-rpath,{directory}", "-Wl,-z,nodelete"]
     # nodelete: worker threads sleep in its code. Only what the JVM looks for is visible, so that each copy for a class
     # loader of its own is another library.
     return [arguments.build_dir / "lib" / "libopdyno.a", f"-Wl,--version-script={JAVA / 'native' / 'exports.map'}", "-Wl,-z,nodelete",

@@ -173,7 +173,8 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return JNI_ERR;
   const auto find = [&](const char *name) {
     jclass found = env->FindClass(name);
-    return found ? static_cast<jclass>(env->NewGlobalRef(found)) : nullptr;
+    // Weak, so that the class loader can be collected: what is called keeps its class.
+    return found ? static_cast<jclass>(env->NewWeakGlobalRef(found)) : nullptr;
   };
   const auto method = [&](jclass owner, const char *name, const char *type) {
     return owner ? env->GetStaticMethodID(owner, name, type) : nullptr;
@@ -195,4 +196,13 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   const bool good = java.bytes && java.call_through && java.call && java.log && java.init && java.start && java.stop &&
                     java.describe && java.make && java.frames;
   return good ? JNI_VERSION_10 : JNI_ERR;
+}
+
+// The class loader was collected. The code stays, and serves the next one.
+extern "C" JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *) {
+  using opdjava::java;
+  JNIEnv *env = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return;
+  for (const jclass found : {java.callbacks, java.exception, java.host_stack, java.bytes})
+    env->DeleteWeakGlobalRef(found);
 }

@@ -3,6 +3,7 @@ import static io.opdyno.Native.*;
 
 import io.opdyno.*;
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
@@ -26,6 +27,8 @@ public final class Fresh {
         mapped().forEach(System.out::println);
       }
       case "loaders" -> loaders();
+      case "used" -> used();
+      case "collected" -> collected();
       default -> throw new IllegalArgumentException(args[0]);
     }
     System.out.println("ok");
@@ -62,6 +65,43 @@ public final class Fresh {
       URLClassLoader loader = new URLClassLoader(classes, ClassLoader.getPlatformClassLoader());
       Object none = null;
       loader.loadClass("Fresh").getMethod("main", String[].class).invoke(none, (Object) new String[] {"tensors"});
+    }
+    mapped().forEach(System.out::println);
+  }
+
+  /** What leaves something behind: a call, an exception on its way, an interrupt, a view. */
+  private static void used() throws Exception {
+    try (PackedFn same = PackedFn.of(args -> args[0]);
+        PackedFn fails = PackedFn.of(args -> { throw new IllegalStateException("a reason"); });
+        Executable executable = Executable.assemble(".func main(x) {\n  ret %x\n}");
+        Program program = executable.toProgram();
+        Vm vm = program.vm();
+        Tensor x = Tensor.of(new float[] {1}, 1)) {
+      if (same.callLong(4) != 4 || vm.call("main", 7).equals(8L) || x.floats().get(0) != 1) throw new AssertionError();
+      Tensor dropped = vm.callTensor("main", x);
+      if (dropped.toBytes().length != 4) throw new AssertionError();
+      fails.call();
+      throw new AssertionError("nothing was thrown");
+    } catch (IllegalStateException thrown) {
+      if (!thrown.getMessage().equals("a reason")) throw thrown;
+    }
+  }
+
+  /** Class loaders one after another, each collected before the next one, which then loads the same file. */
+  private static void collected() throws Exception {
+    URL[] classes = {Fresh.class.getProtectionDomain().getCodeSource().getLocation()};
+    for (int i = 0; i < 2; ++i) {
+      URLClassLoader loader = new URLClassLoader(classes, ClassLoader.getPlatformClassLoader());
+      Object none = null;
+      loader.loadClass("Fresh").getMethod("main", String[].class).invoke(none, (Object) new String[] {"used"});
+      loader.close();
+      WeakReference<ClassLoader> gone = new WeakReference<>(loader);
+      loader = null;
+      for (int waits = 0; waits < 600 && gone.get() != null; ++waits) {
+        System.gc();
+        Thread.sleep(50);
+      }
+      if (gone.get() != null) throw new AssertionError("the class loader is not collected");
     }
     mapped().forEach(System.out::println);
   }

@@ -1,6 +1,7 @@
 // Thread.interrupt() ends calls.
 import io.opdyno.*;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.List;
 
@@ -16,12 +17,15 @@ final class WithInterrupts {
 
   /** What goes wrong while the interrupts of one thread are looked at does not end this for the others. */
   private static void failedLook() throws Exception {
-    Field ofThread = Class.forName("io.opdyno.Interrupts").getDeclaredField("OF_THREAD");
+    Class<?> kind = Class.forName("io.opdyno.Interrupts$Running");
+    Method ofThread = kind.getDeclaredMethod("ofThread"), list = kind.getDeclaredMethod("list");
     ofThread.setAccessible(true);
+    list.setAccessible(true);
     Thread broken = new Thread(() -> {
       try {
-        Object running = ((ThreadLocal<?>) ofThread.get(null)).get();
-        Field token = running.getClass().getDeclaredField("token"), depth = running.getClass().getDeclaredField("depth");
+        Object running = ofThread.invoke(null);
+        list.invoke(running);
+        Field token = kind.getDeclaredField("token"), depth = kind.getDeclaredField("depth");
         token.setAccessible(true);
         depth.setAccessible(true);
         ((CancelToken) token.get(running)).close(); // each look at this thread throws

@@ -89,6 +89,10 @@ def test(run, library, work):
     check(len(set(loaded)) == 3 and loaded.count(str(kept(cache))) == 1, f"each class loader has a file of its own: {shown}")
     check(files(cache) == [kept(cache)] and len(list(kept(cache).parent.iterdir())) == 1, "the copies are gone")
 
+    shown = works("class loaders that end", f"-Dopdyno.cache.dir={cache}", "Fresh", "collected")
+    loaded = [line for line in shown.splitlines() if line != "ok"]
+    check(loaded == [str(kept(cache))], f"the next one has the same file: {shown}")
+
     for given in (library, library.parent):
         untouched = fresh()
         shown = works("the property", f"-Dopdyno.library.path={given}", f"-Dopdyno.cache.dir={untouched}", *program)

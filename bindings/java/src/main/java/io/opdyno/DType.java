@@ -35,6 +35,17 @@ public record DType(int code, int bits, int lanes) {
     return Out.take(out -> Native.opd_dtype_from_string(text, out));
   }
 
+  // What Java 17 makes of a record keeps the class loader after the first call.
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof DType dtype && word() == dtype.word();
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(word());
+  }
+
   long word() {
     return code | (long) bits << 8 | (long) lanes << 16;
   }

@@ -30,6 +30,10 @@ public class Handle implements AutoCloseable {
       return ALL[(int) Thread.currentThread().getId() & ALL.length - 1];
     }
 
+    synchronized boolean isEmpty() {
+      return first == null;
+    }
+
     void add(Owned added) {
       long bytes;
       synchronized (this) {
@@ -77,10 +81,12 @@ public class Handle implements AutoCloseable {
    * closing needs no call of the JVM's native code: what left the list of open handles is not queued any more, or is
    * queued in vain.
    */
-  private static final class Owned extends PhantomReference<Handle> {
+  private static final class Owned extends PhantomReference<Object> {
     private static final int CLOSED = 1 << 31;
     private static final long MOST_BYTES = 1L << 40; // the size of a view may be anything; the sum must not overflow
-    private static final ReferenceQueue<Handle> DROPPED = new ReferenceQueue<>();
+    private static final long IDLE_MILLIS = 1000;
+    private static volatile boolean isWatched;
+    private static final ReferenceQueue<Object> DROPPED = new ReferenceQueue<>();
     private static final VarHandle STATE;
 
     static {
@@ -89,10 +95,6 @@ public class Handle implements AutoCloseable {
       } catch (ReflectiveOperationException e) {
         throw new ExceptionInInitializerError(e);
       }
-      Thread ends = new Thread(null, Owned::endDropped, "opdyno-dropped", 0, false);
-      ends.setDaemon(true);
-      ends.setContextClassLoader(null);
-      ends.start();
     }
 
     private final long pointer;
@@ -101,11 +103,28 @@ public class Handle implements AutoCloseable {
     private Owned previous, next; // in `open`, which guards them
     private volatile int state = 1; // CLOSED, and the number of uses: the handle's own until it is closed, and one for each call
 
-    Owned(Handle handle, long pointer, long bytes) {
-      super(handle, DROPPED);
+    Owned(Object holder, long pointer, long bytes) {
+      super(holder, DROPPED);
       this.pointer = pointer;
       this.bytes = Math.min(bytes, MOST_BYTES);
       open.add(this);
+      if (!isWatched) watch();
+    }
+
+    /** A thread keeps its class loader: it ends when there is no handle for some time, and another one begins with the next. */
+    private static synchronized void watch() {
+      if (isWatched) return;
+      Thread ends = new Thread(null, Owned::endDropped, "opdyno-dropped", 0, false);
+      ends.setDaemon(true);
+      ends.setContextClassLoader(null);
+      ends.start();
+      isWatched = true;
+    }
+
+    private static synchronized boolean isAllEnded() {
+      isWatched = false; // who adds a handle after this comes to watch()
+      for (Open open : Open.ALL) isWatched |= !open.isEmpty();
+      return !isWatched;
     }
 
     /** The handle, whose class the refusal names. */
@@ -132,7 +151,9 @@ public class Handle implements AutoCloseable {
     private static void endDropped() {
       for (;;) {
         try {
-          ((Owned) DROPPED.remove()).close();
+          Owned dropped = (Owned) DROPPED.remove(IDLE_MILLIS);
+          if (dropped != null) dropped.close();
+          else if (isAllEnded()) return;
         } catch (InterruptedException | RuntimeException | Error e) {
           // What one deleter throws must not keep the others from running.
         }
@@ -149,6 +170,11 @@ public class Handle implements AutoCloseable {
   /** Bytes of memory outside of the heap. */
   Handle(long pointer, long bytes) {
     owned = new Owned(this, pointer, bytes);
+  }
+
+  /** Ends an object of the library when its holder, a view of memory, has become unreachable. */
+  static void endWith(Object holder, long pointer, long bytes) {
+    new Owned(holder, pointer, bytes);
   }
 
   /** The address, which end() lets go; 0 of null. */

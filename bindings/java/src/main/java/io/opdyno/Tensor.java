@@ -1,6 +1,5 @@
 package io.opdyno;
 
-import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.DoubleBuffer;
@@ -12,8 +11,6 @@ import java.util.function.LongFunction;
 
 /** Memory with a shape and a type of its elements. What of() makes is a copy that lies on the CPU. */
 public final class Tensor extends Handle {
-  private static final Cleaner VIEWS = Cleaner.create();
-
   Tensor(long pointer) {
     super(pointer, sizeOf(pointer));
   }
@@ -123,12 +120,12 @@ public final class Tensor extends Handle {
    * closed. The memory must lie on the CPU and without gaps, and not be lent for a call.
    */
   public ByteBuffer buffer() {
+    boolean isReadOnly = isReadOnly();
     return with(
         pointer -> {
           ByteBuffer memory = bufferOf(pointer); // holds a reference to the tensor from here on
-          Tensor held = new Tensor(pointer);
-          VIEWS.register(memory, held::close);
-          ByteBuffer shown = Native.opd_tensor_is_read_only(held) != 0 ? memory.asReadOnlyBuffer() : memory.duplicate();
+          Handle.endWith(memory, pointer, sizeOf(pointer));
+          ByteBuffer shown = isReadOnly ? memory.asReadOnlyBuffer() : memory.duplicate();
           return shown.order(ByteOrder.nativeOrder());
         });
   }
