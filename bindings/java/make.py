@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 JAVA = Path(__file__).resolve().parent
@@ -31,7 +32,7 @@ def java_home():
 def link_flags(arguments):
     if not arguments.static:
         directory = library_directory(arguments)
-        return [f"-L{directory}", "-lopdyno", f"-Wl,-rpath,{directory}"]
+        return [f"-L{directory}", "-lopdyno", f"-Wl,-rpath,{directory}", "-Wl,-z,nodelete"]
     # nodelete: worker threads sleep in its code. Only what the JVM looks for is visible, so that each copy for a class
     # loader of its own is another library.
     return [arguments.build_dir / "lib" / "libopdyno.a", f"-Wl,--version-script={JAVA / 'native' / 'exports.map'}", "-Wl,-z,nodelete",
@@ -50,6 +51,16 @@ def rename_items(enum):
     enum.write_text(re.sub(rf"^  {prefix}", "  ", text, flags=re.M))
 
 
+def guard(wrapper):
+    """The JVM ends with a C++ exception that leaves a native function: each becomes a function-try-block."""
+    catch = "catch (...) {{\n  opdjava::raise_current(jenv);\n  return {}();\n}}\n"
+    functions = re.compile(r"^(SWIGEXPORT (\w+) JNICALL Java_[^\n]*\)) (\{\n.*?^\}\n)", re.M | re.S)
+    text, count = functions.subn(lambda found: f"{found[1]} try {found[3]}" + catch.format(found[2]), wrapper.read_text())
+    if count < 100 or count != text.count(" JNICALL Java_"):
+        sys.exit(f"{wrapper} has other functions than the {count} that were guarded")
+    wrapper.write_text(text)
+
+
 def make(arguments):
     """The directories of the generated sources and of the natives."""
     shutil.rmtree(arguments.out, ignore_errors=True)
@@ -62,6 +73,7 @@ def make(arguments):
     write_records(ROOT, api, generated / "io" / "opdyno", rules)
     swig(arguments, rules, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
          "-outdir", generated / "io" / "opdyno", "-o", wrapper)
+    guard(wrapper)
     for enum in (generated / "io" / "opdyno").glob("*.java"):
         if " enum " in enum.read_text():
             rename_items(enum)
@@ -72,7 +84,7 @@ def make(arguments):
                     *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),
                     *link_flags(arguments)], check=True)
     content = (place / NAME).read_bytes()
-    (place / (NAME + ".sha256")).write_text(f"{hashlib.sha256(content).hexdigest()} {len(content)}\n")
+    (place / (NAME + ".sha256")).write_text(f"{hashlib.sha256(content).hexdigest()} {len(content)} {zlib.crc32(content):08x}\n")
     return generated, natives
 
 

@@ -46,7 +46,7 @@ def setter(field, enums, owner):
     if field.kind == "I" and enum:
         return method(f"{enum}...", f"java.util.Arrays.stream({java}).map({enum}::swigValue).toList()")
     if field.kind in "lL" and field.unit == "ns":
-        return method("java.time.Duration", f"{java}.toNanos()", java.removesuffix("Ns"))
+        return method("java.time.Duration", f"Values.nanos({java})", java.removesuffix("Ns"))
     if field.kind == "h":
         return method(handle, java)
     if field.kind == "H":

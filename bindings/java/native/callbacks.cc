@@ -46,94 +46,7 @@ opd_error *take_exception(JNIEnv *env) {
                 : opd_error_create(OPD_OUT_OF_MEMORY, nullptr, "Java has no memory for a callback");
 }
 
-// Exceptions on their way through native code, by the error that stands for each. The reference to the error keeps its
-// address from being used again. Few are ever under way; those that native code swallowed are the oldest.
-struct Crossing {
-  opd_error *error;
-  jobject thrown;
-};
-constexpr size_t kMostCrossing = 64;
-struct Crossings {
-  std::mutex mutex;
-  std::vector<Crossing> all;
-};
-Crossings &crossings() {
-  static auto *made = new Crossings;
-  return *made;
-}
-
-// A global reference, or null.
-jobject take_crossing(const opd_error *error) {
-  auto &under_way = crossings();
-  const std::lock_guard lock(under_way.mutex);
-  for (const opd_error *e = error; e; e = opd_error_cause(e))
-    for (size_t i = 0; i < under_way.all.size(); ++i)
-      if (const Crossing found = under_way.all[i]; found.error == e) {
-        under_way.all.erase(under_way.all.begin() + static_cast<std::ptrdiff_t>(i));
-        opd_error_release(found.error);
-        return found.thrown;
-      }
-  return nullptr;
-}
-
-void add_crossing(JNIEnv *env, opd_error *error, jthrowable thrown) {
-  auto &under_way = crossings();
-  const std::lock_guard lock(under_way.mutex);
-  if (under_way.all.size() == kMostCrossing) {
-    env->DeleteGlobalRef(under_way.all.front().thrown);
-    opd_error_release(under_way.all.front().error);
-    under_way.all.erase(under_way.all.begin());
-  }
-  under_way.all.push_back({static_cast<opd_error *>(opd_object_retain(error)), env->NewGlobalRef(thrown)});
-}
-
-constexpr size_t kMostCauses = 64;
-
-jbyteArray text_of(JNIEnv *env, const char *text) { return bytes_of(env, text, text ? strlen(text) : 0); }
-
 }  // namespace
-
-jthrowable thrown_by(JNIEnv *env, opd_error *error) {
-  jobject crossed = take_crossing(error);
-  std::vector<jint> codes;
-  for (const opd_error *each = error; each && codes.size() < kMostCauses; each = opd_error_cause(each))
-    codes.push_back(static_cast<jint>(opd_error_code(each)));
-  const auto count = static_cast<jsize>(codes.size());
-  jintArray code_array = env->NewIntArray(count);
-  jobjectArray texts = code_array ? env->NewObjectArray(3 * count, java.bytes, nullptr) : nullptr;
-  if (texts) env->SetIntArrayRegion(code_array, 0, count, codes.data());
-  const opd_error *each = error;
-  for (jsize i = 0; texts && i < count && !env->ExceptionCheck(); ++i, each = opd_error_cause(each)) {
-    const char *const parts[] = {opd_error_kind(each), opd_error_message(each), opd_error_backtrace(each)};
-    for (jsize part = 0; part < 3 && !env->ExceptionCheck(); ++part) {
-      jbyteArray text = text_of(env, parts[part]);
-      if (text) env->SetObjectArrayElement(texts, 3 * i + part, text), env->DeleteLocalRef(text);
-    }
-  }
-  jobject thrown = nullptr;
-  if (!env->ExceptionCheck())
-    thrown = env->CallStaticObjectMethod(java.exception, java.make, crossed, code_array, texts);
-  if (crossed) env->DeleteGlobalRef(crossed);
-  opd_error_release(error);
-  return env->ExceptionCheck() ? nullptr : static_cast<jthrowable>(thrown);
-}
-
-void raise(JNIEnv *env, opd_error *error) {
-  if (env->ExceptionCheck()) return opd_error_release(error);  // Java had no memory for the arguments
-  if (jthrowable thrown = thrown_by(env, error)) env->Throw(thrown);
-}
-
-opd_error *error_of(JNIEnv *env, jthrowable thrown) {
-  auto parts = static_cast<jobjectArray>(env->CallStaticObjectMethod(java.exception, java.describe, thrown));
-  Texts texts;
-  if (env->ExceptionCheck()) env->ExceptionClear();
-  else texts.read(env, parts);
-  const bool told = texts.size() == 2;
-  opd_error *error =
-      opd_error_create(OPD_CALL_FAILED, told ? texts.data()[0] : "RuntimeError", told ? texts.data()[1] : "");
-  add_crossing(env, error, thrown);
-  return error;
-}
 
 namespace {
 
@@ -252,6 +165,7 @@ OPDJAVA_NATIVE(jthrowable, Closure, takeError, jlong closure) {
   opd_error *error = opd_closure_take_error(reinterpret_cast<opd_closure *>(closure));
   return error ? opdjava::thrown_by(env, error) : nullptr;
 }
+OPDJAVA_CATCH(jthrowable)
 
 extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   using opdjava::java;
@@ -259,7 +173,8 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return JNI_ERR;
   const auto find = [&](const char *name) {
     jclass found = env->FindClass(name);
-    return found ? static_cast<jclass>(env->NewGlobalRef(found)) : nullptr;
+    // Weak, so that the class loader can be collected: what is called keeps its class.
+    return found ? static_cast<jclass>(env->NewWeakGlobalRef(found)) : nullptr;
   };
   const auto method = [&](jclass owner, const char *name, const char *type) {
     return owner ? env->GetStaticMethodID(owner, name, type) : nullptr;
@@ -281,4 +196,13 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   const bool good = java.bytes && java.call_through && java.call && java.log && java.init && java.start && java.stop &&
                     java.describe && java.make && java.frames;
   return good ? JNI_VERSION_10 : JNI_ERR;
+}
+
+// The class loader was collected. The code stays, and serves the next one.
+extern "C" JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *) {
+  using opdjava::java;
+  JNIEnv *env = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return;
+  for (const jclass found : {java.callbacks, java.exception, java.host_stack, java.bytes})
+    env->DeleteWeakGlobalRef(found);
 }

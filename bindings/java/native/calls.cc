@@ -31,17 +31,19 @@ CallbackArea *CallbackArea::of_thread() { return area_of_thread ? area_of_thread
 
 using namespace opdjava;
 
-extern "C" JNIEXPORT jlong JNICALL Java_io_opdyno_Area_addressOf(JNIEnv *env, jclass, jobject memory) {
+OPDJAVA_NATIVE(jlong, Area, addressOf, jobject memory) {
   return reinterpret_cast<jlong>(env->GetDirectBufferAddress(memory));
 }
+OPDJAVA_CATCH(jlong)
 
-extern "C" JNIEXPORT jobject JNICALL Java_io_opdyno_Area_callbacksOfThread(JNIEnv *env, jclass) {
+OPDJAVA_NATIVE(jobject, Area, callbacksOfThread) {
   CallbackArea *area = CallbackArea::of_thread();
+  if (!area) throw std::bad_alloc();
   return env->NewDirectByteBuffer(area->memory(), CallbackArea::kBytes);
 }
+OPDJAVA_CATCH(jobject)
 
-extern "C" JNIEXPORT void JNICALL Java_io_opdyno_Calls_call(JNIEnv *env, jclass, jlong function, jlong frame,
-                                                            jint count) {
+OPDJAVA_NATIVE(void, Calls, call, jlong function, jlong frame, jint count) {
   auto *result = reinterpret_cast<opd_value *>(frame);
   const opd_value *args = result + 1;
   for (jint i = 0; i < count; ++i)
@@ -53,3 +55,4 @@ extern "C" JNIEXPORT void JNICALL Java_io_opdyno_Calls_call(JNIEnv *env, jclass,
   const uint64_t bytes = opd_tensor_bytes(reinterpret_cast<const opd_tensor *>(result->u.object));
   std::memcpy(result + 1, &bytes, sizeof bytes);
 }
+OPDJAVA_CATCH(void)

@@ -11,38 +11,37 @@ void Texts::read(JNIEnv *env, jobjectArray array) {
   const jsize count = array ? env->GetArrayLength(array) : 0;
   for (jsize i = 0; i < count; ++i) {
     auto text = static_cast<jbyteArray>(env->GetObjectArrayElement(array, i));
-    Bytes bytes;
-    bytes.read(env, text);
-    texts_.emplace_back(bytes.data(), bytes.data() + bytes.size());
+    {
+      Bytes bytes;
+      bytes.read(env, text);
+      texts_.emplace_back(bytes.data(), bytes.data() + bytes.size());
+    }
+    env->DeleteLocalRef(text);  // a frame has place for few
   }
   for (const auto &text : texts_) pointers_.push_back(text.empty() ? nullptr : text.data());
 }
 
+jsize array_count(JNIEnv *env, uint64_t count, size_t size) {
+  if (count <= INT32_MAX) return static_cast<jsize>(count);
+  const uint64_t bytes = count * size;
+  throw_new(env, "java/lang/IllegalStateException",
+            (std::to_string(bytes) + " bytes do not fit into an array of Java, which has at most " +
+             std::to_string(uint64_t{INT32_MAX} * size))
+                .c_str());
+  return -1;
+}
+
 jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size) {
-  jbyteArray bytes = data ? env->NewByteArray(static_cast<jsize>(size)) : nullptr;
-  if (bytes) env->SetByteArrayRegion(bytes, 0, static_cast<jsize>(size), reinterpret_cast<const jbyte *>(data));
+  const jsize count = data ? array_count(env, size) : -1;
+  jbyteArray bytes = count >= 0 ? env->NewByteArray(count) : nullptr;
+  if (bytes) env->SetByteArrayRegion(bytes, 0, count, reinterpret_cast<const jbyte *>(data));
   return bytes;
 }
 
+jbyteArray text_of(JNIEnv *env, const char *text) { return bytes_of(env, text, text ? strlen(text) : 0); }
+
 DLTensor *dltensor_of(jlong tensor) {
   return tensor ? opd_tensor_view(reinterpret_cast<const opd_tensor *>(tensor)) : nullptr;
-}
-
-void throw_new(JNIEnv *env, const char *kind, const char *message) {
-  if (const jclass found = env->FindClass(kind)) env->ThrowNew(found, message);
-}
-
-void refuse_null(JNIEnv *env, const char *what) {
-  throw_new(env, "java/lang/NullPointerException", (std::string(what) + " must not be null").c_str());
-}
-
-void refuse_argument(JNIEnv *env, const char *why) { throw_new(env, "java/lang/IllegalArgumentException", why); }
-
-bool check_loan(JNIEnv *env, const opd_tensor *tensor) {
-  if (!opd_tensor_has_ended(tensor)) return true;
-  throw_new(env, "java/lang/IllegalStateException",
-            "the tensor was lent for a call that has ended; copy what is to be kept");
-  return false;
 }
 
 void give_words(JNIEnv *env, jlongArray out, const jlong *words, size_t count) {
@@ -75,6 +74,46 @@ opd_error *lend(const DLTensor &lent, opd_value *out) {
 
 const opd_tensor *tensor_at(jlong pointer) { return reinterpret_cast<const opd_tensor *>(pointer); }
 
+// The bytes of the tensors in a list or map, and in those within it. It looks at a part of one that is very large.
+class HeldBytes {
+ public:
+  uint64_t of(const opd_value &value, int depth = 0) {
+    if (value.type == OPD_TENSOR) return opd_tensor_bytes(reinterpret_cast<const opd_tensor *>(value.u.object));
+    uint64_t sum = 0;
+    if (depth == kDeepest) return sum;
+    if (value.type == OPD_ARRAY) {
+      const auto *list = reinterpret_cast<const opd_array *>(value.u.object);
+      for (size_t i = 0; i < opd_array_count(list) && looks_ > 0; ++i)
+        sum += of_item([&](opd_value *item) { return opd_array_get(list, i, item); }, depth);
+    } else if (value.type == OPD_MAP) {
+      const auto *map = reinterpret_cast<const opd_map *>(value.u.object);
+      for (size_t i = 0; i < opd_map_count(map) && looks_ > 0; ++i) {
+        opd_value key = opd_none();
+        sum += of_item([&](opd_value *item) { return opd_map_entry(map, i, &key, item); }, depth);
+        opd_value_release(&key);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr int kDeepest = 8;
+  int looks_ = 10'000;
+
+  template <class Get>
+  uint64_t of_item(Get get, int depth) {
+    --looks_;
+    opd_value item = opd_none();
+    if (opd_error *error = get(&item)) {
+      opd_error_release(error);
+      return 0;
+    }
+    const uint64_t bytes = of(item, depth + 1);
+    opd_value_release(&item);
+    return bytes;
+  }
+};
+
 }  // namespace
 }  // namespace opdjava
 
@@ -90,6 +129,7 @@ OPDJAVA_NATIVE(void, Values, makeText, jbyteArray data, jboolean is_text, jlongA
   if (error) raise(env, error);
   else give_value(env, out, made);
 }
+OPDJAVA_CATCH(void)
 
 // The bytes of a string or byte string; null for other values.
 OPDJAVA_NATIVE(jbyteArray, Values, bytesOf, jlongArray value) {
@@ -102,6 +142,7 @@ OPDJAVA_NATIVE(jbyteArray, Values, bytesOf, jlongArray value) {
   raise(env, error);
   return nullptr;
 }
+OPDJAVA_CATCH(jbyteArray)
 
 // Makes a view owned, in place.
 OPDJAVA_NATIVE(void, Values, retain, jlongArray value) {
@@ -113,6 +154,7 @@ OPDJAVA_NATIVE(void, Values, retain, jlongArray value) {
   if (error) raise(env, error);
   else give_value(env, value, made);
 }
+OPDJAVA_CATCH(void)
 
 // Makes the result of a callback owned, in place. A tensor of memory that the caller lent is copied.
 OPDJAVA_NATIVE(void, Values, own, jlongArray value) {
@@ -123,18 +165,20 @@ OPDJAVA_NATIVE(void, Values, own, jlongArray value) {
   if (error) raise(env, error);
   else give_value(env, value, made);
 }
+OPDJAVA_CATCH(void)
 
 OPDJAVA_NATIVE(void, Values, endBorrow, jlong pointer) {
-  static_cast<void>(env);
   opd_tensor_end_borrow(reinterpret_cast<opd_tensor *>(pointer));
 }
+OPDJAVA_CATCH(void)
 
 OPDJAVA_NATIVE(void, Values, checkLoan, jlong pointer) { check_loan(env, tensor_at(pointer)); }
+OPDJAVA_CATCH(void)
 
 OPDJAVA_NATIVE(jlong, Tensor, sizeOf, jlong pointer) {
-  static_cast<void>(env);
   return static_cast<jlong>(opd_tensor_bytes(tensor_at(pointer)));
 }
+OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(void, Values, release, jlongArray value) {
   Words words;
@@ -142,18 +186,21 @@ OPDJAVA_NATIVE(void, Values, release, jlongArray value) {
   opd_value copy = *words.values();
   opd_value_release(&copy);
 }
+OPDJAVA_CATCH(void)
 
 OPDJAVA_NATIVE(void, Handle, releaseObject, jlong pointer) { opd_object_release(reinterpret_cast<void *>(pointer)); }
+OPDJAVA_CATCH(void)
 
 OPDJAVA_NATIVE(jlongArray, Values, dimsOf, jlong pointer) {
   const auto *shape = reinterpret_cast<const opd_shape *>(pointer);
   size_t ndim = 0;
   const int64_t *sizes = opd_shape_dims(shape, &ndim);
-  const auto count = static_cast<jsize>(ndim);
-  jlongArray dims = env->NewLongArray(count);
+  const jsize count = array_count(env, ndim, sizeof(jlong));
+  jlongArray dims = count >= 0 ? env->NewLongArray(count) : nullptr;
   if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(sizes), static_cast<size_t>(count));
   return dims;
 }
+OPDJAVA_CATCH(jlongArray)
 
 // A metric of the call that ends; the name is a C string.
 OPDJAVA_NATIVE(void, Callbacks, setMetric, jlong metrics, jbyteArray name, jint kind, jlongArray value) {
@@ -165,6 +212,7 @@ OPDJAVA_NATIVE(void, Callbacks, setMetric, jlong metrics, jbyteArray name, jint 
                                      static_cast<opd_metric_kind>(kind), words.values());
   if (error) raise(env, error);
 }
+OPDJAVA_CATCH(void)
 
 // The memory of a tensor, and a reference to the tensor, which Java ends with the buffer.
 OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
@@ -186,6 +234,7 @@ OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
   if (buffer) opd_object_retain(reinterpret_cast<opd_object *>(pointer));
   return buffer;
 }
+OPDJAVA_CATCH(jobject)
 
 OPDJAVA_NATIVE(jlongArray, Tensor, dimsOf, jlong pointer) {
   if (!check_loan(env, tensor_at(pointer))) return nullptr;
@@ -194,23 +243,34 @@ OPDJAVA_NATIVE(jlongArray, Tensor, dimsOf, jlong pointer) {
   if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(view->shape), static_cast<size_t>(view->ndim));
   return dims;
 }
+OPDJAVA_CATCH(jlongArray)
 
 OPDJAVA_NATIVE(jlong, Tensor, dtypeOf, jlong pointer) {
   if (!check_loan(env, tensor_at(pointer))) return 0;
   return pack(dltensor_of(pointer)->dtype);
 }
+OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(jbyteArray, Tensor, bytesOf, jlong pointer) {
   const opd_tensor *const tensor = tensor_at(pointer);
   if (!check_loan(env, tensor)) return nullptr;
-  std::vector<char> copy(opd_tensor_bytes(tensor));
-  opd_error *error = opd_tensor_copy_to_bytes(tensor, copy.data(), copy.size());
-  if (!error) return bytes_of(env, copy.data() ? copy.data() : "", copy.size());
+  const uint64_t size = opd_tensor_bytes(tensor);
+  if (array_count(env, size) < 0) return nullptr;
+  const DLTensor *view = dltensor_of(pointer);
+  const bool is_plain = view->device.device_type == kDLCPU && opd_tensor_is_contiguous(tensor);
+  if (is_plain && view->data) return bytes_of(env, static_cast<char *>(view->data) + view->byte_offset, size);
+  std::vector<char> room(size + 1);  // not empty where there are no elements
+  opd_error *error = opd_tensor_copy_to_bytes(tensor, room.data(), size);
+  if (!error) return bytes_of(env, room.data(), size);
   raise(env, error);
   return nullptr;
 }
+OPDJAVA_CATCH(jbyteArray)
 
-OPDJAVA_NATIVE(jint, Values, typeOf, jlong pointer) {
-  static_cast<void>(env);
-  return opd_object_type(reinterpret_cast<const void *>(pointer));
+OPDJAVA_NATIVE(jlong, Values, heldBytes, jlong pointer) {
+  return static_cast<jlong>(HeldBytes().of(opd_value_of_object(reinterpret_cast<void *>(pointer))));
 }
+OPDJAVA_CATCH(jlong)
+
+OPDJAVA_NATIVE(jint, Values, typeOf, jlong pointer) { return opd_object_type(reinterpret_cast<const void *>(pointer)); }
+OPDJAVA_CATCH(jint)

@@ -7,15 +7,23 @@
 #include <cstring>
 #include <forward_list>
 #include <initializer_list>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "options.h"
 
-// A static native method of a class of Java.
-#define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...) \
-  extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD(JNIEnv *env, jclass, ##__VA_ARGS__)
+// A static native method of a class of Java. OPDJAVA_CATCH ends its body, for the JVM ends with a C++ exception that
+// leaves it; make.py does the same to what SWIG writes.
+#define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...)                                                            \
+  extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD([[maybe_unused]] JNIEnv *env, jclass, \
+                                                                        ##__VA_ARGS__) try
+#define OPDJAVA_CATCH(RESULT)    \
+  catch (...) {                  \
+    opdjava::raise_current(env); \
+    return RESULT();             \
+  }
 
 namespace opdjava {
 
@@ -30,7 +38,8 @@ class Words {
   void read(JNIEnv *env, jlongArray array) {
     if (!array) return;
     env_ = env, array_ = array, words_ = env->GetLongArrayElements(array, nullptr);
-    size_ = words_ ? env->GetArrayLength(array) : 0;
+    if (!words_) throw std::bad_alloc();
+    size_ = env->GetArrayLength(array);
   }
   const int64_t *data() const { return reinterpret_cast<const int64_t *>(words_); }
   jsize size() const { return size_; }
@@ -56,7 +65,8 @@ class Bytes {
   void read(JNIEnv *env, jbyteArray array) {
     if (!array) return;
     env_ = env, array_ = array, bytes_ = env->GetByteArrayElements(array, nullptr);
-    size_ = bytes_ ? static_cast<size_t>(env->GetArrayLength(array)) : 0;
+    if (!bytes_) throw std::bad_alloc();
+    size_ = static_cast<size_t>(env->GetArrayLength(array));
   }
   const char *data() const { return reinterpret_cast<const char *>(bytes_); }
   size_t size() const { return size_; }
@@ -113,7 +123,11 @@ void unpack(jlong word, T *out) {
   std::memcpy(out, &word, sizeof *out);
 }
 
-jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size);  // null of null
+// Copies into a new array; null of null, and with an exception where Java has no memory or no array is that large.
+jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size);
+jbyteArray text_of(JNIEnv *env, const char *text);  // without the 0 byte
+// The number of an array's elements, each of `size` bytes; -1 with an exception if no array is that large.
+jsize array_count(JNIEnv *env, uint64_t count, size_t size = 1);
 DLTensor *dltensor_of(jlong tensor);
 
 // Outputs, written into an array of Java; nothing where an exception is on its way.
@@ -125,6 +139,7 @@ void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes t
 void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes the buffer over
 
 void throw_new(JNIEnv *env, const char *kind, const char *message);  // kind: "java/lang/…"
+void raise_current(JNIEnv *env);                                     // the C++ exception that is being handled
 void refuse_null(JNIEnv *env, const char *what);                     // as a NullPointerException
 void refuse_argument(JNIEnv *env, const char *why);                  // as an IllegalArgumentException
 // False with an IllegalStateException if the tensor was lent for a call that has ended.

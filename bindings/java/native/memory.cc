@@ -11,6 +11,7 @@ OPDJAVA_NATIVE(jlong, Tensor, fromDlpack, jlong managed, jboolean is_versioned) 
   if (error) raise(env, error);
   return reinterpret_cast<jlong>(made);
 }
+OPDJAVA_CATCH(jlong)
 
 // A tensor that is lent for a call is refused: the consumer would still have its memory after the call.
 OPDJAVA_NATIVE(jlong, Tensor, toDlpack, jlong pointer, jboolean is_versioned) {
@@ -27,6 +28,7 @@ OPDJAVA_NATIVE(jlong, Tensor, toDlpack, jlong pointer, jboolean is_versioned) {
   if (error) raise(env, error);
   return is_versioned ? reinterpret_cast<jlong>(versioned) : reinterpret_cast<jlong>(managed);
 }
+OPDJAVA_CATCH(jlong)
 
 // The set keeps the buffer, by a global reference, until nothing views it any more.
 OPDJAVA_NATIVE(jlong, Params, openBytes, jobject bytes, jlongArray pairs) {
@@ -45,6 +47,20 @@ OPDJAVA_NATIVE(jlong, Params, openBytes, jobject bytes, jlongArray pairs) {
   }
   return reinterpret_cast<jlong>(made);
 }
+OPDJAVA_CATCH(jlong)
+
+OPDJAVA_NATIVE(jlong, Params, heldBytes, jlong pointer) {
+  const auto *params = reinterpret_cast<const opd_params *>(pointer);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < opd_params_count(params); ++i) {
+    opd_tensor_info info;
+    info.struct_size = sizeof info;
+    if (opd_error *error = opd_params_get_info(params, i, &info)) opd_error_release(error);
+    else if (!info.is_view) sum += info.bytes;
+  }
+  return static_cast<jlong>(sum);
+}
+OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(jlong, Benchmark, create, jdoubleArray seconds) {
   const jsize count = env->GetArrayLength(seconds);
@@ -55,11 +71,14 @@ OPDJAVA_NATIVE(jlong, Benchmark, create, jdoubleArray seconds) {
   if (error) raise(env, error);
   return reinterpret_cast<jlong>(made);
 }
+OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(jdoubleArray, Benchmark, secondsOf, jlong pointer) {
   size_t count = 0;
   const double *seconds = opd_benchmark_seconds(reinterpret_cast<const opd_benchmark *>(pointer), &count);
-  jdoubleArray made = env->NewDoubleArray(static_cast<jsize>(count));
-  if (made) env->SetDoubleArrayRegion(made, 0, static_cast<jsize>(count), seconds);
+  const jsize size = array_count(env, count, sizeof(jdouble));
+  jdoubleArray made = size >= 0 ? env->NewDoubleArray(size) : nullptr;
+  if (made) env->SetDoubleArrayRegion(made, 0, size, seconds);
   return made;
 }
+OPDJAVA_CATCH(jdoubleArray)

@@ -42,7 +42,12 @@
 %rename(ValueType) opd_type;
 %ignore opd_opcode;  /* of builders, which are not offered */
 %pragma(java) jniclassclassmodifiers="final class"
-%pragma(java) moduleclassmodifiers="public final class"
+%pragma(java) moduleclassmodifiers="/**
+ * The functions of the C API by their own names, as the public headers tell of them: for what the classes do not offer. Outputs are
+ * {@link Out} parameters, options are maps, and failures are an {@link OpdynoException}. Numbers that are pointers (void *) are
+ * trusted: a wrong one breaks the process.
+ */
+public final class"
 %pragma(java) jniclasscode=%{
   static {
     Library.load();
@@ -68,6 +73,8 @@
   $1 = const_cast<char *>(viewed.data());
 }
 %typemap(freearg) const char * ""
+%typemap(jstype) const char *path "java.nio.file.Path"
+%typemap(javain) const char *path "Paths.bytes($javainput)"
 %typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
 
 /* Whatever may throw stands within the call's `try`, so that its `finally` ends what began before it.

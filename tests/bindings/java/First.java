@@ -21,7 +21,7 @@ public final class First {
 
   public static void main(String[] args) throws Exception {
     long live = liveBytes();
-    try (Program module = take(out -> opd_module_load(args[0], null, out));
+    try (Program module = take(out -> opd_module_load(Path.of(args[0]), null, out));
         Vm vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       Object[] input = {x};
@@ -41,17 +41,21 @@ public final class First {
     WithStacks.run(args[0]);
     WithLoans.run();
     WithCalls.run();
+    WithChanges.run();
     inDirectory(directory -> WithMethods.run(Path.of(args[0]), directory));
+    WithInterrupts.run();
     inDirectory(WithMachine::run);
     WithPointers.run();
     inDirectory(WithParams::run);
     WithMemory.run();
+    WithSizes.run();
     inDirectory(directory -> WithPrograms.run(Path.of(args[0]), directory));
     inDirectory(WithRecordings::run);
     inDirectory(WithJvm::run);
+    WithEdges.run();
     WithRefusals.run();
     causes();
-    Program gone = take(out -> opd_module_load(args[0], null, out));
+    Program gone = take(out -> opd_module_load(Path.of(args[0]), null, out));
     gone.close();
     gone.close();
     check(thrown(() -> opd_vm_create(gone, null, new Out<>())) instanceof IllegalStateException, "closed handles are refused");
@@ -114,6 +118,13 @@ public final class First {
       }
       Throwable crossed = thrown(() -> opd_function_call(refuse, new Object[] {"now"}, new Out<>()));
       check(crossed instanceof Refused && crossed.getMessage().equals("not now"), "an exception comes out as itself");
+      RuntimeException again = new RuntimeException("again"), other = new RuntimeException("other");
+      again.addSuppressed(other);
+      try (PackedFn inner = PackedFn.of(a -> { throw again; }); PackedFn outer = PackedFn.of(a -> inner.call())) {
+        for (int i = 0; i < 3; ++i) check(thrown(outer::call) == again, "it comes out as itself each time");
+      }
+      Throwable[] suppressed = again.getSuppressed();
+      check(suppressed.length == 2 && suppressed[0] == other && suppressed[1] instanceof OpdynoException, "with one error: " + suppressed.length);
       OpdynoException native_ = (OpdynoException) crossed.getSuppressed()[0];
       check(native_.kind().equals("Refused") && native_.code() == Code.CALL_FAILED, "with its error: " + native_);
     }

@@ -3,6 +3,7 @@ import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
 import java.lang.ref.WeakReference;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -69,7 +70,7 @@ final class WithCollectors {
   /** The states, and their collector. */
   private static List<WeakReference<Object>> numbered(String path) {
     Numbering numbering = new Numbering(null);
-    try (Program module = take(out -> opd_module_load(path, null, out));
+    try (Program module = take(out -> opd_module_load(Path.of(path), null, out));
         Vm vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       profiles(vm, x, numbering);

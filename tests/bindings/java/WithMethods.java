@@ -1,4 +1,4 @@
-// What programs look like: classes with methods over the C API, options, errors by class, views of memory, interruption.
+// What programs look like: classes with methods over the C API, options, errors by class, views of memory.
 import io.opdyno.*;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
@@ -20,7 +20,6 @@ final class WithMethods {
     recordings(directory);
     measured();
     options();
-    interrupted();
   }
 
   private static void program(Path artifact, Path directory) throws Exception {
@@ -237,39 +236,6 @@ final class WithMethods {
   private static void options() {
     OpdynoException refused = failed(() -> Profiler.create(ProfilerOptions.create().maxEvents(-1)), OpdynoException.InvalidArgument.class);
     First.check(refused.getMessage().contains("max_events"), "" + refused);
-  }
-
-  /** A call that would go on until it is interrupted. */
-  static void interrupted() throws Exception {
-    Thread me = Thread.currentThread();
-    int[] calls = {0};
-    try (PackedFn again = PackedFn.of(args -> {
-          if (++calls[0] == 3) me.interrupt();
-          if (calls[0] > 100_000_000) throw new First.Refused("nobody ended the call");
-          return 1L;
-        })) {
-      again.register("test.methods.again");
-      String loop = ".func main() {\nagain:\n  %x = call test.methods.again()\n  goto again\n}";
-      Vm vm;
-      try (Executable executable = Executable.assemble(loop);
-          Program program = executable.toProgram()) {
-        vm = program.vm();
-      }
-      try (vm) {
-        for (int round = 0; round < 3; ++round) {
-          calls[0] = 0;
-          failed(() -> vm.call("main"), OpdynoException.Cancelled.class);
-          First.check(calls[0] >= 3 && Thread.interrupted(), "the thread is interrupted still, after " + calls[0]);
-        }
-      } finally {
-        Native.opd_function_remove_global("test.methods.again");
-      }
-    }
-    try (Executable executable = Executable.assemble(".func main(x) {\n  ret %x\n}");
-        Program program = executable.toProgram();
-        Vm after = program.vm()) {
-      First.check(after.call("main", 5).equals(5L), "calls go on");
-    }
   }
 
   private static <T extends Throwable> T failed(Runnable call, Class<T> kind) {

@@ -4,6 +4,7 @@ import static io.opdyno.Out.take;
 
 import java.lang.ref.WeakReference;
 import java.math.BigInteger;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -14,7 +15,7 @@ final class WithOptions {
 
   static void run(String path) {
     long live = First.liveBytes();
-    try (Program module = take(out -> opd_module_load(path, Map.of("copy", true, "format", "so"), out));
+    try (Program module = take(out -> opd_module_load(Path.of(path), Map.of("copy", true, "format", "so"), out));
         Vm vm = take(out -> opd_vm_create(module,
             Map.of("devices", List.of(Device.CPU), "allocators", List.of(1), "max_depth", 20), out));
         Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {

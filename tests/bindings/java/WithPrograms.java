@@ -178,7 +178,7 @@ final class WithPrograms {
           }
           CancelToken.setDefault(null);
           First.check(vm.call("main").equals(5L) && main.call().equals(5L), "it is taken away");
-          WithMethods.interrupted(); // which ends calls again
+          WithInterrupts.interrupted(); // which ends calls again
         } finally {
           CancelToken.setDefault(null);
           PackedFn.remove("test.programs.look");

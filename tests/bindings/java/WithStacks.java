@@ -3,6 +3,7 @@
 import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +17,7 @@ final class WithStacks {
 
   static void run(String path) throws Exception {
     long live = First.liveBytes();
-    try (Program module = take(out -> opd_module_load(path, null, out));
+    try (Program module = take(out -> opd_module_load(Path.of(path), null, out));
         Vm vm = take(out -> opd_vm_create(module, null, out));
         Tensor x = Tensor.of(new float[] {1, 2, 3, -4.5f}, 4)) {
       notAskedFor(vm, x);

@@ -1,12 +1,13 @@
 """Where the native library comes from, and what is left behind: each case in JVMs of their own."""
 
+import os
 import shutil
 import sys
 
 
 def test(run, library, work):
     shutil.rmtree(work, ignore_errors=True)
-    digest, size = library.with_name(library.name + ".sha256").read_text().split()
+    digest, size, _ = library.with_name(library.name + ".sha256").read_text().split()
     directories = iter(range(100))
 
     def fresh():
@@ -50,6 +51,29 @@ def test(run, library, work):
     works("a file of another size", f"-Dopdyno.cache.dir={cache}", *program)
     check(files(cache) == [kept(cache)] and kept(cache).stat().st_size == int(size), "such a file is replaced")
 
+    damaged = bytearray(library.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    for content in (bytes(damaged), bytes(int(size))):
+        kept(cache).write_bytes(content)
+        shown = works("a damaged file", f"-Dopdyno.cache.dir={cache}", *program)
+        check(shown == f"{kept(cache)}\nok\n" and kept(cache).read_bytes() == library.read_bytes(), f"such a file is replaced: {shown}")
+
+    # What others may write is not run.
+    mine = kept(cache).stat().st_ino
+    kept(cache).chmod(0o666)
+    works("a file that others may write", f"-Dopdyno.cache.dir={cache}", *program)
+    check(kept(cache).stat().st_ino != mine and kept(cache).stat().st_mode & 0o022 == 0, "such a file is replaced")
+    for place in [kept(cache).parents[i] for i in range(4)]:
+        for forbid, allow in [(lambda: place.chmod(0o777), lambda: place.chmod(0o700))] + \
+                ([(lambda: os.chown(place, 1234, -1), lambda: os.chown(place, 0, -1))] if os.geteuid() == 0 else []):
+            forbid()
+            shown = works(f"a directory that others may write: {place}", f"-Dopdyno.cache.dir={cache}", *program)
+            check("(deleted)" in shown and str(cache) not in shown, f"it is not used: {shown}")
+            allow()
+    kept(cache).parents[3].chmod(0o1777)
+    shown = works("a directory as /tmp is", f"-Dopdyno.cache.dir={cache}", *program)
+    check(shown == f"{kept(cache)}\nok\n", f"the cache serves: {shown}")
+
     # A file in a directory's place refuses also root, to whom a read-only directory is none.
     blocked = fresh() / "file"
     blocked.write_text("")
@@ -60,16 +84,14 @@ def test(run, library, work):
     shown = works("no home", "-Duser.home=?", *program, XDG_CACHE_HOME="", cwd=work)
     check("(deleted)" in shown and not (work / "?").exists(), f"without a home: {shown}")
 
-    # What cannot be run where it lies, as on a file system without execution.
-    kept(cache).write_bytes(bytes(int(size)))
-    shown = works("a cache that cannot be run", f"-Dopdyno.cache.dir={cache}", *program)
-    check("(deleted)" in shown and files(cache) == [kept(cache)], f"a copy is loaded: {shown}")
-    kept(cache).unlink()
-
     shown = works("class loaders", f"-Dopdyno.cache.dir={cache}", "Fresh", "loaders")
     loaded = [line.removesuffix(" (deleted)") for line in shown.splitlines() if line != "ok"]
     check(len(set(loaded)) == 3 and loaded.count(str(kept(cache))) == 1, f"each class loader has a file of its own: {shown}")
     check(files(cache) == [kept(cache)] and len(list(kept(cache).parent.iterdir())) == 1, "the copies are gone")
+
+    shown = works("class loaders that end", f"-Dopdyno.cache.dir={cache}", "Fresh", "collected")
+    loaded = [line for line in shown.splitlines() if line != "ok"]
+    check(loaded == [str(kept(cache))], f"the next one has the same file: {shown}")
 
     for given in (library, library.parent):
         untouched = fresh()

@@ -87,11 +87,23 @@ def main():
 
     own = f"-Dopdyno.library.path={library}"
     for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),
-                           (["-Xmx96m"], ["Fresh", "dropped"])):
+                           *((["-Xmx96m"], ["Fresh", "dropped", holder])
+                             for holder in ("tensor", "list", "map", "result", "params", "loaded params", "view", "reshape"))):
         status, shown, errors = run(own, *flags, *program)
         print(shown, errors, sep="", end="")
         if status or "WARNING" in shown or not shown.endswith("ok\n"):
             sys.exit(f"the Java program failed: {' '.join(map(str, program))}")
+    for locale in ("C", "C.UTF-8"):
+        names = arguments.out / f"names-{locale}"
+        names.mkdir()
+        for name in (b"plain.so", "größer 😀.so".encode(), b"latin \xfc %41.so"):
+            shutil.copy(artifact(), os.fsencode(names) + b"/" + name)
+        for directory in (names, Path(names.name)):  # as an absolute path, and as a relative one
+            for file in os.listdir(os.fsencode(names)):
+                shutil.copy(artifact(), os.fsencode(names) + b"/" + file)
+            status, shown, errors = run(own, "Fresh", "paths", directory, cwd=arguments.out, LC_ALL=locale)
+            if status or len(os.listdir(names)) != 3:
+                sys.exit(f"paths in the locale {locale}: {shown}{errors} {os.listdir(names)}")
     for newer in newer_jdks():
         status, shown, errors = run(own, "--enable-native-access=ALL-UNNAMED", "First", artifact(), home=newer)
         if status or "WARNING" in shown + errors or not shown.endswith("ok\n"):

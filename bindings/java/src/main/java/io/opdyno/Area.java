@@ -1,7 +1,11 @@
 package io.opdyno;
 
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Collections;
+import java.util.Map;
+import java.util.WeakHashMap;
 
 /**
  * Memory outside of the heap through which a thread hands values to native code and gets them, 16 bytes each, as an
@@ -18,7 +22,9 @@ final class Area {
 
   static final int VALUE = 16;
   private static final int BYTES = 128 * VALUE;
-  private static final ThreadLocal<Area> OF_THREAD = ThreadLocal.withInitial(Area::new);
+  // What a thread of a pool refers to would keep the class loader: the areas are the class's.
+  private static final Map<Thread, Area> ALL = Collections.synchronizedMap(new WeakHashMap<>());
+  private static final ThreadLocal<WeakReference<Area>> OF_THREAD = ThreadLocal.withInitial(Area::make);
 
   private final ByteBuffer calls = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.nativeOrder());
   private final long address = addressOf(calls);
@@ -29,7 +35,13 @@ final class Area {
   private Area() {}
 
   static Area get() {
-    return OF_THREAD.get();
+    return OF_THREAD.get().get();
+  }
+
+  private static WeakReference<Area> make() {
+    Area made = new Area();
+    ALL.put(Thread.currentThread(), made);
+    return new WeakReference<>(made);
   }
 
   /** The place of a new frame, which close() ends; -1 if there is no room for it. */

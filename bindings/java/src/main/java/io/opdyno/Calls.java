@@ -9,10 +9,15 @@ final class Calls {
     Library.load();
   }
 
+  private static final Object[] NONE = {};
+
   private Calls() {}
 
-  static Object call(PackedFn function, Object... args) {
-    int count = args == null ? 0 : args.length;
+  static Object call(PackedFn function, Object... given) {
+    if (given == null) return call(function, (Object) null);
+    int count = given.length;
+    // What the function, or another thread, does to the caller's array must not change which handles end() lets go.
+    Object[] args = count == 0 ? NONE : given.clone();
     Area area = Area.get();
     int frame = area.open(count);
     if (frame < 0) return slow(function, args);
@@ -43,6 +48,11 @@ final class Calls {
       if (isPut) end(a);
       area.close(frame);
     }
+  }
+
+  /** Java hands over no array for {@code f(null)}: that is one argument. */
+  static Object[] args(Object[] given) {
+    return given == null ? new Object[] {null} : given;
   }
 
   /** With up to two whole numbers. */
@@ -127,6 +137,7 @@ final class Calls {
   }
 
   private static double asDouble(Object result) {
+    if (result instanceof Boolean truth) return truth ? 1 : 0;
     if (result instanceof Long || result instanceof Double) return ((Number) result).doubleValue();
     throw wrong(result, "a number");
   }

@@ -5,9 +5,19 @@ package io.opdyno;
  *
  * @param code the kind: 0 is signed, 1 unsigned, 2 floating-point …
  * @param bits of one lane
- * @param lanes the numbers in an element, usually 1
+ * @param lanes the numbers in an element, usually 1; what DLPack has no bits for is an IllegalArgumentException
  */
 public record DType(int code, int bits, int lanes) {
+  public DType {
+    check("code", code, 0xFF);
+    check("bits", bits, 0xFF);
+    check("lanes", lanes, 0xFFFF);
+  }
+
+  private static void check(String what, int number, int most) {
+    if (number < 0 || number > most) throw new IllegalArgumentException(what + " must lie between 0 and " + most + ", but is " + number);
+  }
+
   /** Float. */
   public static final DType FLOAT32 = new DType(2, 32, 1);
 
@@ -23,6 +33,17 @@ public record DType(int code, int bits, int lanes) {
   /** Of "float32", "uint8", "float32x4" …; an {@link OpdynoException.InvalidArgument} for other text. */
   public static DType of(String text) {
     return Out.take(out -> Native.opd_dtype_from_string(text, out));
+  }
+
+  // What Java 17 makes of a record keeps the class loader after the first call.
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof DType dtype && word() == dtype.word();
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(word());
   }
 
   long word() {

@@ -16,8 +16,16 @@ public final class Evaluator extends Handle {
     return Out.take(out -> Native.opd_evaluator_create(function, EvaluatorOptions.map(options), out));
   }
 
-  /** Calls the function with these arguments, as often as the options say. */
+  /**
+   * Calls the function with these arguments, as often as the options say. If the thread is interrupted, and the function calls a
+   * VM, this ends with an {@link OpdynoException.Cancelled}.
+   */
   public Benchmark call(Object... args) {
-    return Out.take(out -> Native.opd_evaluator_call(this, args, out));
+    Interrupts.Running running = Interrupts.beginDefault();
+    try {
+      return Out.take(out -> Native.opd_evaluator_call(this, Calls.args(args), out));
+    } finally {
+      running.end();
+    }
   }
 }

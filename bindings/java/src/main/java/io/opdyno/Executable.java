@@ -1,6 +1,5 @@
 package io.opdyno;
 
-import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 
 /** A program of the VM, as data. */
@@ -11,7 +10,7 @@ public final class Executable extends Handle {
 
   /** Of its text form: docs/assembly.md. */
   public static Executable assemble(String text) {
-    return Out.take(out -> Native.opd_executable_assemble(text.getBytes(StandardCharsets.UTF_8), out));
+    return Out.take(out -> Native.opd_executable_assemble(Values.encoded(Objects.requireNonNull(text, "text must not be null")), out));
   }
 
   /** Of its binary form. */

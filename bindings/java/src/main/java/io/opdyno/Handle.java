@@ -30,6 +30,10 @@ public class Handle implements AutoCloseable {
       return ALL[(int) Thread.currentThread().getId() & ALL.length - 1];
     }
 
+    synchronized boolean isEmpty() {
+      return first == null;
+    }
+
     void add(Owned added) {
       long bytes;
       synchronized (this) {
@@ -53,6 +57,16 @@ public class Handle implements AutoCloseable {
       OffHeap.add(bytes);
     }
 
+    void count(Owned owned, long bytes) {
+      long more;
+      synchronized (this) {
+        if (owned.state < 0) return; // remove() took its bytes off, or will
+        owned.bytes += bytes;
+        more = large(bytes);
+      }
+      OffHeap.add(more);
+    }
+
     private long large(long bytes) {
       uncounted += bytes;
       if (Math.abs(uncounted) < OffHeap.LARGE) return 0;
@@ -67,9 +81,12 @@ public class Handle implements AutoCloseable {
    * closing needs no call of the JVM's native code: what left the list of open handles is not queued any more, or is
    * queued in vain.
    */
-  private static final class Owned extends PhantomReference<Handle> {
+  private static final class Owned extends PhantomReference<Object> {
     private static final int CLOSED = 1 << 31;
-    private static final ReferenceQueue<Handle> DROPPED = new ReferenceQueue<>();
+    private static final long MOST_BYTES = 1L << 40; // the size of a view may be anything; the sum must not overflow
+    private static final long IDLE_MILLIS = 1000;
+    private static volatile boolean isWatched;
+    private static final ReferenceQueue<Object> DROPPED = new ReferenceQueue<>();
     private static final VarHandle STATE;
 
     static {
@@ -78,23 +95,36 @@ public class Handle implements AutoCloseable {
       } catch (ReflectiveOperationException e) {
         throw new ExceptionInInitializerError(e);
       }
-      Thread ends = new Thread(null, Owned::endDropped, "opdyno-dropped", 0, false);
-      ends.setDaemon(true);
-      ends.setContextClassLoader(null);
-      ends.start();
     }
 
     private final long pointer;
-    private final long bytes; // of memory outside of the heap
+    private long bytes; // of memory outside of the heap; `open` guards it
     private final Open open = Open.ofThread();
     private Owned previous, next; // in `open`, which guards them
     private volatile int state = 1; // CLOSED, and the number of uses: the handle's own until it is closed, and one for each call
 
-    Owned(Handle handle, long pointer, long bytes) {
-      super(handle, DROPPED);
+    Owned(Object holder, long pointer, long bytes) {
+      super(holder, DROPPED);
       this.pointer = pointer;
-      this.bytes = bytes;
+      this.bytes = Math.min(bytes, MOST_BYTES);
       open.add(this);
+      if (!isWatched) watch();
+    }
+
+    /** A thread keeps its class loader: it ends when there is no handle for some time, and another one begins with the next. */
+    private static synchronized void watch() {
+      if (isWatched) return;
+      Thread ends = new Thread(null, Owned::endDropped, "opdyno-dropped", 0, false);
+      ends.setDaemon(true);
+      ends.setContextClassLoader(null);
+      ends.start();
+      isWatched = true;
+    }
+
+    private static synchronized boolean isAllEnded() {
+      isWatched = false; // who adds a handle after this comes to watch()
+      for (Open open : Open.ALL) isWatched |= !open.isEmpty();
+      return !isWatched;
     }
 
     /** The handle, whose class the refusal names. */
@@ -121,7 +151,9 @@ public class Handle implements AutoCloseable {
     private static void endDropped() {
       for (;;) {
         try {
-          ((Owned) DROPPED.remove()).close();
+          Owned dropped = (Owned) DROPPED.remove(IDLE_MILLIS);
+          if (dropped != null) dropped.close();
+          else if (isAllEnded()) return;
         } catch (InterruptedException | RuntimeException | Error e) {
           // What one deleter throws must not keep the others from running.
         }
@@ -140,6 +172,11 @@ public class Handle implements AutoCloseable {
     owned = new Owned(this, pointer, bytes);
   }
 
+  /** Ends an object of the library when its holder, a view of memory, has become unreachable. */
+  static void endWith(Object holder, long pointer, long bytes) {
+    new Owned(holder, pointer, bytes);
+  }
+
   /** The address, which end() lets go; 0 of null. */
   static long begin(Handle handle) {
     return handle == null ? 0 : handle.owned.begin(handle);
@@ -152,6 +189,12 @@ public class Handle implements AutoCloseable {
 
   static void end(Handle handle) {
     handle.owned.end();
+    Reference.reachabilityFence(handle);
+  }
+
+  /** It holds more memory outside of the heap now, or less than before. */
+  static void count(Handle handle, long bytes) {
+    handle.owned.open.count(handle.owned, Math.min(bytes, Owned.MOST_BYTES));
     Reference.reachabilityFence(handle);
   }
 

@@ -3,8 +3,8 @@ package io.opdyno;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The memory of tensors, which the garbage collector does not see: a program that drops tensors without close() would fill
- * the machine while its heap is nearly empty. Above a limit, the collector is asked to find what was dropped.
+ * The memory of tensors, and of those in lists, maps and params, which the garbage collector does not see: a program that
+ * drops tensors without close() would fill the machine while its heap is nearly empty. Above a limit, the collector is asked to find what was dropped.
  */
 final class OffHeap {
   /** In bytes; the property "opdyno.offHeapLimit" sets it. What is in use may exceed it: then the next limit is twice that. */
@@ -21,7 +21,10 @@ final class OffHeap {
 
   /** Less than 0 of what ended. */
   static void add(long bytes) {
-    if (bytes != 0 && total.addAndGet(bytes) > limit && bytes > 0) collect();
+    if (bytes == 0) return;
+    long now = total.addAndGet(bytes), most = limit;
+    if (now > most && bytes > 0) collect();
+    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // what was in use for some time has ended
   }
 
   /** Waits until the cleaner has ended what was dropped, as far as it comes to that in some milliseconds. */

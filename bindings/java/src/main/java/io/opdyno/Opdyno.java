@@ -43,7 +43,7 @@ public final class Opdyno {
    * or the new one. Without the directory it is an {@link OpdynoException.NotFound}.
    */
   public static void writeFile(Path path, byte[] content) {
-    Native.opd_file_write(path.toString(), Objects.requireNonNull(content, "content must not be null"));
+    Native.opd_file_write(path, Objects.requireNonNull(content, "content must not be null"));
   }
 
   /**

@@ -1,11 +1,14 @@
 package io.opdyno;
 
+import java.nio.charset.StandardCharsets;
+
 /** An error of the library, or one that a called function raised. */
 public class OpdynoException extends RuntimeException {
   private static final long serialVersionUID = 1;
   private final int code;
   private final String kind;
   private final String backtrace;
+  private transient boolean isOfCrossing; // it tells of the way of another exception through native code
 
   private OpdynoException(int code, String kind, String message, String backtrace) {
     super(message);
@@ -72,14 +75,14 @@ public class OpdynoException extends RuntimeException {
     return getClass().getName() + ": " + kind + ": " + getMessage();
   }
 
-  static OpdynoException of(Code code, String message, Throwable cause) {
-    OpdynoException made = create(code.swigValue(), "ValueError", message, "");
+  static OpdynoException of(Code code, String kind, String message, Throwable cause) {
+    OpdynoException made = create(code.swigValue(), kind, message, "");
     made.initCause(cause);
     return made;
   }
 
   /**
-   * What to throw for an error: what a callback threw, if it was that, with the error added as suppressed. There is a code
+   * What to throw for an error: what a callback threw, if it was that, with the error of its first crossing added as suppressed. There is a code
    * for the error and each of its causes, and three texts: kind, message, backtrace.
    */
   static Throwable make(Throwable crossed, int[] codes, byte[][] texts) {
@@ -91,8 +94,18 @@ public class OpdynoException extends RuntimeException {
       if (cause != null) made.initCause(cause);
     }
     if (crossed == null) return made;
-    crossed.addSuppressed(made);
+    made.isOfCrossing = true;
+    synchronized (crossed) {
+      if (!hasCrossed(crossed)) crossed.addSuppressed(made);
+    }
     return crossed;
+  }
+
+  /** One error is enough, for a program may throw the same exception again and again, on any threads. */
+  private static boolean hasCrossed(Throwable thrown) {
+    for (Throwable suppressed : thrown.getSuppressed())
+      if (suppressed instanceof OpdynoException error && error.isOfCrossing) return true;
+    return false;
   }
 
   /** Kind and message for the error that stands for an exception. */
@@ -100,7 +113,9 @@ public class OpdynoException extends RuntimeException {
     boolean ours = thrown instanceof OpdynoException;
     String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
     String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // C's texts have none
-    return Values.utf8(new String[] {kind.isEmpty() ? "Throwable" : kind, message});
+    String[] texts = {kind.isEmpty() ? "Throwable" : kind, message};
+    for (int i = 0; i < texts.length; ++i) texts[i] = new String(texts[i].getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8); // "?" for lone surrogates
+    return Values.utf8(texts);
   }
 
   /** An argument does not fit. */

@@ -4,13 +4,21 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** A function of any values. Any threads may call it at once if the code behind it allows that. */
+/**
+ * A function of any values. Any threads may call it at once if the code behind it allows that.
+ *
+ * <p>Arguments, items of lists and results of a {@link PackedFunction} are null, Boolean, Byte to Long, Float and Double, String,
+ * byte[], long[] (a shape), {@link DType}, {@link Device}, {@link Pointer}, handles, Object[] and List (a {@link ValueList}),
+ * java.util.Map (a {@link ValueMap}) and PackedFunction (a PackedFn). Other objects are an IllegalArgumentException, and so is a
+ * String with half of a pair of surrogates. Back come null, Boolean, Long, Double, String, byte[], long[], DType, Device, Pointer
+ * and handles, which are the caller's to close.
+ */
 public final class PackedFn extends Handle {
   PackedFn(long pointer) {
     super(pointer);
   }
 
-  /** Calls with any values: see PackedFunction for what they become. */
+  /** Calls with any values. An array that is null is one argument: null. */
   public Object call(Object... args) {
     return Calls.call(this, args);
   }
@@ -85,27 +93,27 @@ public final class PackedFn extends Handle {
     return Calls.asTensor(call(args));
   }
 
-  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
   public long callLong() {
     return Calls.callLong(this, 0, 0, 0);
   }
 
-  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
   public long callLong(long a) {
     return Calls.callLong(this, 1, a, 0);
   }
 
-  /** Calls for a whole number; a ClassCastException if it gives something else. */
+  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
   public long callLong(long a, long b) {
     return Calls.callLong(this, 2, a, b);
   }
 
-  /** Calls for a number; a ClassCastException if it gives something else. */
+  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
   public double callDouble(double a) {
     return Calls.callDouble(this, 1, a, 0);
   }
 
-  /** Calls for a number; a ClassCastException if it gives something else. */
+  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
   public double callDouble(double a, double b) {
     return Calls.callDouble(this, 2, a, b);
   }

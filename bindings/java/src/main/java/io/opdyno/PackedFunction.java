@@ -10,7 +10,8 @@ import java.util.function.LongUnaryOperator;
  * A function of Java that the library may call, on any thread. Arguments are null, Boolean, Long, Double, String, byte[], long[]
  * (a shape), DType, Device, Pointer and handles; the result may also be a shorter number, a List, Map or lambda. Handles among the arguments are the callee's to close. A
  * tensor of memory that the caller only lends ends with the call: it is an IllegalStateException to use it later, and as a
- * result it is copied.
+ * result it is copied. A handle that is the result need not be closed: the caller gets one of its own, and the callee's ends after
+ * it became unreachable. {@link PackedFn} lists all values.
  */
 @FunctionalInterface
 public interface PackedFunction {

@@ -5,11 +5,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Named tensors, in a file or in memory. Any threads may ask for tensors; set() is for one thread at a time. */
 public final class Params extends Handle {
+  private final java.util.Map<String, Long> bytesSet = new ConcurrentHashMap<>(); // of tensors, by their names
+
   Params(long pointer) {
-    super(pointer);
+    super(pointer, heldBytes(pointer));
   }
 
   /** None yet. */
@@ -19,7 +22,7 @@ public final class Params extends Handle {
 
   /** Of a file; no options (null) are all defaults. */
   public static Params open(Path path, ParamsOptions options) {
-    return Out.take(out -> Native.opd_params_open(path.toString(), ParamsOptions.map(options), out));
+    return Out.take(out -> Native.opd_params_open(path, ParamsOptions.map(options), out));
   }
 
   /** Of a file. */
@@ -78,6 +81,9 @@ public final class Params extends Handle {
   /** Adds or replaces a tensor. */
   public void set(String name, Tensor tensor) {
     Native.opd_params_set(this, name, tensor);
+    long bytes = tensor.byteSize();
+    Long replaced = bytesSet.put(name, bytes);
+    Handle.count(this, replaced == null ? bytes : bytes - replaced);
   }
 
   /**
@@ -85,13 +91,16 @@ public final class Params extends Handle {
    * tensor-cache.json (with files beside it), else TVM's param dict.
    */
   public void save(Path path) {
-    Native.opd_params_save(this, path.toString());
+    Native.opd_params_save(this, path);
   }
 
   /** The bytes of TVM's param dict. */
   public byte[] toBytes() {
     return Out.take(out -> Native.opd_params_save_bytes(this, out));
   }
+
+  /** Of the tensors that are not views of a file. */
+  private static native long heldBytes(long params);
 
   private static native long openBytes(ByteBuffer bytes, long[] options);
 }

@@ -19,7 +19,7 @@ public final class Program extends Handle {
 
   /** Likewise; no options (null) are all defaults. */
   public static Program load(Path path, ProgramOptions options) {
-    return Out.take(out -> Native.opd_module_load(path.toString(), ProgramOptions.map(options), out));
+    return Out.take(out -> Native.opd_module_load(path, ProgramOptions.map(options), out));
   }
 
   /** Of the bytes of such a file; the name is for messages. */
@@ -34,13 +34,13 @@ public final class Program extends Handle {
    */
   public static Program loadNative(Path path, java.util.Map<String, String> signatures, ProgramOptions options) {
     Objects.requireNonNull(signatures, "signatures must not be null");
-    return Out.take(out -> Native.opd_module_load_native(path.toString(), signatures, ProgramOptions.map(options), out));
+    return Out.take(out -> Native.opd_module_load_native(path, signatures, ProgramOptions.map(options), out));
   }
 
   /** Of an object file or an archive of them, which is not run, but linked into the file that export() writes. */
   public static Program loadStaticLibrary(Path path, String... functions) {
     Objects.requireNonNull(functions, "functions must not be null");
-    return Out.take(out -> Native.opd_module_load_static_library(path.toString(), functions, out));
+    return Out.take(out -> Native.opd_module_load_static_library(path, functions, out));
   }
 
   /** The objects that are linked into the process and registered themselves by a prefix, usually "": the same module each time. */
@@ -132,11 +132,11 @@ public final class Program extends Handle {
    * has not is an {@link OpdynoException.Unsupported}, which lists those that it has.
    */
   public void save(Path path, String format) {
-    Native.opd_module_save(this, path.toString(), format);
+    Native.opd_module_save(this, path, format);
   }
 
   /** Writes it and its imports as one file. */
   public void export(Path path, ExportOptions options) {
-    Native.opd_module_export(this, path.toString(), ExportOptions.map(options));
+    Native.opd_module_export(this, path, ExportOptions.map(options));
   }
 }

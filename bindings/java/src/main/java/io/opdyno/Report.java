@@ -1,11 +1,11 @@
 package io.opdyno;
 
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** Rows of metrics of calls and devices, and a configuration. It prints as its table. */
 public final class Report extends Handle {
@@ -15,12 +15,12 @@ public final class Report extends Handle {
 
   /** Of its JSON, as TVM and write() write it. */
   public static Report fromJson(String json) {
-    return Out.take(out -> Native.opd_report_from_json(json.getBytes(StandardCharsets.UTF_8), out));
+    return Out.take(out -> Native.opd_report_from_json(Values.encoded(Objects.requireNonNull(json, "json must not be null")), out));
   }
 
   /** Of a text table, as TVM and write() write it: rounded numbers stay rounded, joined rows stay joined. */
   public static Report fromTable(String table) {
-    return Out.take(out -> Native.opd_report_from_table(table.getBytes(StandardCharsets.UTF_8), out));
+    return Out.take(out -> Native.opd_report_from_table(Values.encoded(Objects.requireNonNull(table, "table must not be null")), out));
   }
 
   /** Joins reports of several runs, machines or ranks. */
@@ -65,11 +65,13 @@ public final class Report extends Handle {
 
   /** A metric of a row: a Long, Double or String; null if only other rows have it. */
   public Object get(ReportSection section, int row, String name) {
+    ValueList.checkIndex(row);
     return Out.<Object>take(out -> Native.opd_report_get(this, section, row, name, out, null));
   }
 
   /** What a metric of a row is: MetricKind.NONE if only other rows have it. */
   public MetricKind kind(ReportSection section, int row, String name) {
+    ValueList.checkIndex(row);
     return Out.take(out -> Native.opd_report_get(this, section, row, name, new Out<>(), out));
   }
 
@@ -89,8 +91,12 @@ public final class Report extends Handle {
     return rows;
   }
 
-  /** The rows of calls, by the columns that every report of a VM has. */
+  /**
+   * The rows of calls, by the columns that every report of a VM has: one for each call of an operator, so that an operator may have
+   * many, and those of "(dispatch)" and "(profiler)". {@link Operator#join} makes one for each name.
+   */
   public List<Operator> operators() {
+    if (count(ReportSection.CALLS) == 0) return List.of();
     List<Object> names = column(ReportSection.CALLS, "Name"), times = column(ReportSection.CALLS, "Duration (us)");
     List<Object> percents = column(ReportSection.CALLS, "Percent"), counts = column(ReportSection.CALLS, "Count");
     List<Operator> made = new ArrayList<>();

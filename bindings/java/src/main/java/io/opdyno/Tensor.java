@@ -1,6 +1,5 @@
 package io.opdyno;
 
-import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.DoubleBuffer;
@@ -12,8 +11,6 @@ import java.util.function.LongFunction;
 
 /** Memory with a shape and a type of its elements. What of() makes is a copy that lies on the CPU. */
 public final class Tensor extends Handle {
-  private static final Cleaner VIEWS = Cleaner.create();
-
   Tensor(long pointer) {
     super(pointer, sizeOf(pointer));
   }
@@ -74,7 +71,9 @@ public final class Tensor extends Handle {
   }
 
   private static ByteBuffer room(int count, int size) {
-    return ByteBuffer.allocate(Math.multiplyExact(count, size)).order(ByteOrder.nativeOrder());
+    int most = Integer.MAX_VALUE / size;
+    if (count > most) throw new IllegalArgumentException(count + " elements are too many to copy, which are at most " + most);
+    return ByteBuffer.allocate(count * size).order(ByteOrder.nativeOrder());
   }
 
   /** The sizes of the dimensions. */
@@ -92,7 +91,7 @@ public final class Tensor extends Handle {
     return Native.opd_tensor_bytes(this);
   }
 
-  /** A copy of the elements. */
+  /** A copy of the elements; an IllegalStateException if they have more bytes than an array of Java, which has 2147483647 at most. */
   public byte[] toBytes() {
     return with(Tensor::bytesOf);
   }
@@ -121,12 +120,12 @@ public final class Tensor extends Handle {
    * closed. The memory must lie on the CPU and without gaps, and not be lent for a call.
    */
   public ByteBuffer buffer() {
+    boolean isReadOnly = isReadOnly();
     return with(
         pointer -> {
           ByteBuffer memory = bufferOf(pointer); // holds a reference to the tensor from here on
-          Tensor held = new Tensor(pointer);
-          VIEWS.register(memory, held::close);
-          ByteBuffer shown = Native.opd_tensor_is_read_only(held) != 0 ? memory.asReadOnlyBuffer() : memory.duplicate();
+          Handle.endWith(memory, pointer, sizeOf(pointer));
+          ByteBuffer shown = isReadOnly ? memory.asReadOnlyBuffer() : memory.duplicate();
           return shown.order(ByteOrder.nativeOrder());
         });
   }

@@ -12,7 +12,7 @@ public final class Trace extends Handle {
 
   /** Of a file that a profiler wrote. */
   public static Trace load(Path path) {
-    return Out.take(out -> Native.opd_trace_load(path.toString(), out));
+    return Out.take(out -> Native.opd_trace_load(path, out));
   }
 
   /** Joins traces of several processes or machines. */
@@ -48,7 +48,7 @@ public final class Trace extends Handle {
 
   /** Writes a file in a format, compressed by gzip if the path ends in ".gz"; no options (null) are all defaults. */
   public void save(Path path, TraceFormat format, TraceWriteOptions options) {
-    Native.opd_trace_save(this, path.toString(), format, TraceWriteOptions.map(options));
+    Native.opd_trace_save(this, path, format, TraceWriteOptions.map(options));
   }
 
   /** Writes a file for ui.perfetto.dev. */

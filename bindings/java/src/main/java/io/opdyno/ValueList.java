@@ -6,12 +6,12 @@ import java.util.List;
 /** A list of values. */
 public final class ValueList extends Handle {
   ValueList(long pointer) {
-    super(pointer);
+    super(pointer, Values.heldBytes(pointer));
   }
 
-  /** Of any values: see PackedFunction for what they become. */
+  /** Of any values: {@link PackedFn} lists them. An array that is null is one item: null. */
   public static ValueList of(Object... items) {
-    return Out.take(out -> Native.opd_array_create(items, out));
+    return Out.take(out -> Native.opd_array_create(Calls.args(items), out));
   }
 
   /** The number of items. */
@@ -21,6 +21,7 @@ public final class ValueList extends Handle {
 
   /** A new object for an item: a handle is the caller's to close. */
   public Object get(int place) {
+    checkIndex(place);
     return Out.<Object>take(out -> Native.opd_array_get(this, place, out));
   }
 
@@ -34,6 +35,17 @@ public final class ValueList extends Handle {
     List<Object> items = new ArrayList<>();
     for (int i = 0, size = size(); i < size; ++i) items.add(get(i));
     return items;
+  }
+
+  /** C's indices are not below 0; those too large are refused likewise. */
+  static void checkIndex(int index) {
+    if (index < 0) throw OpdynoException.of(Code.OUT_OF_RANGE, "IndexError", "index " + index + " is below 0", null);
+  }
+
+  /** As "[1, 2.5]". */
+  @Override
+  public String toString() {
+    return Out.take(out -> Native.opd_value_to_string(this, out));
   }
 
   static List<Object> items(ValueList list) {

@@ -6,7 +6,7 @@ import java.util.Map;
 /** A map of values to values, in the order of insertion. */
 public final class ValueMap extends Handle {
   ValueMap(long pointer) {
-    super(pointer);
+    super(pointer, Values.heldBytes(pointer));
   }
 
   /** The number of entries. */
@@ -17,6 +17,12 @@ public final class ValueMap extends Handle {
   /** A new object for the value of a key: a handle is the caller's to close. */
   public Object get(Object key) {
     return Out.<Object>take(out -> Native.opd_map_get(this, key, out));
+  }
+
+  /** As "{"a": 1}". */
+  @Override
+  public String toString() {
+    return Out.take(out -> Native.opd_value_to_string(this, out));
   }
 
   /** All entries. */

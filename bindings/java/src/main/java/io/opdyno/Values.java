@@ -10,9 +10,7 @@ import java.util.List;
  * Objects of Java as values of the library, two words each: kind (and length) and content, as an opd_value lies in the
  * memory of a little-endian machine. They are views, which close() ends.
  *
- * <p>null, Boolean, Byte to Long, Float and Double, String, byte[], long[] (a shape), DType, Device, Pointer, Tensor,
- * PackedFn, Program, ValueList, ValueMap and other handles, Object[] and List (an array), java.util.Map, PackedFunction. Back come Long,
- * Double, String, byte[], long[], Pointer and handles.
+ * <p>{@link PackedFn} lists them.
  */
 final class Values implements AutoCloseable {
   static {
@@ -51,7 +49,7 @@ final class Values implements AutoCloseable {
         view(java.util.Objects.requireNonNull(name, "the name must not be null"), 4 * i);
         view(entries.get(i).getValue(), 4 * i + 2);
       } catch (IllegalArgumentException | IllegalStateException | NullPointerException refused) {
-        throw OpdynoException.of(Code.INVALID_ARGUMENT, "option " + name + ": " + refused.getMessage(), refused);
+        throw OpdynoException.of(Code.INVALID_ARGUMENT, "ValueError", "option " + name + ": " + refused.getMessage(), refused);
       }
     }
     return words;
@@ -81,7 +79,7 @@ final class Values implements AutoCloseable {
       put(at, FLOAT, Double.doubleToRawLongBits(((Number) object).doubleValue()));
     else if (object instanceof Long || object instanceof Integer || object instanceof Short || object instanceof Byte)
       put(at, INT, ((Number) object).longValue());
-    else if (object instanceof String) viewText(((String) object).getBytes(StandardCharsets.UTF_8), true, at);
+    else if (object instanceof String) viewText(encoded((String) object), true, at);
     else if (object instanceof byte[]) viewText((byte[]) object, false, at);
     else if (object instanceof DType) put(at, DTYPE, ((DType) object).word());
     else if (object instanceof Device) put(at, DEVICE, ((Device) object).word());
@@ -262,11 +260,31 @@ final class Values implements AutoCloseable {
     return utf8 == null ? null : new String(utf8, StandardCharsets.UTF_8);
   }
 
+  /** In UTF-8, which has no half of a pair of surrogates. */
+  static byte[] encoded(String text) {
+    for (int i = 0; i < text.length(); ++i) {
+      if (!Character.isSurrogate(text.charAt(i))) continue;
+      if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1)))
+        throw new IllegalArgumentException("text with a lone surrogate at " + i);
+      ++i;
+    }
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** Of an option, in nanoseconds; a longer time than there can be is the longest. */
+  static long nanos(java.time.Duration time) {
+    try {
+      return time.toNanos();
+    } catch (ArithmeticException tooLong) {
+      return time.isNegative() ? Long.MIN_VALUE : Long.MAX_VALUE;
+    }
+  }
+
   /** With the 0 byte that C expects. */
   static byte[] utf8(String text) {
     if (text == null) return null;
     if (text.indexOf('\0') >= 0) throw new IllegalArgumentException("text with a NUL character: " + text);
-    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    byte[] bytes = encoded(text);
     return Arrays.copyOf(bytes, bytes.length + 1);
   }
 
@@ -276,8 +294,10 @@ final class Values implements AutoCloseable {
 
   /** All keys, then all values. */
   static byte[][] utf8(java.util.Map<String, String> texts) {
-    List<String> all = new ArrayList<>(texts.keySet());
-    all.addAll(texts.values());
+    List<java.util.Map.Entry<String, String>> entries = new ArrayList<>(texts.entrySet()); // as many of each
+    List<String> all = new ArrayList<>();
+    entries.forEach(entry -> all.add(entry.getKey()));
+    entries.forEach(entry -> all.add(entry.getValue()));
     return utf8(all.toArray(String[]::new));
   }
 
@@ -298,4 +318,7 @@ final class Values implements AutoCloseable {
   private static native long[] dimsOf(long shape);
 
   private static native int typeOf(long object);
+
+  /** Of the tensors in a list or map. */
+  static native long heldBytes(long object);
 }

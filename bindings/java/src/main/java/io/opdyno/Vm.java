@@ -2,14 +2,19 @@ package io.opdyno;
 
 import java.util.List;
 
-/** A program that is bound to devices. Any number of threads may call it at once. If a thread that calls it is
- * interrupted, the call ends with an OpdynoException.Cancelled, and the thread stays interrupted. */
+/**
+ * A program that is bound to devices. Any number of threads may call it at once. If a thread is interrupted in {@link #call},
+ * {@link #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, these end with an
+ * {@link OpdynoException.Cancelled}, and the thread stays interrupted. It does not end a call with a token of its own, by
+ * {@link CallOptions} or {@link CancelToken#setDefault}, nor what {@link #function} gives: that is called without a look at the
+ * thread, which would cost more than such a call.
+ */
 public final class Vm extends Handle {
   Vm(long pointer) {
     super(pointer);
   }
 
-  /** Calls a function of the program. A function of several results gives a ValueList. */
+  /** Calls a function of the program. A function of several results gives a ValueList; {@link PackedFn} lists the values. */
   public Object call(String name, Object... args) {
     return call(null, name, args);
   }
@@ -18,7 +23,7 @@ public final class Vm extends Handle {
   public Object call(CallOptions options, String name, Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
-      return Out.<Object>take(out -> Native.opd_vm_call(this, name, args, running.options(options), out));
+      return Out.<Object>take(out -> Native.opd_vm_call(this, name, Calls.args(args), running.options(options), out));
     } finally {
       running.end();
     }
@@ -41,13 +46,16 @@ public final class Vm extends Handle {
   public Object invokeClosure(CallOptions options, PackedFn closure, Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
-      return Out.<Object>take(out -> Native.opd_vm_invoke_closure(this, closure, args, running.options(options), out));
+      return Out.<Object>take(out -> Native.opd_vm_invoke_closure(this, closure, Calls.args(args), running.options(options), out));
     } finally {
       running.end();
     }
   }
 
-  /** A function of the program, which keeps the VM, and is called without a look-up by name. */
+  /**
+   * A function of the program, which keeps the VM, and is called without a look-up by name. {@link Thread#interrupt} does not end its
+   * calls; it ends {@code vm.invokeClosure(function)}.
+   */
   public PackedFn function(String name) {
     return Out.take(out -> Native.opd_vm_get_function(this, name, out));
   }
@@ -74,7 +82,7 @@ public final class Vm extends Handle {
 
   /** Likewise, with names of the arguments. */
   public void setInput(CallOptions options, String name, Object... args) {
-    Native.opd_vm_set_input(this, name, args, CallOptions.map(options));
+    Native.opd_vm_set_input(this, name, Calls.args(args), CallOptions.map(options));
   }
 
   /** Runs a function on its inputs, and keeps the result for output(). */
@@ -103,7 +111,7 @@ public final class Vm extends Handle {
     Out<Trace> trace = new Out<>();
     Interrupts.Running running = Interrupts.begin();
     try {
-      Native.opd_vm_profile(this, name, args, running.options(null), ProfileOptions.map(options), report, trace);
+      Native.opd_vm_profile(this, name, Calls.args(args), running.options(null), ProfileOptions.map(options), report, trace);
     } finally {
       running.end();
     }
@@ -138,7 +146,7 @@ public final class Vm extends Handle {
 
   /** Likewise, with names of the arguments; a call of it gives null if it does not return the result. */
   public void saveFunction(CallOptions options, boolean isReturned, String name, String savedName, Object... args) {
-    Native.opd_vm_save_function(this, name, savedName, args, CallOptions.map(options), isReturned ? 1 : 0);
+    Native.opd_vm_save_function(this, name, savedName, Calls.args(args), CallOptions.map(options), isReturned ? 1 : 0);
   }
 
   /** Returns the memory that the VM keeps for its next call. */
