@@ -140,6 +140,30 @@ class Inputs(CliTest):
         self.assertEqual("out: float32[]\n1.5\n", show("0dxf32=1.5"))
         self.assertEqual("out_0: int32[2]\n[5 5]\nout_1: 3\n", show("tuple(2xi32=5;i64=3)"))
 
+    def test_shapes_tuples_and_texts_may_be_empty(self):
+        def show(spec):
+            return self.succeeds("run", "identity.opdasm", "-i", spec)
+
+        self.assertEqual("out: []\n", show("shape()"))
+        self.assertEqual("", show("tuple()"))
+        self.assertEqual('out: ""\n', show("str"))
+
+    def test_elements_of_a_format_without_numbers_here_are_passed_on_as_they_are(self):
+        header = json.dumps({"x": {"dtype": "F8_E5M2", "shape": [4], "data_offsets": [0, 4]}}).encode()
+        path = WORK / "bytes.safetensors"
+        path.write_bytes(struct.pack("<Q", len(header)) + header + bytes([0x3C, 0x40, 0, 0x7C]))
+        file = "@bytes.safetensors"
+        self.assertEqual("out: float8_e5m2[4]\n", self.succeeds("run", "identity.opdasm", "-i", file))
+        self.succeeds("run", "identity.opdasm", "-i", file, "-o", "bytes.npz")
+        self.assertEqual([0x3C, 0x40, 0, 0x7C], npy.load(WORK / "bytes.npz")["out"][2])
+        shown = json.loads(self.succeeds("run", "identity.opdasm", "-i", file, "--json"))["outputs"]["out"]
+        self.assertEqual({"dtype": "float8_e5m2", "shape": [4]}, shown)
+        wanted = "elements of dtype float8_e5m2 cannot be read or made here"
+        self.assertIn("out: " + wanted, self.fails(FAILED, "run", "identity.opdasm", "-i", file, "--csv"))
+        for fill in ("", "=1", "=range", "=rand(0,1)"):
+            message = self.fails(FAILED, "run", "identity.opdasm", "-i", "4xfloat8_e5m2" + fill)
+            self.assertIn("input '4xfloat8_e5m2%s': %s" % (fill, wanted), message)
+
     def test_tuples_that_nest_deeper_than_programs_take_are_refused(self):
         for depth in (17, 18_000):
             text = "tuple(" * depth + "i64=1" + ")" * depth
@@ -223,6 +247,17 @@ class Inputs(CliTest):
         self.assertIn("300 does not fit", mistake("4xu8=rand(0,300)"))
         self.assertIn("no integer lies between", mistake("4xu8=rand(0.25,0.75)"))
         self.assertIn("the lower first", mistake("4xf32=rand(2,1)"))
+        for spec in ("4xf32=rand(1)", "4xf32=rand(0,1,2)", "4xf32=rand(a,1)", "4xf32=rand(0,b)"):
+            self.assertIn("rand takes two numbers", mistake(spec))
+        for spec in ("4xf32=rand(0,1", "4xf32=rand0,1)", "4xf32=rand(0,1)x", "4xf32=ranges"):
+            self.assertIn("is no number", mistake(spec))
+        for spec in ("shape(2,3", "shape2,3)", "shape(2,3)x", "tuple(i64=1", "tuplei64=1)"):
+            self.assertIn("is no type", mistake(spec))
+        self.assertIn("the items of a tuple have no names", mistake("tuple(a:i64=1)"))
+        self.assertIn("i64=7", mistake("i64=1.5"))
+        self.assertIn("i64=7", mistake("i64"))
+        self.assertIn("bool=true", mistake("bool"))
+        self.assertIn("is no type", mistake("none=1"))
         self.assertIn("i64=7", mistake("i64=seven"))
         self.assertIn("f64=0.5", mistake("f64"))
         self.assertIn("bool=true", mistake("bool=maybe"))
