@@ -8,12 +8,33 @@ import subprocess
 import time
 
 import npy
-from case import FAILED, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, compile_kernels
+from case import COMPILER, FAILED, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, compile_kernels
 
 
 class Run(CliTest):
     def test_a_program_is_called_with_given_numbers(self):
         self.assertEqual([2, 3, 4.5, 5], self.numbers("add_one.opdasm", "-i", "4xf32=1,2,3.5,4"))
+
+    def test_sources_are_compiled_anew_if_the_compiler_tells_another_version(self):
+        """What compiles may change behind a script of the same content, as ccache and the wrappers of distributions."""
+        compiler, version, log = WORK / "versioned.sh", WORK / "version", WORK / "compiled"
+        compiler.write_text(
+            '#!/bin/sh\ncase " $* " in *" --version "*) cat "%s"; exit;; *" -c "*|*" -shared "*) echo >> "%s";; esac\nexec %s "$@"\n'
+            % (version, log, COMPILER)
+        )
+        compiler.chmod(0o755)
+        environment = dict(os.environ, CC=str(compiler), OPDYNO_CACHE_DIR=str(WORK / "versioned_cache"))
+
+        def compilations(told):
+            log.write_text("")
+            version.write_text(told)
+            self.succeeds("run", "add_one.opdasm", "-i", "4xf32=1", "--import", "kernels.c", env=environment)
+            return len(log.read_text())
+
+        self.assertGreater(compilations("cc 1"), 0)
+        self.assertEqual(0, compilations("cc 1"))
+        self.assertGreater(compilations("cc 2"), 0)
+        self.assertEqual(0, compilations("cc 1"), "that of the first version is still kept")
 
     def test_the_text_shows_type_and_elements(self):
         text = self.kernel("add_one.opdasm", "-i", "4xf32=1,2,3.5,400").stdout
