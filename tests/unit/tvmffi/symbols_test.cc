@@ -64,6 +64,17 @@ TEST(TvmSymbols, MakeAndRaiseErrorObjects) {
   EXPECT_EQ(raised(), "TypeError: TVMFFIErrorSetRaised was given NULL, not ffi.Error");
 }
 
+TEST(TvmSymbols, FormatALineOfABacktrace) {
+  const auto line = [](const char *file, int number, const char *function) {
+    return text_of(
+        *symbol<const ByteArray *(const char *, int, const char *, int)>("TVMFFIBacktrace")(file, number, function, 0));
+  };
+  EXPECT_EQ(line("a.cc", 7, "f"), "  File \"a.cc\", line 7, in f\n");
+  EXPECT_EQ(line("a longer/path.cc", 12, "g"), "  File \"a longer/path.cc\", line 12, in g\n");
+  EXPECT_EQ(line(nullptr, 7, "f"), "");
+  EXPECT_EQ(line("a.cc", 7, nullptr), "");
+}
+
 TEST(TvmSymbols, TakeOverErrorsThatOthersMade) {
   struct Foreign : Object {  // tvm-ffi's cell, made by C++ that was compiled with its headers
     ByteArray kind, message, backtrace;
