@@ -375,6 +375,17 @@ TEST(ReportSummary, LeavesOutWhatDoesNotFitAndSaysSo) {
   EXPECT_NE(summary(two_operators(1), 80, 0, 1).find("\033["), std::string::npos);
 }
 
+TEST(ReportSummary, WithoutTimesCountsTheRowsLeftOutAlone) {
+  const ReportBuilder builder;
+  for (const char *name : {"one", "two", "three"}) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+  }
+  const std::string text = summary(builder.finish(), 80, 1);
+  EXPECT_NE(text.find("\n2 more rows\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+}
+
 TEST(ReportSummary, IsRefusedWithoutRoom) {
   const Report report = two_operators(1);
   opd_report_write_options options;

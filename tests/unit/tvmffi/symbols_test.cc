@@ -75,6 +75,23 @@ TEST(TvmSymbols, FormatALineOfABacktrace) {
   EXPECT_EQ(line("a.cc", 7, nullptr), "");
 }
 
+// As tvm-ffi's C++ does on the way of an error through its functions.
+TEST(TvmSymbols, LetForeignCodeChangeTheBacktraceOfAnError) {
+  const auto error = make_object<Error>(OPD_NOT_FOUND, "KeyError", "gone");
+  const ByteArray one = text("one\n"), two = text("two\n");
+  const auto update = [&](const ByteArray *line, int32_t mode) {
+    error->update_backtrace(static_cast<Object *>(error.get()), line, mode);
+    EXPECT_EQ(error->backtrace(), text_of(error->backtrace_view));
+    return error->backtrace();
+  };
+  const std::string before = error->backtrace();
+  EXPECT_EQ(update(&one, 1), before + "one\n");
+  EXPECT_EQ(update(&two, 1), before + "one\ntwo\n");
+  EXPECT_EQ(update(nullptr, 1), before + "one\ntwo\n");
+  EXPECT_EQ(update(&two, 0), "two\n");
+  EXPECT_EQ(update(&one, 1), "two\none\n");
+}
+
 TEST(TvmSymbols, TakeOverErrorsThatOthersMade) {
   struct Foreign : Object {  // tvm-ffi's cell, made by C++ that was compiled with its headers
     ByteArray kind, message, backtrace;
