@@ -1,6 +1,7 @@
 // Collectors written in C: what they are shown, in which order, on which threads, and what becomes of those that fail.
 #include "support/collector_test.h"
 
+#include <chrono>
 #include <thread>
 
 using namespace opdyno_test;
@@ -115,6 +116,31 @@ TEST(Collector, OfSeveralTheFirstStartsFirstAndStopsLast) {
   EXPECT_EQ(profile.count(0, "two"), 2);
   EXPECT_GT(profile.configured_number("Collector cost: one (us)"), 0);
   EXPECT_GT(profile.configured_number("Collector cost: two (us)"), 0);
+}
+
+// A sleep lasts at least as long as it is asked to, so the cost has a lower bound: the run and its three calls.
+TEST(Collector, CostsWhatAllItsStartsAndStopsTake) {
+  opd_collector_table slow_start{}, slow_stop{};
+  slow_start.struct_size = slow_stop.struct_size = sizeof slow_start;
+  slow_start.start = [](void *, DLDevice, void **out_state) -> opd_error * {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    *out_state = out_state;
+    return nullptr;
+  };
+  slow_start.stop = [](void *, void *, opd_metrics *) -> opd_error * { return nullptr; };
+  slow_stop.start = [](void *, DLDevice, void **out_state) -> opd_error * { return *out_state = out_state, nullptr; };
+  slow_stop.stop = [](void *, void *, opd_metrics *) -> opd_error * {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return nullptr;
+  };
+  Log log;
+  const Vm vm = nested(log);
+  for (const opd_collector_table *table : {&slow_start, &slow_stop}) {
+    Collector collector;
+    check(opd_collector_create("slow", table, collector.out()));
+    const MainProfile profile(vm, {collector}, floats({1}), 0);
+    EXPECT_GE(profile.configured_number("Collector cost: slow (us)"), 0.95 * 4 * 2000);
+  }
 }
 
 TEST(Collector, SeesTheMeasuredRunsOnly) {

@@ -99,6 +99,41 @@ TEST_F(NativeExport, FindsItsLibraryBesideItselfOrWhereItWas) {
   fs::remove_all(directory + "-2");
 }
 
+TEST_F(NativeExport, FindsItsLibraryBesideItselfThoughOneOfTheTwoWasNamedThroughALink) {
+  const std::string link = directory + "-link", moved = directory + "-moved";
+  for (const bool library_by_link : {true, false}) {
+    fs::remove(link);
+    fs::remove_all(moved);
+    fs::create_directories(directory + "/lib");
+    fs::create_directory_symlink(directory, link);
+    native_library("linked");
+    tree(native((library_by_link ? link : directory) + "/lib/linked.so"))
+        .export_to((library_by_link ? directory : link) + "/tree.so");
+    fs::rename(directory, moved);
+    expect_eighteen(again(moved + "/tree.so"));
+  }
+  fs::remove(link);
+  fs::remove_all(moved);
+}
+
+TEST_F(NativeExport, KnowsItsLibraryByTheNameOfTheLinkToIt) {
+  fs::create_symlink(native_library("real"), directory + "/lib/link.so");
+  tree(native(directory + "/lib/link.so")).export_to(directory + "/tree.so");
+  fs::remove(directory + "/lib/link.so");
+  fs::rename(directory + "/lib/real.so", directory + "/lib/link.so");
+  expect_eighteen(again(directory + "/tree.so"));
+}
+
+TEST_F(NativeExport, FindsALibraryThatWasNamedFromTheCurrentDirectory) {
+  native_library("near");
+  const fs::path before = fs::current_path();
+  fs::current_path(directory + "/lib");
+  tree(native("./near.so")).export_to("tree.so");
+  fs::current_path(before);
+  fs::rename(directory + "/lib", directory + "/moved");
+  expect_eighteen(again(directory + "/moved/tree.so"));
+}
+
 TEST_F(NativeExport, MayBeTheRootOfOneTree) {
   const Module module = native(native_library("root"));
   module.export_to(directory + "/alone.so");

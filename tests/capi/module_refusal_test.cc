@@ -43,6 +43,19 @@ TEST(Module, NamesTheSymbolOrLibraryThatIsMissing) {
 
 TEST(Module, NamesTheReleaseThatItWasMadeBy) {
   expect_error(load(build_library("old", "void *__tvm_module_ctx;")), OPD_UNSUPPORTED, "TVM 0.20 or older");
+  expect_error(load(build_library("older", "void *__TVMFuncCall;")), OPD_UNSUPPORTED,
+               "(it has the symbol __TVMFuncCall)");
+  expect_error(load(build_library("less_old", "void *__tvm_ffi_library_ctx;")), OPD_UNSUPPORTED, "TVM 0.21");
+}
+
+TEST(Module, MayHaveNamesThatOnlyBeginOrEndAsThoseOfOldReleases) {
+  const Module module = Module::load(build_library("like_old", R"(
+void *__tvm_module_ctx_of_mine;
+int __tvm_main__helper(void) { return 1; }
+int not_TVMFuncCall(void) { return 2; }
+int __tvm_ffi_library_ctx_size(void *s, const void *a, int n, void *r) { return 0; }
+)"));
+  EXPECT_EQ(names_of(module), std::vector<std::string>{"library_ctx_size"});
 }
 
 #if defined(__x86_64__)

@@ -119,6 +119,29 @@ TEST(AProfiler, CountsWhatFindsNoRoom) {
   EXPECT_EQ(number_of(configuration_value(trace.report(OPD_TRACE_KEY_AVERAGES), "Dropped calls")), 5);
 }
 
+// Each of the kinds of events that several profilers record at once: runs, calls, ranges.
+TEST(AProfiler, ThatHasNoRoomLeftTakesNothingFromAnother) {
+  opd_profiler_options options;
+  opd_profiler_options_init(&options);
+  options.max_events = 1;
+  const Vm runs(Executable::assemble(".func main(x) {\n  ret %x\n}").to_module()), calls = program();
+  const std::pair<const char *, std::function<void()>> kinds[] = {
+      {"main", [&] { runs.call("main", floats({1})); }},
+      {"test\\.profiler\\.kernel", [&] { calls.call("main", floats({1})); }},
+      {"many", [] { const Range range("many"); }},
+  };
+  for (const auto &[name, happens] : kinds) {
+    const Profiler small(&options), large;
+    small.start(), large.start();
+    for (int i = 0; i < 3; ++i) happens();
+    const Trace few = small.stop(), all = large.stop();
+    EXPECT_EQ(spans(all, name).size(), 3u) << name;
+    EXPECT_EQ(all.dropped(), 0u) << name;
+    EXPECT_LE(spans(few, name).size(), 1u) << name;
+    EXPECT_GE(few.dropped(), 2u) << name;
+  }
+}
+
 TEST(AProfiler, SharesTheProcessWithOthersAndWithProfilesOfVms) {
   const Vm vm = program();
   const Profiler first, second;
@@ -463,6 +486,25 @@ TEST(Ranges, ThatAreNeverEndedAreForgottenAtSomeTime) {
   const Trace trace = profiler.stop();
   EXPECT_EQ(rows(trace, "later").size(), 1u);
   EXPECT_LE(rows(trace, "never ended").size(), 1u) << "open, and forgotten when there were too many";
+}
+
+// When there are too many, those that an earlier recording left open are forgotten first.
+TEST(Ranges, OfARecordingAreKeptThoughAnEarlierOneLeftManyOpen) {
+  std::thread([] {
+    const uint32_t left = opdyno::range_name("left open"), nested = opdyno::range_name("nested");
+    const Profiler profiler;
+    profiler.start();
+    for (int i = 0; i < 60'000; ++i) ASSERT_NE(opd_range_begin(left), 0u);
+    profiler.stop();
+    profiler.start();
+    std::vector<uint64_t> ranges;
+    for (int i = 0; i < 10'000; ++i) ranges.push_back(opd_range_begin(nested));
+    for (; !ranges.empty(); ranges.pop_back()) opd_range_end(ranges.back());
+    const Trace trace = profiler.stop();
+    EXPECT_EQ(rows(trace, "nested").size(), 10'000u);
+    EXPECT_EQ(rows(trace, "left open").size(), 0u);
+    EXPECT_EQ(trace.dropped(), 0u);
+  }).join();
 }
 
 TEST(Ranges, ThatArePushedAndNeverPoppedAreForgottenAtSomeTime) {

@@ -64,6 +64,19 @@ TEST(ATrace, ShowsWhatIsDoneBeforeTheFirstCall) {
   EXPECT_EQ(names, (std::vector<std::string>{"load program.bin", "create VM", "open stored.npz", "load missing.so"}));
 }
 
+// Writers collect text in pieces of 64 KiB. The forms that are not here pack it.
+TEST(ATrace, ShowsNamesThatAreLongerThanAPieceOfText) {
+  const std::string name(300'000, 'n');
+  const Profiler profiler;
+  profiler.start();
+  { const Range range(name.c_str()); }
+  opd_range_mark(opdyno::range_name(name.c_str()));
+  const Trace trace = profiler.stop();
+  for (const opd_trace_format form :
+       {OPD_TRACE_CHROME, OPD_TRACE_STACKS, OPD_TRACE_SPEEDSCOPE, OPD_TRACE_PERFETTO, OPD_TRACE_OTLP})
+    EXPECT_NE(trace.write(form).find(name), std::string::npos) << form;
+}
+
 TEST(ATrace, IsCompressedIfTheNameSaysSo) {
   const Trace trace = recorded();
   const std::string path = std::string(OPDYNO_TEST_SCRATCH) + "/trace.json.gz";

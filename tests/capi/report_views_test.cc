@@ -1,4 +1,6 @@
 // Tables read back, Markdown and HTML.
+#include <map>
+#include <regex>
 #include <sstream>
 
 #include "support/report_test.h"
@@ -226,6 +228,34 @@ Report roofline(bool peak) {
   return builder.finish();
 }
 
+// A point near the right edge has its name on its left. A character is taken to be 7.2 wide.
+TEST(ReportHtml, NamesThePointsOfTheRooflineWithinTheChart) {
+  const ReportBuilder builder;
+  int number = 0;
+  for (const auto &[intensity, speed] : std::map<double, double>{{0.01, 1}, {1, 10}, {100, 100}, {90'000, 900}}) {
+    builder.add_call();
+    const std::string name = "a_rather_long_name_" + std::to_string(number++);
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name.c_str()));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(100));
+    builder.set_call("GFLOP/s", OPD_METRIC_RATIO, arg(speed));
+    builder.set_call("Arithmetic Intensity (FLOP/byte)", OPD_METRIC_RATIO, arg(intensity));
+  }
+  builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(1000));
+  builder.set_configuration("Peak Bandwidth (GB/s)", OPD_METRIC_RATIO, arg(100));
+  const std::string page = builder.finish().html();
+  const std::regex name("<text class=\"name\" x=\"([0-9.-]+)\" y=\"[0-9.-]+\"( text-anchor=\"end\")?>([^<]*)<");
+  int on_the_left = 0, on_the_right = 0;
+  for (std::sregex_iterator at(page.begin(), page.end(), name), end; at != end; ++at) {
+    const double x = std::stod((*at)[1]), wide = 7.2 * static_cast<double>((*at)[3].length());
+    const bool is_left = (*at)[2].matched;
+    ++(is_left ? on_the_left : on_the_right);
+    EXPECT_GE(is_left ? x - wide : x, 80) << "the axis";
+    EXPECT_LE(is_left ? x : x + wide, 980) << "the right edge";
+  }
+  EXPECT_EQ(on_the_left, 1);
+  EXPECT_GE(on_the_right, 2);
+}
+
 TEST(ReportHtml, DrawsTheRooflineWhereItsNumbersAre) {
   const std::string page = roofline(true).html();
   EXPECT_NE(page.find("<h2>Roofline</h2>"), std::string::npos);
@@ -343,6 +373,17 @@ TEST(ReportSummary, LeavesOutWhatDoesNotFitAndSaysSo) {
   EXPECT_EQ(text.find("Shapes"), std::string::npos) << text;
   EXPECT_EQ(summary(two_operators(1), 80).find('\033'), std::string::npos);
   EXPECT_NE(summary(two_operators(1), 80, 0, 1).find("\033["), std::string::npos);
+}
+
+TEST(ReportSummary, WithoutTimesCountsTheRowsLeftOutAlone) {
+  const ReportBuilder builder;
+  for (const char *name : {"one", "two", "three"}) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+  }
+  const std::string text = summary(builder.finish(), 80, 1);
+  EXPECT_NE(text.find("\n2 more rows\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
 }
 
 TEST(ReportSummary, IsRefusedWithoutRoom) {

@@ -1,5 +1,7 @@
 // Calls that are cancelled while a kernel runs parallel regions, in both execution modes.
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "support/c_artifact.h"
 #include "support/opdyno_test.h"
@@ -32,6 +34,11 @@ static int second(int id, Group *group, void *data) {
 int __tvm_ffi_two_regions(void *self, const Any *args, int32_t num_args, Any *ret) {
   if (__TVMBackendParallelLaunch(first, args[0].u.p, 0)) return -1;
   return __TVMBackendParallelLaunch(second, args[0].u.p, 0);
+}
+int __tvm_ffi_regions_until_ended(void *self, const Any *args, int32_t num_args, Any *ret) {
+  for (int i = 0; i < 10000; ++i) /* each takes a millisecond */
+    if (__TVMBackendParallelLaunch(first, args[0].u.p, 0)) return -1;
+  return 0;
 }
 /* What TVM makes of `main(p) { two_regions(p); return None }` with exec_mode="compiled". */
 int __tvm_ffi___vmtir__main(void *self, const Any *args, int32_t num_args, Any *ret) {
@@ -90,6 +97,20 @@ TEST_P(AParallelKernel, IsEndedBetweenItsRegions) {
     EXPECT_GE(probe.second, 1);
   }
   check(opd_threads_set_count(0));
+}
+
+// Of a call with a deadline and no token. The kernel returns by itself after ten seconds, without an error.
+TEST(AKernelOfManyRegions, IsEndedByTheDeadlineOfItsCall) {
+  const Vm vm = vm_of(Executable::assemble(".func main(p) {\n  call regions_until_ended(%p)\n  ret %void\n}\n"));
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.timeout_ns = 20'000'000;
+  Probe probe{[](void *) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }, nullptr, 0, 0};
+  opd_value argument = opd_pointer(&probe);
+  Value result;
+  expect_error(opd_vm_call(vm.get(), "main", &argument, 1, &options, result.out()), OPD_DEADLINE_EXCEEDED,
+               "parallel region");
+  EXPECT_GE(probe.first, 1);
 }
 
 TEST_P(AParallelKernel, OfACallWithoutATokenIsNotEnded) {

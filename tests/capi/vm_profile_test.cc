@@ -310,6 +310,27 @@ TEST(VmProfile, OfAnApplicationSeesEveryCallOnEveryThread) {
   EXPECT_EQ(runs(stop(vm)), 0) << "what ran between is not part of it";
 }
 
+// Ranges, memory and tasks are the profiler's: nobody asked for them.
+TEST(VmProfile, OfAnApplicationHoldsTheCallsOfItsVmAlone) {
+  const Vm vm = program();
+  define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) {
+    const opdyno::Range range("a range within");
+    const Tensor tensor({1000}, "float32");
+  });
+  check(opd_vm_profile_start(vm.get(), nullptr));
+  vm.call("main", floats({0, 0, 0, 0}));
+  Report report;
+  opdyno::Trace trace;
+  check(opd_vm_profile_stop(vm.get(), report.out(), trace.out()));
+  const Report events = trace.report(OPD_TRACE_EVENTS);
+  std::map<std::string, int> kinds;
+  for (size_t row = 0; row < events.count(); ++row) ++kinds[text(events, row, "Kind")];
+  EXPECT_EQ(kinds, (std::map<std::string, int>{{"\"call\"", 3}, {"\"run\"", 1}})) << "the kernel twice, and inner";
+  const std::string chrome = trace.chrome();
+  for (const char *other : {"a range within", "[memory]", "stack"})
+    EXPECT_EQ(chrome.find(other), std::string::npos) << other;
+}
+
 TEST(VmProfile, OfAnApplicationCanSample) {
   const Vm vm = program();
   opd_profile_options options = defaults();

@@ -28,6 +28,7 @@ if __name__ == "__main__":
     from screen_cases import *
     from serve_cases import *
     from trace_cases import *
+    from trace_form_cases import *
     from untrusted_cases import *
 
     del CliTest  # the base has no tests of its own

@@ -263,6 +263,16 @@ class ControlRecord(ControlTest, CliTest):
         eventually(lambda: not server.is_recorded(), "the recording goes on without its client")
         eventually(lambda: not server.has_clients(), "a thread is left")
 
+    def test_without_a_time_a_recording_and_an_interval_last_until_they_are_stopped(self):
+        server = self.server()
+        for request in ({"do": "record"}, {"do": "top"}):
+            with Client(server.path) as client:
+                client.send(request).line()
+                client.socket.settimeout(0.3)  # for a day nothing comes; a test can wait for a part of it only
+                self.assertRaises(TimeoutError, client.socket.recv, 1)
+                self.assertTrue(server.is_recorded())
+            eventually(lambda: not server.is_recorded(), "the recording goes on without its client")
+
     def test_a_client_that_only_listens_is_served(self):
         server = self.server()
         with Client(server.path) as client:

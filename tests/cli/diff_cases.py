@@ -55,6 +55,11 @@ class Diff(CliTest):
         self.assertIn("opdyno diff: (total) is slower by +9.5", answer.stderr)
         lines = answer.stdout.splitlines()
         self.assertEqual(["(total)", "matmul"], [line.split()[0] for line in lines[1:3]])  # what matters comes first
+        for limit in ("0", "0%"):
+            answer = self.check(MISMATCH, "diff", "before.jsonl", "slower.jsonl", "--fail-above", limit)
+            self.assertIn("opdyno diff: matmul (float32[4]) is slower by +10.00 % (", answer.stderr)
+            self.assertIn("more than 0.0 %", answer.stderr)
+        self.succeeds("diff", "before.jsonl", "slower.jsonl")  # without a limit nothing is judged
         self.succeeds("diff", "before.jsonl", "slower.jsonl", "--fail-above", "0.12", "--min-share", "5%")
         self.assertIn("(replaced) is slower by +40", self.check(  # 5 us became 7
             MISMATCH, "diff", "before.jsonl", "slower.jsonl", "--fail-above", "0.12", "--min-share", "1%").stderr)

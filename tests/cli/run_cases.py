@@ -8,12 +8,33 @@ import subprocess
 import time
 
 import npy
-from case import FAILED, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, compile_kernels
+from case import COMPILER, FAILED, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, compile_kernels
 
 
 class Run(CliTest):
     def test_a_program_is_called_with_given_numbers(self):
         self.assertEqual([2, 3, 4.5, 5], self.numbers("add_one.opdasm", "-i", "4xf32=1,2,3.5,4"))
+
+    def test_sources_are_compiled_anew_if_the_compiler_tells_another_version(self):
+        """What compiles may change behind a script of the same content, as ccache and the wrappers of distributions."""
+        compiler, version, log = WORK / "versioned.sh", WORK / "version", WORK / "compiled"
+        compiler.write_text(
+            '#!/bin/sh\ncase " $* " in *" --version "*) cat "%s"; exit;; *" -c "*|*" -shared "*) echo >> "%s";; esac\nexec %s "$@"\n'
+            % (version, log, COMPILER)
+        )
+        compiler.chmod(0o755)
+        environment = dict(os.environ, CC=str(compiler), OPDYNO_CACHE_DIR=str(WORK / "versioned_cache"))
+
+        def compilations(told):
+            log.write_text("")
+            version.write_text(told)
+            self.succeeds("run", "add_one.opdasm", "-i", "4xf32=1", "--import", "kernels.c", env=environment)
+            return len(log.read_text())
+
+        self.assertGreater(compilations("cc 1"), 0)
+        self.assertEqual(0, compilations("cc 1"))
+        self.assertGreater(compilations("cc 2"), 0)
+        self.assertEqual(0, compilations("cc 1"), "that of the first version is still kept")
 
     def test_the_text_shows_type_and_elements(self):
         text = self.kernel("add_one.opdasm", "-i", "4xf32=1,2,3.5,400").stdout
@@ -140,6 +161,30 @@ class Inputs(CliTest):
         self.assertEqual("out: float32[]\n1.5\n", show("0dxf32=1.5"))
         self.assertEqual("out_0: int32[2]\n[5 5]\nout_1: 3\n", show("tuple(2xi32=5;i64=3)"))
 
+    def test_shapes_tuples_and_texts_may_be_empty(self):
+        def show(spec):
+            return self.succeeds("run", "identity.opdasm", "-i", spec)
+
+        self.assertEqual("out: []\n", show("shape()"))
+        self.assertEqual("", show("tuple()"))
+        self.assertEqual('out: ""\n', show("str"))
+
+    def test_elements_of_a_format_without_numbers_here_are_passed_on_as_they_are(self):
+        header = json.dumps({"x": {"dtype": "F8_E5M2", "shape": [4], "data_offsets": [0, 4]}}).encode()
+        path = WORK / "bytes.safetensors"
+        path.write_bytes(struct.pack("<Q", len(header)) + header + bytes([0x3C, 0x40, 0, 0x7C]))
+        file = "@bytes.safetensors"
+        self.assertEqual("out: float8_e5m2[4]\n", self.succeeds("run", "identity.opdasm", "-i", file))
+        self.succeeds("run", "identity.opdasm", "-i", file, "-o", "bytes.npz")
+        self.assertEqual([0x3C, 0x40, 0, 0x7C], npy.load(WORK / "bytes.npz")["out"][2])
+        shown = json.loads(self.succeeds("run", "identity.opdasm", "-i", file, "--json"))["outputs"]["out"]
+        self.assertEqual({"dtype": "float8_e5m2", "shape": [4]}, shown)
+        wanted = "elements of dtype float8_e5m2 cannot be read or made here"
+        self.assertIn("out: " + wanted, self.fails(FAILED, "run", "identity.opdasm", "-i", file, "--csv"))
+        for fill in ("", "=1", "=range", "=rand(0,1)"):
+            message = self.fails(FAILED, "run", "identity.opdasm", "-i", "4xfloat8_e5m2" + fill)
+            self.assertIn("input '4xfloat8_e5m2%s': %s" % (fill, wanted), message)
+
     def test_tuples_that_nest_deeper_than_programs_take_are_refused(self):
         for depth in (17, 18_000):
             text = "tuple(" * depth + "i64=1" + ")" * depth
@@ -223,6 +268,17 @@ class Inputs(CliTest):
         self.assertIn("300 does not fit", mistake("4xu8=rand(0,300)"))
         self.assertIn("no integer lies between", mistake("4xu8=rand(0.25,0.75)"))
         self.assertIn("the lower first", mistake("4xf32=rand(2,1)"))
+        for spec in ("4xf32=rand(1)", "4xf32=rand(0,1,2)", "4xf32=rand(a,1)", "4xf32=rand(0,b)"):
+            self.assertIn("rand takes two numbers", mistake(spec))
+        for spec in ("4xf32=rand(0,1", "4xf32=rand0,1)", "4xf32=rand(0,1)x", "4xf32=ranges"):
+            self.assertIn("is no number", mistake(spec))
+        for spec in ("shape(2,3", "shape2,3)", "shape(2,3)x", "tuple(i64=1", "tuplei64=1)"):
+            self.assertIn("is no type", mistake(spec))
+        self.assertIn("the items of a tuple have no names", mistake("tuple(a:i64=1)"))
+        self.assertIn("i64=7", mistake("i64=1.5"))
+        self.assertIn("i64=7", mistake("i64"))
+        self.assertIn("bool=true", mistake("bool"))
+        self.assertIn("is no type", mistake("none=1"))
         self.assertIn("i64=7", mistake("i64=seven"))
         self.assertIn("f64=0.5", mistake("f64"))
         self.assertIn("bool=true", mistake("bool=maybe"))

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import termios
 
+import arrow
 from case import FAILED, OPDYNO, USAGE, WORK, CliTest
 
 COLORS = re.compile("\033\\[[0-9;]*m")
@@ -220,6 +221,39 @@ class Arrow(CliTest):
             self.assertEqual(head - 8, number(begin + 4, 4))
             message = follow(begin + 8)
             self.assertEqual(block, number(field(message, 1), 1), "the kind of its header")
+
+    def test_its_columns_hold_what_the_report_holds(self):
+        rows = [
+            call("conv2d", 810.5, **{"Percent of Peak": {"percent": 3.0}}),
+            call("", 0.25, shapes="", Count={"count": 2**40}),
+            call("größer", 15, shapes="float32[1]", Device={"string": "cpu1"}),
+        ]
+        for count in (3, 2, 1):  # an odd and an even number: a list of n texts has n + 1 places of four bytes
+            (WORK / "rows.json").write_text(json.dumps({"calls": rows[:count], "configuration": {"Executor": {"string": "VM"}}}))
+            self.succeeds("report", "rows.json", "-o", "rows.arrow")
+            columns, metadata, whole = arrow.load((WORK / "rows.arrow").read_bytes())
+            self.assertEqual(["conv2d", "", "größer"][:count], columns["Name"])
+            self.assertEqual([810.5, 0.25, 15.0][:count], columns["Duration (us)"])
+            self.assertEqual([1, 2**40, 1][:count], columns["Count"])
+            self.assertEqual(["cpu0", "cpu0", "cpu1"][:count], columns["Device"])
+            self.assertEqual([LONG_SHAPES, "", "float32[1]"][:count], columns["Argument Shapes"])
+            self.assertEqual([3.0, None, None][:count], columns["Percent of Peak"])
+            self.assertIn("VM", whole["configuration"])
+
+    def test_a_column_says_what_it_counts(self):
+        self.succeeds("report", write_report(), "-o", "form.arrow")
+        columns, metadata, whole = arrow.load((WORK / "form.arrow").read_bytes())
+        self.assertEqual([810.0] + [15.0] * 12 + [10.0], columns["Duration (us)"])
+        self.assertEqual([3.0] + [None] * 13, columns["Percent of Peak"])
+        self.assertIn("cpu0", whole["device_metrics"])
+        kinds = {name: metadata[name]["opdyno.kind"] for name in ("Duration (us)", "Count", "Percent")}
+        self.assertEqual({"Duration (us)": "microseconds", "Count": "count", "Percent": "percent"}, kinds)
+
+    def test_a_report_without_rows_has_no_columns(self):
+        (WORK / "empty.json").write_text('{"calls":[]}')
+        self.succeeds("report", "empty.json", "-o", "empty.arrow")
+        columns, _, _ = arrow.load((WORK / "empty.arrow").read_bytes())
+        self.assertEqual({}, {name: values for name, values in columns.items() if values})
 
     def test_pyarrow_reads_it(self):
         try:

@@ -1,5 +1,6 @@
 // What Python's front end does with types: classes whose fields lie at offsets, and their constructors.
 #include <cstdlib>
+#include <cstring>
 
 #include "interop/tvm_ffi/globals.h"
 
@@ -22,6 +23,7 @@ extern "C" {
 int32_t TVMFFITypeGetOrAllocIndex(const Text *key, int32_t index, int32_t depth, int32_t slots, int32_t overflow,
                                   int32_t parent);
 int TVMFFITypeRegisterField(int32_t type, const Field *field);
+int TVMFFITypeRegisterAttr(int32_t type, const Text *name, const opd_value *value);
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 }
 
@@ -323,6 +325,84 @@ TEST(PythonsClasses, AreComparedHashedAndCopiedFieldByField) {
   // An array that holds an object that holds the array.
   const Value array = call("ffi.Array", {one}), whole = make(1, array, {});
   EXPECT_EQ(repr(call("ffi.DeepCopy", {whole})), repr(whole));
+}
+
+// ---- functions of a class that are asked in place of its fields
+
+int64_t number_of(const opd_value &object) {
+  int64_t number = 0;
+  std::memcpy(&number, reinterpret_cast<const char *>(object.u.object) + 24,
+              sizeof number);  // where make_class() has it
+  return number;
+}
+
+using Hook = opd_error *(*)(void *, const opd_value *args, int32_t num_args, opd_value *out);
+void set_hook(int32_t type, const char *name, Hook hook) {
+  opd_function *function = nullptr;
+  ASSERT_EQ(opd_function_create(hook, nullptr, nullptr, &function), nullptr);
+  const Text text(name);
+  const opd_value value = opd_value_of_object(function);
+  EXPECT_EQ(TVMFFITypeRegisterAttr(type, &text, &value), 0) << name;
+  opd_function_release(function);
+}
+
+struct Hooked {
+  int32_t type;
+  Value operator()(int number, const Value &word) const {
+    return call("ffi.MakeObjectFromPackedArgs", {type, "number", number, "word", word, "own", 1, "part", {}});
+  }
+};
+bool is(const char *relation, const Value &a, const Value &b) { return call(relation, {a, b}).raw.u.int64 != 0; }
+
+TEST(PythonsClasses, AreComparedByTheirOwnEqualityAndOrderedByTheirFields) {
+  const Hooked make{make_class("test.OwnEquality")};
+  set_hook(make.type, "__ffi_eq__", [](void *, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
+    *out = opd_bool(number_of(args[0]) == number_of(args[1]));
+    return nullptr;
+  });
+  const Value one = make(1, "a"), same = make(1, "b"), other = make(2, "a");
+  EXPECT_TRUE(is("ffi.RecursiveEq", one, same));
+  EXPECT_FALSE(is("ffi.RecursiveEq", one, other));
+  EXPECT_TRUE(is("ffi.RecursiveEq", call("ffi.Array", {one}), call("ffi.Array", {same})));
+  EXPECT_TRUE(is("ffi.RecursiveLt", one, same)) << "the words differ";
+  EXPECT_FALSE(is("ffi.RecursiveLt", same, one));
+  EXPECT_TRUE(is("ffi.RecursiveLt", same, other));
+  call("ffi.RecursiveHash", {one});
+  EXPECT_NE(last_error.find("defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__"), std::string::npos)
+      << last_error;
+  set_hook(make.type, "__ffi_hash__", [](void *, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
+    *out = opd_int(3 * number_of(args[0]));
+    return nullptr;
+  });
+  EXPECT_EQ(call("ffi.RecursiveHash", {one}).raw.u.int64, 3);
+  EXPECT_EQ(call("ffi.RecursiveHash", {call("ffi.Array", {one})}).raw.u.int64,
+            call("ffi.RecursiveHash", {call("ffi.Array", {same})}).raw.u.int64);
+}
+
+TEST(PythonsClasses, AreOrderedByTheirOwnComparison) {
+  const Hooked make{make_class("test.OwnOrder")};
+  set_hook(make.type, "__ffi_compare__", [](void *, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
+    *out = opd_int(number_of(args[1]) - number_of(args[0]));  // the larger one comes first
+    return nullptr;
+  });
+  const Value one = make(1, "a"), same = make(1, "b"), two = make(2, "a");
+  EXPECT_TRUE(is("ffi.RecursiveLt", two, one));
+  EXPECT_FALSE(is("ffi.RecursiveLt", one, two));
+  EXPECT_FALSE(is("ffi.RecursiveLt", one, same));
+  EXPECT_TRUE(is("ffi.RecursiveLe", one, same));
+  EXPECT_TRUE(is("ffi.RecursiveGe", one, two));
+  EXPECT_TRUE(is("ffi.RecursiveEq", one, same));
+  EXPECT_FALSE(is("ffi.RecursiveEq", one, two));
+}
+
+TEST(PythonsClasses, AreShownByTheirOwnText) {
+  const Hooked make{make_class("test.OwnText")};
+  set_hook(make.type, "__ffi_repr__", [](void *, const opd_value *args, int32_t, opd_value *out) -> opd_error * {
+    const opd_value number = opd_int(10 * number_of(args[0]));
+    return opd_function_call(reinterpret_cast<opd_function *>(args[1].u.object), &number, 1, out);  // of a part
+  });
+  EXPECT_EQ(repr(make(4, "a")), "40");
+  EXPECT_EQ(repr(call("ffi.Array", {make(4, "a"), make(5, "b")})), "(40, 50)");
 }
 
 }  // namespace

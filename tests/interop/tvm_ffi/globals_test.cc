@@ -2,6 +2,7 @@
 #include "interop/tvm_ffi/globals.h"
 
 #include <cmath>
+#include <opdyno/opdyno.hpp>
 
 extern "C" void TVMFFIGetVersion(uint32_t *out_version);  // so that the library is linked
 extern "C" int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *address);
@@ -177,6 +178,43 @@ TEST(Globals, SymbolsOfLinkedObjectsHaveANameAndAnAddress) {
     opd_error_release(error);
   }
   EXPECT_EQ(TVMFFIEnvModRegisterSystemLibSymbol("__tvm_ffi_some", &object), 0);
+}
+
+TEST(Globals, OfLinkedObjectsAreListedWithoutTheirPrefix) {
+  int object = 0;
+  for (const char *name : {"__tvm_ffi_one_f", "__tvm_ffi_one_g", "__tvm_ffi_one__metadata_f", "__tvm_ffi_other_h"})
+    EXPECT_EQ(TVMFFIEnvModRegisterSystemLibSymbol(name, &object), 0);
+  const auto names = [](const char *prefix) { return opdyno::Module::system_lib(prefix).functions(); };
+  EXPECT_EQ(names("one_"), (std::vector<std::string>{"f", "g"}));
+  EXPECT_EQ(names("other_"), (std::vector<std::string>{"h"}));
+  EXPECT_EQ(names("nobody_has_this_prefix_"), std::vector<std::string>());
+  const auto module = opdyno::Module::system_lib("one_");
+  EXPECT_TRUE(module.implements("f"));
+  EXPECT_TRUE(module.implements("one_f")) << "as programs name their kernels";
+  EXPECT_FALSE(module.implements("h"));
+}
+
+// tvm-ffi's C++ passes an object that it gives away as a reference to its own pointer (type 10, ObjectRValueRef).
+TEST(Globals, TakeObjectsThatTheCallerGivesAway) {
+  const auto called = [](const char *name, const std::vector<opd_value> &args) {
+    opd_function *function = nullptr;
+    EXPECT_EQ(opd_function_get_global(name, &function), nullptr) << name;
+    Value result;
+    EXPECT_EQ(opd_function_call(function, args.data(), static_cast<int32_t>(args.size()), &result.raw), nullptr)
+        << name;
+    opd_function_release(function);
+    return result;
+  };
+  const Value array = call("ffi.Array", {Value(7), Value(8)}), list = call("ffi.List", {Value(9)});
+  void *object = array.raw.u.object;
+  opd_value given = opd_none();
+  given.type = 10, given.u.pointer = &object;
+  EXPECT_EQ(called("ffi.ArraySize", {given}).raw.u.int64, 2);
+  EXPECT_EQ(called("ffi.ArrayGetItem", {given, opd_int(1)}).raw.u.int64, 8);
+  EXPECT_TRUE(called("ffi.RecursiveEq", {given, given}).raw.u.int64);
+  EXPECT_EQ(text(called("ffi.ReprPrint", {given})), "(7, 8)");
+  called("ffi.ListAppend", {list.raw, given});
+  EXPECT_EQ(repr(list), "[9, (7, 8)]");
 }
 
 TEST(Globals, TellWhatIsRegistered) {

@@ -1,7 +1,9 @@
 // The flame graph as a picture: where its boxes lie, and that it is XML whatever names contain.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <regex>
+#include <set>
 
 #include "analysis/formats/trace_formats.h"
 #include "support/trace_builder.h"
@@ -48,6 +50,34 @@ TEST(FlameSvg, SaysWhatItShows) {
             std::string::npos)
       << picture;
   EXPECT_NE(picture.find(">Flame graph of "), std::string::npos);
+}
+
+// For light and for dark pages. 200 names have all of the 12 colours, and one name has one colour in all its places.
+TEST(FlameSvg, HasAColourForEachName) {
+  TraceBuilder built;
+  for (uint64_t i = 0; i < 200; ++i) {
+    const std::string name = "name " + std::to_string(i);
+    built.range(10 * i + 1, 10 * i + 4, name.c_str()).range(10 * i, 10 * i + 5, "outer");
+    built.range(10 * i + 6, 10 * i + 8, name.c_str());
+  }
+  const std::string picture = svg(built);
+  const std::regex box("<g class=\"(c[0-9]+)\"><title>([^\n<]*)\n");
+  std::map<std::string, std::string> colour_of;
+  std::set<std::string> colours;
+  for (std::sregex_iterator at(picture.begin(), picture.end(), box), end; at != end; ++at) {
+    const std::string colour = (*at)[1], name = (*at)[2];
+    EXPECT_EQ(colour_of.try_emplace(name, colour).first->second, colour) << name;
+    colours.insert(colour);
+  }
+  EXPECT_EQ(colour_of.size(), 201u);
+  EXPECT_EQ(colours.size(), 12u);
+  for (const std::string &colour : colours) {
+    const size_t light = picture.find("." + colour + " rect{fill:hsl("),
+                 dark = picture.find("." + colour + " rect{", light + 1);
+    ASSERT_NE(light, std::string::npos) << colour;
+    ASSERT_NE(dark, std::string::npos) << colour;
+    EXPECT_GT(dark, picture.find("prefers-color-scheme:dark")) << colour;
+  }
 }
 
 TEST(FlameSvg, EscapesNames) {

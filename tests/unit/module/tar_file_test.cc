@@ -81,6 +81,9 @@ std::string extended(const std::string &records) {
 TEST(ATarFile, TakesLongNamesFromExtendedHeaders) {
   EXPECT_EQ(read_tar(as_bytes(extended("17 path=long/n.o\n8 a=bcd\n")), "a.tar").at(0).name, "long/n.o");
   EXPECT_EQ(read_tar(as_bytes(extended("8 a=bcd\n")), "a.tar").at(0).name, "short.o");
+  const std::string longest(4096, 'n');  // a record counts itself: four digits, " path=", the name, the end of the line
+  EXPECT_EQ(read_tar(as_bytes(extended("4107 path=" + longest + "\n")), "a.tar").at(0).name, longest);
+  EXPECT_TRUE(tells(extended("4108 path=" + longest + "n\n"), "has 4097 bytes"));
   EXPECT_TRUE(tells(extended("12 path=../x\n"), "malformed"));
   EXPECT_TRUE(tells(extended("13 path=../x\n"), "leads out"));
   EXPECT_TRUE(tells(extended("9 size=9\n"), "overrides"));

@@ -64,6 +64,34 @@ TEST(TvmSymbols, MakeAndRaiseErrorObjects) {
   EXPECT_EQ(raised(), "TypeError: TVMFFIErrorSetRaised was given NULL, not ffi.Error");
 }
 
+TEST(TvmSymbols, FormatALineOfABacktrace) {
+  const auto line = [](const char *file, int number, const char *function) {
+    return text_of(
+        *symbol<const ByteArray *(const char *, int, const char *, int)>("TVMFFIBacktrace")(file, number, function, 0));
+  };
+  EXPECT_EQ(line("a.cc", 7, "f"), "  File \"a.cc\", line 7, in f\n");
+  EXPECT_EQ(line("a longer/path.cc", 12, "g"), "  File \"a longer/path.cc\", line 12, in g\n");
+  EXPECT_EQ(line(nullptr, 7, "f"), "");
+  EXPECT_EQ(line("a.cc", 7, nullptr), "");
+}
+
+// As tvm-ffi's C++ does on the way of an error through its functions.
+TEST(TvmSymbols, LetForeignCodeChangeTheBacktraceOfAnError) {
+  const auto error = make_object<Error>(OPD_NOT_FOUND, "KeyError", "gone");
+  const ByteArray one = text("one\n"), two = text("two\n");
+  const auto update = [&](const ByteArray *line, int32_t mode) {
+    error->update_backtrace(static_cast<Object *>(error.get()), line, mode);
+    EXPECT_EQ(error->backtrace(), text_of(error->backtrace_view));
+    return error->backtrace();
+  };
+  const std::string before = error->backtrace();
+  EXPECT_EQ(update(&one, 1), before + "one\n");
+  EXPECT_EQ(update(&two, 1), before + "one\ntwo\n");
+  EXPECT_EQ(update(nullptr, 1), before + "one\ntwo\n");
+  EXPECT_EQ(update(&two, 0), "two\n");
+  EXPECT_EQ(update(&one, 1), "two\none\n");
+}
+
 TEST(TvmSymbols, TakeOverErrorsThatOthersMade) {
   struct Foreign : Object {  // tvm-ffi's cell, made by C++ that was compiled with its headers
     ByteArray kind, message, backtrace;
