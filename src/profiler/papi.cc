@@ -42,7 +42,7 @@ void Papi::load_functions(void *library) {
     else function.function = reinterpret_cast<decltype(function.function)>(found);
   };
 #define LOAD(NAME) load(NAME, "PAPI_" #NAME)
-  LOAD(is_initialized), LOAD(library_init), LOAD(thread_init), LOAD(multiplex_init);
+  LOAD(is_initialized), LOAD(library_init), LOAD(thread_init), LOAD(multiplex_init), LOAD(register_thread);
   LOAD(create_eventset), LOAD(assign_eventset_component), LOAD(set_multiplex);
   LOAD(add_event), LOAD(start), LOAD(stop), LOAD(read), LOAD(cleanup_eventset), LOAD(destroy_eventset);
   LOAD(event_name_to_code), LOAD(event_code_to_name), LOAD(enum_event), LOAD(enum_cmp_event);
@@ -69,6 +69,12 @@ Papi::Papi() {
 }
 
 const Papi &Papi::get() {
+  const Papi &papi = loaded();
+  papi.register_thread();  // PAPI follows a null pointer if a thread that it does not know asks for an event
+  return papi;
+}
+
+const Papi &Papi::loaded() {
   static auto &guard = *new ForkMutex(LockRank::kPapi);
   static std::atomic<const Papi *> papi{nullptr};
   if (const Papi *known = papi.load(std::memory_order_acquire)) return *known;

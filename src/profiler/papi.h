@@ -26,7 +26,8 @@ class Papi {
   static ForkMutex &tables();
 
  public:
-  static const Papi &get();  // throws OPD_UNSUPPORTED with the reason; loaded once, and never unloaded
+  // Loaded once, and never unloaded. Throws OPD_UNSUPPORTED with the reason. The calling thread may ask for events.
+  static const Papi &get();
 
   // PAPI's functions, without their prefix. Each returns 0, or an error code below 0, unless the comment says
   // otherwise.
@@ -34,6 +35,7 @@ class Papi {
   int (*library_init)(int version);  // returns the version
   int (*thread_init)(unsigned long (*thread_id)());
   int (*multiplex_init)();
+  int (*register_thread)();  // the calling one; once more does nothing
   int (*start)(int set);
   int (*stop)(int set, long long *values);
   int (*read)(int set, long long *values);
@@ -57,6 +59,7 @@ class Papi {
   std::vector<std::string> countable_events() const;
 
  private:
+  static const Papi &loaded();
   Papi();
   void load_functions(void *library);
   bool initialize();

@@ -7,7 +7,8 @@ using namespace opdyno_test;
 
 extern "C" {
 extern long long papi_counts[8];
-extern int papi_add_errors[8], papi_start_errors[8], papi_read_error, papi_most_in_a_set, papi_sets, papi_overlaps;
+extern int papi_add_errors[8], papi_start_errors[8], papi_read_error, papi_most_in_a_set, papi_sets, papi_overlaps,
+    papi_strangers;
 }
 
 namespace {
@@ -144,7 +145,7 @@ TEST_F(Papi, ThatCanNoLongerBeReadIsAnError) {
 }
 
 TEST_F(Papi, IsAskedForEventsByOneThreadAtATime) {
-  papi_overlaps = 0;
+  papi_overlaps = papi_strangers = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([] {
@@ -157,6 +158,7 @@ TEST_F(Papi, IsAskedForEventsByOneThreadAtATime) {
     });
   for (std::thread &thread : threads) thread.join();
   EXPECT_EQ(papi_overlaps, 0);
+  EXPECT_EQ(papi_strangers, 0) << "threads that PAPI does not know";
 }
 
 TEST_F(Papi, ListsWhatItCanCount) {
