@@ -4,7 +4,6 @@ comments say. bindings/api/README.md lists the words of comments that have a mea
 import re
 from dataclasses import dataclass
 
-from comments import comments_of
 from tree import Tree
 
 TEXT = "p.q(const).char"
@@ -36,15 +35,18 @@ class Field:
 @dataclass
 class Struct:
     name: str
-    says: str
     fields: list
 
 
 class Api:
-    def __init__(self, xml, directories):
-        self.tree, self.comments = Tree(xml), comments_of(directories)
+    def __init__(self, xml, comments):
+        self.tree, self.comments = Tree(xml), comments
         self.handles = {rule.type.removeprefix("p."): rule.details[0] for rule in self.tree.rules if rule.role == "handle"}
-        self.options = [self.struct(rule.details[0]) for rule in self.tree.rules if rule.role == "options"]
+        self.options = [self.struct(name) for name in self.named("options")]
+        self.results = self.named("results")  # names of structs
+
+    def named(self, role):
+        return [rule.details[0] for rule in self.tree.rules if rule.role == role]
 
     def struct(self, name):
         members = dict(self.tree.structs[name][1])
@@ -52,7 +54,7 @@ class Api:
         fields = [self.field(name, member, encoded, f"num_{member}" if f"num_{member}" in members else None)
                   for member, encoded in members.items()
                   if member not in counts and not re.fullmatch(r"struct_size|reserved\d*", member)]
-        return Struct(name, self.comments[name], fields)
+        return Struct(name, fields)
 
     def field(self, struct, name, encoded, count):
         says = self.comments.get(f"{struct}.{name}", "")

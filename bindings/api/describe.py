@@ -37,10 +37,11 @@ def option_fields(api):
 def describe(swig, directories, out):
     """The description; what else is made of it lies in `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / "api_rules.i").write_text("\n".join(rules(comments_of(directories))) + "\n")
+    comments = comments_of(directories)
+    (out / "api_rules.i").write_text("\n".join(rules(comments)) + "\n")
     include = [f"-I{directory}" for directory in (HERE, RULES, out, *directories)]
     subprocess.run([swig, "-Werror", "-DSWIGWORDSIZE64", "-xml", "-xmllite", *include, "-o", out / "api.xml", RULES / "opdyno.i"], check=True)
-    api = Api(out / "api.xml", directories)
+    api = Api(out / "api.xml", comments)
     (out / "option_fields.h").write_text("\n".join(option_fields(api)) + "\n")
     return api
 

@@ -1,6 +1,5 @@
-/* The shared rules for bindings/rust/generator: SWIG's XML shows what the generator needs as typemaps of the method
- * "opd": which structs are handles, and which are options. The functions themselves are offered by opdyno/src, written by
- * hand; a test compares them with the headers. See bindings/swig/rules.md. */
+/* The shared rules for the description of the C API: SWIG's XML shows as typemaps of the method "opd" which structs are
+ * handles, options and results. The other rules say nothing here. See bindings/swig/rules.md. */
 %module opdyno
 %include <opdyno/dlpack.h>
 
@@ -14,6 +13,7 @@
 %define %opd_blocking(FUNCTION)
 %enddef
 %define %opd_stats(STRUCT)
+%typemap(opd) STRUCT * "results STRUCT"
 %enddef
 %define %opd_throws(TYPE)
 %enddef

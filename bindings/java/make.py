@@ -70,7 +70,7 @@ def make(arguments):
     place.mkdir(parents=True)
     wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
     api = read_api(arguments, rules)
-    write_records(ROOT, api, generated / "io" / "opdyno", rules)
+    write_records(api, generated / "io" / "opdyno", rules)
     swig(arguments, rules, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
          "-outdir", generated / "io" / "opdyno", "-o", wrapper)
     guard(wrapper)

@@ -1,4 +1,4 @@
-"""Java's records of results: one for each struct that bindings/swig/handles.i names by %opd_stats, with a component for each
+"""Java's records of results: one for each struct that a function fills, with a component for each
 field and the comments of the public header; and how native code gives the fields."""
 
 import html
@@ -93,11 +93,10 @@ def native_of(struct, fields):
     return f"inline void add_fields(Record &record, const {struct} &from) {{\n{adds}\n}}\n"
 
 
-def write_records(root, api, java, out):
+def write_records(api, java, out):
     """The records into the directory `java`, what SWIG and C++ include into `out`."""
-    structs = re.findall(r"^%opd_stats\((\w+)\)", (root / "bindings" / "swig" / "handles.i").read_text(), re.M)
     names, native = [], []
-    for struct in structs:
+    for struct in api.results:
         name, fields = "".join(word.capitalize() for word in struct.split("_")[1:]), fields_of(api, struct)
         (java / f"{name}.java").write_text(record_of(name, api.comments[struct], fields))
         names.append(f"#define OPDJAVA_{struct} {name}\n")

@@ -36,4 +36,3 @@ def generate(api, directories, out):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("// Made by bindings/rust/generator from bindings/swig and the headers; in one file, since nobody edits it.\n" + "\n".join(lines) + "\n")
         subprocess.run(["rustfmt", "--edition", "2024", "--config-path", Path(__file__).parents[1], path], check=True)
-
