@@ -151,7 +151,9 @@ class Collector {
     }
     IttString *const made = create_string_(name_text(name).c_str());  // not under the lock: it is foreign code
     const std::scoped_lock lock(guard_);
-    return strings_.try_emplace(name, made).first->second;
+    const auto [known, is_new] = strings_.try_emplace(name, made);
+    if (!is_new && create_string_ == &make_string) free_string(made);  // another thread was first
+    return known->second;
   }
 
   // Where the collector leaves domains and strings to its caller.
@@ -160,6 +162,11 @@ class Collector {
   }
   static IttString *make_string(const char *text) {
     return new IttString{::strdup(text), nullptr, 0, nullptr, nullptr};
+  }
+
+  static void free_string(IttString *string) {
+    std::free(const_cast<char *>(string->text));
+    delete string;
   }
 
   template <class Function>

@@ -88,6 +88,8 @@ void __itt_api_init(Global *global, int groups) {
   pthread_mutex_unlock(&global->mutex);
 }
 #else
+static pthread_mutex_t strings_guard = PTHREAD_MUTEX_INITIALIZER;
+
 Domain *__itt_domain_create(const char *name) {
   Domain *made = calloc(1, sizeof *made);
   made->flags = 1;
@@ -95,11 +97,21 @@ Domain *__itt_domain_create(const char *name) {
   note("domain", name);
   return made;
 }
+/* One handle for one text, as the interface says: two threads may ask for the same. */
 String *__itt_string_handle_create(const char *text) {
-  String *made = calloc(1, sizeof *made);
-  made->text = strdup(text);
+  static String *strings;
+  pthread_mutex_lock(&strings_guard);
+  String *found = strings;
+  while (found && strcmp(found->text, text)) found = found->next;
+  if (!found) {
+    found = calloc(1, sizeof *found);
+    found->text = strdup(text);
+    found->next = strings;
+    strings = found;
+  }
+  pthread_mutex_unlock(&strings_guard);
   note("string", text);
-  return made;
+  return found;
 }
 void __itt_marker(const Domain *given, Id id, String *name, int scope) {
   note(!id.words[0] && !strcmp(given->name, "opdyno") && scope == 3 ? "mark" : "wrong mark", name->text);

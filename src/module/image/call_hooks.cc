@@ -13,11 +13,30 @@
 namespace opd {
 namespace {
 
-// The kernels behind the trampolines of all libraries. `guard` protects the table and every library's hooks. A
-// trampoline reads its entry without the lock: the entry is complete before any slot points at the trampoline.
+// The kernel behind a trampoline. The trampoline reads it without a lock: it is complete before any slot points at the
+// trampoline. The library's code reads the slot by a plain load, though, which orders nothing that follows: processors
+// other than x86 may read the entry earlier. So the reader has a fence of its own.
+class Entry {
+ public:
+  void set(const HookedCall &call) {
+    name_ = call.name;
+    code_.store(call.code, std::memory_order_release);
+  }
+  HookedCall get() const {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const SafeCall code = code_.load(std::memory_order_acquire);  // first: `name_` was written before it
+    return {code, name_};
+  }
+
+ private:
+  std::atomic<SafeCall> code_{nullptr};
+  NameId name_ = kNoName;
+};
+
+// The kernels behind the trampolines of all libraries. `guard` protects the table and every library's hooks.
 struct Table {
   ForkMutex guard{LockRank::kCallHooks};
-  std::array<HookedCall, kMostHookedKernels> calls;
+  std::array<Entry, kMostHookedKernels> calls;
   std::vector<size_t> free;
   Table() {
     for (size_t i = kMostHookedKernels; i-- > 0;) free.push_back(i);
@@ -33,7 +52,7 @@ Table &table() {
 std::atomic<CallHook> call_hook{nullptr};
 
 int show(size_t place, void *self, const View *args, int32_t num_args, View *result) {
-  const HookedCall &call = table().calls[place];
+  const HookedCall call = table().calls[place].get();
   const CallHook hook = call_hook.load(std::memory_order_relaxed);
   return hook ? hook(call, self, args, num_args, result) : call.code(self, args, num_args, result);
 }
@@ -81,9 +100,8 @@ void CallHooks::acquire() {
   auto &free = table().free;
   places_.reserve(slots_.size());
   for (size_t i = places_.size(); i < slots_.size() && !free.empty(); ++i, free.pop_back()) {
-    HookedCall &call = table().calls[free.back()];
-    call.name = name_id(slots_[i].name);
-    call.code = reinterpret_cast<SafeCall>(__atomic_load_n(slots_[i].place, __ATOMIC_RELAXED));
+    const auto code = reinterpret_cast<SafeCall>(__atomic_load_n(slots_[i].place, __ATOMIC_RELAXED));
+    table().calls[free.back()].set({code, name_id(slots_[i].name)});
     places_.push_back(free.back());
   }
 }
@@ -93,7 +111,7 @@ void CallHooks::write(bool hooked) noexcept {
   num_shown_ = 0;
   for (size_t i = 0; i < places_.size(); ++i) {
     if (slots_[i].read_only && !page.open(slots_[i].place)) continue;
-    const SafeCall target = hooked ? kTrampolines[places_[i]] : table().calls[places_[i]].code;
+    const SafeCall target = hooked ? kTrampolines[places_[i]] : table().calls[places_[i]].get().code;
     // Release: a thread that reaches the trampoline through the slot sees the table's entry.
     __atomic_store_n(slots_[i].place, reinterpret_cast<void *>(target), __ATOMIC_RELEASE);
     num_shown_ += hooked;
