@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
 from compare import compare
+from toolchains import check_memory, check_oldest
 from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api
 
 SOURCE = ROOT / "bindings" / "rust"
@@ -91,22 +92,12 @@ def main():
             print(f"skipped: cargo {step[0]} is not installed", flush=True)
         elif subprocess.run(["cargo", *step], **cargo).returncode:
             sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
-    check_oldest_rust(cargo, features)
+    check_oldest(SOURCE, cargo, features)
+    check_memory(SOURCE, cargo)
     run_languages(arguments, cargo)
     if difference := compare(["cargo", "run", "--quiet", "--example", "golden", "--", artifact()], **cargo):
         sys.exit(difference)
     print("ok")
-
-
-def check_oldest_rust(cargo, features):
-    """The crates compile with the oldest Rust that they state, where rustup can install it."""
-    oldest = re.search(r'^rust-version = "(.*)"$', (SOURCE / "Cargo.toml").read_text(), re.MULTILINE)[1]
-    if not shutil.which("rustup") or subprocess.run(["rustup", "toolchain", "install", oldest, "--profile", "minimal"],
-                                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-        return print(f"skipped: Rust {oldest} cannot be installed here, so no test shows that it is enough", flush=True)
-    settings = cargo["env"] | {"CARGO_TARGET_DIR": f"{cargo['env']['CARGO_TARGET_DIR']}-{oldest}"}
-    if subprocess.run(["cargo", f"+{oldest}", "check", "--quiet", "--all-targets", *features], cwd=SOURCE, env=settings).returncode:
-        sys.exit(f"the crates need a newer Rust than {oldest}, which they state")
 
 
 def run_languages(arguments, cargo):
