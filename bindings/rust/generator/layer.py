@@ -1,6 +1,8 @@
-"""generated.rs: Rust enums for those of C, and for each C struct of options a builder. raw() makes the C struct of it."""
+"""generated.rs: Rust enums for those of C, for each C struct of options a builder, whose raw() makes the C struct of it, and
+the results."""
 
 from ffi import documented, ident, rust_type
+from results import result_lines
 
 LEFT_OUT = {"opd_type", "opd_opcode", "opd_module_property", "opd_module_lookup"}  # of builders of programs; sets of bits
 PATHS = {"file", "path", "cache_dir", "workspace_dir"}
@@ -106,10 +108,13 @@ def plain(encoded):
 
 
 def layer(api, docs):
-    yield "use crate::options::{Kept, check_count, count_of};\nuse crate::{CancelToken, Collector, Device, Function, Module, Result, Trace, ffi};"
+    yield "use crate::options::{Kept, check_count, count_of};\nuse crate::text::{borrowed, slice_of};"
+    yield "use crate::{CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};"
     yield "use core::time::Duration;\nuse std::path::Path;\n"
     for name, items in api.tree.enums.items():
         if name.startswith("opd_") and name not in LEFT_OUT:
             yield from enum_lines(name, items, docs)
     for struct in api.options:
         yield from Options(struct, docs).lines()
+    for struct in api.results:
+        yield from result_lines(api, struct, docs)

@@ -1,6 +1,7 @@
 // Made by bindings/rust/generator from bindings/swig and the headers; in one file, since nobody edits it.
 use crate::options::{Kept, check_count, count_of};
-use crate::{CancelToken, Collector, Device, Function, Module, Result, Trace, ffi};
+use crate::text::{borrowed, slice_of};
+use crate::{CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};
 use core::time::Duration;
 use std::path::Path;
 
@@ -1671,5 +1672,180 @@ impl CounterOptions<'_> {
             check_count("devices", devices.len(), self.events.map_or(0, <[_]>::len))?;
         }
         Ok(raw)
+    }
+}
+/// Memory in use on a device by the whole process. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// Held by tensors, storages and workspaces.
+    pub live_bytes: u64,
+    /// Greatest `live_bytes` since the start or the last [`Device::reset_peak`].
+    pub peak_bytes: u64,
+    /// Taken from the system: live and pooled.
+    pub reserved_bytes: u64,
+    /// Requests.
+    pub alloc_count: u64,
+    /// Requests served from a pool.
+    pub pool_hit_count: u64,
+    /// The part of `live_bytes` that VMs keep for their next call and nobody uses now;
+    /// [`VirtualMachine::trim`](crate::VirtualMachine::trim) frees it, and so does a VM that runs short of memory.
+    pub idle_bytes: u64,
+}
+impl MemoryStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_memory_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_memory_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_memory_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            live_bytes: raw.live_bytes,
+            peak_bytes: raw.peak_bytes,
+            reserved_bytes: raw.reserved_bytes,
+            alloc_count: raw.alloc_count,
+            pool_hit_count: raw.pool_hit_count,
+            idle_bytes: raw.idle_bytes,
+        })
+    }
+}
+/// What became of the tensors so far. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParamsStats {
+    /// Of all tensors of the set.
+    pub total_bytes: u64,
+    /// Of the tensors of a file that were given as views of it.
+    pub viewed_bytes: u64,
+    /// Of the tensors of a file that were copied or decoded into memory of their own.
+    pub copied_bytes: u64,
+}
+impl ParamsStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_params_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_params_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_params_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self { total_bytes: raw.total_bytes, viewed_bytes: raw.viewed_bytes, copied_bytes: raw.copied_bytes })
+    }
+}
+/// What is known of a tensor of a set before it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorInfo {
+    /// The name.
+    pub name: String,
+    /// The number of elements along each axis.
+    pub shape: Vec<i64>,
+    /// Of the elements, compactly.
+    pub size_in_bytes: u64,
+    /// Their type.
+    pub dtype: DType,
+    /// True: the tensor is, or once asked for will be, a view of the file.
+    pub is_view: bool,
+}
+impl TensorInfo {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_tensor_info) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_tensor_info = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_tensor_info>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            name: unsafe { borrowed(raw.name) }.to_owned(),
+            shape: unsafe { slice_of(raw.shape, raw.ndim.max(0) as usize) }.to_vec(),
+            size_in_bytes: raw.bytes,
+            dtype: raw.dtype.into(),
+            is_view: raw.is_view != 0,
+        })
+    }
+}
+/// What this machine's processors reach at most, all together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MachinePeak {
+    /// That were at work.
+    pub num_threads: i32,
+    /// GFLOP/s: fused multiply-adds of float32, each two operations.
+    pub gflops: f64,
+    /// GB/s: a\[i\] = b\[i\] + s * c\[i\] over arrays that no cache holds; reads and writes counted.
+    pub bandwidth_gbps: f64,
+    /// How noisy the tries were: by which share the middle one took longer than the shortest. From 0.1 on
+    /// the peaks may be too low.
+    pub spread: f64,
+}
+impl MachinePeak {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_machine_peak) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_machine_peak = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_machine_peak>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            num_threads: raw.num_threads,
+            gflops: raw.gflops,
+            bandwidth_gbps: raw.bandwidth_gbps,
+            spread: raw.spread,
+        })
+    }
+}
+/// The figures of a benchmark, and how far they can be relied on. Times are in seconds per call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BenchmarkStats {
+    /// True: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
+    /// the median.
+    pub is_noisy: bool,
+    /// Lower end of the 95 % confidence interval of the median: an order statistic by the binomial
+    /// distribution, further out if repeats resemble the ones before or the threads of a repeat
+    /// resemble each other; 0 with too few.
+    pub median_low: f64,
+    /// Upper end; infinite with fewer than 6 repeats.
+    pub median_high: f64,
+    /// Of the ranks of consecutive repeats, as far as it is taken into account; 0 to 1.
+    pub autocorrelation: f64,
+    /// Repeats further from the quartiles than 1.5 times the distance between them; none is left
+    /// out of any figure.
+    pub outlier_count: i64,
+    /// Calls of a thread in the last repeat. This and the next three are 0 for times measured
+    /// elsewhere.
+    pub number: i64,
+    /// Calls of all threads before the measured ones.
+    pub warmup_count: i64,
+    /// Of all threads together, while the repeats ran.
+    pub calls_per_second: f64,
+    /// True: the warm-up ended because the times were steady; false: they were not within `steady_ms`, or
+    /// `steady_ms` was 0.
+    pub is_steady: bool,
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: f64,
+    /// Standard deviation of the population.
+    pub std: f64,
+    /// The min.
+    pub min: f64,
+    /// The max.
+    pub max: f64,
+}
+impl BenchmarkStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_benchmark_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_benchmark_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_benchmark_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            is_noisy: raw.is_noisy != 0,
+            median_low: raw.median_low,
+            median_high: raw.median_high,
+            autocorrelation: raw.autocorrelation,
+            outlier_count: raw.outlier_count,
+            number: raw.number,
+            warmup_count: raw.warmup_count,
+            calls_per_second: raw.calls_per_second,
+            is_steady: raw.is_steady != 0,
+            mean: raw.mean,
+            median: raw.median,
+            std: raw.std,
+            min: raw.min,
+            max: raw.max,
+        })
     }
 }

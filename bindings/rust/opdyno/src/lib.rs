@@ -180,15 +180,15 @@ mod view;
 mod vm;
 
 pub use arg::{Arg, CallArgs, IntoArgs};
-pub use benchmark::{Benchmark, BenchmarkStats, Evaluator};
+pub use benchmark::{Benchmark, Evaluator};
 pub use collector::{Collector, Metric, MetricCollector, Metrics};
 pub use containers::{Array, Map};
 pub use error::{Error, Result};
 pub use function::{Closure, Function, IntoFunction, IntoResult, set_log};
 pub use generated::*;
-pub use machine::{MachinePeak, MemoryStats, build_info, set_threads_count, threads_count, write_file};
+pub use machine::{build_info, set_threads_count, threads_count, write_file};
 pub use module::{Executable, Module};
-pub use params::{Params, ParamsStats, TensorInfo};
+pub use params::Params;
 pub use report::{Operator, Report, ReportBuilder};
 #[cfg(feature = "tracing")]
 pub use spans::SpanLayer;
