@@ -15,6 +15,7 @@ OPD_BEGIN_DECLS
 OPD_API OPD_NODISCARD opd_error *opd_device_from_string(const char *text, DLDevice *out_device);
 
 /** Writes a device as "cpu:0": opd_value_to_string() of its value.
+ * @param device   Any, also an absent one.
  * @param out_text New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text) {
@@ -46,12 +47,15 @@ typedef enum opd_device_attr OPD_ENUM_TYPE {
 } opd_device_attr;
 
 /** Gives a property of a device.
+ * @param device    Any, also an absent one.
+ * @param attr      Which property; see opd_device_attr.
  * @param out_value New reference; OPD_NONE if the device does not tell. For an absent device only OPD_ATTR_EXIST.
  * @return NULL, or OPD_UNSUPPORTED for any other property of an absent device; the message lists the present ones.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
 
 /** Waits until all work given to a device has ended. The CPU never has any left.
+ * @param device A present one.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
 
@@ -78,17 +82,20 @@ typedef struct opd_memory_stats {
 } opd_memory_stats;
 
 /** Reads the statistics of a device's memory.
+ * @param device    A present one.
  * @param out_stats Written. Its struct_size must be set.
  * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for a wrong struct_size.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats);
 
 /** Sets peak_bytes of a device to its present live_bytes.
+ * @param device A present one.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
 
 /** Returns pooled blocks to the system. For the CPU this includes the copies of unloaded libraries that are kept for
  * their next load (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB).
+ * @param device A present one.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
 

@@ -57,6 +57,8 @@ OPD_API OPD_NODISCARD opd_error *opd_report_diff(const opd_report *const *before
 
 /** Compares two benchmarks. Each repeat is a run of the one operator "call"; the threads of a repeat count by their
  * mean.
+ * @param before     Borrowed.
+ * @param after      Borrowed.
  * @param options    Borrowed; NULL means all defaults.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an option. Threads: safe. Since: 0.2 */

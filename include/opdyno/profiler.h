@@ -88,6 +88,7 @@ typedef enum opd_profiler_action OPD_ENUM_TYPE {
 
 /** Says what the profiler does in the step that begins with the next opd_profiler_start() or opd_profiler_step(), in
  * place of the schedule. For schedules of one's own.
+ * @param action As a schedule would say it for that step.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown action. Threads: safe. Since: 0.2
  * Source: torch.profiler.ProfilerAction */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action);
@@ -219,7 +220,8 @@ OPD_API int32_t opd_stack_is_recorded(void);
 /** Says which functions of a language run on the calling thread, until opd_stack_pop(). For bindings, around what they
  * call for their language: the stacks that are recorded meanwhile have these functions in place of the caller of this
  * function and of the native functions that called it.
- * @param frames Borrowed; from the innermost one on, all of the thread. Of more than 256, the innermost ones are taken.
+ * @param frames Borrowed, @p num_frames of them: from the innermost one on, all of the thread. Of more than 256, the
+ *               innermost ones are taken.
  * Threads: safe. Cost: a lock and a hash of the frames. Since: 0.2 */
 OPD_API void opd_stack_push(const opd_stack_frame *frames, int32_t num_frames);
 

@@ -94,6 +94,18 @@ class Comments(unittest.TestCase):
     def test_every_function_that_can_fail_names_its_error_codes(self):
         self.assertEqual(self.lacking(r"\bOPD_[A-Z]", lambda f: f.result == "opd_error *"), [])
 
+    def test_every_parameter_is_in_the_comment_but_for_the_handle_that_the_function_is_of(self):
+        missing = []
+        for function in filter(self.of_interest, functions()):
+            named = set(re.findall(r"@p (\w+)", function.comment))
+            for names in re.findall(r"@param (\w+(?:, \w+)*)", function.comment):
+                named.update(names.split(", "))
+            names = function.parameter_names()
+            is_method = re.match(r"(const )?opd_\w+ \*\w+(,|$)", function.parameters) is not None
+            missing += [f"{function.name}: {name}" for name in names[is_method:] if name not in named]
+            missing += [f"{function.name} has no {name}" for name in sorted(named - set(names))]
+        self.assertEqual(missing, [])
+
 
 class Calls(unittest.TestCase):
     def test_every_function_is_called_by_a_test_in_c_or_cpp(self):
