@@ -103,7 +103,7 @@ typedef struct opd_counter_options {
   int32_t per_thread;        /**< 1: also columns "NAME (least of threads)" and "NAME (most of threads)"; 0 */
   int32_t best_effort;       /**< 1: events that cannot be counted here are left out; the configuration says why; 0 */
   int32_t num_events;        /**< 0: the collector's usual ones */
-  const char *const *events; /**< borrowed; @p num_events names */
+  const char *const *events; /**< borrowed; @p num_events names of events; NULL: the usual ones */
   const DLDevice
       *devices; /**< borrowed; a device for each of @p events, which is counted during calls on it; NULL: the CPU */
 } opd_counter_options;

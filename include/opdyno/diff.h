@@ -26,7 +26,7 @@ typedef struct opd_diff_options {
   uint32_t struct_size; /**< set by opd_diff_options_init() */
   uint32_t is_paired;   /**< 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
                              (docs/diff.md); 0 */
-  double min_effect;    /**< changes below it do not matter; 0.01 is 1 % */
+  double min_effect;    /**< changes below this share do not matter; 0.01 */
   double level;         /**< largest share of false verdicts among the verdicts of regression or improvement; 0.05 */
   double confidence;    /**< of the intervals; 0.95 */
   const char *metric;   /**< the column that is compared, counts or durations; NULL: "Duration (us)" */

@@ -52,8 +52,8 @@ typedef struct opd_module_options {
   const char *cache_dir;    /**< for compiled and linked files; NULL: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno,
                                  ~/.cache/opdyno */
   int32_t inspect_only;     /**< 1: reads the file and runs nothing of it (see opd_module_load()); 0 */
-  int32_t build_timeout_ms; /**< most time that the compiler and linker may take together; 0: any. Then they are ended,
-                                 and loading fails with OPD_DEADLINE_EXCEEDED */
+  int32_t build_timeout_ms; /**< most time that the compiler and linker may take together. Then they are ended, and
+                                 loading fails with OPD_DEADLINE_EXCEEDED; 0: any */
 } opd_module_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
@@ -231,7 +231,7 @@ typedef struct opd_export_options {
   uint32_t struct_size;      /**< set by opd_export_options_init() */
   int32_t num_addons;        /**< 0 */
   const char *const *addons; /**< further object files, archives of them and C sources, which are linked in. If the tree
-                                  has no module of code, the root imports what they offer. */
+                                  has no module of code, the root imports what they offer. NULL: none */
   const char *compiler;      /**< compiles C sources and links objects; NULL: $CC, then cc */
   const char *c_flags;       /**< its flags, split at spaces; NULL: "-O2" */
   const char *workspace_dir; /**< keeps intermediate files; NULL: a temporary directory that is removed */

@@ -26,10 +26,11 @@ typedef struct opd_profiler_options {
                              ring, nor in a file; 2^20 */
   /** Of a schedule: of the steps that opd_profiler_step() ends, the first `skip_first` are left out; then cycles follow
    * of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0 */
-  uint64_t wait, warmup;
+  uint64_t wait;
+  uint64_t warmup;            /**< of a schedule, see `wait`; 0 */
   uint64_t active;            /**< 0: there is no schedule, and all is recorded; 0 */
   uint64_t repeat;            /**< number of cycles; 0: without end; 0 */
-  uint64_t skip_first;        /**< 0 */
+  uint64_t skip_first;        /**< steps before the first cycle; 0 */
   int32_t skip_first_wait;    /**< 1: the first cycle does not wait; 0 */
   int32_t profile_memory;     /**< 1: also each block of memory that a device hands out to tensors and kernels, or gets
                                  back, or that the library gives new contents, on all threads; an event each; 0 */

@@ -182,13 +182,14 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_to_averages(const opd_trace *trace, c
 typedef struct opd_trace_merge_options {
   uint32_t struct_size; /**< set by opd_trace_merge_options_init() */
   int32_t num_labels;   /**< 0 */
-  /** Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name. */
+  /** Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name;
+   * NULL: all have */
   const char *const *labels;
-  int32_t num_offsets_ns;      /**< 0 */
-  int32_t num_clock_errors_ns; /**< 0 */
-  const int64_t *offsets_ns;   /**< borrowed; added to the times of each trace */
-  const int64_t
-      *clock_errors_ns; /**< borrowed; how far its times may be wrong, to be shown; -1: what the system said */
+  int32_t num_offsets_ns;         /**< 0 */
+  int32_t num_clock_errors_ns;    /**< 0 */
+  const int64_t *offsets_ns;      /**< borrowed; added to the times of each trace; NULL: nothing */
+  const int64_t *clock_errors_ns; /**< borrowed; how far its times may be wrong, to be shown; -1: what the system said;
+                                     NULL: that for all */
 } opd_trace_merge_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */

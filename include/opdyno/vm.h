@@ -18,9 +18,9 @@ OPD_HANDLE(opd_vm);
 typedef struct opd_vm_options {
   uint32_t struct_size;        /**< set by opd_vm_options_init() */
   int32_t num_devices;         /**< 0 */
-  const DLDevice *devices;     /**< borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
-                                    list; constants lie on the first. The host is added at the end unless that is a CPU
-                                    device. */
+  const DLDevice *devices;     /**< borrowed for the call. Programs name devices by their place in this list; constants
+                                    lie on the first. The host is added at the end unless that is a CPU device. NULL:
+                                    cpu:0 */
   const int32_t *allocators;   /**< an opd_allocator_kind for each of @p devices; NULL: pooled */
   uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
   int32_t max_depth;           /**< nested program calls; 1000 */
@@ -51,8 +51,8 @@ typedef struct opd_call_options {
   uint32_t reserved;          /**< 0 */
   const char *const *names;   /**< borrowed; a parameter name for each of @p args, with NULL for positional ones; NULL:
                                    all are positional */
-  int64_t timeout_ns;         /**< from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
-                                   kernel starts parallel tasks; a running task is not interrupted. */
+  int64_t timeout_ns;         /**< from the beginning of the call. Checked at calls, backward jumps and where a kernel
+                                   starts parallel tasks; a running task is not interrupted. 0: none */
   opd_cancel_token *cancel;   /**< borrowed; NULL: the default token of the thread */
   opd_tensor *const *outputs; /**< borrowed, num_outputs tensors. The results are copied into them in their order once
                                    the program has run; NULL: none */
@@ -220,14 +220,14 @@ typedef enum opd_profile_builtins OPD_ENUM_TYPE {
 /** How to profile. */
 typedef struct opd_profile_options {
   uint32_t struct_size;             /**< set by opd_profile_options_init() */
-  int32_t warmup;                   /**< calls before the measured ones; 1, as TVM */
+  int32_t warmup;                   /**< calls before the measured ones, as in TVM; 1 */
   int32_t repeat;                   /**< measured calls; 1 */
   uint32_t reserved;                /**< 0 */
-  uint64_t max_records;             /**< calls kept for each thread; later ones are counted and dropped; 1 << 20 */
+  uint64_t max_records;             /**< calls kept for each thread; later ones are counted and dropped; 2^20 */
   int32_t builtins;                 /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
   int32_t details;                  /**< 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0 */
   uint64_t sample_interval;         /**< opd_vm_profile_start(): records one of so many calls; 1 */
-  opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h */
+  opd_collector *const *collectors; /**< borrowed; @p num_collectors; around every call, see collector.h; NULL: none */
   int32_t num_collectors;           /**< 0 */
   int32_t turn; /**< from 1: opd_report_diff() compares this run with the run of the same turn on the
                      other side; 0: it has no turn; 0 */

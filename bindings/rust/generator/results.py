@@ -1,9 +1,8 @@
 """In generated.rs: for each struct of C that a function fills in, one of Rust's with the same fields, and of() that has a
 function fill it."""
 
-import re
-
 from ffi import documented, rust_type
+from wording import in_rust, sentence
 
 # In Rust, tensors tell their bytes by a method of this name.
 RENAMED = {("opd_tensor_info", "bytes"): "size_in_bytes"}
@@ -23,17 +22,11 @@ def type_of(struct, field):
     return TYPES.get(field.type) or (rust_type(field.type), "raw.{0}")
 
 
-def says(docs, name, otherwise):
-    """A comment of C as one of Rust: what is about pointers and the numbers 0 and 1 is left out."""
+def says(docs, name, otherwise, is_truth=False):
     text = "\n".join(docs.get(name, []))
     for c_name, rust in METHODS.items():
         text = text.replace(c_name, rust)
-    text = re.sub(r" ?Pointers\s+are\s+borrowed[^.]*\.|^since 0\.\d+[^;.]*|^UTF-8$|; never NULL$", "", text).strip()
-    text = re.sub(r"^1: ", "True: ", text).replace("; 0: ", "; false: ")
-    text = re.sub(r"(?<![\w`])([a-z]+(_[a-z]+)+)(?![\w`])", r"`\1`", text)
-    if text and not text.endswith("."):
-        text += "."
-    return documented({name: (text[:1].upper() + text[1:]).splitlines()}, name, otherwise)
+    return documented({name: sentence(in_rust(text, is_truth)).splitlines()}, name, otherwise)
 
 
 def result_lines(api, struct, docs):
@@ -45,7 +38,7 @@ def result_lines(api, struct, docs):
     yield f"#[derive(Clone, {copy}Debug, PartialEq{'' if 'f64' in types else ', Eq'})]\n#[non_exhaustive]\npub struct {name} {{"
     for field, rust, type_, _ in fields:
         about = f"The {field.name.replace('_', ' ')}."
-        yield from ["    /// The number of elements along each axis."] if field.is_sizes else says(docs, f"{struct}.{field.name}", about)
+        yield from ["    /// The number of elements along each axis."] if field.is_sizes else says(docs, f"{struct}.{field.name}", about, field.is_truth)
         yield f"    pub {rust}: {type_},"
     yield f"}}\nimpl {name} {{\n    /// As `fill` writes it, which knows by the size which fields there are."
     yield f"    pub(crate) fn of(fill: impl FnOnce(*mut ffi::{struct}) -> *mut ffi::opd_error) -> Result<Self> {{"

@@ -669,8 +669,8 @@ pub struct opd_module_options {
     pub cache_dir: *const c_char,
     /// 1: reads the file and runs nothing of it (see `opd_module_load()`); 0
     pub inspect_only: i32,
-    /// most time that the compiler and linker may take together; 0: any. Then they are ended,
-    /// and loading fails with `OPD_DEADLINE_EXCEEDED`
+    /// most time that the compiler and linker may take together. Then they are ended, and
+    /// loading fails with `OPD_DEADLINE_EXCEEDED`; 0: any
     pub build_timeout_ms: i32,
 }
 impl Default for opd_module_options {
@@ -697,7 +697,7 @@ pub struct opd_export_options {
     /// 0
     pub num_addons: i32,
     /// further object files, archives of them and C sources, which are linked in. If the tree
-    /// has no module of code, the root imports what they offer.
+    /// has no module of code, the root imports what they offer. NULL: none
     pub addons: *const *const c_char,
     /// compiles C sources and links objects; NULL: $CC, then cc
     pub compiler: *const c_char,
@@ -807,7 +807,7 @@ pub struct opd_counter_options {
     pub best_effort: i32,
     /// 0: the collector's usual ones
     pub num_events: i32,
-    /// borrowed; `num_events` names
+    /// borrowed; `num_events` names of events; NULL: the usual ones
     pub events: *const *const c_char,
     /// borrowed; a device for each of `events`, which is counted during calls on it; NULL: the CPU
     pub devices: *const DLDevice,
@@ -905,15 +905,17 @@ pub struct opd_trace_merge_options {
     pub struct_size: u32,
     /// 0
     pub num_labels: i32,
-    /// Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name.
+    /// Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name;
+    /// NULL: all have
     pub labels: *const *const c_char,
     /// 0
     pub num_offsets_ns: i32,
     /// 0
     pub num_clock_errors_ns: i32,
-    /// borrowed; added to the times of each trace
+    /// borrowed; added to the times of each trace; NULL: nothing
     pub offsets_ns: *const i64,
-    /// borrowed; how far its times may be wrong, to be shown; -1: what the system said
+    /// borrowed; how far its times may be wrong, to be shown; -1: what the system said;
+    /// NULL: that for all
     pub clock_errors_ns: *const i64,
 }
 impl Default for opd_trace_merge_options {
@@ -944,13 +946,13 @@ pub struct opd_profiler_options {
     /// Of a schedule: of the steps that `opd_profiler_step()` ends, the first `skip_first` are left out; then cycles follow
     /// of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0
     pub wait: u64,
-    /// As in C's `opd_profiler_options`.
+    /// of a schedule, see `wait`; 0
     pub warmup: u64,
     /// 0: there is no schedule, and all is recorded; 0
     pub active: u64,
     /// number of cycles; 0: without end; 0
     pub repeat: u64,
-    /// 0
+    /// steps before the first cycle; 0
     pub skip_first: u64,
     /// 1: the first cycle does not wait; 0
     pub skip_first_wait: i32,
@@ -1067,9 +1069,9 @@ pub struct opd_vm_options {
     pub struct_size: u32,
     /// 0
     pub num_devices: i32,
-    /// borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
-    /// list; constants lie on the first. The host is added at the end unless that is a CPU
-    /// device.
+    /// borrowed for the call. Programs name devices by their place in this list; constants
+    /// lie on the first. The host is added at the end unless that is a CPU device. NULL:
+    /// cpu:0
     pub devices: *const DLDevice,
     /// an `opd_allocator_kind` for each of `devices`; NULL: pooled
     pub allocators: *const i32,
@@ -1105,8 +1107,8 @@ pub struct opd_call_options {
     /// borrowed; a parameter name for each of `args`, with NULL for positional ones; NULL:
     /// all are positional
     pub names: *const *const c_char,
-    /// from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
-    /// kernel starts parallel tasks; a running task is not interrupted.
+    /// from the beginning of the call. Checked at calls, backward jumps and where a kernel
+    /// starts parallel tasks; a running task is not interrupted. 0: none
     pub timeout_ns: i64,
     /// borrowed; NULL: the default token of the thread
     pub cancel: *mut opd_cancel_token,
@@ -1143,13 +1145,13 @@ impl Default for opd_call_options {
 pub struct opd_profile_options {
     /// set by `opd_profile_options_init()`
     pub struct_size: u32,
-    /// calls before the measured ones; 1, as TVM
+    /// calls before the measured ones, as in TVM; 1
     pub warmup: i32,
     /// measured calls; 1
     pub repeat: i32,
     /// 0
     pub reserved: u32,
-    /// calls kept for each thread; later ones are counted and dropped; 1 \<\< 20
+    /// calls kept for each thread; later ones are counted and dropped; 2^20
     pub max_records: u64,
     /// an `opd_profile_builtins`; `OPD_BUILTINS_WITH_TENSORS`
     pub builtins: i32,
@@ -1157,7 +1159,7 @@ pub struct opd_profile_options {
     pub details: i32,
     /// `opd_vm_profile_start()`: records one of so many calls; 1
     pub sample_interval: u64,
-    /// borrowed; `num_collectors` of them, around every call; see collector.h
+    /// borrowed; `num_collectors`; around every call, see collector.h; NULL: none
     pub collectors: *const *mut opd_collector,
     /// 0
     pub num_collectors: i32,
@@ -1189,7 +1191,7 @@ impl Default for opd_profile_options {
 pub struct opd_evaluator_options {
     /// set by `opd_evaluator_options_init()`
     pub struct_size: u32,
-    /// cpu:0; it is synchronised before the clock is read
+    /// it is synchronised before the clock is read; cpu:0
     pub device: DLDevice,
     /// 0
     pub reserved: u32,
@@ -1212,13 +1214,13 @@ pub struct opd_evaluator_options {
     /// calls of each thread before the measured ones; 1
     pub warmup: i64,
     /// further warm-up calls until their times are steady, for at most this long (but a running call
-    /// is not interrupted); 0: none. Times are compared in windows of ten batches of 1 ms or one
-    /// call. They are steady once two windows in a row do not differ by Mann-Whitney's test (5 %),
-    /// or differ by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java
-    /// Performance Evaluation (windows of calls that agree)
+    /// is not interrupted). Times are compared in windows of ten batches of 1 ms or one call. They
+    /// are steady once two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
+    /// by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
+    /// Evaluation (windows of calls that agree). 0: none
     pub steady_ms: i64,
-    /// threads that call at once, beginning together at each repeat; 1: the calling thread. Not
-    /// with cache_flush_bytes
+    /// threads that call at once, beginning together at each repeat; not with cache_flush_bytes;
+    /// 1: the calling thread
     pub concurrency: i64,
 }
 impl Default for opd_evaluator_options {
@@ -1310,7 +1312,7 @@ pub struct opd_diff_options {
     /// 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
     /// (docs/diff.md); 0
     pub is_paired: u32,
-    /// changes below it do not matter; 0.01 is 1 %
+    /// changes below this share do not matter; 0.01
     pub min_effect: f64,
     /// largest share of false verdicts among the verdicts of regression or improvement; 0.05
     pub level: f64,
