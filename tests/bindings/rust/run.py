@@ -94,22 +94,23 @@ def main():
             sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
     check_oldest(SOURCE, cargo, features)
     check_memory(SOURCE, cargo)
-    run_languages(arguments, cargo)
+    run_documents(arguments, cargo)
     if difference := compare(["cargo", "run", "--quiet", "--example", "golden", "--", artifact()], **cargo):
         sys.exit(difference)
     print("ok")
 
 
-def run_languages(arguments, cargo):
-    """The program of docs/languages.md, which finds its model in the directory that examples run in."""
+def run_documents(arguments, cargo):
+    """The README's programs, and that of docs/languages.md, which finds its model in the directory that examples run in."""
     model = SOURCE / "opdyno" / "model.so"
     shutil.copyfile(artifact(), model)
     try:
         settings = cargo["env"] | {"RUSTDOCFLAGS": "--cfg opdyno_docs", "CARGO_TARGET_DIR": str(arguments.out / "target-docs")}
-        step = ["cargo", "test", "--quiet", "--doc", "--package", "opdyno", "--", "Languages"]
-        done = subprocess.run(step, cwd=SOURCE, env=settings, stdout=subprocess.PIPE, text=True)
-        if done.returncode or "1 passed" not in done.stdout:
-            sys.exit(f"the Rust program of docs/languages.md failed:\n{done.stdout}")
+        for document in ("Languages", "Readme"):
+            step = ["cargo", "test", "--quiet", "--doc", "--package", "opdyno", "--", document]
+            done = subprocess.run(step, cwd=SOURCE, env=settings, stdout=subprocess.PIPE, text=True)
+            if done.returncode or not re.search(r"\b[1-9]\d* passed", done.stdout):
+                sys.exit(f"the Rust programs of the document {document} failed:\n{done.stdout}")
     finally:
         model.unlink()
 

@@ -139,13 +139,14 @@
 
 pub use opdyno_sys as ffi;
 
-/// The examples of docs/languages.md, which need a model: tests/bindings/rust/run.py has one.
+// Files that are not in the published crate: tests/bindings/rust/run.py sets this cfg.
+/// The examples of docs/languages.md, which need a model: run.py has one.
 #[cfg(all(doctest, opdyno_docs))]
 #[doc = include_str!("../../../../docs/languages.md")]
 pub struct Languages;
 
 /// The examples of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, opdyno_docs))]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
 
