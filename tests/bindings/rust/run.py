@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
 from compare import compare
 from toolchains import check_memory, check_oldest
-from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api
+from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields
 
 SOURCE = ROOT / "bindings" / "rust"
 sys.path.append(str(SOURCE / "generator"))
@@ -60,6 +60,15 @@ def check_options(files):
                 sys.exit(f"the crate opdyno cannot set {struct}.{field}")
 
 
+def check_results(files):
+    """Each field of each result can be read."""
+    for struct, fields in result_fields().items():
+        made = re.search(rf"FnOnce\(\*mut ffi::{struct}\)(.*?)\n    \}}", files["generated.rs"], re.DOTALL)
+        given = set(re.findall(r"\braw\.(\w+)", made[1])) if made else set()
+        if missing := set(fields) - given:
+            sys.exit(f"the crate opdyno does not give {', '.join(f'{struct}.{name}' for name in sorted(missing))}")
+
+
 def has(cargo, command):
     return subprocess.run(["cargo", command, "--version"], **cargo, capture_output=True).returncode == 0
 
@@ -77,6 +86,7 @@ def main():
     check_symbols(ffi)
     check_functions(SOURCE, list((SOURCE / "opdyno" / "src").glob("*.rs")))
     check_options(files)
+    check_results(files)
 
     libraries = library_directory(arguments)
     settings = os.environ | {"OPDYNO_LIB_DIR": str(libraries), "CARGO_TARGET_DIR": str(arguments.out / "target"),
