@@ -179,6 +179,17 @@ fn parameters_are_set_by_a_shared_reference(params: &Params, x: &Tensor) -> Resu
     params.set("x", x) //~ E0596 cannot borrow `*params` as mutable, as it is behind a `&` reference
 }
 
+fn an_evaluator_is_called_by_two_threads(evaluator: &mut Evaluator) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| evaluator.call(()));
+        scope.spawn(|| evaluator.call(())); //~ E0499 cannot borrow `*evaluator` as mutable more than once at a time
+    });
+}
+
+fn a_report_is_built_by_a_shared_reference(builder: &ReportBuilder) -> Result<()> {
+    builder.add_call() //~ E0596 cannot borrow `*builder` as mutable, as it is behind a `&` reference
+}
+
 // What has one owner has no second one.
 
 fn parameters_are_cloned(params: &Params) -> Params {
