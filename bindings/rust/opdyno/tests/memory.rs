@@ -246,6 +246,26 @@ fn collectors_give_their_state_from_start_to_stop() -> Result<()> {
 }
 
 #[test]
+fn programs_are_called_with_outputs_and_measured() -> Result<()> {
+    let vm = Executable::assemble(".func main(x) {\n  ret %x\n}")?.to_module()?;
+    let vm = VirtualMachine::with(&vm, &VmOptions::new().devices(&[Device::CPU]))?;
+    let x = Tensor::from_slice(&[1.0_f32, 2.0], [2])?;
+    assert_eq!(vm.call::<Tensor>("main", (&x,))?.as_slice::<f32>()?, [1.0, 2.0]);
+    let mut y = Tensor::zeros([2], DType::FLOAT32, Device::CPU)?;
+    vm.call_with("main", (&x,)).names(&[Some("x")]).outputs(&mut [&mut y]).run::<()>()?;
+    assert_eq!(y.as_mut_slice::<f32>()?, [1.0, 2.0]);
+
+    let (started, others) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let collector = Collector::new("stopwatch", Stopwatch(started.clone()))?;
+    let other = Collector::new("another", Stopwatch(others.clone()))?;
+    let profiled = vm.profile("main", (&x,), &ProfileOptions::new().warmup(0).collectors(&[&collector, &other]))?;
+    drop((profiled, collector, other, vm));
+    assert!(started.load(Ordering::Relaxed) > 0 && others.load(Ordering::Relaxed) > 0);
+    assert_eq!((Arc::strong_count(&started), Arc::strong_count(&others), x.is_unique()), (1, 1, true));
+    Ok(())
+}
+
+#[test]
 fn options_last_as_long_as_the_call() -> Result<()> {
     let options = ModuleOptions::new().compiler("cc").c_flags("-O2").cache_dir("/a/cache").format("so");
     let error = Module::load_with("/nowhere/model.so", &options).unwrap_err();

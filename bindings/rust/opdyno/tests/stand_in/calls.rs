@@ -24,7 +24,7 @@ unsafe extern "C" fn opd_function_create(
     null_mut()
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_function_call(
+pub unsafe extern "C" fn opd_function_call(
     function: *mut opd_function,
     args: *const opd_value,
     num_args: i32,
@@ -32,7 +32,9 @@ unsafe extern "C" fn opd_function_call(
 ) -> *mut opd_error {
     match &unsafe { object(function) }.content {
         Content::Function(Callback(callback, data)) => unsafe { callback.unwrap()(data.0, args, num_args, out) },
-        Content::Profiled { function, collectors } => unsafe { measured(function, collectors, args, num_args, out) },
+        Content::Profiled { function, collectors } => unsafe {
+            call_measured(function, collectors, args, num_args, out)
+        },
         _ => panic!("no function"),
     }
 }
@@ -62,17 +64,14 @@ unsafe extern "C" fn opd_function_profile(
     unsafe { out.write(make(OPD_FUNCTION as i32, content)) };
     null_mut()
 }
-/// One call between the collectors' start and stop; gives the map of what they measured.
-unsafe fn measured(
-    function: &opd_value,
-    collectors: &[opd_value],
-    args: *const opd_value,
-    num_args: i32,
-    out: *mut opd_value,
-) -> *mut opd_error {
+/// Runs something between the collectors' start and stop; gives its error, and in turn the names and values of the metrics.
+pub unsafe fn measured(
+    collectors: &[*mut opd_collector],
+    run: impl FnOnce() -> *mut opd_error,
+) -> (*mut opd_error, Vec<opd_value>) {
     let (mut metrics, mut running) = (Vec::<opd_value>::new(), Vec::new());
     for collector in collectors {
-        let Content::Collector(table) = &unsafe { object(collector.u.pointer) }.content else { panic!("no collector") };
+        let Content::Collector(table) = &unsafe { object(*collector) }.content else { panic!("no collector") };
         let (device, mut state) = (DLDevice { device_type: kDLCPU, device_id: 0 }, null_mut());
         assert!(unsafe { table.init.unwrap()(table.user_data, &device, 1) }.is_null());
         let error = unsafe { table.start.unwrap()(table.user_data, device, &mut state) };
@@ -82,14 +81,27 @@ unsafe fn measured(
             running.push((table, state));
         }
     }
-    let mut result = opd_value { r#type: OPD_NONE as i32, length: 0, u: opd_value_u { int64: 0 } };
-    let error = unsafe { opd_function_call(function.u.pointer.cast(), args, num_args, &mut result) };
-    unsafe { opd_value_release(&mut result) };
+    let error = run();
     for (table, state) in running.into_iter().rev() {
         let place = (&raw mut metrics).cast();
         let error = unsafe { table.stop.unwrap()(table.user_data, state, place) };
         unsafe { opd_object_release(error.cast()) };
     }
+    (error, metrics)
+}
+/// A call that gives the map of what was measured.
+unsafe fn call_measured(
+    function: &opd_value,
+    collectors: &[opd_value],
+    args: *const opd_value,
+    num_args: i32,
+    out: *mut opd_value,
+) -> *mut opd_error {
+    let collectors: Vec<_> = collectors.iter().map(|each| unsafe { each.u.pointer }.cast()).collect();
+    let mut result = opd_value { r#type: OPD_NONE as i32, length: 0, u: opd_value_u { int64: 0 } };
+    let run = || unsafe { opd_function_call(function.u.pointer.cast(), args, num_args, &mut result) };
+    let (error, mut metrics) = unsafe { measured(&collectors, run) };
+    unsafe { opd_value_release(&mut result) };
     if error.is_null() {
         let mut map = null_mut();
         unsafe { opd_map_create(metrics.as_ptr(), metrics.len() / 2, &mut map) };

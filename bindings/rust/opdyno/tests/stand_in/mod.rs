@@ -1,6 +1,7 @@
 //! A stand-in for the library, in Rust, for Miri, which runs no C: the functions of C that tests/memory.rs reaches, with
 //! their rules of ownership. What they compute is as little as those tests ask for, which the library passes, too.
 mod calls;
+mod programs;
 mod tensors;
 
 use opdyno::ffi::*;
@@ -210,7 +211,7 @@ unsafe fn items_of<'a, T>(handle: *const T) -> &'a [opd_value] {
         _ => panic!("no container"),
     }
 }
-unsafe fn container(kind: opd_type, from: &[opd_value]) -> *mut c_void {
+pub unsafe fn container(kind: opd_type, from: &[opd_value]) -> *mut c_void {
     make(kind as i32, Content::Items(from.iter().map(|item| unsafe { retained(item) }).collect()))
 }
 #[unsafe(no_mangle)]

@@ -64,7 +64,7 @@ unsafe extern "C" fn opd_tensor_create(
     null_mut()
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_tensor_view(handle: *const opd_tensor) -> *mut DLTensor {
+pub unsafe extern "C" fn opd_tensor_view(handle: *const opd_tensor) -> *mut DLTensor {
     (&raw const unsafe { tensor(handle) }.view).cast_mut()
 }
 #[unsafe(no_mangle)]
@@ -95,7 +95,7 @@ unsafe extern "C" fn opd_tensor_copy_from_bytes(
 }
 /// Of 4-byte elements of up to two dimensions.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_tensor_copy(from: *const DLTensor, to: *mut opd_tensor) -> *mut opd_error {
+pub unsafe extern "C" fn opd_tensor_copy(from: *const DLTensor, to: *mut opd_tensor) -> *mut opd_error {
     let (from, to) = unsafe { (&*from, &tensor(to).view) };
     let (shape, count) = unsafe { (shape_of(from), count_of(from)) };
     let columns = shape.last().copied().unwrap_or(1) as usize;
