@@ -27,7 +27,8 @@ class ResultDict {
 };
 
 // A new dict; NULL with an exception.
-template <class Result> PyObject *dict_of(const Result &result) {
+template <class Result>
+PyObject *dict_of(const Result &result) {
   PyObject *dict = PyDict_New();
   if (!dict) return nullptr;
   opdrules::for_each_field(result, ResultDict(dict));
