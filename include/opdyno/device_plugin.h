@@ -60,7 +60,8 @@ typedef struct opd_device_table {
    * @p code has @p size bytes. May be NULL: then the kind has no kernels of its own, and so are the next three. */
   opd_error *(*build)(void *user_data, int32_t id, const char *format, const void *code, size_t size,
                       void **out_program);
-  /** Ends a program and its kernels, when none of them will be launched any more. */
+  /** Ends a program and its kernels, when none of them will be launched any more. Launches that were given before may
+   * still be at work. */
   void (*free_program)(void *user_data, int32_t id, void *program);
   /** Finds a kernel of a program, which it lasts as long as. */
   opd_error *(*find_kernel)(void *user_data, int32_t id, void *program, const char *name, void **out_kernel);

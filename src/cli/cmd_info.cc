@@ -115,7 +115,7 @@ std::string device_text(DLDevice device) {
     const Value value = attribute_of(device, attribute.attr);
     if (value.type() == OPD_NONE) continue;
     const bool is_text = value.type() >= OPD_OBJECT ? value.type() == OPD_STRING : value.type() == OPD_SMALL_STRING;
-    text += cat("    ", pad_right(cat(attribute.name, ":"), 22),
+    text += cat("    ", pad_right(cat(attribute.name, ": "), 22),
                 is_text ? string_of(value.view()) : opdyno::to_string(value.view()), "\n");
   }
   return text;

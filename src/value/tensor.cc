@@ -69,6 +69,10 @@ Ref<Tensor> adopt(Managed *managed, bool read_only) {
 
 template <class Managed>
 Managed *lend(Ref<Tensor> tensor) {
+  // DLPack's data is OpenCL's handle of a buffer; here it is an address that only this library knows.
+  if (tensor->dl.device.device_type == kDLOpenCL)
+    fail_as("BufferError", OPD_UNSUPPORTED, "the tensor ", describe(tensor->dl),
+            " cannot be exported by DLPack: copy it to the host");
   auto managed = std::make_unique<Managed>();
   managed->dl_tensor = tensor->dl;
   managed->deleter = [](Managed *self) {

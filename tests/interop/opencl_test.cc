@@ -121,6 +121,12 @@ TEST_F(AProgramForOpenCl, HasRowsOfItsDeviceInAProfile) {
   }
 }
 
+TEST_F(AProgramForOpenCl, DoesNotLendItsAddressesToOthers) {
+  const Tensor there({4}, "float32", kDevice);
+  expect_throws([&] { there.to_dlpack(); }, OPD_UNSUPPORTED, "copy it to the host");
+  expect_throws([&] { there.to_dlpack_versioned(); }, OPD_UNSUPPORTED, "float32[4] on opencl:0");
+}
+
 TEST_F(AProgramForOpenCl, RefusesTensorsOfTheHost) {
   for (const std::string mode : kModes) {
     const Vm vm = vm_of("mlp", mode);
