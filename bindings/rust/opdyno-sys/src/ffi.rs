@@ -1108,7 +1108,7 @@ pub struct opd_call_options {
     /// from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
     /// kernel starts parallel tasks; a running task is not interrupted.
     pub timeout_ns: i64,
-    /// borrowed; NULL: the default token of the thread
+    /// borrowed; ends the call, as the default token of the thread does; NULL: only that
     pub cancel: *mut opd_cancel_token,
     /// borrowed, num_outputs tensors. The results are copied into them in their order once
     /// the program has run; NULL: none
@@ -2981,8 +2981,8 @@ unsafe extern "C" {
     pub fn opd_cancel_token_cancel(token: *mut opd_cancel_token);
     /// Makes the token usable again. Threads: safe. Since: 0.2
     pub fn opd_cancel_token_reset(token: *mut opd_cancel_token);
-    /// Sets the default cancel token of the calling thread. Calls of VMs without a token of their own use it. Bindings use
-    /// this for Ctrl-C.
+    /// Sets the default cancel token of the calling thread. It ends calls of VMs on that thread, also calls with a token of
+    /// their own. Bindings use this for Ctrl-C.
     ///
     /// `token`: Borrowed; retained until the next one is set or the thread ends. NULL: none.
     ///

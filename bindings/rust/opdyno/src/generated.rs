@@ -810,7 +810,7 @@ impl<'a> CallOptions<'a> {
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// borrowed; NULL: the default token of the thread
+    /// borrowed; ends the call, as the default token of the thread does; NULL: only that
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
