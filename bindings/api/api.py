@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tree import Tree
 
 TEXT = "p.q(const).char"
+SIZES = "p.q(const).int64_t"
 NUMBERS = {"int32_t": "i", "uint32_t": "i", "int64_t": "l", "uint64_t": "L", "double": "f", "DLDevice": "d"}
 ITEMS = {TEXT: "S", "DLDevice": "D", "int32_t": "I", "int64_t": "N"}
 
@@ -38,6 +39,17 @@ class Struct:
     fields: list
 
 
+@dataclass
+class Result:
+    """A field of a result, which a function fills in."""
+
+    name: str
+    type: str  # as SWIG encodes it, outermost first
+    says: str  # the comment
+    is_truth: bool  # 0 or 1
+    is_sizes: bool  # an array with an item for each of `ndim` dimensions
+
+
 class Api:
     def __init__(self, xml, comments):
         self.tree, self.comments = Tree(xml), comments
@@ -55,6 +67,14 @@ class Api:
                   for member, encoded in members.items()
                   if member not in counts and not re.fullmatch(r"struct_size|reserved\d*", member)]
         return Struct(name, fields)
+
+    def result_fields(self, struct):
+        """The fields of a result but for its size, what is reserved, and the number of items of an array."""
+        members = dict(self.tree.structs[struct][1])
+        hidden = {"struct_size", "reserved"} | ({"ndim"} if SIZES in members.values() else set())
+        return [Result(name, encoded, self.comments.get(f"{struct}.{name}", ""),
+                       name.startswith("is_") and encoded in ("int32_t", "uint32_t"), encoded == SIZES)
+                for name, encoded in members.items() if name not in hidden]
 
     def field(self, struct, name, encoded, count):
         says = self.comments.get(f"{struct}.{name}", "")

@@ -29,3 +29,12 @@ def comments_of(directories):
         for comment, name in re.findall(BEFORE + r"\s*typedef struct (\w+) \w+;", content, re.DOTALL):
             found[name] = text_of(comment)
     return found
+
+
+def split_default(comment):
+    """The comment of an option as what it says of it, its default, and what that means: "a limit; 0: none" gives
+    ("a limit", "0", "none"), "calls; 2^20" ("calls", "2^20", "")."""
+    text = re.sub(r"\.?\s+Since: \d+\.\d+$", "", comment.strip()).rstrip(".")
+    end = re.split(r"(?<=[;.])\s+", text)[-1]
+    default, _, means = " ".join(end.split()).partition(": ")
+    return text.removesuffix(end).rstrip().rstrip(";"), default, means

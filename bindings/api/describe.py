@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what SWIG and the native parts of the bindings read of the description of the C API: OUT/api_rules.i says what may
-be none and which functions block, OUT/option_fields.h has the fields of options."""
+be none and which functions block, OUT/option_fields.h has the fields of options, OUT/result_fields.h those of results."""
 
 import argparse
 import subprocess
@@ -34,6 +34,18 @@ def option_fields(api):
         yield from fields(struct)
 
 
+def result_fields(api):
+    yield "// Made by bindings/api. The fields of results: calls add(name, value), of an array add(name, items, count).\n#pragma once"
+    yield "#include <opdyno/opdyno.h>\n\nnamespace opdrules {\n"
+    for struct in api.results:
+        yield f"template <class Add> void for_each_field(const {struct} &from, Add add) {{"
+        for field in api.result_fields(struct):
+            more = " != 0" if field.is_truth else ", from.ndim" if field.is_sizes else ""
+            yield f"  add(\"{field.name}\", from.{field.name}{more});"
+        yield "}"
+    yield "\n}  // namespace opdrules"
+
+
 def describe(swig, directories, out):
     """The description; what else is made of it lies in `out`."""
     out.mkdir(parents=True, exist_ok=True)
@@ -43,6 +55,7 @@ def describe(swig, directories, out):
     subprocess.run([swig, "-Werror", "-DSWIGWORDSIZE64", "-xml", "-xmllite", *include, "-o", out / "api.xml", RULES / "opdyno.i"], check=True)
     api = Api(out / "api.xml", comments)
     (out / "option_fields.h").write_text("\n".join(option_fields(api)) + "\n")
+    (out / "result_fields.h").write_text("\n".join(result_fields(api)) + "\n")
     return api
 
 

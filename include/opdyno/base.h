@@ -79,8 +79,8 @@ OPD_API void *opd_object_retain(const void *object_handle);
  * Threads: safe. Since: 0.1 */
 OPD_API void opd_object_release(void *object_handle);
 
-/** Returns the kind of the object behind any handle: an opd_type or a kind made at run time; OPD_NONE for NULL.
- * Threads: safe. Since: 0.1 */
+/** Returns the kind of the object behind @p object_handle, any handle: an opd_type or a kind made at run time; OPD_NONE
+ * for NULL. Threads: safe. Since: 0.1 */
 OPD_API int32_t opd_object_type(const void *object_handle);
 
 /** Defines opd_<noun>_retain() and opd_<noun>_release() for one type of handle: opd_object_retain() and

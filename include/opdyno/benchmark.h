@@ -17,7 +17,7 @@ OPD_HANDLE(opd_benchmark);
 /** How to measure. The names and defaults are those of TVM's time_evaluator. */
 typedef struct opd_evaluator_options {
   uint32_t struct_size;               /**< set by opd_evaluator_options_init() */
-  DLDevice device;                    /**< cpu:0; it is synchronised before the clock is read */
+  DLDevice device;                    /**< it is synchronised before the clock is read; cpu:0 */
   uint32_t reserved;                  /**< 0 */
   int64_t number;                     /**< calls in each repeat; 10 */
   int64_t repeat;                     /**< measurements; 1 */
@@ -29,12 +29,12 @@ typedef struct opd_evaluator_options {
   opd_function *preprocess;           /**< borrowed; called with the arguments before each repeat; NULL: none */
   int64_t warmup;                     /**< calls of each thread before the measured ones; 1 */
   int64_t steady_ms; /**< further warm-up calls until their times are steady, for at most this long (but a running call
-                          is not interrupted); 0: none. Times are compared in windows of ten batches of 1 ms or one
-                          call. They are steady once two windows in a row do not differ by Mann-Whitney's test (5 %),
-                          or differ by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java
-                          Performance Evaluation (windows of calls that agree) */
-  int64_t concurrency; /**< threads that call at once, beginning together at each repeat; 1: the calling thread. Not
-                          with cache_flush_bytes */
+                          is not interrupted). Times are compared in windows of ten batches of 1 ms or one call. They
+                          are steady once two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
+                          by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
+                          Evaluation (windows of calls that agree). 0: none */
+  int64_t concurrency; /**< threads that call at once, beginning together at each repeat; not with cache_flush_bytes;
+                          1: the calling thread */
 } opd_evaluator_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */

@@ -103,7 +103,7 @@ typedef struct opd_counter_options {
   int32_t per_thread;        /**< 1: also columns "NAME (least of threads)" and "NAME (most of threads)"; 0 */
   int32_t best_effort;       /**< 1: events that cannot be counted here are left out; the configuration says why; 0 */
   int32_t num_events;        /**< 0: the collector's usual ones */
-  const char *const *events; /**< borrowed; @p num_events names */
+  const char *const *events; /**< borrowed; @p num_events names of events; NULL: the usual ones */
   const DLDevice
       *devices; /**< borrowed; a device for each of @p events, which is counted during calls on it; NULL: the CPU */
 } opd_counter_options;
@@ -115,6 +115,7 @@ static inline void opd_counter_options_init(opd_counter_options *options) {
 }
 
 /** Makes a built-in collector.
+ * @param kind          What it measures; see opd_collector_kind.
  * @param options       Borrowed; NULL means all defaults.
  * @param out_collector New reference.
  * @return NULL, or OPD_NOT_FOUND for the name of an event; OPD_UNSUPPORTED with the reason and the remedy if the
@@ -126,6 +127,7 @@ OPD_API OPD_NODISCARD opd_error *opd_collector_create_builtin(opd_collector_kind
                                                               opd_collector **out_collector);
 
 /** Lists the events that a built-in collector can count here: each was counted once.
+ * @param kind      Which collector.
  * @param out_names New reference: an array of strings; empty for a collector that takes no events.
  * @return NULL, or OPD_UNSUPPORTED without the PAPI library, OPD_INVALID_ARGUMENT for the kind.
  * Threads: safe. Blocks. Since: 0.2 */

@@ -15,6 +15,7 @@ OPD_BEGIN_DECLS
 OPD_API OPD_NODISCARD opd_error *opd_device_from_string(const char *text, DLDevice *out_device);
 
 /** Writes a device as "cpu:0": opd_value_to_string() of its value.
+ * @param device   Any, also an absent one.
  * @param out_text New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text) {
@@ -42,18 +43,57 @@ typedef enum opd_device_attr OPD_ENUM_TYPE {
   OPD_ATTR_TOTAL_GLOBAL_MEMORY = 14,        /**< int, bytes */
   OPD_ATTR_AVAILABLE_GLOBAL_MEMORY = 15,    /**< int, bytes */
   OPD_ATTR_TEXTURE_SPATIAL_LIMIT = 1000,    /**< int, elements along an axis of an image; TVM has no number for it */
+  OPD_ATTR_ABSENCE = 1001,                  /**< string: why there is no such device; OPD_NONE if it exists */
   OPD_DEVICE_ATTR_MAX_ENUM = 0x7FFFFFFF     /**< Not a value: makes the type 32 bits wide. */
 } opd_device_attr;
 
 /** Gives a property of a device.
- * @param out_value New reference; OPD_NONE if the device does not tell. For an absent device only OPD_ATTR_EXIST.
- * @return NULL, or OPD_UNSUPPORTED for any other property of an absent device; the message lists the present ones.
- * Threads: safe. Since: 0.1 */
+ * @param device    Any, also an absent one.
+ * @param attr      Which property; see opd_device_attr.
+ * @param out_value New reference; OPD_NONE if the device does not tell. An absent device has only OPD_ATTR_EXIST and
+ *                  OPD_ATTR_ABSENCE.
+ * @return NULL, or OPD_UNSUPPORTED for any other property of an absent device; the message says why it is absent and
+ *         lists the present ones.
+ * Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
 
-/** Waits until all work given to a device has ended. The CPU never has any left.
+/** Waits until all work given to a device, on all its streams, has ended. The CPU never has any left.
+ * @param device A present one.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
+
+/* ---- streams --------------------------------------------------------------------------------------------------- */
+
+/* A stream is a queue of work of one device: work in it is done in order. NULL is the device's default stream. Each
+ * thread has a current stream for each device; kernels and copies that it starts go there. Memory that was used in one
+ * stream is not handed out to another before the work has ended. Source: TVM DeviceAPI. */
+
+/** Makes a stream.
+ * @param device     A present one.
+ * @param out_stream Written: the device's own pointer. opd_stream_free() ends it.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device or one without streams, as the CPU.
+ * Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_stream_create(DLDevice device, void **out_stream);
+
+/** Ends a stream. The work in it runs to its end. It may be no thread's current stream.
+ * @param device A present one.
+ * @param stream Of opd_stream_create() for the same device; NULL does nothing.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_stream_free(DLDevice device, void *stream);
+
+/** Sets the calling thread's current stream of a device.
+ * @param device     A present one.
+ * @param stream     Of opd_stream_create() for the same device, or NULL for the default one.
+ * @param out_before Written: the stream that was current before; may be NULL.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before);
+
+/** Waits until the work in a stream has ended.
+ * @param device A present one.
+ * @param stream Of opd_stream_create() for the same device, or NULL for the default one.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device; what the device reports of work that failed.
+ * Threads: safe. Blocks. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_stream_sync(DLDevice device, void *stream);
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
@@ -78,17 +118,20 @@ typedef struct opd_memory_stats {
 } opd_memory_stats;
 
 /** Reads the statistics of a device's memory.
+ * @param device    A present one.
  * @param out_stats Written. Its struct_size must be set.
  * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for a wrong struct_size.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats);
 
 /** Sets peak_bytes of a device to its present live_bytes.
+ * @param device A present one.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
 
 /** Returns pooled blocks to the system. For the CPU this includes the copies of unloaded libraries that are kept for
  * their next load (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB).
+ * @param device A present one.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
 

@@ -26,7 +26,7 @@ typedef struct opd_diff_options {
   uint32_t struct_size; /**< set by opd_diff_options_init() */
   uint32_t is_paired;   /**< 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
                              (docs/diff.md); 0 */
-  double min_effect;    /**< changes below it do not matter; 0.01 is 1 % */
+  double min_effect;    /**< changes below this share do not matter; 0.01 */
   double level;         /**< largest share of false verdicts among the verdicts of regression or improvement; 0.05 */
   double confidence;    /**< of the intervals; 0.95 */
   const char *metric;   /**< the column that is compared, counts or durations; NULL: "Duration (us)" */
@@ -57,6 +57,8 @@ OPD_API OPD_NODISCARD opd_error *opd_report_diff(const opd_report *const *before
 
 /** Compares two benchmarks. Each repeat is a run of the one operator "call"; the threads of a repeat count by their
  * mean.
+ * @param before     Borrowed.
+ * @param after      Borrowed.
  * @param options    Borrowed; NULL means all defaults.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an option. Threads: safe. Since: 0.2 */

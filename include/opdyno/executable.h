@@ -13,6 +13,7 @@ OPD_HANDLE(opd_executable);
 
 /** Reads an executable's bytes (of either version) and verifies it.
  * @param data           Borrowed for the call.
+ * @param size           Bytes of @p data.
  * @param out_executable New reference.
  * @return NULL, or OPD_BAD_FORMAT with the section, function or instruction and the offset.
  * Threads: safe. Blocks. Since: 0.1 */
@@ -47,6 +48,7 @@ typedef enum opd_executable_format OPD_ENUM_TYPE {
 } opd_executable_format;
 
 /** Writes a program as text.
+ * @param format   The form; see opd_executable_format.
  * @param out_text New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_write(const opd_executable *executable, opd_executable_format format,

@@ -21,10 +21,10 @@ typedef int64_t opd_operand;
 /** The register that reads as the running VM. */
 #define OPD_REGISTER_VM (((int64_t)1 << 54) + 1)
 
-/** Makes a register operand. Threads: safe. Since: 0.1 */
+/** Makes an operand of the register of number @p index. Threads: safe. Since: 0.1 */
 static inline opd_operand opd_operand_register(int64_t index) { return index & (((int64_t)1 << 56) - 1); }
 
-/** Makes an immediate operand of a signed number of 56 bits. Threads: safe. Since: 0.1 */
+/** Makes an immediate operand of @p value, a signed number of 56 bits. Threads: safe. Since: 0.1 */
 static inline opd_operand opd_operand_immediate(int64_t value) {
   return (value & (((int64_t)1 << 56) - 1)) | (int64_t)1 << 56;
 }
@@ -50,13 +50,14 @@ typedef struct opd_instruction {
   uint32_t reserved;       /**< 0 */
 } opd_instruction;
 
-/** Makes `dst = callee(args…)`. Borrows @p callee and @p args. Threads: safe. Since: 0.2 */
+/** Makes `dst = callee(args…)`, with @p num_args arguments and register @p dst for the result. Borrows @p callee and
+ * @p args. Threads: safe. Since: 0.2 */
 static inline opd_instruction opd_instruction_call(const char *callee, const opd_operand *args, int32_t num_args,
                                                    int64_t dst) {
   const opd_instruction made = {(uint32_t)sizeof made, OPD_OPCODE_CALL, dst, 0, callee, args, num_args, 0};
   return made;
 }
-/** Makes an instruction that returns a register's value. Threads: safe. Since: 0.2 */
+/** Makes an instruction that returns the value of register @p result. Threads: safe. Since: 0.2 */
 static inline opd_instruction opd_instruction_ret(int64_t result) {
   const opd_instruction made = {(uint32_t)sizeof made, OPD_OPCODE_RET, result, 0, NULL, NULL, 0, 0};
   return made;
@@ -66,8 +67,8 @@ static inline opd_instruction opd_instruction_goto(int64_t offset) {
   const opd_instruction made = {(uint32_t)sizeof made, OPD_OPCODE_GOTO, 0, offset, NULL, NULL, 0, 0};
   return made;
 }
-/** Makes a jump by @p false_offset instructions (> 1) that is taken if a register's integer is 0. Threads: safe.
- * Since: 0.2 */
+/** Makes a jump by @p false_offset instructions (> 1) that is taken if the integer in register @p condition
+ * is 0. Threads: safe. Since: 0.2 */
 static inline opd_instruction opd_instruction_if(int64_t condition, int64_t false_offset) {
   const opd_instruction made = {(uint32_t)sizeof made, OPD_OPCODE_IF, condition, false_offset, NULL, NULL, 0, 0};
   return made;
@@ -79,6 +80,8 @@ static inline opd_instruction opd_instruction_if(int64_t condition, int64_t fals
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_create(opd_executable_builder **out_builder);
 
 /** Begins a function. Instructions follow until opd_executable_builder_end_function().
+ * @param name        Borrowed.
+ * @param num_params  At least 0.
  * @param param_names Borrowed, @p num_params names; NULL: "param_0" …. Parameters lie in registers 0 ….
  * @return NULL, or OPD_ALREADY_EXISTS for a repeated name, OPD_FAILED_PRECONDITION within a function.
  * Threads: one at a time. Since: 0.2 */
@@ -91,12 +94,14 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_builder_begin_function(opd_execu
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_end_function(opd_executable_builder *builder);
 
 /** Adds a constant (tensor, shape, string, dtype, int, float), or finds an equal one.
+ * @param value       Borrowed; retained.
  * @param out_operand Written.
  * @return NULL, or OPD_INVALID_ARGUMENT for another kind. Threads: one at a time. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_add_constant(opd_executable_builder *builder,
                                                                      const opd_value *value, opd_operand *out_operand);
 
 /** Declares or finds the function of a name as an operand.
+ * @param name        Borrowed.
  * @param out_operand Written.
  * @return NULL, or OPD_INVALID_ARGUMENT. Threads: one at a time. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_add_function(opd_executable_builder *builder, const char *name,

@@ -49,11 +49,13 @@ OPD_API OPD_NODISCARD opd_error *opd_function_call(opd_function *function, const
 OPD_API OPD_NODISCARD opd_error *opd_function_register(const char *name, opd_function *function, int override_existing);
 
 /** Finds a registered function.
+ * @param name         Borrowed.
  * @param out_function New reference.
  * @return NULL, or OPD_NOT_FOUND with close names. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_function_get_global(const char *name, opd_function **out_function);
 
 /** Removes a registered function. Programs that hold it keep it.
+ * @param name Borrowed.
  * @return NULL, or OPD_NOT_FOUND. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_function_remove_global(const char *name);
 

@@ -52,8 +52,8 @@ typedef struct opd_module_options {
   const char *cache_dir;    /**< for compiled and linked files; NULL: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno,
                                  ~/.cache/opdyno */
   int32_t inspect_only;     /**< 1: reads the file and runs nothing of it (see opd_module_load()); 0 */
-  int32_t build_timeout_ms; /**< most time that the compiler and linker may take together; 0: any. Then they are ended,
-                                 and loading fails with OPD_DEADLINE_EXCEEDED */
+  int32_t build_timeout_ms; /**< most time that the compiler and linker may take together. Then they are ended, and
+                                 loading fails with OPD_DEADLINE_EXCEEDED; 0: any */
 } opd_module_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
@@ -94,9 +94,10 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load(const char *path, const opd_mod
  *
  * With the format "c" the bytes are a C source. Its functions named __tvm_ffi_<name> are offered as <name>, others
  * through opd_module_native_function().
- * @param data    Borrowed for the call.
- * @param name    Borrowed; for messages. NULL means "memory".
- * @param options Borrowed; NULL means all defaults.
+ * @param data       Borrowed for the call.
+ * @param size       Bytes of @p data.
+ * @param name       Borrowed; for messages. NULL means "memory".
+ * @param options    Borrowed; NULL means all defaults.
  * @param out_module New reference.
  * @return NULL, or an error as there: OPD_BAD_FORMAT, OPD_UNSUPPORTED, OPD_CALL_FAILED … Threads: safe. Blocks.
  * Since: 0.1 */
@@ -136,7 +137,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_native(const char *path, const 
  * @return NULL, or OPD_BAD_FORMAT if the embedded data cannot be read. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_system_lib(const char *prefix, opd_module **out_module);
 
-/** Returns 1 if this build can run artifacts for a target: "cpu", "llvm", "c", "cuda", "gpu", "nvptx", "opencl", "cl",
+/** Returns 1 if this build can run artifacts for @p target: "cpu", "llvm", "c", "cuda", "gpu", "nvptx", "opencl", "cl",
  * "vulkan", "metal", "mtl", "rocm" …, with or without options after a space. 0 for unknown ones.
  * Threads: safe. Since: 0.1 */
 OPD_API int opd_module_enabled(const char *target);
@@ -162,6 +163,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_native_function(opd_module *module, 
                                                             const char *signature, opd_function **out_function);
 
 /** Returns 1 if there is a function of that name, else 0.
+ * @param name  Borrowed.
  * @param flags Bits of opd_module_lookup. OPD_LOOKUP_OWN and OPD_LOOKUP_IMPORTS tell whether opd_module_get_function()
  *              succeeds.
  * Threads: safe. Since: 0.1 */
@@ -229,7 +231,7 @@ typedef struct opd_export_options {
   uint32_t struct_size;      /**< set by opd_export_options_init() */
   int32_t num_addons;        /**< 0 */
   const char *const *addons; /**< further object files, archives of them and C sources, which are linked in. If the tree
-                                  has no module of code, the root imports what they offer. */
+                                  has no module of code, the root imports what they offer. NULL: none */
   const char *compiler;      /**< compiles C sources and links objects; NULL: $CC, then cc */
   const char *c_flags;       /**< its flags, split at spaces; NULL: "-O2" */
   const char *workspace_dir; /**< keeps intermediate files; NULL: a temporary directory that is removed */

@@ -8,6 +8,7 @@
 #include <opdyno/cancel_token.h>
 #include <opdyno/collector.h>
 #include <opdyno/device.h>
+#include <opdyno/device_plugin.h>
 #include <opdyno/diff.h>
 #include <opdyno/executable.h>
 #include <opdyno/executable_builder.h>

@@ -53,6 +53,7 @@ OPD_API OPD_NODISCARD opd_error *opd_params_open(const char *path, const opd_par
 /** Opens the bytes of a file in memory, as opd_params_open() opens the file.
  * @param data       Borrowed until @p deleter is called; with the option copy, until this function returns. Views point
  *                   into it, and writing into them writes there.
+ * @param size       Bytes of @p data.
  * @param options    Borrowed; NULL means all defaults.
  * @param user_data  Handed to @p deleter.
  * @param deleter    May be NULL. Called once when the data is no longer needed; not after an error.
@@ -65,6 +66,7 @@ OPD_API OPD_NODISCARD opd_error *opd_params_open_bytes(void *data, size_t size, 
 /** Copies all tensors of a file in memory and compares its checksums: opd_params_open_bytes() with the options copy and
  * verify_checksums.
  * @param data       Borrowed for the call.
+ * @param size       Bytes of @p data.
  * @param out_params New reference.
  * @return NULL, or an error as there: OPD_BAD_FORMAT, OPD_UNSUPPORTED, OPD_OUT_OF_MEMORY. Threads: safe.
  * Blocks. Since: 0.1 */
@@ -106,11 +108,12 @@ typedef struct opd_tensor_info {
 } opd_tensor_info;
 
 /** Gives what is known of the tensor at a place, without making it.
+ * @param index    0 to opd_params_count() - 1.
  * @param out_info Written. Its struct_size must be set.
  * @return NULL, or OPD_OUT_OF_RANGE; OPD_INVALID_ARGUMENT for a wrong struct_size. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_params_get_info(const opd_params *params, size_t index, opd_tensor_info *out_info);
 
-/** Returns the name at a place; borrowed, NULL past the end. Threads: safe. Since: 0.1 */
+/** Returns the name at place @p index; borrowed, NULL past the end. Threads: safe. Since: 0.1 */
 static inline const char *opd_params_name(const opd_params *params, size_t index) {
   opd_tensor_info info;
   opd_error *error;
@@ -135,6 +138,7 @@ typedef struct opd_params_stats {
 OPD_API OPD_NODISCARD opd_error *opd_params_get_stats(const opd_params *params, opd_params_stats *out_stats);
 
 /** Gives a tensor by name. A tensor of a file is made at the first call.
+ * @param name       Borrowed.
  * @param out_tensor New reference; shares its data with the set, and keeps the file mapped.
  * @return NULL, or OPD_NOT_FOUND with close names; OPD_BAD_FORMAT for damage in compressed elements; OPD_OUT_OF_MEMORY;
  *         OPD_IO if the file was cut short.
@@ -143,6 +147,7 @@ OPD_API OPD_NODISCARD opd_error *opd_params_get_stats(const opd_params *params, 
 OPD_API OPD_NODISCARD opd_error *opd_params_get(const opd_params *params, const char *name, opd_tensor **out_tensor);
 
 /** Adds a tensor at the end, or replaces the one of that name in its place.
+ * @param name   Borrowed; copied.
  * @param tensor Borrowed; retained.
  * @return NULL, or OPD_INVALID_ARGUMENT, OPD_OUT_OF_MEMORY. Threads: one at a time. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_params_set(opd_params *params, const char *name, opd_tensor *tensor);

@@ -26,10 +26,11 @@ typedef struct opd_profiler_options {
                              ring, nor in a file; 2^20 */
   /** Of a schedule: of the steps that opd_profiler_step() ends, the first `skip_first` are left out; then cycles follow
    * of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0 */
-  uint64_t wait, warmup;
+  uint64_t wait;
+  uint64_t warmup;            /**< of a schedule, see `wait`; 0 */
   uint64_t active;            /**< 0: there is no schedule, and all is recorded; 0 */
   uint64_t repeat;            /**< number of cycles; 0: without end; 0 */
-  uint64_t skip_first;        /**< 0 */
+  uint64_t skip_first;        /**< steps before the first cycle; 0 */
   int32_t skip_first_wait;    /**< 1: the first cycle does not wait; 0 */
   int32_t profile_memory;     /**< 1: also each block of memory that a device hands out to tensors and kernels, or gets
                                  back, or that the library gives new contents, on all threads; an event each; 0 */
@@ -88,6 +89,7 @@ typedef enum opd_profiler_action OPD_ENUM_TYPE {
 
 /** Says what the profiler does in the step that begins with the next opd_profiler_start() or opd_profiler_step(), in
  * place of the schedule. For schedules of one's own.
+ * @param action As a schedule would say it for that step.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown action. Threads: safe. Since: 0.2
  * Source: torch.profiler.ProfilerAction */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action);
@@ -219,7 +221,8 @@ OPD_API int32_t opd_stack_is_recorded(void);
 /** Says which functions of a language run on the calling thread, until opd_stack_pop(). For bindings, around what they
  * call for their language: the stacks that are recorded meanwhile have these functions in place of the caller of this
  * function and of the native functions that called it.
- * @param frames Borrowed; from the innermost one on, all of the thread. Of more than 256, the innermost ones are taken.
+ * @param frames Borrowed, @p num_frames of them: from the innermost one on, all of the thread. Of more than 256, the
+ *               innermost ones are taken.
  * Threads: safe. Cost: a lock and a hash of the frames. Since: 0.2 */
 OPD_API void opd_stack_push(const opd_stack_frame *frames, int32_t num_frames);
 

@@ -51,11 +51,12 @@ OPD_API OPD_NODISCARD opd_error *opd_report_builder_add_call(opd_report_builder 
 
 /** Sets a metric of the newest call, of a device, or of the configuration.
  *
- * @param device Borrowed; for OPD_REPORT_DEVICES the device's name, as "cpu0"; else NULL.
- * @param name   Borrowed UTF-8: "Name", "Duration (us)" … For bytes and hertz, " (bytes)" or " (Hz)" is appended unless
- *               it ends so.
- * @param kind   What @p value is, not NONE and not JSON.
- * @param value  Borrowed: an int for counts and bytes, a string, else a float or int.
+ * @param section Of what: the newest call, a device or the configuration.
+ * @param device  Borrowed; for OPD_REPORT_DEVICES the device's name, as "cpu0"; else NULL.
+ * @param name    Borrowed UTF-8: "Name", "Duration (us)" … For bytes and hertz, " (bytes)" or " (Hz)" is appended
+ *                unless it ends so.
+ * @param kind    What @p value is, not NONE and not JSON.
+ * @param value   Borrowed: an int for counts and bytes, a string, else a float or int.
  * @return NULL, or OPD_ALREADY_EXISTS (the row has that metric), OPD_INVALID_ARGUMENT (the value does not fit the kind,
  *         or is not UTF-8; a device is missing or not expected), OPD_FAILED_PRECONDITION (no call was added, or the
  *         report was taken).
@@ -135,6 +136,7 @@ static inline void opd_report_write_options_init(opd_report_write_options *optio
 }
 
 /** Writes a report as text.
+ * @param format   The form; see opd_report_format.
  * @param options  Borrowed; NULL means all defaults.
  * @param out_text New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format or a width that is too small. Threads: safe. Since: 0.2
@@ -157,7 +159,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_to_arrow(const opd_report *report, s
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/** Returns the number of rows of a section; 0 for an unknown one. Threads: safe. Since: 0.2 */
+/** Returns the number of rows of @p section; 0 for an unknown one. Threads: safe. Since: 0.2 */
 OPD_API size_t opd_report_count(const opd_report *report, opd_report_section section);
 
 /** Returns the number of calls. Threads: safe. Since: 0.1 */
@@ -166,12 +168,14 @@ static inline size_t opd_report_call_count(const opd_report *report) {
 }
 
 /** Lists the names of the metrics of a section's rows, in the order in which they appeared.
+ * @param section   Calls, devices or configuration.
  * @param out_names New reference: an array of strings.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown section. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_report_list(const opd_report *report, opd_report_section section,
                                                  opd_array **out_names);
 
 /** Gives one metric of a row: counts and bytes as int, text as string, all else as float.
+ * @param section   Calls, devices or configuration.
  * @param row       0 to opd_report_count() - 1.
  * @param name      Borrowed: "Name", "Duration (us)" …
  * @param out_value New reference; OPD_NONE if other rows have such a metric, but not this one.
@@ -182,6 +186,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_get(const opd_report *report, opd_re
                                                 const char *name, opd_value *out_value, opd_metric_kind *out_kind);
 
 /** Gives one metric of all rows of a section, as opd_report_get() gives it for one.
+ * @param section    Calls, devices or configuration.
  * @param name       Borrowed.
  * @param out_values New reference: an array with a value for each row.
  * @param out_kinds  New reference: an array with the opd_metric_kind of each value; NULL if it is not wanted.

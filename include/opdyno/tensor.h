@@ -17,6 +17,8 @@ OPD_HANDLE(opd_tensor);
 
 /** Makes a tensor with memory of its own: compact, 64-byte aligned, not initialised.
  * @param dims       Borrowed, @p ndim sizes, each at least 0.
+ * @param dtype      Of its elements.
+ * @param device     Where its memory lies.
  * @param out_tensor New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for a negative size, too many elements or a dtype without a size;
  *         OPD_OUT_OF_MEMORY; OPD_UNSUPPORTED device.
@@ -48,18 +50,23 @@ OPD_API int opd_tensor_is_read_only(const opd_tensor *tensor);
 OPD_API OPD_NODISCARD opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to);
 
 /** Copies bytes into a contiguous tensor.
+ * @param to   Borrowed; its elements are written.
+ * @param data Borrowed.
  * @param size The tensor's size in bytes.
  * @return NULL, or OPD_INVALID_ARGUMENT for another size, strides or a read-only tensor; OPD_UNSUPPORTED device.
  * Threads: one at a time per @p to. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t size);
 
 /** Copies the bytes of a contiguous tensor out.
+ * @param from Borrowed.
+ * @param data Written: @p size bytes.
  * @param size The tensor's size in bytes.
  * @return NULL, or OPD_INVALID_ARGUMENT for another size or strides; OPD_UNSUPPORTED device.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from, void *data, size_t size);
 
 /** Makes a tensor of the same elements with another shape. It shares the data of @p tensor, which must be contiguous.
+ * @param dims       Borrowed, @p ndim sizes, each at least 0.
  * @param out_tensor New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for another number of elements or for strides.
  * Threads: safe. Since: 0.1 */
@@ -100,6 +107,8 @@ OPD_API OPD_NODISCARD opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed
 
 /** Takes over a versioned DLPack tensor, as opd_tensor_from_dlpack() does an old one. Its flag READ_ONLY stays with the
  * tensor and its views.
+ * @param managed    Taken over on success only.
+ * @param out_tensor New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT as there; OPD_UNSUPPORTED for another major version.
  * Threads: safe. Since: 0.1. Source: DLPack 1.3. */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_from_dlpack_versioned(DLManagedTensorVersioned *managed,

@@ -2,6 +2,7 @@
 #ifndef OPDYNO_TENSOR_HPP_
 #define OPDYNO_TENSOR_HPP_
 
+#include <opdyno/device_plugin.h>
 #include <opdyno/tensor.h>
 
 #include <opdyno/value.hpp>
@@ -21,6 +22,33 @@ inline Value device_attr(DLDevice device, opd_device_attr attr) {
   return value;
 }
 inline void sync(DLDevice device) { check(opd_device_sync(device)); }
+
+/** A stream of a device, which ends with the object. */
+class Stream {
+ public:
+  explicit Stream(DLDevice device) : device_(device) { check(opd_stream_create(device, &stream_)); }
+  ~Stream() { opd_error_release(opd_stream_free(device_, stream_)); }
+  Stream(const Stream &) = delete;
+  Stream &operator=(const Stream &) = delete;
+  void *get() const { return stream_; }
+  void sync() const { check(opd_stream_sync(device_, stream_)); }
+
+ private:
+  DLDevice device_;
+  void *stream_ = nullptr;
+};
+/** Sets the calling thread's current stream, NULL for the default one; returns the one before. */
+inline void *set_stream(DLDevice device, void *stream) {
+  void *before = nullptr;
+  check(opd_stream_set(device, stream, &before));
+  return before;
+}
+/** Adds a kind of devices; returns its number. */
+inline DLDeviceType register_device(const std::string &kind, const opd_device_table &table) {
+  int32_t type = 0;
+  check(opd_device_register(kind.c_str(), &table, &type));
+  return static_cast<DLDeviceType>(type);
+}
 
 inline opd_memory_stats memory_stats(DLDevice device) {
   auto stats = sized<opd_memory_stats>();

@@ -104,6 +104,7 @@ static inline void opd_trace_write_options_init(opd_trace_write_options *options
 }
 
 /** Gives a trace as text or bytes.
+ * @param format    The form; see opd_trace_format.
  * @param options   Borrowed; NULL means all defaults.
  * @param out_bytes New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown format, metric, device or time unit, or for metadata that is not
@@ -117,7 +118,9 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_tra
 
 /** Writes a trace to a file, which appears as a whole, any number of times. If the path ends in ".gz", the file is
  * compressed by gzip.
- * @param path Borrowed.
+ * @param path    Borrowed.
+ * @param format  The form; see opd_trace_format.
+ * @param options Borrowed; NULL means all defaults.
  * @return NULL, or as opd_trace_write(), or OPD_IO for the file. Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_format format,
                                                 const opd_trace_write_options *options);
@@ -159,6 +162,7 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  * that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its end to that of the
  * loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has; "Thread ID";
  * "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
+ * @param view       Of which spans, and what makes one row; see opd_trace_view.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Blocks. Since: 0.2
  * Source: torch.profiler.profile.events, key_averages */
@@ -178,13 +182,14 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_to_averages(const opd_trace *trace, c
 typedef struct opd_trace_merge_options {
   uint32_t struct_size; /**< set by opd_trace_merge_options_init() */
   int32_t num_labels;   /**< 0 */
-  /** Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name. */
+  /** Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name;
+   * NULL: all have */
   const char *const *labels;
-  int32_t num_offsets_ns;      /**< 0 */
-  int32_t num_clock_errors_ns; /**< 0 */
-  const int64_t *offsets_ns;   /**< borrowed; added to the times of each trace */
-  const int64_t
-      *clock_errors_ns; /**< borrowed; how far its times may be wrong, to be shown; -1: what the system said */
+  int32_t num_offsets_ns;         /**< 0 */
+  int32_t num_clock_errors_ns;    /**< 0 */
+  const int64_t *offsets_ns;      /**< borrowed; added to the times of each trace; NULL: nothing */
+  const int64_t *clock_errors_ns; /**< borrowed; how far its times may be wrong, to be shown; -1: what the system said;
+                                     NULL: that for all */
 } opd_trace_merge_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */

@@ -116,7 +116,7 @@ OPD_API OPD_NODISCARD opd_error *opd_value_retain(const opd_value *value, opd_va
 /** Ends an owned value and sets it to OPD_NONE. Threads: safe. Cost: none for plain kinds. Since: 0.1 */
 OPD_API void opd_value_release(opd_value *value);
 
-/** Returns the name of a kind: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage.
+/** Returns the name of kind @p type: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage.
  * Threads: safe. Since: 0.1 */
 OPD_API const char *opd_type_key(int32_t type);
 
@@ -135,6 +135,8 @@ OPD_API OPD_NODISCARD opd_error *opd_value_to_string(const opd_value *value, opd
 OPD_API OPD_NODISCARD opd_error *opd_string_create(const char *data, size_t size, opd_value *out_value);
 
 /** Makes a byte string, as opd_string_create() makes a string.
+ * @param data      Borrowed, @p size bytes.
+ * @param out_value New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT, OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_bytes_create(const void *data, size_t size, opd_value *out_value);
 
@@ -178,6 +180,7 @@ OPD_API OPD_NODISCARD opd_error *opd_array_create(const opd_value *items, size_t
 OPD_API size_t opd_array_count(const opd_array *array);
 
 /** Gives an item.
+ * @param index    0 to opd_array_count() - 1.
  * @param out_item New reference.
  * @return NULL, or OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item);
@@ -198,11 +201,13 @@ OPD_API OPD_NODISCARD opd_error *opd_map_create(const opd_value *pairs, size_t c
 OPD_API size_t opd_map_count(const opd_map *map);
 
 /** Finds a key.
+ * @param key       Borrowed.
  * @param out_value New reference.
  * @return NULL, or OPD_NOT_FOUND. Threads: safe. Cost: one hash. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value);
 
 /** Gives the entry at a place in insertion order.
+ * @param index     0 to opd_map_count() - 1.
  * @param out_key   New reference.
  * @param out_value New reference.
  * @return NULL, or OPD_OUT_OF_RANGE.
@@ -221,6 +226,7 @@ OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, size_t index,
 OPD_API OPD_NODISCARD opd_error *opd_dtype_from_string(const char *text, DLDataType *out_dtype);
 
 /** Writes a dtype as opd_dtype_from_string() reads it: opd_value_to_string() of its value.
+ * @param dtype    Of any kind.
  * @param out_text New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_dtype_to_string(DLDataType dtype, opd_buffer **out_text) {

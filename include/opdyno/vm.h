@@ -18,9 +18,9 @@ OPD_HANDLE(opd_vm);
 typedef struct opd_vm_options {
   uint32_t struct_size;        /**< set by opd_vm_options_init() */
   int32_t num_devices;         /**< 0 */
-  const DLDevice *devices;     /**< borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
-                                    list; constants lie on the first. The host is added at the end unless that is a CPU
-                                    device. */
+  const DLDevice *devices;     /**< borrowed for the call. Programs name devices by their place in this list; constants
+                                    lie on the first. The host is added at the end unless that is a CPU device. NULL:
+                                    cpu:0 */
   const int32_t *allocators;   /**< an opd_allocator_kind for each of @p devices; NULL: pooled */
   uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
   int32_t max_depth;           /**< nested program calls; 1000 */
@@ -51,9 +51,10 @@ typedef struct opd_call_options {
   uint32_t reserved;          /**< 0 */
   const char *const *names;   /**< borrowed; a parameter name for each of @p args, with NULL for positional ones; NULL:
                                    all are positional */
-  int64_t timeout_ns;         /**< from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
-                                   kernel starts parallel tasks; a running task is not interrupted. */
-  opd_cancel_token *cancel;   /**< borrowed; ends the call, as the default token of the thread does; NULL: only that */
+  int64_t timeout_ns;         /**< from the beginning of the call. Checked at calls, backward jumps and where a kernel
+                                   starts parallel tasks; a running task is not interrupted. 0: none */
+  opd_cancel_token *cancel;   /**< borrowed; ends the call beside the default token of the thread; NULL: that token
+                                   alone */
   opd_tensor *const *outputs; /**< borrowed, num_outputs tensors. The results are copied into them in their order once
                                    the program has run; NULL: none */
   int32_t num_outputs;        /**< 0 */
@@ -89,6 +90,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const
                                              const opd_call_options *options, opd_value *out_value);
 
 /** Gives a function of the program. It keeps the VM and is called without a look-up by name.
+ * @param name         Borrowed.
  * @param out_function New reference.
  * @return NULL, or OPD_NOT_FOUND with close names. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_get_function(opd_vm *vm, const char *name, opd_function **out_function);
@@ -96,6 +98,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_get_function(opd_vm *vm, const char *nam
 /** Calls a closure that a function of @p vm returned, or any packed function, as opd_vm_call() calls a function: with
  * deadline and cancel token, and seen by profiles and the instrument. Closures that a program returns keep their VM.
  * @param closure   Borrowed.
+ * @param args      As in opd_vm_call(): @p num_args values.
  * @param options   Borrowed; without names and outputs; NULL means all defaults.
  * @param out_value New reference.
  * @return NULL, or an error as opd_vm_call(): OPD_CANCELLED, OPD_CALL_FAILED …
@@ -105,8 +108,9 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function 
                                                        opd_value *out_value);
 
 /** Saves a function with its arguments under a name, by which it is then called without arguments.
+ * @param name           Borrowed: a function of the program.
  * @param saved_name     Borrowed. A saved function of that name is replaced.
- * @param args           As in opd_vm_call(); kept until the name is saved anew or the VM ends.
+ * @param args           As in opd_vm_call(): @p num_args values; kept until the name is saved anew or the VM ends.
  * @param options        Borrowed; only names are used.
  * @param include_return 0: a call of the saved function gives OPD_NONE.
  * @return NULL, or OPD_ALREADY_EXISTS if the program has a function named @p saved_name; OPD_NOT_FOUND;
@@ -122,7 +126,8 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *na
  * inputs are set, a plain call without its arguments is OPD_FAILED_PRECONDITION. Source: TVM relax.VirtualMachine. */
 
 /** Keeps the arguments of a function for opd_vm_invoke_stateful(). Tensors on the VM's device are not copied.
- * @param args    As in opd_vm_call().
+ * @param name    Borrowed.
+ * @param args    As in opd_vm_call(): @p num_args values.
  * @param options Borrowed; only names and param_module are used. NULL means all defaults.
  * @return NULL, or OPD_NOT_FOUND, OPD_INVALID_ARGUMENT as in opd_vm_call().
  * Threads: one at a time. Blocks. Since: 0.1 */
@@ -130,12 +135,14 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_set_input(opd_vm *vm, const char *name, 
                                                   const opd_call_options *options);
 
 /** Runs a function on its inputs and keeps the result.
+ * @param name    Borrowed.
  * @param options Borrowed; NULL means all defaults.
  * @return NULL, or OPD_FAILED_PRECONDITION if its inputs were not set; errors as opd_vm_call().
  * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options);
 
 /** Gives the result of the last opd_vm_invoke_stateful(), or an item of it.
+ * @param name      Borrowed.
  * @param path      Borrowed: @p path_size indices into nested tuples; none for the whole result.
  * @param out_value New reference.
  * @return NULL, or OPD_FAILED_PRECONDITION before it ran, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index into
@@ -145,7 +152,8 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name
                                                     int32_t path_size, opd_value *out_value);
 
 /** Gives the number of items of a tuple in the result; -1 if it is no tuple.
- * @param path      As in opd_vm_get_outputs().
+ * @param name      Borrowed.
+ * @param path      As in opd_vm_get_outputs(): @p path_size indices.
  * @param out_arity Written.
  * @return NULL, or an error as opd_vm_get_outputs(): OPD_FAILED_PRECONDITION, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT.
  * Threads: one at a time. Since: 0.1 */
@@ -180,7 +188,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function 
 
 /* ---- what it has ----------------------------------------------------------------------------------------------- */
 
-/** Returns 1 if the program has a function of that name, or one was saved under it; else 0.
+/** Returns 1 if the program has a function named @p name, or one was saved under that name; else 0.
  * Threads: safe. Since: 0.1 */
 OPD_API int opd_vm_has_function(opd_vm *vm, const char *name);
 
@@ -190,6 +198,7 @@ OPD_API int opd_vm_has_function(opd_vm *vm, const char *name);
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names);
 
 /** Lists the names of a function's parameters.
+ * @param name      Borrowed.
  * @param out_names New reference: an array of strings.
  * @return NULL, or OPD_NOT_FOUND. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names);
@@ -212,14 +221,14 @@ typedef enum opd_profile_builtins OPD_ENUM_TYPE {
 /** How to profile. */
 typedef struct opd_profile_options {
   uint32_t struct_size;             /**< set by opd_profile_options_init() */
-  int32_t warmup;                   /**< calls before the measured ones; 1, as TVM */
+  int32_t warmup;                   /**< calls before the measured ones, as in TVM; 1 */
   int32_t repeat;                   /**< measured calls; 1 */
   uint32_t reserved;                /**< 0 */
-  uint64_t max_records;             /**< calls kept for each thread; later ones are counted and dropped; 1 << 20 */
+  uint64_t max_records;             /**< calls kept for each thread; later ones are counted and dropped; 2^20 */
   int32_t builtins;                 /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
   int32_t details;                  /**< 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0 */
   uint64_t sample_interval;         /**< opd_vm_profile_start(): records one of so many calls; 1 */
-  opd_collector *const *collectors; /**< borrowed; @p num_collectors of them, around every call; see collector.h */
+  opd_collector *const *collectors; /**< borrowed; @p num_collectors; around every call, see collector.h; NULL: none */
   int32_t num_collectors;           /**< 0 */
   int32_t turn; /**< from 1: opd_report_diff() compares this run with the run of the same turn on the
                      other side; 0: it has no turn; 0 */
@@ -234,6 +243,8 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
 
 /** Calls a function as opd_vm_call() does and measures every operator call with a tensor argument.
  *
+ * @param name         Borrowed.
+ * @param args         As in opd_vm_call(): @p num_args values.
  * @param call_options As in opd_vm_call().
  * @param options      Borrowed; NULL means all defaults.
  * @param out_report   New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program

@@ -21,6 +21,7 @@ enum class LockRank : uint8_t {
   kInitializer,
   kSource,
   kPapi,
+  kDeviceKernel,
   kInPlace,
   // Held for a few instructions or system calls. fork() takes them, so that the guarded data are consistent in the
   // child.
@@ -67,6 +68,7 @@ enum class LockRank : uint8_t {
   kSymbols,
   kCompilers,
   kLibraryCache,
+  kDeviceTables,
   kDevices,
   kPool,
   kMemorySource,

@@ -1,9 +1,10 @@
-// include/opdyno/device.h
+// include/opdyno/device.h, device_plugin.h
 #include "device/device.h"
 
 #include "capi/handles.h"
 #include "device/allocator.h"
 #include "device/cpu/thread_pool.h"
+#include "device/plugin/plugin_device.h"
 #include "module/image/library_cache.h"
 #include "value/dtype.h"
 #include "vm/vm.h"
@@ -26,6 +27,39 @@ opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value 
 
 opd_error *opd_device_sync(DLDevice device) {
   return guard([&] { device_backend(device).sync(device.device_id); });
+}
+
+opd_error *opd_stream_create(DLDevice device, void **out_stream) {
+  return guard([&] {
+    require(out_stream, "out_stream must not be NULL");
+    *out_stream = device_backend(device).create_stream(device.device_id);
+  });
+}
+
+opd_error *opd_stream_free(DLDevice device, void *stream) {
+  return guard([&] {
+    DeviceBackend &backend = device_backend(device);
+    if (stream) backend.free_stream(device.device_id, stream);
+  });
+}
+
+opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before) {
+  return guard([&] {
+    device_backend(device);  // throws if it is absent
+    void *const before = set_current_stream(device, stream);
+    if (out_before) *out_before = before;
+  });
+}
+
+opd_error *opd_stream_sync(DLDevice device, void *stream) {
+  return guard([&] { device_backend(device).sync_stream(device.device_id, stream); });
+}
+
+opd_error *opd_device_register(const char *kind, const opd_device_table *table, int32_t *out_type) {
+  return guard([&] {
+    require(kind && table && out_type, "kind, table and out_type must not be NULL");
+    *out_type = register_plugin(kind, read_table(*table));
+  });
 }
 
 opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats) {

@@ -14,6 +14,7 @@ void prepare_library() {
     register_static_library_kind();
     register_const_loader_kind();
     register_source_kind();
+    register_device_functions();
     register_builtins();
     return true;
   }();

@@ -39,8 +39,9 @@ Value attribute_of(DLDevice device, opd_device_attr attr) {
   } catch (const opdyno::Error &) { return {}; }  // this build lacks that kind of device
 }
 
+constexpr DLDeviceType kinds[] = {kDLCPU, kDLCUDA, kDLOpenCL, kDLVulkan, kDLROCM, kDLMetal, kDLOneAPI, kDLWebGPU};
+
 std::vector<DLDevice> devices() {
-  constexpr DLDeviceType kinds[] = {kDLCPU, kDLCUDA, kDLROCM, kDLOpenCL, kDLVulkan, kDLMetal, kDLHexagon, kDLExtDev};
   std::vector<DLDevice> found;
   for (const DLDeviceType kind : kinds)
     for (DLDevice device = {kind, 0}; attribute_of(device, OPD_ATTR_EXIST).view().u.int64 != 0; ++device.device_id) {
@@ -48,6 +49,17 @@ std::vector<DLDevice> devices() {
       if (kind == kDLCPU) break;
     }
   return found;
+}
+
+// Kinds without a device, and why.
+std::vector<std::pair<std::string, std::string>> absent_kinds() {
+  std::vector<std::pair<std::string, std::string>> absent;
+  for (const DLDeviceType kind : kinds) {
+    const Value reason = attribute_of({kind, 0}, OPD_ATTR_ABSENCE);
+    const std::string name = opdyno::to_string(DLDevice{kind, 0});
+    if (reason.type() != OPD_NONE) absent.emplace_back(name.substr(0, name.find(':')), reason.string());
+  }
+  return absent;
 }
 
 void write_value(JsonWriter &json, const opd_value &value) {
@@ -74,7 +86,9 @@ std::string info_json(std::string_view build, const Args &args) {
     }
     json.end_object();
   }
-  json.end_array();
+  json.end_array().key("absent_devices").begin_object();
+  for (const auto &[kind, reason] : absent_kinds()) json.key(kind).string(reason);
+  json.end_object();
   if (args.has("measure")) {
     const opd_machine_peak peak = opdyno::measure_peak();
     json.key("peak").begin_object().key("threads").number(peak.num_threads).key("gflops").number(peak.gflops);
@@ -132,6 +146,8 @@ Exit run_info(const Args &args) {
   text += cat("loads artifacts of TVM ", releases(json.get(), "tvm_artifacts"), "; tested with those of ",
               releases(json.get(), "tvm_tested"), "\nthreads: ", opdyno::threads_count(), "\ndevices:\n");
   for (const DLDevice device : devices()) text += device_text(device);
+  text += "not here:\n";
+  for (const auto &[kind, reason] : absent_kinds()) text += cat("  ", kind, ": ", reason, "\n");
   if (args.has("measure")) {
     const opd_machine_peak peak = opdyno::measure_peak();
     text += cat("measured with ", peak.num_threads, " threads:\n  ", fixed(peak.gflops, 1), " GFLOP/s (float32)\n  ",

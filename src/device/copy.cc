@@ -27,11 +27,11 @@ struct Transfer {
     if (!backend) {
       std::memmove(target, source, bytes);
     } else if (!staged) {
-      backend->copy(source, from, target, to, bytes);
+      backend->copy(source, from, target, to, bytes, current_stream(is_host(from) ? to : from));
     } else {
       std::vector<char> stage(bytes);
-      backend->copy(source, from, stage.data(), kHost, bytes);
-      device_backend(to).copy(stage.data(), kHost, target, to, bytes);
+      backend->copy(source, from, stage.data(), kHost, bytes, current_stream(from));
+      device_backend(to).copy(stage.data(), kHost, target, to, bytes, current_stream(to));
     }
   }
 };

@@ -5,6 +5,7 @@
 
 #include "device/allocator.h"
 #include "device/cpu/cpu_device.h"
+#include "device/opencl/opencl_device.h"
 
 namespace opd {
 namespace {
@@ -16,6 +17,7 @@ Kinds &kinds() {
   static auto *const table = [] {
     auto *made = new Kinds{};  // never destroyed: storages may end while the process exits
     (*made)[kDLCPU] = &cpu_backend();
+    (*made)[kDLOpenCL] = &opencl_backend();
     return made;
   }();
   return *table;
@@ -28,8 +30,9 @@ std::string present_devices() {
   std::string list;
   for (int32_t type = 0; type < kMaxKinds; ++type) {
     DeviceBackend *backend = kinds()[static_cast<size_t>(type)].load(std::memory_order_acquire);
+    if (!backend || !backend->is_started()) continue;
     int32_t count = 0;
-    while (backend && count < kMost && exists(*backend, count)) ++count;
+    while (count < kMost && exists(*backend, count)) ++count;
     if (count == 0) continue;
     list += concat(list.empty() ? "" : ", ", device_kind_name(type), ":0");
     if (count > 1) list += concat(" to ", device_kind_name(type), ":", count - 1);
@@ -37,7 +40,17 @@ std::string present_devices() {
   return list;
 }
 
+[[noreturn]] void fail_without(const char *what) { fail(OPD_UNSUPPORTED, "devices of this kind have no ", what); }
+
 }  // namespace
+
+std::string DeviceBackend::absence(int32_t id) { return concat("devices of this kind have no number ", id); }
+void DeviceBackend::sync_stream(int32_t id, void *) { sync(id); }
+void *DeviceBackend::create_stream(int32_t) { fail_without("streams"); }
+void DeviceBackend::free_stream(int32_t, void *) noexcept {}
+std::unique_ptr<DeviceProgram> DeviceBackend::build(int32_t, const DeviceCode &) {
+  fail_without("kernels of their own");
+}
 
 void register_device(int32_t device_type, DeviceBackend &backend) {
   if (device_type < 0 || device_type >= kMaxKinds)
@@ -47,20 +60,36 @@ void register_device(int32_t device_type, DeviceBackend &backend) {
     fail(OPD_ALREADY_EXISTS, "devices of kind ", device_kind_name(device_type), " are registered already");
 }
 
+DeviceBackend *find_kind(int32_t device_type) {
+  if (device_type < 0 || device_type >= kMaxKinds) return nullptr;
+  return kinds()[static_cast<size_t>(device_type)].load(std::memory_order_acquire);
+}
+
 DeviceBackend *find_device(DLDevice device) {
-  if (device.device_type < 0 || device.device_type >= kMaxKinds) return nullptr;
-  DeviceBackend *backend = kinds()[static_cast<size_t>(device.device_type)].load(std::memory_order_acquire);
+  DeviceBackend *backend = find_kind(device.device_type);
   return backend && exists(*backend, device.device_id) ? backend : nullptr;
+}
+
+std::string absence_of(DLDevice device) {
+  DeviceBackend *backend = find_kind(device.device_type);
+  if (backend) return exists(*backend, device.device_id) ? "" : backend->absence(device.device_id);
+  return concat("this build has no back end for devices of kind ", device_kind_name(device.device_type),
+                ", and no plug-in has registered one");
 }
 
 DeviceBackend &device_backend(DLDevice device) {
   if (DeviceBackend *backend = find_device(device)) [[likely]]
     return *backend;
-  fail(OPD_UNSUPPORTED, "there is no device ", device_name(device), "; this process has ", present_devices());
+  fail(OPD_UNSUPPORTED, "there is no device ", device_name(device), ": ", absence_of(device), "; this process has ",
+       present_devices());
 }
 
 Value device_attr(DLDevice device, opd_device_attr attr) {
   if (attr == OPD_ATTR_EXIST) return Value(find_device(device) != nullptr);
+  if (attr == OPD_ATTR_ABSENCE) {
+    const std::string absence = absence_of(device);
+    return absence.empty() ? Value() : Value(absence);
+  }
   return device_backend(device).attr(device.device_id, attr);
 }
 

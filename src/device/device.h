@@ -2,20 +2,33 @@
 #pragma once
 #include <opdyno/device.h>
 
+#include <memory>
 #include <span>
+#include <string>
 
+#include "device/kernel.h"
 #include "trace/memory_event.h"
 #include "value/tensor.h"
 #include "value/value.h"
 
 namespace opd {
 
-// One per kind of device; thread-safe; lives as long as the process.
+// One per kind of device; thread-safe; lives as long as the process. A stream is the kind's own pointer; null is the
+// default stream. Work of one stream is done in order; only sync() waits for it.
+//
+// A block of memory has a range of addresses that no other memory of the process has, also if the processor cannot
+// access it: so views, pools and copies calculate with addresses of all devices alike.
 class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;
   virtual Value attr(int32_t id, opd_device_attr attr) = 0;
+  // Why there is no device of the kind, or none of this number: one clause, for messages.
+  virtual std::string absence(int32_t id);
+  // Whether attr() and absence() would run no foreign code that has not run before, as a driver's start-up does.
+  virtual bool is_started() const { return true; }
+
   virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null without memory
+  // Work that was given to the device before may still use the block.
   virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
   // Whether a returned block may be kept for later requests; false if its source has been replaced. If `data` is null:
   // whether the present source is the system.
@@ -23,20 +36,36 @@ class DeviceBackend {
     (void)data;
     return true;
   }
-  // Compact bytes between this kind and itself or the host, finished on return.
-  virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) = 0;
-  virtual void sync(int32_t id) = 0;
+  // Compact bytes between this kind and itself or the host, after the work that the stream has. Finished on return if
+  // one side is the host.
+  virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
+                    void *stream) = 0;
+  virtual void sync(int32_t id) = 0;  // waits for the work of all streams
+  // These need no override if work ends before it returns, as on the CPU.
+  virtual bool is_asynchronous() const { return false; }
+  virtual void sync_stream(int32_t id, void *stream);
+  virtual void *create_stream(int32_t id);
+  virtual void free_stream(int32_t id, void *stream) noexcept;
+
+  virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
 };
 
 void register_device(int32_t device_type, DeviceBackend &backend);
-DeviceBackend *find_device(DLDevice device);               // null: no such kind in this build, or no such id
-DeviceBackend &device_backend(DLDevice device);            // throws OPD_UNSUPPORTED with a list of the present ones
-Value device_attr(DLDevice device, opd_device_attr attr);  // throws for an absent device, except OPD_ATTR_EXIST
+DeviceBackend *find_kind(int32_t device_type);  // null: no such kind in this process
+DeviceBackend *find_device(DLDevice device);    // null: no such kind in this process, or no such id
+DeviceBackend &device_backend(
+    DLDevice device);                     // throws OPD_UNSUPPORTED with the reason and a list of the present ones
+std::string absence_of(DLDevice device);  // why it is absent; "" if it is there
+// Throws for an absent device, except for OPD_ATTR_EXIST and OPD_ATTR_ABSENCE.
+Value device_attr(DLDevice device, opd_device_attr attr);
 
 // The stream that compiled code on the calling thread asks for, even if there is no such device; null is the device's
 // default one. set_current_stream() returns the former one.
 void *current_stream(DLDevice device) noexcept;
 void *set_current_stream(DLDevice device, void *stream);
+// The device of a kind that kernels of the calling thread run on; 0 at first.
+int32_t current_device(DLDeviceType type) noexcept;
+void set_current_device(DLDevice device) noexcept;
 
 inline constexpr size_t kAlignment = 64;  // compiled kernels assume it of tensor data
 inline constexpr DLDevice kHost = {kDLCPU, 0};

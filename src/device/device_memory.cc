@@ -51,7 +51,11 @@ DeviceMemory &DeviceMemory::of(DLDevice device) {
 [[maybe_unused]] const DeviceMemory &host_at_load = DeviceMemory::of(kHost);
 
 DeviceMemory::DeviceMemory(DLDevice device, DeviceBackend &backend)
-    : device_(device), backend_(backend), naive_(make_naive_allocator(*this)), pooled_(make_pooled_allocator(*this)) {}
+    : device_(device),
+      backend_(backend),
+      is_asynchronous_(backend.is_asynchronous()),
+      naive_(make_naive_allocator(*this)),
+      pooled_(make_pooled_allocator(*this)) {}
 
 void *DeviceMemory::take(size_t size) {
   void *data = backend_.allocate(device_.device_id, size, kAlignment);

@@ -25,6 +25,13 @@ class DeviceMemory {
   // Whether a returned block may be reused: not if it came from hooks that were replaced.
   bool keeps(const void *data) const noexcept { return backend_.keeps(data); }
 
+  // The stream whose work may use a block that the calling thread returns; null if work ends with its call.
+  void *stream_here() const noexcept { return is_asynchronous_ ? current_stream(device_) : nullptr; }
+  // Makes a block usable for the calling thread's stream: waits for the work of another one that it was returned in.
+  void enter_stream(void *stream) const {
+    if (is_asynchronous_ && stream != current_stream(device_)) backend_.sync_stream(device_.device_id, stream);
+  }
+
   // Whether memory comes from the system, not from the embedder's hooks.
   bool is_from_system() const noexcept { return backend_.keeps(nullptr); }
   // Counts constants that tensors of this device use, but that its backend did not allocate.
@@ -84,6 +91,7 @@ class DeviceMemory {
 
   const DLDevice device_;
   DeviceBackend &backend_;
+  const bool is_asynchronous_;
   alignas(64) std::atomic<uint64_t> allocated_{0};  // minus freed_: in use
   std::atomic<uint64_t> freed_{0}, reserved_{0}, requests_{0}, hits_{0};
   std::atomic<uint64_t> peak_{0}, past_peak_{0};  // since the last window opened, and before

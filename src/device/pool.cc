@@ -64,10 +64,19 @@ class PooledAllocator final : public Allocator {
   }
 
  private:
-  using Blocks = std::vector<void *>;
+  struct Block {
+    void *data;
+    void *stream;  // whose work may still use it; null on devices whose work ends with its call
+  };
+  using Blocks = std::vector<Block>;
   static constexpr size_t kSmall = 4096 / 64;
 
   void *pop(size_t size) {
+    const Block block = find(size);
+    if (block.data) memory_.enter_stream(block.stream);
+    return block.data;
+  }
+  Block find(size_t size) {
     std::scoped_lock lock(guard_);
     Blocks *blocks = nullptr;
     if (size <= 4096) {
@@ -75,10 +84,10 @@ class PooledAllocator final : public Allocator {
     } else if (const auto found = large_.find(size); found != large_.end()) {
       blocks = &found->second;
     }
-    if (!blocks || blocks->empty()) return nullptr;
-    void *data = blocks->back();  // the block returned last is the likeliest to be in a cache
+    if (!blocks || blocks->empty()) return {};
+    const Block block = blocks->back();  // the block returned last is the likeliest to be in a cache
     blocks->pop_back();
-    return data;
+    return block;
   }
 
   bool push(void *data, size_t size) noexcept {
@@ -86,7 +95,7 @@ class PooledAllocator final : public Allocator {
       std::scoped_lock lock(guard_);
       // Checked under the lock: set_memory_hooks() empties the pool afterwards, so no block of replaced hooks stays.
       if (!memory_.keeps(data)) return false;
-      (size <= 4096 ? small_[size / 64 - 1] : large_[size]).push_back(data);
+      (size <= 4096 ? small_[size / 64 - 1] : large_[size]).push_back({data, memory_.stream_here()});
       return true;
     } catch (...) {
       return false;  // no memory for the list
@@ -94,7 +103,7 @@ class PooledAllocator final : public Allocator {
   }
 
   void give_all(const Blocks &blocks, size_t size) noexcept {
-    for (void *data : blocks) memory_.give(data, size);
+    for (const Block &block : blocks) memory_.give(block.data, size);
   }
 
   DeviceMemory &memory_;

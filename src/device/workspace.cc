@@ -32,6 +32,7 @@ class Workspace {
     const bool hit = take_idle(block);
     if (!hit) block.data = memory.take(wanted);
     if (!block.data) return nullptr;
+    if (hit) memory.enter_stream(block.stream);
     memory.count_request(block.data, bytes, hit, MemoryUse::kWorkspace);
     used_.push_back(block);
     return block.data;
@@ -42,7 +43,8 @@ class Workspace {
     const auto found = std::find_if(used_.rbegin(), used_.rend(),
                                     [&](const Block &b) { return b.data == data && b.memory == &memory; });
     if (found == used_.rend()) return false;
-    const Block block = *found;
+    Block block = *found;
+    block.stream = memory.stream_here();
     used_.erase(std::next(found).base());
     block.memory->count_return(block.data, block.requested);
     if (block.memory->keeps(data)) idle_.push_back(block);
@@ -63,6 +65,7 @@ class Workspace {
     DeviceMemory *memory;
     void *data;
     size_t size, requested;
+    void *stream = nullptr;  // of an idle block: whose work may still use it
   };
 
   static void give(const Block &block) noexcept { block.memory->give(block.data, block.size); }
@@ -76,7 +79,7 @@ class Workspace {
       if (!largest || candidate.size > largest->size) largest = &candidate;
       if (candidate.size >= block.size && (!best || candidate.size < best->size)) best = &candidate;
     }
-    if (best) block.data = best->data, block.size = best->size;
+    if (best) block.data = best->data, block.size = best->size, block.stream = best->stream;
     else if (largest) give(*largest);
     if (Block *gone = best ? best : largest) {
       *gone = idle_.back();

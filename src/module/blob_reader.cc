@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/kinds/device_module.h"
 #include "module/kinds/placeholder_module.h"
 
 namespace opd {
@@ -77,6 +78,17 @@ std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, co
   return modules;
 }
 
+// Kernels of a device, if the bytes have that form; else a placeholder, so that the rest of the library can be used.
+Ref<Module> make_other_module(const EmbeddedModule &entry, const std::string &name) {
+  std::string kind(entry.kind);
+  if (const auto device = device_of_module_kind(kind)) try {
+      return make_object<DeviceModule>(kind, *device, entry.bytes, name);
+    } catch (const Exception &e) {
+      if (e.error()->code != OPD_BAD_FORMAT) throw;
+    }
+  return make_object<PlaceholderModule>(std::move(kind), entry.bytes, name);
+}
+
 // Makes each module by the loader of its kind, without its imports.
 std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries, const Ref<Module> &library,
                                       const std::string &name, const ModuleOptions &options,
@@ -90,7 +102,7 @@ std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries
       modules.push_back(loader({entry.bytes, name, options, &derived[modules.size()]}));
       if (!modules.back()) fail(OPD_INTERNAL, "the loader of modules of kind ", entry.kind, " gave none");
     } else {
-      modules.push_back(make_object<PlaceholderModule>(std::string(entry.kind), entry.bytes, name));
+      modules.push_back(make_other_module(entry, name));
     }
   }
   return modules;

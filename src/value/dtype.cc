@@ -1,8 +1,11 @@
 #include "value/dtype.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <charconv>
 #include <iterator>
+#include <memory>
 
 #include "base/error.h"
 
@@ -65,6 +68,19 @@ constexpr DeviceKind kDeviceKinds[] = {
     {"maia", kDLMAIA},
     {"trn", kDLTrn},
 };
+
+// Kinds that plug-ins added; they are never removed. Place i has number kFirstAdded + i.
+constexpr int32_t kFirstAdded = 48;  // DLPack 1.3 uses numbers up to 18
+constexpr size_t kMostAdded = 16;
+std::array<std::atomic<const std::string *>, kMostAdded> added_kinds{};
+
+std::optional<DLDeviceType> find_added(std::string_view name) {
+  for (size_t i = 0; i < kMostAdded; ++i) {
+    const std::string *const known = added_kinds[i].load(std::memory_order_acquire);
+    if (known && *known == name) return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));
+  }
+  return std::nullopt;
+}
 
 bool take_number(std::string_view &text, uint32_t &out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -170,11 +186,13 @@ DLDevice parse_device(std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   uint32_t type = 0, id = 0;
-  bool known = false;
-  for (const auto &candidate : kDeviceKinds)
-    if (kind == candidate.name) known = true, type = static_cast<uint32_t>(candidate.type);
-  if (std::string_view digits = kind; !known)
+  bool known = true;
+  if (const auto named = device_kind_of(kind)) {
+    type = *named;
+  } else {
+    std::string_view digits = kind;
     known = take_number(digits, type) && digits.empty() && type > 0 && type < 1u << 30;
+  }
   if (colon != std::string_view::npos) {
     std::string_view digits = text.substr(colon + 1);
     known = known && take_number(digits, id) && digits.empty() && id < 1u << 30;
@@ -186,7 +204,33 @@ DLDevice parse_device(std::string_view text) {
 std::string device_kind_name(int32_t device_type) {
   for (const auto &kind : kDeviceKinds)
     if (kind.type == device_type) return kind.name;
+  if (device_type >= kFirstAdded && device_type < kFirstAdded + static_cast<int32_t>(kMostAdded))
+    if (const std::string *added = added_kinds[static_cast<size_t>(device_type - kFirstAdded)]) return *added;
   return concat("device", device_type);
+}
+
+std::optional<DLDeviceType> device_kind_of(std::string_view name) {
+  for (const auto &kind : kDeviceKinds)
+    if (name == kind.name) return static_cast<DLDeviceType>(kind.type);
+  return find_added(name);
+}
+
+DLDeviceType add_device_kind(std::string_view name) {
+  if (const auto known = device_kind_of(name)) return *known;
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  require(!name.empty() && name.size() <= 32 && name[0] >= 'a' && std::all_of(name.begin(), name.end(), fits),
+          "a kind of device is named by 1 to 32 small letters, digits and underscores, a letter first, not \"", name,
+          "\"");
+  auto mine = std::make_unique<const std::string>(name);
+  for (size_t i = 0; i < kMostAdded; ++i) {
+    const std::string *other = nullptr;
+    if (added_kinds[i].compare_exchange_strong(other, mine.get(), std::memory_order_acq_rel)) {
+      mine.release();
+      return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));
+    }
+    if (*other == name) return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));  // added meanwhile
+  }
+  fail(OPD_OUT_OF_RANGE, "a process can add ", kMostAdded, " kinds of devices");
 }
 
 std::string device_name(DLDevice device) { return concat(device_kind_name(device.device_type), ":", device.device_id); }

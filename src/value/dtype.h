@@ -3,6 +3,7 @@
 #include <opdyno/dlpack.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count);
 DLDevice parse_device(std::string_view text);       // throws OPD_INVALID_ARGUMENT
 std::string device_name(DLDevice device);           // "cpu:0"
 std::string device_kind_name(int32_t device_type);  // "cpu"
+std::optional<DLDeviceType> device_kind_of(std::string_view name);
+// The number of a kind, which gets one if no kind has the name. Throws for what is no name, and if too many are added.
+DLDeviceType add_device_kind(std::string_view name);
 inline void append(std::string &out, DLDevice device) { out += device_name(device); }
 
 }  // namespace opd

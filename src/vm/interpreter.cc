@@ -268,7 +268,8 @@ class Interpreter {
     const bool recorded = kListen && run_.recorder.listens();
     uint64_t begin = 0;
     if (recorded) begin = run_.recorder.begin_call({scratch_, count});
-    const int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
+    int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
+    if (recorded && !failed && run_.vm->is_asynchronous()) failed = wait_for_device(count, result);
     if (failed) [[unlikely]] {
       Ref<Error> error = take_raised();  // before collectors run, which may raise errors of their own
       if (recorded) record(instr, begin, run_.recorder.end_call(), {scratch_, count}, &*error);
@@ -280,6 +281,13 @@ class Interpreter {
     if (instr.reg != program_.void_register()) assign(instr.reg, result);
     else if (is_object(result)) run_.pool.drop(object_of(result));
     return true;
+  }
+
+  // A recorded call ends when the device has done its work.
+  [[gnu::noinline]] int wait_for_device(uint32_t count, View &result) {
+    const int failed = run_.vm->wait_for_device({scratch_, count});
+    if (failed) Value::take(std::exchange(result, opd_none()));  // ends the result's reference
+    return failed;
   }
 
   // An instrument is shown a folded call with its original arguments. The instruction no longer has them, so they are

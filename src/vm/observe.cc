@@ -64,7 +64,8 @@ bool is_only_recorded(const Run &run) {
 template <class Name, class Call>
 int time_call(Run &run, const Name &name_of_callee, Args args, const Call &call) {
   const uint64_t begin = run.recorder.begin_call(args);
-  const int failed = call();
+  int failed = call();
+  if (!failed && run.vm->is_asynchronous()) failed = run.vm->wait_for_device(args);
   Ref<Error> error = failed ? take_raised() : nullptr;
   const uint64_t end = run.recorder.end_call();
   record(run, name_of_callee(), begin, end, args, error.get());

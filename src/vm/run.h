@@ -76,6 +76,7 @@ struct Run : RunSignals {
   bool showing = false;  // the instrument runs: its own calls are not shown to it
   Ref<Error> failure;    // the error that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
+  std::vector<void *> streams;  // that its latest call used, of each device; empty without asynchronous devices
 
   // By default the calls of compiled code are not observed. This turns observation on until the call ends. It is called
   // at the start for a recording or an instrument, and later by any thread: when a token is cancelled, a deadline

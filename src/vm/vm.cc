@@ -81,9 +81,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   const LibraryRange range("create VM");
   Ref<Executable> executable = executable_of(*module);
   for (const auto &device : settings.devices) {
-    device_backend(device.device);
-    if (device.device.device_type != kDLCPU)
-      fail(OPD_UNSUPPORTED, "the VM runs on CPU devices only, not on ", device_name(device.device));
+    device_backend(device.device);  // throws if it is absent
     require(device.allocator == OPD_ALLOCATOR_NAIVE || device.allocator == OPD_ALLOCATOR_POOLED, "allocator ",
             int{device.allocator}, " does not exist; 1 is naive, 2 is pooled");
   }
@@ -92,6 +90,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   if (settings.devices.back().device.device_type != kDLCPU)
     settings.devices.push_back({kHost, settings.devices.back().allocator});
   auto vm = make_object<Vm>(Key(), std::move(settings));
+  for (const VmDevice &device : vm->devices()) vm->is_asynchronous_ |= device_backend(device.device).is_asynchronous();
   vm->budget_ = make_object<MemoryBudget>(vm->settings_.memory_limit_bytes);
   vm->module_ = module;
   const auto find = [&](const std::string &name) {
@@ -141,16 +140,22 @@ Vm::~Vm() {
   trim();
 }
 
-// Kernels expect constants on the device of their other arguments. Only the device changes; the memory is the same.
+// Kernels expect constants on the device of their other arguments. Devices of the CPU share its memory.
 void Vm::place_constants() {
   const DLDevice device = devices().front().device;
   if (same(device, kHost)) return;
   for (View &constant : program_->constants) {
     if (constant.type != OPD_TENSOR) continue;
-    const auto *tensor = static_cast<Tensor *>(object_of(constant));
-    placed_constants_.push_back(Tensor::make(dims_of(tensor->dl), tensor->dl.dtype, device, data_of(tensor->dl),
-                                             Ref<Object>::share(object_of(constant))));
-    constant = view_of(placed_constants_.back().get());
+    auto tensor = Ref<Tensor>::share(static_cast<Tensor *>(object_of(constant)));
+    Ref<Tensor> placed;
+    if (device.device_type == kDLCPU) {
+      placed = Tensor::make(dims_of(tensor->dl), tensor->dl.dtype, device, data_of(tensor->dl), tensor);
+    } else {
+      placed = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, device, MemoryUse::kParameter);
+      copy_tensor(tensor->dl, placed->dl);
+    }
+    constant = view_of(placed.get());
+    placed_constants_.push_back(std::move(placed));
   }
 }
 
@@ -175,8 +180,40 @@ void Vm::keep_hooks() {
   else if (!hooks_) hooks_.emplace(libraries_);
 }
 
+// A run keeps memory between calls. Work of its latest call may still use that memory if it was given to another
+// stream.
+void Vm::use_streams(Run &run) {
+  run.streams.resize(devices().size());
+  for (size_t i = 0; i < devices().size(); ++i) {
+    const DLDevice device = devices()[i].device;
+    void *const before = std::exchange(run.streams[i], current_stream(device));
+    if (before != run.streams[i]) device_backend(device).sync_stream(device.device_id, before);
+  }
+}
+
+int Vm::wait_for_device(Args args) const noexcept {
+  return raising([&] {
+    for (size_t i = args.size(); i-- > 0;)
+      if (const DLTensor *tensor = try_dltensor(args[i])) {
+        if (tensor->device.device_type != kDLCPU)
+          device_backend(tensor->device).sync_stream(tensor->device.device_id, current_stream(tensor->device));
+        return;
+      }
+  });
+}
+
 // The spare run needs no lock: acquire here and release in give_back() pass its state from thread to thread.
 Run *Vm::acquire() {
+  Run *const run = take_idle();
+  if (is_asynchronous_) [[unlikely]] {
+    auto keep = std::unique_ptr<Run>(run);  // if it throws
+    use_streams(*run);
+    return keep.release();
+  }
+  return run;
+}
+
+Run *Vm::take_idle() {
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) return run;
   {
     std::scoped_lock lock(guard_);

@@ -70,6 +70,9 @@ class Vm final : public Object {
   // it needs itself, but doing that anew for each call is slow.
   void expect_recordings(bool is_expected);
 
+  // Waits for the device of the last tensor argument. Returns 0, or -1 with a raised error.
+  int wait_for_device(Args args) const noexcept;
+  bool is_asynchronous() const { return is_asynchronous_; }  // work of a device may go on when its call has returned
   bool is_compiled() const { return !function_values_.empty(); }
   OperatorNames &operators() { return operators_; }
   // Names for records, by index of the executable's functions and of its instructions. Made when first asked for.
@@ -92,14 +95,17 @@ class Vm final : public Object {
   explicit Vm(VmSettings settings) : settings_(std::move(settings)) {}
 
   Run *acquire();
+  Run *take_idle();  // or a new one
   void give_back(Run *run);
   uint64_t idle_bytes_here(DLDevice device);
   void place_constants();  // on the first device
+  void use_streams(Run &run);
   void keep_hooks();
 
   VmSettings settings_;
   Ref<Module> module_;
   std::unique_ptr<Program> program_;
+  bool is_asynchronous_ = false;
   std::vector<Ref<Tensor>> placed_constants_;  // the program borrows them instead of the executable's
   Ref<MemoryBudget> budget_;
   VmState state_;

@@ -1,5 +1,6 @@
 // Calls by name as users make them: plain, saved with their arguments, and in the three steps set_input,
 // invoke_stateful, get_outputs.
+#include "device/device.h"
 #include "vm/call_scope.h"
 #include "vm/vm_function.h"
 
@@ -7,6 +8,26 @@ namespace opd {
 namespace {
 
 std::vector<Value> owned(Args views) { return {views.begin(), views.end()}; }
+
+Ref<Tensor> copy_to(const DLTensor &tensor, DLDevice device) {
+  auto copy = make_tensor(dims_of(tensor), tensor.dtype, device);
+  copy_tensor(tensor, copy->dl);
+  return copy;
+}
+
+// The value with its tensors on the device: those that lie elsewhere are copied. `depth` counts the tuples around it.
+Value on_device(const View &value, DLDevice device, int depth = 0) {
+  constexpr int kMostTuples = 16;  // programs nest less
+  if (const DLTensor *tensor = try_dltensor(value)) {
+    if (same(tensor->device, device) && value.type == OPD_TENSOR) return Value(value);
+    return Value(copy_to(*tensor, device));
+  }
+  const auto *tuple = try_as<Array>(value);
+  if (!tuple || depth == kMostTuples) return Value(value);
+  std::vector<Value> items;
+  for (const View &item : tuple->views()) items.push_back(on_device(item, device, depth + 1));
+  return Value(Array::make({items.empty() ? nullptr : &items.front().view(), items.size()}));
+}
 
 }  // namespace
 
@@ -75,6 +96,13 @@ Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &
 
 void Vm::set_input(std::string_view name, Args args, const CallSettings &settings) {
   const uint32_t index = function_index(name);
+  const DLDevice device = devices().front().device;
+  std::vector<Value> there;
+  std::vector<View> views;
+  if (device.device_type != kDLCPU) {  // devices of the CPU share its memory
+    for (const View &arg : args) views.push_back(there.emplace_back(on_device(arg, device)).view());
+    args = views;
+  }
   state_.set_input(index, owned(CallArguments(*this, executable().functions[index], args, settings.names).views()));
 }
 

@@ -14,6 +14,9 @@ import unittest
 
 from headers import HEADERS, INCLUDES, ROOT, enums, exported, functions, headers, structs
 
+sys.path.append(str(ROOT / "bindings" / "api"))
+from comments import comments_of, split_default
+
 HERE = pathlib.Path(__file__).parent
 LAYOUT, BASELINE = HERE / "layout.txt", HERE / "baseline.abi"
 LIMIT = 230  # functions with tracing, devices and remote; a new one must be better than an option, a column or a value
@@ -37,6 +40,32 @@ def layout():
     source = "#include <opdyno/opdyno.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n"
     with tempfile.TemporaryDirectory() as directory:
         return subprocess.run([compiled(source, directory)], check=True, capture_output=True, text=True).stdout
+
+
+def defaults():
+    """The default of each field of options, as its `_init` function writes it: a number, "NULL", "an address" or a device."""
+    fields = [(name, member) for name, members in structs().items() if name.endswith("_options") for member in members]
+    show = "".join(f'SHOW("{name}.{member}", {name}_.{member});\n' for name, member in fields)
+    init = "".join(f"{name} {name}_; {name}_init(&{name}_);\n" for name in dict(fields))
+    source = """#include <opdyno/opdyno.h>
+#include <stdio.h>
+static void show_int(const char *name, long long x) { printf("%s %lld\\n", name, x); }
+static void show_double(const char *name, double x) { printf("%s %.17g\\n", name, x); }
+static void show_device(const char *name, DLDevice x) { printf("%s %s:%d\\n", name, x.device_type == kDLCPU ? "cpu" : "?", x.device_id); }
+static void show_pointer(const char *name, const void *x) { printf("%s %s\\n", name, x ? "an address" : "NULL"); }
+#define SHOW(name, x) _Generic((x), int32_t: show_int, uint32_t: show_int, int64_t: show_int, uint64_t: show_int, double: show_double, DLDevice: show_device, default: show_pointer)(name, x)
+int main(void) {
+""" + init + show + "return 0;\n}\n"
+    with tempfile.TemporaryDirectory() as directory:
+        shown = subprocess.run([compiled(source, directory, "-std=c11")], check=True, capture_output=True, text=True).stdout
+    return dict(line.split(" ", 1) for line in shown.splitlines())
+
+
+def value_of(default, values):
+    """A documented default as defaults() gives it; `values` are those of the enums."""
+    if power := re.fullmatch(r"(\d+)\^(\d+)", default):
+        return str(int(power[1]) ** int(power[2]))
+    return values.get(default) or (f"{float(default):.17g}" if re.fullmatch(r"-?\d+\.\d+", default) else default)
 
 
 def interface(out):
@@ -79,6 +108,8 @@ class Size(unittest.TestCase):
 
 
 class Comments(unittest.TestCase):
+    maxDiff = None
+
     def lacking(self, part, chosen=lambda function: True):
         return [f"{f.header}: {f.name}" for f in functions() if chosen(f) and not re.search(part, f.comment)]
 
@@ -93,6 +124,27 @@ class Comments(unittest.TestCase):
 
     def test_every_function_that_can_fail_names_its_error_codes(self):
         self.assertEqual(self.lacking(r"\bOPD_[A-Z]", lambda f: f.result == "opd_error *"), [])
+
+    def test_every_parameter_is_in_the_comment_but_for_the_handle_that_the_function_is_of(self):
+        missing = []
+        for function in filter(self.of_interest, functions()):
+            named = set(re.findall(r"@p (\w+)", function.comment))
+            for names in re.findall(r"@param (\w+(?:, \w+)*)", function.comment):
+                named.update(names.split(", "))
+            names = function.parameter_names()
+            is_method = re.match(r"(const )?opd_\w+ \*\w+(,|$)", function.parameters) is not None
+            missing += [f"{function.name}: {name}" for name in names[is_method:] if name not in named]
+            missing += [f"{function.name} has no {name}" for name in sorted(named - set(names))]
+        self.assertEqual(missing, [])
+
+    def test_the_comment_of_an_option_ends_with_the_default_that_a_program_gets(self):
+        comments, wrong = comments_of([ROOT / "include"]), []
+        values = dict(line.split()[:2] for line in layout().splitlines() if line.startswith("  OPD_"))
+        for name, given in defaults().items():
+            documented = split_default(comments.get(name, ""))[1]
+            if given != value_of(documented, values) and not re.search(r"\.(struct_size|reserved\d*)$", name):
+                wrong.append(f"{name}: {given}, but the comment ends with \"{documented}\"")
+        self.assertEqual(wrong, [])
 
 
 class Calls(unittest.TestCase):

@@ -22,6 +22,11 @@ class Function:
     header: str
 
 
+    def parameter_names(self):
+        given = [given.strip() for given in re.split(r",(?![^(]*\))", self.parameters) if given.strip() not in ("", "void")]
+        return [next(filter(None, re.search(r"\(\*\s*(\w+)\)|(\w+)(?:\[\w*\])?$", each).groups())) for each in given]
+
+
 def headers(directory=HEADERS):
     return sorted(directory.glob("*.h"))
 

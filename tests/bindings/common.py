@@ -84,13 +84,25 @@ def check_functions(binding, sources):
         sys.exit(f"{binding}/left_out.txt has {', '.join(sorted(wrong))}: there is no such function, or it is used")
 
 
+def headers():
+    """The text of the public headers, without comments."""
+    found = sorted((ROOT / "include" / "opdyno").glob("*.h"))
+    return "".join(re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S) for header in found)
+
+
 def option_fields():
     """By struct of options, the fields that the public headers have, read without bindings/api."""
     found = {}
-    for header in (ROOT / "include" / "opdyno").glob("*.h"):
-        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
-        for body, struct in re.findall(r"typedef struct \w+ \{([^{}]*)\} (opd_\w+_options);", text):
-            names = re.findall(r"(\w+)[,;]", body)
-            counts = {f"num_{name}" for name in names}
-            found[struct] = [name for name in names if name not in counts and not re.fullmatch(r"struct_size|reserved\d*", name)]
+    for body, struct in re.findall(r"typedef struct \w+ \{([^{}]*)\} (opd_\w+_options);", headers()):
+        names = re.findall(r"(\w+)[,;]", body)
+        counts = {f"num_{name}" for name in names}
+        found[struct] = [name for name in names if name not in counts and not re.fullmatch(r"struct_size|reserved\d*", name)]
     return found
+
+
+def result_fields():
+    """Likewise by struct that a function fills in. The number of dimensions is that of the shape."""
+    text = headers()
+    structs = re.findall(r"typedef struct \w+ \{([^{}]*\bstruct_size;[^{}]*)\} (opd_\w+);", text)
+    return {struct: [name for name in re.findall(r"(\w+)[,;]", body) if not re.fullmatch(r"struct_size|reserved\d*|ndim", name)]
+            for body, struct in structs if re.search(rf"[ (]{struct} \*out_", text)}

@@ -45,7 +45,7 @@ TEST(TensorToShape, RefusesWhatIsNoVectorOfIntegers) {
   const auto refused = [&](const Tensor &tensor, const char *part) {
     expect_throws([&] { convert(tensor); }, OPD_INVALID_ARGUMENT, part);
   };
-  refused(floats({1, 2}), "a vector of integers on the CPU is needed, not float32[2]");
+  refused(floats({1, 2}), "a vector of integers without gaps is needed, not float32[2]");
   refused(Tensor({2, 1}, "int64"), "not int64[2, 1]");
   refused(Tensor(Ints{}, "int64"), "not int64[]");
   refused(Tensor({2}, "int32x2"), "not int32x2[2]");

@@ -121,7 +121,8 @@ TEST(AnAbsentDevice, OnlyAnswersThatItDoesNotExist) {
     EXPECT_EQ(failure(opd_memory_get_stats(device, &none)).code, OPD_UNSUPPORTED);
     EXPECT_EQ(failure(opd_memory_reset_peak(device)).code, OPD_UNSUPPORTED);
   }
-  EXPECT_EQ(failure(opd_device_sync(kNoCpu)).message, "there is no device cpu:64; this process has cpu:0 to cpu:63");
+  EXPECT_EQ(failure(opd_device_sync(kNoCpu)).message,
+            "there is no device cpu:64: the CPU has the numbers 0 to 63; this process has cpu:0 to cpu:63");
 }
 
 TEST(MemoryStatistics, FollowTensors) {

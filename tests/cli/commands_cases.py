@@ -93,12 +93,17 @@ class Info(CliTest):
         self.assertIn("cpu:0", text)
         self.assertRegex(text, r"loads artifacts of TVM 0\.22.*0\.27; tested with those of 0\.25, 0\.26, 0\.27")
         self.assertRegex(text, r"threads: \d+")
+        self.assertRegex(text, r"(?m)^  metal: this build has no back end for devices of kind metal, and no plug-in")
 
     def test_json_is_one_document(self):
         info = json.loads(self.succeeds("info", "--json", "--functions"))
         self.assertEqual("cpu:0", info["devices"][0]["device"])
         self.assertTrue(info["build"]["features"]["cpu"])
         self.assertIsInstance(info["functions"], list)
+        kinds = {device["device"].split(":")[0] for device in info["devices"]}
+        self.assertIn("cuda", {*kinds, *info["absent_devices"]})
+        self.assertFalse(kinds & set(info["absent_devices"]))
+        self.assertTrue(all(info["absent_devices"].values()))
 
     def test_a_parameter_file_is_listed(self):
         lines = self.succeeds("info", "two.npz").splitlines()

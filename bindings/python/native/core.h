@@ -156,11 +156,6 @@ bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector
 bool to_pointer(PyObject *object, void **out);     // an int, c_void_p, Handle or None
 DLTensor *dltensor_of(const opd_value &view);      // or null
 PyObject *arrow_capsule(ArrowArrayStream stream);  // takes it over, also when it fails
-PyObject *dict_of(const opd_memory_stats &stats);
-PyObject *dict_of(const opd_params_stats &stats);
-PyObject *dict_of(const opd_machine_peak &peak);
-PyObject *dict_of(const opd_benchmark_stats &stats);
-PyObject *dict_of(const opd_tensor_info &info);
 
 // ---- numbers: native/numbers.cc
 

@@ -690,31 +690,4 @@ bool Bytes::read(PyObject *object) {
   return true;
 }
 
-PyObject *dict_of(const opd_memory_stats &stats) {
-  return Py_BuildValue("{sKsKsKsKsKsK}", "live_bytes", stats.live_bytes, "peak_bytes", stats.peak_bytes,
-                       "reserved_bytes", stats.reserved_bytes, "alloc_count", stats.alloc_count, "pool_hit_count",
-                       stats.pool_hit_count, "idle_bytes", stats.idle_bytes);
-}
-PyObject *dict_of(const opd_params_stats &stats) {
-  return Py_BuildValue("{sKsKsK}", "total_bytes", stats.total_bytes, "viewed_bytes", stats.viewed_bytes, "copied_bytes",
-                       stats.copied_bytes);
-}
-PyObject *dict_of(const opd_tensor_info &info) {
-  return Py_BuildValue("{sssNsNsKsO}", "name", info.name, "shape", shape_of(info.shape, info.ndim), "dtype",
-                       from_dtype(info.dtype), "bytes", info.bytes, "is_view", info.is_view ? Py_True : Py_False);
-}
-PyObject *dict_of(const opd_machine_peak &peak) {
-  return Py_BuildValue("{sisdsdsd}", "num_threads", peak.num_threads, "gflops", peak.gflops, "bandwidth_gbps",
-                       peak.bandwidth_gbps, "spread", peak.spread);
-}
-PyObject *dict_of(const opd_benchmark_stats &stats) {
-  return Py_BuildValue("{sOsdsdsdsLsLsLsdsOsdsdsdsdsd}", "is_noisy", stats.is_noisy ? Py_True : Py_False, "median_low",
-                       stats.median_low, "median_high", stats.median_high, "autocorrelation", stats.autocorrelation,
-                       "outlier_count", static_cast<long long>(stats.outlier_count), "number",
-                       static_cast<long long>(stats.number), "warmup_count", static_cast<long long>(stats.warmup_count),
-                       "calls_per_second", stats.calls_per_second, "is_steady", stats.is_steady ? Py_True : Py_False,
-                       "mean", stats.mean, "median", stats.median, "std", stats.std, "min", stats.min, "max",
-                       stats.max);
-}
-
 }  // namespace opdpy

@@ -7,6 +7,7 @@
 
 %{
 #include "core.h"
+#include "results.h"
 #undef SWIG_PYTHON_THREAD_BEGIN_ALLOW
 #define SWIG_PYTHON_THREAD_BEGIN_ALLOW opdpy::ReleasedGil released
 #undef SWIG_PYTHON_THREAD_END_ALLOW

@@ -1,6 +1,9 @@
-"""generated.rs: Rust enums for those of C, and for each C struct of options a builder. raw() makes the C struct of it."""
+"""generated.rs: Rust enums for those of C, for each C struct of options a builder, whose raw() makes the C struct of it, and
+the results."""
 
 from ffi import documented, ident, rust_type
+from results import result_lines
+from wording import option
 
 LEFT_OUT = {"opd_type", "opd_opcode", "opd_module_property", "opd_module_lookup"}  # of builders of programs; sets of bits
 PATHS = {"file", "path", "cache_dir", "workspace_dir"}
@@ -14,31 +17,41 @@ def camel(name):
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def enum_lines(name, items, docs):
-    items = [(item, value) for item, value in items if not item.endswith("_MAX_ENUM")]
-    words = [item.split("_") for item, _ in items]
+def variants(items):
+    """The names in Rust of an enum's items, by those of C."""
+    items = [item for item, _ in items if not item.endswith("_MAX_ENUM")]
+    words = [item.split("_") for item in items]
     common = 0
     while all(len(w) > common + 1 and w[common] == words[0][common] for w in words):
         common += 1
-    kind = camel(name.removeprefix("opd_"))
+    return {item: camel("_".join(parts[common:]).lower()) for item, parts in zip(items, words)}
+
+
+def enum_lines(name, items, docs):
+    kind, names = camel(name.removeprefix("opd_")), variants(items)
     yield from documented(docs, name, f"As C's `{name}`.")
     yield f"#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\n#[non_exhaustive]\n#[repr(u32)]\npub enum {kind} {{"
-    for (item, _), parts in zip(items, words):
+    for item, rust in names.items():
         yield from documented(docs, item, f"`{item}`.", "    ")
-        yield f"    {camel('_'.join(parts[common:]).lower())} = ffi::{item},"
+        yield f"    {rust} = ffi::{item},"
     yield f"}}\nimpl {kind} {{\n    /// None for a number that this version does not know.\n    #[allow(dead_code)] // not all come back from C"
     yield f"    pub(crate) fn of(raw: ffi::{name}) -> Option<Self> {{\n        Some(match raw {{"
-    for (item, _), parts in zip(items, words):
-        yield f"            ffi::{item} => Self::{camel('_'.join(parts[common:]).lower())},"
+    yield from (f"            ffi::{item} => Self::{rust}," for item, rust in names.items())
     yield "            _ => return None,\n        })\n    }\n}"
 
 
 class Options:
-    def __init__(self, struct, docs):
-        self.struct, self.docs = struct.name, docs
+    def __init__(self, struct, docs, enums):
+        self.struct, self.docs, self.enums = struct.name, docs, enums
         self.name = camel(struct.name.removeprefix("opd_"))
+        self.says = {field.name: self.says_of(field) for field in struct.fields}
         self.fields = [(field.name, *self.field_of(field)) for field in struct.fields if (struct.name, field.name) not in BY_HAND]
         self.lifetime = "<'a>" if any("'a" in type_ for _, _, type_, _ in self.fields) else ""
+
+    def says_of(self, field):
+        enum = field.enum and camel(field.enum.removeprefix("opd_"))
+        text = "\n".join(self.docs.get(f"{self.struct}.{field.name}", []))
+        return option(text, field, enum, variants(self.enums[field.enum]) if enum else {})
 
     def field_of(self, field):
         """The name and the type in Rust, and the lines that set it in `raw`."""
@@ -86,7 +99,7 @@ class Options:
             given, set_ = type_, ident(rust)
             if type_ == "&'a Path":
                 given, set_ = "&'a (impl AsRef<Path> + ?Sized)", f"{rust}.as_ref()"
-            yield from documented(self.docs, f"{self.struct}.{name}", f"As C's `{name}`.", "    ")
+            yield from documented(self.says, name, "", "    ")
             yield f"    pub fn {ident(rust)}(self, {ident(rust)}: {given}) -> Self {{"
             yield f"        Self {{ {ident(rust)}: Some({set_}), ..self }}\n    }}"
         yield f"""}}
@@ -106,10 +119,13 @@ def plain(encoded):
 
 
 def layer(api, docs):
-    yield "use crate::options::{Kept, check_count, count_of};\nuse crate::{CancelToken, Collector, Device, Function, Module, Result, Trace, ffi};"
+    yield "use crate::options::{Kept, check_count, count_of};\nuse crate::text::{borrowed, slice_of};"
+    yield "use crate::{CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};"
     yield "use core::time::Duration;\nuse std::path::Path;\n"
     for name, items in api.tree.enums.items():
         if name.startswith("opd_") and name not in LEFT_OUT:
             yield from enum_lines(name, items, docs)
     for struct in api.options:
-        yield from Options(struct, docs).lines()
+        yield from Options(struct, docs, api.tree.enums).lines()
+    for struct in api.results:
+        yield from result_lines(api, struct, docs)

@@ -67,7 +67,7 @@ fn crate_directory() -> PathBuf {
 }
 
 fn installed() -> Vec<PathBuf> {
-    match pkg_config::Config::new().cargo_metadata(false).atleast_version("0.2.0").probe("opdyno") {
+    match pkg_config::Config::new().cargo_metadata(false).atleast_version(env!("CARGO_PKG_VERSION")).probe("opdyno") {
         Ok(found) => {
             // Where the system's own libraries are, pkg-config names no directory.
             let mut directories = found.link_paths;

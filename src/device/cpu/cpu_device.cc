@@ -57,6 +57,7 @@ Value l2_cache_bytes() {
 
 class CpuBackend final : public DeviceBackend {
  public:
+  std::string absence(int32_t) override { return concat("the CPU has the numbers 0 to ", kCpuDevices - 1); }
   Value attr(int32_t id, opd_device_attr attr) override {
     switch (attr) {
       case OPD_ATTR_EXIST:
@@ -82,7 +83,9 @@ class CpuBackend final : public DeviceBackend {
     give_cpu_memory(data, bytes, alignment);
   }
   bool keeps(const void *data) noexcept override { return is_from_present_source(data); }
-  void copy(const void *from, DLDevice, void *to, DLDevice, size_t bytes) override { std::memmove(to, from, bytes); }
+  void copy(const void *from, DLDevice, void *to, DLDevice, size_t bytes, void *) override {
+    std::memmove(to, from, bytes);
+  }
   void sync(int32_t) override {}
 };
 

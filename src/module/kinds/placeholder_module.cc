@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "module/kinds/device_code.h"
+
 namespace opd {
 namespace {
 
-constexpr const char *kDeviceKinds[] = {"cuda",    "hsaco", "hip",    "rocm",  "opencl",
-                                        "hexagon", "metal", "vulkan", "webgpu"};
+constexpr std::string_view kDeviceKinds[] = {"cuda",    "hsaco", "hip",    "rocm",  "opencl",
+                                             "hexagon", "metal", "vulkan", "webgpu"};
 constexpr size_t kMaxNameBytes = 512;
 
 bool is_name(std::string_view text) {
@@ -20,26 +22,6 @@ struct DeviceCode {
   std::vector<std::string> names;
 };
 
-// Device code: its format, then a map from names to launch parameters (spec of tvm-ffi's device modules), then the
-// code.
-DeviceCode read_device_code(Bytes bytes) {
-  ByteReader reader(bytes, "device module");
-  DeviceCode found;
-  found.format = reader.read_string("format");
-  for (auto left = reader.read_count(16, "functions"); left > 0; --left) {
-    const auto name = reader.read_string("function name");
-    if (!is_name(name)) reader.bad("function name", "is not printable");
-    found.names.emplace_back(name);
-    reader.read_string("function name");
-    reader.take(4 * reader.read_count(4, "argument types"), "argument types");
-    for (auto tags = reader.read_count(8, "launch parameters"); tags > 0; --tags)
-      reader.read_string("launch parameter");
-    reader.take(4 * reader.read_count(4, "argument tags"), "argument tags");
-  }
-  if (is_name(found.format) && reader.remaining() >= sizeof(uint64_t)) found.code = reader.read_string("code");
-  return found;
-}
-
 }  // namespace
 
 PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string origin)
@@ -51,9 +33,9 @@ PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string 
 void PlaceholderModule::read_names() {
   try {
     if (std::find(std::begin(kDeviceKinds), std::end(kDeviceKinds), kind_) != std::end(kDeviceKinds)) {
-      DeviceCode found = read_device_code(as_bytes(bytes_));
-      names_ = std::move(found.names);
-      if (!found.code.empty()) format_ = found.format, code_ = found.code;
+      const DeviceModuleBytes found = read_device_module(as_bytes(bytes_), "device module");
+      for (const KernelInfo &kernel : found.kernels) names_.push_back(kernel.name);
+      format_ = found.format, code_ = found.code;
     } else {  // graphs for other libraries start with the name of their one function
       ByteReader reader(as_bytes(bytes_), "module");
       const auto name = reader.read_string("name");

@@ -1,6 +1,7 @@
 // Conditions, tuples, closures and calls through values.
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
+#include "vm/builtins/tensor_args.h"
 #include "vm/program_closure.h"
 
 namespace opd {
@@ -12,10 +13,11 @@ bool scalar_is_true(const DLTensor &t) {
   element_count(t.shape, t.ndim, count);
   const unsigned bytes = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
   const bool integer = t.dtype.code == kDLInt || t.dtype.code == kDLUInt || t.dtype.code == kDLBool;
-  require(count == 1 && t.dtype.lanes == 1 && integer && bytes >= 1 && bytes <= 8 && t.device.device_type == kDLCPU,
-          "a condition must be one integer or bool on the CPU, but is ", describe(t));
+  require(count == 1 && t.dtype.lanes == 1 && integer && bytes >= 1 && bytes <= 8,
+          "a condition must be one integer or bool, but is ", describe(t));
+  Ref<Tensor> copy;
   uint64_t value = 0;
-  std::memcpy(&value, data_of(t), bytes);
+  std::memcpy(&value, data_of(on_host(t, copy)), bytes);
   return value != 0;
 }
 

@@ -1,6 +1,7 @@
 // Symbolic shapes: sizes are stored in a heap of int64; shapes are matched against it or made from it.
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
+#include "vm/builtins/tensor_args.h"
 #include "vm/vm.h"
 
 namespace opd {
@@ -136,10 +137,12 @@ void widen(const DLTensor &t, int64_t *out) {
 
 Value tensor_to_shape(Args args) {
   check_count(args, 1, 1, "(tensor)");
-  const DLTensor &t = as_dltensor(args[0], "tensor");
-  require(t.ndim == 1 && (t.dtype.code == kDLInt || t.dtype.code == kDLUInt) && t.dtype.lanes == 1 &&
-              is_contiguous(t) && t.device.device_type == kDLCPU,
-          "a vector of integers on the CPU is needed, not ", describe(t));
+  const DLTensor &given = as_dltensor(args[0], "tensor");
+  require(given.ndim == 1 && (given.dtype.code == kDLInt || given.dtype.code == kDLUInt) && given.dtype.lanes == 1 &&
+              is_contiguous(given),
+          "a vector of integers without gaps is needed, not ", describe(given));
+  Ref<Tensor> copy;
+  const DLTensor &t = on_host(given, copy);
   int64_t *dims;
   auto shape = Shape::make_uninitialised(static_cast<size_t>(t.shape[0]), dims);
   const bool is_signed = t.dtype.code == kDLInt;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "device/device.h"
+
 namespace opd {
 
 const DLTensor &compact_tensor(const View &v, std::string_view name) {
@@ -26,6 +28,13 @@ const DLTensor &compact_output(const View &v, std::string_view name) {
 const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype) {
   writable_dltensor(v, name);
   return compact_tensor(v, name, dtype);
+}
+
+const DLTensor &on_host(const DLTensor &tensor, Ref<Tensor> &out_copy) {
+  if (tensor.device.device_type == kDLCPU) return tensor;
+  out_copy = make_tensor(dims_of(tensor), tensor.dtype, kHost);
+  copy_tensor(tensor, out_copy->dl);
+  return out_copy->dl;
 }
 
 uint64_t count_of(const DLTensor &tensor) {

@@ -12,6 +12,8 @@ const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType 
 // The same for an argument that the builtin writes: it must not be read-only, either.
 const DLTensor &compact_output(const View &v, std::string_view name);
 const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype);
+// A small tensor that a builtin reads: as it is if it lies on the CPU, else a copy, which `out_copy` keeps.
+const DLTensor &on_host(const DLTensor &tensor, Ref<Tensor> &out_copy);
 uint64_t count_of(const DLTensor &tensor);
 // An axis of a tensor of rank `ndim`; negative ones count from the end.
 int32_t axis_of(const View &v, int32_t ndim);

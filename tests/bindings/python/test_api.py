@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 import opdyno
@@ -15,7 +16,7 @@ from opdyno import _native
 REPOSITORY = Path(__file__).parents[3]
 RULES = REPOSITORY / "bindings" / "swig"
 sys.path.append(str(REPOSITORY / "tests" / "bindings"))
-from common import check_functions, option_fields  # noqa: E402
+from common import check_functions, option_fields, result_fields  # noqa: E402
 
 
 def header_functions():
@@ -54,6 +55,18 @@ def test_every_option_has_its_place():
     sources = "".join(path.read_text() for path in (REPOSITORY / "bindings" / "python" / "opdyno").glob("*.py"))
     missing = {(struct, name) for struct, names in option_fields().items() for name in names if not re.search(rf"\b{name}\b", sources)}
     assert missing == set()
+
+
+def test_every_field_of_a_result_has_its_place():
+    params = opdyno.Params({"x": numpy.zeros(2, "float32")})
+    given = {
+        "opd_memory_stats": _native.opd_memory_get_stats(opdyno.cpu()),
+        "opd_params_stats": _native.opd_params_get_stats(params),
+        "opd_tensor_info": _native.opd_params_get_info(params, 0),
+        "opd_machine_peak": _native.opd_machine_measure_peak(),
+        "opd_benchmark_stats": _native.opd_benchmark_get_stats(_native.benchmark_of([1.0, 2.0])),
+    }
+    assert {struct: list(fields) for struct, fields in given.items()} == result_fields()
 
 
 def documented():

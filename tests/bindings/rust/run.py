@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
 from compare import compare
-from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api
+from toolchains import check_memory, check_oldest
+from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields
 
 SOURCE = ROOT / "bindings" / "rust"
 sys.path.append(str(SOURCE / "generator"))
@@ -59,6 +60,15 @@ def check_options(files):
                 sys.exit(f"the crate opdyno cannot set {struct}.{field}")
 
 
+def check_results(files):
+    """Each field of each result can be read."""
+    for struct, fields in result_fields().items():
+        made = re.search(rf"FnOnce\(\*mut ffi::{struct}\)(.*?)\n    \}}", files["generated.rs"], re.DOTALL)
+        given = set(re.findall(r"\braw\.(\w+)", made[1])) if made else set()
+        if missing := set(fields) - given:
+            sys.exit(f"the crate opdyno does not give {', '.join(f'{struct}.{name}' for name in sorted(missing))}")
+
+
 def has(cargo, command):
     return subprocess.run(["cargo", command, "--version"], **cargo, capture_output=True).returncode == 0
 
@@ -76,6 +86,7 @@ def main():
     check_symbols(ffi)
     check_functions(SOURCE, list((SOURCE / "opdyno" / "src").glob("*.rs")))
     check_options(files)
+    check_results(files)
 
     libraries = library_directory(arguments)
     settings = os.environ | {"OPDYNO_LIB_DIR": str(libraries), "CARGO_TARGET_DIR": str(arguments.out / "target"),
@@ -91,34 +102,25 @@ def main():
             print(f"skipped: cargo {step[0]} is not installed", flush=True)
         elif subprocess.run(["cargo", *step], **cargo).returncode:
             sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
-    check_oldest_rust(cargo, features)
-    run_languages(arguments, cargo)
+    check_oldest(SOURCE, cargo, features)
+    check_memory(SOURCE, cargo)
+    run_documents(arguments, cargo)
     if difference := compare(["cargo", "run", "--quiet", "--example", "golden", "--", artifact()], **cargo):
         sys.exit(difference)
     print("ok")
 
 
-def check_oldest_rust(cargo, features):
-    """The crates compile with the oldest Rust that they state, where rustup can install it."""
-    oldest = re.search(r'^rust-version = "(.*)"$', (SOURCE / "Cargo.toml").read_text(), re.MULTILINE)[1]
-    if not shutil.which("rustup") or subprocess.run(["rustup", "toolchain", "install", oldest, "--profile", "minimal"],
-                                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-        return print(f"skipped: Rust {oldest} cannot be installed here, so no test shows that it is enough", flush=True)
-    settings = cargo["env"] | {"CARGO_TARGET_DIR": f"{cargo['env']['CARGO_TARGET_DIR']}-{oldest}"}
-    if subprocess.run(["cargo", f"+{oldest}", "check", "--quiet", "--all-targets", *features], cwd=SOURCE, env=settings).returncode:
-        sys.exit(f"the crates need a newer Rust than {oldest}, which they state")
-
-
-def run_languages(arguments, cargo):
-    """The program of docs/languages.md, which finds its model in the directory that examples run in."""
+def run_documents(arguments, cargo):
+    """The README's programs, and that of docs/languages.md, which finds its model in the directory that examples run in."""
     model = SOURCE / "opdyno" / "model.so"
     shutil.copyfile(artifact(), model)
     try:
         settings = cargo["env"] | {"RUSTDOCFLAGS": "--cfg opdyno_docs", "CARGO_TARGET_DIR": str(arguments.out / "target-docs")}
-        step = ["cargo", "test", "--quiet", "--doc", "--package", "opdyno", "--", "Languages"]
-        done = subprocess.run(step, cwd=SOURCE, env=settings, stdout=subprocess.PIPE, text=True)
-        if done.returncode or "1 passed" not in done.stdout:
-            sys.exit(f"the Rust program of docs/languages.md failed:\n{done.stdout}")
+        for document in ("Languages", "Readme"):
+            step = ["cargo", "test", "--quiet", "--doc", "--package", "opdyno", "--", document]
+            done = subprocess.run(step, cwd=SOURCE, env=settings, stdout=subprocess.PIPE, text=True)
+            if done.returncode or not re.search(r"\b[1-9]\d* passed", done.stdout):
+                sys.exit(f"the Rust programs of the document {document} failed:\n{done.stdout}")
     finally:
         model.unlink()
 

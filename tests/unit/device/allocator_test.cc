@@ -44,7 +44,7 @@ struct LimitedDevice final : DeviceBackend {
     held -= bytes;
     std::free(data);
   }
-  void copy(const void *, DLDevice, void *, DLDevice, size_t) override {}
+  void copy(const void *, DLDevice, void *, DLDevice, size_t, void *) override {}
   void sync(int32_t) override {}
 };
 

@@ -21,7 +21,7 @@ struct RemoteDevice final : DeviceBackend {
   Value attr(int32_t id, opd_device_attr attr) override { return attr == OPD_ATTR_EXIST ? Value(id == 0) : Value(); }
   void *allocate(int32_t, size_t bytes, size_t alignment) override { return std::aligned_alloc(alignment, bytes); }
   void deallocate(int32_t, void *data, size_t, size_t) noexcept override { std::free(data); }
-  void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes) override {
+  void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *) override {
     copies.push_back({from_device, to_device, bytes});
     std::memcpy(to, from, bytes);
   }
@@ -117,7 +117,10 @@ TEST(AKindOfDevice, IsRegisteredOnceWithASmallNumber) {
     FAIL() << "no error";
   } catch (const Exception &e) {
     EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED);
-    EXPECT_EQ(e.error()->message.rfind("there is no device metal:1; this process has cpu:0 to cpu:63, metal:0", 0), 0u)
+    EXPECT_EQ(e.error()->message.rfind("there is no device metal:1: devices of this kind have no number 1; this "
+                                       "process has cpu:0 to cpu:63, metal:0",
+                                       0),
+              0u)
         << e.error()->message;
   }
 }

@@ -198,6 +198,8 @@ pub const OPD_ATTR_TOTAL_GLOBAL_MEMORY: opd_device_attr = 14;
 pub const OPD_ATTR_AVAILABLE_GLOBAL_MEMORY: opd_device_attr = 15;
 /// int, elements along an axis of an image; TVM has no number for it
 pub const OPD_ATTR_TEXTURE_SPATIAL_LIMIT: opd_device_attr = 1000;
+/// string: why there is no such device; `OPD_NONE` if it exists
+pub const OPD_ATTR_ABSENCE: opd_device_attr = 1001;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_DEVICE_ATTR_MAX_ENUM: opd_device_attr = 0x7FFFFFFF;
 /// How freed memory is kept.
@@ -669,8 +671,8 @@ pub struct opd_module_options {
     pub cache_dir: *const c_char,
     /// 1: reads the file and runs nothing of it (see `opd_module_load()`); 0
     pub inspect_only: i32,
-    /// most time that the compiler and linker may take together; 0: any. Then they are ended,
-    /// and loading fails with `OPD_DEADLINE_EXCEEDED`
+    /// most time that the compiler and linker may take together. Then they are ended, and
+    /// loading fails with `OPD_DEADLINE_EXCEEDED`; 0: any
     pub build_timeout_ms: i32,
 }
 impl Default for opd_module_options {
@@ -697,7 +699,7 @@ pub struct opd_export_options {
     /// 0
     pub num_addons: i32,
     /// further object files, archives of them and C sources, which are linked in. If the tree
-    /// has no module of code, the root imports what they offer.
+    /// has no module of code, the root imports what they offer. NULL: none
     pub addons: *const *const c_char,
     /// compiles C sources and links objects; NULL: $CC, then cc
     pub compiler: *const c_char,
@@ -807,7 +809,7 @@ pub struct opd_counter_options {
     pub best_effort: i32,
     /// 0: the collector's usual ones
     pub num_events: i32,
-    /// borrowed; `num_events` names
+    /// borrowed; `num_events` names of events; NULL: the usual ones
     pub events: *const *const c_char,
     /// borrowed; a device for each of `events`, which is counted during calls on it; NULL: the CPU
     pub devices: *const DLDevice,
@@ -905,15 +907,17 @@ pub struct opd_trace_merge_options {
     pub struct_size: u32,
     /// 0
     pub num_labels: i32,
-    /// Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name.
+    /// Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name;
+    /// NULL: all have
     pub labels: *const *const c_char,
     /// 0
     pub num_offsets_ns: i32,
     /// 0
     pub num_clock_errors_ns: i32,
-    /// borrowed; added to the times of each trace
+    /// borrowed; added to the times of each trace; NULL: nothing
     pub offsets_ns: *const i64,
-    /// borrowed; how far its times may be wrong, to be shown; -1: what the system said
+    /// borrowed; how far its times may be wrong, to be shown; -1: what the system said;
+    /// NULL: that for all
     pub clock_errors_ns: *const i64,
 }
 impl Default for opd_trace_merge_options {
@@ -944,13 +948,13 @@ pub struct opd_profiler_options {
     /// Of a schedule: of the steps that `opd_profiler_step()` ends, the first `skip_first` are left out; then cycles follow
     /// of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0
     pub wait: u64,
-    /// As in C's `opd_profiler_options`.
+    /// of a schedule, see `wait`; 0
     pub warmup: u64,
     /// 0: there is no schedule, and all is recorded; 0
     pub active: u64,
     /// number of cycles; 0: without end; 0
     pub repeat: u64,
-    /// 0
+    /// steps before the first cycle; 0
     pub skip_first: u64,
     /// 1: the first cycle does not wait; 0
     pub skip_first_wait: i32,
@@ -1067,9 +1071,9 @@ pub struct opd_vm_options {
     pub struct_size: u32,
     /// 0
     pub num_devices: i32,
-    /// borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
-    /// list; constants lie on the first. The host is added at the end unless that is a CPU
-    /// device.
+    /// borrowed for the call. Programs name devices by their place in this list; constants
+    /// lie on the first. The host is added at the end unless that is a CPU device. NULL:
+    /// cpu:0
     pub devices: *const DLDevice,
     /// an `opd_allocator_kind` for each of `devices`; NULL: pooled
     pub allocators: *const i32,
@@ -1105,10 +1109,11 @@ pub struct opd_call_options {
     /// borrowed; a parameter name for each of `args`, with NULL for positional ones; NULL:
     /// all are positional
     pub names: *const *const c_char,
-    /// from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
-    /// kernel starts parallel tasks; a running task is not interrupted.
+    /// from the beginning of the call. Checked at calls, backward jumps and where a kernel
+    /// starts parallel tasks; a running task is not interrupted. 0: none
     pub timeout_ns: i64,
-    /// borrowed; ends the call, as the default token of the thread does; NULL: only that
+    /// borrowed; ends the call beside the default token of the thread; NULL: that token
+    /// alone
     pub cancel: *mut opd_cancel_token,
     /// borrowed, num_outputs tensors. The results are copied into them in their order once
     /// the program has run; NULL: none
@@ -1143,13 +1148,13 @@ impl Default for opd_call_options {
 pub struct opd_profile_options {
     /// set by `opd_profile_options_init()`
     pub struct_size: u32,
-    /// calls before the measured ones; 1, as TVM
+    /// calls before the measured ones, as in TVM; 1
     pub warmup: i32,
     /// measured calls; 1
     pub repeat: i32,
     /// 0
     pub reserved: u32,
-    /// calls kept for each thread; later ones are counted and dropped; 1 \<\< 20
+    /// calls kept for each thread; later ones are counted and dropped; 2^20
     pub max_records: u64,
     /// an `opd_profile_builtins`; `OPD_BUILTINS_WITH_TENSORS`
     pub builtins: i32,
@@ -1157,7 +1162,7 @@ pub struct opd_profile_options {
     pub details: i32,
     /// `opd_vm_profile_start()`: records one of so many calls; 1
     pub sample_interval: u64,
-    /// borrowed; `num_collectors` of them, around every call; see collector.h
+    /// borrowed; `num_collectors`; around every call, see collector.h; NULL: none
     pub collectors: *const *mut opd_collector,
     /// 0
     pub num_collectors: i32,
@@ -1189,7 +1194,7 @@ impl Default for opd_profile_options {
 pub struct opd_evaluator_options {
     /// set by `opd_evaluator_options_init()`
     pub struct_size: u32,
-    /// cpu:0; it is synchronised before the clock is read
+    /// it is synchronised before the clock is read; cpu:0
     pub device: DLDevice,
     /// 0
     pub reserved: u32,
@@ -1212,13 +1217,13 @@ pub struct opd_evaluator_options {
     /// calls of each thread before the measured ones; 1
     pub warmup: i64,
     /// further warm-up calls until their times are steady, for at most this long (but a running call
-    /// is not interrupted); 0: none. Times are compared in windows of ten batches of 1 ms or one
-    /// call. They are steady once two windows in a row do not differ by Mann-Whitney's test (5 %),
-    /// or differ by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java
-    /// Performance Evaluation (windows of calls that agree)
+    /// is not interrupted). Times are compared in windows of ten batches of 1 ms or one call. They
+    /// are steady once two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
+    /// by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
+    /// Evaluation (windows of calls that agree). 0: none
     pub steady_ms: i64,
-    /// threads that call at once, beginning together at each repeat; 1: the calling thread. Not
-    /// with cache_flush_bytes
+    /// threads that call at once, beginning together at each repeat; not with cache_flush_bytes;
+    /// 1: the calling thread
     pub concurrency: i64,
 }
 impl Default for opd_evaluator_options {
@@ -1310,7 +1315,7 @@ pub struct opd_diff_options {
     /// 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
     /// (docs/diff.md); 0
     pub is_paired: u32,
-    /// changes below it do not matter; 0.01 is 1 %
+    /// changes below this share do not matter; 0.01
     pub min_effect: f64,
     /// largest share of false verdicts among the verdicts of regression or improvement; 0.05
     pub level: f64,
@@ -1533,8 +1538,8 @@ unsafe extern "C" {
     /// `object_handle`: The reference; NULL does nothing.
     /// Threads: safe. Since: 0.1
     pub fn opd_object_release(object_handle: *mut c_void);
-    /// Returns the kind of the object behind any handle: an `opd_type` or a kind made at run time; `OPD_NONE` for NULL.
-    /// Threads: safe. Since: 0.1
+    /// Returns the kind of the object behind `object_handle`, any handle: an `opd_type` or a kind made at run time; `OPD_NONE`
+    /// for NULL. Threads: safe. Since: 0.1
     pub fn opd_object_type(object_handle: *const c_void) -> i32;
     /// Returns the code of `error`; `OPD_OK` for NULL. Threads: safe. Since: 0.1
     pub fn opd_error_code(error: *const opd_error) -> opd_code;
@@ -1619,7 +1624,7 @@ unsafe extern "C" {
     pub fn opd_value_retain(value: *const opd_value, out_value: *mut opd_value) -> *mut opd_error;
     /// Ends an owned value and sets it to `OPD_NONE`. Threads: safe. Cost: none for plain kinds. Since: 0.1
     pub fn opd_value_release(value: *mut opd_value);
-    /// Returns the name of a kind: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage.
+    /// Returns the name of kind `type`: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage.
     /// Threads: safe. Since: 0.1
     pub fn opd_type_key(r#type: i32) -> *const c_char;
     /// Writes any value for people: numbers, "strings", shapes, dtypes, "Tensor(float32\[2, 3\], cpu:0)", nested containers.
@@ -1639,6 +1644,10 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_INVALID_ARGUMENT`, `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1
     pub fn opd_string_create(data: *const c_char, size: usize, out_value: *mut opd_value) -> *mut opd_error;
     /// Makes a byte string, as `opd_string_create()` makes a string.
+    ///
+    /// `data`:      Borrowed, `size` bytes.
+    ///
+    /// `out_value`: New reference.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT`, `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1
     pub fn opd_bytes_create(data: *const c_void, size: usize, out_value: *mut opd_value) -> *mut opd_error;
@@ -1682,6 +1691,8 @@ unsafe extern "C" {
     pub fn opd_array_count(array: *const opd_array) -> usize;
     /// Gives an item.
     ///
+    /// `index`:    0 to `opd_array_count()` - 1.
+    ///
     /// `out_item`: New reference.
     ///
     /// Returns NULL, or `OPD_OUT_OF_RANGE`. Threads: safe. Since: 0.1
@@ -1699,11 +1710,15 @@ unsafe extern "C" {
     pub fn opd_map_count(map: *const opd_map) -> usize;
     /// Finds a key.
     ///
+    /// `key`:       Borrowed.
+    ///
     /// `out_value`: New reference.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`. Threads: safe. Cost: one hash. Since: 0.1
     pub fn opd_map_get(map: *const opd_map, key: *const opd_value, out_value: *mut opd_value) -> *mut opd_error;
     /// Gives the entry at a place in insertion order.
+    ///
+    /// `index`:     0 to `opd_map_count()` - 1.
     ///
     /// `out_key`:   New reference.
     ///
@@ -1777,11 +1792,15 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Finds a registered function.
     ///
+    /// `name`:         Borrowed.
+    ///
     /// `out_function`: New reference.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND` with close names. Threads: safe. Since: 0.1
     pub fn opd_function_get_global(name: *const c_char, out_function: *mut *mut opd_function) -> *mut opd_error;
     /// Removes a registered function. Programs that hold it keep it.
+    ///
+    /// `name`: Borrowed.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`. Threads: safe. Since: 0.1
     pub fn opd_function_remove_global(name: *const c_char) -> *mut opd_error;
@@ -1857,16 +1876,62 @@ unsafe extern "C" {
     pub fn opd_device_from_string(text: *const c_char, out_device: *mut DLDevice) -> *mut opd_error;
     /// Gives a property of a device.
     ///
-    /// `out_value`: New reference; `OPD_NONE` if the device does not tell. For an absent device only `OPD_ATTR_EXIST`.
+    /// `device`:    Any, also an absent one.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for any other property of an absent device; the message lists the present ones.
-    /// Threads: safe. Since: 0.1
+    /// `attr`:      Which property; see `opd_device_attr`.
+    ///
+    /// `out_value`: New reference; `OPD_NONE` if the device does not tell. An absent device has only `OPD_ATTR_EXIST` and
+    /// `OPD_ATTR_ABSENCE`.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for any other property of an absent device; the message says why it is absent and
+    /// lists the present ones.
+    /// Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Since: 0.1
     pub fn opd_device_get_attr(device: DLDevice, attr: opd_device_attr, out_value: *mut opd_value) -> *mut opd_error;
-    /// Waits until all work given to a device has ended. The CPU never has any left.
+    /// Waits until all work given to a device, on all its streams, has ended. The CPU never has any left.
+    ///
+    /// `device`: A present one.
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Blocks. Since: 0.1
     pub fn opd_device_sync(device: DLDevice) -> *mut opd_error;
+    /// Makes a stream.
+    ///
+    /// `device`:     A present one.
+    ///
+    /// `out_stream`: Written: the device's own pointer. `opd_stream_free()` ends it.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device or one without streams, as the CPU.
+    /// Threads: safe. Since: 0.2
+    pub fn opd_stream_create(device: DLDevice, out_stream: *mut *mut c_void) -> *mut opd_error;
+    /// Ends a stream. The work in it runs to its end. It may be no thread's current stream.
+    ///
+    /// `device`: A present one.
+    ///
+    /// `stream`: Of `opd_stream_create()` for the same device; NULL does nothing.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.2
+    pub fn opd_stream_free(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
+    /// Sets the calling thread's current stream of a device.
+    ///
+    /// `device`:     A present one.
+    ///
+    /// `stream`:     Of `opd_stream_create()` for the same device, or NULL for the default one.
+    ///
+    /// `out_before`: Written: the stream that was current before; may be NULL.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.2
+    pub fn opd_stream_set(device: DLDevice, stream: *mut c_void, out_before: *mut *mut c_void) -> *mut opd_error;
+    /// Waits until the work in a stream has ended.
+    ///
+    /// `device`: A present one.
+    ///
+    /// `stream`: Of `opd_stream_create()` for the same device, or NULL for the default one.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device; what the device reports of work that failed.
+    /// Threads: safe. Blocks. Since: 0.2
+    pub fn opd_stream_sync(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Reads the statistics of a device's memory.
+    ///
+    /// `device`:    A present one.
     ///
     /// `out_stats`: Written. Its struct_size must be set.
     ///
@@ -1875,10 +1940,14 @@ unsafe extern "C" {
     pub fn opd_memory_get_stats(device: DLDevice, out_stats: *mut opd_memory_stats) -> *mut opd_error;
     /// Sets peak_bytes of a device to its present live_bytes.
     ///
+    /// `device`: A present one.
+    ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.1
     pub fn opd_memory_reset_peak(device: DLDevice) -> *mut opd_error;
     /// Returns pooled blocks to the system. For the CPU this includes the copies of unloaded libraries that are kept for
     /// their next load (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB).
+    ///
+    /// `device`: A present one.
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Blocks. Since: 0.1
     pub fn opd_memory_trim(device: DLDevice) -> *mut opd_error;
@@ -1901,6 +1970,10 @@ unsafe extern "C" {
     /// Makes a tensor with memory of its own: compact, 64-byte aligned, not initialised.
     ///
     /// `dims`:       Borrowed, `ndim` sizes, each at least 0.
+    ///
+    /// `dtype`:      Of its elements.
+    ///
+    /// `device`:     Where its memory lies.
     ///
     /// `out_tensor`: New reference.
     ///
@@ -1938,6 +2011,10 @@ unsafe extern "C" {
     pub fn opd_tensor_copy(from: *const DLTensor, to: *mut opd_tensor) -> *mut opd_error;
     /// Copies bytes into a contiguous tensor.
     ///
+    /// `to`:   Borrowed; its elements are written.
+    ///
+    /// `data`: Borrowed.
+    ///
     /// `size`: The tensor's size in bytes.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for another size, strides or a read-only tensor; `OPD_UNSUPPORTED` device.
@@ -1945,12 +2022,18 @@ unsafe extern "C" {
     pub fn opd_tensor_copy_from_bytes(to: *mut opd_tensor, data: *const c_void, size: usize) -> *mut opd_error;
     /// Copies the bytes of a contiguous tensor out.
     ///
+    /// `from`: Borrowed.
+    ///
+    /// `data`: Written: `size` bytes.
+    ///
     /// `size`: The tensor's size in bytes.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for another size or strides; `OPD_UNSUPPORTED` device.
     /// Threads: safe. Since: 0.1
     pub fn opd_tensor_copy_to_bytes(from: *const opd_tensor, data: *mut c_void, size: usize) -> *mut opd_error;
     /// Makes a tensor of the same elements with another shape. It shares the data of `tensor`, which must be contiguous.
+    ///
+    /// `dims`:       Borrowed, `ndim` sizes, each at least 0.
     ///
     /// `out_tensor`: New reference.
     ///
@@ -1996,6 +2079,10 @@ unsafe extern "C" {
     pub fn opd_tensor_from_dlpack(managed: *mut DLManagedTensor, out_tensor: *mut *mut opd_tensor) -> *mut opd_error;
     /// Takes over a versioned `DLPack` tensor, as `opd_tensor_from_dlpack()` does an old one. Its flag READ_ONLY stays with the
     /// tensor and its views.
+    ///
+    /// `managed`:    Taken over on success only.
+    ///
+    /// `out_tensor`: New reference.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` as there; `OPD_UNSUPPORTED` for another major version.
     /// Threads: safe. Since: 0.1. Source: `DLPack` 1.3.
@@ -2054,6 +2141,8 @@ unsafe extern "C" {
     /// `data`:       Borrowed until `deleter` is called; with the option copy, until this function returns. Views point
     /// into it, and writing into them writes there.
     ///
+    /// `size`:       Bytes of `data`.
+    ///
     /// `options`:    Borrowed; NULL means all defaults.
     ///
     /// `user_data`:  Handed to `deleter`.
@@ -2095,6 +2184,8 @@ unsafe extern "C" {
     pub fn opd_params_count(params: *const opd_params) -> usize;
     /// Gives what is known of the tensor at a place, without making it.
     ///
+    /// `index`:    0 to `opd_params_count()` - 1.
+    ///
     /// `out_info`: Written. Its struct_size must be set.
     ///
     /// Returns NULL, or `OPD_OUT_OF_RANGE`; `OPD_INVALID_ARGUMENT` for a wrong struct_size. Threads: safe. Since: 0.2
@@ -2111,6 +2202,8 @@ unsafe extern "C" {
     pub fn opd_params_get_stats(params: *const opd_params, out_stats: *mut opd_params_stats) -> *mut opd_error;
     /// Gives a tensor by name. A tensor of a file is made at the first call.
     ///
+    /// `name`:       Borrowed.
+    ///
     /// `out_tensor`: New reference; shares its data with the set, and keeps the file mapped.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND` with close names; `OPD_BAD_FORMAT` for damage in compressed elements; `OPD_OUT_OF_MEMORY`;
@@ -2123,6 +2216,8 @@ unsafe extern "C" {
         out_tensor: *mut *mut opd_tensor,
     ) -> *mut opd_error;
     /// Adds a tensor at the end, or replaces the one of that name in its place.
+    ///
+    /// `name`:   Borrowed; copied.
     ///
     /// `tensor`: Borrowed; retained.
     ///
@@ -2167,11 +2262,13 @@ unsafe extern "C" {
     /// With the format "c" the bytes are a C source. Its functions named __tvm_ffi_\<name\> are offered as \<name\>, others
     /// through `opd_module_native_function()`.
     ///
-    /// `data`:    Borrowed for the call.
+    /// `data`:       Borrowed for the call.
     ///
-    /// `name`:    Borrowed; for messages. NULL means "memory".
+    /// `size`:       Bytes of `data`.
     ///
-    /// `options`: Borrowed; NULL means all defaults.
+    /// `name`:       Borrowed; for messages. NULL means "memory".
+    ///
+    /// `options`:    Borrowed; NULL means all defaults.
     ///
     /// `out_module`: New reference.
     ///
@@ -2236,7 +2333,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_BAD_FORMAT` if the embedded data cannot be read. Threads: safe. Since: 0.1
     pub fn opd_module_system_lib(prefix: *const c_char, out_module: *mut *mut opd_module) -> *mut opd_error;
-    /// Returns 1 if this build can run artifacts for a target: "cpu", "llvm", "c", "cuda", "gpu", "nvptx", "opencl", "cl",
+    /// Returns 1 if this build can run artifacts for `target`: "cpu", "llvm", "c", "cuda", "gpu", "nvptx", "opencl", "cl",
     /// "vulkan", "metal", "mtl", "rocm" …, with or without options after a space. 0 for unknown ones.
     /// Threads: safe. Since: 0.1
     pub fn opd_module_enabled(target: *const c_char) -> c_int;
@@ -2273,6 +2370,8 @@ unsafe extern "C" {
         out_function: *mut *mut opd_function,
     ) -> *mut opd_error;
     /// Returns 1 if there is a function of that name, else 0.
+    ///
+    /// `name`:  Borrowed.
     ///
     /// `flags`: Bits of `opd_module_lookup`. `OPD_LOOKUP_OWN` and `OPD_LOOKUP_IMPORTS` tell whether `opd_module_get_function()`
     /// succeeds.
@@ -2363,6 +2462,8 @@ unsafe extern "C" {
     ///
     /// `data`:           Borrowed for the call.
     ///
+    /// `size`:           Bytes of `data`.
+    ///
     /// `out_executable`: New reference.
     ///
     /// Returns NULL, or `OPD_BAD_FORMAT` with the section, function or instruction and the offset.
@@ -2394,6 +2495,8 @@ unsafe extern "C" {
         out_executable: *mut *mut opd_executable,
     ) -> *mut opd_error;
     /// Writes a program as text.
+    ///
+    /// `format`:   The form; see `opd_executable_format`.
     ///
     /// `out_text`: New reference.
     ///
@@ -2429,6 +2532,10 @@ unsafe extern "C" {
     pub fn opd_executable_builder_create(out_builder: *mut *mut opd_executable_builder) -> *mut opd_error;
     /// Begins a function. Instructions follow until `opd_executable_builder_end_function()`.
     ///
+    /// `name`:        Borrowed.
+    ///
+    /// `num_params`:  At least 0.
+    ///
     /// `param_names`: Borrowed, `num_params` names; NULL: "param_0" …. Parameters lie in registers 0 ….
     ///
     /// Returns NULL, or `OPD_ALREADY_EXISTS` for a repeated name, `OPD_FAILED_PRECONDITION` within a function.
@@ -2445,6 +2552,8 @@ unsafe extern "C" {
     pub fn opd_executable_builder_end_function(builder: *mut opd_executable_builder) -> *mut opd_error;
     /// Adds a constant (tensor, shape, string, dtype, int, float), or finds an equal one.
     ///
+    /// `value`:       Borrowed; retained.
+    ///
     /// `out_operand`: Written.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for another kind. Threads: one at a time. Since: 0.2
@@ -2454,6 +2563,8 @@ unsafe extern "C" {
         out_operand: *mut opd_operand,
     ) -> *mut opd_error;
     /// Declares or finds the function of a name as an operand.
+    ///
+    /// `name`:        Borrowed.
     ///
     /// `out_operand`: Written.
     ///
@@ -2495,14 +2606,16 @@ unsafe extern "C" {
     pub fn opd_report_builder_add_call(builder: *mut opd_report_builder) -> *mut opd_error;
     /// Sets a metric of the newest call, of a device, or of the configuration.
     ///
-    /// `device`: Borrowed; for `OPD_REPORT_DEVICES` the device's name, as "cpu0"; else NULL.
+    /// `section`: Of what: the newest call, a device or the configuration.
     ///
-    /// `name`:   Borrowed UTF-8: "Name", "Duration (us)" … For bytes and hertz, " (bytes)" or " (Hz)" is appended unless
-    /// it ends so.
+    /// `device`:  Borrowed; for `OPD_REPORT_DEVICES` the device's name, as "cpu0"; else NULL.
     ///
-    /// `kind`:   What `value` is, not NONE and not JSON.
+    /// `name`:    Borrowed UTF-8: "Name", "Duration (us)" … For bytes and hertz, " (bytes)" or " (Hz)" is appended
+    /// unless it ends so.
     ///
-    /// `value`:  Borrowed: an int for counts and bytes, a string, else a float or int.
+    /// `kind`:    What `value` is, not NONE and not JSON.
+    ///
+    /// `value`:   Borrowed: an int for counts and bytes, a string, else a float or int.
     ///
     /// Returns NULL, or `OPD_ALREADY_EXISTS` (the row has that metric), `OPD_INVALID_ARGUMENT` (the value does not fit the kind,
     /// or is not UTF-8; a device is missing or not expected), `OPD_FAILED_PRECONDITION` (no call was added, or the
@@ -2566,6 +2679,8 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Writes a report as text.
     ///
+    /// `format`:   The form; see `opd_report_format`.
+    ///
     /// `options`:  Borrowed; NULL means all defaults.
     ///
     /// `out_text`: New reference.
@@ -2591,9 +2706,11 @@ unsafe extern "C" {
     /// Threads: safe. Cost: no copy of columns that have a number or a text in each row. Since: 0.1. Source: the Arrow C
     /// data and C stream interfaces.
     pub fn opd_report_to_arrow(report: *const opd_report, out_stream: *mut c_void) -> *mut opd_error;
-    /// Returns the number of rows of a section; 0 for an unknown one. Threads: safe. Since: 0.2
+    /// Returns the number of rows of `section`; 0 for an unknown one. Threads: safe. Since: 0.2
     pub fn opd_report_count(report: *const opd_report, section: opd_report_section) -> usize;
     /// Lists the names of the metrics of a section's rows, in the order in which they appeared.
+    ///
+    /// `section`:   Calls, devices or configuration.
     ///
     /// `out_names`: New reference: an array of strings.
     ///
@@ -2604,6 +2721,8 @@ unsafe extern "C" {
         out_names: *mut *mut opd_array,
     ) -> *mut opd_error;
     /// Gives one metric of a row: counts and bytes as int, text as string, all else as float.
+    ///
+    /// `section`:   Calls, devices or configuration.
     ///
     /// `row`:       0 to `opd_report_count()` - 1.
     ///
@@ -2624,6 +2743,8 @@ unsafe extern "C" {
         out_kind: *mut opd_metric_kind,
     ) -> *mut opd_error;
     /// Gives one metric of all rows of a section, as `opd_report_get()` gives it for one.
+    ///
+    /// `section`:    Calls, devices or configuration.
     ///
     /// `name`:       Borrowed.
     ///
@@ -2674,6 +2795,8 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Makes a built-in collector.
     ///
+    /// `kind`:          What it measures; see `opd_collector_kind`.
+    ///
     /// `options`:       Borrowed; NULL means all defaults.
     ///
     /// `out_collector`: New reference.
@@ -2688,6 +2811,8 @@ unsafe extern "C" {
         out_collector: *mut *mut opd_collector,
     ) -> *mut opd_error;
     /// Lists the events that a built-in collector can count here: each was counted once.
+    ///
+    /// `kind`:      Which collector.
     ///
     /// `out_names`: New reference: an array of strings; empty for a collector that takes no events.
     ///
@@ -2741,6 +2866,8 @@ unsafe extern "C" {
     pub fn opd_trace_to_chrome(trace: *const opd_trace, out_json: *mut *mut opd_buffer) -> *mut opd_error;
     /// Gives a trace as text or bytes.
     ///
+    /// `format`:    The form; see `opd_trace_format`.
+    ///
     /// `options`:   Borrowed; NULL means all defaults.
     ///
     /// `out_bytes`: New reference.
@@ -2760,7 +2887,11 @@ unsafe extern "C" {
     /// Writes a trace to a file, which appears as a whole, any number of times. If the path ends in ".gz", the file is
     /// compressed by gzip.
     ///
-    /// `path`: Borrowed.
+    /// `path`:    Borrowed.
+    ///
+    /// `format`:  The form; see `opd_trace_format`.
+    ///
+    /// `options`: Borrowed; NULL means all defaults.
     ///
     /// Returns NULL, or as `opd_trace_write()`, or `OPD_IO` for the file. Threads: safe. Blocks. Since: 0.2
     pub fn opd_trace_save(
@@ -2788,6 +2919,8 @@ unsafe extern "C" {
     /// that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its end to that of the
     /// loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has; "Thread ID";
     /// "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
+    ///
+    /// `view`:       Of which spans, and what makes one row; see `opd_trace_view`.
     ///
     /// `out_report`: New reference.
     ///
@@ -2855,6 +2988,8 @@ unsafe extern "C" {
     pub fn opd_profiler_start(profiler: *mut opd_profiler) -> *mut opd_error;
     /// Says what the profiler does in the step that begins with the next `opd_profiler_start()` or `opd_profiler_step()`, in
     /// place of the schedule. For schedules of one's own.
+    ///
+    /// `action`: As a schedule would say it for that step.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown action. Threads: safe. Since: 0.2
     /// Source: torch.profiler.ProfilerAction
@@ -2962,7 +3097,8 @@ unsafe extern "C" {
     /// call for their language: the stacks that are recorded meanwhile have these functions in place of the caller of this
     /// function and of the native functions that called it.
     ///
-    /// `frames`: Borrowed; from the innermost one on, all of the thread. Of more than 256, the innermost ones are taken.
+    /// `frames`: Borrowed, `num_frames` of them: from the innermost one on, all of the thread. Of more than 256, the
+    /// innermost ones are taken.
     /// Threads: safe. Cost: a lock and a hash of the frames. Since: 0.2
     pub fn opd_stack_push(frames: *const opd_stack_frame, num_frames: i32);
     /// Takes back what the calling thread's last `opd_stack_push()` said. Threads: safe. Since: 0.2
@@ -3042,6 +3178,8 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Gives a function of the program. It keeps the VM and is called without a look-up by name.
     ///
+    /// `name`:         Borrowed.
+    ///
     /// `out_function`: New reference.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND` with close names. Threads: safe. Since: 0.2
@@ -3054,6 +3192,8 @@ unsafe extern "C" {
     /// deadline and cancel token, and seen by profiles and the instrument. Closures that a program returns keep their VM.
     ///
     /// `closure`:   Borrowed.
+    ///
+    /// `args`:      As in `opd_vm_call()`: `num_args` values.
     ///
     /// `options`:   Borrowed; without names and outputs; NULL means all defaults.
     ///
@@ -3071,9 +3211,11 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Saves a function with its arguments under a name, by which it is then called without arguments.
     ///
+    /// `name`:           Borrowed: a function of the program.
+    ///
     /// `saved_name`:     Borrowed. A saved function of that name is replaced.
     ///
-    /// `args`:           As in `opd_vm_call()`; kept until the name is saved anew or the VM ends.
+    /// `args`:           As in `opd_vm_call()`: `num_args` values; kept until the name is saved anew or the VM ends.
     ///
     /// `options`:        Borrowed; only names are used.
     ///
@@ -3093,7 +3235,9 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Keeps the arguments of a function for `opd_vm_invoke_stateful()`. Tensors on the VM's device are not copied.
     ///
-    /// `args`:    As in `opd_vm_call()`.
+    /// `name`:    Borrowed.
+    ///
+    /// `args`:    As in `opd_vm_call()`: `num_args` values.
     ///
     /// `options`: Borrowed; only names and param_module are used. NULL means all defaults.
     ///
@@ -3108,6 +3252,8 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Runs a function on its inputs and keeps the result.
     ///
+    /// `name`:    Borrowed.
+    ///
     /// `options`: Borrowed; NULL means all defaults.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if its inputs were not set; errors as `opd_vm_call()`.
@@ -3118,6 +3264,8 @@ unsafe extern "C" {
         options: *const opd_call_options,
     ) -> *mut opd_error;
     /// Gives the result of the last `opd_vm_invoke_stateful()`, or an item of it.
+    ///
+    /// `name`:      Borrowed.
     ///
     /// `path`:      Borrowed: `path_size` indices into nested tuples; none for the whole result.
     ///
@@ -3142,7 +3290,7 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_INVALID_ARGUMENT`.
     /// Threads: safe; the instrument runs on the thread of the call. Since: 0.1. Source: TVM set_instrument.
     pub fn opd_vm_set_instrument(vm: *mut opd_vm, instrument: *mut opd_function) -> *mut opd_error;
-    /// Returns 1 if the program has a function of that name, or one was saved under it; else 0.
+    /// Returns 1 if the program has a function named `name`, or one was saved under that name; else 0.
     /// Threads: safe. Since: 0.1
     pub fn opd_vm_has_function(vm: *mut opd_vm, name: *const c_char) -> c_int;
     /// Lists the program's functions.
@@ -3153,6 +3301,8 @@ unsafe extern "C" {
     pub fn opd_vm_list_functions(vm: *mut opd_vm, out_names: *mut *mut opd_array) -> *mut opd_error;
     /// Lists the names of a function's parameters.
     ///
+    /// `name`:      Borrowed.
+    ///
     /// `out_names`: New reference: an array of strings.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`. Threads: safe. Since: 0.1
@@ -3162,6 +3312,10 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_trim(vm: *mut opd_vm) -> *mut opd_error;
     /// Calls a function as `opd_vm_call()` does and measures every operator call with a tensor argument.
+    ///
+    /// `name`:         Borrowed.
+    ///
+    /// `args`:         As in `opd_vm_call()`: `num_args` values.
     ///
     /// `call_options`: As in `opd_vm_call()`.
     ///
@@ -3345,6 +3499,10 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Compares two benchmarks. Each repeat is a run of the one operator "call"; the threads of a repeat count by their
     /// mean.
+    ///
+    /// `before`:     Borrowed.
+    ///
+    /// `after`:      Borrowed.
     ///
     /// `options`:    Borrowed; NULL means all defaults.
     ///

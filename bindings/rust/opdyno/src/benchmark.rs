@@ -1,9 +1,9 @@
 //! Evaluators, which call a function again and again, and the benchmarks that they give.
 use crate::arg::IntoArgs;
-use crate::object::{check, create, handle, sized, unique_handle};
+use crate::object::{create, handle, unique_handle};
 use crate::options::Kept;
 use crate::text::{slice_of, text};
-use crate::{DiffOptions, EvaluatorOptions, Function, Report, Result, ffi};
+use crate::{BenchmarkStats, DiffOptions, EvaluatorOptions, Function, Report, Result, ffi};
 
 unique_handle! { EvaluatorHandle, opd_evaluator }
 
@@ -60,36 +60,6 @@ handle! {
     Benchmark, opd_benchmark
 }
 
-/// The figures of a benchmark. Times are in seconds per call.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-#[allow(missing_docs)] // as the C struct has them
-pub struct BenchmarkStats {
-    /// Too noisy to say: too few repeats for the interval, or it is wider than 5 % of the median.
-    pub is_noisy: bool,
-    /// The lower end of the 95 % confidence interval of the median; 0 with too few repeats.
-    pub median_low: f64,
-    /// The upper end; infinite with fewer than 6 repeats.
-    pub median_high: f64,
-    /// Of the ranks of consecutive repeats, as far as it is taken into account; 0 to 1.
-    pub autocorrelation: f64,
-    /// Repeats further from the quartiles than 1.5 times the distance between them.
-    pub outlier_count: i64,
-    /// Calls of a thread in the last repeat.
-    pub number: i64,
-    /// Calls of all threads before the measured ones.
-    pub warmup_count: i64,
-    /// Of all threads together.
-    pub calls_per_second: f64,
-    /// Whether the warm-up ended because the times were steady.
-    pub is_steady: bool,
-    pub mean: f64,
-    pub median: f64,
-    pub std: f64,
-    pub min: f64,
-    pub max: f64,
-}
-
 impl Benchmark {
     /// Of times that were measured elsewhere, in seconds per call, one for each repeat.
     pub fn from_seconds(seconds: &[f64]) -> Result<Self> {
@@ -106,24 +76,7 @@ impl Benchmark {
     }
     /// The figures.
     pub fn stats(&self) -> Result<BenchmarkStats> {
-        let mut raw = sized!(opd_benchmark_stats);
-        check!(opd_benchmark_get_stats(self.as_ptr(), &mut raw))?;
-        Ok(BenchmarkStats {
-            is_noisy: raw.is_noisy != 0,
-            median_low: raw.median_low,
-            median_high: raw.median_high,
-            autocorrelation: raw.autocorrelation,
-            outlier_count: raw.outlier_count,
-            number: raw.number,
-            warmup_count: raw.warmup_count,
-            calls_per_second: raw.calls_per_second,
-            is_steady: raw.is_steady != 0,
-            mean: raw.mean,
-            median: raw.median,
-            std: raw.std,
-            min: raw.min,
-            max: raw.max,
-        })
+        BenchmarkStats::of(|raw| unsafe { ffi::opd_benchmark_get_stats(self.as_ptr(), raw) })
     }
     /// Compares two benchmarks: a report of the one operator "call".
     pub fn diff(&self, after: &Benchmark, options: &DiffOptions<'_>) -> Result<Report> {

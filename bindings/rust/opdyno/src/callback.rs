@@ -38,14 +38,19 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
 
 #[cold]
 fn error_of(panic: Box<dyn Any + Send>) -> Error {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    let error = Error::new(Code::Internal, "Panic", text.unwrap_or("a callback panicked"));
-    // Dropping what the program panicked with may panic in turn: unwinding must not reach C.
+    let error = Error::new(Code::Internal, "Panic", text_of(&*panic).unwrap_or("a callback panicked"));
+    // Dropping what the program panicked with may panic in turn: unwinding must not reach C. That panic carries a text, or
+    // something that might panic once more, and is not dropped.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        core::mem::forget(again);
+        if text_of(&*again).is_none() {
+            core::mem::forget(again);
+        }
     }
     error
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> Option<&str> {
+    panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied())
 }
 
 pub(crate) unsafe extern "C" fn log<F: Fn(LogLevel, &str)>(

@@ -74,7 +74,7 @@ impl Function {
         let raw = args.raw()?;
         let mut result = NONE;
         check!(opd_function_call(self.as_ptr(), raw.as_ptr(), raw.len() as i32, &mut result))?;
-        unsafe { R::from_c(result) }
+        unsafe { R::from_c(&result) }
     }
 
     /// Registers it for the whole process.

@@ -1,6 +1,7 @@
 // Made by bindings/rust/generator from bindings/swig and the headers; in one file, since nobody edits it.
 use crate::options::{Kept, check_count, count_of};
-use crate::{CancelToken, Collector, Device, Function, Module, Result, Trace, ffi};
+use crate::text::{borrowed, slice_of};
+use crate::{CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};
 use core::time::Duration;
 use std::path::Path;
 
@@ -123,6 +124,8 @@ pub enum DeviceAttr {
     AvailableGlobalMemory = ffi::OPD_ATTR_AVAILABLE_GLOBAL_MEMORY,
     /// int, elements along an axis of an image; TVM has no number for it
     TextureSpatialLimit = ffi::OPD_ATTR_TEXTURE_SPATIAL_LIMIT,
+    /// string: why there is no such device; `OPD_NONE` if it exists
+    Absence = ffi::OPD_ATTR_ABSENCE,
 }
 impl DeviceAttr {
     /// None for a number that this version does not know.
@@ -144,6 +147,7 @@ impl DeviceAttr {
             ffi::OPD_ATTR_TOTAL_GLOBAL_MEMORY => Self::TotalGlobalMemory,
             ffi::OPD_ATTR_AVAILABLE_GLOBAL_MEMORY => Self::AvailableGlobalMemory,
             ffi::OPD_ATTR_TEXTURE_SPATIAL_LIMIT => Self::TextureSpatialLimit,
+            ffi::OPD_ATTR_ABSENCE => Self::Absence,
             _ => return None,
         })
     }
@@ -583,33 +587,39 @@ impl<'a> ModuleOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// an `opd_copy_policy`; `OPD_COPY_ALWAYS`
+    /// A [`CopyPolicy`].
+    /// Default: [`CopyPolicy::Always`].
     pub fn copy(self, copy: CopyPolicy) -> Self {
         Self { copy: Some(copy), ..self }
     }
-    /// "so", "vmexec", "c", "o", "a", "tar"; NULL: told by content, then by suffix
+    /// "so", "vmexec", "c", "o", "a", "tar".
+    /// Default: told by content, then by suffix.
     pub fn format(self, format: &'a str) -> Self {
         Self { format: Some(format), ..self }
     }
-    /// compiles C sources and links objects; NULL: $CC, then cc
+    /// Compiles C sources and links objects.
+    /// Default: $CC, then cc.
     pub fn compiler(self, compiler: &'a str) -> Self {
         Self { compiler: Some(compiler), ..self }
     }
-    /// its flags, split at spaces; NULL: "-O2"
+    /// Its flags, split at spaces.
+    /// Default: "-O2".
     pub fn c_flags(self, c_flags: &'a str) -> Self {
         Self { c_flags: Some(c_flags), ..self }
     }
-    /// for compiled and linked files; NULL: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno,
-    /// ~/.cache/opdyno
+    /// For compiled and linked files.
+    /// Default: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno, ~/.cache/opdyno.
     pub fn cache_dir(self, cache_dir: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { cache_dir: Some(cache_dir.as_ref()), ..self }
     }
-    /// 1: reads the file and runs nothing of it (see `opd_module_load()`); 0
+    /// True: reads the file and runs nothing of it (see `opd_module_load()`).
+    /// Default: false.
     pub fn inspect_only(self, inspect_only: bool) -> Self {
         Self { inspect_only: Some(inspect_only), ..self }
     }
-    /// most time that the compiler and linker may take together; 0: any. Then they are ended,
-    /// and loading fails with `OPD_DEADLINE_EXCEEDED`
+    /// Most time that the compiler and linker may take together. Then they are ended, and
+    /// loading fails with `OPD_DEADLINE_EXCEEDED`.
+    /// Default: zero (any).
     pub fn build_timeout(self, build_timeout: Duration) -> Self {
         Self { build_timeout: Some(build_timeout), ..self }
     }
@@ -655,20 +665,24 @@ impl<'a> ExportOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// further object files, archives of them and C sources, which are linked in. If the tree
+    /// Further object files, archives of them and C sources, which are linked in. If the tree
     /// has no module of code, the root imports what they offer.
+    /// Default: none.
     pub fn addons(self, addons: &'a [&'a str]) -> Self {
         Self { addons: Some(addons), ..self }
     }
-    /// compiles C sources and links objects; NULL: $CC, then cc
+    /// Compiles C sources and links objects.
+    /// Default: $CC, then cc.
     pub fn compiler(self, compiler: &'a str) -> Self {
         Self { compiler: Some(compiler), ..self }
     }
-    /// its flags, split at spaces; NULL: "-O2"
+    /// Its flags, split at spaces.
+    /// Default: "-O2".
     pub fn c_flags(self, c_flags: &'a str) -> Self {
         Self { c_flags: Some(c_flags), ..self }
     }
-    /// keeps intermediate files; NULL: a temporary directory that is removed
+    /// Keeps intermediate files.
+    /// Default: a temporary directory that is removed.
     pub fn workspace_dir(self, workspace_dir: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { workspace_dir: Some(workspace_dir.as_ref()), ..self }
     }
@@ -705,15 +719,18 @@ impl ParamsOptions {
     pub fn new() -> Self {
         Self::default()
     }
-    /// 1: copies all tensors at once and closes the file; 0
+    /// True: copies all tensors at once and closes the file.
+    /// Default: false.
     pub fn copy(self, copy: bool) -> Self {
         Self { copy: Some(copy), ..self }
     }
-    /// 1: has the system read the file ahead, without waiting for it; 0
+    /// True: has the system read the file ahead, without waiting for it.
+    /// Default: false.
     pub fn prefetch(self, prefetch: bool) -> Self {
         Self { prefetch: Some(prefetch), ..self }
     }
-    /// 1: compares the checksums that the file has (zip entries, shards); reads all of it; 0
+    /// True: compares the checksums that the file has (zip entries, shards); reads all of it.
+    /// Default: false.
     pub fn verify_checksums(self, verify_checksums: bool) -> Self {
         Self { verify_checksums: Some(verify_checksums), ..self }
     }
@@ -747,21 +764,24 @@ impl<'a> VmOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// borrowed for the call; NULL: cpu:0. Programs name devices by their place in this
-    /// list; constants lie on the first. The host is added at the end unless that is a CPU
-    /// device.
+    /// Programs name devices by their place in this list; constants
+    /// lie on the first. The host is added at the end unless that is a CPU device.
+    /// Default: cpu:0.
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
-    /// an `opd_allocator_kind` for each of `devices`; NULL: pooled
+    /// A [`AllocatorKind`] for each of `devices`.
+    /// Default: pooled.
     pub fn allocators(self, allocators: &'a [AllocatorKind]) -> Self {
         Self { allocators: Some(allocators), ..self }
     }
-    /// largest sum of live storages of one VM; 0: the cgroup's or machine's memory
+    /// Largest sum of live storages of one VM.
+    /// Default: 0 (the cgroup's or machine's memory).
     pub fn memory_limit_bytes(self, memory_limit_bytes: u64) -> Self {
         Self { memory_limit_bytes: Some(memory_limit_bytes), ..self }
     }
-    /// nested program calls; 1000
+    /// Nested program calls.
+    /// Default: 1000.
     pub fn max_depth(self, max_depth: i32) -> Self {
         Self { max_depth: Some(max_depth), ..self }
     }
@@ -800,22 +820,25 @@ impl<'a> CallOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// borrowed; a parameter name for each of `args`, with NULL for positional ones; NULL:
-    /// all are positional
+    /// A parameter name for each of `args`, with `None` for positional ones.
+    /// Default: all are positional.
     pub fn names(self, names: &'a [Option<&'a str>]) -> Self {
         Self { names: Some(names), ..self }
     }
-    /// from the beginning of the call; 0: none. Checked at calls, backward jumps and where a
-    /// kernel starts parallel tasks; a running task is not interrupted.
+    /// From the beginning of the call. Checked at calls, backward jumps and where a kernel
+    /// starts parallel tasks; a running task is not interrupted.
+    /// Default: zero (none).
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// borrowed; ends the call, as the default token of the thread does; NULL: only that
+    /// Ends the call beside the default token of the thread.
+    /// Default: that token alone.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
-    /// borrowed; for `opd_vm_set_input()` only: the result of its function `get_params` is the
-    /// last argument; NULL: none. Since: 0.2
+    /// For `opd_vm_set_input()` only: the result of its function `get_params` is the
+    /// last argument.
+    /// Default: none.
     pub fn param_module(self, param_module: &'a Module) -> Self {
         Self { param_module: Some(param_module), ..self }
     }
@@ -857,36 +880,44 @@ impl<'a> ProfileOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// calls before the measured ones; 1, as TVM
+    /// Calls before the measured ones, as in TVM.
+    /// Default: 1.
     pub fn warmup(self, warmup: i32) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
-    /// measured calls; 1
+    /// Measured calls.
+    /// Default: 1.
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// calls kept for each thread; later ones are counted and dropped; 1 \<\< 20
+    /// Calls kept for each thread; later ones are counted and dropped.
+    /// Default: 2^20.
     pub fn max_records(self, max_records: u64) -> Self {
         Self { max_records: Some(max_records), ..self }
     }
-    /// an `opd_profile_builtins`; `OPD_BUILTINS_WITH_TENSORS`
+    /// A [`ProfileBuiltins`].
+    /// Default: [`ProfileBuiltins::WithTensors`].
     pub fn builtins(self, builtins: ProfileBuiltins) -> Self {
         Self { builtins: Some(builtins), ..self }
     }
-    /// 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0
+    /// True: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path.
+    /// Default: false.
     pub fn details(self, details: bool) -> Self {
         Self { details: Some(details), ..self }
     }
-    /// `opd_vm_profile_start()`: records one of so many calls; 1
+    /// `opd_vm_profile_start()`: records one of so many calls.
+    /// Default: 1.
     pub fn sample_interval(self, sample_interval: u64) -> Self {
         Self { sample_interval: Some(sample_interval), ..self }
     }
-    /// borrowed; `num_collectors` of them, around every call; see collector.h
+    /// Around every call, see collector.h.
+    /// Default: none.
     pub fn collectors(self, collectors: &'a [&'a Collector]) -> Self {
         Self { collectors: Some(collectors), ..self }
     }
-    /// from 1: `opd_report_diff()` compares this run with the run of the same turn on the
-    /// other side; 0: it has no turn; 0
+    /// From 1: `opd_report_diff()` compares this run with the run of the same turn on the
+    /// other side; 0: it has no turn.
+    /// Default: 0.
     pub fn turn(self, turn: i32) -> Self {
         Self { turn: Some(turn), ..self }
     }
@@ -949,84 +980,100 @@ impl<'a> ProfilerOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// 1: also calls without a tensor among their arguments; 0
+    /// True: also calls without a tensor among their arguments.
+    /// Default: false.
     pub fn all_calls(self, all_calls: bool) -> Self {
         Self { all_calls: Some(all_calls), ..self }
     }
-    /// of each thread, calls and ranges together; further ones are counted as dropped. Not of a
-    /// ring, nor in a file; 2^20
+    /// Of each thread, calls and ranges together; further ones are counted as dropped. Not of a
+    /// ring, nor in a file.
+    /// Default: 2^20.
     pub fn max_events(self, max_events: u64) -> Self {
         Self { max_events: Some(max_events), ..self }
     }
     /// Of a schedule: of the steps that `opd_profiler_step()` ends, the first `skip_first` are left out; then cycles follow
-    /// of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0
+    /// of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded.
+    /// Default: 0.
     pub fn wait(self, wait: u64) -> Self {
         Self { wait: Some(wait), ..self }
     }
-    /// As C's `warmup`.
+    /// Of a schedule, see `wait`.
+    /// Default: 0.
     pub fn warmup(self, warmup: u64) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
-    /// 0: there is no schedule, and all is recorded; 0
+    /// 0: there is no schedule, and all is recorded.
+    /// Default: 0.
     pub fn active(self, active: u64) -> Self {
         Self { active: Some(active), ..self }
     }
-    /// number of cycles; 0: without end; 0
+    /// Number of cycles; 0: without end.
+    /// Default: 0.
     pub fn repeat(self, repeat: u64) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// 0
+    /// Steps before the first cycle.
+    /// Default: 0.
     pub fn skip_first(self, skip_first: u64) -> Self {
         Self { skip_first: Some(skip_first), ..self }
     }
-    /// 1: the first cycle does not wait; 0
+    /// True: the first cycle does not wait.
+    /// Default: false.
     pub fn skip_first_wait(self, skip_first_wait: bool) -> Self {
         Self { skip_first_wait: Some(skip_first_wait), ..self }
     }
-    /// 1: also each block of memory that a device hands out to tensors and kernels, or gets
-    /// back, or that the library gives new contents, on all threads; an event each; 0
+    /// True: also each block of memory that a device hands out to tensors and kernels, or gets
+    /// back, or that the library gives new contents, on all threads; an event each.
+    /// Default: false.
     pub fn profile_memory(self, profile_memory: bool) -> Self {
         Self { profile_memory: Some(profile_memory), ..self }
     }
-    /// 1: also which functions of the host call when a run of a program, a range or a mark
-    /// begins; 0
+    /// True: also which functions of the host call when a run of a program, a range or a mark
+    /// begins.
+    /// Default: false.
     pub fn with_stack(self, with_stack: bool) -> Self {
         Self { with_stack: Some(with_stack), ..self }
     }
-    /// 1: also each task of a parallel loop, on the thread that runs it; 0: none; 1
+    /// True: also each task of a parallel loop, on the thread that runs it; false: none.
+    /// Default: true.
     pub fn parallel_tasks(self, parallel_tasks: bool) -> Self {
         Self { parallel_tasks: Some(parallel_tasks), ..self }
     }
-    /// what becomes of events beyond `max_bytes`; they are counted as dropped;
-    /// `OPD_PROFILER_KEEP_FIRST`
+    /// What becomes of events beyond `max_bytes`; they are counted as dropped.
+    /// Default: [`ProfilerBuffer::First`].
     pub fn buffer(self, buffer: ProfilerBuffer) -> Self {
         Self { buffer: Some(buffer), ..self }
     }
-    /// 1: `opd_profiler_stop()` and `opd_profiler_step()` do not read the file, so they give no
-    /// trace: a file of some GiB would take as much memory; 0
+    /// True: `opd_profiler_stop()` and `opd_profiler_step()` do not read the file, so they give no
+    /// trace: a file of some GiB would take as much memory.
+    /// Default: false.
     pub fn keep_in_file(self, keep_in_file: bool) -> Self {
         Self { keep_in_file: Some(keep_in_file), ..self }
     }
     /// Memory for events of all threads together, in blocks of 64 KiB of one thread each; a thread has at least one. Or,
     /// of a file, its size: FILE.live has a block for each thread, and names and counts come in addition. 0: no limit, but
-    /// 64 MiB of a ring; 0
+    /// 64 MiB of a ring.
+    /// Default: 0.
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes: Some(max_bytes), ..self }
     }
-    /// Borrowed: path of a file that events are written to while they are recorded, in place of memory; `opd_trace_load()`
+    /// Path of a file that events are written to while they are recorded, in place of memory; `opd_trace_load()`
     /// reads it. If the process is killed, what it published is in the file and in FILE.live beside it, and the next
     /// recording into FILE renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the
-    /// file anew. NULL: events stay in memory; NULL
+    /// file anew. `None`: events stay in memory.
+    /// Default: none.
     pub fn file(self, file: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { file: Some(file.as_ref()), ..self }
     }
-    /// traces leave out what ended more than so many ns before they are made; 0: nothing; 0
+    /// Traces leave out what ended more than so many ns before they are made; 0: nothing.
+    /// Default: zero.
     pub fn last(self, last: Duration) -> Self {
         Self { last: Some(last), ..self }
     }
     /// How often a thread of the library writes the file to the disk, at most a day. If the machine then loses power,
     /// what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
-    /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0
+    /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that.
+    /// Default: zero.
     pub fn flush_interval(self, flush_interval: Duration) -> Self {
         Self { flush_interval: Some(flush_interval), ..self }
     }
@@ -1106,33 +1153,40 @@ impl<'a> ProfilerDumpOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// of the files; `OPD_TRACE_CHROME`
+    /// Of the files.
+    /// Default: [`TraceFormat::Chrome`].
     pub fn format(self, format: TraceFormat) -> Self {
         Self { format: Some(format), ..self }
     }
-    /// Borrowed: of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". A dump
-    /// replaces a file that is there. If it ends in ".gz", files are compressed by gzip. Required; NULL
+    /// Of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". A dump
+    /// replaces a file that is there. If it ends in ".gz", files are compressed by gzip. Required.
+    /// Default: none.
     pub fn path(self, path: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { path: Some(path.as_ref()), ..self }
     }
-    /// this signal asks for a dump, such as SIGUSR2; 0: none does; 0
+    /// This signal asks for a dump, such as SIGUSR2; 0: none does.
+    /// Default: 0.
     pub fn signal(self, signal: i32) -> Self {
         Self { signal: Some(signal), ..self }
     }
-    /// 1: a run of a program that fails does; 0
+    /// True: a run of a program that fails does.
+    /// Default: false.
     pub fn on_error(self, on_error: bool) -> Self {
         Self { on_error: Some(on_error), ..self }
     }
-    /// a range or a run of a program that took at least so many ns does, when it ends; 0: none
-    /// does; 0
+    /// A range or a run of a program that took at least so many ns does, when it ends; 0: none
+    /// does.
+    /// Default: zero.
     pub fn slow(self, slow: Duration) -> Self {
         Self { slow: Some(slow), ..self }
     }
-    /// least time from a dump for an error or a slow span to the next one; 10^10
+    /// Least time from a dump for an error or a slow span to the next one.
+    /// Default: 10^10.
     pub fn min_interval(self, min_interval: Duration) -> Self {
         Self { min_interval: Some(min_interval), ..self }
     }
-    /// most dumps for errors and slow spans, of each recording; 100
+    /// Most dumps for errors and slow spans, of each recording.
+    /// Default: 100.
     pub fn max_dumps(self, max_dumps: u64) -> Self {
         Self { max_dumps: Some(max_dumps), ..self }
     }
@@ -1190,76 +1244,90 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: 1: a line for each span; 0: one for all of one stack,
-    /// or of one name; 0
+    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: true: a line for each span; false: one for all of one stack,
+    /// or of one name.
+    /// Default: false.
     pub fn per_event(self, per_event: bool) -> Self {
         Self { per_event: Some(per_event), ..self }
     }
-    /// of `OPD_TRACE_STACKS`: NULL or "self_cpu_time_total" is that in µs, "self_cuda_time_total" that
-    /// on other devices than the host; NULL
+    /// Of `OPD_TRACE_STACKS`: `None` or "self_cpu_time_total" is that in µs, "self_cuda_time_total" that
+    /// on other devices than the host.
+    /// Default: none.
     pub fn metric(self, metric: &'a str) -> Self {
         Self { metric: Some(metric), ..self }
     }
-    /// of `OPD_TRACE_CHROME`: a JSON object whose members become those of the file; NULL
+    /// Of `OPD_TRACE_CHROME`: a JSON object whose members become those of the file.
+    /// Default: none.
     pub fn metadata(self, metadata: &'a str) -> Self {
         Self { metadata: Some(metadata), ..self }
     }
-    /// 1: spans of different shapes have rows of their own; 0
+    /// True: spans of different shapes have rows of their own.
+    /// Default: false.
     pub fn group_by_input_shape(self, group_by_input_shape: bool) -> Self {
         Self { group_by_input_shape: Some(group_by_input_shape), ..self }
     }
-    /// 1: a column of floating-point operations, where they are known; 0
+    /// True: a column of floating-point operations, where they are known.
+    /// Default: false.
     pub fn with_flops(self, with_flops: bool) -> Self {
         Self { with_flops: Some(with_flops), ..self }
     }
     /// "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "flops", "key", or the
     /// times with cuda or device instead of cpu, or "cpu_memory_usage",
-    /// "self_cpu_memory_usage" and these with cuda or device: the largest come first; NULL: in the
-    /// order of the first begins
+    /// "self_cpu_memory_usage" and these with cuda or device: the largest come first.
+    /// Default: in the order of the first begins.
     pub fn sort_by(self, sort_by: &'a str) -> Self {
         Self { sort_by: Some(sort_by), ..self }
     }
-    /// -1: all rows; 100
+    /// -1: all rows.
+    /// Default: 100.
     pub fn row_limit(self, row_limit: i32) -> Self {
         Self { row_limit: Some(row_limit), ..self }
     }
-    /// 1: only spans that no other one contains; 0
+    /// True: only spans that no other one contains.
+    /// Default: false.
     pub fn top_level_events_only(self, top_level_events_only: bool) -> Self {
         Self { top_level_events_only: Some(top_level_events_only), ..self }
     }
-    /// in characters; 55
+    /// In characters.
+    /// Default: 55.
     pub fn max_name_column_width(self, max_name_column_width: i32) -> Self {
         Self { max_name_column_width: Some(max_name_column_width), ..self }
     }
-    /// in characters; 80
+    /// In characters.
+    /// Default: 80.
     pub fn max_shapes_column_width(self, max_shapes_column_width: i32) -> Self {
         Self { max_shapes_column_width: Some(max_shapes_column_width), ..self }
     }
-    /// a line above the table; NULL
+    /// A line above the table.
+    /// Default: none.
     pub fn header(self, header: &'a str) -> Self {
         Self { header: Some(header), ..self }
     }
-    /// "s", "ms" or "us"; NULL: each time has the unit that suits it
+    /// "s", "ms" or "us".
+    /// Default: each time has the unit that suits it.
     pub fn time_unit(self, time_unit: &'a str) -> Self {
         Self { time_unit: Some(time_unit), ..self }
     }
-    /// of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
-    /// memory of one, else the host
+    /// Of memory timelines: such as "cuda:0".
+    /// Default: a device other than the host if the trace has memory of one, else the host.
     pub fn device(self, device: &'a str) -> Self {
         Self { device: Some(device), ..self }
     }
-    /// of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are not joined that differ in
-    /// so many of the host's functions, from the innermost on; of a trace with stacks; 0
+    /// Of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are not joined that differ in
+    /// so many of the host's functions, from the innermost on; of a trace with stacks.
+    /// Default: 0.
     pub fn group_by_stack_n(self, group_by_stack_n: i32) -> Self {
         Self { group_by_stack_n: Some(group_by_stack_n), ..self }
     }
-    /// of `OPD_TRACE_TABLE`, in characters; 75
+    /// Of `OPD_TRACE_TABLE`, in characters.
+    /// Default: 75.
     pub fn max_src_column_width(self, max_src_column_width: i32) -> Self {
         Self { max_src_column_width: Some(max_src_column_width), ..self }
     }
     /// Of `OPD_TRACE_FLAME_SVG`: an earlier trace, borrowed. Then the picture is of both. A box is as wide as the mean of
     /// its times in a part of either; `opd_trace_view` says what the parts are. Its colour shows how much the time
-    /// without the spans within changed. It is without the host's functions. NULL. Since: 0.2
+    /// without the spans within changed. It is without the host's functions.
+    /// Default: none.
     pub fn before(self, before: &'a Trace) -> Self {
         Self { before: Some(before), ..self }
     }
@@ -1331,15 +1399,18 @@ impl<'a> TraceMergeOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name.
+    /// Names for the processes, each of them another one, such as "rank 0". "": a process has its own name.
+    /// Default: all have.
     pub fn labels(self, labels: &'a [&'a str]) -> Self {
         Self { labels: Some(labels), ..self }
     }
-    /// borrowed; added to the times of each trace
+    /// Added to the times of each trace.
+    /// Default: nothing.
     pub fn offsets_ns(self, offsets_ns: &'a [i64]) -> Self {
         Self { offsets_ns: Some(offsets_ns), ..self }
     }
-    /// borrowed; how far its times may be wrong, to be shown; -1: what the system said
+    /// How far its times may be wrong, to be shown; -1: what the system said.
+    /// Default: that for all.
     pub fn clock_errors_ns(self, clock_errors_ns: &'a [i64]) -> Self {
         Self { clock_errors_ns: Some(clock_errors_ns), ..self }
     }
@@ -1378,29 +1449,35 @@ impl ReportWriteOptions {
     pub fn new() -> Self {
         Self::default()
     }
-    /// 1: by descending duration; 0: program order; 1
+    /// True: by descending duration; false: program order.
+    /// Default: true.
     pub fn sort(self, sort: bool) -> Self {
         Self { sort: Some(sort), ..self }
     }
-    /// 1: calls of one operator with equal shapes on one device make one row; 1
+    /// True: calls of one operator with equal shapes on one device make one row.
+    /// Default: true.
     pub fn aggregate(self, aggregate: bool) -> Self {
         Self { aggregate: Some(aggregate), ..self }
     }
-    /// 1: a row of sums; 1
+    /// True: a row of sums.
+    /// Default: true.
     pub fn col_sums(self, col_sums: bool) -> Self {
         Self { col_sums: Some(col_sums), ..self }
     }
     /// Of `OPD_REPORT_TABLE`. 0: every column, as wide as needed, as TVM writes it. Else a summary in lines of at most so
     /// many characters, 40 at least: the slowest operators, times with units, and a sentence on what would help. A summary
-    /// is for people and cannot be read back. 0
+    /// is for people and cannot be read back.
+    /// Default: 0.
     pub fn width(self, width: i32) -> Self {
         Self { width: Some(width), ..self }
     }
-    /// rows of operators in a summary; 0: all; 0
+    /// Rows of operators in a summary; 0: all.
+    /// Default: 0.
     pub fn max_rows(self, max_rows: i32) -> Self {
         Self { max_rows: Some(max_rows), ..self }
     }
-    /// 1: a summary has bars and the colours of a terminal (ECMA-48); 0
+    /// True: a summary has bars and the colours of a terminal (ECMA-48).
+    /// Default: false.
     pub fn colored(self, colored: bool) -> Self {
         Self { colored: Some(colored), ..self }
     }
@@ -1451,56 +1528,67 @@ impl<'a> EvaluatorOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// cpu:0; it is synchronised before the clock is read
+    /// It is synchronised before the clock is read.
+    /// Default: cpu:0.
     pub fn device(self, device: Device) -> Self {
         Self { device: Some(device), ..self }
     }
-    /// calls in each repeat; 10
+    /// Calls in each repeat.
+    /// Default: 10.
     pub fn number(self, number: i64) -> Self {
         Self { number: Some(number), ..self }
     }
-    /// measurements; 1
+    /// Measurements.
+    /// Default: 1.
     pub fn repeat(self, repeat: i64) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// a repeat is done again with more calls until it lasts that long; 0
+    /// A repeat is done again with more calls until it lasts that long.
+    /// Default: zero.
     pub fn min_repeat(self, min_repeat: Duration) -> Self {
         Self { min_repeat: Some(min_repeat), ..self }
     }
-    /// tries while the clock reads 0; 100
+    /// Tries while the clock reads 0.
+    /// Default: 100.
     pub fn limit_zero_time_iterations(self, limit_zero_time_iterations: i64) -> Self {
         Self { limit_zero_time_iterations: Some(limit_zero_time_iterations), ..self }
     }
-    /// sleep; 0: none
+    /// Sleep.
+    /// Default: zero (none).
     pub fn cooldown_interval(self, cooldown_interval: Duration) -> Self {
         Self { cooldown_interval: Some(cooldown_interval), ..self }
     }
-    /// sleeps after every so many repeats; 1
+    /// Sleeps after every so many repeats.
+    /// Default: 1.
     pub fn repeats_to_cooldown(self, repeats_to_cooldown: i64) -> Self {
         Self { repeats_to_cooldown: Some(repeats_to_cooldown), ..self }
     }
-    /// copied from one array to another before each measurement; 0: none
+    /// Copied from one array to another before each measurement.
+    /// Default: 0 (none).
     pub fn cache_flush_bytes(self, cache_flush_bytes: i64) -> Self {
         Self { cache_flush_bytes: Some(cache_flush_bytes), ..self }
     }
-    /// borrowed; called with the arguments before each repeat; NULL: none
+    /// Called with the arguments before each repeat.
+    /// Default: none.
     pub fn preprocess(self, preprocess: &'a Function) -> Self {
         Self { preprocess: Some(preprocess), ..self }
     }
-    /// calls of each thread before the measured ones; 1
+    /// Calls of each thread before the measured ones.
+    /// Default: 1.
     pub fn warmup(self, warmup: i64) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
-    /// further warm-up calls until their times are steady, for at most this long (but a running call
-    /// is not interrupted); 0: none. Times are compared in windows of ten batches of 1 ms or one
-    /// call. They are steady once two windows in a row do not differ by Mann-Whitney's test (5 %),
-    /// or differ by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java
-    /// Performance Evaluation (windows of calls that agree)
+    /// Further warm-up calls until their times are steady, for at most this long (but a running call
+    /// is not interrupted). Times are compared in windows of ten batches of 1 ms or one call. They
+    /// are steady once two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
+    /// by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
+    /// Evaluation (windows of calls that agree).
+    /// Default: zero (none).
     pub fn steady(self, steady: Duration) -> Self {
         Self { steady: Some(steady), ..self }
     }
-    /// threads that call at once, beginning together at each repeat; 1: the calling thread. Not
-    /// with cache_flush_bytes
+    /// Threads that call at once, beginning together at each repeat; not with `cache_flush_bytes`.
+    /// Default: 1 (the calling thread).
     pub fn concurrency(self, concurrency: i64) -> Self {
         Self { concurrency: Some(concurrency), ..self }
     }
@@ -1564,32 +1652,39 @@ impl<'a> DiffOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
-    /// (docs/diff.md); 0
+    /// True: run i before belongs to run i after; false: only runs whose turns are recorded are paired
+    /// (docs/diff.md).
+    /// Default: false.
     pub fn is_paired(self, is_paired: bool) -> Self {
         Self { is_paired: Some(is_paired), ..self }
     }
-    /// changes below it do not matter; 0.01 is 1 %
+    /// Changes below this share do not matter.
+    /// Default: 0.01.
     pub fn min_effect(self, min_effect: f64) -> Self {
         Self { min_effect: Some(min_effect), ..self }
     }
-    /// largest share of false verdicts among the verdicts of regression or improvement; 0.05
+    /// Largest share of false verdicts among the verdicts of regression or improvement.
+    /// Default: 0.05.
     pub fn level(self, level: f64) -> Self {
         Self { level: Some(level), ..self }
     }
-    /// of the intervals; 0.95
+    /// Of the intervals.
+    /// Default: 0.95.
     pub fn confidence(self, confidence: f64) -> Self {
         Self { confidence: Some(confidence), ..self }
     }
-    /// the column that is compared, counts or durations; NULL: "Duration (us)"
+    /// The column that is compared, counts or durations.
+    /// Default: "Duration (us)".
     pub fn metric(self, metric: &'a str) -> Self {
         Self { metric: Some(metric), ..self }
     }
-    /// an operator decides if it takes this share of the total, before or after; 0.01
+    /// An operator decides if it takes this share of the total, before or after.
+    /// Default: 0.01.
     pub fn min_share(self, min_share: f64) -> Self {
         Self { min_share: Some(min_share), ..self }
     }
-    /// a row fails if it decides and is slower by more; negative: none fails; -1
+    /// A row fails if it decides and is slower by more; negative: none fails.
+    /// Default: -1.
     pub fn fail_above(self, fail_above: f64) -> Self {
         Self { fail_above: Some(fail_above), ..self }
     }
@@ -1635,19 +1730,23 @@ impl<'a> CounterOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// 1: also columns "NAME (least of threads)" and "NAME (most of threads)"; 0
+    /// True: also columns "NAME (least of threads)" and "NAME (most of threads)".
+    /// Default: false.
     pub fn per_thread(self, per_thread: bool) -> Self {
         Self { per_thread: Some(per_thread), ..self }
     }
-    /// 1: events that cannot be counted here are left out; the configuration says why; 0
+    /// True: events that cannot be counted here are left out; the configuration says why.
+    /// Default: false.
     pub fn best_effort(self, best_effort: bool) -> Self {
         Self { best_effort: Some(best_effort), ..self }
     }
-    /// borrowed; `num_events` names
+    /// Names of events.
+    /// Default: the usual ones.
     pub fn events(self, events: &'a [&'a str]) -> Self {
         Self { events: Some(events), ..self }
     }
-    /// borrowed; a device for each of `events`, which is counted during calls on it; NULL: the CPU
+    /// A device for each of `events`, which is counted during calls on it.
+    /// Default: the CPU.
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
@@ -1671,5 +1770,180 @@ impl CounterOptions<'_> {
             check_count("devices", devices.len(), self.events.map_or(0, <[_]>::len))?;
         }
         Ok(raw)
+    }
+}
+/// Memory in use on a device by the whole process. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// Held by tensors, storages and workspaces.
+    pub live_bytes: u64,
+    /// Greatest `live_bytes` since the start or the last [`Device::reset_peak`].
+    pub peak_bytes: u64,
+    /// Taken from the system: live and pooled.
+    pub reserved_bytes: u64,
+    /// Requests.
+    pub alloc_count: u64,
+    /// Requests served from a pool.
+    pub pool_hit_count: u64,
+    /// The part of `live_bytes` that VMs keep for their next call and nobody uses now;
+    /// [`VirtualMachine::trim`](crate::VirtualMachine::trim) frees it, and so does a VM that runs short of memory.
+    pub idle_bytes: u64,
+}
+impl MemoryStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_memory_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_memory_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_memory_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            live_bytes: raw.live_bytes,
+            peak_bytes: raw.peak_bytes,
+            reserved_bytes: raw.reserved_bytes,
+            alloc_count: raw.alloc_count,
+            pool_hit_count: raw.pool_hit_count,
+            idle_bytes: raw.idle_bytes,
+        })
+    }
+}
+/// What became of the tensors so far. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParamsStats {
+    /// Of all tensors of the set.
+    pub total_bytes: u64,
+    /// Of the tensors of a file that were given as views of it.
+    pub viewed_bytes: u64,
+    /// Of the tensors of a file that were copied or decoded into memory of their own.
+    pub copied_bytes: u64,
+}
+impl ParamsStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_params_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_params_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_params_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self { total_bytes: raw.total_bytes, viewed_bytes: raw.viewed_bytes, copied_bytes: raw.copied_bytes })
+    }
+}
+/// What is known of a tensor of a set before it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorInfo {
+    /// The name.
+    pub name: String,
+    /// The number of elements along each axis.
+    pub shape: Vec<i64>,
+    /// Of the elements, compactly.
+    pub size_in_bytes: u64,
+    /// Their type.
+    pub dtype: DType,
+    /// True: the tensor is, or once asked for will be, a view of the file.
+    pub is_view: bool,
+}
+impl TensorInfo {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_tensor_info) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_tensor_info = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_tensor_info>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            name: unsafe { borrowed(raw.name) }.to_owned(),
+            shape: unsafe { slice_of(raw.shape, raw.ndim.max(0) as usize) }.to_vec(),
+            size_in_bytes: raw.bytes,
+            dtype: raw.dtype.into(),
+            is_view: raw.is_view != 0,
+        })
+    }
+}
+/// What this machine's processors reach at most, all together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MachinePeak {
+    /// That were at work.
+    pub num_threads: i32,
+    /// GFLOP/s: fused multiply-adds of float32, each two operations.
+    pub gflops: f64,
+    /// GB/s: a\[i\] = b\[i\] + s * c\[i\] over arrays that no cache holds; reads and writes counted.
+    pub bandwidth_gbps: f64,
+    /// How noisy the tries were: by which share the middle one took longer than the shortest. From 0.1 on
+    /// the peaks may be too low.
+    pub spread: f64,
+}
+impl MachinePeak {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_machine_peak) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_machine_peak = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_machine_peak>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            num_threads: raw.num_threads,
+            gflops: raw.gflops,
+            bandwidth_gbps: raw.bandwidth_gbps,
+            spread: raw.spread,
+        })
+    }
+}
+/// The figures of a benchmark, and how far they can be relied on. Times are in seconds per call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BenchmarkStats {
+    /// True: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
+    /// the median.
+    pub is_noisy: bool,
+    /// Lower end of the 95 % confidence interval of the median: an order statistic by the binomial
+    /// distribution, further out if repeats resemble the ones before or the threads of a repeat
+    /// resemble each other; 0 with too few.
+    pub median_low: f64,
+    /// Upper end; infinite with fewer than 6 repeats.
+    pub median_high: f64,
+    /// Of the ranks of consecutive repeats, as far as it is taken into account; 0 to 1.
+    pub autocorrelation: f64,
+    /// Repeats further from the quartiles than 1.5 times the distance between them; none is left
+    /// out of any figure.
+    pub outlier_count: i64,
+    /// Calls of a thread in the last repeat. This and the next three are 0 for times measured
+    /// elsewhere.
+    pub number: i64,
+    /// Calls of all threads before the measured ones.
+    pub warmup_count: i64,
+    /// Of all threads together, while the repeats ran.
+    pub calls_per_second: f64,
+    /// True: the warm-up ended because the times were steady; false: they were not within `steady_ms`, or
+    /// `steady_ms` was 0.
+    pub is_steady: bool,
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: f64,
+    /// Standard deviation of the population.
+    pub std: f64,
+    /// The min.
+    pub min: f64,
+    /// The max.
+    pub max: f64,
+}
+impl BenchmarkStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_benchmark_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_benchmark_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_benchmark_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            is_noisy: raw.is_noisy != 0,
+            median_low: raw.median_low,
+            median_high: raw.median_high,
+            autocorrelation: raw.autocorrelation,
+            outlier_count: raw.outlier_count,
+            number: raw.number,
+            warmup_count: raw.warmup_count,
+            calls_per_second: raw.calls_per_second,
+            is_steady: raw.is_steady != 0,
+            mean: raw.mean,
+            median: raw.median,
+            std: raw.std,
+            min: raw.min,
+            max: raw.max,
+        })
     }
 }

@@ -139,13 +139,14 @@
 
 pub use opdyno_sys as ffi;
 
-/// The examples of docs/languages.md, which need a model: tests/bindings/rust/run.py has one.
+// Files that are not in the published crate: tests/bindings/rust/run.py sets this cfg.
+/// The examples of docs/languages.md, which need a model: run.py has one.
 #[cfg(all(doctest, opdyno_docs))]
 #[doc = include_str!("../../../../docs/languages.md")]
 pub struct Languages;
 
 /// The examples of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, opdyno_docs))]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
 
@@ -180,15 +181,15 @@ mod view;
 mod vm;
 
 pub use arg::{Arg, CallArgs, IntoArgs};
-pub use benchmark::{Benchmark, BenchmarkStats, Evaluator};
+pub use benchmark::{Benchmark, Evaluator};
 pub use collector::{Collector, Metric, MetricCollector, Metrics};
 pub use containers::{Array, Map};
 pub use error::{Error, Result};
 pub use function::{Closure, Function, IntoFunction, IntoResult, set_log};
 pub use generated::*;
-pub use machine::{MachinePeak, MemoryStats, build_info, set_threads_count, threads_count, write_file};
+pub use machine::{build_info, set_threads_count, threads_count, write_file};
 pub use module::{Executable, Module};
-pub use params::{Params, ParamsStats, TensorInfo};
+pub use params::Params;
 pub use report::{Operator, Report, ReportBuilder};
 #[cfg(feature = "tracing")]
 pub use spans::SpanLayer;

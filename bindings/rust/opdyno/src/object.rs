@@ -73,16 +73,6 @@ macro_rules! create {
 }
 pub(crate) use create;
 
-/// A struct of C for a function to fill. By its size the function knows which fields the caller has.
-macro_rules! sized {
-    ($type:ident) => {{
-        let mut raw: $crate::ffi::$type = unsafe { core::mem::zeroed() };
-        raw.struct_size = size_of::<$crate::ffi::$type>() as u32;
-        raw
-    }};
-}
-pub(crate) use sized;
-
 /// Calls a function of C that returns an error or null: `check!(opd_vm_trim(a))`.
 macro_rules! check {
     ($function:ident($($argument:expr),* $(,)?)) => {

@@ -14,10 +14,8 @@ pub(crate) struct Kept {
 
 impl Kept {
     pub fn path(&mut self, path: &Path) -> Result<*const c_char> {
-        let path = c_path(path)?;
-        let pointer = path.as_ptr();
-        self.paths.push(path);
-        Ok(pointer)
+        self.paths.push(c_path(path)?); // before its address is taken: moving a CString ends the references to its bytes
+        Ok(self.paths.last().map_or(core::ptr::null(), |path| path.as_ptr()))
     }
 
     pub fn text(&mut self, text: &str) -> Result<*const c_char> {

@@ -1,40 +1,14 @@
 //! Named tensors in a file or in memory.
-use crate::object::{check, create, sized, unique_handle};
+use crate::object::{check, create, unique_handle};
 use crate::options::Kept;
-use crate::text::{borrowed, bytes, c_path, slice_of, with_text};
-use crate::{DType, ParamsOptions, Result, Tensor, ffi};
+use crate::text::{bytes, c_path, with_text};
+use crate::{ParamsOptions, ParamsStats, Result, Tensor, TensorInfo, ffi};
 use core::ffi::c_void;
 use std::path::Path;
 
 unique_handle! {
     /// Tensors by name, in order: of a TVM param dict or tensor cache, of .npy, .npz and .safetensors files.
     Params, opd_params
-}
-
-/// What is known of a tensor before it is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorInfo {
-    /// Its name.
-    pub name: String,
-    /// The number of elements along each axis.
-    pub shape: Vec<i64>,
-    /// The type of its elements.
-    pub dtype: DType,
-    /// The size of the elements in bytes.
-    pub size_in_bytes: u64,
-    /// Whether it is, or once asked for will be, a view of the file.
-    pub is_view: bool,
-}
-
-/// What became of the tensors so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParamsStats {
-    /// Of all tensors of the set.
-    pub total_bytes: u64,
-    /// Of the tensors that were given as views of the file.
-    pub viewed_bytes: u64,
-    /// Of the tensors that were copied or decoded into memory of their own.
-    pub copied_bytes: u64,
 }
 
 impl Params {
@@ -82,15 +56,7 @@ impl Params {
     }
     /// What is known of the tensor at a place; an error beyond the last one.
     pub fn info(&self, index: usize) -> Result<TensorInfo> {
-        let mut info = sized!(opd_tensor_info);
-        check!(opd_params_get_info(self.as_ptr(), index, &mut info))?;
-        Ok(TensorInfo {
-            name: unsafe { borrowed(info.name) }.to_owned(),
-            shape: unsafe { slice_of(info.shape, info.ndim.max(0) as usize) }.to_vec(),
-            dtype: info.dtype.into(),
-            size_in_bytes: info.bytes,
-            is_view: info.is_view != 0,
-        })
+        TensorInfo::of(|raw| unsafe { ffi::opd_params_get_info(self.as_ptr(), index, raw) })
     }
     /// The names in their order.
     pub fn names(&self) -> Result<Vec<String>> {
@@ -98,10 +64,7 @@ impl Params {
     }
     /// What became of the tensors so far.
     pub fn stats(&self) -> Result<ParamsStats> {
-        let mut stats = sized!(opd_params_stats);
-        check!(opd_params_get_stats(self.as_ptr(), &mut stats))?;
-        let ffi::opd_params_stats { total_bytes, viewed_bytes, copied_bytes, .. } = stats;
-        Ok(ParamsStats { total_bytes, viewed_bytes, copied_bytes })
+        ParamsStats::of(|raw| unsafe { ffi::opd_params_get_stats(self.as_ptr(), raw) })
     }
     /// A tensor by name, which shares its elements with the set; an error with close names if there is none.
     pub fn get(&self, name: &str) -> Result<Tensor> {

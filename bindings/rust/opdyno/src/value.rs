@@ -184,14 +184,15 @@ pub trait FromValue: Sized {
     /// Takes the value apart.
     fn from_value(value: Value) -> Result<Self>;
 
-    /// The same of an owned value of C; plain kinds need no [`Value`] on the way.
+    /// The same of an owned value of C; plain kinds need no [`Value`] on the way. By reference: a copy of the whole right
+    /// after C wrote its fields would stall.
     ///
     /// # Safety
     /// The value is owned, and not used otherwise from now on.
     #[doc(hidden)]
     #[inline]
-    unsafe fn from_c(raw: opd_value) -> Result<Self> {
-        Self::from_value(unsafe { Value::from_raw(raw) })
+    unsafe fn from_c(raw: &opd_value) -> Result<Self> {
+        Self::from_value(unsafe { Value::from_raw(*raw) })
     }
 }
 impl FromValue for Value {
@@ -205,9 +206,9 @@ impl FromValue for () {
         Ok(())
     }
     #[inline]
-    unsafe fn from_c(mut raw: opd_value) -> Result<Self> {
+    unsafe fn from_c(raw: &opd_value) -> Result<Self> {
         if raw.r#type as ffi::opd_type >= ffi::OPD_OBJECT {
-            unsafe { ffi::opd_value_release(&mut raw) }
+            unsafe { ffi::opd_object_release(raw.u.pointer) }
         }
         Ok(())
     }
@@ -228,11 +229,11 @@ macro_rules! plain {
                 }
             }
             $(#[inline]
-            unsafe fn from_c($raw: opd_value) -> Result<Self> {
+            unsafe fn from_c($raw: &opd_value) -> Result<Self> {
                 if $raw.r#type as ffi::opd_type == ffi::$tag {
                     return Ok($content);
                 }
-                Self::from_value(unsafe { Value::from_raw($raw) })
+                Self::from_value(unsafe { Value::from_raw(*$raw) })
             })?
         }
         impl From<$type> for Value {
@@ -274,11 +275,11 @@ impl FromValue for f64 {
         }
     }
     #[inline]
-    unsafe fn from_c(raw: opd_value) -> Result<Self> {
+    unsafe fn from_c(raw: &opd_value) -> Result<Self> {
         if raw.r#type as ffi::opd_type == ffi::OPD_FLOAT {
             return Ok(unsafe { raw.u.float64 });
         }
-        Self::from_value(unsafe { Value::from_raw(raw) })
+        Self::from_value(unsafe { Value::from_raw(*raw) })
     }
 }
 impl From<f64> for Value {

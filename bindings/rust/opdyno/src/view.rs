@@ -48,6 +48,7 @@ impl<'a> ValueRef<'a> {
     }
 
     /// The name of its kind, such as "int" or "ffi.Tensor".
+    #[inline] // else from_arg() copies the value for the errors that it may have to make, right after C wrote it: a stall
     pub fn kind(&self) -> &'static str {
         unsafe { crate::text::borrowed(ffi::opd_type_key(self.raw.r#type)) }
     }

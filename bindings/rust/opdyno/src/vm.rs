@@ -43,7 +43,7 @@ impl VirtualMachine {
         with_text(name, |name| {
             check!(opd_vm_call(self.as_ptr(), name, args.as_ptr(), args.len() as i32, core::ptr::null(), &mut result))
         })?;
-        unsafe { R::from_c(result) }
+        unsafe { R::from_c(&result) }
     }
     /// A call with options: `vm.call_with("main", args![&x]).timeout(limit).run()?`.
     pub fn call_with<'a, A: IntoArgs<'a>>(&'a self, name: &'a str, args: A) -> Call<'a, A> {
@@ -66,7 +66,7 @@ impl VirtualMachine {
         let (options, count) = (options.raw(&mut kept, args.len())?, args.len() as i32);
         let closure = closure.as_ptr();
         check!(opd_vm_invoke_closure(self.as_ptr(), closure, args.as_ptr(), count, &options, &mut result))?;
-        unsafe { R::from_c(result) }
+        unsafe { R::from_c(&result) }
     }
     /// Saves a function with its arguments under a name, by which it is then called without arguments; without
     /// `include_return` such a call gives nothing.
@@ -101,7 +101,7 @@ impl VirtualMachine {
     pub fn outputs<R: FromValue>(&self, name: &str, path: &[i64]) -> Result<R> {
         let (count, mut result) = (count_of(path)?, NONE);
         with_text(name, |name| check!(opd_vm_get_outputs(self.as_ptr(), name, path.as_ptr(), count, &mut result)))?;
-        unsafe { R::from_c(result) }
+        unsafe { R::from_c(&result) }
     }
     fn with_args<R>(
         &self,
@@ -212,7 +212,7 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
             let (data, count) = (args.as_ptr(), args.len() as i32);
             check!(opd_vm_call(self.vm.as_ptr(), name, data, count, &options, &mut result))
         })?;
-        unsafe { R::from_c(result) }
+        unsafe { R::from_c(&result) }
     }
 }
 

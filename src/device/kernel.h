@@ -1,0 +1,51 @@
+// Kernels of devices: code that a device compiles, the kernels in it, and how one is launched.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace opd {
+
+// One argument. An address is one of the device's own, or null; it is passed by value, as the others are.
+struct KernelArg {
+  const void *value;  // where the value lies: `size` bytes, as the kernel's parameter has them
+  uint32_t size;
+  bool is_address;
+};
+
+struct KernelLaunch {
+  std::array<uint32_t, 3> grid{1, 1, 1};     // blocks along x, y and z
+  std::array<uint32_t, 3> block{1, 1, 1};    // threads of a block
+  std::array<uint32_t, 3> cluster{1, 1, 1};  // blocks of a cluster
+  uint64_t dynamic_shared_bytes = 0;
+  bool is_cooperative = false;   // all blocks run at once
+  bool is_programmatic = false;  // may begin before the launch ahead of it has ended
+  std::span<const KernelArg> args;
+};
+
+// Thread-safe. Lives no longer than its program.
+class DeviceKernel {
+ public:
+  virtual ~DeviceKernel() = default;
+  // Gives the launch to a stream (null: the default one) and does not wait for it. Throws.
+  virtual void launch(void *stream, const KernelLaunch &launch) = 0;
+};
+
+// Code that one device has compiled. Thread-safe.
+class DeviceProgram {
+ public:
+  virtual ~DeviceProgram() = default;
+  virtual std::unique_ptr<DeviceKernel> find(const std::string &name) = 0;  // throws OPD_NOT_FOUND
+};
+
+struct DeviceCode {
+  std::string_view format;  // "cl", "ptx" … ; what the artifact calls it
+  std::string_view code;
+  std::string_view origin;  // the file, for messages
+};
+
+}  // namespace opd

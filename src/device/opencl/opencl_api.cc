@@ -1,0 +1,93 @@
+#include "device/opencl/opencl_api.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "base/fork_mutex.h"
+#include "value/value.h"
+
+namespace opd::cl {
+namespace {
+
+std::atomic<bool> was_opened{false};
+
+Api *open() {
+  auto *api = new Api;  // never destroyed: work may be given while the process exits
+  const LoaderCall call;
+  void *const library = ::dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    api->absence = "there is no libOpenCL.so.1, the loader of OpenCL's drivers (Debian: ocl-icd-libopencl1)";
+    return api;
+  }
+#define OPD_FIND(name, result, parameters)                                    \
+  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(library, #name)); \
+  if (!api->name && api->absence.empty()) api->absence = "libOpenCL.so.1 has no " #name;
+  OPD_OPENCL_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
+  return api;
+}
+
+struct Known {
+  Status status;
+  const char *name;
+};
+constexpr Known kNames[] = {
+    {-1, "CL_DEVICE_NOT_FOUND"},
+    {-2, "CL_DEVICE_NOT_AVAILABLE"},
+    {-3, "CL_COMPILER_NOT_AVAILABLE"},
+    {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+    {-5, "CL_OUT_OF_RESOURCES"},
+    {-6, "CL_OUT_OF_HOST_MEMORY"},
+    {-8, "CL_MEM_COPY_OVERLAP"},
+    {-11, "CL_BUILD_PROGRAM_FAILURE"},
+    {-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET"},
+    {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
+    {-30, "CL_INVALID_VALUE"},
+    {-34, "CL_INVALID_CONTEXT"},
+    {-36, "CL_INVALID_COMMAND_QUEUE"},
+    {-38, "CL_INVALID_MEM_OBJECT"},
+    {-44, "CL_INVALID_PROGRAM"},
+    {-45, "CL_INVALID_PROGRAM_EXECUTABLE"},
+    {-46, "CL_INVALID_KERNEL_NAME"},
+    {-48, "CL_INVALID_KERNEL"},
+    {-49, "CL_INVALID_ARG_INDEX"},
+    {-50, "CL_INVALID_ARG_VALUE"},
+    {-51, "CL_INVALID_ARG_SIZE"},
+    {-52, "CL_INVALID_KERNEL_ARGS"},
+    {-53, "CL_INVALID_WORK_DIMENSION"},
+    {-54, "CL_INVALID_WORK_GROUP_SIZE"},
+    {-55, "CL_INVALID_WORK_ITEM_SIZE"},
+    {-59, "CL_INVALID_OPERATION"},
+    {-61, "CL_INVALID_BUFFER_SIZE"},
+    {-63, "CL_INVALID_GLOBAL_WORK_SIZE"},
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
+};
+
+}  // namespace
+
+const Api &Api::get() {
+  static const Api *const api = [] {
+    const Api *opened = open();
+    was_opened.store(true, std::memory_order_release);
+    return opened;
+  }();
+  return *api;
+}
+
+bool Api::is_open() noexcept { return was_opened.load(std::memory_order_acquire); }
+
+std::string status_name(Status status) {
+  for (const Known &known : kNames)
+    if (known.status == status) return concat(known.name, " (", status, ")");
+  return concat("error ", status);
+}
+
+void check(Status status, const char *function) {
+  if (status == kSuccess) [[likely]]
+    return;
+  const bool is_memory = status == kMemoryAllocationFailure || status == kOutOfHostMemory || status == kOutOfResources;
+  fail(is_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " gave ", status_name(status));
+}
+
+}  // namespace opd::cl

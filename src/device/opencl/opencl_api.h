@@ -1,0 +1,100 @@
+// The part of OpenCL 1.2 that the library uses, declared here so that no header is needed to build; a test compares it
+// with Khronos's header. The loader (libOpenCL.so.1) is opened when somebody first asks for an OpenCL device.
+// Source: The OpenCL Specification, 3.0.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace opd::cl {
+
+struct Platform;  // cl_platform_id points at one, and so on
+struct Device;
+struct Context;
+struct Queue;
+struct Memory;
+struct Program;
+struct Kernel;
+struct Event;
+using Status = int32_t;
+
+enum : Status {
+  kSuccess = 0,
+  kDeviceNotFound = -1,
+  kMemoryAllocationFailure = -4,
+  kOutOfResources = -5,
+  kOutOfHostMemory = -6,
+  kMemoryCopyOverlap = -8,
+  kBuildProgramFailure = -11,
+  kInvalidKernelName = -46,
+};
+
+enum DeviceType : uint64_t { kCpu = 1 << 1, kGpu = 1 << 2, kAccelerator = 1 << 3, kAllTypes = 0xFFFFFFFF };
+
+enum DeviceInfo : uint32_t {
+  kMaxComputeUnits = 0x1002,
+  kMaxWorkGroupSize = 0x1004,
+  kMaxWorkItemSizes = 0x1005,
+  kMaxClockMhz = 0x100C,
+  kImageMaxWidth = 0x1011,
+  kMemoryAlignBits = 0x1019,
+  kGlobalCacheBytes = 0x101E,
+  kGlobalBytes = 0x101F,
+  kLocalBytes = 0x1023,
+  kName = 0x102B,
+  kDriverVersion = 0x102D,
+  kVersion = 0x102F,
+};
+
+enum : uint32_t { kBuildLog = 0x1183, kRegion = 0x1220 };
+enum : uint64_t { kReadWrite = 1 << 0 };
+
+struct Region {
+  size_t origin, size;
+};
+
+// Every function of the loader that is used: the X-macro's lines are name, result, parameters.
+#define OPD_OPENCL_FUNCTIONS(X)                                                                                        \
+  X(clGetPlatformIDs, Status, (uint32_t, Platform **, uint32_t *))                                                     \
+  X(clGetDeviceIDs, Status, (Platform *, uint64_t, uint32_t, Device **, uint32_t *))                                   \
+  X(clGetDeviceInfo, Status, (Device *, uint32_t, size_t, void *, size_t *))                                           \
+  X(clCreateContext, Context *,                                                                                        \
+    (const intptr_t *, uint32_t, Device *const *, void (*)(const char *, const void *, size_t, void *), void *,        \
+     Status *))                                                                                                        \
+  X(clCreateCommandQueue, Queue *, (Context *, Device *, uint64_t, Status *))                                          \
+  X(clReleaseCommandQueue, Status, (Queue *))                                                                          \
+  X(clFlush, Status, (Queue *))                                                                                        \
+  X(clFinish, Status, (Queue *))                                                                                       \
+  X(clCreateBuffer, Memory *, (Context *, uint64_t, size_t, void *, Status *))                                         \
+  X(clCreateSubBuffer, Memory *, (Memory *, uint64_t, uint32_t, const void *, Status *))                               \
+  X(clReleaseMemObject, Status, (Memory *))                                                                            \
+  X(clEnqueueReadBuffer, Status,                                                                                       \
+    (Queue *, Memory *, uint32_t, size_t, size_t, void *, uint32_t, Event *const *, Event **))                         \
+  X(clEnqueueWriteBuffer, Status,                                                                                      \
+    (Queue *, Memory *, uint32_t, size_t, size_t, const void *, uint32_t, Event *const *, Event **))                   \
+  X(clEnqueueCopyBuffer, Status,                                                                                       \
+    (Queue *, Memory *, Memory *, size_t, size_t, size_t, uint32_t, Event *const *, Event **))                         \
+  X(clCreateProgramWithSource, Program *, (Context *, uint32_t, const char **, const size_t *, Status *))              \
+  X(clBuildProgram, Status, (Program *, uint32_t, Device *const *, const char *, void (*)(Program *, void *), void *)) \
+  X(clGetProgramBuildInfo, Status, (Program *, Device *, uint32_t, size_t, void *, size_t *))                          \
+  X(clReleaseProgram, Status, (Program *))                                                                             \
+  X(clCreateKernel, Kernel *, (Program *, const char *, Status *))                                                     \
+  X(clReleaseKernel, Status, (Kernel *))                                                                               \
+  X(clSetKernelArg, Status, (Kernel *, uint32_t, size_t, const void *))                                                \
+  X(clEnqueueNDRangeKernel, Status,                                                                                    \
+    (Queue *, Kernel *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, Event *const *, Event **))
+
+struct Api {
+#define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
+  OPD_OPENCL_FUNCTIONS(OPD_DECLARE)
+#undef OPD_DECLARE
+  std::string absence;  // why it cannot be used; "" if it can
+
+  static const Api &get();  // opens the loader at the first call
+  static bool is_open() noexcept;
+};
+
+std::string status_name(Status status);           // "CL_OUT_OF_RESOURCES (-5)"
+void check(Status status, const char *function);  // throws; OPD_OUT_OF_MEMORY if that is what it says
+
+}  // namespace opd::cl

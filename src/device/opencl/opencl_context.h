@@ -1,0 +1,43 @@
+// One OpenCL device: its context, its default queue, and what is asked of it often.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "device/opencl/opencl_api.h"
+
+namespace opd::cl {
+
+class DeviceContext {
+ public:
+  DeviceContext(Device *device, int32_t number);  // throws
+  DeviceContext(const DeviceContext &) = delete;
+
+  const Api &api() const { return api_; }
+  Device *device() const { return device_; }
+  Context *context() const { return context_; }
+  int32_t number() const { return number_; }
+  // A stream's queue; null is the default one. Queues work in order.
+  Queue *queue(void *stream) const { return stream ? static_cast<Queue *>(stream) : queue_; }
+  Queue *make_queue() const;
+  size_t sub_buffer_bytes() const { return sub_buffer_bytes_; }  // where in a buffer a part of it may begin
+
+  std::string text(DeviceInfo info) const;
+  template <class T>
+  T number_of(DeviceInfo info) const {
+    T value{};
+    check(api_.clGetDeviceInfo(device_, info, sizeof value, &value, nullptr), "clGetDeviceInfo");
+    return value;
+  }
+
+ private:
+  const Api &api_;
+  Device *const device_;
+  const int32_t number_;
+  Context *context_ = nullptr;
+  Queue *queue_ = nullptr;
+  size_t sub_buffer_bytes_ = 0;
+};
+
+std::vector<Device *> list_devices(const Api &api);  // in the order of their numbers
+
+}  // namespace opd::cl

@@ -1,0 +1,203 @@
+#include "device/opencl/opencl_device.h"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+
+#include "device/opencl/opencl_context.h"
+#include "device/opencl/opencl_memory.h"
+#include "device/opencl/opencl_program.h"
+
+namespace opd {
+namespace {
+
+using namespace cl;
+
+class OpenClBackend final : public DeviceBackend {
+ public:
+  Value attr(int32_t id, opd_device_attr attr) override {
+    if (attr == OPD_ATTR_EXIST) return Value(find(id) != nullptr);
+    const DeviceContext &device = get(id);
+    switch (attr) {
+      case OPD_ATTR_MAX_THREADS_PER_BLOCK:
+        return Value(static_cast<int64_t>(device.number_of<size_t>(kMaxWorkGroupSize)));
+      case OPD_ATTR_WARP_SIZE:
+        return Value(1);  // OpenCL 1.2 has no such property; TVM's code generator assumes 1
+      case OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK:
+        return Value(static_cast<int64_t>(device.number_of<uint64_t>(kLocalBytes)));
+      case OPD_ATTR_COMPUTE_VERSION:
+        return Value(version_of(device));
+      case OPD_ATTR_DEVICE_NAME:
+        return Value(device.text(kName));
+      case OPD_ATTR_MAX_CLOCK_RATE:
+        return Value(int64_t{device.number_of<uint32_t>(kMaxClockMhz)} * 1000);
+      case OPD_ATTR_MULTI_PROCESSOR_COUNT:
+        return Value(int64_t{device.number_of<uint32_t>(kMaxComputeUnits)});
+      case OPD_ATTR_MAX_THREAD_DIMENSIONS:
+        return dimensions_of(device);
+      case OPD_ATTR_API_VERSION:
+        return Value(api_version_of(device));
+      case OPD_ATTR_DRIVER_VERSION:
+        return Value(device.text(kDriverVersion));
+      case OPD_ATTR_L2_CACHE_SIZE_BYTES:
+        return Value(static_cast<int64_t>(device.number_of<uint64_t>(kGlobalCacheBytes)));
+      case OPD_ATTR_TOTAL_GLOBAL_MEMORY:
+        return Value(static_cast<int64_t>(device.number_of<uint64_t>(kGlobalBytes)));
+      case OPD_ATTR_TEXTURE_SPATIAL_LIMIT:
+        return Value(static_cast<int64_t>(device.number_of<size_t>(kImageMaxWidth)));
+      default:
+        return {};
+    }
+  }
+
+  std::string absence(int32_t id) override {
+    const Devices &known = devices();
+    if (!Api::get().absence.empty()) return Api::get().absence;
+    if (!known.failure.empty()) return known.failure;
+    if (known.list.empty())
+      return "the loader of OpenCL's drivers is here, but no driver that has a device (Debian: pocl-opencl-icd for "
+             "processors, or the vendor's)";
+    return concat("OpenCL's drivers have ", counted(known.list.size(), "device"), ", not a number ", id);
+  }
+  bool is_started() const override { return Api::is_open(); }
+
+  void *allocate(int32_t id, size_t bytes, size_t) override {
+    const DeviceContext &device = get(id);
+    Status status = kSuccess;
+    Memory *const buffer = device.api().clCreateBuffer(device.context(), kReadWrite, bytes, nullptr, &status);
+    return status ? nullptr : Buffers::get().add(buffer, bytes, id);
+  }
+  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { Buffers::get().remove(data); }
+
+  void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
+    const bool reads = from_device.device_type == kDLOpenCL, writes = to_device.device_type == kDLOpenCL;
+    if (reads && writes && from_device.device_id != to_device.device_id) {  // each device has a context of its own
+      std::vector<char> stage(bytes);
+      copy(from, from_device, stage.data(), kHost, bytes, nullptr);
+      return copy(stage.data(), kHost, to, to_device, bytes, stream);
+    }
+    const DeviceContext &device = get(reads ? from_device.device_id : to_device.device_id);
+    const Api &api = device.api();
+    Queue *const queue = device.queue(stream);
+    const Place source = reads ? Buffers::get().find(from, bytes, device.number()) : Place{};
+    const Place target = writes ? Buffers::get().find(to, bytes, device.number()) : Place{};
+    constexpr uint32_t kBlocking = 1;
+    if (!writes) {
+      check(api.clEnqueueReadBuffer(queue, source.buffer, kBlocking, source.offset, bytes, to, 0, nullptr, nullptr),
+            "clEnqueueReadBuffer");
+    } else if (!reads) {
+      check(api.clEnqueueWriteBuffer(queue, target.buffer, kBlocking, target.offset, bytes, from, 0, nullptr, nullptr),
+            "clEnqueueWriteBuffer");
+    } else {
+      check(api.clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0,
+                                    nullptr, nullptr),
+            "clEnqueueCopyBuffer");
+    }
+  }
+
+  bool is_asynchronous() const override { return true; }
+  // Streams are few, and waiting for a queue that has no work costs little.
+  void sync(int32_t id) override {
+    sync_stream(id, nullptr);
+    std::vector<Queue *> queues;
+    {
+      const std::scoped_lock lock(streams_guard_);
+      for (const auto &[queue, device] : streams_)
+        if (device == id) queues.push_back(queue);
+    }
+    for (Queue *queue : queues) sync_stream(id, queue);
+  }
+  void sync_stream(int32_t id, void *stream) override {
+    const DeviceContext &device = get(id);
+    check(device.api().clFinish(device.queue(stream)), "clFinish");
+  }
+  void *create_stream(int32_t id) override {
+    Queue *const queue = get(id).make_queue();
+    const std::scoped_lock lock(streams_guard_);
+    streams_.emplace(queue, id);
+    return queue;
+  }
+  void free_stream(int32_t, void *stream) noexcept override {
+    {
+      const std::scoped_lock lock(streams_guard_);
+      if (!streams_.erase(static_cast<Queue *>(stream))) return;
+    }
+    Api::get().clReleaseCommandQueue(static_cast<Queue *>(stream));
+  }
+
+  std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
+    return build_program(get(id), code);
+  }
+
+ private:
+  struct Devices {
+    std::vector<std::unique_ptr<DeviceContext>> list;
+    std::string failure;  // of making them
+    pid_t process = 0;    // drivers do not survive fork()
+  };
+
+  // Made at the first question, and never destroyed: work may be given while the process exits.
+  static const Devices &devices() {
+    static const Devices *const made = [] {
+      auto *devices = new Devices;
+      devices->process = ::getpid();
+      if (!Api::get().absence.empty()) return devices;
+      try {
+        for (Device *device : list_devices(Api::get()))
+          devices->list.push_back(std::make_unique<DeviceContext>(device, static_cast<int32_t>(devices->list.size())));
+      } catch (const Exception &e) { devices->failure = e.error()->message; }
+      return devices;
+    }();
+    return *made;
+  }
+
+  static const DeviceContext *find(int32_t id) {
+    const Devices &known = devices();
+    return id >= 0 && static_cast<size_t>(id) < known.list.size() ? known.list[static_cast<size_t>(id)].get() : nullptr;
+  }
+  static const DeviceContext &get(int32_t id) {
+    const DeviceContext *device = find(id);
+    if (!device) fail(OPD_UNSUPPORTED, "there is no device opencl:", id);
+    if (devices().process != ::getpid()) [[unlikely]]
+      fail(OPD_UNSUPPORTED, "opencl:", id,
+           " cannot be used in a child of fork(): its driver was started in the parent; start it after fork()");
+    return *device;
+  }
+
+  // "OpenCL 3.0 PoCL 3.1": the numbers.
+  static std::string version_of(const DeviceContext &device) {
+    const std::string text = device.text(kVersion);
+    const size_t begin = text.find(' ') + 1;
+    return text.substr(begin, text.find(' ', begin) - begin);
+  }
+  static int64_t api_version_of(const DeviceContext &device) {  // 300 for OpenCL 3.0
+    const std::string version = version_of(device);
+    const size_t dot = version.find('.');
+    int64_t major = 0, minor = 0;
+    std::from_chars(version.data(), version.data() + version.size(), major);
+    if (dot != std::string::npos) std::from_chars(version.data() + dot + 1, version.data() + version.size(), minor);
+    return major * 100 + minor * 10;
+  }
+  static Value dimensions_of(const DeviceContext &device) {
+    size_t sizes[3] = {};
+    check(device.api().clGetDeviceInfo(device.device(), kMaxWorkItemSizes, sizeof sizes, sizes, nullptr),
+          "clGetDeviceInfo");
+    const int64_t dims[] = {static_cast<int64_t>(sizes[0]), static_cast<int64_t>(sizes[1]),
+                            static_cast<int64_t>(sizes[2])};
+    return Value(Shape::make(dims));
+  }
+
+  ForkMutex streams_guard_{LockRank::kDeviceTables};
+  std::map<Queue *, int32_t> streams_;  // and their devices
+};
+
+}  // namespace
+
+DeviceBackend &opencl_backend() {
+  static auto *backend = new OpenClBackend;
+  return *backend;
+}
+
+}  // namespace opd

@@ -1,0 +1,137 @@
+#include "device/opencl/opencl_program.h"
+
+#include <mutex>
+#include <vector>
+
+#include "base/fork_mutex.h"
+#include "device/opencl/opencl_memory.h"
+#include "value/value.h"
+
+namespace opd::cl {
+namespace {
+
+// The part of a buffer that an address argument points at. OpenCL's kernels take whole buffers.
+class Argument {
+ public:
+  Argument(const DeviceContext &context, const std::string &kernel, size_t i, const void *address) : context_(context) {
+    if (!address) return;
+    const Place place = Buffers::get().find(address, 0, context.number());
+    memory_ = place.buffer;
+    if (place.offset == 0) return;
+    if (place.offset % context.sub_buffer_bytes())
+      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", kernel, " begins ", place.offset,
+           " bytes into its buffer; opencl:", context.number(), " can begin at multiples of ",
+           context.sub_buffer_bytes(), " only");
+    const Region region{place.offset, place.bytes - place.offset};
+    Status status = kSuccess;
+    memory_ = part_ = context.api().clCreateSubBuffer(place.buffer, kReadWrite, kRegion, &region, &status);
+    check(status, "clCreateSubBuffer");
+  }
+  ~Argument() {
+    if (part_) context_.api().clReleaseMemObject(part_);  // the launch holds it until it has ended
+  }
+  Argument(const Argument &) = delete;
+  Memory *const &memory() const { return memory_; }
+
+ private:
+  const DeviceContext &context_;
+  Memory *memory_ = nullptr, *part_ = nullptr;
+};
+
+class OpenClKernel final : public DeviceKernel {
+ public:
+  OpenClKernel(const DeviceContext &context, Kernel *kernel, std::string name)
+      : context_(context), kernel_(kernel), name_(std::move(name)) {}
+  ~OpenClKernel() { context_.api().clReleaseKernel(kernel_); }
+
+  void launch(void *stream, const KernelLaunch &launch) override {
+    const Api &api = context_.api();
+    size_t local[3], global[3];
+    for (int i = 0; i < 3; ++i) local[i] = launch.block[i], global[i] = size_t{launch.grid[i]} * launch.block[i];
+    // Arguments are the kernel's state until it is launched, so threads take turns.
+    const std::scoped_lock lock(guard_);
+    for (size_t i = 0; i < launch.args.size(); ++i) set_argument(i, launch.args[i]);
+    if (launch.dynamic_shared_bytes)
+      check_argument(launch.args.size(), api.clSetKernelArg(kernel_, static_cast<uint32_t>(launch.args.size()),
+                                                            launch.dynamic_shared_bytes, nullptr));
+    const Status status =
+        api.clEnqueueNDRangeKernel(context_.queue(stream), kernel_, 3, nullptr, global, local, 0, nullptr, nullptr);
+    if (status) [[unlikely]]
+      fail_launch(status, launch);
+  }
+
+ private:
+  void set_argument(size_t i, const KernelArg &arg) {
+    const auto number = static_cast<uint32_t>(i);
+    if (!arg.is_address) return check_argument(i, context_.api().clSetKernelArg(kernel_, number, arg.size, arg.value));
+    const Argument argument(context_, name_, i, *static_cast<void *const *>(arg.value));
+    check_argument(i, context_.api().clSetKernelArg(kernel_, number, sizeof(Memory *), &argument.memory()));
+  }
+  void check_argument(size_t i, Status status) const {
+    if (status) [[unlikely]]
+      fail(OPD_CALL_FAILED, "kernel ", name_, " does not take argument ", i, ": clSetKernelArg gave ",
+           status_name(status));
+  }
+  [[noreturn]] void fail_launch(Status status, const KernelLaunch &launch) const {
+    const auto text = [](const std::array<uint32_t, 3> &sizes) {
+      return concat(sizes[0], " x ", sizes[1], " x ", sizes[2]);
+    };
+    fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", text(launch.grid), " groups of ",
+         text(launch.block), " items: clEnqueueNDRangeKernel gave ", status_name(status));
+  }
+
+  const DeviceContext &context_;
+  Kernel *const kernel_;
+  const std::string name_;
+  ForkMutex guard_{LockRank::kDeviceKernel};
+};
+
+class OpenClProgram final : public DeviceProgram {
+ public:
+  OpenClProgram(const DeviceContext &context, Program *program) : context_(context), program_(program) {}
+  ~OpenClProgram() { context_.api().clReleaseProgram(program_); }
+
+  std::unique_ptr<DeviceKernel> find(const std::string &name) override {
+    Status status = kSuccess;
+    Kernel *const kernel = context_.api().clCreateKernel(program_, name.c_str(), &status);
+    if (status == kInvalidKernelName) fail(OPD_NOT_FOUND, "the program for OpenCL has no kernel ", name);
+    check(status, "clCreateKernel");
+    return std::make_unique<OpenClKernel>(context_, kernel, name);
+  }
+
+  std::string build_log() const {
+    const Api &api = context_.api();
+    size_t size = 0;
+    if (api.clGetProgramBuildInfo(program_, context_.device(), kBuildLog, 0, nullptr, &size)) return "";
+    std::string log(size, '\0');
+    if (api.clGetProgramBuildInfo(program_, context_.device(), kBuildLog, size, log.data(), nullptr)) return "";
+    return log.c_str();
+  }
+
+ private:
+  const DeviceContext &context_;
+  Program *const program_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const DeviceCode &code) {
+  if (code.format != "cl")
+    fail(OPD_UNSUPPORTED, "the code for OpenCL in ", code.origin, " has the format \"", code.format,
+         "\"; this build reads \"cl\", which is source");
+  Status status = kSuccess;
+  const char *const text = code.code.data();
+  const size_t size = code.code.size();
+  Program *const made =
+      context.api().clCreateProgramWithSource(context.context(), 1, const_cast<const char **>(&text), &size, &status);
+  check(status, "clCreateProgramWithSource");
+  auto program = std::make_unique<OpenClProgram>(context, made);
+  Device *const device = context.device();
+  status = context.api().clBuildProgram(made, 1, &device, "", nullptr, nullptr);
+  if (status)
+    fail(OPD_CALL_FAILED, "the driver of opencl:", context.number(), " cannot compile the kernels of ", code.origin,
+         ": ", status_name(status), "\n", program->build_log());
+  return program;
+}
+
+}  // namespace opd::cl

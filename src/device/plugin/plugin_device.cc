@@ -1,0 +1,139 @@
+#include "device/plugin/plugin_device.h"
+
+#include <array>
+#include <memory>
+
+#include "device/device.h"
+
+namespace opd {
+namespace {
+
+void check(opd_error *error) {
+  if (error) [[unlikely]]
+    throw Exception(Ref<Error>::take(reinterpret_cast<Error *>(error)));
+}
+
+class PluginKernel final : public DeviceKernel {
+ public:
+  PluginKernel(const opd_device_table &table, int32_t device, void *kernel)
+      : table_(table), device_(device), kernel_(kernel) {}
+
+  void launch(void *stream, const KernelLaunch &launch) override {
+    constexpr size_t kFew = 32;
+    std::array<opd_kernel_arg, kFew> few;
+    std::vector<opd_kernel_arg> many(launch.args.size() > kFew ? launch.args.size() : 0);
+    opd_kernel_arg *const args = many.empty() ? few.data() : many.data();
+    for (size_t i = 0; i < launch.args.size(); ++i)
+      args[i] = {launch.args[i].value, launch.args[i].size, launch.args[i].is_address};
+    opd_kernel_launch given{};
+    given.struct_size = sizeof given;
+    given.num_args = static_cast<uint32_t>(launch.args.size());
+    given.args = args;
+    for (size_t i = 0; i < 3; ++i)
+      given.grid[i] = launch.grid[i], given.block[i] = launch.block[i], given.cluster[i] = launch.cluster[i];
+    given.is_cooperative = launch.is_cooperative;
+    given.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+    given.stream = stream;
+    check(table_.launch(table_.user_data, device_, kernel_, &given));
+  }
+
+ private:
+  const opd_device_table &table_;
+  const int32_t device_;
+  void *const kernel_;
+};
+
+class PluginProgram final : public DeviceProgram {
+ public:
+  PluginProgram(const opd_device_table &table, int32_t device, void *program)
+      : table_(table), device_(device), program_(program) {}
+  ~PluginProgram() { table_.free_program(table_.user_data, device_, program_); }
+
+  std::unique_ptr<DeviceKernel> find(const std::string &name) override {
+    void *kernel = nullptr;
+    check(table_.find_kernel(table_.user_data, device_, program_, name.c_str(), &kernel));
+    return std::make_unique<PluginKernel>(table_, device_, kernel);
+  }
+
+ private:
+  const opd_device_table &table_;
+  const int32_t device_;
+  void *const program_;
+};
+
+class PluginBackend final : public DeviceBackend {
+ public:
+  PluginBackend(std::string kind, const opd_device_table &table) : kind_(std::move(kind)), table_(table) {}
+
+  Value attr(int32_t id, opd_device_attr attr) override {
+    View value = opd_none();
+    check(table_.get_attr(table_.user_data, id, attr, &value));
+    Value given = Value::take(value);
+    if (attr == OPD_ATTR_EXIST) return Value(as_int(given, concat("OPD_ATTR_EXIST of the plug-in for ", kind_)) != 0);
+    return given;
+  }
+  std::string absence(int32_t id) override {
+    const Value reason = attr(id, OPD_ATTR_ABSENCE);
+    if (reason.type() != OPD_NONE) return std::string(as_text(reason, "OPD_ATTR_ABSENCE"));
+    return concat("the plug-in for ", kind_, " has no device of number ", id);
+  }
+
+  void *allocate(int32_t id, size_t bytes, size_t alignment) override {
+    return table_.allocate(table_.user_data, id, bytes, alignment);
+  }
+  void deallocate(int32_t id, void *data, size_t bytes, size_t) noexcept override {
+    table_.deallocate(table_.user_data, id, data, bytes);
+  }
+  void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
+    check(table_.copy(table_.user_data, from, from_device, to, to_device, bytes, stream));
+  }
+
+  bool is_asynchronous() const override { return table_.create_stream != nullptr; }
+  void sync(int32_t id) override { check(table_.sync(table_.user_data, id, nullptr, 1)); }
+  void sync_stream(int32_t id, void *stream) override { check(table_.sync(table_.user_data, id, stream, 0)); }
+  void *create_stream(int32_t id) override {
+    if (!table_.create_stream) return DeviceBackend::create_stream(id);
+    void *stream = nullptr;
+    check(table_.create_stream(table_.user_data, id, &stream));
+    return stream;
+  }
+  void free_stream(int32_t id, void *stream) noexcept override {
+    if (table_.free_stream) table_.free_stream(table_.user_data, id, stream);
+  }
+
+  std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
+    if (!table_.build) return DeviceBackend::build(id, code);
+    void *program = nullptr;
+    check(table_.build(table_.user_data, id, std::string(code.format).c_str(), code.code.data(), code.code.size(),
+                       &program));
+    return std::make_unique<PluginProgram>(table_, id, program);
+  }
+
+ private:
+  const std::string kind_;
+  const opd_device_table table_;
+};
+
+void check_table(const opd_device_table &table) {
+  require(table.get_attr && table.allocate && table.deallocate && table.copy && table.sync,
+          "a table of a kind of devices must have get_attr, allocate, deallocate, copy and sync");
+  require(!table.create_stream == !table.free_stream,
+          "a table of a kind of devices must have both of create_stream and free_stream, or none");
+  const bool has_kernels = table.build != nullptr;
+  require(has_kernels == (table.free_program != nullptr) && has_kernels == (table.find_kernel != nullptr) &&
+              has_kernels == (table.launch != nullptr),
+          "a table of a kind of devices must have all of build, free_program, find_kernel and launch, or none");
+}
+
+}  // namespace
+
+DLDeviceType register_plugin(std::string_view kind, const opd_device_table &table) {
+  check_table(table);
+  auto backend = std::make_unique<PluginBackend>(std::string(kind), table);
+  const DLDeviceType type = add_device_kind(kind);
+  register_device(type, *backend);
+  backend.release();  // a kind lasts as long as the process: tensors may have its memory
+  return type;
+}
+
+}  // namespace opd

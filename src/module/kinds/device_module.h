@@ -1,0 +1,59 @@
+// Modules of kernels for a device: code that the device's driver compiles, and how each kernel is launched. A function
+// of such a module takes the kernel's arguments, then the launch values. It runs on the calling thread's current device
+// of the kind, in its current stream. Cost of a call: the driver's launch, and about 0.1 us.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/fork_mutex.h"
+#include "device/device.h"
+#include "module/kinds/device_code.h"
+#include "module/module.h"
+
+namespace opd {
+
+class DeviceModule final : public Module {
+ public:
+  // Throws OPD_BAD_FORMAT.
+  DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, std::string origin);
+
+  const char *kind() const override { return kind_.c_str(); }
+  Ref<Function> find(std::string_view name) override;  // throws OPD_UNSUPPORTED if there is no device of the kind
+  std::vector<std::string> list() override;
+  bool implements(std::string_view name) override { return index_of(name).has_value(); }
+  std::string source(std::string_view format) override;  // if its code is text
+  const char *format() const override { return format_.c_str(); }
+  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }
+  std::vector<std::string> save_formats() const override { return {format_}; }
+  std::string save(std::string_view) override { return std::string(code_); }
+  std::string serialize() override { return bytes_; }
+  void describe(JsonWriter &json) override;
+
+  DLDeviceType device_type() const { return device_; }
+  const std::string &origin() const { return origin_; }
+  // A kernel for a device, compiled at the first call. Lives as long as the module.
+  DeviceKernel &kernel(size_t index, int32_t device_id);
+
+ private:
+  struct Built {
+    std::unique_ptr<DeviceProgram> program;
+    std::map<size_t, std::unique_ptr<DeviceKernel>> kernels;  // destroyed before the program
+  };
+
+  std::optional<size_t> index_of(std::string_view name) const;
+
+  const std::string kind_, bytes_, origin_;
+  const DLDeviceType device_;
+  std::string format_;
+  std::string_view code_;  // in bytes_
+  std::vector<KernelInfo> kernels_;
+  ForkMutex guard_{LockRank::kDeviceTables};
+  std::map<int32_t, Built> built_;  // by the device's number
+};
+
+// The kind of device that a kind of module is for; none if no device runs it.
+std::optional<DLDeviceType> device_of_module_kind(std::string_view kind);
+
+}  // namespace opd

@@ -1,0 +1,248 @@
+// One suite for every kind of devices. OPDYNO_DEVICE names the kind: "cpu", "vpi" (simulated, by the public table) or a
+// back end's. Devices that are absent are skipped with the reason that the library gives.
+#include <cstdlib>
+#include <thread>
+
+#include "conformance/kernels.h"
+#include "support/opdyno_test.h"
+#include "support/report_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+std::vector<float> counted(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 1000) / 4;
+  return values;
+}
+
+class ADevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Value reason = opdyno::device_attr(device(), OPD_ATTR_ABSENCE);
+    if (reason.type() != OPD_NONE) GTEST_SKIP() << reason.string();
+  }
+  static DLDevice device() { return tested_device(); }
+  static bool has_streams() { return device().device_type != kDLCPU; }
+};
+
+}  // namespace
+
+TEST_F(ADevice, ExistsAndTellsItsName) {
+  EXPECT_TRUE(opdyno::device_attr(device(), OPD_ATTR_EXIST).view().u.int64);
+  EXPECT_FALSE(opdyno::device_attr(device(), OPD_ATTR_DEVICE_NAME).string().empty());
+  for (const opd_device_attr attr : {OPD_ATTR_MULTI_PROCESSOR_COUNT, OPD_ATTR_MAX_THREADS_PER_BLOCK, OPD_ATTR_WARP_SIZE,
+                                     OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK, OPD_ATTR_TOTAL_GLOBAL_MEMORY}) {
+    const Value value = opdyno::device_attr(device(), attr);
+    if (value.type() != OPD_NONE) EXPECT_GT(value.view().u.int64, 0) << attr;
+  }
+}
+
+TEST_F(ADevice, WhoseNumberIsTooHighIsAbsentForAReason) {
+  for (const int32_t id : {-1, 1000, INT32_MAX}) {
+    const DLDevice absent = {device().device_type, id};
+    EXPECT_FALSE(opdyno::device_attr(absent, OPD_ATTR_EXIST).view().u.int64);
+    const std::string reason = opdyno::device_attr(absent, OPD_ATTR_ABSENCE).string();
+    EXPECT_FALSE(reason.empty());
+    expect_throws([&] { opdyno::device_attr(absent, OPD_ATTR_DEVICE_NAME); }, OPD_UNSUPPORTED, reason);
+    expect_throws([&] { Tensor({1}, "float32", absent); }, OPD_UNSUPPORTED, reason);
+    expect_throws([&] { opdyno::sync(absent); }, OPD_UNSUPPORTED, reason);
+    expect_throws([&] { opdyno::Stream{absent}; }, OPD_UNSUPPORTED, reason);
+  }
+}
+
+TEST_F(ADevice, GivesBackTheBytesThatItWasGiven) {
+  for (const size_t count : {0u, 1u, 3u, 1000u, 1u << 18}) {
+    const std::vector<float> values = counted(count);
+    const Tensor there({static_cast<int64_t>(count)}, "float32", device());
+    there.copy_from_bytes(values.data(), count * sizeof(float));
+    std::vector<float> back(count, -1);
+    there.copy_to_bytes(back.data(), count * sizeof(float));
+    EXPECT_EQ(back, values);
+  }
+}
+
+TEST_F(ADevice, CopiesWithinItselfAndToTheHost) {
+  const Tensor first = on(device(), counted(100)), second({100}, "float32", device()), host({100}, "float32");
+  second.copy_from(first);
+  host.copy_from(second);
+  EXPECT_EQ(read(host), counted(100));
+}
+
+TEST_F(ADevice, CopiesTensorsWithStrides) {
+  const Tensor host = floats({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor there({3, 2}, "float32", device());
+  DLTensor transposed = host.view();
+  int64_t shape[] = {3, 2}, strides[] = {1, 3};
+  transposed.shape = shape, transposed.strides = strides;
+  there.copy_from(transposed);
+  EXPECT_EQ(read(there), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST_F(ADevice, HasViewsOfPartsOfATensor) {
+  const Tensor whole = on(device(), counted(256)), host({64}, "float32");
+  DLTensor part = whole.view();
+  int64_t shape[] = {64};
+  part.shape = shape, part.strides = nullptr, part.byte_offset = 128 * sizeof(float);
+  host.copy_from(part);
+  const std::vector<float> all = counted(256);
+  EXPECT_EQ(read(host), std::vector<float>(all.begin() + 128, all.begin() + 192));
+}
+
+TEST_F(ADevice, CountsItsMemory) {
+  const opd_memory_stats before = opdyno::memory_stats(device());
+  {
+    const Tensor there({1000}, "float32", device());
+    EXPECT_EQ(opdyno::memory_stats(device()).live_bytes, before.live_bytes + 4000);
+    EXPECT_EQ(opdyno::memory_stats(device()).alloc_count, before.alloc_count + 1);
+  }
+  EXPECT_EQ(opdyno::memory_stats(device()).live_bytes, before.live_bytes);
+  opdyno::trim_memory(device());
+}
+
+TEST_F(ADevice, RefusesMoreMemoryThanThereIs) {
+  expect_throws([&] { Tensor({int64_t{1} << 50}, "float32", device()); }, OPD_OUT_OF_MEMORY, "bytes");
+  EXPECT_EQ(read(on(device(), {1, 2})), (std::vector<float>{1, 2})) << "and is usable afterwards";
+}
+
+TEST_F(ADevice, IsUsedByManyThreads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      for (int i = 0; i < 20; ++i) {
+        const std::vector<float> values(static_cast<size_t>(100 + t), static_cast<float>(10 * t + i));
+        EXPECT_EQ(read(on(device(), values)), values);
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+}
+
+TEST_F(ADevice, HasStreamsUnlessItsWorkEndsAtOnce) {
+  if (!has_streams()) {
+    expect_throws([] { opdyno::Stream{device()}; }, OPD_UNSUPPORTED, "streams");
+    return;
+  }
+  const opdyno::Stream stream(device());
+  EXPECT_NE(stream.get(), nullptr);
+  EXPECT_EQ(opdyno::set_stream(device(), stream.get()), nullptr);
+  const Tensor first = on(device(), counted(5000)), second({5000}, "float32", device());
+  second.copy_from(first);
+  stream.sync();
+  EXPECT_EQ(read(second), counted(5000));
+  std::thread([&] { EXPECT_EQ(opdyno::set_stream(device(), nullptr), nullptr) << "each thread has its own"; }).join();
+  EXPECT_EQ(opdyno::set_stream(device(), nullptr), stream.get());
+  opdyno::sync(device());
+}
+
+TEST_F(ADevice, RunsKernels) {
+  const Module kernels = kernels_or_none("runs");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Function scale = kernels.function("scale", 1);
+  const Tensor from = on(device(), counted(96)), to({96}, "float32", device());
+  // to[i] = factor * from[i] + offset, for 96 elements in 3 blocks of 32
+  scale(from, to, 2.5, 7, 3, 32);
+  std::vector<float> expected = counted(96);
+  for (float &value : expected) value = value * 2.5f + 7;
+  EXPECT_EQ(read(to), expected);
+  scale(to, to, 1.0, -7, 3, 32);
+  for (float &value : expected) value -= 7;
+  EXPECT_EQ(read(to), expected) << "launches of one stream are in order";
+}
+
+TEST_F(ADevice, RunsKernelsOnPartsOfTensors) {
+  const Module kernels = kernels_or_none("parts");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Tensor whole = on(device(), std::vector<float>(4096, 1));
+  char *const begin = static_cast<char *>(whole.view().data) + 1024 * sizeof(float);  // as host code gets it
+  kernels.function("scale", 1)(opd_pointer(begin), opd_pointer(begin), 3.0, 0, 1, 64);
+  std::vector<float> expected(4096, 1);
+  std::fill(expected.begin() + 1024, expected.begin() + 1088, 3.f);
+  EXPECT_EQ(read(whole), expected);
+}
+
+TEST_F(ADevice, SaysWhatIsWrongWithALaunch) {
+  const Module kernels = kernels_or_none("wrong");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Function scale = kernels.function("scale", 1);
+  const Tensor there = on(device(), counted(32)), host = floats(counted(32));
+  expect_throws([&] { scale(there, there, 1.0, 0, 1); }, OPD_INVALID_ARGUMENT,
+                "kernel scale takes 4 arguments and 2 launch values, but was given 5");
+  expect_throws([&] { scale(there, host, 1.0, 0, 1, 32); }, OPD_INVALID_ARGUMENT,
+                "argument 1 of kernel scale must lie on");
+  expect_throws([&] { scale(there, there, "x", 0, 1, 32); }, OPD_INVALID_ARGUMENT, "");
+  expect_throws([&] { scale(there, 5, 1.0, 0, 1, 32); }, OPD_INVALID_ARGUMENT, "argument 1 of kernel scale");
+  expect_throws([&] { scale(there, there, 1.0, 0, -1, 32); }, OPD_OUT_OF_RANGE, "launch value 0 of kernel scale is -1");
+  expect_throws([&] { scale(there, there, 1.0, 0, 1, int64_t{1} << 32); }, OPD_OUT_OF_RANGE, "launch value 1");
+  expect_throws([&] { kernels.function("nothing", 1); }, OPD_NOT_FOUND, "nothing");
+  scale(there, there, 1.0, 5, 0, 32);  // no block: nothing runs
+  EXPECT_EQ(read(there), counted(32));
+}
+
+TEST_F(ADevice, ComputesForAVm) {
+  const Module kernels = kernels_or_none("vm");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  for (int round = 0; round < 3; ++round) {
+    const Value result = vm.call("main", on(device(), {1, 2, 3, 4}));
+    const Tensor there = Tensor::of(result);
+    EXPECT_EQ(there.view().device.device_type, device().device_type);
+    EXPECT_EQ(read(there), (std::vector<float>{17, 26, 35, 44})) << "(x * 3 + 2) * 3 + 2";
+  }
+}
+
+TEST_F(ADevice, TakesTheInputsOfStatefulCallsFromTheHost) {
+  const Module kernels = kernels_or_none("stateful");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor host = floats({1, 2, 3, 4});
+  vm.set_input("main", {arg(host)});
+  vm.invoke_stateful("main");
+  EXPECT_EQ(read(Tensor::of(vm.outputs("main"))), (std::vector<float>{17, 26, 35, 44}));
+}
+
+TEST_F(ADevice, IsWaitedForByProfiles) {
+  const Module kernels = kernels_or_none("profile");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  const Report report = vm.profile("main", {arg(x)}).report;
+  if (is_simulated()) SimulatedDevice::get().set_latency({});
+  const std::string csv = report.write(OPD_REPORT_CSV), name = opdyno::to_string(device());
+  EXPECT_NE(csv.find(name.substr(0, name.find(':')) + "0"), std::string::npos) << csv;
+  size_t kernels_seen = 0;
+  for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) {
+    if (text_value(call_value(report, row, "Name")) != "scale") continue;
+    kernels_seen += static_cast<size_t>(number_of(call_value(report, row, "Count")));
+    if (is_simulated()) EXPECT_GE(number_of(call_value(report, row, "Duration (us)")), 2000) << csv;
+  }
+  EXPECT_EQ(kernels_seen, 2u) << csv;
+}
+
+TEST_F(ADevice, HasConditionsAndShapesThatProgramsRead) {
+  auto options = opdyno::defaults(opd_vm_options_init);
+  const DLDevice there = device();
+  options.devices = &there;
+  options.num_devices = 1;
+  const Vm vm(Executable::assemble(R"(
+.func choose(condition) {
+  %yes = call vm.builtin.read_if_cond(%condition)
+  ret %yes
+}
+.func sizes(x) {
+  %shape = call vm.builtin.tensor_to_shape(%x)
+  ret %shape
+})")
+                  .to_module(),
+              &options);
+  for (const bool yes : {true, false}) {
+    const Tensor condition({}, "bool", there);
+    condition.copy_from_bytes(&yes, 1);
+    EXPECT_EQ(vm.call("choose", condition).view().u.int64, yes ? 1 : 0);
+  }
+  const int64_t sizes[] = {3, 5};
+  const Tensor x({2}, "int64", there);
+  x.copy_from_bytes(sizes, sizeof sizes);
+  EXPECT_EQ(opdyno::to_string(vm.call("sizes", x).view()), "[3, 5]");
+}

@@ -1,0 +1,96 @@
+// A device that fails at any point: errors reach the caller, nothing hangs, and nothing is lost. The simulated device
+// fails each of its functions in turn, from the nth call on.
+#include "conformance/kernels.h"
+#include "support/opdyno_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+class AFaultyDevice : public testing::Test {
+ protected:
+  void TearDown() override { SimulatedDevice::get().fail_from(0); }
+};
+
+}  // namespace
+
+TEST_F(AFaultyDevice, GivesAnErrorAndLosesNothing) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const DLDevice device = simulated.device();
+  const auto use = [&] {  // everything: memory, copies, streams, a build, launches, a VM
+    const opdyno::Stream stream(device);
+    const Module kernels = kernels_or_none("faults");
+    const Vm vm = vm_on(device, kernels);
+    const Value result = vm.call("main", on(device, {1, 2, 3, 4}));
+    EXPECT_EQ(read(Tensor::of(result)), (std::vector<float>{17, 26, 35, 44}));
+    opdyno::sync(device);
+  };
+  use();
+  opdyno::trim_memory(device);
+  const SimulatedDevice::Counts before = simulated.counts();
+  simulated.fail_from(0);
+  use();
+  const int64_t calls = simulated.calls();
+  ASSERT_GT(calls, 8);
+  for (int64_t nth = 1; nth <= calls; ++nth) {
+    simulated.fail_from(nth);
+    EXPECT_THROW(use(), Error) << "call " << nth << " of " << calls;
+    simulated.fail_from(0);
+    opdyno::trim_memory(device);
+    EXPECT_EQ(simulated.counts(), before) << "after call " << nth << " of " << calls;
+  }
+  use();
+}
+
+TEST_F(AFaultyDevice, NamesTheOperatorWhoseLaunchFailed) {
+  const DLDevice device = SimulatedDevice::get().device();
+  const Vm vm = vm_on(device, kernels_or_none("launch"));
+  const Tensor x = on(device, {1, 2, 3, 4});
+  vm.call("main", x);
+  SimulatedDevice::get().fail_from(1);
+  expect_throws([&] { vm.call("main", x); }, OPD_CALL_FAILED, "scale");
+  SimulatedDevice::get().fail_from(0);
+  EXPECT_EQ(read(Tensor::of(vm.call("main", x))), (std::vector<float>{17, 26, 35, 44}));
+}
+
+TEST_F(AFaultyDevice, IsRegisteredOnceAndCompletely) {
+  opd_device_table table{};
+  table.struct_size = sizeof table;
+  expect_throws([&] { opdyno::register_device("vpi2", table); }, OPD_INVALID_ARGUMENT, "get_attr");
+  table.get_attr = [](void *, int32_t, opd_device_attr attr, opd_value *out) -> opd_error * {
+    if (attr == OPD_ATTR_EXIST) *out = opd_bool(0);
+    if (attr == OPD_ATTR_ABSENCE) return opd_string_create("it is on another desk", 21, out);
+    return nullptr;
+  };
+  table.allocate = [](void *, int32_t, uint64_t, uint64_t) -> void * { return nullptr; };
+  table.deallocate = [](void *, int32_t, void *, uint64_t) {};
+  table.copy = [](void *, const void *, DLDevice, void *, DLDevice, uint64_t, void *) -> opd_error * {
+    return nullptr;
+  };
+  table.sync = [](void *, int32_t, void *, int) -> opd_error * { return nullptr; };
+  for (const char *name : {"", "Big", "with space", "9lives", "a:b", "a_name_that_is_longer_than_32_letters"})
+    expect_throws([&] { opdyno::register_device(name, table); }, OPD_INVALID_ARGUMENT, "named by");
+  for (const char *taken : {"cpu", "opencl", "vpi"}) {
+    SimulatedDevice::get();
+    expect_throws([&] { opdyno::register_device(taken, table); }, OPD_ALREADY_EXISTS, taken);
+  }
+  table.launch = [](void *, int32_t, void *, const opd_kernel_launch *) -> opd_error * { return nullptr; };
+  expect_throws([&] { opdyno::register_device("half", table); }, OPD_INVALID_ARGUMENT, "all of build");
+  table.launch = nullptr;
+  table.struct_size = 4;
+  expect_throws([&] { opdyno::register_device("short", table); }, OPD_INVALID_ARGUMENT, "struct_size");
+  table.struct_size = offsetof(opd_device_table, allocate);  // of a header that has no more
+  expect_throws([&] { opdyno::register_device("short", table); }, OPD_INVALID_ARGUMENT, "must have get_attr, allocate");
+  table.struct_size = sizeof table;
+
+  const DLDeviceType type = opdyno::register_device("far_away", table);
+  EXPECT_GE(type, 48);
+  EXPECT_EQ(opdyno::to_string(DLDevice{type, 3}), "far_away:3");
+  EXPECT_EQ(opdyno::device_of("far_away:3").device_type, type);
+  expect_throws(
+      [&] {
+        Tensor({1}, "float32", DLDevice{type, 0});
+      },
+      OPD_UNSUPPORTED, "there is no device far_away:0: it is on another desk; this process has cpu:0 to cpu:63");
+  expect_throws([&] { opdyno::register_device("far_away", table); }, OPD_ALREADY_EXISTS, "far_away");
+}

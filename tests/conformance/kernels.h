@@ -1,0 +1,79 @@
+// The kernel that the suite runs, for each kind of devices in the device's own language.
+#pragma once
+#include "support/embedded_modules.h"
+#include "support/opdyno_test.h"
+#include "support/simulated_device.h"
+
+namespace opdyno_test {
+
+inline bool is_simulated() { return std::string(std::getenv("OPDYNO_DEVICE")) == "vpi"; }
+
+inline DLDevice tested_device() {
+  if (is_simulated()) return SimulatedDevice::get().device();
+  return opdyno::device_of(std::getenv("OPDYNO_DEVICE"));
+}
+
+inline Tensor on(DLDevice device, const std::vector<float> &values) {
+  Tensor there({static_cast<int64_t>(values.size())}, "float32", device);
+  there.copy_from_bytes(values.data(), values.size() * sizeof(float));
+  return there;
+}
+inline std::vector<float> read(const Tensor &tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.size()));
+  tensor.copy_to_bytes(values.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// to[i] = factor * from[i] + offset
+constexpr const char *kOpenClSource = R"(
+__kernel void scale(__global const float *from, __global float *to, float factor, int offset) {
+  const size_t i = get_global_id(0);
+  to[i] = factor * from[i] + offset;
+})";
+
+inline void define_simulated_kernels() {
+  SimulatedDevice::get().define(
+      "scale", [](SimulatedDevice &device, const std::vector<std::string> &args, const opd_kernel_launch &launch) {
+        const size_t count = size_t{launch.grid[0]} * launch.block[0];
+        const auto *from = reinterpret_cast<float *>(device.memory(argument<void *>(args[0]), count * sizeof(float)));
+        auto *to = reinterpret_cast<float *>(device.memory(argument<void *>(args[1]), count * sizeof(float)));
+        for (size_t i = 0; i < count; ++i)
+          to[i] = argument<float>(args[2]) * from[i] + static_cast<float>(argument<int32_t>(args[3]));
+      });
+}
+
+/** A library whose root imports it, with the device's kernel scale(from, to, factor, offset; blocks, threads). */
+inline Module kernels_or_none(const std::string &name) {
+  const std::string kind = opdyno::to_string(tested_device());
+  std::string format, code;
+  if (is_simulated()) format = "sim", code = "scale\n", define_simulated_kernels();
+  else if (kind.starts_with("opencl")) format = "cl", code = kOpenClSource;
+  else return {};
+  const DLDataType handle{kDLOpaqueHandle, 64, 1}, f32{kDLFloat, 32, 1}, i32{kDLInt, 32, 1};
+  const std::string params = number(4) + raw(handle) + raw(handle) + raw(f32) + raw(i32);
+  const std::string bytes = text(format) + number(1) + text("scale") + text("scale") + params +
+                            list({"blockIdx.x", "threadIdx.x"}) + number(0) + text(code);
+  return with_root("kernels_" + name, kind.substr(0, kind.find(':')), bytes);
+}
+
+/** A VM on the device: main(x) = (x * 3 + 2) * 3 + 2 for four floats. */
+inline Vm vm_on(DLDevice device, const Module &kernels) {
+  const Module program = Executable::assemble(R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %a = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call scale(%x, %a, 3, 2, 1, 4)
+  %t = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %b = call vm.builtin.alloc_tensor(%t, 0, shape(4), dtype(float32))
+  call scale(%a, %b, 3, 2, 1, 4)
+  ret %b
+})")
+                             .to_module();
+  program.add_import(kernels);
+  auto options = opdyno::defaults(opd_vm_options_init);
+  options.devices = &device;
+  options.num_devices = 1;
+  return Vm(program, &options);
+}
+
+}  // namespace opdyno_test

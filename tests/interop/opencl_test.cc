@@ -1,0 +1,133 @@
+// Programs that TVM built for OpenCL, in both modes of execution, on an OpenCL device. The answers are those of the
+// same programs that TVM built for the CPU (build_opencl.py).
+#include <cmath>
+
+#include "support/opdyno_test.h"
+#include "support/report_test.h"
+
+using namespace opdyno_test;
+
+namespace {
+
+constexpr DLDevice kDevice = {kDLOpenCL, 0};
+constexpr const char *kModels[] = {"mlp", "norms", "cnn", "constants"};
+constexpr const char *kModes[] = {"bytecode", "compiled"};
+
+class AProgramForOpenCl : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Value reason = opdyno::device_attr(kDevice, OPD_ATTR_ABSENCE);
+    if (reason.type() != OPD_NONE) GTEST_SKIP() << reason.string();
+  }
+};
+
+std::string file(const std::string &name) { return OPDYNO_INTEROP_DATA "/opencl/" + name; }
+
+Vm vm_of(const std::string &model, const std::string &mode) {
+  auto options = opdyno::defaults(opd_vm_options_init);
+  options.devices = &kDevice;
+  options.num_devices = 1;
+  return Vm(Module::load(file(model + "_" + mode + ".so")), &options);
+}
+
+// The tensors of a kind, in their order: "in0", "in1" …
+std::vector<Tensor> recorded(const std::string &model, const std::string &kind) {
+  const Params params = Params::load(file(model + ".npz"));
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < params.size(); ++i)
+    if (std::string(params.name(i)).starts_with(kind))
+      tensors.push_back(params.get_tensor((kind + std::to_string(tensors.size())).c_str()));
+  return tensors;
+}
+
+std::vector<Tensor> on_device(const std::vector<Tensor> &tensors) {
+  std::vector<Tensor> there;
+  for (const Tensor &tensor : tensors) {
+    there.emplace_back(tensor.shape(), tensor.dtype(), kDevice);
+    there.back().copy_from(tensor);
+  }
+  return there;
+}
+
+std::vector<Tensor> leaves(const Value &result) {
+  if (result.type() == OPD_TENSOR) return {Tensor::of(result)};
+  std::vector<Tensor> tensors;
+  const auto items = opdyno::Array::of(result);
+  for (size_t i = 0; i < items.size(); ++i) tensors.push_back(Tensor::of(items[i]));
+  return tensors;
+}
+
+void expect_answers(const std::string &model, const Value &result, const std::string &what) {
+  const std::vector<Tensor> expected = recorded(model, "out"), given = leaves(result);
+  ASSERT_EQ(given.size(), expected.size()) << what;
+  for (size_t i = 0; i < given.size(); ++i) {
+    EXPECT_EQ(given[i].view().device.device_type, kDLOpenCL) << what;
+    ASSERT_EQ(given[i].shape(), expected[i].shape()) << what;
+    const Tensor host(given[i].shape(), "float32");
+    host.copy_from(given[i]);
+    for (int64_t j = 0; j < host.size(); ++j) {
+      const float wanted = expected[i].data<float>()[j];
+      ASSERT_NEAR(host.data<float>()[j], wanted, 1e-5f + 1e-5f * std::abs(wanted)) << what << ", element " << j;
+    }
+  }
+}
+
+std::vector<opd_value> views_of(const std::vector<Tensor> &tensors) {
+  std::vector<opd_value> views;
+  for (const Tensor &tensor : tensors) views.push_back(opdyno::arg(tensor));
+  return views;
+}
+
+}  // namespace
+
+TEST_F(AProgramForOpenCl, GivesTheAnswersOfTheCpu) {
+  for (const std::string model : kModels)
+    for (const std::string mode : kModes) {
+      const Vm vm = vm_of(model, mode);
+      const std::vector<Tensor> inputs = on_device(recorded(model, "in"));
+      ASSERT_FALSE(inputs.empty());
+      const Function main = vm.function("main");
+      for (int round = 0; round < 3; ++round)
+        expect_answers(model, main.call(views_of(inputs)), model + " " + mode + ", call " + std::to_string(round));
+    }
+}
+
+TEST_F(AProgramForOpenCl, IsCalledByManyThreadsInStreamsOfTheirOwn) {
+  const Vm vm = vm_of("norms", "bytecode");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      const opdyno::Stream stream(kDevice);
+      opdyno::set_stream(kDevice, stream.get());
+      const std::vector<Tensor> inputs = on_device(recorded("norms", "in"));
+      for (int i = 0; i < 20; ++i) expect_answers("norms", vm.function("main").call(views_of(inputs)), "a thread");
+      opdyno::set_stream(kDevice, nullptr);
+    });
+  for (std::thread &thread : threads) thread.join();
+}
+
+TEST_F(AProgramForOpenCl, HasRowsOfItsDeviceInAProfile) {
+  for (const std::string mode : kModes) {
+    const Vm vm = vm_of("mlp", mode);
+    const std::vector<Tensor> inputs = on_device(recorded("mlp", "in"));
+    const Report report = vm.profile("main", views_of(inputs)).report;
+    size_t kernels = 0;
+    for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row)
+      if (text_value(call_value(report, row, "Name")).starts_with("fused_matmul")) {
+        EXPECT_EQ(text_value(call_value(report, row, "Device")), "opencl0");
+        ++kernels;
+      }
+    EXPECT_GE(kernels, 1u) << mode;
+  }
+}
+
+TEST_F(AProgramForOpenCl, RefusesTensorsOfTheHost) {
+  for (const std::string mode : kModes) {
+    const Vm vm = vm_of("mlp", mode);
+    const std::vector<Tensor> inputs = recorded("mlp", "in");
+    EXPECT_THROW(vm.function("main").call(views_of(inputs)), Error) << mode;
+    vm.set_input("main", views_of(inputs));  // but this copies them
+    vm.invoke_stateful("main");
+    expect_answers("mlp", vm.outputs("main"), mode);
+  }
+}
