@@ -1112,8 +1112,7 @@ pub struct opd_call_options {
     /// from the beginning of the call. Checked at calls, backward jumps and where a kernel
     /// starts parallel tasks; a running task is not interrupted. 0: none
     pub timeout_ns: i64,
-    /// borrowed; ends the call beside the default token of the thread; NULL: that token
-    /// alone
+    /// borrowed; ends the call, as the thread's default token does; NULL: that one only
     pub cancel: *mut opd_cancel_token,
     /// borrowed, num_outputs tensors. The results are copied into them in their order once
     /// the program has run; NULL: none

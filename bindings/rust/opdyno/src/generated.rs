@@ -831,8 +831,8 @@ impl<'a> CallOptions<'a> {
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Ends the call beside the default token of the thread.
-    /// Default: that token alone.
+    /// Ends the call, as the thread's default token does.
+    /// Default: that one only.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
