@@ -6,4 +6,7 @@
 %ignore opd_metrics;
 %ignore opd_metrics_set;
 %opd_pointer(void *pointer)
+%opd_pointer(void *stream)
+%opd_pointer_out(void **out_stream)
+%opd_pointer_out(void **out_before)
 %opd_pointer(void *keep_alive)

@@ -84,7 +84,7 @@ OPD_API OPD_NODISCARD opd_error *opd_stream_free(DLDevice device, void *stream);
 /** Sets the calling thread's current stream of a device.
  * @param device     A present one.
  * @param stream     Of opd_stream_create() for the same device, or NULL for the default one.
- * @param out_before Written: the stream that was current before; may be NULL.
+ * @param out_before Written: the stream that was current before.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before);
 

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._errors import Code, Error, make
+from ._errors import Code, make
 from ._frozen import Frozen
 
 if TYPE_CHECKING:
@@ -138,36 +138,28 @@ class Device(Frozen):
         return self._number(_native.OPD_ATTR_TEXTURE_SPATIAL_LIMIT)
 
     def create_raw_stream(self) -> ctypes.c_void_p:
-        """Makes a stream, which no device of this version has: an `Error` with code UNSUPPORTED.
+        """Makes a stream: a queue of work of the device. `free_raw_stream` ends it.
 
-        The CPU has finished its work when a call returns.
+        The CPU has none, an `Error` with code UNSUPPORTED: its work has ended when a call returns.
         """
-        raise self._no_stream()
+        import ctypes  # here, since few programs need it
+
+        return ctypes.c_void_p(_native.opd_stream_create(self))
 
     def free_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
         """Ends a stream that `create_raw_stream` made. None and 0 are the default one: nothing is done."""
-        self._only_default(stream)
+        _native.opd_stream_free(self, stream)
 
     def set_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
         """Sets the stream that work of the calling thread goes to; None is the device's default one."""
-        self._only_default(stream)
+        _native.opd_stream_set(self, stream)
 
     def sync(self, stream: ctypes.c_void_p | int | None = None) -> None:
-        """Waits until all work that was given to the device has ended. Other Python threads run meanwhile."""
-        self._only_default(stream)
-        _native.opd_device_sync(self)
-
-    def _only_default(self, stream: ctypes.c_void_p | int | None) -> None:
-        address = getattr(stream, "value", stream)  # of a c_void_p
-        if address is not None and not isinstance(address, int):
-            raise TypeError(f"stream must be a c_void_p, an int or None, not {type(stream).__name__}")
-        if address:
-            raise self._no_stream()
-
-    def _no_stream(self) -> Error:
-        _native.opd_device_sync(self)  # an absent device says so itself
-        message = f"{self} has no streams but its default one, which is None"
-        return make(Code.UNSUPPORTED, "NotImplementedError", message)
+        """Waits until the work in a stream has ended, or in all of them if none is given. Other Python threads run meanwhile."""
+        if stream is None:
+            _native.opd_device_sync(self)
+        else:
+            _native.opd_stream_sync(self, stream)
 
 
 def device_of(value: Any) -> Device:

@@ -20,16 +20,13 @@ using Status = int32_t;
 
 enum : Status {
   kSuccess = 0,
-  kDeviceNotFound = -1,
   kMemoryAllocationFailure = -4,
   kOutOfResources = -5,
   kOutOfHostMemory = -6,
-  kMemoryCopyOverlap = -8,
-  kBuildProgramFailure = -11,
   kInvalidKernelName = -46,
 };
 
-enum DeviceType : uint64_t { kCpu = 1 << 1, kGpu = 1 << 2, kAccelerator = 1 << 3, kAllTypes = 0xFFFFFFFF };
+enum DeviceType : uint64_t { kCpu = 1 << 1, kGpu = 1 << 2, kAccelerator = 1 << 3 };
 
 enum DeviceInfo : uint32_t {
   kMaxComputeUnits = 0x1002,

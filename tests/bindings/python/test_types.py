@@ -79,6 +79,23 @@ def test_a_device_without_streams_has_its_default_one():
         cpu.set_raw_stream("stream")
 
 
+def test_streams_of_a_device_are_queues_of_its_work():
+    there = opdyno.device("opencl:0")
+    if not there.exist:
+        pytest.skip("there is no OpenCL device")
+    stream = there.create_raw_stream()
+    assert isinstance(stream, ctypes.c_void_p) and stream.value
+    there.set_raw_stream(stream)
+    try:
+        x = opdyno.tensor(np.arange(1000, dtype="float32"), there)
+        assert (x.numpy() == np.arange(1000)).all()
+        there.sync(stream)
+    finally:
+        there.set_raw_stream(None)
+    there.free_raw_stream(stream)
+    there.sync()
+
+
 def test_a_shape_is_a_tuple_of_ints():
     shape = opdyno.ShapeTuple([1, 2, 3])
     assert shape == (1, 2, 3) and shape[1] == 2 and repr(shape) == "Shape([1, 2, 3])"

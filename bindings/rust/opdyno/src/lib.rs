@@ -173,6 +173,7 @@ mod report;
 mod serde;
 #[cfg(feature = "tracing")]
 mod spans;
+mod stream;
 mod tensor;
 mod text;
 mod trace;
@@ -193,6 +194,7 @@ pub use params::Params;
 pub use report::{Operator, Report, ReportBuilder};
 #[cfg(feature = "tracing")]
 pub use spans::SpanLayer;
+pub use stream::Stream;
 pub use tensor::{DType, Device, Dims, Element, Tensor};
 pub use trace::{
     Profiler, Range, RangeName, Trace, is_recording, itt_is_available, mark, range_pop, range_push, stack_is_recorded,

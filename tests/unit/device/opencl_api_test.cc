@@ -1,0 +1,70 @@
+// The library's own declarations of OpenCL against Khronos's header, where that is installed (opencl-c-headers).
+#include "device/opencl/opencl_api.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<CL/cl.h>)
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <tuple>
+#include <type_traits>
+
+namespace opd::cl {
+namespace {
+
+// Whether two functions are called alike: as many parameters, each of the same size, pointers for pointers.
+template <class A, class B>
+constexpr bool kAlike = sizeof(A) == sizeof(B) &&
+                        std::is_pointer_v<A> == std::is_pointer_v<B> &&std::is_integral_v<A> == std::is_integral_v<B>;
+template <class A, class B>
+struct CalledAlike : std::false_type {};
+template <class R, class... P, class S, class... Q>
+requires(sizeof...(P) == sizeof...(Q)) struct CalledAlike<R (*)(P...), S (*)(Q...)>
+    : std::bool_constant<kAlike<R, S> && (kAlike<P, Q> && ...)> {
+};
+
+#define OPD_COMPARE(name, result, parameters) \
+  static_assert(CalledAlike<decltype(Api::name), decltype(&::name)>::value, #name);
+OPD_OPENCL_FUNCTIONS(OPD_COMPARE)
+#undef OPD_COMPARE
+
+TEST(OpenClDeclarations, HaveTheNumbersOfKhronossHeader) {
+  EXPECT_EQ(+kSuccess, CL_SUCCESS);
+  EXPECT_EQ(+kMemoryAllocationFailure, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+  EXPECT_EQ(+kOutOfResources, CL_OUT_OF_RESOURCES);
+  EXPECT_EQ(+kOutOfHostMemory, CL_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(+kInvalidKernelName, CL_INVALID_KERNEL_NAME);
+  EXPECT_EQ(+kCpu, static_cast<uint64_t>(CL_DEVICE_TYPE_CPU));
+  EXPECT_EQ(+kGpu, static_cast<uint64_t>(CL_DEVICE_TYPE_GPU));
+  EXPECT_EQ(+kAccelerator, static_cast<uint64_t>(CL_DEVICE_TYPE_ACCELERATOR));
+  EXPECT_EQ(+kMaxComputeUnits, static_cast<uint32_t>(CL_DEVICE_MAX_COMPUTE_UNITS));
+  EXPECT_EQ(+kMaxWorkGroupSize, static_cast<uint32_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  EXPECT_EQ(+kMaxWorkItemSizes, static_cast<uint32_t>(CL_DEVICE_MAX_WORK_ITEM_SIZES));
+  EXPECT_EQ(+kMaxClockMhz, static_cast<uint32_t>(CL_DEVICE_MAX_CLOCK_FREQUENCY));
+  EXPECT_EQ(+kImageMaxWidth, static_cast<uint32_t>(CL_DEVICE_IMAGE2D_MAX_WIDTH));
+  EXPECT_EQ(+kMemoryAlignBits, static_cast<uint32_t>(CL_DEVICE_MEM_BASE_ADDR_ALIGN));
+  EXPECT_EQ(+kGlobalCacheBytes, static_cast<uint32_t>(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
+  EXPECT_EQ(+kGlobalBytes, static_cast<uint32_t>(CL_DEVICE_GLOBAL_MEM_SIZE));
+  EXPECT_EQ(+kLocalBytes, static_cast<uint32_t>(CL_DEVICE_LOCAL_MEM_SIZE));
+  EXPECT_EQ(+kName, static_cast<uint32_t>(CL_DEVICE_NAME));
+  EXPECT_EQ(+kDriverVersion, static_cast<uint32_t>(CL_DRIVER_VERSION));
+  EXPECT_EQ(+kVersion, static_cast<uint32_t>(CL_DEVICE_VERSION));
+  EXPECT_EQ(+kBuildLog, static_cast<uint32_t>(CL_PROGRAM_BUILD_LOG));
+  EXPECT_EQ(+kRegion, static_cast<uint32_t>(CL_BUFFER_CREATE_TYPE_REGION));
+  EXPECT_EQ(+kReadWrite, static_cast<uint64_t>(CL_MEM_READ_WRITE));
+  EXPECT_EQ(sizeof(Region), sizeof(cl_buffer_region));
+}
+
+TEST(OpenClErrors, HaveTheNamesOfTheSpecification) {
+  EXPECT_EQ(status_name(CL_BUILD_PROGRAM_FAILURE), "CL_BUILD_PROGRAM_FAILURE (-11)");
+  EXPECT_EQ(status_name(CL_INVALID_WORK_GROUP_SIZE), "CL_INVALID_WORK_GROUP_SIZE (-54)");
+  EXPECT_EQ(status_name(CL_MISALIGNED_SUB_BUFFER_OFFSET), "CL_MISALIGNED_SUB_BUFFER_OFFSET (-13)");
+  EXPECT_EQ(status_name(-9999), "error -9999");
+}
+
+}  // namespace
+}  // namespace opd::cl
+#else
+TEST(OpenClDeclarations, HaveTheNumbersOfKhronossHeader) { GTEST_SKIP() << "CL/cl.h is not installed"; }
+#endif
