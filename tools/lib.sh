@@ -99,3 +99,21 @@ log_of() {
   mkdir -p "$root/build/log"
   echo "$root/build/log/$1-$2.log"
 }
+
+aarch64_libraries=$cache_dir/aarch64
+
+# Libraries of arm64 packages, by an apt with a state of its own and the package sources of this machine.
+unpack_aarch64_libraries() {
+  local libraries=(libffi-dev libffi8 libcjson-dev libcjson1 zlib1g-dev zlib1g libgtest-dev) work=$aarch64_libraries.new package link
+  local apt=(apt-get -q -o Dir::State="$work/state" -o Dir::State::status="$work/status" -o Dir::Cache="$work/cache"
+    -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root)
+  [[ $(cat "$aarch64_libraries/complete" 2>/dev/null) != "${libraries[*]}" ]] || return 0
+  rm -rf "$work" && mkdir -p "$work"/{state/lists/partial,cache/archives/partial,packages} && : >"$work/status" || return
+  "${apt[@]}" update && (cd "$work/packages" && "${apt[@]}" download "${libraries[@]}") || return
+  for package in "$work"/packages/*.deb; do dpkg -x "$package" "$work" || return; done
+  # Debian 12 has zlib in /lib, and an absolute link to it in /usr/lib.
+  if [[ -d $work/lib ]]; then cp -a "$work"/lib/. "$work/usr/lib" || return; fi
+  find "$work/usr/lib" -lname '/*' | while read -r link; do ln -sf "$(basename "$(readlink "$link")")" "$link"; done
+  echo "${libraries[*]}" >"$work/complete" # last: it says that nothing is missing
+  rm -rf "$work"/{state,status,cache,packages,lib} "$aarch64_libraries" && mv "$work" "$aarch64_libraries"
+}

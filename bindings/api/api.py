@@ -104,5 +104,10 @@ def optional_parameters(comments):
                 yield function, name
 
 
+def optional_results(comments):
+    """Functions whose result may be NULL, as their comment says. Where it is an error, NULL is no result."""
+    return [function for function, comment in comments.items() if re.search(r"@return Borrowed[^.]*NULL if there is none", comment)]
+
+
 def blocking_functions(comments):
     return [function for function, comment in comments.items() if re.search(r"\bBlocks\.", comment)]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes what Maven needs beside the sources: SWIG's classes in OUT/generated, the native part in OUT/natives, laid out as
-in the jar. With --static it has the library of tools/natives inside, else it needs the build directory's libopdyno.so."""
+in the jar. With --static it has the library of tools/natives inside, else it needs the build directory's libopdyno.so.
+With --aarch64 there is one for that platform, too."""
 
 import argparse
 import hashlib
@@ -15,9 +16,11 @@ from pathlib import Path
 JAVA = Path(__file__).resolve().parent
 ROOT = JAVA.parents[1]
 sys.path[:0] = [str(JAVA), str(ROOT / "tests" / "bindings")]
+from nullable import annotate
 from options import write_options
 from records import write_records
 from common import default_cache, include_flags, library_directory, read_api, swig
+from api import optional_parameters, optional_results  # where common.py has put it on the path
 
 NAME = "libopdyno_java.so"
 
@@ -29,13 +32,13 @@ def java_home():
     return Path(javac).resolve().parents[1]
 
 
-def link_flags(arguments):
+def link_flags(arguments, build_dir):
     if not arguments.static:
         directory = library_directory(arguments)
         return [f"-L{directory}", "-lopdyno", f"-Wl,-rpath,{directory}", "-Wl,-z,nodelete"]
     # nodelete: worker threads sleep in its code. Only what the JVM looks for is visible, so that each copy for a class
     # loader of its own is another library.
-    return [arguments.build_dir / "lib" / "libopdyno.a", f"-Wl,--version-script={JAVA / 'native' / 'exports.map'}", "-Wl,-z,nodelete",
+    return [build_dir / "lib" / "libopdyno.a", f"-Wl,--version-script={JAVA / 'native' / 'exports.map'}", "-Wl,-z,nodelete",
             "-Wl,-z,now", "-Wl,-z,relro", "-Wl,--no-undefined", "-Wl,--gc-sections", "-static-libstdc++", "-static-libgcc", "-s"]
 
 
@@ -65,27 +68,36 @@ def make(arguments):
     """The directories of the generated sources and of the natives."""
     shutil.rmtree(arguments.out, ignore_errors=True)
     generated, natives = arguments.out / "generated", arguments.out / "natives"
-    place = natives / "io" / "opdyno" / "natives" / f"linux-{platform.machine()}"
     (generated / "io" / "opdyno").mkdir(parents=True)
-    place.mkdir(parents=True)
-    wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
+    wrapper, rules = arguments.out / "native_wrap.cc", arguments.out / "api"
     api = read_api(arguments, rules)
     write_records(api, generated / "io" / "opdyno", rules)
     swig(arguments, rules, "-java", "-c++", "-package", "io.opdyno", f"-I{JAVA / 'swig'}",
          "-outdir", generated / "io" / "opdyno", "-o", wrapper)
     guard(wrapper)
+    annotate(generated / "io" / "opdyno" / "Native.java", optional_parameters(api.comments), optional_results(api.comments))
     for enum in (generated / "io" / "opdyno").glob("*.java"):
         if " enum " in enum.read_text():
             rename_items(enum)
     enums = {c_name: java for java, c_name in re.findall(r"^%rename\((\w+)\) (opd_\w+);", (JAVA / "swig" / "language.i").read_text(), re.M)}
     write_options(api, generated / "io" / "opdyno", enums)
-    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
+    compile_native(arguments, platform.machine(), "c++", arguments.build_dir)
+    if arguments.aarch64:
+        compile_native(arguments, "aarch64", "aarch64-linux-gnu-g++", arguments.aarch64)
+    return generated, natives
+
+
+def compile_native(arguments, machine, compiler, build_dir):
+    """The native part for a machine. Headers of the JDK are the same on all machines with Linux."""
+    wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
+    place = arguments.out / "natives" / "io" / "opdyno" / "natives" / f"linux-{machine}"
+    place.mkdir(parents=True)
+    subprocess.run([compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
                     f"-I{ROOT / 'bindings' / 'swig'}", f"-I{rules}", f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}",
                     *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),
-                    *link_flags(arguments)], check=True)
+                    *link_flags(arguments, build_dir)], check=True)
     content = (place / NAME).read_bytes()
     (place / (NAME + ".sha256")).write_text(f"{hashlib.sha256(content).hexdigest()} {len(content)} {zlib.crc32(content):08x}\n")
-    return generated, natives
 
 
 def main():
@@ -93,6 +105,7 @@ def main():
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "natives", help="opdyno's build directory")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="directory of SWIG's environment")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "java" / "made", help="its content is replaced")
+    parser.add_argument("--aarch64", type=Path, help="opdyno's build directory for aarch64")
     parser.add_argument("--static", action="store_true", help="one self-contained native library")
     arguments = parser.parse_args()
     arguments.build_dir, arguments.out = arguments.build_dir.resolve(), arguments.out.resolve()

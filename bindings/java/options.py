@@ -3,6 +3,8 @@
 import html
 import re
 
+from nullable import nullable
+
 NAMES = {"opd_module_options": "ProgramOptions", "opd_profiler_dump_options": "DumpOptions"}  # others are as in C
 TYPES = {"i": "int", "l": "long", "L": "long", "f": "double", "s": "String", "d": "Device",
          "S": "String", "D": "Device", "I": "Integer", "N": "Long"}
@@ -35,6 +37,7 @@ def setter(field, enums, owner):
     java, doc = METHODS.get(field.name, camel(field.name)), comment(field.says or field.name.replace("_", " "), enums)
 
     def method(parameter, value, called=java):
+        parameter = nullable(parameter) if "NULL" in field.says and (field.kind in "sh" or field.has_nulls) else parameter
         return f"{doc}\n  public {owner} {called}({parameter} {java}) {{\n    values.put(\"{field.name}\", {value});\n    return this;\n  }}\n"
 
     enum, handle = enums.get(field.enum), HANDLES.get(field.handle, field.handle)
@@ -62,9 +65,11 @@ def write_options(api, out, enums):
         made = [setter(field, enums, owner) for field in struct.fields]
         (out / f"{owner}.java").write_text(f"""package io.opdyno;
 
+import org.jspecify.annotations.Nullable;
+
 /** Options: what is not set has its default, which stands last in the comment of each. */
 public final class {owner} {{
-  private final java.util.Map<String, Object> values = new java.util.LinkedHashMap<>();
+  private final java.util.Map<String, @Nullable Object> values = new java.util.LinkedHashMap<>();
 
   private {owner}() {{}}
 
@@ -73,7 +78,7 @@ public final class {owner} {{
     return new {owner}();
   }}
 
-  static java.util.Map<String, Object> map({owner} options) {{
+  static java.util.@Nullable Map<String, Object> map(@Nullable {owner} options) {{
     return options == null ? null : options.values;
   }}
 

@@ -25,8 +25,8 @@ OPD_API void opd_cancel_token_cancel(opd_cancel_token *token);
 /** Makes the token usable again. Threads: safe. Since: 0.2 */
 OPD_API void opd_cancel_token_reset(opd_cancel_token *token);
 
-/** Sets the default cancel token of the calling thread. Calls of VMs without a token of their own use it. Bindings use
- * this for Ctrl-C.
+/** Sets the default cancel token of the calling thread. It ends calls of VMs on that thread, also calls with a token of
+ * their own. Bindings use this for Ctrl-C.
  * @param token Borrowed; retained until the next one is set or the thread ends. NULL: none.
  * @return NULL, or OPD_FAILED_PRECONDITION inside of a call. Threads: safe; each has its own. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_cancel_token_set_default(opd_cancel_token *token);

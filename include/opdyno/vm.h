@@ -53,7 +53,7 @@ typedef struct opd_call_options {
                                    all are positional */
   int64_t timeout_ns;         /**< from the beginning of the call. Checked at calls, backward jumps and where a kernel
                                    starts parallel tasks; a running task is not interrupted. 0: none */
-  opd_cancel_token *cancel;   /**< borrowed; NULL: the default token of the thread */
+  opd_cancel_token *cancel;   /**< borrowed; ends the call, as the thread's default token does; NULL: that one only */
   opd_tensor *const *outputs; /**< borrowed, num_outputs tensors. The results are copied into them in their order once
                                    the program has run; NULL: none */
   int32_t num_outputs;        /**< 0 */

@@ -20,7 +20,7 @@ class CancelToken : public Handle<opd_cancel_token> {
   void reset() const { opd_cancel_token_reset(get()); }
   /** The operator that is running; NULL if there is none. */
   const char *current_operator() const { return opd_cancel_token_current_operator(get()); }
-  /** For calls of this thread that have no token of their own; one without a handle ends that. */
+  /** Ends calls of this thread from now on; one without a handle: not any more. */
   void set_default() const { check(opd_cancel_token_set_default(get())); }
 };
 

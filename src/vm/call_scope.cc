@@ -7,8 +7,9 @@ namespace {
 
 constexpr int32_t kMaxNativeDepth = 200;  // runs inside builtins inside runs: each takes some C stack
 
-// A call from within another run inherits the token and the earlier deadline of that run; if both belong to one VM,
-// also the instrument.
+// The thread's default token ends also a call with a token of its own: a signal must end what its thread runs. A call
+// from within another run inherits the tokens and the earlier deadline of that run; if both belong to one VM, also the
+// instrument.
 void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   run.native_depth = outer ? outer->native_depth + 1 : 0;
   run.token = settings.cancel;
@@ -17,7 +18,10 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   if (settings.timeout_ns > 0 &&
       __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
     run.deadline_ns = 0;  // overflow: no deadline
-  if (!run.token) run.token = outer ? outer->token : static_cast<CancelToken *>(thread_state().cancel);
+  auto *const of_thread = static_cast<CancelToken *>(thread_state().cancel);
+  run.thread_token = run.token && run.token != of_thread ? of_thread : nullptr;
+  if (!run.token && outer) run.token = outer->token, run.thread_token = outer->thread_token;
+  else if (!run.token) run.token = of_thread;
   if (!outer) return;
   if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns))
     run.deadline_ns = outer->deadline_ns;

@@ -150,6 +150,7 @@ Ref<Error> stop_error(RunSignals &run, std::string_view place) {
   CancelReason reason = run.stop.load();
   if (reason == CancelReason::kAsked && run.stop.compare_exchange_strong(reason, CancelReason::kNone)) {
     Ref<Error> answer = run.token->ask();
+    if (!answer && run.thread_token) answer = run.thread_token->ask();
     if (!answer) return nullptr;
     auto error = make_error(answer->code, concat(answer->message.empty() ? answer->kind : answer->message, " ", place),
                             answer->kind);

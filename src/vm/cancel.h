@@ -23,6 +23,7 @@ struct RunSignals {
   std::atomic<const char *> operator_name{nullptr};  // the same for compiled code, which has no instructions
   std::atomic<bool> attentive{false};                // calls of compiled code are observed, or bindings are recorded
   CancelToken *token = nullptr;                      // inherited by calls from within the run
+  CancelToken *thread_token = nullptr;               // the thread's default token, if `token` is another one
   int64_t deadline_ns = 0;                           // on the monotonic clock; 0: none; inherited likewise
 };
 
@@ -60,15 +61,17 @@ class DeadlineGuard {
   uint64_t ticket_ = 0;
 };
 
-// While it lives, the token may stop the run. The destructor takes the token's lock, so no thread uses the run
+// While it lives, the run's tokens may stop the run. The destructor takes their locks, so no thread uses the run
 // afterwards.
 class CancelGuard {
  public:
   explicit CancelGuard(RunSignals *run) : run_(run) {
-    if (run_->token) run_->token->add(run_);
+    for (CancelToken *token : {run_->token, run_->thread_token})
+      if (token) token->add(run_);
   }
   ~CancelGuard() {
-    if (run_->token) run_->token->remove(run_);
+    for (CancelToken *token : {run_->token, run_->thread_token})
+      if (token) token->remove(run_);
   }
   CancelGuard(const CancelGuard &) = delete;
   CancelGuard &operator=(const CancelGuard &) = delete;

@@ -307,7 +307,7 @@ def java_side(arguments, programs):
         return None, ["no rows of Java: javac is missing"]
     make = [root / "bindings/java/make.py", "--build-dir", arguments.build_dir, "--cache", arguments.cache.parent / "bindings", "--out", out]
     done = subprocess.run(make, stderr=subprocess.PIPE, text=True)
-    sources = [*out.rglob("*.java"), *(root / "bindings/java/src").rglob("*.java"), Path(__file__).parent / "java/Calls.java"]
+    sources = [*out.rglob("*.java"), *(root / "bindings/java/src").rglob("*.java"), *(root / "bindings/java/stubs").rglob("*.java"), Path(__file__).parent / "java/Calls.java"]
     if done.returncode == 0:
         done = subprocess.run(["javac", "--release", "17", "-d", out / "classes", *sources], stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:

@@ -71,6 +71,22 @@ TEST_F(Requests, EndTheCallWithTheErrorThatIsTheAnswer) {
   EXPECT_EQ(operators, 2) << "the token serves further calls";
 }
 
+TEST_F(Requests, ToTheTokenOfAThreadEndCallsWithATokenOfTheirOwn) {
+  Handle<opd_cancel_token> own;
+  check(opd_cancel_token_create(own.out()));
+  options_.cancel = own.get();
+  check(opd_cancel_token_set_default(token_.get()));
+  opd_private_token_request(token_.get());
+  check(call());
+  EXPECT_EQ(asked, 1);
+  ends = true;
+  opd_private_token_request(token_.get());
+  const Error error(call());
+  check(opd_cancel_token_set_default(nullptr));
+  EXPECT_EQ(std::string(opd_error_kind(error.get())), "KeyboardInterrupt");
+  EXPECT_EQ(asked, 2);
+}
+
 TEST_F(Requests, WaitForTheThreadThatMayAnswer) {
   opd_private_token_request(token_.get());
   std::thread([&] { check(call()); }).join();

@@ -210,9 +210,41 @@ TEST(Vm, CallsThatNameNoTokenEndByThatOfTheirThread) {
   opd_call_options options;
   opd_call_options_init(&options);
   options.cancel = own.get();
+  opd_cancel_token_reset(cancel.get());
   check(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr));
   check(opd_cancel_token_set_default(nullptr));
   vm.call("main");
+}
+
+TEST(Vm, ACallWithATokenOfItsOwnEndsByThatOfItsThreadToo) {
+  static opd_vm *inner;
+  static opd_cancel_token *to_cancel, *of_inner;
+  Handle<opd_cancel_token> of_thread, own;
+  check(opd_cancel_token_create(of_thread.out()));
+  check(opd_cancel_token_create(own.out()));
+  define("test.cancel", [](const opd_value *, int32_t, opd_value *) { opd_cancel_token_cancel(to_cancel); });
+  define("test.inner", [](const opd_value *, int32_t, opd_value *) {
+    opd_call_options within;
+    opd_call_options_init(&within);
+    within.cancel = of_inner;
+    check(opd_vm_call(inner, "loop", nullptr, 0, &within, nullptr));
+  });
+  const Vm vm = make_vm(
+      ".func loop() {\nagain:\n  call test.cancel()\n  goto again\n}\n"
+      ".func outer() {\n  call test.inner()\n  ret %void\n}");
+  inner = vm.get();
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.cancel = own.get();
+  check(opd_cancel_token_set_default(of_thread.get()));
+  for (opd_cancel_token *token : {of_thread.get(), own.get()})
+    for (opd_cancel_token *within : {static_cast<opd_cancel_token *>(nullptr), own.get()})
+      for (const char *function : {"loop", "outer"}) {
+        to_cancel = token, of_inner = within;
+        expect_error(opd_vm_call(vm.get(), function, nullptr, 0, &options, nullptr), OPD_CANCELLED);
+        opd_cancel_token_reset(token);
+      }
+  check(opd_cancel_token_set_default(nullptr));
 }
 
 TEST(Vm, ACallFromWithinARunEndsWithTheOuterDeadline) {

@@ -56,3 +56,11 @@ OPDJAVA_NATIVE(void, Calls, call, jlong function, jlong frame, jint count) {
   std::memcpy(result + 1, &bytes, sizeof bytes);
 }
 OPDJAVA_CATCH(void)
+
+OPDJAVA_NATIVE(jboolean, Interrupts, trySetDefault, jlong token) {
+  opd_error *error = opd_cancel_token_set_default(reinterpret_cast<opd_cancel_token *>(token));
+  if (!error) return JNI_TRUE;
+  opd_error_release(error);
+  return JNI_FALSE;
+}
+OPDJAVA_CATCH(jboolean)

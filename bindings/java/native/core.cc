@@ -74,6 +74,26 @@ opd_error *lend(const DLTensor &lent, opd_value *out) {
 
 const opd_tensor *tensor_at(jlong pointer) { return reinterpret_cast<const opd_tensor *>(pointer); }
 
+constexpr char kIllegalState[] = "java/lang/IllegalStateException";
+
+// False with an exception if Java must not see the memory itself beyond the call.
+bool check_shown(JNIEnv *env, jlong pointer) {
+  const opd_tensor *const tensor = tensor_at(pointer);
+  if (!check_loan(env, tensor)) return false;
+  const char *why = nullptr;
+  if (opd_tensor_is_borrowed(tensor)) why = "the tensor is lent for a call; copy what is to be kept";
+  else if (dltensor_of(pointer)->device.device_type != kDLCPU) why = "the tensor does not lie on the CPU";
+  else if (!opd_tensor_is_contiguous(tensor)) why = "the tensor has gaps between its elements";
+  if (why) throw_new(env, kIllegalState, why);
+  return !why;
+}
+
+void *memory_of(jlong pointer) {
+  static char none;
+  const DLTensor *view = dltensor_of(pointer);
+  return view->data ? static_cast<char *>(view->data) + view->byte_offset : &none;
+}
+
 // The bytes of the tensors in a list or map, and in those within it. It looks at a part of one that is very large.
 class HeldBytes {
  public:
@@ -216,25 +236,26 @@ OPDJAVA_CATCH(void)
 
 // The memory of a tensor, and a reference to the tensor, which Java ends with the buffer.
 OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
-  const opd_tensor *const tensor = tensor_at(pointer);
-  if (!check_loan(env, tensor)) return nullptr;
-  const DLTensor *view = dltensor_of(pointer);
-  const char *why = nullptr;
-  if (opd_tensor_is_borrowed(tensor)) why = "the tensor is lent for a call; copy what is to be kept";
-  else if (view->device.device_type != kDLCPU) why = "the tensor does not lie on the CPU";
-  else if (!opd_tensor_is_contiguous(tensor)) why = "the tensor has gaps between its elements";
-  else if (opd_tensor_bytes(tensor) > INT32_MAX) why = "the tensor is larger than a buffer of Java can be";
-  if (why) {
-    throw_new(env, "java/lang/IllegalStateException", why);
-    return nullptr;
-  }
-  static char none;
-  void *data = view->data ? static_cast<char *>(view->data) + view->byte_offset : &none;
-  jobject buffer = env->NewDirectByteBuffer(data, static_cast<jlong>(opd_tensor_bytes(tensor)));
+  if (!check_shown(env, pointer)) return nullptr;
+  const uint64_t bytes = opd_tensor_bytes(tensor_at(pointer));
+  if (bytes > INT32_MAX)
+    return throw_new(env, kIllegalState, "the tensor is larger than a buffer of Java can be"), nullptr;
+  jobject buffer = env->NewDirectByteBuffer(memory_of(pointer), static_cast<jlong>(bytes));
   if (buffer) opd_object_retain(reinterpret_cast<opd_object *>(pointer));
   return buffer;
 }
 OPDJAVA_CATCH(jobject)
+
+// A new reference to a tensor whose memory may be shown.
+OPDJAVA_NATIVE(jlong, Tensor, share, jlong pointer) {
+  if (!check_shown(env, pointer)) return 0;
+  opd_object_retain(reinterpret_cast<opd_object *>(pointer));
+  return pointer;
+}
+OPDJAVA_CATCH(jlong)
+
+OPDJAVA_NATIVE(jlong, Tensor, addressOf, jlong pointer) { return reinterpret_cast<jlong>(memory_of(pointer)); }
+OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(jlongArray, Tensor, dimsOf, jlong pointer) {
   if (!check_loan(env, tensor_at(pointer))) return nullptr;

@@ -233,8 +233,8 @@ class VirtualMachine(_native.CollectedHandle):
         """Calls a function, as `vm[func_name](…)`, with further wishes.
 
         `timeout`: in seconds, after which the call ends before its next operator with a TimeoutError (code DEADLINE_EXCEEDED).
-        `cancel`: a token that ends it, with an InterruptedError (code CANCELLED); handlers of signals then run after the
-        call. `outputs`: tensors that the results are copied into, in the order of the tuple's leaves.
+        `cancel`: a token that ends it, with an InterruptedError (code CANCELLED). `outputs`: tensors that the results are
+        copied into, in the order of the tuple's leaves.
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:

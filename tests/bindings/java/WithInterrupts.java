@@ -12,18 +12,67 @@ final class WithInterrupts {
 
   static void run() throws Exception {
     interrupted();
+    onVirtualThread();
+    otherDefault();
     failedLook();
+  }
+
+  /** Two in turns, which may have one native thread. Virtual threads come with Java 21. */
+  private static void onVirtualThread() throws Exception {
+    if (Runtime.version().feature() < 21) return;
+    Throwable[] failed = {null};
+    for (int i = 0; i < 2; ++i) {
+      Runnable run = () -> {
+        try {
+          interrupted();
+        } catch (Throwable e) {
+          failed[0] = e;
+        }
+      };
+      ((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, run)).join();
+    }
+    if (failed[0] != null) throw new AssertionError(failed[0]);
+  }
+
+  /** A default token that the program sets is the one that ends functions; calls of a VM end by both. */
+  private static void otherDefault() throws Exception {
+    Thread me = Thread.currentThread();
+    try (CancelToken token = CancelToken.create();
+        PackedFn interrupts = PackedFn.of(args -> { me.interrupt(); return 1L; });
+        PackedFn cancels = PackedFn.of(args -> { token.cancel(); return 1L; })) {
+      interrupts.register("test.interrupts");
+      cancels.register("test.cancels");
+      CancelToken.setDefault(token);
+      try (Executable executable = Executable.assemble(loop("interrupts") + loop("cancels"));
+          Program program = executable.toProgram();
+          Vm vm = program.vm();
+          PackedFn bound = vm.function("cancels")) {
+        First.failed(() -> vm.call("interrupts"), OpdynoException.Cancelled.class, "");
+        First.check(Thread.interrupted(), "the thread is interrupted still");
+        for (Runnable way : List.<Runnable>of(() -> vm.call("cancels"), bound::call)) {
+          First.failed(way, OpdynoException.Cancelled.class, "");
+          token.reset();
+        }
+      } finally {
+        CancelToken.setDefault(null);
+        PackedFn.remove("test.interrupts");
+        PackedFn.remove("test.cancels");
+      }
+    }
+  }
+
+  private static String loop(String name) {
+    return ".func " + name + "() {\nagain:\n  %x = call test." + name + "()\n  goto again\n}\n";
   }
 
   /** What goes wrong while the interrupts of one thread are looked at does not end this for the others. */
   private static void failedLook() throws Exception {
-    Class<?> kind = Class.forName("io.opdyno.Interrupts$Running");
-    Method ofThread = kind.getDeclaredMethod("ofThread"), list = kind.getDeclaredMethod("list");
-    ofThread.setAccessible(true);
-    list.setAccessible(true);
+    Class<?> kind = Class.forName("io.opdyno.Interrupts$Running"), area = Class.forName("io.opdyno.Area");
+    Method ofThread = area.getDeclaredMethod("get"), get = area.getDeclaredMethod("running"), list = kind.getDeclaredMethod("list");
+    for (Method method : List.of(ofThread, get, list)) method.setAccessible(true);
     Thread broken = new Thread(() -> {
       try {
-        Object running = ofThread.invoke(null);
+        Object running = get.invoke(ofThread.invoke(null));
         list.invoke(running);
         Field token = kind.getDeclaredField("token"), depth = kind.getDeclaredField("depth");
         token.setAccessible(true);
@@ -47,6 +96,15 @@ final class WithInterrupts {
     broken.join();
   }
 
+  /** Whether a call with that token runs. */
+  private static boolean nothing(CancelToken token) {
+    try (Executable executable = Executable.assemble(".func main() {\n  ret %void\n}");
+        Program program = executable.toProgram();
+        Vm vm = program.vm()) {
+      return vm.call(CallOptions.create().cancel(token), "main") == null;
+    }
+  }
+
   /** A call that would go on until it is interrupted. */
   static void interrupted() throws Exception {
     Thread me = Thread.currentThread();
@@ -64,16 +122,20 @@ final class WithInterrupts {
         vm = program.vm();
       }
       try (vm; PackedFn main = vm.function("main");
+          CancelToken own = CancelToken.create();
           PackedFn nested = PackedFn.of(args -> vm.call("main"));
           Evaluator evaluator = Evaluator.of(main, EvaluatorOptions.create().number(1).repeat(1));
           Evaluator within = Evaluator.of(nested, EvaluatorOptions.create().number(1).repeat(1))) {
         List<Runnable> ways = List.of(() -> vm.call("main"), () -> vm.callTensor("main"), () -> vm.invokeClosure(main), evaluator::call, within::call,
-            () -> vm.profile("main"), nested::call, () -> vm.call(CallOptions.create().timeout(Duration.ofDays(1)), "main"));
+            () -> vm.profile("main"), nested::call, () -> vm.call(CallOptions.create().timeout(Duration.ofDays(1)), "main"),
+            main::call, () -> main.callLong(), () -> main.call(new Object[0]),
+            () -> vm.call(CallOptions.create().cancel(own), "main"), () -> vm.invokeClosure(CallOptions.create().cancel(own), main));
         for (Runnable way : ways) {
           calls[0] = 0;
           First.failed(way, OpdynoException.Cancelled.class, "");
           First.check(calls[0] >= 3 && Thread.interrupted(), "the thread is interrupted still, after " + calls[0]);
         }
+        First.check(nothing(own), "a token of the program is left as it was");
       } finally {
         Native.opd_function_remove_global("test.methods.again");
       }

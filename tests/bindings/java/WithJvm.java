@@ -2,6 +2,7 @@
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.List;
 import javax.management.JMX;
 import javax.management.ObjectName;
@@ -15,6 +16,7 @@ final class WithJvm {
 
   static void run(Path directory) throws Exception {
     events(directory);
+    calls(directory);
     gauges();
   }
 
@@ -52,6 +54,80 @@ final class WithJvm {
     Trace closed = recorded();
     closed.close();
     First.check(FlightEvents.commit(closed) == 0, "nothing is asked of it");
+  }
+
+  private static final String PROGRAM = """
+      .func inner() {
+        %x = call test.slow()
+        ret %x
+      }
+      .func main() {
+        %x = call inner()
+        ret %x
+      }
+      .func fails() {
+        %x = call test.fails()
+        ret %x
+      }
+      """;
+
+  private static void calls(Path directory) throws Exception {
+    Path file = directory.resolve("calls.jfr");
+    try (PackedFn slow = PackedFn.of(args -> { Thread.sleep(20); return 1L; });
+        PackedFn fails = PackedFn.of(args -> { throw new First.Refused("on purpose"); })) {
+      slow.register("test.slow");
+      fails.register("test.fails");
+      try (Executable executable = Executable.assemble(PROGRAM);
+          Program program = executable.toProgram();
+          Vm vm = program.vm();
+          FlightObserver observer = FlightEvents.observe(vm);
+          Recording recording = new Recording();
+          Recording other = new Recording()) {
+        First.check(!observer.isRecording(), "nobody records");
+        other.disable("io.opdyno.Call");
+        other.start();
+        First.check(!observer.isRecording(), "nobody records this event");
+        vm.call("main");
+        recording.enable("io.opdyno.Call");
+        recording.start();
+        First.check(observer.isRecording(), "a recording runs");
+        vm.call("main");
+        First.failed(() -> vm.call("fails"), First.Refused.class, "on purpose");
+        First.failed(() -> vm.call("fails"), First.Refused.class, "on purpose");
+        vm.call("inner");
+        First.check(observer.isRecording(), "still");
+        recording.stop();
+        First.check(!observer.isRecording(), "nobody records any more");
+        vm.call("main");
+        recording.dump(file);
+      } finally {
+        PackedFn.remove("test.slow");
+        PackedFn.remove("test.fails");
+      }
+    }
+    List<RecordedEvent> events = RecordingFile.readAllEvents(file).stream().filter(event -> event.getEventType().getName().equals("io.opdyno.Call"))
+        .sorted(Comparator.comparing(RecordedEvent::getStartTime)).toList();
+    Files.delete(file);
+    First.check(events.stream().map(event -> event.getString("name")).toList().equals(List.of("inner", "test.slow", "test.slow")), "" + events);
+    for (RecordedEvent event : events) {
+      First.check(event.getDuration().toMillis() >= 20, "the time of the call: " + event);
+      First.check(event.getThread().getJavaThreadId() == Thread.currentThread().getId(), "its thread: " + event);
+    }
+    First.check(!events.get(0).getEndTime().isBefore(events.get(1).getEndTime()), "one lies within the other: " + events);
+    Vm vm;
+    FlightObserver observer;
+    try (Executable executable = Executable.assemble(".func main(x) {\n  ret %x\n}");
+        Program program = executable.toProgram()) {
+      vm = program.vm();
+      observer = FlightEvents.observe(vm);
+    }
+    vm.close();
+    try (Recording recording = new Recording()) {
+      recording.enable("io.opdyno.Call");
+      recording.start();
+      First.check(!observer.isRecording(), "a VM that was closed is not observed");
+    }
+    observer.close();
   }
 
   private static void gauges() throws Exception {

@@ -174,7 +174,10 @@ final class WithPrograms {
           other.join();
           First.check(elsewhere[0].equals(5L), "other threads have none");
           try (CancelToken own = CancelToken.create()) {
+            First.failed(() -> vm.call(CallOptions.create().cancel(own), "main"), OpdynoException.Cancelled.class, "main");
+            token.reset();
             First.check(vm.call(CallOptions.create().cancel(own), "main").equals(5L), "another one is named");
+            token.cancel();
           }
           CancelToken.setDefault(null);
           First.check(vm.call("main").equals(5L) && main.call().equals(5L), "it is taken away");

@@ -3,6 +3,26 @@
 import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
+
+
+def starts(run, library, work, count):
+    """JVMs that start from an empty cache, several at a time."""
+    shutil.rmtree(work, ignore_errors=True)
+    cache, temporary = work / "cache", work / "temporary"
+    temporary.mkdir(parents=True)
+
+    def start(_):
+        status, shown, errors = run(f"-Djava.io.tmpdir={temporary}", f"-Dopdyno.cache.dir={cache}", "Fresh", "tensors")
+        return None if status == 0 and shown == "ok\n" else f"{shown}{errors}"
+
+    with ThreadPoolExecutor(max_workers=2 * os.cpu_count()) as pool:
+        failed = [what for what in pool.map(start, range(count)) if what]
+    if failed:
+        sys.exit(f"{len(failed)} of {count} starts failed: {failed[0]}")
+    left = [path for path in work.rglob("*") if not path.is_dir()]
+    if len(left) != 1 or left[0].read_bytes() != library.read_bytes() or list(temporary.iterdir()):
+        sys.exit(f"{count} starts left {left}, {list(temporary.iterdir())}")
 
 
 def test(run, library, work):

@@ -13,6 +13,7 @@ ROOT = HERE.parents[2]
 GOLDEN = HERE.parent / "golden"
 sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
+from jdks import newer_jdks
 from compare import compare
 from common import artifact, check_functions, option_fields, parse_arguments
 from make import JAVA, java_home, make
@@ -36,13 +37,11 @@ def check_options(generated):
             sys.exit(f"no class of Java has the fields of {struct}: {', '.join(fields)}")
 
 
-def newer_jdks():
-    """The classes are for Java 17 and newer."""
-    found = {java.resolve().parents[1] for java in Path("/usr/lib/jvm").glob("*/bin/java")}
-    newer = [home for home in sorted(found) if int(re.search(r'JAVA_VERSION="(\d+)', (home / "release").read_text())[1]) > 17]
-    if not newer:
-        print("skipped: there is no JDK newer than 17 in /usr/lib/jvm", flush=True)
-    return newer
+def check_stubs(home, out, classes):
+    """What the stubs say of the JDK's interfaces is so: its own compiler takes the sources, too. A run-time image has none."""
+    for source in [*JAVA.rglob("Segments.java"), HERE / "WithSegments.java"] if (home / "bin" / "javac").exists() else []:
+        subprocess.run([home / "bin" / "javac", "--release", "22", "-Xlint:all,-restricted", "-Werror", "-encoding", "UTF-8", "-d", out,
+                        "-cp", classes, source], check=True)
 
 
 def check_records(generated):
@@ -51,7 +50,7 @@ def check_records(generated):
     for header in (ROOT / "include" / "opdyno").glob("*.h"):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         for body, struct in re.findall(r"typedef struct \w+ \{\s*uint32_t struct_size;([^{}]*)\} opd_(\w+);", text):
-            if struct.endswith(("_options", "_table", "_hooks", "instruction")):
+            if struct.endswith(("_options", "_table", "_hooks", "_launch", "instruction")):
                 continue
             name = struct.title().replace("_", "")
             fields = [field.replace("_", "") for field in re.findall(r"(\w+);", body) if field not in ("reserved", "ndim")]
@@ -65,17 +64,19 @@ def check_records(generated):
 
 def main():
     arguments = parse_arguments(__doc__, "java")
-    arguments.static = False
+    arguments.static, arguments.aarch64 = False, None
     generated, natives = make(arguments)
     check_options(generated)
     check_functions(JAVA, [*JAVA.glob("src/**/*.java"), *JAVA.glob("native/*")])
     check_records(generated)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
-                    *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",
+                    *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *(JAVA / "stubs").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",
                     program_of(JAVA / "README.md", "Readme", arguments.out),
                     program_of(JAVA / "README.md", "Recorder", arguments.out, 1),
                     program_of(ROOT / "docs" / "languages.md", "Languages", arguments.out)], check=True)
+    for stub in ("java", "org"):  # which the jar does not have
+        shutil.rmtree(classes / stub)
     shutil.copytree(natives, classes, dirs_exist_ok=True)
     library = next(classes.rglob("libopdyno_java.so"))
 
@@ -104,10 +105,12 @@ def main():
             status, shown, errors = run(own, "Fresh", "paths", directory, cwd=arguments.out, LC_ALL=locale)
             if status or len(os.listdir(names)) != 3:
                 sys.exit(f"paths in the locale {locale}: {shown}{errors} {os.listdir(names)}")
-    for newer in newer_jdks():
-        status, shown, errors = run(own, "--enable-native-access=ALL-UNNAMED", "First", artifact(), home=newer)
-        if status or "WARNING" in shown + errors or not shown.endswith("ok\n"):
-            sys.exit(f"the Java program failed with {newer}:\n{shown}{errors}")
+    for release, newer in newer_jdks(arguments.cache).items():
+        for program in [("First", artifact())] + ([("WithSegments",)] if release >= 22 else []):
+            status, shown, errors = run(own, "--enable-native-access=ALL-UNNAMED", *program, home=newer)
+            if status or "WARNING" in shown + errors or not shown.endswith("ok\n"):
+                sys.exit(f"{program[0]} failed with Java {release} of {newer}:\n{shown}{errors}")
+        check_stubs(newer, arguments.out / "foreign", classes)
     place = arguments.out / "readme"
     place.mkdir()
     shutil.copy(artifact(), place / "model.so")
@@ -122,6 +125,7 @@ def main():
     if difference := compare([home / "bin" / "java", "-Xcheck:jni", own, "-cp", classes, "Golden", artifact()]):
         sys.exit(difference)
     loading.test(run, library, arguments.out / "loading")
+    loading.starts(run, library, arguments.out / "starts", 200)
 
 
 if __name__ == "__main__":

@@ -198,6 +198,8 @@ pub const OPD_ATTR_TOTAL_GLOBAL_MEMORY: opd_device_attr = 14;
 pub const OPD_ATTR_AVAILABLE_GLOBAL_MEMORY: opd_device_attr = 15;
 /// int, elements along an axis of an image; TVM has no number for it
 pub const OPD_ATTR_TEXTURE_SPATIAL_LIMIT: opd_device_attr = 1000;
+/// string: why there is no such device; `OPD_NONE` if it exists
+pub const OPD_ATTR_ABSENCE: opd_device_attr = 1001;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_DEVICE_ATTR_MAX_ENUM: opd_device_attr = 0x7FFFFFFF;
 /// How freed memory is kept.
@@ -1110,7 +1112,7 @@ pub struct opd_call_options {
     /// from the beginning of the call. Checked at calls, backward jumps and where a kernel
     /// starts parallel tasks; a running task is not interrupted. 0: none
     pub timeout_ns: i64,
-    /// borrowed; NULL: the default token of the thread
+    /// borrowed; ends the call, as the thread's default token does; NULL: that one only
     pub cancel: *mut opd_cancel_token,
     /// borrowed, num_outputs tensors. The results are copied into them in their order once
     /// the program has run; NULL: none
@@ -1877,17 +1879,55 @@ unsafe extern "C" {
     ///
     /// `attr`:      Which property; see `opd_device_attr`.
     ///
-    /// `out_value`: New reference; `OPD_NONE` if the device does not tell. For an absent device only `OPD_ATTR_EXIST`.
+    /// `out_value`: New reference; `OPD_NONE` if the device does not tell. An absent device has only `OPD_ATTR_EXIST` and
+    /// `OPD_ATTR_ABSENCE`.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for any other property of an absent device; the message lists the present ones.
-    /// Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_UNSUPPORTED` for any other property of an absent device; the message says why it is absent and
+    /// lists the present ones.
+    /// Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Since: 0.1
     pub fn opd_device_get_attr(device: DLDevice, attr: opd_device_attr, out_value: *mut opd_value) -> *mut opd_error;
-    /// Waits until all work given to a device has ended. The CPU never has any left.
+    /// Waits until all work given to a device, on all its streams, has ended. The CPU never has any left.
     ///
     /// `device`: A present one.
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Blocks. Since: 0.1
     pub fn opd_device_sync(device: DLDevice) -> *mut opd_error;
+    /// Makes a stream.
+    ///
+    /// `device`:     A present one.
+    ///
+    /// `out_stream`: Written: the device's own pointer. `opd_stream_free()` ends it.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device or one without streams, as the CPU.
+    /// Threads: safe. Since: 0.2
+    pub fn opd_stream_create(device: DLDevice, out_stream: *mut *mut c_void) -> *mut opd_error;
+    /// Ends a stream. The work in it runs to its end. It may be no thread's current stream.
+    ///
+    /// `device`: A present one.
+    ///
+    /// `stream`: Of `opd_stream_create()` for the same device; NULL does nothing.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.2
+    pub fn opd_stream_free(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
+    /// Sets the calling thread's current stream of a device.
+    ///
+    /// `device`:     A present one.
+    ///
+    /// `stream`:     Of `opd_stream_create()` for the same device, or NULL for the default one.
+    ///
+    /// `out_before`: Written: the stream that was current before; may be NULL.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.2
+    pub fn opd_stream_set(device: DLDevice, stream: *mut c_void, out_before: *mut *mut c_void) -> *mut opd_error;
+    /// Waits until the work in a stream has ended.
+    ///
+    /// `device`: A present one.
+    ///
+    /// `stream`: Of `opd_stream_create()` for the same device, or NULL for the default one.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device; what the device reports of work that failed.
+    /// Threads: safe. Blocks. Since: 0.2
+    pub fn opd_stream_sync(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Reads the statistics of a device's memory.
     ///
     /// `device`:    A present one.
@@ -3076,8 +3116,8 @@ unsafe extern "C" {
     pub fn opd_cancel_token_cancel(token: *mut opd_cancel_token);
     /// Makes the token usable again. Threads: safe. Since: 0.2
     pub fn opd_cancel_token_reset(token: *mut opd_cancel_token);
-    /// Sets the default cancel token of the calling thread. Calls of VMs without a token of their own use it. Bindings use
-    /// this for Ctrl-C.
+    /// Sets the default cancel token of the calling thread. It ends calls of VMs on that thread, also calls with a token of
+    /// their own. Bindings use this for Ctrl-C.
     ///
     /// `token`: Borrowed; retained until the next one is set or the thread ends. NULL: none.
     ///

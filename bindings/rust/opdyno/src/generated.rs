@@ -124,6 +124,8 @@ pub enum DeviceAttr {
     AvailableGlobalMemory = ffi::OPD_ATTR_AVAILABLE_GLOBAL_MEMORY,
     /// int, elements along an axis of an image; TVM has no number for it
     TextureSpatialLimit = ffi::OPD_ATTR_TEXTURE_SPATIAL_LIMIT,
+    /// string: why there is no such device; `OPD_NONE` if it exists
+    Absence = ffi::OPD_ATTR_ABSENCE,
 }
 impl DeviceAttr {
     /// None for a number that this version does not know.
@@ -145,6 +147,7 @@ impl DeviceAttr {
             ffi::OPD_ATTR_TOTAL_GLOBAL_MEMORY => Self::TotalGlobalMemory,
             ffi::OPD_ATTR_AVAILABLE_GLOBAL_MEMORY => Self::AvailableGlobalMemory,
             ffi::OPD_ATTR_TEXTURE_SPATIAL_LIMIT => Self::TextureSpatialLimit,
+            ffi::OPD_ATTR_ABSENCE => Self::Absence,
             _ => return None,
         })
     }
@@ -828,7 +831,8 @@ impl<'a> CallOptions<'a> {
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Default: the default token of the thread.
+    /// Ends the call, as the thread's default token does.
+    /// Default: that one only.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }

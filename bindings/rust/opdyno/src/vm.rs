@@ -234,7 +234,7 @@ impl CancelToken {
     pub fn reset(&self) {
         unsafe { ffi::opd_cancel_token_reset(self.as_ptr()) }
     }
-    /// Sets the default token of the calling thread, for calls without one; `None`: none.
+    /// Sets the default token of the calling thread, which ends calls with a token of their own, too; `None`: none.
     pub fn set_default(token: Option<&CancelToken>) -> Result<()> {
         check!(opd_cancel_token_set_default(token.map_or(null_mut(), CancelToken::as_ptr)))
     }

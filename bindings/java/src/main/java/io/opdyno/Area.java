@@ -3,6 +3,7 @@ package io.opdyno;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayDeque;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -28,6 +29,8 @@ final class Area {
 
   private final ByteBuffer calls = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.nativeOrder());
   private final long address = addressOf(calls);
+  private final Interrupts.Running running = new Interrupts.Running();
+  private ArrayDeque<Object> observed; // the CallEvents that are open; JVMs without the Flight Recorder have no such class
   private int top;
   private ByteBuffer callbacks;
   private long callbacksAddress;
@@ -55,6 +58,15 @@ final class Area {
 
   void close(int frame) {
     top = frame;
+  }
+
+  Interrupts.Running running() {
+    return running;
+  }
+
+  ArrayDeque<Object> observed() {
+    if (observed == null) observed = new ArrayDeque<>();
+    return observed;
   }
 
   ByteBuffer calls() {

@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** What an evaluator measured, for any threads. It prints as its summary. */
 public final class Benchmark extends Handle {
@@ -42,7 +43,7 @@ public final class Benchmark extends Handle {
   }
 
   /** How it differs from another one. */
-  public Report diff(Benchmark after, DiffOptions options) {
+  public Report diff(Benchmark after, @Nullable DiffOptions options) {
     return Out.take(out -> Native.opd_benchmark_diff(this, after, DiffOptions.map(options), out));
   }
 

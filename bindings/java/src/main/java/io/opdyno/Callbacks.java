@@ -24,8 +24,8 @@ final class Callbacks {
    */
   static void call(PackedFunction function, ByteBuffer memory, int at, int count) throws Throwable {
     memory.order(ByteOrder.nativeOrder());
-    if (function instanceof NumberFunction numbers) {
-      numbers.call(memory, at, count);
+    if (function instanceof DirectFunction direct) {
+      direct.call(memory, at, count);
       return;
     }
     Object[] args = new Object[count];

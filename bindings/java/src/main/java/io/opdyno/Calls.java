@@ -88,16 +88,26 @@ final class Calls {
   }
 
   private static void run(PackedFn function, Area area, int frame, int count) {
-    long pointer = Handle.begin(function);
+    Interrupts.Running running = area.running().begin();
     try {
-      call(pointer, area.addressOf(frame), count);
+      long pointer = Handle.begin(function);
+      try {
+        call(pointer, area.addressOf(frame), count);
+      } finally {
+        Handle.end(function);
+      }
     } finally {
-      Handle.end(function);
+      running.end();
     }
   }
 
   private static Object slow(PackedFn function, Object... args) {
-    return Out.<Object>take(out -> Native.opd_function_call(function, args, out));
+    Interrupts.Running running = Interrupts.begin();
+    try {
+      return Out.<Object>take(out -> Native.opd_function_call(function, args, out));
+    } finally {
+      running.end();
+    }
   }
 
   /** False for what must be made into an object first. A handle is begun, which end() ends. */

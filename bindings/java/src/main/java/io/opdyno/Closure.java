@@ -1,5 +1,7 @@
 package io.opdyno;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A C function pointer that calls a packed function, for libraries that take callbacks. Any threads may call it if the function
  * allows that.
@@ -26,7 +28,7 @@ public final class Closure extends Handle {
    * The first failure since the last request, or null: C has no way to pass one on, so the pointer returned 0. It is what the
    * function threw, or an OpdynoException if the result does not fit the signature.
    */
-  public Throwable takeError() {
+  public @Nullable Throwable takeError() {
     long pointer = Handle.begin(this);
     try {
       return takeError(pointer);

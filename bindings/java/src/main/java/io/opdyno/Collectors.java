@@ -2,6 +2,7 @@ package io.opdyno;
 
 import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** Collectors, for ProfileOptions. */
 public final class Collectors {
@@ -14,7 +15,7 @@ public final class Collectors {
   }
 
   /** One of the library's; no options (null) are all defaults. */
-  public static Collector of(CollectorKind kind, CounterOptions options) {
+  public static Collector of(CollectorKind kind, @Nullable CounterOptions options) {
     return Out.take(out -> Native.opd_collector_create_builtin(kind, CounterOptions.map(options), out));
   }
 

@@ -1,5 +1,7 @@
 package io.opdyno;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The type of a tensor's elements, in DLPack's numbers.
  *
@@ -37,7 +39,7 @@ public record DType(int code, int bits, int lanes) {
 
   // What Java 17 makes of a record keeps the class loader after the first call.
   @Override
-  public boolean equals(Object other) {
+  public boolean equals(@Nullable Object other) {
     return other instanceof DType dtype && word() == dtype.word();
   }
 

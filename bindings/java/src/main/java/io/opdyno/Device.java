@@ -1,5 +1,7 @@
 package io.opdyno;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A place that owns memory and runs kernels, in DLPack's numbers. It need not exist: see {@link #exists}. What asks an absent one
  * is an {@link OpdynoException.Unsupported}, which lists the present ones. All methods are safe on any thread.
@@ -22,7 +24,7 @@ public record Device(int type, int id) {
   }
 
   /** A property: a Long, String, Boolean or, of sizes along axes, a long[]; null if the device does not tell. */
-  public Object attribute(DeviceAttribute attr) {
+  public @Nullable Object attribute(DeviceAttribute attr) {
     return Out.<Object>take(out -> Native.opd_device_get_attr(this, attr, out));
   }
 

@@ -1,5 +1,7 @@
 package io.opdyno;
 
+import org.jspecify.annotations.Nullable;
+
 /** Measures how long calls of a function take. */
 public final class Evaluator extends Handle {
   Evaluator(long pointer) {
@@ -12,7 +14,7 @@ public final class Evaluator extends Handle {
   }
 
   /** No options (null) are all defaults. */
-  public static Evaluator of(PackedFn function, EvaluatorOptions options) {
+  public static Evaluator of(PackedFn function, @Nullable EvaluatorOptions options) {
     return Out.take(out -> Native.opd_evaluator_create(function, EvaluatorOptions.map(options), out));
   }
 
@@ -20,8 +22,8 @@ public final class Evaluator extends Handle {
    * Calls the function with these arguments, as often as the options say. If the thread is interrupted, and the function calls a
    * VM, this ends with an {@link OpdynoException.Cancelled}.
    */
-  public Benchmark call(Object... args) {
-    Interrupts.Running running = Interrupts.beginDefault();
+  public Benchmark call(@Nullable Object... args) {
+    Interrupts.Running running = Interrupts.begin();
     try {
       return Out.take(out -> Native.opd_evaluator_call(this, Calls.args(args), out));
     } finally {

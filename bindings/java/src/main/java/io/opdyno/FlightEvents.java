@@ -1,13 +1,26 @@
 package io.opdyno;
 
 import java.util.List;
+import java.util.Objects;
 
 /**
- * The spans of a trace as events of the JVM's Flight Recorder, "io.opdyno.Span", so that JDK Mission Control and `jfr` show
- * operators beside what the JVM does. It needs the JDK's module jdk.jfr.
+ * Operators as events of the JVM's Flight Recorder, so that JDK Mission Control and `jfr` show them beside what the JVM does:
+ * calls while they run, "io.opdyno.Call", and spans of a trace, "io.opdyno.Span". It needs the JDK's module jdk.jfr.
  */
 public final class FlightEvents {
   private FlightEvents() {}
+
+  /**
+   * Writes an event for each call of an operator or function that a program makes in this VM, with its begin, duration and thread,
+   * while a recording of the Flight Recorder runs in which the event is enabled. A call that fails has none. While no such
+   * recording runs, calls cost nothing more. It takes the place of the VM's instrument until it is closed.
+   *
+   * <p>Enable the event before the recording starts: a running recording that is changed is looked at when it, or another one,
+   * starts or stops.
+   */
+  public static FlightObserver observe(Vm vm) {
+    return new FlightObserver(Objects.requireNonNull(vm, "vm must not be null"));
+  }
 
   /**
    * Writes an event for each span. Their times are fields: an event's own time is when it was written. Without a recording of

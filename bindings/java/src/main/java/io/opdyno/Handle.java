@@ -30,7 +30,12 @@ public class Handle implements AutoCloseable {
       return ALL[(int) Thread.currentThread().getId() & ALL.length - 1];
     }
 
-    synchronized boolean isEmpty() {
+    static boolean isAny() {
+      for (Open open : ALL) if (!open.isEmpty()) return true;
+      return false;
+    }
+
+    private synchronized boolean isEmpty() {
       return first == null;
     }
 
@@ -85,8 +90,8 @@ public class Handle implements AutoCloseable {
     private static final int CLOSED = 1 << 31;
     private static final long MOST_BYTES = 1L << 40; // the size of a view may be anything; the sum must not overflow
     private static final long IDLE_MILLIS = 1000;
-    private static volatile boolean isWatched;
     private static final ReferenceQueue<Object> DROPPED = new ReferenceQueue<>();
+    private static final IdleThread ENDS = new IdleThread("opdyno-dropped", Owned::endDropped, Open::isAny);
     private static final VarHandle STATE;
 
     static {
@@ -108,23 +113,7 @@ public class Handle implements AutoCloseable {
       this.pointer = pointer;
       this.bytes = Math.min(bytes, MOST_BYTES);
       open.add(this);
-      if (!isWatched) watch();
-    }
-
-    /** A thread keeps its class loader: it ends when there is no handle for some time, and another one begins with the next. */
-    private static synchronized void watch() {
-      if (isWatched) return;
-      Thread ends = new Thread(null, Owned::endDropped, "opdyno-dropped", 0, false);
-      ends.setDaemon(true);
-      ends.setContextClassLoader(null);
-      ends.start();
-      isWatched = true;
-    }
-
-    private static synchronized boolean isAllEnded() {
-      isWatched = false; // who adds a handle after this comes to watch()
-      for (Open open : Open.ALL) isWatched |= !open.isEmpty();
-      return !isWatched;
+      ENDS.start();
     }
 
     /** The handle, whose class the refusal names. */
@@ -148,16 +137,10 @@ public class Handle implements AutoCloseable {
       else end();
     }
 
-    private static void endDropped() {
-      for (;;) {
-        try {
-          Owned dropped = (Owned) DROPPED.remove(IDLE_MILLIS);
-          if (dropped != null) dropped.close();
-          else if (isAllEnded()) return;
-        } catch (InterruptedException | RuntimeException | Error e) {
-          // What one deleter throws must not keep the others from running.
-        }
-      }
+    private static boolean endDropped() throws InterruptedException {
+      Owned dropped = (Owned) DROPPED.remove(IDLE_MILLIS);
+      if (dropped != null) dropped.close();
+      return dropped != null;
     }
   }
 

@@ -1,5 +1,7 @@
 package io.opdyno;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.lang.ref.WeakReference;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -9,169 +11,174 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Lets Thread.interrupt() end calls of VMs: a thread of its own looks now and then whether one of those that are calling
- * was interrupted, since Java tells nobody, and cancels the token of its call. A call that has another token, by its options or its
- * thread (CancelToken.setDefault), is ended by that one only.
+ * was interrupted, since Java tells nobody, and cancels the token of its calls. The library knows that token as the default of the
+ * native thread, so that functions called without options end by it, too.
  */
 final class Interrupts {
   private static final long LOOK_MILLIS = 10;
   private static final int MOST_VAIN_LOOKS = 100;
+  // What a thread of a pool refers to would keep the class loader: this set keeps those that call, and the looking ends.
   private static final Set<Running> THREADS = ConcurrentHashMap.newKeySet();
-  // What a thread of a pool refers to, or runs, keeps the class loader: THREADS keeps those that call, and the looking ends.
-  private static final ThreadLocal<WeakReference<Running>> OF_THREAD = new ThreadLocal<>();
-  private static volatile boolean isLooking;
+  private static final IdleThread LOOKER = new IdleThread("opdyno-interrupts", Interrupts::look, () -> !THREADS.isEmpty());
+  private static final VarHandle DEPTH;
+  private static int vainLooks; // of the looking thread
+
+  static {
+    Library.load();
+    try {
+      DEPTH = MethodHandles.lookup().findVarHandle(Running.class, "depth", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
 
   private Interrupts() {}
 
-  /** The calls of VMs of one thread: within each other they have one token. */
+  /** The calls of one thread: within each other they have one token. The thread's {@link Area} has it. */
   static final class Running {
-    private final Thread thread = Thread.currentThread();
-    private final CancelToken token = CancelToken.create();
-    private final Map<String, Object> options = Map.of("cancel", token);
-    private volatile int depth; // written by the thread only
-    private boolean isCancelled; // guarded by this
-    private volatile boolean isListed;
-    private volatile boolean hasDefault; // the library knows the thread's own token then
-    private boolean isDefault; // the library knows this token as the thread's
+    private final WeakReference<Thread> thread = new WeakReference<>(Thread.currentThread());
+    // A carrier runs other virtual threads between the calls of one, so its token is set for each of its outermost calls.
+    private final boolean isVirtual = Thread.currentThread().getThreadGroup() != null
+        && Thread.currentThread().getThreadGroup().getName().equals("VirtualThreads");
+    private Map<String, Object> options;
+    private CancelToken token; // while the thread is listed
+    private int depth; // the thread writes it, without a fence for each call
+    private volatile boolean isCancelled; // written within this
+    private volatile boolean isListed; // written within this, and by a look
+    private boolean isSet; // as the native thread's default, for the calls that run now
+    private boolean isDefault; // likewise, and for those to come
+    private boolean hasOther; // the thread has a default token by CancelToken.setDefault()
 
-    private static Running ofThread() {
-      WeakReference<Running> known = OF_THREAD.get();
-      Running running = known == null ? null : known.get();
-      if (running != null) return running;
-      running = new Running();
-      OF_THREAD.set(new WeakReference<>(running));
-      return running;
+    /** Counts a call, which end() ends. */
+    Running begin() {
+      int now = depth;
+      DEPTH.setOpaque(this, now + 1); // before isListed is read: see unlistIdle()
+      if (now == 0 && (!isListed || !isDefault || isCancelled)) prepare();
+      return this;
     }
 
-    private void list() {
-      isListed = true;
+    void end() {
+      int now = depth - 1;
+      DEPTH.setOpaque(this, now);
+      // A look cancels only who it sees interrupted after isCancelled was set. So the thread sees one of the two here, or
+      // begins its next call with isCancelled set, and waits for the end of the look.
+      if (now == 0 && (isCancelled || Thread.currentThread().isInterrupted())) reset();
+    }
+
+    private synchronized void reset() {
+      if (isCancelled) token.reset();
+      isCancelled = false;
+    }
+
+    private void prepare() {
+      try {
+        if (!isListed) list();
+        if (isCancelled) reset();
+        if (isDefault || hasOther) return;
+        isSet = setDefaultToken();
+        isDefault = isSet && !isVirtual;
+      } catch (Throwable failed) { // the stack is full, say
+        DEPTH.setOpaque(this, 0);
+        throw failed;
+      }
+    }
+
+    private boolean setDefaultToken() {
+      long pointer = Handle.begin(token);
+      try {
+        return trySetDefault(pointer);
+      } finally {
+        Handle.end(token);
+      }
+    }
+
+    private synchronized void list() {
+      if (token == null) {
+        token = CancelToken.create();
+        options = Map.of("cancel", token);
+        isSet = isDefault = false;
+      }
       THREADS.add(this);
+      LOOKER.start();
+      isListed = true;
     }
 
-    /** The thread lists it again if it begins a call now. */
-    private void unlist() {
-      isListed = false;
-      THREADS.remove(this);
-      if (depth > 0 || hasDefault) list();
-    }
-
+    /** Of a call: where the thread's default token is another one, the call has this one. */
     Map<String, ?> options(CallOptions given) {
-      if (hasDefault) return CallOptions.map(given);
+      if (isSet) return CallOptions.map(given);
       if (given == null) return options;
       Map<String, Object> all = new LinkedHashMap<>(CallOptions.map(given));
       all.putIfAbsent("cancel", token);
       return all;
     }
 
-    void end() {
-      if (isDefault && depth == 1) setDefault(false);
-      int now = depth - 1;
-      if (now > 0) {
-        depth = now;
-        return;
-      }
-      synchronized (this) {
-        depth = 0;
-        if (isCancelled) token.reset();
-        isCancelled = false;
-      }
-    }
-
-    private void setDefault(boolean isSet) {
-      try {
-        Native.opd_cancel_token_set_default(isSet ? token : null);
-        isDefault = isSet;
-      } catch (OpdynoException.FailedPrecondition inside) {
-        // Of a call of a VM: the token of that one holds.
-      }
+    private boolean isCalling() {
+      return (int) DEPTH.getOpaque(this) > 0;
     }
 
     /** What fails for one thread must not keep the others from being looked at. */
     private void tryLook() {
       try {
-        look();
+        Thread known = thread.get();
+        if (known == null || !known.isAlive()) forget();
+        else if (isCalling() && known.isInterrupted()) cancel(known);
       } catch (Throwable failed) {
         // A later look may succeed.
       }
     }
 
-    private void look() {
-      if (depth == 0 || !thread.isInterrupted()) return;
-      synchronized (this) {
-        if (depth == 0 || isCancelled) return;
-        token.cancel();
-        isCancelled = true;
-      }
+    private synchronized void cancel(Thread known) {
+      if (isCancelled) return;
+      isCancelled = true;
+      if (isCalling() && known.isInterrupted()) token.cancel();
+      else isCancelled = false;
+    }
+
+    /** Some time after isListed was unset: a thread that read it before has written its depth since. */
+    private synchronized void unlistIdle() {
+      if (isCalling()) isListed = true;
+      if (!isListed) forget();
+    }
+
+    private synchronized void forget() {
+      THREADS.remove(this);
+      token.close(); // a handle that is open keeps the class loader
+      token = null;
+      options = null;
     }
   }
 
-  /** Calls of this thread have a token of its own; null: not any more. */
+  /** Calls of this thread have another default token; null: not any more. */
   static void setDefault(CancelToken token) {
-    Running running = Running.ofThread();
-    running.hasDefault = token != null;
-    running.list();
+    Running running = Area.get().running();
+    running.isSet = running.isDefault = false;
+    running.hasOther = token != null;
   }
 
+  /** Counts a call of this thread. */
   static Running begin() {
-    Running running = Running.ofThread();
-    int depth = running.depth;
-    running.depth = depth + 1;
-    try {
-      if (!running.isListed) running.list();
-      if (!isLooking) startLooking();
-    } catch (Throwable failed) { // the stack is full, say
-      running.depth = depth;
-      throw failed;
-    }
-    return running;
+    return Area.get().running().begin();
   }
 
-  /** Of a call whose options have no token: the thread's own holds for the calls of VMs within. */
-  static Running beginDefault() {
-    Running running = begin();
-    try {
-      if (running.depth == 1 && !running.hasDefault) running.setDefault(true);
-      return running;
-    } catch (Throwable failed) {
-      running.end();
-      throw failed;
+  /** A part of the looking thread's work; false if nobody called for some time. */
+  private static boolean look() {
+    LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
+    THREADS.forEach(Running::tryLook);
+    if (vainLooks > MOST_VAIN_LOOKS) {
+      THREADS.forEach(Running::unlistIdle);
+      vainLooks = 0;
+      return !THREADS.isEmpty();
     }
+    vainLooks = isAnyCalling() ? 0 : vainLooks + 1;
+    if (vainLooks > MOST_VAIN_LOOKS) THREADS.forEach(running -> running.isListed = false);
+    return true;
   }
 
   private static boolean isAnyCalling() {
-    for (Running running : THREADS) if (running.depth > 0) return true;
+    for (Running running : THREADS) if (running.isCalling()) return true;
     return false;
   }
 
-  private static synchronized void startLooking() {
-    if (isLooking) return;
-    Thread looker = new Thread(null, Interrupts::look, "opdyno-interrupts", 0, false);
-    looker.setDaemon(true);
-    looker.setContextClassLoader(null);
-    looker.start();
-    isLooking = true;
-  }
-
-  private static synchronized boolean isDone() {
-    isLooking = false; // who begins a call after this comes to startLooking()
-    isLooking = isAnyCalling();
-    return !isLooking;
-  }
-
-  private static void look() {
-    for (int vain = 0;; ) {
-      try {
-        LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
-        vain = isAnyCalling() ? 0 : vain + 1;
-        if (vain > MOST_VAIN_LOOKS) {
-          vain = 0;
-          THREADS.forEach(Running::unlist);
-          if (isDone()) return;
-        }
-        THREADS.removeIf(running -> !running.thread.isAlive());
-        THREADS.forEach(Running::tryLook);
-      } catch (Throwable failed) {
-        // Java has no memory now, say. What is not interrupted at this look is at a later one.
-      }
-    }
-  }
+  /** Makes the token the native thread's default; false within a call of a VM, which has its own. */
+  private static native boolean trySetDefault(long token);
 }

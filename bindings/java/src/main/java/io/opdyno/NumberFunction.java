@@ -5,9 +5,10 @@ import java.util.function.DoubleBinaryOperator;
 import java.util.function.DoubleUnaryOperator;
 import java.util.function.LongBinaryOperator;
 import java.util.function.LongUnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /** A function of numbers, which is called without boxes for them. */
-abstract class NumberFunction implements PackedFunction {
+abstract class NumberFunction extends DirectFunction {
   private final int kind;
   private final int count;
 
@@ -19,7 +20,7 @@ abstract class NumberFunction implements PackedFunction {
   /** The result's bits; the second argument's are 0 where there is one. */
   abstract long bits(long a, long b);
 
-  /** The result comes to a place in memory, behind which the arguments lie. */
+  @Override
   final void call(ByteBuffer memory, int at, int given) {
     check(given);
     long a = argument(memory, at, 0), b = count == 2 ? argument(memory, at, 1) : 0;
@@ -27,7 +28,7 @@ abstract class NumberFunction implements PackedFunction {
   }
 
   @Override
-  public final Object call(Object... args) {
+  public final @Nullable Object call(@Nullable Object... args) {
     check(args.length);
     long result = bits(argument(args[0], 0), count == 2 ? argument(args[1], 1) : 0);
     if (kind == Values.INT) return result;

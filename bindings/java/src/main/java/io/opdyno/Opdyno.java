@@ -2,6 +2,7 @@ package io.opdyno;
 
 import java.nio.file.Path;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** The library as a whole: its version, its threads, its log, and the machine that it runs on. All methods are safe on any thread. */
 public final class Opdyno {
@@ -34,7 +35,7 @@ public final class Opdyno {
    * Sets the function that receives the library's warnings, in the place of the one before; null: nobody does. The library lets
    * go of the one before as soon as no call of it runs.
    */
-  public static void setLog(LogCallback callback) {
+  public static void setLog(@Nullable LogCallback callback) {
     Native.opd_log_set_callback(callback);
   }
 

@@ -3,6 +3,7 @@ package io.opdyno;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A function of any values. Any threads may call it at once if the code behind it allows that.
@@ -19,12 +20,12 @@ public final class PackedFn extends Handle {
   }
 
   /** Calls with any values. An array that is null is one argument: null. */
-  public Object call(Object... args) {
+  public @Nullable Object call(@Nullable Object... args) {
     return Calls.call(this, args);
   }
 
   /** Calls with one value, without an array for it. */
-  public Object call(Object value) {
+  public @Nullable Object call(@Nullable Object value) {
     return Calls.call(this, value);
   }
 
@@ -42,7 +43,7 @@ public final class PackedFn extends Handle {
    * @param name stands in messages; null: "function"
    * @param keepAlive is kept as long as the function is, a module or {@link Closure} say; null: the code lasts anyway
    */
-  public static PackedFn ofPointer(Pointer pointer, String signature, String name, Handle keepAlive) {
+  public static PackedFn ofPointer(Pointer pointer, String signature, @Nullable String name, @Nullable Handle keepAlive) {
     long kept = Handle.begin(keepAlive);
     try {
       return Out.take(out -> Native.opd_function_create_native(pointer.address(), signature, name, kept, out));
@@ -80,7 +81,7 @@ public final class PackedFn extends Handle {
    * Calls it some times to warm up, then once with collectors around it. Gives what these measured by name; "Duration (us)" is
    * always there. A collector that fails throws here. The result of the calls is dropped.
    */
-  public Map<String, Metric> profile(Device device, int warmup, List<Collector> collectors, Object... args) {
+  public Map<String, Metric> profile(Device device, int warmup, List<Collector> collectors, @Nullable Object... args) {
     Collector[] all = collectors.toArray(Collector[]::new);
     try (PackedFn measured = Out.take(out -> Native.opd_function_profile(this, device, all, warmup, out));
         ValueMap metrics = (ValueMap) measured.call(args)) {
@@ -89,7 +90,7 @@ public final class PackedFn extends Handle {
   }
 
   /** Calls for a tensor; a ClassCastException if it gives something else. */
-  public Tensor callTensor(Object... args) {
+  public Tensor callTensor(@Nullable Object... args) {
     return Calls.asTensor(call(args));
   }
 

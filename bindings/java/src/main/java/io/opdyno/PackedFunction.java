@@ -5,6 +5,7 @@ import java.util.function.DoubleBinaryOperator;
 import java.util.function.DoubleUnaryOperator;
 import java.util.function.LongBinaryOperator;
 import java.util.function.LongUnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A function of Java that the library may call, on any thread. Arguments are null, Boolean, Long, Double, String, byte[], long[]
@@ -16,7 +17,7 @@ import java.util.function.LongUnaryOperator;
 @FunctionalInterface
 public interface PackedFunction {
   /** The code; what it throws comes out at the caller in Java as itself. */
-  Object call(Object... args) throws Throwable;
+  @Nullable Object call(@Nullable Object... args) throws Throwable;
 
   /** A function of one whole number; its calls make no objects. Other arguments are an IllegalArgumentException. */
   static PackedFunction ofLong(LongUnaryOperator function) {

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** Named tensors, in a file or in memory. Any threads may ask for tensors; set() is for one thread at a time. */
 public final class Params extends Handle {
@@ -21,7 +22,7 @@ public final class Params extends Handle {
   }
 
   /** Of a file; no options (null) are all defaults. */
-  public static Params open(Path path, ParamsOptions options) {
+  public static Params open(Path path, @Nullable ParamsOptions options) {
     return Out.take(out -> Native.opd_params_open(path, ParamsOptions.map(options), out));
   }
 
@@ -35,7 +36,7 @@ public final class Params extends Handle {
    * possible, and what writes into them writes there; it is kept as long as anything views it. Without {@code copy} it must not
    * be read-only.
    */
-  public static Params open(ByteBuffer bytes, ParamsOptions options) {
+  public static Params open(ByteBuffer bytes, @Nullable ParamsOptions options) {
     java.util.Map<String, Object> map = ParamsOptions.map(options);
     if (!bytes.isDirect()) throw new IllegalArgumentException("the buffer must be direct; load() takes bytes of the heap");
     if (bytes.isReadOnly() && (map == null || !Boolean.TRUE.equals(map.get("copy"))))

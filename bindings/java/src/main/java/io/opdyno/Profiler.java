@@ -1,5 +1,7 @@
 package io.opdyno;
 
+import org.jspecify.annotations.Nullable;
+
 /** Records what the process does, on all threads. All methods are safe on any thread. */
 public final class Profiler extends Handle {
   Profiler(long pointer) {
@@ -12,7 +14,7 @@ public final class Profiler extends Handle {
   }
 
   /** Not yet started; no options (null) are all defaults. */
-  public static Profiler create(ProfilerOptions options) {
+  public static Profiler create(@Nullable ProfilerOptions options) {
     return Out.take(out -> Native.opd_profiler_create(ProfilerOptions.map(options), out));
   }
 
@@ -27,12 +29,12 @@ public final class Profiler extends Handle {
   }
 
   /** Ends a step of the schedule; gives the trace of a cycle that it ends, else null. */
-  public Trace step() {
+  public @Nullable Trace step() {
     return Out.take(out -> Native.opd_profiler_step(this, out));
   }
 
   /** Ends the recording; gives its trace, or null if the schedule gave all. */
-  public Trace stop() {
+  public @Nullable Trace stop() {
     return Out.take(out -> Native.opd_profiler_stop(this, out));
   }
 
@@ -46,7 +48,7 @@ public final class Profiler extends Handle {
    * while the recording goes on. Null: no dumps. Options name a path, and what asks: a signal, slow calls, errors, or dump().
    * After start() it is an {@link OpdynoException.FailedPrecondition}. A file that cannot be written is told to the log.
    */
-  public void setDumps(DumpOptions options) {
+  public void setDumps(@Nullable DumpOptions options) {
     Native.opd_profiler_set_dumps(this, DumpOptions.map(options));
   }
 

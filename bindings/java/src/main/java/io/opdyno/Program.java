@@ -5,6 +5,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** A module: what was loaded of a file, or made. */
 public final class Program extends Handle {
@@ -18,12 +19,12 @@ public final class Program extends Handle {
   }
 
   /** Likewise; no options (null) are all defaults. */
-  public static Program load(Path path, ProgramOptions options) {
+  public static Program load(Path path, @Nullable ProgramOptions options) {
     return Out.take(out -> Native.opd_module_load(path, ProgramOptions.map(options), out));
   }
 
   /** Of the bytes of such a file; the name is for messages. */
-  public static Program load(byte[] bytes, String name, ProgramOptions options) {
+  public static Program load(byte[] bytes, @Nullable String name, @Nullable ProgramOptions options) {
     Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_module_load_bytes(bytes, name, ProgramOptions.map(options), out));
   }
@@ -32,7 +33,7 @@ public final class Program extends Handle {
    * Of a shared library, with C functions of it by name and signature: {@code Map.of("scaled", "f64(f64, i32)")}. A wrong signature
    * breaks the process. An absent function is an {@link OpdynoException.NotFound}.
    */
-  public static Program loadNative(Path path, java.util.Map<String, String> signatures, ProgramOptions options) {
+  public static Program loadNative(Path path, java.util.Map<String, String> signatures, @Nullable ProgramOptions options) {
     Objects.requireNonNull(signatures, "signatures must not be null");
     return Out.take(out -> Native.opd_module_load_native(path, signatures, ProgramOptions.map(options), out));
   }
@@ -44,7 +45,7 @@ public final class Program extends Handle {
   }
 
   /** The objects that are linked into the process and registered themselves by a prefix, usually "": the same module each time. */
-  public static Program systemLib(String prefix) {
+  public static Program systemLib(@Nullable String prefix) {
     return Out.take(out -> Native.opd_module_system_lib(prefix, out));
   }
 
@@ -88,7 +89,7 @@ public final class Program extends Handle {
   }
 
   /** A function of it or of what it imports; null: the one that it is called by, "main". */
-  public PackedFn function(String name) {
+  public PackedFn function(@Nullable String name) {
     return Out.take(out -> Native.opd_module_get_function(this, name, 1, out));
   }
 
@@ -103,12 +104,12 @@ public final class Program extends Handle {
   }
 
   /** Likewise; no options (null) are all defaults. */
-  public Vm vm(VmOptions options) {
+  public Vm vm(@Nullable VmOptions options) {
     return Out.take(out -> Native.opd_vm_create(this, VmOptions.map(options), out));
   }
 
   /** Its source, in a format of its kind, or null for the usual one. */
-  public String source(String format) {
+  public String source(@Nullable String format) {
     return Out.take(out -> Native.opd_module_get_source(this, format, out));
   }
 
@@ -131,12 +132,12 @@ public final class Program extends Handle {
    * Writes a file of it alone, without its imports, in a format; null: by the path's suffix, then the usual one. A format that it
    * has not is an {@link OpdynoException.Unsupported}, which lists those that it has.
    */
-  public void save(Path path, String format) {
+  public void save(Path path, @Nullable String format) {
     Native.opd_module_save(this, path, format);
   }
 
   /** Writes it and its imports as one file. */
-  public void export(Path path, ExportOptions options) {
+  public void export(Path path, @Nullable ExportOptions options) {
     Native.opd_module_export(this, path, ExportOptions.map(options));
   }
 }

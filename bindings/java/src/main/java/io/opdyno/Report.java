@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /** Rows of metrics of calls and devices, and a configuration. It prints as its table. */
 public final class Report extends Handle {
@@ -29,7 +30,7 @@ public final class Report extends Handle {
   }
 
   /** Compares two sets of runs: a row for each operator, its change and a verdict. */
-  public static Report diff(List<Report> before, List<Report> after, DiffOptions options) {
+  public static Report diff(List<Report> before, List<Report> after, @Nullable DiffOptions options) {
     Report[] old = before.toArray(Report[]::new), now = after.toArray(Report[]::new);
     return Out.take(out -> Native.opd_report_diff(old, now, DiffOptions.map(options), out));
   }
@@ -40,7 +41,7 @@ public final class Report extends Handle {
   }
 
   /** Likewise; no options (null) are all defaults. */
-  public String write(ReportFormat format, ReportWriteOptions options) {
+  public String write(ReportFormat format, @Nullable ReportWriteOptions options) {
     return Out.take(out -> Native.opd_report_write(this, format, ReportWriteOptions.map(options), out));
   }
 
@@ -64,7 +65,7 @@ public final class Report extends Handle {
   }
 
   /** A metric of a row: a Long, Double or String; null if only other rows have it. */
-  public Object get(ReportSection section, int row, String name) {
+  public @Nullable Object get(ReportSection section, int row, String name) {
     ValueList.checkIndex(row);
     return Out.<Object>take(out -> Native.opd_report_get(this, section, row, name, out, null));
   }
@@ -76,13 +77,13 @@ public final class Report extends Handle {
   }
 
   /** A metric of all rows; null for those that lack it. */
-  public List<Object> column(ReportSection section, String name) {
+  public List<@Nullable Object> column(ReportSection section, String name) {
     return ValueList.items(Out.take(out -> Native.opd_report_get_column(this, section, name, out, null)));
   }
 
   /** The metrics of each row by their names, without those that the row lacks. The configuration is one row. */
-  public List<Map<String, Object>> rows(ReportSection section) {
-    List<Map<String, Object>> rows = new ArrayList<>();
+  public List<Map<String, @Nullable Object>> rows(ReportSection section) {
+    List<Map<String, @Nullable Object>> rows = new ArrayList<>();
     for (int i = 0, count = count(section); i < count; ++i) rows.add(new LinkedHashMap<>());
     for (String name : columns(section)) {
       List<Object> column = column(section, name);

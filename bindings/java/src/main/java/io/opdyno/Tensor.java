@@ -117,7 +117,8 @@ public final class Tensor extends Handle {
 
   /**
    * The memory itself, not a copy. It lasts as long as somebody has the buffer or a view of it, also when the tensor is
-   * closed. The memory must lie on the CPU and without gaps, and not be lent for a call.
+   * closed. The memory must lie on the CPU and without gaps, and not be lent for a call. A buffer of Java has at most 2147483647
+   * bytes: {@code Segments.of(tensor)} shows larger ones.
    */
   public ByteBuffer buffer() {
     boolean isReadOnly = isReadOnly();
@@ -128,6 +129,16 @@ public final class Tensor extends Handle {
           ByteBuffer shown = isReadOnly ? memory.asReadOnlyBuffer() : memory.duplicate();
           return shown.order(ByteOrder.nativeOrder());
         });
+  }
+
+  /** Another handle of the same tensor, whose memory may be shown beyond a call: see buffer(). */
+  Tensor shared() {
+    return with(pointer -> new Tensor(share(pointer)));
+  }
+
+  /** Where the first element lies. */
+  long address() {
+    return with(Tensor::addressOf);
   }
 
   /** As buffer(), of float32; an IllegalArgumentException if they are something else. */
@@ -210,6 +221,10 @@ public final class Tensor extends Handle {
   }
 
   private static native ByteBuffer bufferOf(long tensor);
+
+  private static native long share(long tensor);
+
+  private static native long addressOf(long tensor);
 
   private static native long fromDlpack(long managed, boolean isVersioned);
 

@@ -3,6 +3,7 @@ package io.opdyno;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What a profiler recorded. */
 public final class Trace extends Handle {
@@ -16,7 +17,7 @@ public final class Trace extends Handle {
   }
 
   /** Joins traces of several processes or machines. */
-  public static Trace merge(List<Trace> traces, TraceMergeOptions options) {
+  public static Trace merge(List<Trace> traces, @Nullable TraceMergeOptions options) {
     Trace[] all = traces.toArray(Trace[]::new);
     return Out.take(out -> Native.opd_trace_merge(all, TraceMergeOptions.map(options), out));
   }
@@ -37,17 +38,17 @@ public final class Trace extends Handle {
   }
 
   /** The bytes of a file in a format; no options (null) are all defaults. */
-  public byte[] write(TraceFormat format, TraceWriteOptions options) {
+  public byte[] write(TraceFormat format, @Nullable TraceWriteOptions options) {
     return Out.take(out -> Native.opd_trace_write(this, format, TraceWriteOptions.map(options), out));
   }
 
   /** Likewise, of a format that is text: a table, stacks, JSON, a page. */
-  public String toText(TraceFormat format, TraceWriteOptions options) {
+  public String toText(TraceFormat format, @Nullable TraceWriteOptions options) {
     return new String(write(format, options), StandardCharsets.UTF_8);
   }
 
   /** Writes a file in a format, compressed by gzip if the path ends in ".gz"; no options (null) are all defaults. */
-  public void save(Path path, TraceFormat format, TraceWriteOptions options) {
+  public void save(Path path, TraceFormat format, @Nullable TraceWriteOptions options) {
     Native.opd_trace_save(this, path, format, TraceWriteOptions.map(options));
   }
 
@@ -65,7 +66,7 @@ public final class Trace extends Handle {
    * A report of its calls, ranges and runs, joined by name, and by what {@code groupByInputShape} and {@code groupByStackN} of the
    * options say; null: by name only.
    */
-  public Report averages(TraceWriteOptions options) {
+  public Report averages(@Nullable TraceWriteOptions options) {
     return Out.take(out -> Native.opd_trace_to_averages(this, TraceWriteOptions.map(options), out));
   }
 }

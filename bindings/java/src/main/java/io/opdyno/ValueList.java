@@ -2,6 +2,7 @@ package io.opdyno;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A list of values. */
 public final class ValueList extends Handle {
@@ -10,7 +11,7 @@ public final class ValueList extends Handle {
   }
 
   /** Of any values: {@link PackedFn} lists them. An array that is null is one item: null. */
-  public static ValueList of(Object... items) {
+  public static ValueList of(@Nullable Object... items) {
     return Out.take(out -> Native.opd_array_create(Calls.args(items), out));
   }
 
@@ -20,7 +21,7 @@ public final class ValueList extends Handle {
   }
 
   /** A new object for an item: a handle is the caller's to close. */
-  public Object get(int place) {
+  public @Nullable Object get(int place) {
     checkIndex(place);
     return Out.<Object>take(out -> Native.opd_array_get(this, place, out));
   }
@@ -31,7 +32,7 @@ public final class ValueList extends Handle {
   }
 
   /** All items, as get() gives them. */
-  public List<Object> toList() {
+  public List<@Nullable Object> toList() {
     List<Object> items = new ArrayList<>();
     for (int i = 0, size = size(); i < size; ++i) items.add(get(i));
     return items;

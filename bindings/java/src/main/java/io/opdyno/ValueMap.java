@@ -2,6 +2,7 @@ package io.opdyno;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** A map of values to values, in the order of insertion. */
 public final class ValueMap extends Handle {
@@ -15,7 +16,7 @@ public final class ValueMap extends Handle {
   }
 
   /** A new object for the value of a key: a handle is the caller's to close. */
-  public Object get(Object key) {
+  public @Nullable Object get(@Nullable Object key) {
     return Out.<Object>take(out -> Native.opd_map_get(this, key, out));
   }
 
@@ -26,7 +27,7 @@ public final class ValueMap extends Handle {
   }
 
   /** All entries. */
-  public Map<Object, Object> toMap() {
+  public Map<@Nullable Object, @Nullable Object> toMap() {
     Map<Object, Object> entries = new LinkedHashMap<>();
     for (int i = 0, size = size(); i < size; ++i) {
       Out<Object> key = new Out<>(), value = new Out<>();

@@ -1,13 +1,12 @@
 package io.opdyno;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A program that is bound to devices. Any number of threads may call it at once. If a thread is interrupted in {@link #call},
- * {@link #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, these end with an
- * {@link OpdynoException.Cancelled}, and the thread stays interrupted. It does not end a call with a token of its own, by
- * {@link CallOptions} or {@link CancelToken#setDefault}, nor what {@link #function} gives: that is called without a look at the
- * thread, which would cost more than such a call.
+ * {@link #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, or in a function that calls a VM, these end
+ * with an {@link OpdynoException.Cancelled}, and the thread stays interrupted. So do calls with a {@link CancelToken} in their options.
  */
 public final class Vm extends Handle {
   Vm(long pointer) {
@@ -15,12 +14,12 @@ public final class Vm extends Handle {
   }
 
   /** Calls a function of the program. A function of several results gives a ValueList; {@link PackedFn} lists the values. */
-  public Object call(String name, Object... args) {
+  public @Nullable Object call(String name, @Nullable Object... args) {
     return call(null, name, args);
   }
 
   /** Likewise, with options. */
-  public Object call(CallOptions options, String name, Object... args) {
+  public @Nullable Object call(@Nullable CallOptions options, String name, @Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
       return Out.<Object>take(out -> Native.opd_vm_call(this, name, Calls.args(args), running.options(options), out));
@@ -30,7 +29,7 @@ public final class Vm extends Handle {
   }
 
   /** Calls a function that gives a tensor; a ClassCastException if it gives something else. */
-  public Tensor callTensor(String name, Object... args) {
+  public Tensor callTensor(String name, @Nullable Object... args) {
     return Calls.asTensor(call(name, args));
   }
 
@@ -38,12 +37,12 @@ public final class Vm extends Handle {
    * Calls a closure that a function of the program returned, or any function, as call() calls one of the program: profiles and the
    * instrument see it, and Thread.interrupt() ends it.
    */
-  public Object invokeClosure(PackedFn closure, Object... args) {
+  public @Nullable Object invokeClosure(PackedFn closure, @Nullable Object... args) {
     return invokeClosure(null, closure, args);
   }
 
   /** Likewise, with options. */
-  public Object invokeClosure(CallOptions options, PackedFn closure, Object... args) {
+  public @Nullable Object invokeClosure(@Nullable CallOptions options, PackedFn closure, @Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
       return Out.<Object>take(out -> Native.opd_vm_invoke_closure(this, closure, Calls.args(args), running.options(options), out));
@@ -53,8 +52,7 @@ public final class Vm extends Handle {
   }
 
   /**
-   * A function of the program, which keeps the VM, and is called without a look-up by name. {@link Thread#interrupt} does not end its
-   * calls; it ends {@code vm.invokeClosure(function)}.
+   * A function of the program, which keeps the VM, and is called without a look-up by name.
    */
   public PackedFn function(String name) {
     return Out.take(out -> Native.opd_vm_get_function(this, name, out));
@@ -76,12 +74,12 @@ public final class Vm extends Handle {
   }
 
   /** Keeps the arguments of a function for invokeStateful(). */
-  public void setInput(String name, Object... args) {
+  public void setInput(String name, @Nullable Object... args) {
     setInput(null, name, args);
   }
 
   /** Likewise, with names of the arguments. */
-  public void setInput(CallOptions options, String name, Object... args) {
+  public void setInput(@Nullable CallOptions options, String name, @Nullable Object... args) {
     Native.opd_vm_set_input(this, name, Calls.args(args), CallOptions.map(options));
   }
 
@@ -96,17 +94,17 @@ public final class Vm extends Handle {
   }
 
   /** The result of the last invokeStateful(), or an item of it by its places in nested lists. */
-  public Object output(String name, long... path) {
+  public @Nullable Object output(String name, long... path) {
     return Out.<Object>take(out -> Native.opd_vm_get_outputs(this, name, path, out));
   }
 
   /** Calls a function and measures every operator. */
-  public Profile profile(String name, Object... args) {
+  public Profile profile(String name, @Nullable Object... args) {
     return profile(null, name, args);
   }
 
   /** Likewise, with options. */
-  public Profile profile(ProfileOptions options, String name, Object... args) {
+  public Profile profile(@Nullable ProfileOptions options, String name, @Nullable Object... args) {
     Out<Report> report = new Out<>();
     Out<Trace> trace = new Out<>();
     Interrupts.Running running = Interrupts.begin();
@@ -119,7 +117,7 @@ public final class Vm extends Handle {
   }
 
   /** Begins to measure all calls of this VM, on all threads, until stopProfile(). */
-  public void startProfile(ProfileOptions options) {
+  public void startProfile(@Nullable ProfileOptions options) {
     Native.opd_vm_profile_start(this, ProfileOptions.map(options));
   }
 
@@ -135,17 +133,17 @@ public final class Vm extends Handle {
    * Shows every call of the program to a function: (function, name, before, result, arguments …), before the call and after
    * it; null: to none. An {@link InstrumentAction}'s number as its result before the call may skip it.
    */
-  public void setInstrument(PackedFn instrument) {
+  public void setInstrument(@Nullable PackedFn instrument) {
     Native.opd_vm_set_instrument(this, instrument);
   }
 
   /** Saves a function with its arguments under a name, by which it is then called without arguments. */
-  public void saveFunction(String name, String savedName, Object... args) {
+  public void saveFunction(String name, String savedName, @Nullable Object... args) {
     saveFunction(null, true, name, savedName, args);
   }
 
   /** Likewise, with names of the arguments; a call of it gives null if it does not return the result. */
-  public void saveFunction(CallOptions options, boolean isReturned, String name, String savedName, Object... args) {
+  public void saveFunction(@Nullable CallOptions options, boolean isReturned, String name, String savedName, @Nullable Object... args) {
     Native.opd_vm_save_function(this, name, savedName, Calls.args(args), CallOptions.map(options), isReturned ? 1 : 0);
   }
 

@@ -1,0 +1,55 @@
+package io.opdyno;
+
+import java.util.function.BooleanSupplier;
+
+/**
+ * A daemon thread that ends while there is no work for it, since a thread keeps its class loader. Who brings work calls start()
+ * after that.
+ */
+final class IdleThread {
+  /** A part of the work, which may wait for some. False: it found none for some time. */
+  interface Step {
+    boolean run() throws InterruptedException;
+  }
+
+  private final String name;
+  private final Step step;
+  private final BooleanSupplier hasWork;
+  private volatile boolean isStarted;
+
+  /** The thread ends once a step found no work and {@code hasWork}, which looks without waiting, is false. */
+  IdleThread(String name, Step step, BooleanSupplier hasWork) {
+    this.name = name;
+    this.step = step;
+    this.hasWork = hasWork;
+  }
+
+  void start() {
+    if (!isStarted) startOne();
+  }
+
+  private synchronized void startOne() {
+    if (isStarted) return;
+    Thread made = new Thread(null, this::run, name, 0, false);
+    made.setDaemon(true);
+    made.setContextClassLoader(null);
+    made.start();
+    isStarted = true;
+  }
+
+  private synchronized boolean isDone() {
+    isStarted = false; // who brings work after this comes to startOne()
+    isStarted = hasWork.getAsBoolean();
+    return !isStarted;
+  }
+
+  private void run() {
+    for (;;) {
+      try {
+        if (!step.run() && isDone()) return;
+      } catch (Throwable failed) {
+        // What one piece of work throws must not keep the others from being done.
+      }
+    }
+  }
+}

@@ -1,0 +1,23 @@
+package java.lang.foreign;
+
+import java.nio.ByteBuffer;
+import java.util.function.Consumer;
+
+/** What the sources and their tests use of the JDK's interface, for the compiler of Java 17. The jar does not have it. */
+public interface MemorySegment {
+  static MemorySegment ofAddress(long address) {
+    throw new UnsupportedOperationException();
+  }
+
+  MemorySegment reinterpret(long size, Arena arena, Consumer<MemorySegment> cleanup);
+
+  MemorySegment asReadOnly();
+
+  boolean isReadOnly();
+
+  long byteSize();
+
+  MemorySegment asSlice(long offset, long size);
+
+  ByteBuffer asByteBuffer();
+}
