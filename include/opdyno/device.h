@@ -78,20 +78,23 @@ OPD_API OPD_NODISCARD opd_error *opd_stream_create(DLDevice device, void **out_s
 /** Ends a stream. The work in it runs to its end. It may be no thread's current stream.
  * @param device A present one.
  * @param stream Of opd_stream_create() for the same device; NULL does nothing.
- * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.2 */
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it. Threads: safe.
+ * Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_free(DLDevice device, void *stream);
 
 /** Sets the calling thread's current stream of a device.
  * @param device     A present one.
  * @param stream     Of opd_stream_create() for the same device, or NULL for the default one.
  * @param out_before Written: the stream that was current before.
- * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.2 */
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it. Threads: safe.
+ * Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before);
 
 /** Waits until the work in a stream has ended.
  * @param device A present one.
  * @param stream Of opd_stream_create() for the same device, or NULL for the default one.
- * @return NULL, or OPD_UNSUPPORTED for an absent device; what the device reports of work that failed.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; what the device
+ *         reports of work that failed.
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_sync(DLDevice device, void *stream);
 

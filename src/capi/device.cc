@@ -29,43 +29,30 @@ opd_error *opd_device_sync(DLDevice device) {
   return guard([&] { device_backend(device).sync(device.device_id); });
 }
 
-namespace {
-
-// The device's backend. Throws if it needs streams and the device has only the default one.
-DeviceBackend &backend_with(DLDevice device, bool needs_streams) {
-  DeviceBackend &backend = device_backend(device);
-  if (needs_streams && !backend.is_asynchronous())
-    fail_as("NotImplementedError", OPD_UNSUPPORTED, device_name(device),
-            " has no streams but its default one, which is NULL");
-  return backend;
-}
-
-}  // namespace
-
 opd_error *opd_stream_create(DLDevice device, void **out_stream) {
   return guard([&] {
     require(out_stream, "out_stream must not be NULL");
-    *out_stream = backend_with(device, true).create_stream(device.device_id);
+    *out_stream = make_stream(device);
   });
 }
 
 opd_error *opd_stream_free(DLDevice device, void *stream) {
-  return guard([&] {
-    DeviceBackend &backend = backend_with(device, stream != nullptr);
-    if (stream) backend.free_stream(device.device_id, stream);
-  });
+  return guard([&] { end_stream(device, stream); });
 }
 
 opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before) {
   return guard([&] {
     require(out_before, "out_before must not be NULL");
-    backend_with(device, stream != nullptr);
+    check_stream(device, stream);
     *out_before = set_current_stream(device, stream);
   });
 }
 
 opd_error *opd_stream_sync(DLDevice device, void *stream) {
-  return guard([&] { backend_with(device, stream != nullptr).sync_stream(device.device_id, stream); });
+  return guard([&] {
+    check_stream(device, stream);
+    device_backend(device).sync_stream(device.device_id, stream);
+  });
 }
 
 opd_error *opd_device_register(const char *kind, const opd_device_table *table, int32_t *out_type) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "device/kernel.h"
 #include "trace/memory_event.h"
@@ -58,6 +59,13 @@ DeviceBackend &device_backend(
 std::string absence_of(DLDevice device);  // why it is absent; "" if it is there
 // Throws for an absent device, except for OPD_ATTR_EXIST and OPD_ATTR_ABSENCE.
 Value device_attr(DLDevice device, opd_device_attr attr);
+
+// Streams that users make: a device's own pointers, which are checked before the device sees them.
+void *make_stream(DLDevice device);  // throws, also for a device without streams
+void end_stream(DLDevice device, void *stream);
+void check_stream(DLDevice device,
+                  void *stream);  // throws for what is no stream of the device; null is its default one
+std::vector<void *> streams_of(DLDevice device);
 
 // The stream that compiled code on the calling thread asks for, even if there is no such device; null is the device's
 // default one. set_current_stream() returns the former one.

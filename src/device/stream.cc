@@ -1,8 +1,11 @@
 // The current stream of each thread and device, and the current device of each thread and kind.
 #include <array>
 #include <map>
+#include <mutex>
+#include <set>
 #include <utility>
 
+#include "base/fork_mutex.h"
 #include "device/device.h"
 
 namespace opd {
@@ -16,7 +19,64 @@ thread_local std::map<std::pair<int32_t, int32_t>, void *> current;
 constexpr size_t kKinds = 64;  // as device.cc has
 thread_local std::array<int32_t, kKinds> devices{};
 
+using Streams = std::map<std::pair<int32_t, int32_t>, std::set<void *>>;
+struct Table {
+  ForkMutex guard{LockRank::kDeviceTables};
+  Streams streams;
+};
+Table &made() {
+  static auto *const table = new Table;  // never destroyed: threads may use streams while the process exits
+  return *table;
+}
+
+DeviceBackend &backend_with_streams(DLDevice device) {
+  DeviceBackend &backend = device_backend(device);
+  if (!backend.is_asynchronous())
+    fail_as("NotImplementedError", OPD_UNSUPPORTED, device_name(device),
+            " has no streams but its default one, which is NULL");
+  return backend;
+}
+
 }  // namespace
+
+void *make_stream(DLDevice device) {
+  DeviceBackend &backend = backend_with_streams(device);
+  void *const stream = backend.create_stream(device.device_id);
+  try {
+    const std::scoped_lock lock(made().guard);
+    made().streams[{device.device_type, device.device_id}].insert(stream);
+  } catch (const std::bad_alloc &) {
+    backend.free_stream(device.device_id, stream);
+    throw;
+  }
+  return stream;
+}
+
+void check_stream(DLDevice device, void *stream) {
+  if (!stream) return void(device_backend(device));  // throws if it is absent
+  backend_with_streams(device);
+  const std::scoped_lock lock(made().guard);
+  const auto found = made().streams.find({device.device_type, device.device_id});
+  if (found == made().streams.end() || !found->second.contains(stream))
+    fail(OPD_INVALID_ARGUMENT, "address ", reinterpret_cast<uintptr_t>(stream), " is no stream of ",
+         device_name(device));
+}
+
+void end_stream(DLDevice device, void *stream) {
+  check_stream(device, stream);
+  {
+    const std::scoped_lock lock(made().guard);
+    if (!made().streams[{device.device_type, device.device_id}].erase(stream)) return;  // null, or ended meanwhile
+  }
+  device_backend(device).free_stream(device.device_id, stream);
+}
+
+std::vector<void *> streams_of(DLDevice device) {
+  const std::scoped_lock lock(made().guard);
+  const auto found = made().streams.find({device.device_type, device.device_id});
+  if (found == made().streams.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
 
 void *current_stream(DLDevice device) noexcept {
   const auto found = current.find({device.device_type, device.device_id});

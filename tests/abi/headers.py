@@ -56,7 +56,7 @@ def structs(directory=HEADERS):
             members = []
             for member in body.split(";")[:-1]:
                 pointer = re.search(r"\(\*(\w+)\)", member)
-                members.append(pointer[1] if pointer else re.search(r"(\w+)\s*$", member)[1])
+                members.append(pointer[1] if pointer else re.search(r"(\w+)(?:\[\w+\])*\s*$", member)[1])
             found[name] = members
     return found
 

@@ -133,6 +133,10 @@ TEST_F(ADevice, HasStreamsUnlessItsWorkEndsAtOnce) {
   std::thread([&] { EXPECT_EQ(opdyno::set_stream(device(), nullptr), nullptr) << "each thread has its own"; }).join();
   EXPECT_EQ(opdyno::set_stream(device(), nullptr), stream.get());
   opdyno::sync(device());
+  int place = 0;
+  expect_throws([&] { opdyno::set_stream(device(), &place); }, OPD_INVALID_ARGUMENT, "is no stream of");
+  expect_error(opd_stream_sync(device(), &place), OPD_INVALID_ARGUMENT, "is no stream of");
+  expect_error(opd_stream_free(device(), &place), OPD_INVALID_ARGUMENT, "is no stream of");
 }
 
 TEST_F(ADevice, RunsKernels) {

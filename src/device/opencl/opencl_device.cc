@@ -98,32 +98,16 @@ class OpenClBackend final : public DeviceBackend {
   }
 
   bool is_asynchronous() const override { return true; }
-  // Streams are few, and waiting for a queue that has no work costs little.
   void sync(int32_t id) override {
     sync_stream(id, nullptr);
-    std::vector<Queue *> queues;
-    {
-      const std::scoped_lock lock(streams_guard_);
-      for (const auto &[queue, device] : streams_)
-        if (device == id) queues.push_back(queue);
-    }
-    for (Queue *queue : queues) sync_stream(id, queue);
+    for (void *stream : streams_of({kDLOpenCL, id})) sync_stream(id, stream);
   }
   void sync_stream(int32_t id, void *stream) override {
     const DeviceContext &device = get(id);
     check(device.api().clFinish(device.queue(stream)), "clFinish");
   }
-  void *create_stream(int32_t id) override {
-    Queue *const queue = get(id).make_queue();
-    const std::scoped_lock lock(streams_guard_);
-    streams_.emplace(queue, id);
-    return queue;
-  }
+  void *create_stream(int32_t id) override { return get(id).make_queue(); }
   void free_stream(int32_t, void *stream) noexcept override {
-    {
-      const std::scoped_lock lock(streams_guard_);
-      if (!streams_.erase(static_cast<Queue *>(stream))) return;
-    }
     Api::get().clReleaseCommandQueue(static_cast<Queue *>(stream));
   }
 
@@ -188,9 +172,6 @@ class OpenClBackend final : public DeviceBackend {
                             static_cast<int64_t>(sizes[2])};
     return Value(Shape::make(dims));
   }
-
-  ForkMutex streams_guard_{LockRank::kDeviceTables};
-  std::map<Queue *, int32_t> streams_;  // and their devices
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ final class WithMachine {
     library(directory);
     threads();
     devices();
+    streams();
     memory();
     peaks();
     benchmarks();
@@ -36,6 +37,24 @@ final class WithMachine {
     First.check(Opdyno.threadCount() == 3, "a wrong number changes nothing");
     Opdyno.setThreadCount(0);
     First.check(Opdyno.threadCount() == usual, Opdyno.threadCount() + " threads, not " + usual);
+  }
+
+  private static void streams() {
+    First.failed(() -> new DeviceStream(Device.CPU), OpdynoException.Unsupported.class, "cpu:0 has no streams");
+    First.failed(() -> new DeviceStream(new Device(9, 0)), OpdynoException.Unsupported.class, "vpi:0");
+    Device there = Device.of("opencl:0");
+    if (!there.exists()) {
+      return;
+    }
+    DeviceStream stream = new DeviceStream(there);
+    First.check(stream.device().equals(there), "whose it is");
+    try (DeviceStream other = new DeviceStream(there); DeviceStream.Use use = stream.use(); DeviceStream.Use inner = other.use()) {
+      other.sync();
+    }
+    stream.sync();
+    stream.close();
+    stream.close();
+    First.failed(stream::sync, IllegalStateException.class, "opencl:0 is closed");
   }
 
   private static void devices() {

@@ -129,3 +129,13 @@ fn what_programs_print_goes_to_the_log() -> Result<()> {
     assert_eq!(Arc::strong_count(&counted), 1, "it is dropped behind that");
     Ok(())
 }
+
+#[test]
+fn streams_are_of_devices_that_have_them() -> Result<()> {
+    let error = Stream::new(Device::CPU).unwrap_err();
+    assert!(error.message().contains("cpu:0 has no streams"), "{error}");
+    let Ok(stream) = Stream::new("opencl:0".parse()?) else { return Ok(()) };
+    assert_eq!(stream.device(), "opencl:0".parse()?);
+    assert_eq!(stream.scope(|| stream.sync().map(|()| 5))??, 5);
+    stream.sync()
+}
