@@ -27,6 +27,7 @@ if __name__ == "__main__":
     from results_cases import *
     from run_cases import *
     from screen_cases import *
+    from scripted_cases import *
     from serve_cases import *
     from trace_cases import *
     from trace_form_cases import *
