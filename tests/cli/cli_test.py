@@ -19,6 +19,7 @@ if __name__ == "__main__":
     from commands_cases import *
     from control_cases import *
     from diff_cases import *
+    from diff_text_cases import *
     from file_cases import *
     from inspect_cases import *
     from number_cases import *
