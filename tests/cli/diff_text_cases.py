@@ -97,7 +97,7 @@ class DiffText(CliTest):
             (116, name),
             (115, "fused_with_a_name_o…thirty_le"),
             (106, "fused_with_a_…rty_le"),
-            (105, "fused_with_a_name…thirty_le"),  # without the column of runs there is room for 26
+            (105, "fused_with_a_name…hirty_le"),  # without the column of runs there is room for 26
         ):
             lines = self.on_terminal(columns, "diff", before, after)
             self.assertEqual(shown, lines[1].split()[0], columns)
