@@ -21,6 +21,7 @@ if __name__ == "__main__":
     from diff_cases import *
     from diff_text_cases import *
     from file_cases import *
+    from input_cases import *
     from inspect_cases import *
     from number_cases import *
     from probe_cases import *
