@@ -125,6 +125,13 @@ class ProbedInputs(CliTest):
         self.assertTrue(text.startswith("out_0: int8[2]\n[5 5]\nout_1: float32[4]\n"), text)
         self.assertIn("parameter x of main: neither", self.fails(USAGE, "run", name, "-i", "y:4xf32"))
 
+    def test_checks_behind_a_check_that_says_nothing_new_are_found(self):
+        inner = function(
+            "inner", "x, y", HEAP, *check("x"), *check("x"), output("t"), *check("y"), "%r = call vm.builtin.make_tuple(%x, %y)", "ret %r")
+        name = self.write("again.opdasm", function("main", "x, y", "%r = call inner(%x, %y)", "ret %r"), inner)
+        text = self.succeeds("run", name)
+        self.assertEqual(2, text.count(": float32[4]\n"), text)
+
     def test_open_sizes_are_counted_by_their_place_in_the_program(self):
         tensor = 'call vm.builtin.check_tensor_info(%%%s, 2, dtype(float32), "m")'
         inner = function(
