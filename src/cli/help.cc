@@ -103,10 +103,14 @@ std::string examples_text(std::string_view command) {
 std::string help_text() {
   std::string text =
       "Usage: opdyno COMMAND …\n\nRuns compiled tensor programs and shows where the time goes.\n\nCommands:\n";
+  const auto add = [&](const std::string &usage, std::string_view summary) {
+    constexpr size_t column = 20;  // of summaries; the longest usage has 18 letters, one of which has several bytes
+    const size_t width = width_of(usage);
+    text += cat("  ", usage, std::string(width < column ? column - width : 1, ' '), summary, "\n");
+  };
   for (const Command &command : commands())
-    text += cat("  ", pad_right(cat(command.name, command.words.empty() ? "" : " ", command.words), 18),
-                command.summary, "\n");
-  text += cat("  ", pad_right("help [COMMAND]", 18), "show how a command is used\n");
+    add(cat(command.name, command.words.empty() ? "" : " ", command.words), command.summary);
+  add("help [COMMAND]", "show how a command is used");
   text += "\n'opdyno --version' shows the version and what was built in.\n\n";
   text +=
       "Exit codes: 0 ok, 1 a comparison or check failed, 2 wrong usage, 3 the module was refused, 4 an error while "

@@ -49,8 +49,10 @@ void fill_random(void *data, size_t count, Scalar scalar, const Fill &fill, Rand
   const double low = std::ceil(fill.low), high = std::floor(fill.high);
   if (low > high) fail_usage(cat(what, ": no integer lies between ", fill.low, " and ", fill.high));
   uint64_t probe = 0;
-  write_number(&probe, 0, scalar, fixed(low, 0), what);
-  write_number(&probe, 0, scalar, fixed(high, 0), what);
+  for (const double bound : {low, high}) {
+    const bool is_int64 = bound >= -0x1p63 && bound < 0x1p63;
+    write_number(&probe, 0, scalar, is_int64 ? cat(static_cast<int64_t>(bound)) : fixed(bound, 0), what);
+  }
   for (size_t i = 0; i < count; ++i)
     write_integer(data, i, scalar, random.integer(static_cast<int64_t>(low), static_cast<int64_t>(high)));
 }

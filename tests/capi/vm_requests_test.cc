@@ -1,4 +1,5 @@
 // Requests to a call, which bindings make when a signal came: the call asks on its own thread whether it goes on.
+#include <future>
 #include <thread>
 
 #include "support/tensors.h"
@@ -94,6 +95,47 @@ TEST_F(Requests, WaitForTheThreadThatMayAnswer) {
   EXPECT_EQ(operators, 2);
   check(call());
   EXPECT_EQ(asked, 1);
+}
+
+// A loop that calls nothing has no operator. Its run is the token's first, and must not hide the operator of another
+// run.
+TEST(CurrentOperator, IsThatOfAnyRunWithTheToken) {
+  std::promise<void> entered, leave;
+  define("test.requests.wait", [&](const opd_value *, int32_t, opd_value *) {
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  const Vm vm(Executable::assemble(".func loop() {\nagain:\n  goto again\n}\n"
+                                   ".func wait() {\n  call test.requests.wait()\n  ret %void\n}")
+                  .to_module());
+  Handle<opd_cancel_token> token;
+  check(opd_cancel_token_create(token.out()));
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.cancel = token.get();
+  const auto current = [&] {
+    const char *name = opd_cancel_token_current_operator(token.get());
+    return std::string(name ? name : "none");
+  };
+  static std::function<void()> in_the_loop;
+  in_the_loop = [&] {
+    EXPECT_EQ(current(), "none");
+    std::thread other([&] { check(opd_vm_call(vm.get(), "wait", nullptr, 0, &options, nullptr)); });
+    entered.get_future().wait();
+    EXPECT_EQ(current(), "test.requests.wait");
+    leave.set_value();
+    other.join();
+    EXPECT_EQ(current(), "none") << "the other run has ended";
+  };
+  opd_private_token_set_answer(token.get(), [] {
+    in_the_loop();
+    return opd_error_create(OPD_CALL_FAILED, "KeyboardInterrupt", "stop");
+  });
+  opd_private_token_request(token.get());
+  expect_error(opd_vm_call(vm.get(), "loop", nullptr, 0, &options, nullptr), OPD_CALL_FAILED, "stop");
+  EXPECT_EQ(current(), "none");
+  EXPECT_EQ(opd_cancel_token_current_operator(nullptr), nullptr);
+  in_the_loop = nullptr;
 }
 
 }  // namespace

@@ -52,6 +52,25 @@ class Ab(CliTest):
         self.assertTrue(text.startswith("too few turns to tell which is faster"), text)
         self.assertIn("(3 turns of ", text)
 
+    def test_each_form_has_the_same_rows(self):
+        words = ("quick.opdasm", "quick.opdasm", "--runs", "2", "--as")
+        effort = r"too few turns to tell which is faster; \d+ operators? undecided\n\(2 turns of \d+ calls? each, \d+\.\d s\)\n"
+        self.assertRegex(self.ab(*words, "sentence").stdout, "^" + effort + "$")
+        table, markdown = self.ab(*words, "table").stdout, self.ab(*words, "markdown").stdout
+        self.assertRegex(table, "^" + effort + r"\nOperator +Before \(us\) ")
+        self.assertRegex(markdown, "^" + effort + r"\n\| Operator \| Before \(us\) \|")
+        self.assertRegex(self.ab(*words, "csv").stdout, r"^[^\n]*\bVerdict\b[^\n]*\n")
+        self.assertEqual({"count": 2}, json.loads(self.ab(*words, "json").stdout)["configuration"]["Runs after"])
+
+    def test_operators_are_told_apart_by_their_shapes_and_devices(self):
+        report = json.loads(self.ab("quick.opdasm", "quick.opdasm", "--runs", "2", "--as", "json").stdout)
+        spin = next(call for call in report["calls"] if call["Name"]["string"] == "spin")
+        self.assertEqual("float32[4], float32[4]", spin["Argument Shapes"]["string"])
+        self.assertEqual("cpu0", spin["Device"]["string"])
+        names = [call["Name"]["string"] for call in report["calls"]]
+        self.assertEqual(1, names.count("(dispatch)"))
+        self.assertNotIn("(profiler)", names, "what measuring took is no part of the program")
+
     def test_plain_functions_can_be_compared(self):
         for name, count in (("few.c", "1000"), ("many.c", "100000")):
             (WORK / name).write_text(SPIN.replace("NAME", "turn").replace("COUNT", count))
@@ -64,5 +83,9 @@ class Ab(CliTest):
         self.assertIn("no function 'other'", self.ab("quick.opdasm", "quick.opdasm", "other", expect=USAGE).stderr)
         (WORK / "dies.c").write_text("#include <stdlib.h>\nint __tvm_ffi_die(void *a, void *b, int c, void *d) { abort(); }\n")
         self.assertIn("A (dies.c): its process ended by signal 6", self.fails(FAILED, "ab", "dies.c", "dies.c", "die"))
+        (WORK / "leaves.c").write_text("#include <unistd.h>\nint __tvm_ffi_leave(void *a, void *b, int c, void *d) { _exit(7); }\n")
+        self.assertEqual(
+            "opdyno ab: A (leaves.c): its process ended with exit code 7\n", self.fails(FAILED, "ab", "leaves.c", "leaves.c", "leave"))
+        self.assertIn("option '--runs' takes an integer from 1 to 1000000, not '0'", self.fails(USAGE, "ab", "a", "b", "--runs", "0"))
         self.assertIn("takes sentence, table", self.fails(USAGE, "ab", "a", "b", "--as", "html"))
         self.assertIn("write 5%", self.fails(USAGE, "ab", "a", "b", "--fail-above", "5"))

@@ -183,6 +183,27 @@ TEST(AbSentence, SaysWhatIsNotClear) {
   const auto one = measured({{"a", 60}, {"b", 40}}, 1);
   EXPECT_EQ(sentence(one, measured({{"a", 61}, {"b", 40}}, 1)),
             "too few turns to tell which is faster; 2 operators undecided");
+  // Of ten pairs, five are 10 % slower and five 10 % faster, so the interval lies on both sides of 0.
+  const opdyno::ReportBuilder builder;
+  for (int64_t turn = 0; turn < 10; ++turn) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, opdyno::arg("a"));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, opdyno::arg(turn % 2 ? 110.0 : 100 / 1.1));
+    builder.set_call("Run", OPD_METRIC_COUNT, opdyno::arg(turn));
+    builder.set_call("Turn", OPD_METRIC_COUNT, opdyno::arg(turn));
+  }
+  std::vector<Report> wavers, steady;
+  wavers.push_back(builder.finish());
+  const opdyno::ReportBuilder even;
+  for (int64_t turn = 0; turn < 10; ++turn) {
+    even.add_call();
+    even.set_call("Name", OPD_METRIC_STRING, opdyno::arg("a"));
+    even.set_call("Duration (us)", OPD_METRIC_DURATION, opdyno::arg(100.0));
+    even.set_call("Run", OPD_METRIC_COUNT, opdyno::arg(turn));
+    even.set_call("Turn", OPD_METRIC_COUNT, opdyno::arg(turn));
+  }
+  steady.push_back(even.finish());
+  EXPECT_EQ(sentence(steady, wavers), "undecided: B takes 9.1 % less to 10.0 % more time than A");
   EXPECT_EQ(sentence(measured({}), measured({})), "neither program ran an operator");
 }
 

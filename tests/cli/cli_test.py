@@ -16,16 +16,23 @@ if __name__ == "__main__":
     from ab_cases import *
     from bench_cases import *
     from bench_compare_cases import *
+    from bench_form_cases import *
+    from command_line_cases import *
     from commands_cases import *
     from control_cases import *
     from diff_cases import *
+    from diff_text_cases import *
     from file_cases import *
+    from input_cases import *
     from inspect_cases import *
+    from inspect_text_cases import *
+    from number_cases import *
     from probe_cases import *
     from report_cases import *
     from results_cases import *
     from run_cases import *
     from screen_cases import *
+    from scripted_cases import *
     from serve_cases import *
     from trace_cases import *
     from trace_form_cases import *

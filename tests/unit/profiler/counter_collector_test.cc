@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -112,6 +113,73 @@ TEST(CounterCollector, NestsAndServesOtherDevicesNot) {
   EXPECT_EQ(counts_of(outer), (Counts{{"ticks", 111}}));
 }
 
+// Counters of one device each, with units and marks of their own.
+class Several final : public CounterCollector {
+ public:
+  Several() : CounterCollector("several", true) {
+    const auto add = [&](const char *name, opd_metric_kind kind, double scale, DLDevice device, Counter::Of of) {
+      Counter counter{name, kind, scale};
+      counter.device = device, counter.of = of;
+      add_counter(counter);
+    };
+    add("first", OPD_METRIC_DURATION, 1e-3, {kDLCPU, 1}, Counter::Of::kProcess);
+    add("second", OPD_METRIC_COUNT, 1, {kDLCPU, -1}, Counter::Of::kCall);
+    add("third", OPD_METRIC_RATIO, 0.5, {kDLCUDA, -1}, Counter::Of::kProcess);
+    add_note("one note");
+    add_note("another note");
+  }
+  std::map<std::string, double> count(DLDevice device, const std::array<uint64_t, 3> &by) {
+    MetricList rows;
+    void *state = start(device);
+    for (size_t i = 0; i < by.size(); ++i) values_[i] += by[i];
+    if (state) stop(state, rows);
+    std::map<std::string, double> counted;
+    for (const MetricList::Item &item : rows.items())
+      counted[rows.name_of(item)] =
+          item.metric.is_integer() ? static_cast<double>(item.metric.count()) : item.metric.number();
+    return counted;
+  }
+
+ private:
+  struct Counters final : CounterReader {
+    explicit Counters(const std::array<uint64_t, 3> &of) : from(of) {}
+    void read(uint64_t *values) override { std::copy(from.begin(), from.end(), values); }
+    bool is_estimated(size_t place) const override { return place != 1; }
+    const std::array<uint64_t, 3> &from;
+  };
+  std::unique_ptr<CounterReader> open_thread() override { return nullptr; }
+  std::unique_ptr<CounterReader> open_rest() override { return std::make_unique<Counters>(values_); }
+  std::array<uint64_t, 3> values_{1000, 1000, 1000};
+};
+
+TEST(CounterCollector, GivesEachDeviceItsCountersInTheirUnits) {
+  const auto collector = make_object<Several>();
+  collector->init({});
+  using Counted = std::map<std::string, double>;
+  EXPECT_EQ(collector->count({kDLCPU, 1}, {2500, 7, 9}), (Counted{{"first", 2.5}, {"second", 7}}));
+  EXPECT_EQ(collector->count({kDLCPU, 0}, {2500, 8, 9}), (Counted{{"second", 8}}));
+  EXPECT_EQ(collector->count({kDLCUDA, 5}, {2500, 8, 9}), (Counted{{"third", 4.5}}));
+  EXPECT_EQ(collector->count({kDLMetal, 0}, {1, 1, 1}), Counted());
+}
+
+TEST(CounterCollector, NamesInItsNotesWhatTheyAreOf) {
+  const auto collector = make_object<Several>();
+  EXPECT_EQ(collector->shared(), "first, third: of the whole process");
+  collector->init({});
+  EXPECT_EQ(collector->note(), "one note; another note");
+  collector->count({kDLCPU, 1}, {static_cast<uint64_t>(-1), static_cast<uint64_t>(-2), 0});
+  const std::string fell = "first, second: left out where the counter fell, as one that is reset does";
+  EXPECT_EQ(collector->note(), "one note; another note; " + fell);
+  collector->finish();
+  EXPECT_EQ(collector->note(),
+            "one note; another note; first, third: counted part of the time and scaled, since the "
+            "processor has too few counters for all; " +
+                fell);
+  collector->init({});
+  EXPECT_EQ(collector->note(), "one note; another note")
+      << "what one recording could not count says nothing of the next";
+}
+
 TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
   Script script;
   const Ref<Collector> collectors[] = {make_object<Scripted>(script, 0)};
@@ -183,6 +251,32 @@ TEST(EnergyCollector, SaysWhyThereIsNone) {
   EXPECT_NE(message().find("has no intel-rapl counters"), std::string::npos) << message();
   powercap.write("intel-rapl:0", "name", "package-0");
   EXPECT_NE(message().find("energy_uj may not be read"), std::string::npos) << message();
+}
+
+TEST(EnergyCollector, KnowsPackagesOnlyAndLeavesOutThoseThatMayNotBeRead) {
+  Powercap powercap;
+  for (const char *package : {"0", "1", "2", "0:0", "4"}) {
+    const std::string domain = concat("intel-rapl:", package);
+    powercap.write(domain, "name", concat("package-", package));
+    if (*package != '1') powercap.write(domain, "energy_uj", "5");
+    powercap.write(domain, "max_energy_range_uj", "1000");
+  }
+  const auto collector = make_energy_collector(powercap.directory);
+  EXPECT_EQ(collector->shared(), "of the whole processor");
+  collector->init({});
+  MetricList rows;
+  collector->stop(collector->start(kCpu), rows);
+  EXPECT_EQ(counts_of(rows), (Counts{{"Energy of package-0 (uJ)", 0}, {"Energy of package-2 (uJ)", 0}}))
+      << "numbers are without a gap";
+  void *state = collector->start(kCpu);
+  std::ofstream(powercap.directory / "intel-rapl:2" / "energy_uj").close();  // empty from now on
+  try {
+    collector->stop(state, rows);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_IO);
+    EXPECT_EQ(e.error()->message, "the energy counter can no longer be read");
+  }
 }
 
 class Counting final : public WorkerObserver {

@@ -1,0 +1,116 @@
+"""The command line: the layout of its help, what it refuses, and the text files that it reads."""
+
+import json
+import re
+
+from case import FAILED, HERE, USAGE, WORK, CliTest
+
+COMMANDS = ["info", "inspect", "run", "bench", "profile", "record", "top", "trace", "report", "diff", "ab", "as", "dis", "export"]
+TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
+JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
+
+
+class CommandLine(CliTest):
+    def test_all_commands_stand_in_one_column(self):
+        lines = self.succeeds("help").splitlines()
+        self.assertEqual(
+            ["Usage: opdyno COMMAND …", "", "Runs compiled tensor programs and shows where the time goes.", "", "Commands:"], lines[:5])
+        listed = lines[5 : lines.index("", 5)]
+        self.assertEqual(COMMANDS + ["help"], [line.split()[0] for line in listed])
+        for line in listed:
+            self.assertRegex(line, r"^  \S.{0,17} {2,}\S")
+            self.assertEqual(("  ", True), (line[20:22], line[22] != " "), line)
+        self.assertEqual(
+            ["'opdyno --version' shows the version and what was built in.", "",
+             "Exit codes: 0 ok, 1 a comparison or check failed, 2 wrong usage, 3 the module was refused, 4 an error while running."],
+            lines[lines.index("", 5) + 1 :])
+
+    def test_a_commands_options_stand_in_one_column(self):
+        for command in COMMANDS:
+            text = self.succeeds("help", command)
+            head, rest = text.split("\n\nOptions:\n")
+            self.assertRegex(head, r"^Usage: opdyno %s( [^\n]+)? \[OPTION\]…\n\n[A-Z][^\n]+($|\n\n)" % command)
+            options, examples = rest.split("\n\nExamples:\n")
+            found = []
+            for line in options.splitlines():
+                if line.startswith(" " * 30):  # goes on
+                    self.assertNotEqual(" ", line[30])
+                    continue
+                option = re.match(r"^  (?:-(\w), |    )--([a-z-]+)(\[=[A-Z]+\]| \S+)?(.*)$", line)
+                self.assertTrue(option, line)
+                if option[4]:
+                    self.assertEqual((" ", True), (line[29], line[30] != " "), line)
+                found.append(option[2])
+            self.assertEqual("help", found[-1])
+            self.assertEqual(len(found), len(set(found)))
+            for line in examples.splitlines():
+                self.assertRegex(line, r"^  opdyno %s |^      \S" % command)
+        text = self.succeeds("help", "as")
+        self.assertEqual(
+            "Usage: opdyno as IN OUT [OPTION]…\n\nAssemble a VM program from text\n\nIN is VM assembly, OUT the VM executable to "
+            "write; - stands for standard input and output.\n\nOptions:\n  -h, --help                  show this help\n\n"
+            "Examples:\n  opdyno as program.opdasm program.vmexec\n", text)
+
+    def test_what_is_no_command_is_told(self):
+        self.assertEqual("opdyno: help takes one command\nTry 'opdyno help'.\n", self.fails(USAGE, "help", "run", "bench"))
+        self.assertEqual("opdyno: unknown option '-x'.\nTry 'opdyno help'.\n", self.fails(USAGE, "-x"))
+        self.assertEqual(self.succeeds("--version"), self.succeeds("version"))
+        self.assertEqual(
+            "opdyno as: expected IN OUT after 'as', found a b c\nTry 'opdyno help as'.\n", self.fails(USAGE, "as", "a", "b", "c"))
+        self.assertEqual(
+            "opdyno dis: expected IN after 'dis', found nothing\nTry 'opdyno help dis'.\n", self.fails(USAGE, "dis"))
+        self.assertEqual("opdyno info: cannot open none: No such file or directory\n", self.fails(FAILED, "info", "none"))
+
+
+class ReportFiles(CliTest):
+    def test_lines_of_json_may_be_empty_and_are_counted(self):
+        mark = b"\xef\xbb\xbf".decode()
+        for content, count in (
+            (JSON, 1), (mark + JSON, 1), ("\n \t" + JSON + "\n\n", 1), (JSON + "\n" + JSON, 2), (JSON + "\n\n  \r\n" + JSON + "\r\n", 2),
+            (json.dumps(json.loads(JSON), indent=1), 1), (TABLE, 1),
+        ):
+            (WORK / "lines.jsonl").write_text(content)
+            text = self.succeeds("diff", "lines.jsonl", "lines.jsonl")
+            self.assertRegex(text, r"(?m)^matmul .* %d \+ %d$" % (count, count))
+        for content, line in (JSON + "\n{", 2), (JSON + "\n\n\n{", 4), (JSON + "\n" + JSON + "\n[]", 3):
+            (WORK / "lines.jsonl").write_text(content)
+            self.assertIn("opdyno diff: lines.jsonl, line %d: report: " % line, self.fails(FAILED, "diff", "lines.jsonl", "lines.jsonl"))
+
+    def test_directories_are_read_in_the_order_of_their_names(self):
+        directory = WORK / "ordered"
+        directory.mkdir(exist_ok=True)
+        for name, us in ("c.json", 300), ("a.jsonl", 100), ("b.json", 200), ("d.txt", 400):
+            (directory / name).write_text(json.dumps({"calls": [{"Name": {"string": "f"}, "Duration (us)": {"microseconds": us}}]}))
+        other = WORK / "paired.jsonl"
+        other.write_text("".join(
+            json.dumps({"calls": [{"Name": {"string": "f"}, "Duration (us)": {"microseconds": us}}]}) + "\n" for us in (110, 220, 330)))
+        text = self.succeeds("diff", "ordered", "paired.jsonl", "--paired")  # in another order the pairs differ
+        self.assertRegex(text, r"(?m)^f .*\+10\.00 % .* 3 \+ 3$")
+        (WORK / "bare_directory").mkdir(exist_ok=True)
+        self.assertEqual(
+            "opdyno diff: the directory bare_directory holds no .json or .jsonl files\n",
+            self.fails(FAILED, "diff", "bare_directory", "ordered"))
+        self.assertEqual(
+            "opdyno diff: 'ordered,,ordered' has an empty file name; separate names by a comma alone\nTry 'opdyno help diff'.\n",
+            self.fails(USAGE, "diff", "ordered,,ordered", "ordered"))
+
+    def test_a_summary_has_bounds(self):
+        (WORK / "one.json").write_text(JSON)
+        for rows in "0", "1000001":
+            message = "option '--top' takes an integer from 1 to 1000000, not '%s'" % rows
+            self.assertIn(message, self.fails(USAGE, "report", "one.json", "--top", rows))
+        self.assertRegex(self.succeeds("report", "one.json", "--top", "1"), r"\n\d+ more rows, \d+\.\d %\n")
+        for suffix in ".markdown", ".MD":
+            self.succeeds("report", "one.json", "-o", "form" + suffix)
+            self.assertTrue((WORK / ("form" + suffix)).read_text().startswith("| Name |"))
+        for suffix in ".htm", ".jsonl", ".feather":
+            self.succeeds("report", "one.json", "-o", "form" + suffix)
+        self.assertTrue((WORK / "form.feather").read_bytes().startswith(b"ARROW1"))
+        self.assertEqual(JSON + "\n", (WORK / "form.jsonl").read_text())
+
+    def test_counters_that_stay_0_after_a_warm_up_are_named(self):
+        text = self.kernel("add_one.opdasm", "-i", "4xf32", "--collector", "memory", command="profile").stdout
+        found = re.search(r"(?m)^Hint: (.*) (is|are) 0 in all calls, which come after a warm-up; --warmup 0 measures the first call$", text)
+        self.assertTrue(found, text)
+        self.assertEqual(found[2], "are" if "," in found[1] else "is")
+        self.assertTrue(set(found[1].split(", ")) <= {"Allocated (bytes)", "Freed (bytes)", "Peak (bytes)"}, found[1])
