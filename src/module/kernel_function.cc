@@ -1,7 +1,7 @@
 // Calls of compiled functions: arguments that they would misread are converted or refused.
-#include "module/kernel_args.h"
-
 #include <algorithm>
+
+#include "module/kernel_args.h"
 
 namespace opd {
 namespace {

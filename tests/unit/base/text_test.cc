@@ -31,14 +31,16 @@ TEST(Suggestions, NameTheThreeClosest) {
   EXPECT_EQ(suggest("conut", {"count"}), " Did you mean count?");
   EXPECT_EQ(suggest("count", {"main", "loop"}), "");
   EXPECT_EQ(suggest("ab", {"abxx", "abx", "ab"}), " Did you mean ab, abx, abxx?") << "the closest first";
-  EXPECT_EQ(suggest("ab", {"abc", "abd", "abe", "abf"}), " Did you mean abc, abd, abe?") << "those of one distance in order";
+  EXPECT_EQ(suggest("ab", {"abc", "abd", "abe", "abf"}), " Did you mean abc, abd, abe?")
+      << "those of one distance in order";
   EXPECT_EQ(suggest("ab", {"abxyz"}), "") << "two edits are the most for a short name";
   EXPECT_EQ(suggest("abcdefghijkl", {"abcdefghwxyz"}), " Did you mean abcdefghwxyz?") << "a third for a long one";
   EXPECT_EQ(suggest("abcdefghijkl", {"abcdefgvwxyz"}), "");
 }
 
 TEST(Texts, AreMadeOfPartsOfEachKind) {
-  EXPECT_EQ(concat("text", std::string(" string "), 'c', int8_t{-8}, uint64_t{UINT64_MAX}, ' ', INT64_MIN, ' ', 0.1, true ? "!" : ""),
+  EXPECT_EQ(concat("text", std::string(" string "), 'c', int8_t{-8}, uint64_t{UINT64_MAX}, ' ', INT64_MIN, ' ', 0.1,
+                   true ? "!" : ""),
             "text string c-818446744073709551615 -9223372036854775808 0.1!");
   EXPECT_EQ(concat(1e300, " ", -0.0, " ", 3.0), "1e+300 -0 3");
   EXPECT_EQ(counted(0, "argument"), "0 arguments");
@@ -113,16 +115,15 @@ TEST(JsonTexts, AreEscaped) {
 
 TEST(PathPatterns, HoldTheProcessAndANumber) {
   const std::string pid = std::to_string(getpid());
-  for (const auto &[pattern, without, with] :
-       {std::tuple<const char *, std::string, std::string>{"a", "a", "a"},
-        {"%p.json", pid + ".json", pid + ".json"},
-        {"a%n", "a%n", "a7"},
-        {"%%p", "%p", "%p"},
-        {"%", "%", "%"},
-        {"%x%", "%x%", "%x%"},
-        {"%p%n%%", pid + "%n%", pid + "7%"},
-        {"an", "an", "an"},
-        {"", "", ""}}) {
+  for (const auto &[pattern, without, with] : {std::tuple<const char *, std::string, std::string>{"a", "a", "a"},
+                                               {"%p.json", pid + ".json", pid + ".json"},
+                                               {"a%n", "a%n", "a7"},
+                                               {"%%p", "%p", "%p"},
+                                               {"%", "%", "%"},
+                                               {"%x%", "%x%", "%x%"},
+                                               {"%p%n%%", pid + "%n%", pid + "7%"},
+                                               {"an", "an", "an"},
+                                               {"", "", ""}}) {
     EXPECT_EQ(expand_path(pattern, std::nullopt), without) << pattern;
     EXPECT_EQ(expand_path(pattern, 7), with) << pattern;
   }
