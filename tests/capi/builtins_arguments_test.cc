@@ -129,6 +129,21 @@ TEST(Builtins, SayWhichArgumentsTheyTake) {
   }
 }
 
+// TVM before 0.23 spelled bool as an unsigned bit.
+TEST(CheckTensorInfo, TakesBothSpellingsOfBool) {
+  const Function check = Function::global("vm.builtin.check_tensor_info");
+  const DLDataType old_bool{kDLUInt, 1, 1}, new_bool{kDLBool, 8, 1}, bytes{kDLUInt, 8, 1}, any{};
+  const Tensor truth({1}, "bool"), numbers({1}, "uint8");
+  for (const DLDataType dtype : {old_bool, new_bool, any}) EXPECT_EQ(check(truth, 1, dtype, "x").type(), int{OPD_NONE});
+  for (const DLDataType dtype : {bytes, any}) EXPECT_EQ(check(numbers, 1, dtype, "x").type(), int{OPD_NONE});
+  expect_throws([&] { check(numbers, 1, new_bool, "x"); }, OPD_INVALID_ARGUMENT,
+                "x: expected a tensor of dtype bool, but got uint8[1] on cpu:0");
+  expect_throws([&] { check(numbers, 1, old_bool, "x"); }, OPD_INVALID_ARGUMENT,
+                "x: expected a tensor of dtype uint1, but got uint8[1] on cpu:0");
+  expect_throws([&] { check(truth, 1, bytes, "x"); }, OPD_INVALID_ARGUMENT,
+                "x: expected a tensor of dtype uint8, but got bool[1] on cpu:0");
+}
+
 TEST(Builtins, RefuseACountThatNoCallCanHave) {
   const Tensor heap({4}, "int64");
   for (const int64_t n : {INT64_MAX, INT64_MIN, int64_t{-1}}) {

@@ -91,6 +91,26 @@ TEST(ABuildDirectory, IsRemovedUnlessItIsTheCallers) {
             "cannot make the directory " + file + "/deep: Not a directory");
 }
 
+TEST(ABuildDirectory, TakesAwayAbandonedDirectoriesOnly) {
+  const std::string parent = fresh("abandoned"), far = fresh("far");
+  std::ofstream(far + "/kept") << "x";
+  fs::create_directory(parent + "/opdyno-build-left");
+  fs::create_directory(parent + "/other");
+  std::ofstream(parent + "/opdyno-build-file") << "x";
+  fs::create_directory_symlink(far, parent + "/opdyno-build-link");
+  const auto open_files = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = open_files();
+  { const BuildDirectory build(parent); }
+  EXPECT_EQ(open_files(), before);
+  std::vector<std::string> left;
+  for (const auto &entry : fs::directory_iterator(parent)) left.push_back(entry.path().filename());
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (Words{"opdyno-build-file", "opdyno-build-link", "other"}));
+  EXPECT_TRUE(fs::exists(far + "/kept"));
+}
+
 // The seal is eight bytes "opdyno01", then the hash of the content.
 TEST(ASealedLibrary, IsReadUnlessItIsDamaged) {
   const std::string directory = fresh("sealed");
