@@ -220,7 +220,7 @@ TEST(LinkInputs, AreWrittenWithPlainNamesInTheirOrder) {
 
 TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
   ModuleOptions options;
-  options.cache_dir = fresh("linked"), options.c_flags = "-O1";
+  options.cache_dir = fresh("linked"), options.c_flags = "-O1", options.compiler = "cc";
   const auto count = [&] { return std::distance(fs::directory_iterator(options.cache_dir), fs::directory_iterator()); };
   const auto link = [&](const std::string &name, const std::string &text) {
     return link_objects({{name, text}}, "x.tar", options).path;
@@ -241,14 +241,14 @@ TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
   EXPECT_EQ(messages.all()[0].level, OPD_LOG_WARNING);
   EXPECT_TRUE(messages.all()[0].text.starts_with("cc on x.tar:\n0-a.c:1:2: warning: ")) << messages.all()[0].text;
   const std::string failed = told(OPD_CALL_FAILED, [&] { link("a.c", "int f(void) { return gone; }\n"); });
-  EXPECT_TRUE(failed.starts_with("cc could not link x.tar:\n0-a.c: In function ")) << failed;
+  EXPECT_TRUE(failed.starts_with("cc could not link x.tar:\n0-a.c:")) << failed;
   const std::string broken = told(OPD_CALL_FAILED, [&] { link("a.c", "#error broken\n"); });
   EXPECT_TRUE(broken.starts_with("cc could not link x.tar:\na.c:1:2: error: #error broken")) << broken;
 }
 
 TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
   ModuleOptions options;
-  options.cache_dir = fresh("compiled"), options.c_flags = "-O1";
+  options.cache_dir = fresh("compiled"), options.c_flags = "-O1", options.compiler = "cc";
   const auto compile = [&](const std::string &text, const std::string &path = "") {
     return compile_source(text, path, options).path;
   };
@@ -266,10 +266,8 @@ TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
   const auto failed = [&](const std::string &path) {
     return told(OPD_CALL_FAILED, [&] { compile("int f(void) { return gone; }\n", path); });
   };
-  EXPECT_TRUE(failed("").starts_with("the C compiler cc could not compile the C source:\nsource.c: In function"))
-      << failed("");
-  EXPECT_TRUE(failed("/x.c").starts_with("the C compiler cc could not compile /x.c:\n/x.c: In function"))
-      << failed("/x.c");
+  EXPECT_TRUE(failed("").starts_with("the C compiler cc could not compile the C source:\nsource.c:")) << failed("");
+  EXPECT_TRUE(failed("/x.c").starts_with("the C compiler cc could not compile /x.c:\n/x.c:")) << failed("/x.c");
 }
 
 }  // namespace
