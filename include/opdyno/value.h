@@ -109,11 +109,13 @@ OPD_API opd_value opd_value_of_object(const void *object_handle);
 /** Makes an owned value of a view: counts objects, copies C strings and byte views into strings.
  * @param value     Borrowed.
  * @param out_value New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT for an OPD_DLTENSOR, which cannot be owned.
+ * @return NULL, or OPD_INVALID_ARGUMENT for an OPD_DLTENSOR, which cannot be owned, and for an object's type with the
+ *         object NULL.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_value_retain(const opd_value *value, opd_value *out_value);
 
-/** Ends an owned value and sets it to OPD_NONE. Threads: safe. Cost: none for plain kinds. Since: 0.1 */
+/** Ends an owned value and sets it to OPD_NONE. If the value has an object's type with the object NULL, nothing ends.
+ * Threads: safe. Cost: none for plain kinds. Since: 0.1 */
 OPD_API void opd_value_release(opd_value *value);
 
 /** Returns the name of kind @p type: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage.

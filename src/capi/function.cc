@@ -22,7 +22,7 @@ namespace {
     *result = opd_none();
     return wrap_error(take_raised());
   }
-  if (!out_result && is_object(ignored)) release(object_of(ignored));
+  if (!out_result) opd_value_release(&ignored);
   return nullptr;
 }
 

@@ -17,7 +17,8 @@ opd_error *opd_value_retain(const opd_value *value, opd_value *out_value) {
 }
 
 void opd_value_release(opd_value *value) {
-  if (value) Value::take(std::exchange(*value, opd_none()));
+  if (value && !lacks_object(*value)) Value::take(std::exchange(*value, opd_none()));
+  else if (value) *value = opd_none();
 }
 
 const char *opd_type_key(int32_t type) { return type_key(type); }

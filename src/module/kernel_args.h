@@ -11,18 +11,18 @@ inline bool check_kernel_args(const View *args, int32_t num_args) {
   bool good = true;
   for (int32_t i = 0; i < num_args; ++i) {
     const int32_t type = args[i].type;
-    good &= (type < OPD_OBJECT && type != OPD_SMALL_STRING) || type == OPD_TENSOR;
+    good &= (type < OPD_OBJECT && type != OPD_SMALL_STRING) || (type == OPD_TENSOR && args[i].u.object);
   }
   return good;
 }
 
-// Whether an argument is a read-only tensor. Compiled code does not say which DLTensors it writes, so such calls are
-// refused, unless the caller knows better and passes a DLTensor view. A program's own calls are checked by the
-// interpreter.
+// Whether an argument is a read-only tensor; false for one that lacks its object. Compiled code does not say which
+// DLTensors it writes, so such calls are refused, unless the caller knows better and passes a DLTensor view. A
+// program's own calls are checked by the interpreter.
 inline bool has_read_only(const View *args, int32_t num_args) {
   bool found = false;
   for (int32_t i = 0; i < num_args; ++i)
-    found |= args[i].type == OPD_TENSOR && is_read_only(*static_cast<Tensor *>(object_of(args[i])));
+    found |= args[i].type == OPD_TENSOR && args[i].u.object && is_read_only(*static_cast<Tensor *>(object_of(args[i])));
   return found;
 }
 [[noreturn]] void refuse_read_only(const std::string &function, const View *args, int32_t num_args);

@@ -1,7 +1,19 @@
 // Calls of compiled functions: arguments that they would misread are converted or refused.
+#include <algorithm>
+
 #include "module/kernel_args.h"
 
 namespace opd {
+namespace {
+
+void refuse_without_object(const std::string &function, const View *args, int32_t num_args) {
+  for (int32_t i = 0; i < num_args; ++i)
+    if (lacks_object(args[i]))
+      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", function, " is of type ",
+           type_key(args[i].type), ", but has the object NULL");
+}
+
+}  // namespace
 
 int KernelFunction::run(void *self, const View *args, int32_t num_args, View *result) {
   const auto *kernel = static_cast<KernelFunction *>(self);
@@ -12,9 +24,12 @@ int KernelFunction::run(void *self, const View *args, int32_t num_args, View *re
 
 int TypedFunction::run(void *self, const View *args, int32_t num_args, View *result) {
   const auto *function = static_cast<TypedFunction *>(self);
-  if (!has_read_only(args, num_args)) [[likely]]
+  if (!has_read_only(args, num_args) && std::none_of(args, args + num_args, lacks_object)) [[likely]]
     return function->raw(nullptr, args, num_args, result);
-  return raising([&]() -> int { refuse_read_only(function->name, args, num_args); });
+  return raising([&]() -> int {
+    refuse_without_object(function->name, args, num_args);
+    refuse_read_only(function->name, args, num_args);
+  });
 }
 
 void refuse_read_only(const std::string &function, const View *args, int32_t num_args) {
@@ -28,6 +43,7 @@ void refuse_read_only(const std::string &function, const View *args, int32_t num
 }
 
 int KernelFunction::run_converted(const View *args, int32_t num_args, View *result) const {
+  refuse_without_object(name, args, num_args);
   if (has_read_only(args, num_args)) refuse_read_only(name, args, num_args);
   std::vector<View> converted(args, args + num_args);
   for (int32_t i = 0; i < num_args; ++i) {

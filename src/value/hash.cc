@@ -25,9 +25,10 @@ int32_t kind_of(const View &v) {
 }
 
 // A type may have functions of its own: as a function object, or as the address of native code.
-const View *own_function(const AttributeColumn *column, int32_t type) {
-  if (!column || type < OPD_OBJECT || type < column->begin || type - column->begin >= column->size) return nullptr;
-  const View &function = column->data[type - column->begin];
+const View *own_function(const AttributeColumn *column, const View &v) {
+  if (!column || !is_object(v) || !v.u.object) return nullptr;
+  if (v.type < column->begin || v.type - column->begin >= column->size) return nullptr;
+  const View &function = column->data[v.type - column->begin];
   return function.type == OPD_NONE ? nullptr : &function;
 }
 
@@ -62,7 +63,7 @@ uint64_t hash_key(const View &key) {
   const int32_t kind = kind_of(key);
   if (kind == OPD_STRING || kind == OPD_BYTES)
     return combine(static_cast<uint64_t>(kind), stable_hash(as_text(key, "a key")));
-  if (const View *function = own_function(own, kind))
+  if (const View *function = own_function(own, key))
     return combine(static_cast<uint64_t>(kind), static_cast<uint64_t>(call_own(*function, key)));
   return combine(static_cast<uint64_t>(kind), static_cast<uint64_t>(key.u.int64));
 }
@@ -73,8 +74,8 @@ bool equal_keys(const View &a, const View &b) {
   if (kind != kind_of(b)) return false;
   if (kind == OPD_STRING || kind == OPD_BYTES) return as_text(a, "a key") == as_text(b, "a key");
   if (a.u.int64 == b.u.int64) return true;
-  const View *function = own_function(own, kind);
-  return function && call_own(*function, a, b) != 0;
+  const View *function = own_function(own, a);
+  return function && b.u.object && call_own(*function, a, b) != 0;
 }
 
 }  // namespace opd

@@ -44,7 +44,7 @@ uint64_t bytes_of(const DLTensor &tensor);  // compact size of its elements; thr
 DLTensor *checked_view(DLTensor *view);
 // The DLTensor of a tensor or a DLTensor view; null for other kinds.
 inline DLTensor *try_dltensor(const View &v) {
-  if (v.type == OPD_TENSOR) return &static_cast<Tensor *>(object_of(v))->dl;
+  if (v.type == OPD_TENSOR) return v.u.object ? &static_cast<Tensor *>(object_of(v))->dl : nullptr;
   return v.type == OPD_DLTENSOR ? checked_view(v.u.dltensor) : nullptr;
 }
 DLTensor &as_dltensor(const View &v, std::string_view what);

@@ -52,6 +52,7 @@ void append_tensor(std::string &out, const DLTensor &tensor) {
 
 void append_value(std::string &out, const View &v, int depth) {
   if (depth > kMaxDepth || out.size() > kMaxSize) return append(out, "...");
+  if (lacks_object(v)) return append(out, "NULL");
   switch (v.type) {
     case OPD_NONE:
       return append(out, "None");

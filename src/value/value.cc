@@ -46,6 +46,8 @@ View own(const View &view) {
     case kRvalueReference:  // points to the caller's reference, which is moved out
       return view_of(std::exchange(*static_cast<Object **>(view.u.pointer), nullptr));
     default:
+      if (lacks_object(view))
+        fail(OPD_INVALID_ARGUMENT, "a value of type ", type_key(view.type), " has the object NULL; opd_none() is none");
       if (is_object(view)) retain(object_of(view));
       return view;
   }
@@ -64,7 +66,8 @@ Value make_bytes(std::string_view bytes) {
 }
 
 void fail_type(std::string_view what, std::string_view expected, const View &given) {
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, what, " must be ", expected, ", but is ", type_key(given.type));
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, what, " must be ", expected, ", but is ", type_key(given.type),
+          lacks_object(given) ? " with the object NULL" : "");
 }
 
 int64_t as_int(const View &v, std::string_view what) {
@@ -96,6 +99,7 @@ std::string_view as_text(const View &v, std::string_view what) {
     case OPD_STRING:
     case OPD_BYTES: {
       const auto *string = static_cast<const String *>(object_of(v));
+      if (!string) fail_type(what, "a string", v);
       return {string->data, string->size};
     }
     case OPD_BYTES_VIEW: {

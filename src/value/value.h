@@ -24,6 +24,8 @@ static_assert(offsetof(View, type) == 0 && offsetof(View, length) == 4 && offset
 constexpr int32_t kRvalueReference = 10, kOpaqueObject = 74, kList = 75, kDict = 76, kBigInt = 78;
 
 inline bool is_object(const View &v) { return v.type >= OPD_OBJECT; }
+// A caller's mistake: an object's type without an object. No value of the library is such a one.
+inline bool lacks_object(const View &v) { return is_object(v) && !v.u.object; }
 inline Object *object_of(const View &v) { return reinterpret_cast<Object *>(v.u.object); }
 inline View view_of(const Object *object) {
   View v = opd_none();

@@ -134,7 +134,7 @@ CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args ar
   for (const View &arg : given_) {
     if (const auto *tensor = try_as<Tensor>(arg))
       as_they_are &= fits(vm, *tensor) && !(compiled && is_read_only(*tensor));
-    else as_they_are &= arg.type != OPD_DLTENSOR && !(compiled && arg.type == OPD_ARRAY);
+    else as_they_are &= arg.type != OPD_DLTENSOR && !lacks_object(arg) && !(compiled && arg.type == OPD_ARRAY);
   }
   if (as_they_are) [[likely]]
     return;

@@ -38,6 +38,112 @@ TEST(Builtins, RefuseTooFewAndTooManyArguments) {
   EXPECT_GT(count, 50u);
 }
 
+// As TVM's compiler calls them. `most` is 0 if there may be any number.
+TEST(Builtins, SayWhichArgumentsTheyTake) {
+  const struct {
+    const char *name;
+    int32_t least, most;
+    const char *usage;
+  } builtins[] = {
+      {"vm.builtin.check_tensor_info", 3, 4, "(x, ndim, [dtype,] error)"},
+      {"vm.builtin.check_shape_info", 3, 3, "(x, ndim, error)"},
+      {"vm.builtin.check_tuple_info", 3, 3, "(x, size, error)"},
+      {"vm.builtin.check_prim_value_info", 3, 3, "(x, dtype, error)"},
+      {"vm.builtin.check_func_info", 2, 2, "(x, error)"},
+      {"vm.builtin.check_string_info", 2, 2, "(x, error)"},
+      {"vm.builtin.read_if_cond", 1, 1, "(condition)"},
+      {"vm.builtin.tuple_getitem", 2, 2, "(tuple, index)"},
+      {"vm.builtin.tuple_reset_item", 2, 2, "(tuple, index)"},
+      {"vm.builtin.make_closure", 1, 0, "(function, captured …)"},
+      {"vm.builtin.invoke_closure", 2, 0, "(vm, closure, arguments …)"},
+      {"vm.builtin.call_tir_dyn", 2, 0, "(function, arguments …, shape)"},
+      {"vm.builtin.invoke_debug_func", 3, 0, "(io, function name, line, arguments …)"},
+      {"relax.run.print", 1, 0, "(format, values …)"},
+      {"relax.run.assert_op", 2, 0, "(condition, format, values …)"},
+      {"tvm.default_trace_action", 1, 0, "(names …, value)"},
+      {"vm.builtin.debug_print", 2, 2, "(line, tensor)"},
+      {"vm.builtin.register_py_func", 2, 2, "(name, function)"},
+      {"vm.builtin.get_py_func", 1, 1, "(name)"},
+      {"vm.builtin.call_py_func", 1, 1, "((name, (arguments …)))"},
+      {"vm.builtin.clear_py_func_registry", 0, 0, "()"},
+      {"vm.builtin.attention_kv_cache_create", 3, 3, "(initial value, reserved shape, fill count)"},
+      {"vm.builtin.attention_kv_cache_append", 2, 2, "(cache, value)"},
+      {"vm.builtin.attention_kv_cache_update", 2, 2, "(cache, value)"},
+      {"vm.builtin.attention_kv_cache_window_override", 3, 3, "(cache, value, max_cache_size)"},
+      {"vm.builtin.attention_kv_cache_window_override_with_sinks", 4, 4, "(cache, value, max_cache_size, sinks)"},
+      {"vm.builtin.attention_kv_cache_view", 1, 2, "(cache [, shape])"},
+      {"vm.builtin.attention_kv_cache_array_popn", 2, 2, "(caches, n)"},
+      {"vm.builtin.attention_kv_cache_array_clear", 1, 1, "(caches)"},
+      {"runtime.TVMTensorCreateView", 4, 4, "(tensor, shape, dtype, offset in bytes)"},
+      {"vm.builtin.alloc_storage", 4, 5, "(vm, size, device index, dtype [, scope])"},
+      {"vm.builtin.alloc_tensor", 4, 5, "(storage, offset, shape, dtype [, scope])"},
+      {"vm.builtin.null_value", 0, 0, "()"},
+      {"vm.builtin.copy", 1, 1, "(x)"},
+      {"vm.builtin.reshape", 2, 2, "(tensor, shape)"},
+      {"vm.builtin.to_device", 3, 4, "(tensor, device type, device id [, scope])"},
+      {"vm.builtin.ensure_zero_offset", 1, 1, "(tensor)"},
+      {"vm.builtin.memory_manager.clear", 0, 0, "()"},
+      {"vm.builtin.sample_top_p_from_logits", 4, 4, "(logits, temperature, top_p, uniform_sample)"},
+      {"vm.builtin.sample_top_p_from_prob", 3, 3, "(prob, top_p, uniform_sample)"},
+      {"vm.builtin.multinomial_from_uniform", 2, 2, "(prob, uniform_sample)"},
+      {"vm.builtin.apply_repetition_penalty", 3, 3, "(logits, token_ids, penalty)"},
+      {"vm.builtin.apply_presence_and_frequency_penalty", 5, 5,
+       "(logits, token_ids, token_freqs, presence_penalty, frequency_penalty)"},
+      {"vm.builtin.apply_softmax_with_temperature", 2, 2, "(logits, temperature)"},
+      {"vm.builtin.alloc_shape_heap", 2, 2, "(vm, size)"},
+      {"vm.builtin.match_shape", 4, 0, "(x, heap, n, (code, operand) × n, error)"},
+      {"vm.builtin.match_prim_value", 5, 5, "(x, heap, code, operand, error)"},
+      {"vm.builtin.make_shape", 2, 0, "(heap, n, (code, operand) × n)"},
+      {"vm.builtin.make_prim_value", 3, 3, "(heap, code, operand)"},
+      {"vm.builtin.shape_of", 1, 1, "(tensor)"},
+      {"vm.builtin.tensor_to_shape", 1, 1, "(tensor)"},
+      {"tvm.contrib.sort.argsort", 4, 4, "(input, output, axis, is_ascend)"},
+      {"tvm.contrib.sort.sort", 4, 4, "(input, output, axis, is_ascend)"},
+      {"tvm.contrib.sort.topk", 6, 7, "(input, [values,] [indices,] k, axis, ret_type, is_ascend)"},
+      {"tvm.contrib.sort.argsort_nms", 5, 5, "(input, sort_num, output, axis, is_ascend)"},
+      {"vm.builtin.tensor_cache.get", 1, 1, "(name)"},
+      {"vm.builtin.tensor_cache.update", 2, 3, "(name, tensor [, override])"},
+      {"vm.builtin.tensor_cache.remove", 1, 1, "(name)"},
+      {"vm.builtin.tensor_cache.clear", 0, 0, "()"},
+      {"vm.builtin.tensor_cache.load", 3, 3, "(path, device type, device id)"},
+      {"vm.builtin.ndarray_cache.get", 1, 1, "(name)"},
+      {"vm.builtin.ndarray_cache.update", 2, 3, "(name, tensor [, override])"},
+      {"vm.builtin.ndarray_cache.remove", 1, 1, "(name)"},
+      {"vm.builtin.ndarray_cache.clear", 0, 0, "()"},
+      {"vm.builtin.ndarray_cache.load", 3, 3, "(path, device type, device id)"},
+      {"relax.run.unique", 5, 6, "(x, sorted, return_index, return_inverse, return_counts [, axis])"},
+      {"relax.run.nonzero", 1, 1, "(x)"},
+      {"relax.run.shape_to_tensor", 1, 1, "(shape)"},
+  };
+  const std::vector<opd_value> many(8, opd_none());
+  for (const auto &[name, least, most, usage] : builtins) {
+    const Function builtin = Function::global(name);
+    const bool any = most == 0 && least > 0;
+    for (const int32_t given : {least - 1, any ? -1 : most + 1}) {
+      if (given < 0) continue;
+      Value result;
+      const auto refused = opdyno_test::failure(opd_function_call(builtin.get(), many.data(), given, result.out()));
+      EXPECT_EQ(refused.message,
+                std::string(name) + ": the arguments are " + usage + ", but " + std::to_string(given) + " were given");
+    }
+  }
+}
+
+// TVM before 0.23 spelled bool as an unsigned bit.
+TEST(CheckTensorInfo, TakesBothSpellingsOfBool) {
+  const Function check = Function::global("vm.builtin.check_tensor_info");
+  const DLDataType old_bool{kDLUInt, 1, 1}, new_bool{kDLBool, 8, 1}, bytes{kDLUInt, 8, 1}, any{};
+  const Tensor truth({1}, "bool"), numbers({1}, "uint8");
+  for (const DLDataType dtype : {old_bool, new_bool, any}) EXPECT_EQ(check(truth, 1, dtype, "x").type(), int{OPD_NONE});
+  for (const DLDataType dtype : {bytes, any}) EXPECT_EQ(check(numbers, 1, dtype, "x").type(), int{OPD_NONE});
+  expect_throws([&] { check(numbers, 1, new_bool, "x"); }, OPD_INVALID_ARGUMENT,
+                "x: expected a tensor of dtype bool, but got uint8[1] on cpu:0");
+  expect_throws([&] { check(numbers, 1, old_bool, "x"); }, OPD_INVALID_ARGUMENT,
+                "x: expected a tensor of dtype uint1, but got uint8[1] on cpu:0");
+  expect_throws([&] { check(truth, 1, bytes, "x"); }, OPD_INVALID_ARGUMENT,
+                "x: expected a tensor of dtype uint8, but got bool[1] on cpu:0");
+}
+
 TEST(Builtins, RefuseACountThatNoCallCanHave) {
   const Tensor heap({4}, "int64");
   for (const int64_t n : {INT64_MAX, INT64_MIN, int64_t{-1}}) {

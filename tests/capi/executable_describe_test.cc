@@ -180,6 +180,34 @@ other:
     EXPECT_NE(stats.find(part), std::string::npos) << part << " is not in " << stats;
 }
 
+TEST(Executable, PythonWritesConstantsOfEachKind) {
+  const std::string text = Executable::assemble(R"(
+.const = i64(4294967297)
+.const = f64(1.5)
+.const = f64(inf)
+.const = f64(-inf)
+.const = f64(nan)
+.const = "a text"
+.const = shape(2, 3)
+.const = dtype(float16)
+.const = tensor(int8, (2), 0x01ff)
+.func main() {
+  ret %void
+})")
+                               .write(OPD_EXECUTABLE_PYTHON);
+  for (const char *literal : {"4294967297", "float(\"1.5\")", "float(\"inf\")", "float(\"-inf\")", "float(\"nan\")",
+                              "\"a text\"", "tvm.runtime.ShapeTuple([2, 3])", "tvm.DataType(\"float16\")",
+                              "tensor(\"int8\", [2], bytes.fromhex(\"01ff\"))"})
+    EXPECT_NE(text.find(std::string("    ib.convert_constant(") + literal + "),\n"), std::string::npos)
+        << literal << " is not in " << text;
+}
+
+TEST(Executable, TellsADtypeThatIsAConstantOnly) {
+  const std::string json =
+      json_of(".func f(x, d) {\n  call vm.builtin.check_tensor_info(%x, 1, %d, \"x\")\n  ret %void\n}\n");
+  EXPECT_NE(json.find(R"({"name":"x","kind":"tensor","shape":[null]})"), std::string::npos) << json;
+}
+
 TEST(Executable, MissingArgumentsOfListingsAreErrors) {
   opd_buffer *text = nullptr;
   expect_error(opd_executable_write(nullptr, OPD_EXECUTABLE_STATS, &text), OPD_INVALID_ARGUMENT, "must not be NULL");

@@ -88,6 +88,8 @@ TEST(Assembly, SaysLineAndColumnOfAMistake) {
   fails(".func main(x) {\n  goto nowhere\n}", "line 2, column 8: there is no label nowhere");
   fails(".func main(x) {\n  %y = call f(dtype(float33x))\n  ret %y\n}", "line 2");
   fails(".func main(x) {\n  call f(\"open)\n}", "line 2, column 10: this string does not end");
+  fails(".func main(x) {\n  call f(\"open\n  call g(\"x\")\n}",
+        "line 2, column 10: this string does not end on its line");
   fails(".func main(x) {\n  call f(c[0])\n  ret %x\n}", "constant 0 of 0");
   fails(".func main(x) {\n  call f(72057594037927936)\n  ret %x\n}", "56 bits");
   fails(".func main(x) {\n  ret %x\n}\n.func main(x) {\n  ret %x\n}", "line 4, column 7");

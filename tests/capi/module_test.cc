@@ -60,6 +60,30 @@ TEST(Module, GivesCompiledCodeStringsAsCStringsAndRefusesObjectsThatItWouldMisre
   }
 }
 
+// Compiled code reads an object without asking whether there is one.
+TEST(Module, GivesCompiledCodeNoValuesThatLackTheirObject) {
+  const std::string raises = kArtifactHead + R"(
+extern void TVMFFIErrorSetRaised(void *error);
+int __tvm_ffi_typed(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args;
+  if (n < 0) TVMFFIErrorSetRaised(0);
+  result->type = 1, result->u.i = n;
+  return 0;
+}
+)";  // as C++ with tvm-ffi's headers, which checks arguments itself
+  const Function kinds = Module::load(library()).function("kinds"),
+                 typed = Module::load(build_library("typed", raises)).function("typed");
+  for (const auto &[function, name] : {std::pair{&kinds, "kinds"}, {&typed, "typed"}})
+    for (const int32_t type : {OPD_TENSOR, OPD_STRING, OPD_ARRAY}) {
+      opd_value args[] = {opd_int(1), opd_none()}, result = opd_none();
+      args[1].type = type;
+      expect_error(opd_function_call(function->get(), args, 2, &result), OPD_INVALID_ARGUMENT,
+                   std::string("argument 1 of compiled function ") + name + " is of type " + opd_type_key(type) +
+                       ", but has the object NULL");
+    }
+  EXPECT_EQ(as_int(typed(1, 2, floats({1}))), 3);
+}
+
 TEST(Module, RunsParallelCodeInScratchMemory) {
   const Function parallel = Module::load(library()).function("parallel");
   for (const int tasks : {1, 2, 4}) EXPECT_EQ(as_int(parallel(tasks)), tasks * (tasks + 1) / 2);

@@ -49,9 +49,35 @@ TEST(Value, RetainingAViewMakesAnOwnedCopy) {
 }
 
 TEST(Value, KindsHaveTvmFfisNames) {
-  EXPECT_STREQ(opd_type_key(OPD_INT), "int");
-  EXPECT_STREQ(opd_type_key(OPD_TENSOR), "ffi.Tensor");
-  EXPECT_STREQ(opd_type_key(OPD_SMALL_STRING), "ffi.SmallStr");
+  // The keys of TVMFFITypeIndex in tvm-ffi's c_api.h.
+  for (const auto &[type, key] : {std::pair<int32_t, const char *>{0, "None"},
+                                  {1, "int"},
+                                  {2, "bool"},
+                                  {3, "float"},
+                                  {4, "void*"},
+                                  {5, "DataType"},
+                                  {6, "Device"},
+                                  {7, "DLTensor*"},
+                                  {8, "const char*"},
+                                  {9, "TVMFFIByteArray*"},
+                                  {10, "ObjectRValueRef"},
+                                  {11, "ffi.SmallStr"},
+                                  {12, "ffi.SmallBytes"},
+                                  {64, "ffi.Object"},
+                                  {65, "ffi.String"},
+                                  {66, "ffi.Bytes"},
+                                  {67, "ffi.Error"},
+                                  {68, "ffi.Function"},
+                                  {69, "ffi.Shape"},
+                                  {70, "ffi.Tensor"},
+                                  {71, "ffi.Array"},
+                                  {72, "ffi.Map"},
+                                  {73, "ffi.Module"},
+                                  {74, "ffi.OpaquePyObject"},
+                                  {75, "ffi.List"},
+                                  {76, "ffi.Dict"},
+                                  {78, "ffi.BigInt"}})
+    EXPECT_STREQ(opd_type_key(type), key);
   EXPECT_STREQ(opd_type_key(99), "unknown");
   EXPECT_STREQ(opd_type_key(-5), "unknown");
   EXPECT_STREQ(opd_type_key(2000000000), "unknown");
@@ -255,6 +281,17 @@ TEST(Objects, TellTheirKind) {
   check(opd_array_create(nullptr, 0, array.out()));
   EXPECT_EQ(opd_object_type(array.get()), OPD_ARRAY);
   EXPECT_EQ(opd_object_type(nullptr), OPD_NONE);
+  const auto key_of = [](const auto &handle) { return std::string(opd_type_key(opd_object_type(handle.get()))); };
+  const Executable executable = Executable::assemble(".func f(x) {\n  ret %x\n}\n");
+  Handle<opd_executable_builder> builder;
+  check(opd_executable_builder_create(builder.out()));
+  Handle<opd_params> params;
+  check(opd_params_create(params.out()));
+  EXPECT_EQ(key_of(executable), "opdyno.Executable");
+  EXPECT_EQ(key_of(Vm(executable.to_module())), "opdyno.Vm");
+  EXPECT_EQ(key_of(CancelToken::create()), "opdyno.Cancel");
+  EXPECT_EQ(key_of(builder), "opdyno.Builder");
+  EXPECT_EQ(key_of(params), "opdyno.Params");
 }
 
 TEST(Objects, ManyThreadsMayCountOne) {

@@ -1,51 +1,9 @@
 // What Python's front end does with types: classes whose fields lie at offsets, and their constructors.
-#include <cstdlib>
-#include <cstring>
-
-#include "interop/tvm_ffi/globals.h"
+#include "interop/tvm_ffi/classes.h"
 
 using namespace tvm_ffi_test;
 
 namespace {
-
-enum Flag : int64_t {
-  kHasDefault = 1 << 1,
-  kDefaultFromFactory = 1 << 5,
-  kReprOff = 1 << 6,
-  kInitOff = 1 << 9,
-  kKeywordOnly = 1 << 10,
-  kSetterIsFunction = 1 << 11
-};
-
-}  // namespace
-
-extern "C" {
-int32_t TVMFFITypeGetOrAllocIndex(const Text *key, int32_t index, int32_t depth, int32_t slots, int32_t overflow,
-                                  int32_t parent);
-int TVMFFITypeRegisterField(int32_t type, const Field *field);
-int TVMFFITypeRegisterAttr(int32_t type, const Text *name, const opd_value *value);
-void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
-}
-
-namespace {
-
-constexpr int32_t kAny = -1;
-
-// What the front end does with a value before it is stored. Here a text "refused" is.
-int convert(void *, const opd_value *value, opd_value *out) {
-  const char *data = nullptr;
-  size_t size = 0;
-  opd_error *error = opd_string_get(value, &data, &size);
-  const bool is_refused = !error && std::string_view(data, size) == "refused";
-  opd_error_release(error);
-  if (is_refused) return TVMFFIErrorSetRaisedFromCStr("ValueError", "the converter refuses it"), -1;
-  return opd_value_retain(value, out) ? -1 : 0;
-}
-
-Getter getter(int32_t type) { return reinterpret_cast<Getter>(call("ffi.MakeFieldGetter", {type}).raw.u.int64); }
-Value setter(int32_t type) {
-  return call("ffi.MakeFieldSetter", {type, 0, static_cast<int64_t>(reinterpret_cast<intptr_t>(&convert))});
-}
 
 TEST(FieldsOfPythonsClasses, KeepValuesOfTheirTypes) {
   int64_t integer = 0;
@@ -134,40 +92,6 @@ TEST(FieldsOfPythonsClasses, RefuseWhatIsNoneOfTheirTypes) {
   EXPECT_EQ(last_error, "ValueError: Unsupported field type index for getter: 63");
   call("ffi.MakeFieldSetter", {Value(1), Value(0), Value(0)});
   EXPECT_EQ(last_error, "ValueError: ffi.MakeFieldSetter was given no function");
-}
-
-// A class with an object's header of 24 bytes and these fields: `number` without a default; `any` with one; `part`, an
-// object, from a factory; `word`, of keywords only; `own`, which the constructor does not take.
-constexpr int64_t kClassBytes = 24 + 8 + 16 + 8 + 16 + 8;
-
-int32_t make_class(const char *key) {
-  const Text text(key);
-  const int32_t type = TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 1, OPD_OBJECT);
-  const auto add = [&](const char *name, int32_t kind, int64_t offset, int64_t size, int64_t flags, Value preset = {}) {
-    Field field;
-    const Value set = setter(kind);
-    field.name = name;
-    field.flags = flags | kSetterIsFunction;
-    field.size = size, field.offset = offset;
-    field.getter = getter(kind);
-    field.setter = set.raw.u.object;
-    field.default_value = preset.raw;
-    field.static_type = kind;
-    EXPECT_EQ(TVMFFITypeRegisterField(type, &field), 0);
-  };
-  add("any", kAny, 32, 16, kHasDefault, "preset");
-  add("number", OPD_INT, 24, 8, 0);
-  Value factory;
-  opd_function *function = nullptr;
-  opd_error *error = opd_function_get_global("ffi.List", &function);
-  EXPECT_EQ(error, nullptr);
-  factory.raw.type = OPD_FUNCTION, factory.raw.u.object = reinterpret_cast<opd_object *>(function);
-  add("part", OPD_OBJECT, 48, 8, kHasDefault | kDefaultFromFactory, factory);
-  add("word", kAny, 56, 16, kKeywordOnly);
-  add("own", OPD_INT, 72, 8, kInitOff | kReprOff);
-  call("ffi._PyClassRegisterTypeAttrColumns", {type, kClassBytes});
-  EXPECT_EQ(last_error, "");
-  return type;
 }
 
 Value attribute(int32_t type, const char *name) {

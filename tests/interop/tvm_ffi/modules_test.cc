@@ -138,6 +138,8 @@ TEST(ModulesOfPython, AreWrittenInTheFormsThatTheyOffer) {
   ASSERT_EQ(last_error, "");
   EXPECT_EQ(repr(call("ffi.ModuleGetWriteFormats", {module})), "(\"c\",)");
   EXPECT_NE(text(call("ffi.ModuleInspectSource", {module, "c"})).find("twice"), std::string::npos);
+  call("ffi.ModuleInspectSource", {module, "ptx"});
+  EXPECT_EQ(last_error, "NotImplementedError: a module of kind c has no source of format ptx");
   const std::string copy = scratch_directory() + "/copy.c";
   call("ffi.ModuleWriteToFile", {module, copy.c_str(), "c"});
   EXPECT_EQ(last_error, "");

@@ -54,6 +54,24 @@ TEST(BigIntegers, AreOrderedAndHashedByTheirValue) {
   EXPECT_EQ(repr(call("ffi.MapGetItemOrMissing", {map, big({5, 7})})), "<MISSING>");
 }
 
+// C++ that was compiled with tvm-ffi's headers asks these for itself.
+TEST(BigIntegers, HaveHooksForForeignCode) {
+  const auto hook = [](const char *name, const std::vector<Value> &args) {
+    const Value result = invoke(*attribute_of("ffi.BigInt", name), args);
+    return last_error.empty() ? repr(result) : last_error;
+  };
+  const Value one = big({5, 6}), same = big({5, 6}), more = big({5, 7});
+  EXPECT_EQ(hook("__any_equal__", {one, same}), "True");
+  EXPECT_EQ(hook("__any_equal__", {one, more}), "False");
+  EXPECT_EQ(hook("__ffi_eq__", {one, same, {}}), "True");
+  EXPECT_EQ(hook("__ffi_eq__", {one, more, {}}), "False");
+  EXPECT_EQ(hook("__ffi_compare__", {one, more, {}}), "-1");
+  EXPECT_EQ(hook("__ffi_compare__", {more, one, {}}), "1");
+  EXPECT_EQ(hook("__any_hash__", {one}), hook("__ffi_hash__", {same, {}}));
+  EXPECT_NE(hook("__any_hash__", {one}), hook("__any_hash__", {more}));
+  EXPECT_EQ(hook("__ffi_eq__", {one, same}), "TypeError: __ffi_eq__ takes 3 arguments, but was given 2");
+}
+
 int add_seven(void *self, const opd_value *args, int32_t count, opd_value *out) {
   if (count != 1) return TVMFFIErrorSetRaisedFromCStr("TypeError", "one argument"), -1;
   *out = opd_int(args[0].u.int64 + 7 + (self ? *static_cast<int64_t *>(self) : 0));

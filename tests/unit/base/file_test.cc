@@ -62,5 +62,68 @@ TEST(File, IsRefusedIfItIsNone) {
 
 TEST(File, GivesTheSystemsTextForAnError) { EXPECT_EQ(error_text(2), "No such file or directory"); }
 
+TEST(File, IsNamedInItsErrorsWithTheirKind) {
+  const auto told = [](auto &&body) {
+    try {
+      body();
+    } catch (const Exception &e) { return concat(code_name(e.error()->code), " ", e.error()->kind, " ", e.what()); }
+    return std::string("nothing");
+  };
+  EXPECT_EQ(told([] { fail_errno("cannot use", "x", ENOENT); }),
+            "OPD_NOT_FOUND FileNotFoundError cannot use x: No such file or directory");
+  EXPECT_EQ(told([] { fail_errno("cannot use", "x", EACCES); }),
+            "OPD_IO PermissionError cannot use x: Permission denied");
+  EXPECT_EQ(told([] { fail_errno("cannot use", "x", EFBIG); }), "OPD_IO OSError cannot use x: File too large");
+  EXPECT_EQ(told([] { read_file("/"); }), "OPD_INVALID_ARGUMENT ValueError cannot read /: not a regular file");
+  EXPECT_EQ(told([] { replace_file("/nonexistent/x", ""); }),
+            "OPD_NOT_FOUND FileNotFoundError cannot write /nonexistent/x: No such file or directory");
+  EXPECT_EQ(told([] { write_scratch_file("/nonexistent/x", ""); }),
+            "OPD_NOT_FOUND FileNotFoundError cannot write /nonexistent/x: No such file or directory");
+}
+
+TEST(File, IsReplacedWholeAndKeepsItsModeAndItsLink) {
+  const std::string path = write_text("replaced", "old"), link = path + ".link", far = path + ".far";
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto &entry : std::filesystem::directory_iterator(opdyno_test::scratch_directory()))
+      all.push_back(entry.path().filename());
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const auto before = names();
+  replace_file(path, "new content");
+  EXPECT_EQ(read_file(path), "new content");
+  EXPECT_EQ(names(), before) << "nothing is left beside it";
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0640u);
+  std::filesystem::create_symlink(std::filesystem::path(path).filename(), link);
+  replace_file(link, "through the link");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read_file(path), "through the link");
+  std::filesystem::create_symlink(far, link + "2");
+  replace_file(link + "2", "made");
+  EXPECT_EQ(read_file(far), "made") << "a link to a file that was not there yet";
+  std::filesystem::create_symlink(link + "3", link + "3");
+  EXPECT_THROW(replace_file(link + "3", ""), Exception);
+}
+
+TEST(File, IsWrittenInPlaceIfItIsADescriptor) {
+  const std::string path = write_text("descriptor", "0123456789");
+  const int fd = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(::lseek(fd, 2, SEEK_SET), 2);
+  for (const std::string start : {"/proc/self/fd/", "/dev/fd/"}) replace_file(start + std::to_string(fd), "ab");
+  EXPECT_EQ(read_file(path), "01abab6789") << "at its position, and nothing is cut off";
+  ::close(fd);
+}
+
+TEST(File, IsMappedWhole) {
+  const std::string path = write_text("mapped", "content");
+  const MappedFile file(path);
+  EXPECT_EQ(as_text(file.bytes()), "content");
+  EXPECT_TRUE(MappedFile(write_text("mapped_empty", "")).bytes().empty());
+}
+
 }  // namespace
 }  // namespace opd

@@ -119,5 +119,12 @@ TEST(JsonDocuments, ThatAreBrokenAreRefused) {
   }
 }
 
+TEST(JsonTexts, ThatLackAKeyAreToldWhereItWouldBe) {
+  EXPECT_EQ(problem("{true:2}"), "a test: JSON at offset 1 is malformed");
+  EXPECT_EQ(problem("{ null:2}"), "a test: JSON at offset 2 is malformed");
+  EXPECT_EQ(problem("{\"a\":1,null:3}"), "a test: JSON at offset 7 is malformed");
+  EXPECT_EQ(problem("[{\"a\":[1,{}],true:3}]"), "a test: JSON at offset 13 is malformed");
+}
+
 }  // namespace
 }  // namespace opd

@@ -1,22 +1,12 @@
 // What the loader calls while it loads a library must be functions of the library: initialisers, finalisers, and those
 // that choose others.
-#include <elf.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <string>
-#include <vector>
 
-#include "module/elf/elf_file.h"
-#include "support/c_artifact.h"
+#include "unit/module/elf_bytes.h"
 
 namespace opd {
 namespace {
-
-using opdyno_test::build_library;
-using opdyno_test::read_bytes;
 
 constexpr uint64_t kOutside = uint64_t{1} << 30;
 const std::string kSource = R"(
@@ -33,76 +23,6 @@ static int chosen_here(int) __attribute__((ifunc("choose")));
 int call(int x) { return chosen_here(x) + 1; }
 )";
 const std::string kChosen = "int chosen(int) __attribute__((ifunc(\"choose\")));\n";
-
-// A library whose bytes a test changes.
-struct Library {
-  std::string bytes;
-
-  Library(const std::string &source, const std::string &flags)
-      : bytes(read_bytes(build_library("calls", source, flags))) {}
-
-  template <class T>
-  T get(size_t at) const {
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-    return value;
-  }
-  template <class T>
-  void set(size_t at, T value) {
-    std::memcpy(bytes.data() + at, &value, sizeof value);
-  }
-
-  std::vector<Elf64_Phdr> segments() const {
-    const auto header = get<Elf64_Ehdr>(0);
-    std::vector<Elf64_Phdr> all;
-    for (size_t i = 0; i < header.e_phnum; ++i) all.push_back(get<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr)));
-    return all;
-  }
-  size_t offset_of(uint64_t address) const {
-    for (const auto &s : segments())
-      if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
-        return address - s.p_vaddr + s.p_offset;
-    throw std::out_of_range("no such address");
-  }
-  size_t dynamic(int64_t tag) const {  // where the entry lies
-    for (const auto &s : segments())
-      for (size_t at = s.p_offset; s.p_type == PT_DYNAMIC && at < s.p_offset + s.p_filesz; at += sizeof(Elf64_Dyn))
-        if (get<Elf64_Dyn>(at).d_tag == tag) return at;
-    return 0;
-  }
-  uint64_t dynamic_value(int64_t tag) const { return get<Elf64_Dyn>(dynamic(tag)).d_un.d_val; }
-  uint64_t address_of(std::string_view name) const {
-    const ElfFile file(as_bytes(bytes), "calls.so");
-    for (const auto &symbol : file.symbols())
-      if (symbol.name == name) return symbol.value;
-    throw std::out_of_range("no such symbol");
-  }
-
-  // Makes the last entry of an array, its word and its relocation, name another address.
-  void aim(int64_t array, int64_t size, uint64_t target) {
-    const uint64_t slot = dynamic_value(array) + dynamic_value(size) - 8;
-    set(offset_of(slot), target);
-    aim_relocation([&](const Elf64_Rela &r) { return r.r_offset == slot; }, target);
-  }
-  template <class Wanted>
-  void aim_relocation(Wanted wanted, uint64_t target) {
-    if (!dynamic(DT_RELA)) return;
-    for (const auto &[table, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}})
-      for (uint64_t i = 0; dynamic(table) && i < dynamic_value(size); i += sizeof(Elf64_Rela)) {
-        const size_t at = offset_of(dynamic_value(table)) + i;
-        if (wanted(get<Elf64_Rela>(at))) set(at + offsetof(Elf64_Rela, r_addend), target);
-      }
-  }
-  std::string refusal() const {
-    try {
-      ElfFile(as_bytes(bytes), "calls.so");
-    } catch (const Exception &e) {
-      EXPECT_EQ(e.error()->code, OPD_BAD_FORMAT) << e.what();
-      return e.what();
-    }
-    return "accepted";
-  }
-};
 
 void expect_refused(const Library &library, const std::string &what) {
   const std::string told = library.refusal();

@@ -226,8 +226,11 @@ void allocate_with_what_frees_them() {
   ASSERT_NE(body, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(body) % 8, 0u);
   static_cast<void (**)(void *)>(body)[-1](body);
-  EXPECT_EQ(usual->allocate(40, 4096, OPD_OBJECT, usual->context), nullptr);
-  raised();
+  EXPECT_EQ(usual->allocate(40, 32, OPD_OBJECT, usual->context), nullptr);
+  EXPECT_EQ(raised(), "ValueError: objects aligned to 32 bytes cannot be allocated");
+  body = usual->allocate(40, 16, OPD_OBJECT, usual->context);
+  ASSERT_NE(body, nullptr);
+  static_cast<void (**)(void *)>(body)[-1](body);
   Allocator other = *usual;
   EXPECT_EQ(set(&other), 0);
   EXPECT_EQ(get(), &other);
@@ -235,7 +238,7 @@ void allocate_with_what_frees_them() {
   EXPECT_EQ(get(), usual);
   Allocator empty{nullptr, nullptr};
   EXPECT_EQ(set(&empty), -1);
-  raised();
+  EXPECT_EQ(raised(), "ValueError: TVMFFISetCustomAllocator was given an allocator without a function");
 }
 
 TEST(TvmClient, AllocatesObjectsWithWhatFreesThem) { allocate_with_what_frees_them(); }

@@ -1,0 +1,274 @@
+// What a build runs and keeps: programs with their output, directories of work, sealed libraries, inputs of a link.
+#include <elf.h>
+
+#include "module/elf/elf_machine.h"
+#include "module/image/library_image.h"
+#include "module/toolchain/linker.h"
+#include "module/toolchain/toolchain.h"
+#include "support/c_artifact.h"
+#include "support/log_messages.h"
+
+namespace opd {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+using opdyno_test::read_bytes;
+using opdyno_test::scratch_directory;
+using opdyno_test::write_text;
+
+std::string fresh(const std::string &name) {
+  const std::string path = scratch_directory() + "/" + name;
+  fs::remove_all(path);
+  fs::create_directories(path);
+  return path;
+}
+template <class F>
+std::string told(opd_code code, F &&body) {
+  try {
+    body();
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, code) << e.what();
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(AProgram, GivesItsOutputAndWhetherItSucceeded) {
+  const std::string log = scratch_directory() + "/program.log";
+  const auto run = [&](const std::string &command) { return run_program({"sh", "-c", command}, log, {}); };
+  const auto good = run("echo out; echo err >&2; cat; exit 0");  // its input is empty
+  EXPECT_TRUE(good.succeeded);
+  EXPECT_EQ(good.output, "out\nerr\n");
+  EXPECT_FALSE(run("exit 1").succeeded);
+  EXPECT_FALSE(run("kill -9 $$").succeeded);
+  EXPECT_EQ(run("printf last").output, "last") << "of this run only";
+  EXPECT_EQ(told(OPD_NOT_FOUND, [&] { run_program({"no-such-program"}, log, {}); }),
+            "cannot run no-such-program: No such file or directory");
+}
+
+// A program of the host's group gets its Ctrl-C; one that may be ended, with all that it started, has its own group.
+TEST(AProgram, HasAGroupOfItsOwnIfItHasADeadline) {
+  const std::string log = scratch_directory() + "/group.log";
+  const auto group = [&](const Deadline &deadline) {
+    return std::stoi(
+        run_program({"sh", "-c", "ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat"}, log, deadline)
+            .output);
+  };
+  EXPECT_EQ(group({}), ::getpgrp());
+  EXPECT_NE(group(std::chrono::steady_clock::now() + std::chrono::hours(1)), ::getpgrp());
+  EXPECT_EQ(told(OPD_DEADLINE_EXCEEDED,
+                 [&] {
+                   run_program({"sleep", "1000"}, log, std::chrono::steady_clock::now());
+                 }),
+            "sleep was still running when the time for it was over, and was ended");
+}
+
+TEST(ABuildDirectory, IsRemovedUnlessItIsTheCallers) {
+  const std::string parent = fresh("builds");
+  std::string made;
+  {
+    const BuildDirectory build(parent);
+    made = build.path();
+    EXPECT_TRUE(made.starts_with(parent + "/opdyno-build-"));
+    EXPECT_EQ(build.file("a.c"), made + "/a.c");
+    std::ofstream(build.file("a.c")) << "x";
+    EXPECT_EQ(build.shown(made + "/a.c:3: see " + made + "/b.h, not " + made), "a.c:3: see b.h, not " + made);
+    const BuildDirectory other(parent);
+    EXPECT_NE(other.path(), made);
+    EXPECT_TRUE(fs::exists(made)) << "the next one takes no other's away";
+  }
+  EXPECT_FALSE(fs::exists(made));
+  {
+    const BuildDirectory kept(parent + "/deep/er", true);
+    EXPECT_EQ(kept.path(), parent + "/deep/er");
+  }
+  EXPECT_TRUE(fs::is_directory(parent + "/deep/er"));
+  EXPECT_EQ(told(OPD_NOT_FOUND, [] { BuildDirectory("/nonexistent"); }),
+            "cannot make a directory in /nonexistent: No such file or directory");
+  const std::string file = write_text("no_directory", "x");
+  EXPECT_EQ(told(OPD_IO, [&] { BuildDirectory(file + "/deep", true); }),
+            "cannot make the directory " + file + "/deep: Not a directory");
+}
+
+TEST(ABuildDirectory, TakesAwayAbandonedDirectoriesOnly) {
+  const std::string parent = fresh("abandoned"), far = fresh("far");
+  std::ofstream(far + "/kept") << "x";
+  fs::create_directory(parent + "/opdyno-build-left");
+  fs::create_directory(parent + "/other");
+  std::ofstream(parent + "/opdyno-build-file") << "x";
+  fs::create_directory_symlink(far, parent + "/opdyno-build-link");
+  const auto open_files = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = open_files();
+  { const BuildDirectory build(parent); }
+  EXPECT_EQ(open_files(), before);
+  std::vector<std::string> left;
+  for (const auto &entry : fs::directory_iterator(parent)) left.push_back(entry.path().filename());
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (Words{"opdyno-build-file", "opdyno-build-link", "other"}));
+  EXPECT_TRUE(fs::exists(far + "/kept"));
+}
+
+// The seal is eight bytes "opdyno01", then the hash of the content.
+TEST(ASealedLibrary, IsReadUnlessItIsDamaged) {
+  const std::string directory = fresh("sealed");
+  std::ofstream(directory + "/made.so") << "content";
+  const KeptLibrary kept = keep_sealed(directory + "/made.so", directory, "key");
+  EXPECT_EQ(kept.path, directory + "/key.so");
+  EXPECT_EQ(kept.content, "content");
+  EXPECT_FALSE(fs::exists(directory + "/made.so"));
+  EXPECT_EQ(fs::status(kept.path).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(read_sealed(kept.path), "content");
+  const std::string whole = read_bytes(kept.path);
+  EXPECT_EQ(whole.size(), 7u + 16);
+  EXPECT_EQ(whole.substr(7, 8), "opdyno01");
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] ^= 1;
+    std::ofstream(kept.path, std::ios::binary) << damaged;
+    EXPECT_EQ(read_sealed(kept.path), std::nullopt) << at;
+  }
+  for (const size_t size : {0, 15, 16, 22}) {
+    std::ofstream(kept.path, std::ios::binary) << whole.substr(0, size);
+    EXPECT_EQ(read_sealed(kept.path), std::nullopt) << size;
+  }
+  EXPECT_EQ(read_sealed(directory), std::nullopt);
+  EXPECT_EQ(read_sealed(directory + "/none.so"), std::nullopt);
+  // Without a key, the name is that of the content.
+  const auto by_content = [&](const char *content) {
+    std::ofstream(directory + "/made.so") << content;
+    return keep_sealed(directory + "/made.so", directory, "").path;
+  };
+  const std::string path = by_content("one");
+  EXPECT_EQ(path, by_content("one"));
+  EXPECT_NE(path, by_content("two"));
+  EXPECT_EQ(path.size(), directory.size() + 1 + 32 + 3);
+  std::ofstream(directory + "/made.so") << "content";
+  EXPECT_EQ(told(OPD_NOT_FOUND, [&] { keep_sealed(directory + "/made.so", "/nonexistent", "key"); }),
+            "cannot keep the compiled library as /nonexistent/key.so: No such file or directory");
+}
+
+std::string object_header() {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64, header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_type = ET_REL, header.e_machine = kMachine;
+  return {reinterpret_cast<const char *>(&header), sizeof header};
+}
+
+TEST(LinkInputs, AreObjectsArchivesAndSourcesForThisMachine) {
+  const std::string good = object_header(), here = machine_name(kMachine);
+  const auto with = [&](size_t at, char byte) {
+    std::string changed = good;
+    changed[at] = byte;
+    return changed;
+  };
+  const std::string no_elf = " is no object file: it does not start with the bytes 7f 45 4c 46 (at offset 0)";
+  struct Case {
+    std::string name, content;
+    opd_code code;
+    std::string message;
+  };
+  for (const auto &[name, content, code, message] :
+       {Case{"a.o", good, OPD_OK, "accepted"},
+        {"a.o", good.substr(0, 63), OPD_BAD_FORMAT, "x.tar: a.o" + no_elf},
+        {"a.o", with(0, 'E'), OPD_BAD_FORMAT, "x.tar: a.o" + no_elf},
+        {"x.tar", with(3, 'E'), OPD_BAD_FORMAT, "x.tar" + no_elf},
+        {"a.o", with(EI_CLASS, 1), OPD_UNSUPPORTED,
+         "x.tar: a.o is an object file for " + here + "; this machine is " + here},
+        {"a.o", with(EI_DATA, 2), OPD_UNSUPPORTED,
+         "x.tar: a.o is an object file for " + here + "; this machine is " + here},
+        {"a.o", with(18, 40), OPD_UNSUPPORTED, "x.tar: a.o is an object file for ARM; this machine is " + here},
+        {"a.o", with(16, 3), OPD_BAD_FORMAT,
+         "x.tar: a.o is an ELF file of type 3 (at offset 16), not an object file, type 1"},
+        {"a.a", "!<arch>\n", OPD_OK, "accepted"},
+        {"a.a", "!<arch>", OPD_BAD_FORMAT, "x.tar: a.a is no archive of object files (at offset 0)"},
+        {"a.c", "any text", OPD_OK, "accepted"}})
+    EXPECT_EQ(told(code,
+                   [&, n = name, c = content] {
+                     check_link_inputs({{"b.c", ""}, {n, c}}, "x.tar");
+                   }),
+              message)
+        << name;
+  EXPECT_EQ(told(OPD_INVALID_ARGUMENT, [] { check_link_inputs({}, "x.tar"); }), "x.tar has no object files to link");
+}
+
+// What may be in a name of a tar archive must not reach a command line.
+TEST(LinkInputs, AreWrittenWithPlainNamesInTheirOrder) {
+  const BuildDirectory build(fresh("inputs"));
+  const std::string long_name(100, 'n');
+  const Words words = write_link_inputs({{"d/one.o", "1"},
+                                         {"sp ace;$(x)-\"'`\n.c", "2"},
+                                         {"lib.a", "3"},
+                                         {"/deep/none", "4"},
+                                         {"d/" + long_name + ".c", "5"},
+                                         {"AZaz09_.o", "6"}},
+                                        build);
+  EXPECT_EQ(words, (Words{build.file("0-one.o"), build.file("1-sp_ace___x______.c"), "-Wl,--whole-archive",
+                          build.file("2-lib.a"), "-Wl,--no-whole-archive", build.file("3-none.o"),
+                          build.file("4-" + long_name.substr(0, 64) + ".c"), build.file("5-AZaz09_.o")}));
+  EXPECT_EQ(read_bytes(build.file("0-one.o")), "1");
+  EXPECT_EQ(read_bytes(build.file("2-lib.a")), "3");
+  const Words with_headers = write_link_inputs({{"t.c", "#include <tvm/ffi/c_api.h>\n"}}, build);
+  EXPECT_EQ(with_headers, (Words{build.file("0-t.c"), "-idirafter", build.file("include")}));
+  for (const char *header : {"dlpack/dlpack.h", "tvm/ffi/c_api.h", "tvm/ffi/extra/c_env_api.h", "tvm/runtime/base.h",
+                             "tvm/runtime/c_backend_api.h"})
+    EXPECT_TRUE(fs::is_regular_file(build.file("include/") + header)) << header;
+}
+
+TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
+  ModuleOptions options;
+  options.cache_dir = fresh("linked"), options.c_flags = "-O1", options.compiler = "cc";
+  const auto count = [&] { return std::distance(fs::directory_iterator(options.cache_dir), fs::directory_iterator()); };
+  const auto link = [&](const std::string &name, const std::string &text) {
+    return link_objects({{name, text}}, "x.tar", options).path;
+  };
+  const std::string one = link("a.c", "int f(void) { return 1; }\n");
+  EXPECT_EQ(one, link("a.c", "int f(void) { return 1; }\n"));
+  EXPECT_EQ(count(), 1);
+  EXPECT_NE(one, link("a.c", "int f(void) { return 2; }\n"));
+  EXPECT_EQ(count(), 2);
+  // Two objects whose names differ are one content; an object and an archive are not.
+  const std::string object = fresh("object") + "/x.o";
+  ASSERT_EQ(std::system(("echo 'int g(void) { return 1; }' | cc -fPIC -c -x c -o '" + object + "' -").c_str()), 0);
+  EXPECT_EQ(link("a.o", read_bytes(object)), link("b.o", read_bytes(object)));
+  EXPECT_EQ(count(), 3);
+  const opdyno_test::LogMessages messages;
+  link("a.c", "#warning sent\nint f(void) { return 4; }\n");
+  ASSERT_EQ(messages.all().size(), 1u);
+  EXPECT_EQ(messages.all()[0].level, OPD_LOG_WARNING);
+  EXPECT_TRUE(messages.all()[0].text.starts_with("cc on x.tar:\n0-a.c:1:2: warning: ")) << messages.all()[0].text;
+  const std::string failed = told(OPD_CALL_FAILED, [&] { link("a.c", "int f(void) { return gone; }\n"); });
+  EXPECT_TRUE(failed.starts_with("cc could not link x.tar:\n0-a.c:")) << failed;
+  const std::string broken = told(OPD_CALL_FAILED, [&] { link("a.c", "#error broken\n"); });
+  EXPECT_TRUE(broken.starts_with("cc could not link x.tar:\na.c:1:2: error: #error broken")) << broken;
+}
+
+TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
+  ModuleOptions options;
+  options.cache_dir = fresh("compiled"), options.c_flags = "-O1", options.compiler = "cc";
+  const auto compile = [&](const std::string &text, const std::string &path = "") {
+    return compile_source(text, path, options).path;
+  };
+  const std::string one = compile("int f(void) { return 1; }\n");
+  EXPECT_EQ(one, compile("int f(void) { return 1; }\n"));
+  EXPECT_EQ(one, compile("int /* c */ f(void) { return 1; }\n"));
+  EXPECT_NE(one, compile("int f(void) { return 2; }\n"));
+  EXPECT_NE(one, compile("int f(void) { return 1; }\n", "/some/where.c")) << "a library names its source";
+  const opdyno_test::LogMessages messages;
+  compile("#warning sent\nint g;\n", "/some/odd\\\"name.c");
+  ASSERT_EQ(messages.all().size(), 1u);
+  const std::string warning = messages.all()[0].text;
+  EXPECT_TRUE(warning.starts_with("the C compiler on /some/odd\\\"name.c:\n/some/odd\\\"name.c:1:2: warning: "))
+      << warning;
+  const auto failed = [&](const std::string &path) {
+    return told(OPD_CALL_FAILED, [&] { compile("int f(void) { return gone; }\n", path); });
+  };
+  EXPECT_TRUE(failed("").starts_with("the C compiler cc could not compile the C source:\nsource.c:")) << failed("");
+  EXPECT_TRUE(failed("/x.c").starts_with("the C compiler cc could not compile /x.c:\n/x.c:")) << failed("/x.c");
+}
+
+}  // namespace
+}  // namespace opd
