@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "trace/recording.h"
 
 namespace opd {
@@ -110,6 +112,34 @@ TEST(Alarms, AreRaisedByWhatEachListensTo) {
   patient->alarm().disarm();
   EXPECT_EQ(detail::slow_ticks, UINT64_MAX) << "nothing costs time any more";
   EXPECT_FALSE(detail::error_alarms);
+}
+
+TEST(Alarms, AreRaisedByARunThatAnExceptionEnds) {
+  const auto recording = Recording::start({}), other = Recording::start({});
+  recording->alarm().arm({.on_error = true});
+  other->alarm().arm({});
+  const auto run_that = [](bool throws) {
+    RunRecorder recorder;
+    RunRecording run;
+    recorder.reset();
+    run.begin(recorder, &recorder, name_id("alarm.run"), nullptr);
+    if (throws) throw 1;
+  };
+  EXPECT_ANY_THROW(run_that(true));
+  EXPECT_EQ(what(recording->alarm()), "alarm.run failed");
+  EXPECT_EQ(what(other->alarm()), "nothing");
+  struct Cleaner {
+    const std::function<void(bool)> run;
+    ~Cleaner() { run(false); }
+  };
+  const auto clean_up = [&] {
+    const Cleaner cleaner{run_that};
+    throw 1;
+  };
+  EXPECT_ANY_THROW(clean_up());
+  EXPECT_EQ(what(recording->alarm()), "nothing") << "the run ended well, though an exception was under way";
+  recording->alarm().disarm();
+  other->alarm().disarm();
 }
 
 TEST(Alarms, AreNotRaisedByWhatBeganBeforeTheirRecording) {
