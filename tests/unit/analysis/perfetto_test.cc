@@ -39,9 +39,7 @@ class Dump {
     intern(packet.message(12));
     if (packet.has(60)) line += descriptor(packet.message(60));
     if (packet.has(11)) line += event(packet.message(11));
-    if (packet.has(11)) {
-      EXPECT_EQ(packet.number(13), 2u) << "needs the state of its sequence";
-    }
+    if (packet.has(11)) { EXPECT_EQ(packet.number(13), 2u) << "needs the state of its sequence"; }
     lines.push_back(line);
   }
   void intern(const ProtoMessage &data) {
