@@ -9,16 +9,24 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/text.h"
 #include "trace/event_file_reader.h"
 #include "trace/recording.h"
 
 namespace opd {
 namespace {
 std::function<int()> before_lock;  // returns an error, or 0
-}
+// Returns how many bytes are written, 0 for none, or an error as a negative number; null: all are.
+std::function<ssize_t(size_t size)> before_write;
+}  // namespace
 }  // namespace opd
 
-// The library calls this one.
+// The library calls these.
+extern "C" ssize_t pwrite(int file, const void *data, size_t size, off_t offset) {
+  const ssize_t allowed = opd::before_write ? opd::before_write(size) : static_cast<ssize_t>(size);
+  if (allowed < 0) return errno = static_cast<int>(-allowed), -1;
+  return allowed ? ::syscall(SYS_pwrite64, file, data, static_cast<size_t>(allowed), offset) : 0;
+}
 extern "C" int flock(int file, int operation) noexcept {
   if (opd::before_lock && (operation & LOCK_EX))
     if (const int error = opd::before_lock()) return errno = error, -1;
@@ -36,7 +44,7 @@ class AFileOfEvents : public testing::Test {
     options_.ranges = true, options_.waits = false;
   }
   ~AFileOfEvents() override {
-    before_lock = {};
+    before_lock = {}, before_write = {};
     std::filesystem::remove_all(directory_);
   }
   Ref<Trace> read() const { return read_event_file(options_.file); }
@@ -90,6 +98,40 @@ TEST_F(AFileOfEvents, CutsNamesOfMoreThan16KiB) {
   std::vector<size_t> lengths;
   for (const Event *mark : trace->parts.tracks.at(0).ranges) lengths.push_back(name_text(mark->name).size());
   EXPECT_EQ(lengths, (std::vector<size_t>{0, 7, 8, 9, 16'383, 16'384, 16'384}));
+}
+
+TEST_F(AFileOfEvents, IsWrittenInAsManyStepsAsItTakes) {
+  size_t writes = 0;
+  before_write = [&](size_t size) {
+    return ++writes % 3 ? static_cast<ssize_t>(std::min<size_t>(size, 5'000)) : ssize_t{-EINTR};
+  };
+  const auto recording = Recording::start(options_);
+  for (int i = 0; i < 3'000; ++i) add_mark(name_id("mark"));
+  const Ref<Trace> trace = recording->stop();
+  EXPECT_GT(writes, 3'000 * sizeof(Event) / 5'000);
+  EXPECT_EQ(trace->num_spans(), 3'000u);
+  EXPECT_EQ(trace->num_dropped(), 0u);
+  EXPECT_EQ(read()->num_spans(), 3'000u);
+}
+
+TEST_F(AFileOfEvents, LosesWhatCannotBeWrittenAndSaysTheFirstReason) {
+  struct Row {
+    ssize_t result;
+    const char *reason;
+  };
+  for (const Row &row : {Row{-ENOSPC, "No space left on device"}, Row{0, "Input/output error"}}) {
+    const auto file = EventFile::create({.path = options_.file});
+    file->begin(1, 0);
+    EXPECT_EQ(file->problem(), "");
+    before_write = [&](size_t) { return row.result; };
+    file->finish(1);
+    before_write = [](size_t) { return ssize_t{-EIO}; };
+    EXPECT_EQ(file->problem(), concat(options_.file, ": ", row.reason));
+    before_write = {};
+    file->close();
+    EXPECT_TRUE(std::filesystem::exists(options_.file + ".live")) << "it has what FILE lacks";
+    std::filesystem::remove(options_.file + ".live");
+  }
 }
 
 // The writer before may remove its FILE.live just before its lock is released.
