@@ -2,11 +2,46 @@
 #include "trace/trace.h"
 
 #include <gtest/gtest.h>
+#include <sys/timex.h>
+
+#include <optional>
 
 #include "support/trace_builder.h"
 
 namespace opd {
 namespace {
+struct ClockAnswer {
+  int state;
+  long most_error_us;
+};
+std::optional<ClockAnswer> clock_answer;  // of the system, about its Unix time; none: its own
+}  // namespace
+}  // namespace opd
+
+// The library calls this one.
+extern "C" int adjtimex(timex *answer) noexcept {
+  if (!opd::clock_answer) return clock_adjtime(CLOCK_REALTIME, answer);
+  answer->maxerror = opd::clock_answer->most_error_us;
+  return opd::clock_answer->state;
+}
+
+namespace opd {
+namespace {
+
+// NTP's bound is in microseconds. It says nothing of a clock that nobody sets.
+TEST(UnixTimes, HaveTheErrorThatTheSystemStates) {
+  const auto error_of = [](const ClockAnswer &answer) {
+    clock_answer = answer;
+    const int64_t error = TraceProcess::of_this().clock_error_ns;
+    clock_answer.reset();
+    return error;
+  };
+  EXPECT_EQ(error_of({TIME_OK, 16}), 16'000);
+  EXPECT_EQ(error_of({TIME_INS, 0}), 0);
+  EXPECT_EQ(error_of({TIME_ERROR, 16}), -1);
+  EXPECT_EQ(error_of({-1, 16}), -1) << "it does not answer";
+  EXPECT_EQ(error_of({TIME_OK, -1}), -1);
+}
 
 TEST(UnixTimes, AreRoundedToWholeNanoseconds) {
   TraceProcess process;
