@@ -2,11 +2,14 @@
 #include "trace/trace.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/timex.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "support/trace_builder.h"
+#include "trace/recording.h"
 
 namespace opd {
 namespace {
@@ -41,6 +44,17 @@ TEST(UnixTimes, HaveTheErrorThatTheSystemStates) {
   EXPECT_EQ(error_of({TIME_ERROR, 16}), -1);
   EXPECT_EQ(error_of({-1, 16}), -1) << "it does not answer";
   EXPECT_EQ(error_of({TIME_OK, -1}), -1);
+}
+
+TEST(UnixTimes, HaveTheirErrorInFilesToo) {
+  std::string directory = std::filesystem::temp_directory_path() / "opdyno-clock.XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  clock_answer = {TIME_OK, 16};
+  RecordingOptions options;
+  options.file = directory + "/events";
+  EXPECT_EQ(Recording::start(options)->stop()->parts.processes[0].clock_error_ns, 16'000);
+  clock_answer.reset();
+  std::filesystem::remove_all(directory);
 }
 
 TEST(UnixTimes, AreRoundedToWholeNanoseconds) {
