@@ -89,6 +89,23 @@ TEST_F(AFileOfEvents, KnowsWhatAddressesAreInFromItsBeginOn) {
   EXPECT_TRUE(has_this_program(read()));
 }
 
+TEST_F(AFileOfEvents, ShowsTheRunThatIsOpenWithItsNumberAndItsParents) {
+  const auto recording = Recording::start(options_);
+  RunRecorder outer, inner;
+  outer.reset(), inner.reset();
+  RunRecording first, second;
+  first.begin(outer, this, name_id("outer"), nullptr);
+  second.begin(inner, this, name_id("inner"), &outer);
+  const Ref<Trace> trace = read();
+  const auto &runs = trace->parts.tracks.at(0).runs;  // the innermost one first
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_TRUE(runs[0]->is_open && runs[1]->is_open);
+  EXPECT_NE(runs[1]->run, 0u);
+  EXPECT_EQ(runs[0]->run, runs[1]->run + 1);
+  EXPECT_EQ(runs[0]->parent_run, runs[1]->run);
+  EXPECT_EQ(runs[1]->parent_run, 0u);
+}
+
 TEST_F(AFileOfEvents, CutsNamesOfMoreThan16KiB) {
   const auto recording = Recording::start(options_);
   for (const size_t length : {0, 7, 8, 9, 16'383, 16'384, 16'385}) add_mark(name_id(std::string(length, 'x')));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/timex.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -44,6 +45,12 @@ TEST(UnixTimes, HaveTheErrorThatTheSystemStates) {
   EXPECT_EQ(error_of({TIME_ERROR, 16}), -1);
   EXPECT_EQ(error_of({-1, 16}), -1) << "it does not answer";
   EXPECT_EQ(error_of({TIME_OK, -1}), -1);
+}
+
+TEST(AProcess, KnowsItsHost) {
+  char host[256] = "";
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  EXPECT_EQ(TraceProcess::of_this().host, host);
 }
 
 TEST(UnixTimes, HaveTheirErrorInFilesToo) {
