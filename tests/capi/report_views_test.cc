@@ -268,6 +268,27 @@ TEST(ReportHtml, DrawsTheRooflineWhereItsNumbersAre) {
   EXPECT_EQ(Report::from_json("{\"calls\":[]}").html().find("Roofline"), std::string::npos);
 }
 
+TEST(ReportHtml, NamesEachPointOfTheRoofline) {
+  const ReportBuilder builder;
+  const auto add = [&](const char *name, double us, double speed, double intensity) {
+    builder.add_call();
+    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
+    builder.set_call("Argument Shapes", OPD_METRIC_STRING, arg("float32[4]"));
+    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(us));
+    builder.set_call("GFLOP/s", OPD_METRIC_RATIO, arg(speed));
+    builder.set_call("Arithmetic Intensity (FLOP/byte)", OPD_METRIC_RATIO, arg(intensity));
+  };
+  add("short", 1, 12.5, 0.25);
+  add("long", 9, 800, 4);
+  builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(1000));
+  builder.set_configuration("Peak Bandwidth (GB/s)", OPD_METRIC_RATIO, arg(100));
+  const std::string page = builder.finish().html();
+  const size_t first = page.find("<title>long: float32[4]: 800 GFLOP/s at 4 FLOP/byte</title>");
+  const size_t second = page.find("<title>short: float32[4]: 12.5 GFLOP/s at 0.25 FLOP/byte</title>");
+  EXPECT_NE(second, std::string::npos) << page;
+  EXPECT_LT(first, second) << "the longest one first, so that the others are drawn over it";
+}
+
 TEST(ReportHtml, EscapesAllTextAndFetchesNothing) {
   const char *const evil = "<img src=x onerror=alert(1)>&\"'</title></script>";
   const ReportBuilder builder;
@@ -287,6 +308,7 @@ TEST(ReportHtml, EscapesAllTextAndFetchesNothing) {
             std::string::npos);
   EXPECT_EQ(page.find("</script>"), page.rfind("</script>"));
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  EXPECT_NE(page.find(".warning{"), std::string::npos) << "it has its style";
   for (const char *fetch : {"http://", "https://", "src=\"", "href=", "url(", "@import"})
     EXPECT_EQ(page.find(fetch), std::string::npos) << fetch;
 }
@@ -373,6 +395,23 @@ TEST(ReportSummary, LeavesOutWhatDoesNotFitAndSaysSo) {
   EXPECT_EQ(text.find("Shapes"), std::string::npos) << text;
   EXPECT_EQ(summary(two_operators(1), 80).find('\033'), std::string::npos);
   EXPECT_NE(summary(two_operators(1), 80, 0, 1).find("\033["), std::string::npos);
+}
+
+TEST(ReportSummary, HasMinorColumnsBehindTheShapesIfThereIsRoom) {
+  const ReportBuilder builder;
+  builder.add_call();
+  builder.set_call("Name", OPD_METRIC_STRING, arg("add"));
+  builder.set_call("Argument Shapes", OPD_METRIC_STRING, arg("float32[4]"));
+  builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(10.0));
+  builder.set_call("Count", OPD_METRIC_COUNT, arg(1));
+  builder.set_call("Cycles", OPD_METRIC_COUNT, arg(12'345'678));
+  builder.set_call("FLOP", OPD_METRIC_COUNT, arg(4'000));
+  builder.set_call("Start (us)", OPD_METRIC_DURATION, arg(2'500.0));
+  const opdyno::Report report = builder.finish();
+  EXPECT_EQ(summary(report, 100).substr(0, summary(report, 100).find("\n\n")),
+            "Operator     Time    Share  Calls  Cycles  Shapes  FLOP    Start\n"
+            "add       10.0 µs  100.0 %      1   12.3M  4 f32   4.0k  2.50 ms");
+  EXPECT_NE(summary(report, 60).find("\nAlso measured: Start (us)\n"), std::string::npos) << summary(report, 60);
 }
 
 TEST(ReportSummary, WithoutTimesCountsTheRowsLeftOutAlone) {

@@ -1,5 +1,6 @@
 /* A collector of Intel's ITT API, as a tool injects it: writes down what it is told. With ITT_TABLE it fills a table of
- * functions, as the reference collector does, and leaves domains and strings to the caller; else it exports them all.
+ * functions, as the reference collector does, and leaves domains and strings to the caller; else it exports them all:
+ * with ITT_WITHOUT_END all but one that is needed, with ITT_WITHOUT_DOMAIN one that refuses to make a domain.
  */
 #define _GNU_SOURCE  // strdup
 #include <dlfcn.h>
@@ -51,13 +52,17 @@ const char *collected(void) {
 /* Switches the domain off, or on again. */
 void collect(int flags) { ((Domain *)domain)->flags = flags; }
 
+static int is_ready(void);
+
 void __itt_task_begin(const Domain *given, Id task, Id parent, String *name) {
-  int is_null = 1;
+  int is_null = is_ready();
   for (int i = 0; i < 3; ++i) is_null = is_null && !task.words[i] && !parent.words[i];
   domain = given;
   note(is_null && !strcmp(given->name, "opdyno") ? "begin" : "wrong begin", name->text);
 }
+#ifndef ITT_WITHOUT_END
 void __itt_task_end(const Domain *given) { note(given == domain ? "end" : "wrong end", ""); }
+#endif
 
 #ifdef ITT_TABLE
 typedef struct {
@@ -69,7 +74,7 @@ typedef struct {
 typedef struct {
   unsigned char magic[8];
   unsigned long version[3];
-  volatile long state[3];
+  volatile long is_initialized, has_mutex, counter;
   pthread_mutex_t mutex;
   void *library;
   void *error_handler;
@@ -77,20 +82,32 @@ typedef struct {
   Function *functions;
 } Global;
 
+static const Global *initialized;
+static int is_ready(void) { return initialized && initialized->is_initialized == 1; }
+
 void __itt_api_init(Global *global, int groups) {
   const unsigned char magic[8] = {0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30};
   if (memcmp(magic, global->magic, 8) || global->version[0] != 3 || groups != -1) return note("wrong init", "");
+  if (global->is_initialized != 0 || global->has_mutex != 1) return note("wrong state", "");
   pthread_mutex_lock(&global->mutex);
+  if (pthread_mutex_trylock(&global->mutex)) return note("a mutex that is not recursive", "");
+  pthread_mutex_unlock(&global->mutex);
+  initialized = global;
   for (Function *function = global->functions; function->name; ++function) {
+    if (function->group != 1 << 12) note("wrong group", function->name);  // of structures, as tasks and domains are
     void *const found = dlsym(global->library, function->name);
     *function->place = found ? found : function->absent;
   }
   pthread_mutex_unlock(&global->mutex);
 }
 #else
+static int is_ready(void) { return 1; }
 static pthread_mutex_t strings_guard = PTHREAD_MUTEX_INITIALIZER;
 
 Domain *__itt_domain_create(const char *name) {
+#ifdef ITT_WITHOUT_DOMAIN
+  return NULL;
+#endif
   Domain *made = calloc(1, sizeof *made);
   made->flags = 1;
   made->name = strdup(name);

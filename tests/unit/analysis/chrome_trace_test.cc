@@ -115,6 +115,22 @@ TEST(ChromeTrace, HasASpanForEachRunAndItsFunctionAroundTheCalls) {
   EXPECT_EQ(number(member(spans[3], "args"), "Run"), 0);
 }
 
+TEST(ChromeTrace, HasTracksOfTheirOwnForSpansThatOverlap) {
+  TraceBuilder built;
+  built.range(1000, 3000, "first").run(1, 2000, 4000, name_id("main")).range(2500, 5000, "last");
+  built.range(2600, 2600, "mark", EventKind::kMark);
+  const Json json = parse(chrome_trace(*make_object<Trace>(built.parts({{0, 0}, 1}))));
+  std::string tracks;
+  for (const char *kind : {"X", "i"})
+    for (const cJSON *span : events(json.get(), kind))
+      tracks += concat(text(span, "name"), " ", static_cast<int64_t>(number(span, "tid")), " ");
+  EXPECT_EQ(tracks, "run 0 10000042 main 10000042 first 42 last 20000042 mark 42 ");
+  std::string names;
+  for (const cJSON *event : events(json.get(), "M"))
+    if (text(event, "name") == "thread_name") names += text(member(event, "args"), "name") + "; ";
+  EXPECT_EQ(names, "thread 42 (main); thread 10000042 (main, overlapping 1); thread 20000042 (main, overlapping 2); ");
+}
+
 TEST(ChromeTrace, NamesProcessAndThreadsFirst) {
   const Json json = parse(chrome_trace(*make_object<Trace>(trace_of({{10, 20}}, {{0, 0}, 1}))));
   EXPECT_EQ(text(json.get(), "displayTimeUnit"), "ms");

@@ -195,6 +195,9 @@ TEST(RunReport, MarksCallsWithinACallOfTheSameOperator) {
   std::string marks;
   for (size_t row = 0; row < report->num_rows(); ++row) marks += text(report, row, "Recursive Calls") + " ";
   EXPECT_EQ(marks, "1 None 1 None None None None ");
+  std::string depths;
+  for (size_t row = 0; row < report->num_rows(); ++row) depths += text(report, row, "Depth") + " ";
+  EXPECT_EQ(depths, "3 2 1 None None None None ");
 }
 
 TEST(RunReport, TellsDroppedCalls) {
