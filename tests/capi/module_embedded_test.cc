@@ -138,7 +138,7 @@ TEST(AConstLoader, IsCheckedWhenItIsRead) {
 // ---- devices that this build lacks
 
 TEST(CodeOfAnAbsentDevice, IsLoadedAndNamedWhenItIsAskedFor) {
-  for (const std::string kind : {"cuda", "opencl", "rocm", "hip", "metal", "hexagon"}) {
+  for (const std::string kind : {"cuda", "rocm", "hip", "metal", "hexagon"}) {
     const Module module = with_root("absent_" + kind, kind, device_code("text", "kernel source"));
     EXPECT_EQ(kind, module.kind());
     EXPECT_STREQ(opd_module_format(module.get()), "text");

@@ -25,7 +25,9 @@ class DeviceModule final : public Module {
   bool implements(std::string_view name) override { return index_of(name).has_value(); }
   std::string source(std::string_view format) override;  // if its code is text
   const char *format() const override { return format_.c_str(); }
-  int32_t properties() const override { return OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE; }
+  int32_t properties() const override {
+    return OPD_MODULE_SERIALIZABLE | (find_kind(device_) ? OPD_MODULE_RUNNABLE : 0);
+  }
   std::vector<std::string> save_formats() const override { return {format_}; }
   std::string save(std::string_view) override { return std::string(code_); }
   std::string serialize() override { return bytes_; }
