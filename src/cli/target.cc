@@ -16,7 +16,9 @@ DLDevice read_device(const Args &args) {
   const Value exists =
       attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_EXIST); });
   if (!exists.view().u.int64)
-    throw Failure(Exit::failed, cat("there is no device ", *text, " here; 'opdyno info' lists those that are"));
+    throw Failure(Exit::failed,
+                  cat("there is no device ", *text, " here: ", opdyno::device_attr(device, OPD_ATTR_ABSENCE).string(),
+                      "; 'opdyno info' lists those that are"));
   return device;
 }
 

@@ -1,5 +1,8 @@
 // Programs that TVM built for OpenCL, in both modes of execution, on an OpenCL device. The answers are those of the
 // same programs that TVM built for the CPU (build_opencl.py).
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
 
 #include "support/opdyno_test.h"
@@ -125,6 +128,28 @@ TEST_F(AProgramForOpenCl, DoesNotLendItsAddressesToOthers) {
   const Tensor there({4}, "float32", kDevice);
   expect_throws([&] { there.to_dlpack(); }, OPD_UNSUPPORTED, "copy it to the host");
   expect_throws([&] { there.to_dlpack_versioned(); }, OPD_UNSUPPORTED, "float32[4] on opencl:0");
+}
+
+TEST_F(AProgramForOpenCl, IsRefusedInAChildOfFork) {
+  const Vm vm = vm_of("constants", "bytecode");
+  std::vector<Tensor> inputs = on_device(recorded("constants", "in"));
+  expect_answers("constants", vm.function("main").call(views_of(inputs)), "the parent");
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    bool is_refused = false;
+    try {
+      vm.function("main").call(views_of(inputs));
+    } catch (const Error &e) {
+      is_refused = e.code() == OPD_UNSUPPORTED && e.message().find("child of fork()") != std::string::npos;
+    }
+    inputs.clear();
+    _exit(is_refused ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  expect_answers("constants", vm.function("main").call(views_of(inputs)), "the parent afterwards");
 }
 
 TEST_F(AProgramForOpenCl, RefusesTensorsOfTheHost) {

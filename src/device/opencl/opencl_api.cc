@@ -14,6 +14,7 @@ std::atomic<bool> was_opened{false};
 
 Api *open() {
   auto *api = new Api;  // never destroyed: work may be given while the process exits
+  api->generation = fork_generation();
   const LoaderCall call;
   void *const library = ::dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {

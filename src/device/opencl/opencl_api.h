@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/static_guard.h"
+
 namespace opd::cl {
 
 struct Platform;  // cl_platform_id points at one, and so on
@@ -85,8 +87,15 @@ struct Api {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_OPENCL_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
-  std::string absence;  // why it cannot be used; "" if it can
+  std::string absence;      // why it cannot be used; "" if it can
+  uint32_t generation = 0;  // of the process that opened the loader: drivers do not survive fork()
 
+  bool is_inherited() const { return fork_generation() != generation; }
+  // Ends a reference to an object of the driver. A child of fork() leaves it: the driver's locks may be held there.
+  template <class T>
+  void release(Status (*function)(T *), T *object) const {
+    if (object && !is_inherited()) function(object);
+  }
   static const Api &get();  // opens the loader at the first call
   static bool is_open() noexcept;
 };

@@ -1,9 +1,5 @@
 #include "device/opencl/opencl_device.h"
 
-#include <sys/types.h>
-#include <unistd.h>
-
-#include <atomic>
 #include <charconv>
 
 #include "device/opencl/opencl_context.h"
@@ -108,7 +104,7 @@ class OpenClBackend final : public DeviceBackend {
   }
   void *create_stream(int32_t id) override { return get(id).make_queue(); }
   void free_stream(int32_t, void *stream) noexcept override {
-    Api::get().clReleaseCommandQueue(static_cast<Queue *>(stream));
+    Api::get().release(Api::get().clReleaseCommandQueue, static_cast<Queue *>(stream));
   }
 
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
@@ -119,14 +115,12 @@ class OpenClBackend final : public DeviceBackend {
   struct Devices {
     std::vector<std::unique_ptr<DeviceContext>> list;
     std::string failure;  // of making them
-    pid_t process = 0;    // drivers do not survive fork()
   };
 
   // Made at the first question, and never destroyed: work may be given while the process exits.
   static const Devices &devices() {
     static const Devices *const made = [] {
       auto *devices = new Devices;
-      devices->process = ::getpid();
       if (!Api::get().absence.empty()) return devices;
       try {
         for (Device *device : list_devices(Api::get()))
@@ -144,7 +138,7 @@ class OpenClBackend final : public DeviceBackend {
   static const DeviceContext &get(int32_t id) {
     const DeviceContext *device = find(id);
     if (!device) fail(OPD_UNSUPPORTED, "there is no device opencl:", id);
-    if (devices().process != ::getpid()) [[unlikely]]
+    if (Api::get().is_inherited()) [[unlikely]]
       fail(OPD_UNSUPPORTED, "opencl:", id,
            " cannot be used in a child of fork(): its driver was started in the parent; start it after fork()");
     return *device;

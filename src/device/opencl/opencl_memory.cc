@@ -23,7 +23,7 @@ void *Buffers::add(Memory *buffer, size_t bytes, int32_t device) {
       blocks_.emplace(reinterpret_cast<uintptr_t>(range), Block{buffer, bytes, mapped, device});
       return range;
     } catch (const std::bad_alloc &) { ::munmap(range, mapped); }
-  Api::get().clReleaseMemObject(buffer);
+  Api::get().release(Api::get().clReleaseMemObject, buffer);
   return nullptr;
 }
 
@@ -36,7 +36,7 @@ void Buffers::remove(void *address) noexcept {
     block = found->second;
     blocks_.erase(found);
   }
-  Api::get().clReleaseMemObject(block.buffer);
+  Api::get().release(Api::get().clReleaseMemObject, block.buffer);
   ::munmap(address, block.mapped);  // last: no other buffer may get the range before
 }
 

@@ -28,7 +28,7 @@ class Argument {
     check(status, "clCreateSubBuffer");
   }
   ~Argument() {
-    if (part_) context_.api().clReleaseMemObject(part_);  // the launch holds it until it has ended
+    context_.api().release(context_.api().clReleaseMemObject, part_);  // the launch holds it until it has ended
   }
   Argument(const Argument &) = delete;
   Memory *const &memory() const { return memory_; }
@@ -42,10 +42,13 @@ class OpenClKernel final : public DeviceKernel {
  public:
   OpenClKernel(const DeviceContext &context, Kernel *kernel, std::string name)
       : context_(context), kernel_(kernel), name_(std::move(name)) {}
-  ~OpenClKernel() { context_.api().clReleaseKernel(kernel_); }
+  ~OpenClKernel() { context_.api().release(context_.api().clReleaseKernel, kernel_); }
 
   void launch(void *stream, const KernelLaunch &launch) override {
     const Api &api = context_.api();
+    if (api.is_inherited()) [[unlikely]]
+      fail(OPD_UNSUPPORTED, "kernel ", name_,
+           " cannot be launched in a child of fork(): its driver was started in the parent");
     size_t local[3], global[3];
     for (int i = 0; i < 3; ++i) local[i] = launch.block[i], global[i] = size_t{launch.grid[i]} * launch.block[i];
     // Arguments are the kernel's state until it is launched, so threads take turns.
@@ -89,7 +92,7 @@ class OpenClKernel final : public DeviceKernel {
 class OpenClProgram final : public DeviceProgram {
  public:
   OpenClProgram(const DeviceContext &context, Program *program) : context_(context), program_(program) {}
-  ~OpenClProgram() { context_.api().clReleaseProgram(program_); }
+  ~OpenClProgram() { context_.api().release(context_.api().clReleaseProgram, program_); }
 
   std::unique_ptr<DeviceKernel> find(const std::string &name) override {
     Status status = kSuccess;
