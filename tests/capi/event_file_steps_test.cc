@@ -121,7 +121,7 @@ std::vector<Script> scripts() {
 
 struct Progress {                      // in memory that it shares with the test
   std::atomic<int> watched;            // the thread to be watched waits; 0: there is none
-  std::atomic<bool> goes;              // it need not wait any more
+  std::atomic<int> goes;               // the thread that may go on: the next one may wait before this one has ended
   std::atomic<uint32_t> begun, ended;  // operations, of all threads
 };
 
@@ -150,7 +150,7 @@ class Recording {
     for (size_t i = 0; i < ops.size(); ++i) {
       if (i == unseen) {
         progress.watched = ::gettid();
-        while (!progress.goes) ::usleep(100);
+        while (progress.goes != ::gettid()) ::usleep(100);
       }
       ++progress.begun;
       if (ops[i].what == Op::kEnd) opd_range_end(begun[ops[i].begun]);
@@ -349,9 +349,8 @@ class EachStepOf : public testing::TestWithParam<size_t> {
       if (!file) file = std::make_unique<WatchedFile>(path), live = std::make_unique<WatchedFile>(path + ".live");
       file->take(), live->take();
       check(path);
-      progress->goes = true;
+      progress->goes = watched;
       step(watched, *file, *live);
-      progress->goes = false;
     }
     end(process);
   }
