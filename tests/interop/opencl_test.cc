@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstring>
 
 #include "support/opdyno_test.h"
 #include "support/report_test.h"
@@ -15,6 +17,14 @@ namespace {
 constexpr DLDevice kDevice = {kDLOpenCL, 0};
 constexpr const char *kModels[] = {"mlp", "norms", "cnn", "constants"};
 constexpr const char *kModes[] = {"bytecode", "compiled"};
+
+// Set before main(), and so before anything asks for a device.
+constexpr int kHandled[] = {SIGINT, SIGTERM, SIGUSR2, SIGQUIT, SIGHUP};
+void note_signal(int) {}
+const bool kHasHandlers = [] {
+  for (const int signal : kHandled) std::signal(signal, &note_signal);
+  return true;
+}();
 
 class AProgramForOpenCl : public testing::Test {
  protected:
@@ -82,6 +92,19 @@ std::vector<opd_value> views_of(const std::vector<Tensor> &tensors) {
 }
 
 }  // namespace
+
+// Drivers install handlers when they start and when they compile.
+TEST_F(AProgramForOpenCl, LeavesTheHandlersOfSignalsToTheProgram) {
+  ASSERT_TRUE(kHasHandlers);
+  const Vm vm = vm_of("constants", "bytecode");
+  vm.function("main").call(views_of(on_device(recorded("constants", "in"))));
+  opdyno::sync(kDevice);
+  for (const int signal : kHandled) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    EXPECT_EQ(now.sa_handler, &note_signal) << strsignal(signal);
+  }
+}
 
 TEST_F(AProgramForOpenCl, GivesTheAnswersOfTheCpu) {
   for (const std::string model : kModels)

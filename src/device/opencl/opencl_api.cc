@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/fork_mutex.h"
+#include "base/signal_handlers.h"
 #include "value/value.h"
 
 namespace opd::cl {
@@ -13,6 +14,7 @@ namespace {
 std::atomic<bool> was_opened{false};
 
 Api *open() {
+  const KeptSignalHandlers kept;
   auto *api = new Api;  // never destroyed: work may be given while the process exits
   api->generation = fork_generation();
   const LoaderCall call;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/signal_handlers.h"
 #include "device/opencl/opencl_context.h"
 #include "device/opencl/opencl_memory.h"
 #include "device/opencl/opencl_program.h"
@@ -122,6 +123,7 @@ class OpenClBackend final : public DeviceBackend {
     static const Devices *const made = [] {
       auto *devices = new Devices;
       if (!Api::get().absence.empty()) return devices;
+      const KeptSignalHandlers kept;
       try {
         for (Device *device : list_devices(Api::get()))
           devices->list.push_back(std::make_unique<DeviceContext>(device, static_cast<int32_t>(devices->list.size())));

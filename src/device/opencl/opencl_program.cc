@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
+#include "base/signal_handlers.h"
 #include "device/opencl/opencl_memory.h"
 #include "value/value.h"
 
@@ -95,6 +96,7 @@ class OpenClProgram final : public DeviceProgram {
   ~OpenClProgram() { context_.api().release(context_.api().clReleaseProgram, program_); }
 
   std::unique_ptr<DeviceKernel> find(const std::string &name) override {
+    const KeptSignalHandlers kept;
     Status status = kSuccess;
     Kernel *const kernel = context_.api().clCreateKernel(program_, name.c_str(), &status);
     if (status == kInvalidKernelName) fail(OPD_NOT_FOUND, "the program for OpenCL has no kernel ", name);
@@ -122,6 +124,7 @@ std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const
   if (code.format != "cl")
     fail(OPD_UNSUPPORTED, "the code for OpenCL in ", code.origin, " has the format \"", code.format,
          "\"; this build reads \"cl\", which is source");
+  const KeptSignalHandlers kept;
   Status status = kSuccess;
   const char *const text = code.code.data();
   const size_t size = code.code.size();

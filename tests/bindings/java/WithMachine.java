@@ -48,8 +48,9 @@ final class WithMachine {
     }
     DeviceStream stream = new DeviceStream(there);
     First.check(stream.device().equals(there), "whose it is");
-    try (DeviceStream other = new DeviceStream(there); DeviceStream.Use use = stream.use(); DeviceStream.Use inner = other.use()) {
-      other.sync();
+    try (DeviceStream other = new DeviceStream(there)) {
+      stream.run(() -> other.run(other::sync));
+      First.failed(() -> stream.run(() -> Device.of("abacus:0")), OpdynoException.InvalidArgument.class, "abacus");
     }
     stream.sync();
     stream.close();

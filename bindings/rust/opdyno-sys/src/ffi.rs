@@ -1618,10 +1618,12 @@ unsafe extern "C" {
     ///
     /// `out_value`: New reference.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an `OPD_DLTENSOR`, which cannot be owned.
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an `OPD_DLTENSOR`, which cannot be owned, and for an object's type with the
+    /// object NULL.
     /// Threads: safe. Since: 0.1
     pub fn opd_value_retain(value: *const opd_value, out_value: *mut opd_value) -> *mut opd_error;
-    /// Ends an owned value and sets it to `OPD_NONE`. Threads: safe. Cost: none for plain kinds. Since: 0.1
+    /// Ends an owned value and sets it to `OPD_NONE`. If the value has an object's type with the object NULL, nothing ends.
+    /// Threads: safe. Cost: none for plain kinds. Since: 0.1
     pub fn opd_value_release(value: *mut opd_value);
     /// Returns the name of kind `type`: "int", "ffi.Tensor", "opdyno.Storage" …, or "unknown"; static storage.
     /// Threads: safe. Since: 0.1
@@ -1907,7 +1909,8 @@ unsafe extern "C" {
     ///
     /// `stream`: Of `opd_stream_create()` for the same device; NULL does nothing.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.2
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it. Threads: safe.
+    /// Since: 0.2
     pub fn opd_stream_free(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Sets the calling thread's current stream of a device.
     ///
@@ -1915,9 +1918,10 @@ unsafe extern "C" {
     ///
     /// `stream`:     Of `opd_stream_create()` for the same device, or NULL for the default one.
     ///
-    /// `out_before`: Written: the stream that was current before; may be NULL.
+    /// `out_before`: Written: the stream that was current before.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Since: 0.2
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it. Threads: safe.
+    /// Since: 0.2
     pub fn opd_stream_set(device: DLDevice, stream: *mut c_void, out_before: *mut *mut c_void) -> *mut opd_error;
     /// Waits until the work in a stream has ended.
     ///
@@ -1925,7 +1929,8 @@ unsafe extern "C" {
     ///
     /// `stream`: Of `opd_stream_create()` for the same device, or NULL for the default one.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device; what the device reports of work that failed.
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it; what the device
+    /// reports of work that failed.
     /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_stream_sync(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Reads the statistics of a device's memory.

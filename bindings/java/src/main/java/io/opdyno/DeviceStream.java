@@ -5,8 +5,8 @@ package io.opdyno;
  * and copies that it starts go there. The CPU has no other than that. All methods are safe on any thread.
  *
  * <pre>{@code
- * try (DeviceStream stream = new DeviceStream(device); DeviceStream.Use use = stream.use()) {
- *   // calls that the stream does in order
+ * try (DeviceStream stream = new DeviceStream(device)) {
+ *   stream.run(() -> vm.call("main", x));
  *   stream.sync();
  * }
  * }</pre>
@@ -31,10 +31,14 @@ public final class DeviceStream implements AutoCloseable {
     Native.opd_stream_sync(device, address());
   }
 
-  /** Makes it the calling thread's current stream until the result is closed, which is to happen on the same thread. */
-  public Use use() {
+  /** Does the work with this as the calling thread's current stream. */
+  public void run(Runnable work) {
     long before = Out.<Long>take(out -> Native.opd_stream_set(device, address(), out));
-    return () -> Out.<Long>take(out -> Native.opd_stream_set(device, before, out));
+    try {
+      work.run();
+    } finally {
+      Out.<Long>take(out -> Native.opd_stream_set(device, before, out));
+    }
   }
 
   /** Ends it; its work still runs to its end. It may be no thread's current stream. Closing it again does nothing. */
@@ -52,13 +56,5 @@ public final class DeviceStream implements AutoCloseable {
       throw new IllegalStateException("the stream of " + device + " is closed");
     }
     return address;
-  }
-
-  /** Ends the use of a stream. */
-  @FunctionalInterface
-  public interface Use extends AutoCloseable {
-    /** Makes the stream current again that was so before. */
-    @Override
-    void close();
   }
 }
