@@ -5,6 +5,10 @@
 %ignore opd_collector_table;
 %ignore opd_metrics;
 %ignore opd_metrics_set;
+%ignore opd_device_table;  /* in C: its functions run within each allocation, copy and launch */
+%ignore opd_device_register;
+%ignore opd_kernel_arg;
+%ignore opd_kernel_launch;
 %opd_pointer(void *pointer)
 %opd_pointer(void *stream)
 %opd_pointer_out(void **out_stream)

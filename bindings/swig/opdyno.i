@@ -21,6 +21,7 @@
 %include <opdyno/value.h>
 %include <opdyno/function.h>
 %include <opdyno/device.h>
+%include <opdyno/device_plugin.h>
 %include <opdyno/tensor.h>
 %include <opdyno/params.h>
 %include <opdyno/module.h>

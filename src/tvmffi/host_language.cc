@@ -118,7 +118,9 @@ static int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
     require(name && symbol && std::string_view(name).starts_with("__"),
             "TVMFFIEnvModRegisterContextSymbol was given \"", name ? name : "", "\"; names start with __");
     if (provided_symbol(name + 2)) return;
-    const ProvidedSymbol provided{(new std::string(name + 2))->c_str(), symbol};  // never freed: the table uses it
+    const char *const kept = ::strdup(name + 2);  // never freed: the table uses it
+    if (!kept) throw std::bad_alloc();
+    const ProvidedSymbol provided{kept, symbol};
     provide_symbols({&provided, 1});
   });
 }

@@ -183,7 +183,7 @@ class SimulatedDevice {
     return range;
   }
   void deallocate(int32_t id, void *data) {
-    sync(id, nullptr, true);  // work that was given before may use it
+    opd_error_release(sync(id, nullptr, true));  // work that was given before may use it
     const std::scoped_lock lock(guard_);
     const auto found = blocks_.find(static_cast<char *>(data));
     munmap(data, found->second.mapped);

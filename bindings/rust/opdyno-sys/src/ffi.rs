@@ -598,6 +598,95 @@ pub struct opd_memory_hooks {
     /// NULL
     pub deleter: opd_deleter,
 }
+/// One argument of a kernel. Its layout is final.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_kernel_arg {
+    /// `size_bytes` bytes, as the kernel's parameter has them; not aligned for more than 8
+    pub value: *const c_void,
+    /// of the value
+    pub size_bytes: u32,
+    /// 1: the value is an address on the device, or NULL
+    pub is_address: u32,
+}
+/// How a kernel is launched. All of it is borrowed for the call.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_kernel_launch {
+    /// sizeof(`opd_kernel_launch`) of the library
+    pub struct_size: u32,
+    /// of args
+    pub num_args: u32,
+    /// in the order of the kernel's parameters
+    pub args: *const opd_kernel_arg,
+    /// As in C's `opd_kernel_launch`.
+    pub grid: [u32; 3],
+    /// As in C's `opd_kernel_launch`.
+    pub block: [u32; 3],
+    /// As in C's `opd_kernel_launch`.
+    pub cluster: [u32; 3],
+    /// 1: all blocks must run at once
+    pub is_cooperative: u32,
+    /// memory that the threads of a block share, beyond what the code states
+    pub dynamic_shared_bytes: u64,
+    /// of create_stream, or NULL for the default one
+    pub stream: *mut c_void,
+}
+/// What a kind of devices does. Functions may be NULL where their comments say so: then devices of the kind lack it.
+/// All are called on any thread, several at once. Errors that they return are taken over; they name the cause, and
+/// opdyno adds the operator.
+///
+/// Work of one stream is done in the order in which it was given; work of other streams may be done at the same time. A
+/// function that gives work to a stream need not wait for it. If the functions for streams are NULL, work has ended when
+/// its function returns.
+///
+/// Addresses are the device's own. No two blocks may have the same address, nor one of memory of the host; opdyno adds
+/// offsets to them. The host does not access them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_device_table {
+    /// sizeof(`opd_device_table`)
+    pub struct_size: u32,
+    /// 0
+    pub reserved: u32,
+    /// As in C's `opd_device_table`.
+    pub get_attr: Option<unsafe extern "C" fn(*mut c_void, i32, opd_device_attr, *mut opd_value) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub allocate: Option<unsafe extern "C" fn(*mut c_void, i32, u64, u64) -> *mut c_void>,
+    /// As in C's `opd_device_table`.
+    pub deallocate: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, u64)>,
+    /// As in C's `opd_device_table`.
+    pub copy: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            *const c_void,
+            DLDevice,
+            *mut c_void,
+            DLDevice,
+            u64,
+            *mut c_void,
+        ) -> *mut opd_error,
+    >,
+    /// As in C's `opd_device_table`.
+    pub sync: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, c_int) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub create_stream: Option<unsafe extern "C" fn(*mut c_void, i32, *mut *mut c_void) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub free_stream: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void)>,
+    /// As in C's `opd_device_table`.
+    pub build: Option<
+        unsafe extern "C" fn(*mut c_void, i32, *const c_char, *const c_void, usize, *mut *mut c_void) -> *mut opd_error,
+    >,
+    /// As in C's `opd_device_table`.
+    pub free_program: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void)>,
+    /// As in C's `opd_device_table`.
+    pub find_kernel:
+        Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, *const c_char, *mut *mut c_void) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub launch: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, *const opd_kernel_launch) -> *mut opd_error>,
+    /// handed to all; it must last as long as the process
+    pub user_data: *mut c_void,
+}
 /// How a file is opened.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -1971,6 +2060,23 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_OUT_OF_RANGE`. Threads: safe. Since: 0.1
     pub fn opd_threads_set_count(count: i32) -> *mut opd_error;
+    /// Adds a kind of devices to the process. Its devices are then used as others are: tensors, copies, VMs, kernels of
+    /// modules whose kind has that name, profiles.
+    ///
+    /// `kind`:     Borrowed; a name of `DLPack` that opdyno has no back end for, as "ext_dev" or "vpi"; or a name of its
+    /// own: 1 to 32 small letters, digits and underscores, a letter first.
+    ///
+    /// `table`:    Borrowed; it is copied. A kind lasts as long as the process.
+    ///
+    /// `out_type`: Written: the kind's number for `DLDevice`. One of `DLPack`'s, or the next from 48.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a wrong name or struct_size or a missing function, `OPD_ALREADY_EXISTS` if
+    /// the kind has a back end, `OPD_OUT_OF_RANGE` if 16 kinds with own names are there. Threads: safe. Since: 0.2
+    pub fn opd_device_register(
+        kind: *const c_char,
+        table: *const opd_device_table,
+        out_type: *mut i32,
+    ) -> *mut opd_error;
     /// Makes a tensor with memory of its own: compact, 64-byte aligned, not initialised.
     ///
     /// `dims`:       Borrowed, `ndim` sizes, each at least 0.
