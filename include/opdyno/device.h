@@ -75,11 +75,11 @@ OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
  * Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_create(DLDevice device, void **out_stream);
 
-/** Ends a stream. The work in it runs to its end. It may be no thread's current stream.
+/** Waits for the work in a stream and ends it. It may be no thread's current stream.
  * @param device A present one.
  * @param stream Of opd_stream_create() for the same device; NULL does nothing.
  * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it. Threads: safe.
- * Since: 0.2 */
+ * Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_free(DLDevice device, void *stream);
 
 /** Sets the calling thread's current stream of a device.

@@ -61,8 +61,10 @@ std::string absence_of(DLDevice device);  // why it is absent; "" if it is there
 Value device_attr(DLDevice device, opd_device_attr attr);
 
 // Streams that users make: a device's own pointers, which are checked before the device sees them.
-void *make_stream(DLDevice device);  // throws, also for a device without streams
-void end_stream(DLDevice device, void *stream);
+void *make_stream(DLDevice device);              // throws, also for a device without streams
+void end_stream(DLDevice device, void *stream);  // after its work
+// Waits for the work of a stream that memory was used in; it may have ended meanwhile, and then has none.
+void sync_former_stream(DLDevice device, void *stream);
 void check_stream(DLDevice device,
                   void *stream);  // throws for what is no stream of the device; null is its default one
 std::vector<void *> streams_of(DLDevice device);

@@ -29,7 +29,7 @@ class DeviceMemory {
   void *stream_here() const noexcept { return is_asynchronous_ ? current_stream(device_) : nullptr; }
   // Makes a block usable for the calling thread's stream: waits for the work of another one that it was returned in.
   void enter_stream(void *stream) const {
-    if (is_asynchronous_ && stream != current_stream(device_)) backend_.sync_stream(device_.device_id, stream);
+    if (is_asynchronous_ && stream != current_stream(device_)) sync_former_stream(device_, stream);
   }
 
   // Whether memory comes from the system, not from the embedder's hooks.

@@ -1,8 +1,10 @@
 // The current stream of each thread and device, and the current device of each thread and kind.
 #include <array>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <utility>
 
 #include "base/fork_mutex.h"
@@ -23,6 +25,12 @@ using Streams = std::map<std::pair<int32_t, int32_t>, std::set<void *>>;
 struct Table {
   ForkMutex guard{LockRank::kDeviceTables};
   Streams streams;
+  ForkSharedMutex ending{LockRank::kDeviceKernel};  // shared while a stream is waited for, so that it does not end
+  bool has(DLDevice device, void *stream) {
+    const std::scoped_lock lock(guard);
+    const auto found = streams.find({device.device_type, device.device_id});
+    return found != streams.end() && found->second.contains(stream);
+  }
 };
 Table &made() {
   static auto *const table = new Table;  // never destroyed: threads may use streams while the process exits
@@ -55,20 +63,33 @@ void *make_stream(DLDevice device) {
 void check_stream(DLDevice device, void *stream) {
   if (!stream) return void(device_backend(device));  // throws if it is absent
   backend_with_streams(device);
-  const std::scoped_lock lock(made().guard);
-  const auto found = made().streams.find({device.device_type, device.device_id});
-  if (found == made().streams.end() || !found->second.contains(stream))
+  if (!made().has(device, stream))
     fail(OPD_INVALID_ARGUMENT, "address ", reinterpret_cast<uintptr_t>(stream), " is no stream of ",
          device_name(device));
 }
 
 void end_stream(DLDevice device, void *stream) {
   check_stream(device, stream);
+  if (!stream) return;
+  DeviceBackend &backend = device_backend(device);
+  std::exception_ptr failure;  // of its work: told after the stream has ended
+  try {
+    sync_former_stream(device, stream);
+  } catch (...) { failure = std::current_exception(); }
   {
-    const std::scoped_lock lock(made().guard);
-    if (!made().streams[{device.device_type, device.device_id}].erase(stream)) return;  // null, or ended meanwhile
+    const std::unique_lock ending(made().ending);
+    {
+      const std::scoped_lock lock(made().guard);
+      if (!made().streams[{device.device_type, device.device_id}].erase(stream)) return;  // another thread was faster
+    }
+    backend.free_stream(device.device_id, stream);
   }
-  device_backend(device).free_stream(device.device_id, stream);
+  if (failure) std::rethrow_exception(failure);
+}
+
+void sync_former_stream(DLDevice device, void *stream) {
+  const std::shared_lock ending(made().ending);
+  if (!stream || made().has(device, stream)) device_backend(device).sync_stream(device.device_id, stream);
 }
 
 std::vector<void *> streams_of(DLDevice device) {

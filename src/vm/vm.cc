@@ -187,7 +187,7 @@ void Vm::use_streams(Run &run) {
   for (size_t i = 0; i < devices().size(); ++i) {
     const DLDevice device = devices()[i].device;
     void *const before = std::exchange(run.streams[i], current_stream(device));
-    if (before != run.streams[i]) device_backend(device).sync_stream(device.device_id, before);
+    if (before != run.streams[i]) sync_former_stream(device, before);
   }
 }
 

@@ -250,3 +250,17 @@ TEST_F(ADevice, HasConditionsAndShapesThatProgramsRead) {
   x.copy_from_bytes(sizes, sizeof sizes);
   EXPECT_EQ(opdyno::to_string(vm.call("sizes", x).view()), "[3, 5]");
 }
+
+// Memory remembers the stream that used it. The stream may be gone when the memory is used again.
+TEST_F(ADevice, ReusesMemoryOfStreamsThatHaveEnded) {
+  const Module kernels = kernels_or_none("ended");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  for (int i = 0; i < 20; ++i)
+    std::thread([&] {
+      const opdyno::Stream stream(device());
+      opdyno::set_stream(device(), stream.get());
+      EXPECT_EQ(read(Tensor::of(vm.call("main", on(device(), {1, 2, 3, 4})))), (std::vector<float>{17, 26, 35, 44}));
+      opdyno::set_stream(device(), nullptr);
+    }).join();
+}

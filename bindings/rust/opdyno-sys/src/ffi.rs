@@ -1992,14 +1992,14 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device or one without streams, as the CPU.
     /// Threads: safe. Since: 0.2
     pub fn opd_stream_create(device: DLDevice, out_stream: *mut *mut c_void) -> *mut opd_error;
-    /// Ends a stream. The work in it runs to its end. It may be no thread's current stream.
+    /// Waits for the work in a stream and ends it. It may be no thread's current stream.
     ///
     /// `device`: A present one.
     ///
     /// `stream`: Of `opd_stream_create()` for the same device; NULL does nothing.
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it. Threads: safe.
-    /// Since: 0.2
+    /// Blocks. Since: 0.2
     pub fn opd_stream_free(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Sets the calling thread's current stream of a device.
     ///

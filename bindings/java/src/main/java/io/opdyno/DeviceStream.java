@@ -41,7 +41,7 @@ public final class DeviceStream implements AutoCloseable {
     }
   }
 
-  /** Ends it; its work still runs to its end. It may be no thread's current stream. Closing it again does nothing. */
+  /** Waits for its work and ends it. It may be no thread's current stream. Closing it again does nothing. */
   @Override
   public synchronized void close() {
     long ended = address;
