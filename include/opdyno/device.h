@@ -78,8 +78,9 @@ OPD_API OPD_NODISCARD opd_error *opd_stream_create(DLDevice device, void **out_s
 /** Waits for the work in a stream and ends it. It may be no thread's current stream.
  * @param device A present one.
  * @param stream Of opd_stream_create() for the same device; NULL does nothing.
- * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it. Threads: safe.
- * Blocks. Since: 0.2 */
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; what the device
+ *         reports of work that failed, after the stream has ended.
+ * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_free(DLDevice device, void *stream);
 
 /** Sets the calling thread's current stream of a device.

@@ -1998,8 +1998,9 @@ unsafe extern "C" {
     ///
     /// `stream`: Of `opd_stream_create()` for the same device; NULL does nothing.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it. Threads: safe.
-    /// Blocks. Since: 0.2
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it; what the device
+    /// reports of work that failed, after the stream has ended.
+    /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_stream_free(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Sets the calling thread's current stream of a device.
     ///
