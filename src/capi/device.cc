@@ -51,7 +51,7 @@ opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before) {
 opd_error *opd_stream_sync(DLDevice device, void *stream) {
   return guard([&] {
     check_stream(device, stream);
-    device_backend(device).sync_stream(device.device_id, stream);
+    wait_for_stream(device, stream);
   });
 }
 

@@ -13,12 +13,11 @@ DLDevice read_device(const Args &args) {
   const std::optional<std::string> text = args.value("device");
   if (!text) return device;
   device = attempt(Exit::usage, "option '--device'", [&] { return opdyno::device_of(*text); });
-  const Value exists =
-      attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_EXIST); });
-  if (!exists.view().u.int64)
-    throw Failure(Exit::failed,
-                  cat("there is no device ", *text, " here: ", opdyno::device_attr(device, OPD_ATTR_ABSENCE).string(),
-                      "; 'opdyno info' lists those that are"));
+  const Value absence =
+      attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_ABSENCE); });
+  if (absence.type() != OPD_NONE)
+    throw Failure(Exit::failed, cat("there is no device ", *text, " here: ", absence.string(),
+                                    "; 'opdyno info' lists those that are"));
   return device;
 }
 

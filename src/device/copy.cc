@@ -170,6 +170,12 @@ void copy_tensor(const DLTensor &from, const DLTensor &to) {
   copy_strided(transfer, from, to);
 }
 
+Ref<Tensor> copied_to(DLDevice device, const DLTensor &from, MemoryUse use) {
+  auto copy = make_tensor(dims_of(from), from.dtype, device, use);
+  copy_tensor(from, copy->dl);
+  return copy;
+}
+
 void copy_from_bytes(const DLTensor &to, const void *data, size_t size) {
   if (contiguous_bytes(to, size, "to") == 0) return;
   require(data, "data must not be NULL");

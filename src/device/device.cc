@@ -10,9 +10,7 @@
 namespace opd {
 namespace {
 
-constexpr int32_t kMaxKinds = 64;  // DLPack 1.3 uses 18
-
-using Kinds = std::array<std::atomic<DeviceBackend *>, kMaxKinds>;
+using Kinds = std::array<std::atomic<DeviceBackend *>, kMaxDeviceKinds>;
 Kinds &kinds() {
   static auto *const table = [] {
     auto *made = new Kinds{};  // never destroyed: storages may end while the process exits
@@ -28,7 +26,7 @@ bool exists(DeviceBackend &backend, int32_t id) { return backend.attr(id, OPD_AT
 std::string present_devices() {
   constexpr int32_t kMost = 64;  // of a kind in a message
   std::string list;
-  for (int32_t type = 0; type < kMaxKinds; ++type) {
+  for (int32_t type = 0; type < kMaxDeviceKinds; ++type) {
     DeviceBackend *backend = kinds()[static_cast<size_t>(type)].load(std::memory_order_acquire);
     if (!backend || !backend->is_started()) continue;
     int32_t count = 0;
@@ -53,15 +51,16 @@ std::unique_ptr<DeviceProgram> DeviceBackend::build(int32_t, const DeviceCode &)
 }
 
 void register_device(int32_t device_type, DeviceBackend &backend) {
-  if (device_type < 0 || device_type >= kMaxKinds)
-    fail(OPD_OUT_OF_RANGE, "a kind of device must have a number from 0 to ", kMaxKinds - 1, ", but has ", device_type);
+  if (device_type < 0 || device_type >= kMaxDeviceKinds)
+    fail(OPD_OUT_OF_RANGE, "a kind of device must have a number from 0 to ", kMaxDeviceKinds - 1, ", but has ",
+         device_type);
   DeviceBackend *none = nullptr;
   if (!kinds()[static_cast<size_t>(device_type)].compare_exchange_strong(none, &backend, std::memory_order_acq_rel))
     fail(OPD_ALREADY_EXISTS, "devices of kind ", device_kind_name(device_type), " are registered already");
 }
 
 DeviceBackend *find_kind(int32_t device_type) {
-  if (device_type < 0 || device_type >= kMaxKinds) return nullptr;
+  if (device_type < 0 || device_type >= kMaxDeviceKinds) return nullptr;
   return kinds()[static_cast<size_t>(device_type)].load(std::memory_order_acquire);
 }
 

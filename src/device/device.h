@@ -51,11 +51,12 @@ class DeviceBackend {
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
 };
 
+inline constexpr int32_t kMaxDeviceKinds = 64;  // DLPack 1.3 uses 18
 void register_device(int32_t device_type, DeviceBackend &backend);
 DeviceBackend *find_kind(int32_t device_type);  // null: no such kind in this process
 DeviceBackend *find_device(DLDevice device);    // null: no such kind in this process, or no such id
-DeviceBackend &device_backend(
-    DLDevice device);                     // throws OPD_UNSUPPORTED with the reason and a list of the present ones
+// Throws OPD_UNSUPPORTED with the reason and a list of the present ones.
+DeviceBackend &device_backend(DLDevice device);
 std::string absence_of(DLDevice device);  // why it is absent; "" if it is there
 // Throws for an absent device, except for OPD_ATTR_EXIST and OPD_ATTR_ABSENCE.
 Value device_attr(DLDevice device, opd_device_attr attr);
@@ -63,10 +64,10 @@ Value device_attr(DLDevice device, opd_device_attr attr);
 // Streams that users make: a device's own pointers, which are checked before the device sees them.
 void *make_stream(DLDevice device);              // throws, also for a device without streams
 void end_stream(DLDevice device, void *stream);  // after its work
-// Waits for the work of a stream that memory was used in; it may have ended meanwhile, and then has none.
-void sync_former_stream(DLDevice device, void *stream);
-void check_stream(DLDevice device,
-                  void *stream);  // throws for what is no stream of the device; null is its default one
+// Waits for the work of a stream. It may have ended meanwhile, and then has none.
+void wait_for_stream(DLDevice device, void *stream);
+// Throws for what is no stream of the device; null is its default one.
+void check_stream(DLDevice device, void *stream);
 std::vector<void *> streams_of(DLDevice device);
 
 // The stream that compiled code on the calling thread asks for, even if there is no such device; null is the device's
@@ -82,6 +83,8 @@ inline constexpr DLDevice kHost = {kDLCPU, 0};
 
 Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
                         MemoryUse use = MemoryUse::kTensor);
+// A compact copy on a device.
+Ref<Tensor> copied_to(DLDevice device, const DLTensor &from, MemoryUse use = MemoryUse::kTensor);
 void check_copy(const DLTensor &from, const DLTensor &to);   // throws as copy_tensor() would
 void copy_tensor(const DLTensor &from, const DLTensor &to);  // any strides; throws if shape or dtype differ
 // Between a contiguous tensor and host memory of exactly its size.

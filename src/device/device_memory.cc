@@ -73,6 +73,15 @@ void DeviceMemory::give(void *data, size_t size) noexcept {
   reserved_.fetch_sub(size, std::memory_order_relaxed);
 }
 
+void DeviceMemory::change_stream(void *data, size_t size, void *stream) {
+  try {
+    wait_for_stream(device_, stream);
+  } catch (const Exception &) {
+    give(data, size);
+    throw;
+  }
+}
+
 void DeviceMemory::count_mapping(const void *data, size_t bytes) noexcept {
   reserved_.fetch_add(bytes, std::memory_order_relaxed);
   count_request(data, bytes, false, MemoryUse::kParameter);

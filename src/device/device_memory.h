@@ -27,9 +27,11 @@ class DeviceMemory {
 
   // The stream whose work may use a block that the calling thread returns; null if work ends with its call.
   void *stream_here() const noexcept { return is_asynchronous_ ? current_stream(device_) : nullptr; }
-  // Makes a block usable for the calling thread's stream: waits for the work of another one that it was returned in.
-  void enter_stream(void *stream) const {
-    if (is_asynchronous_ && stream != current_stream(device_)) sync_former_stream(device_, stream);
+  // Makes a kept block usable for the calling thread's stream: waits for the work of another one that it was returned
+  // in. If the device reports a failure of that work, the block goes back to the backend.
+  void enter_stream(void *data, size_t size, void *stream) {
+    if (is_asynchronous_ && stream != current_stream(device_)) [[unlikely]]
+      change_stream(data, size, stream);
   }
 
   // Whether memory comes from the system, not from the embedder's hooks.
@@ -84,6 +86,7 @@ class DeviceMemory {
   static uint32_t trim_count() noexcept;
 
  private:
+  void change_stream(void *data, size_t size, void *stream);
   void record(EventKind kind, const void *data, size_t bytes, size_t unreserved,
               MemoryUse use = MemoryUse::kTensor) const noexcept;
   void raise_peak(uint64_t live) noexcept;

@@ -73,7 +73,7 @@ class PooledAllocator final : public Allocator {
 
   void *pop(size_t size) {
     const Block block = find(size);
-    if (block.data) memory_.enter_stream(block.stream);
+    if (block.data) memory_.enter_stream(block.data, size, block.stream);
     return block.data;
   }
   Block find(size_t size) {

@@ -1,4 +1,5 @@
-// The current stream of each thread and device, and the current device of each thread and kind.
+// Streams: those that users made, the current one of each thread and device; and the current device of each thread and
+// kind.
 #include <array>
 #include <exception>
 #include <map>
@@ -18,8 +19,7 @@ namespace {
 #endif
 thread_local std::map<std::pair<int32_t, int32_t>, void *> current;
 
-constexpr size_t kKinds = 64;  // as device.cc has
-thread_local std::array<int32_t, kKinds> devices{};
+thread_local std::array<int32_t, kMaxDeviceKinds> devices{};  // by kind
 
 using Streams = std::map<std::pair<int32_t, int32_t>, std::set<void *>>;
 struct Table {
@@ -74,7 +74,7 @@ void end_stream(DLDevice device, void *stream) {
   DeviceBackend &backend = device_backend(device);
   std::exception_ptr failure;  // of its work: told after the stream has ended
   try {
-    sync_former_stream(device, stream);
+    wait_for_stream(device, stream);
   } catch (...) { failure = std::current_exception(); }
   {
     const std::unique_lock ending(made().ending);
@@ -87,7 +87,7 @@ void end_stream(DLDevice device, void *stream) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void sync_former_stream(DLDevice device, void *stream) {
+void wait_for_stream(DLDevice device, void *stream) {
   const std::shared_lock ending(made().ending);
   if (!stream || made().has(device, stream)) device_backend(device).sync_stream(device.device_id, stream);
 }
@@ -111,11 +111,11 @@ void *set_current_stream(DLDevice device, void *stream) {
 }
 
 int32_t current_device(DLDeviceType type) noexcept {
-  return static_cast<size_t>(type) < kKinds ? devices[static_cast<size_t>(type)] : 0;
+  return static_cast<size_t>(type) < devices.size() ? devices[static_cast<size_t>(type)] : 0;
 }
 
 void set_current_device(DLDevice device) noexcept {
-  if (static_cast<size_t>(device.device_type) < kKinds)
+  if (static_cast<size_t>(device.device_type) < devices.size())
     devices[static_cast<size_t>(device.device_type)] = device.device_id;
 }
 

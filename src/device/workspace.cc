@@ -32,7 +32,7 @@ class Workspace {
     const bool hit = take_idle(block);
     if (!hit) block.data = memory.take(wanted);
     if (!block.data) return nullptr;
-    if (hit) memory.enter_stream(block.stream);
+    if (hit) memory.enter_stream(block.data, block.size, block.stream);
     memory.count_request(block.data, bytes, hit, MemoryUse::kWorkspace);
     used_.push_back(block);
     return block.data;

@@ -116,9 +116,7 @@ void Params::set(std::string_view name, Ref<Tensor> tensor) {
 
 Ref<Tensor> on_host(Ref<Tensor> tensor) {
   if (tensor->dl.device.device_type == kDLCPU && is_contiguous(tensor->dl)) return tensor;
-  auto copy = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, kHost);
-  copy_tensor(tensor->dl, copy->dl);
-  return copy;
+  return copied_to(kHost, tensor->dl);
 }
 
 }  // namespace opd

@@ -57,11 +57,7 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
   // program may write any argument, so a read-only one is copied; for bytecode, the decoder knows which calls write.
   const bool may_be_written = function.kind == FunctionKind::kTir && arg.type == OPD_TENSOR &&
                               is_read_only(*static_cast<Tensor *>(object_of(arg)));
-  if (arg.type == OPD_DLTENSOR || may_be_written) {
-    auto copy = make_tensor(dims_of(*t), t->dtype, t->device);
-    copy_tensor(*t, copy->dl);
-    return Value(std::move(copy));
-  }
+  if (arg.type == OPD_DLTENSOR || may_be_written) { return Value(copied_to(t->device, *t)); }
   if (const auto past = reinterpret_cast<uintptr_t>(t->data) % kAlignment)
     fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must start at a multiple of ", kAlignment, " bytes, but ",
          describe(*t), " starts ", past, " bytes past one; copy it into a tensor of opdyno");

@@ -60,12 +60,16 @@ bool is_only_recorded(const Run &run) {
   return run.recorder.listens() && !run.instrument && run.stop.load(std::memory_order_relaxed) == CancelReason::kNone;
 }
 
-// Makes a call and records it. The error is taken before collectors run, because they may raise others.
+// Makes a call and records it. The error is taken before collectors run, because they may raise others. `result`: null,
+// or what the call writes.
 template <class Name, class Call>
-int time_call(Run &run, const Name &name_of_callee, Args args, const Call &call) {
+int time_call(Run &run, const Name &name_of_callee, Args args, View *result, const Call &call) {
   const uint64_t begin = run.recorder.begin_call(args);
   int failed = call();
-  if (!failed && run.vm->is_asynchronous()) failed = run.vm->wait_for_device(args);
+  if (!failed && run.vm->is_asynchronous()) {
+    failed = run.vm->wait_for_device(args);
+    if (failed && result) Value::take(std::exchange(*result, opd_none()));  // ends the result's reference
+  }
   Ref<Error> error = failed ? take_raised() : nullptr;
   const uint64_t end = run.recorder.end_call();
   record(run, name_of_callee(), begin, end, args, error.get());
@@ -74,9 +78,9 @@ int time_call(Run &run, const Name &name_of_callee, Args args, const Call &call)
 }
 
 template <class Name, class Call>
-int record_call(Run &run, const Name &name_of_callee, Args args, const Call &call) {
+int record_call(Run &run, const Name &name_of_callee, Args args, View *result, const Call &call) {
   const Observed observed(run);
-  return time_call(run, name_of_callee, args, call);
+  return time_call(run, name_of_callee, args, result, call);
 }
 
 // All other calls: there is an instrument, a reason to stop, or only the operator's name to publish.
@@ -88,7 +92,7 @@ int observe(Run &run, const Name &name_of_callee, const View &callee, Args args,
   const NameId name = name_of_callee();
   const auto timed = [&] {
     return recorded ? time_call(
-                          run, [name] { return name; }, args, call)
+                          run, [name] { return name; }, args, result, call)
                     : call();
   };
   return show(run, name, callee, args, result, timed);
@@ -113,7 +117,7 @@ int observe_call(Run &run, Function &function, const View *args, int32_t num_arg
   }
   return raising([&] {
     const auto name = [&] { return name_of(run, &function, [&] { return run.vm->looked_up_name(function); }); };
-    if (is_only_recorded(run)) return record_call(run, name, views, make);
+    if (is_only_recorded(run)) return record_call(run, name, views, result, make);
     return observe(run, name, view_of(&function), views, result, make);
   });
 }
@@ -126,7 +130,7 @@ int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t
     const auto make = [&] { return call.code(self, args, num_args, result); };
     const Args views(args, static_cast<size_t>(num_args));
     if (is_only_recorded(*run)) [[likely]]
-      return record_call(*run, name, views, make);
+      return record_call(*run, name, views, nullptr, make);
     // A direct call of a kernel leaves `result` undefined, so it is not used.
     return observe(*run, name, opd_none(), views, nullptr, make);
   });

@@ -147,15 +147,10 @@ void Vm::place_constants() {
   for (View &constant : program_->constants) {
     if (constant.type != OPD_TENSOR) continue;
     auto tensor = Ref<Tensor>::share(static_cast<Tensor *>(object_of(constant)));
-    Ref<Tensor> placed;
-    if (device.device_type == kDLCPU) {
-      placed = Tensor::make(dims_of(tensor->dl), tensor->dl.dtype, device, data_of(tensor->dl), tensor);
-    } else {
-      placed = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, device, MemoryUse::kParameter);
-      copy_tensor(tensor->dl, placed->dl);
-    }
-    constant = view_of(placed.get());
-    placed_constants_.push_back(std::move(placed));
+    placed_constants_.push_back(device.device_type == kDLCPU ? Tensor::make(dims_of(tensor->dl), tensor->dl.dtype,
+                                                                            device, data_of(tensor->dl), tensor)
+                                                             : copied_to(device, tensor->dl, MemoryUse::kParameter));
+    constant = view_of(placed_constants_.back().get());
   }
 }
 
@@ -187,7 +182,7 @@ void Vm::use_streams(Run &run) {
   for (size_t i = 0; i < devices().size(); ++i) {
     const DLDevice device = devices()[i].device;
     void *const before = std::exchange(run.streams[i], current_stream(device));
-    if (before != run.streams[i]) sync_former_stream(device, before);
+    if (before != run.streams[i]) wait_for_stream(device, before);
   }
 }
 

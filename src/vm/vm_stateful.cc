@@ -9,18 +9,12 @@ namespace {
 
 std::vector<Value> owned(Args views) { return {views.begin(), views.end()}; }
 
-Ref<Tensor> copy_to(const DLTensor &tensor, DLDevice device) {
-  auto copy = make_tensor(dims_of(tensor), tensor.dtype, device);
-  copy_tensor(tensor, copy->dl);
-  return copy;
-}
-
 // The value with its tensors on the device: those that lie elsewhere are copied. `depth` counts the tuples around it.
 Value on_device(const View &value, DLDevice device, int depth = 0) {
   constexpr int kMostTuples = 16;  // programs nest less
   if (const DLTensor *tensor = try_dltensor(value)) {
     if (same(tensor->device, device) && value.type == OPD_TENSOR) return Value(value);
-    return Value(copy_to(*tensor, device));
+    return Value(copied_to(device, *tensor));
   }
   const auto *tuple = try_as<Array>(value);
   if (!tuple || depth == kMostTuples) return Value(value);

@@ -97,7 +97,7 @@ class OpenClBackend final : public DeviceBackend {
   bool is_asynchronous() const override { return true; }
   void sync(int32_t id) override {
     sync_stream(id, nullptr);
-    for (void *stream : streams_of({kDLOpenCL, id})) sync_stream(id, stream);
+    for (void *stream : streams_of({kDLOpenCL, id})) wait_for_stream({kDLOpenCL, id}, stream);
   }
   void sync_stream(int32_t id, void *stream) override {
     const DeviceContext &device = get(id);

@@ -110,18 +110,14 @@ Value to_device(Args args) {
   const DLDevice device{static_cast<DLDeviceType>(as_int(args[1], "device type")),
                         static_cast<int32_t>(as_int(args[2], "device id"))};
   if (same(device, tensor->dl.device)) return tensor;
-  auto moved = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, device);
-  copy_tensor(tensor->dl, moved->dl);
-  return moved;
+  return copied_to(device, tensor->dl);
 }
 
 Value ensure_zero_offset(Args args) {
   check_count(args, 1, 1, "(tensor)");
   auto tensor = tensor_of(args[0]);
   if (tensor->dl.byte_offset == 0) return tensor;
-  auto copied = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, tensor->dl.device);
-  copy_tensor(tensor->dl, copied->dl);
-  return copied;
+  return copied_to(tensor->dl.device, tensor->dl);
 }
 
 Value clear_memory(Args args) {

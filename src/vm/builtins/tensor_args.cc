@@ -32,8 +32,7 @@ const DLTensor &compact_output(const View &v, std::string_view name, DLDataType 
 
 const DLTensor &on_host(const DLTensor &tensor, Ref<Tensor> &out_copy) {
   if (tensor.device.device_type == kDLCPU) return tensor;
-  out_copy = make_tensor(dims_of(tensor), tensor.dtype, kHost);
-  copy_tensor(tensor, out_copy->dl);
+  out_copy = copied_to(kHost, tensor);
   return out_copy->dl;
 }
 

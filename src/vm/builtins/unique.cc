@@ -18,10 +18,7 @@ constexpr DLDataType kInt64{kDLInt, 64, 1};
 
 Ref<Tensor> host_copy(const View &v, std::string_view name) {
   if (v.type == OPD_TENSOR) return on_host(Ref<Tensor>::share(&as<Tensor>(v, name)));
-  const DLTensor &given = as_dltensor(v, name);
-  auto copy = make_tensor(dims_of(given), given.dtype, kHost);
-  copy_tensor(given, copy->dl);
-  return copy;
+  return copied_to(kHost, as_dltensor(v, name));
 }
 
 Ref<Tensor> index_tensor(std::span<const int64_t> dims, int64_t *&out_data) {
