@@ -18,9 +18,9 @@ ROOT = JAVA.parents[1]
 sys.path[:0] = [str(JAVA), str(ROOT / "tests" / "bindings")]
 from nullable import annotate
 from options import write_options
-from records import write_records
 from common import default_cache, include_flags, library_directory, read_api, swig
 from api import optional_parameters, optional_results  # where common.py has put it on the path
+from records import write_records
 
 NAME = "libopdyno_java.so"
 

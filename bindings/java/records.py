@@ -4,9 +4,9 @@ field and the comments of the public header; and how native code gives the field
 import html
 import re
 
+from api import SIZES
 from options import camel
 
-SIZES = "p.q(const).int64_t"  # as many as ndim says
 # By type as SWIG encodes it: the type in Java, and how that comes of the object that Values makes of the field.
 TYPES = {"int32_t": ("int", "Math.toIntExact((Long) {0})"), "uint32_t": ("long", "(Long) {0}"), "int64_t": ("long", "(Long) {0}"),
          "uint64_t": ("long", "(Long) {0}"), "size_t": ("long", "(Long) {0}"), "double": ("double", "(Double) {0}"),
@@ -17,12 +17,11 @@ METHODS = {"opd_memory_reset_peak()": "Device.resetPeak()", "opd_vm_trim()": "Vm
 
 
 class Field:
-    def __init__(self, struct, name, encoded, comment):
-        self.name, self.comment, self.is_list = name, comment, encoded == SIZES
-        self.is_truth = name.startswith("is_") and encoded in ("int32_t", "uint32_t")
-        if not self.is_truth and encoded not in TYPES:
-            raise ValueError(f"{struct}.{name}: bindings/java/records.py has no type of Java for {encoded}")
-        self.java, self.of_object = TRUTH if self.is_truth else TYPES[encoded]
+    def __init__(self, struct, result):
+        self.name, self.comment, self.is_list, self.is_truth = result.name, result.says, result.is_sizes, result.is_truth
+        if not self.is_truth and result.type not in TYPES:
+            raise ValueError(f"{struct}.{self.name}: bindings/java/records.py has no type of Java for {result.type}")
+        self.java, self.of_object = TRUTH if self.is_truth else TYPES[result.type]
 
     def text(self):
         if self.is_list:
@@ -34,12 +33,6 @@ class Field:
         if self.is_truth:
             return f"from.{self.name} != 0"
         return f"from.{self.name}, from.ndim" if self.is_list else f"from.{self.name}"
-
-
-def fields_of(api, struct):
-    members = dict(api.tree.structs[struct][1])
-    hidden = {"struct_size", "reserved"} | ({"ndim"} if SIZES in members.values() else set())
-    return [Field(struct, name, encoded, api.comments.get(f"{struct}.{name}", "")) for name, encoded in members.items() if name not in hidden]
 
 
 def text_of(comment):
@@ -97,7 +90,7 @@ def write_records(api, java, out):
     """The records into the directory `java`, what SWIG and C++ include into `out`."""
     names, native = [], []
     for struct in api.results:
-        name, fields = "".join(word.capitalize() for word in struct.split("_")[1:]), fields_of(api, struct)
+        name, fields = "".join(word.capitalize() for word in struct.split("_")[1:]), [Field(struct, result) for result in api.result_fields(struct)]
         (java / f"{name}.java").write_text(record_of(name, api.comments[struct], fields))
         names.append(f"#define OPDJAVA_{struct} {name}\n")
         native.append(native_of(struct, fields))

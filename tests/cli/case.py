@@ -1,10 +1,14 @@
 """What all tests of the program share: the files they work on, and ways to run it and to look at what came out."""
 
+import fcntl
 import json
 import os
+import pty
 import shutil
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 from pathlib import Path
 
@@ -51,6 +55,25 @@ class CliTest(unittest.TestCase):
         if code == OK and silent:
             self.assertEqual("", result.stderr)
         return result
+
+    def on_terminal(self, *words, rows=40, columns=80, code=OK, **environment):
+        """What the program writes to a terminal of so many rows and columns."""
+        main, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        settings = dict(os.environ, TERM="xterm", **environment)
+        if "NO_COLOR" not in environment:
+            settings.pop("NO_COLOR", None)
+        child = subprocess.Popen([OPDYNO, *words], cwd=WORK, stdout=follower, stderr=follower, env=settings)
+        os.close(follower)
+        text = b""
+        try:
+            while block := os.read(main, 65536):
+                text += block
+        except OSError:  # how Linux says that the other side was closed
+            pass
+        os.close(main)
+        self.assertEqual(code, child.wait(), text)
+        return text.decode().replace("\r\n", "\n")
 
     def succeeds(self, *words, **settings):
         return self.check(OK, *words, **settings).stdout

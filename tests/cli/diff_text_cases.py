@@ -1,14 +1,8 @@
 """How a diff is written down: the table as a whole, the lists below it, what a narrow terminal leaves out."""
 
-import fcntl
 import json
-import os
-import pty
-import struct
-import subprocess
-import termios
 
-from case import MISMATCH, OPDYNO, USAGE, WORK, CliTest
+from case import MISMATCH, USAGE, WORK, CliTest
 
 
 def write(name, operators, runs=8, **configuration):
@@ -24,21 +18,6 @@ def write(name, operators, runs=8, **configuration):
 
 
 class DiffText(CliTest):
-    def on_terminal(self, columns, *words):
-        main, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        child = subprocess.Popen([OPDYNO, *words], cwd=WORK, stdout=follower, stderr=follower)
-        os.close(follower)
-        text = b""
-        try:
-            while block := os.read(main, 65536):
-                text += block
-        except OSError:  # the other end is closed
-            pass
-        os.close(main)
-        child.wait()
-        return text.decode().replace("\r\n", "\n").splitlines()
-
     def test_the_table_is_aligned(self):
         on_gpu = {"Device": {"string": "cuda1"}, "Argument Shapes": {"string": "float32[4]"}}
         before = write("text_before.jsonl", [("f", 100), ("größer", 60, on_gpu), ("gone", 40)])
@@ -85,12 +64,12 @@ class DiffText(CliTest):
             (45, (0, 2, 3, 6)),
             (44, (0, 3, 6)),
         ):
-            self.assertEqual(table(short, places), self.on_terminal(columns, *words)[:7], columns)
+            self.assertEqual(table(short, places), self.on_terminal(*words, columns=columns).splitlines()[:7], columns)
 
     def test_a_long_name_keeps_20_columns(self):
         name = "fused_with_a_name_of_thirty_le"
         before, after = write("text_before.jsonl", [(name, 100)]), write("text_after.jsonl", [(name, 150)])
-        lines = self.on_terminal(200, "diff", before, after)
+        lines = self.on_terminal("diff", before, after, columns=200).splitlines()
         self.assertTrue(lines[1].startswith(name + "  "), lines)
         # The other columns take 86: 11, 10, 8 ("+50.00 %"), 20, 8, 10 ("regression") and 5, with 2 between.
         for columns, shown in (
@@ -99,7 +78,7 @@ class DiffText(CliTest):
             (106, "fused_with_a_…rty_le"),
             (105, "fused_with_a_name…hirty_le"),  # without the column of runs there is room for 26
         ):
-            lines = self.on_terminal(columns, "diff", before, after)
+            lines = self.on_terminal("diff", before, after, columns=columns).splitlines()
             self.assertEqual(shown, lines[1].split()[0], columns)
             self.assertEqual(columns >= 106, lines[0].endswith("Runs"))
 

@@ -9,6 +9,7 @@ import time
 
 import npy
 from case import COMPILER, FAILED, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, compile_kernels
+from input_cases import reals
 
 
 class Run(CliTest):
@@ -112,22 +113,7 @@ class Inputs(CliTest):
         def random(*words):
             return self.numbers("with_weight.opdasm", "-i", "weight:4xf32=0", *words)
 
-        # SplitMix64 as published, one stream per parameter; computed here a second time.
-        def splitmix(seed, stream, count):
-            mask = 2**64 - 1
-            state = seed
-
-            def step():
-                nonlocal state
-                state = (state + 0x9E3779B97F4A7C15) & mask
-                z = ((state ^ state >> 30) * 0xBF58476D1CE4E5B9) & mask
-                z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
-                return z ^ z >> 31
-
-            state = step() ^ (stream * 0xD1342543DE82EF95 & mask)
-            return [struct.unpack("f", struct.pack("f", (step() >> 11) * 2.0**-53))[0] for _ in range(count)]
-
-        for got, wanted in zip(random("--seed", "7"), splitmix(7, 0, 4)):
+        for got, wanted in zip(random("--seed", "7"), reals(7, 0, 4)):
             self.assertAlmostEqual(wanted, got, places=6)
         self.assertEqual(random(), random("--seed", "0"))
         self.assertNotEqual(random(), random("--seed", "1"))

@@ -1,16 +1,10 @@
 """What a person sees first: reports on a terminal, files by their suffix, hints at what was meant."""
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
-import termios
 
 import arrow
-from case import FAILED, OPDYNO, USAGE, WORK, CliTest
+from case import FAILED, USAGE, WORK, CliTest
 
 COLORS = re.compile("\033\\[[0-9;]*m")
 LONG_SHAPES = "float32[1, 64, 56, 56], float32[64, 64, 3, 3], float32[64], float32[1, 64, 56, 56]"
@@ -43,25 +37,6 @@ def write_report(name="screen.json", **configuration):
 
 
 class Screen(CliTest):
-    def on_terminal(self, *words, columns=80, code=0, **environment):
-        """What the program writes to a terminal of so many columns."""
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        settings = dict(os.environ, TERM="xterm", **environment)
-        if "NO_COLOR" not in environment:
-            settings.pop("NO_COLOR", None)
-        child = subprocess.Popen([OPDYNO, *words], cwd=WORK, stdout=slave, stderr=slave, env=settings)
-        os.close(slave)
-        text = b""
-        try:
-            while chunk := os.read(master, 65536):
-                text += chunk
-        except OSError:  # how Linux says that the other side was closed
-            pass
-        os.close(master)
-        self.assertEqual(code, child.wait(), text)
-        return text.decode().replace("\r\n", "\n")
-
     def test_no_line_is_wider_than_the_terminal(self):
         name = write_report()
         for columns in (40, 60, 80, 120):

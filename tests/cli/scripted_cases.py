@@ -1,16 +1,11 @@
 """The commands top and record against a server whose answers are written here, so that their output is known."""
 
-import fcntl
 import json
 import os
-import pty
 import socket
-import struct
-import subprocess
-import termios
 import threading
 
-from case import FAILED, OK, OPDYNO, USAGE, WORK, CliTest
+from case import FAILED, OK, USAGE, WORK, CliTest
 
 BEGIN = {"recording": {"pid": 4711, "process": "a\x1bserver"}}
 
@@ -111,20 +106,8 @@ class ScriptedTop(ScriptedTest, CliTest):
         self.assertEqual({"do": "top", "interval": 0.25}, request)
 
     def on_a_terminal(self, rows, columns, *intervals):
-        main, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         with self.served(BEGIN, *({"interval": interval} for interval in intervals)) as server:
-            process = subprocess.Popen([OPDYNO, "top", server.path], stdout=follower, stderr=subprocess.PIPE)
-            os.close(follower)
-            text = b""
-            try:
-                while block := os.read(main, 65536):
-                    text += block
-            except OSError:  # the other end is closed
-                pass
-            os.close(main)
-            process.communicate()
-        return text.decode().replace("\r\n", "\n")
+            return self.on_terminal("top", server.path, rows=rows, columns=columns, code=FAILED)
 
     def test_a_terminal_shows_as_many_rows_and_columns_as_fit(self):
         interval = {**self.INTERVAL, "rows": [row("a_name_that_is_long_%d" % i, count=2, full_ns=20) for i in range(30)]}

@@ -12,6 +12,17 @@ class AFaultyDevice : public testing::Test {
   void TearDown() override { SimulatedDevice::get().fail_from(0); }
 };
 
+// Of the calling thread, while it lives.
+class CurrentStream {
+ public:
+  CurrentStream(DLDevice device, void *stream) : device_(device), before_(opdyno::set_stream(device, stream)) {}
+  ~CurrentStream() { opdyno::set_stream(device_, before_); }
+
+ private:
+  const DLDevice device_;
+  void *const before_;
+};
+
 }  // namespace
 
 TEST_F(AFaultyDevice, GivesAnErrorAndLosesNothing) {
@@ -23,6 +34,10 @@ TEST_F(AFaultyDevice, GivesAnErrorAndLosesNothing) {
     const Vm vm = vm_on(device, kernels);
     const Value result = vm.call("main", on(device, {1, 2, 3, 4}));
     EXPECT_EQ(read(Tensor::of(result)), (std::vector<float>{17, 26, 35, 44}));
+    {  // memory that the default stream used
+      const CurrentStream current(device, stream.get());
+      EXPECT_EQ(read(Tensor::of(vm.call("main", on(device, {2, 2, 2, 2})))), std::vector<float>(4, 26));
+    }
     opdyno::sync(device);
   };
   use();

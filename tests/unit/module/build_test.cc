@@ -7,6 +7,7 @@
 #include "module/toolchain/toolchain.h"
 #include "support/c_artifact.h"
 #include "support/log_messages.h"
+#include "unit/module/refusal.h"
 
 namespace opd {
 namespace {
@@ -23,17 +24,6 @@ std::string fresh(const std::string &name) {
   fs::create_directories(path);
   return path;
 }
-template <class F>
-std::string told(opd_code code, F &&body) {
-  try {
-    body();
-  } catch (const Exception &e) {
-    EXPECT_EQ(e.error()->code, code) << e.what();
-    return e.what();
-  }
-  return "accepted";
-}
-
 TEST(AProgram, GivesItsOutputAndWhetherItSucceeded) {
   const std::string log = scratch_directory() + "/program.log";
   const auto run = [&](const std::string &command) { return run_program({"sh", "-c", command}, log, {}); };
@@ -43,7 +33,7 @@ TEST(AProgram, GivesItsOutputAndWhetherItSucceeded) {
   EXPECT_FALSE(run("exit 1").succeeded);
   EXPECT_FALSE(run("kill -9 $$").succeeded);
   EXPECT_EQ(run("printf last").output, "last") << "of this run only";
-  EXPECT_EQ(told(OPD_NOT_FOUND, [&] { run_program({"no-such-program"}, log, {}); }),
+  EXPECT_EQ(refusal(OPD_NOT_FOUND, [&] { run_program({"no-such-program"}, log, {}); }),
             "cannot run no-such-program: No such file or directory");
 }
 
@@ -57,10 +47,10 @@ TEST(AProgram, HasAGroupOfItsOwnIfItHasADeadline) {
   };
   EXPECT_EQ(group({}), ::getpgrp());
   EXPECT_NE(group(std::chrono::steady_clock::now() + std::chrono::hours(1)), ::getpgrp());
-  EXPECT_EQ(told(OPD_DEADLINE_EXCEEDED,
-                 [&] {
-                   run_program({"sleep", "1000"}, log, std::chrono::steady_clock::now());
-                 }),
+  EXPECT_EQ(refusal(OPD_DEADLINE_EXCEEDED,
+                    [&] {
+                      run_program({"sleep", "1000"}, log, std::chrono::steady_clock::now());
+                    }),
             "sleep was still running when the time for it was over, and was ended");
 }
 
@@ -84,10 +74,10 @@ TEST(ABuildDirectory, IsRemovedUnlessItIsTheCallers) {
     EXPECT_EQ(kept.path(), parent + "/deep/er");
   }
   EXPECT_TRUE(fs::is_directory(parent + "/deep/er"));
-  EXPECT_EQ(told(OPD_NOT_FOUND, [] { BuildDirectory("/nonexistent"); }),
+  EXPECT_EQ(refusal(OPD_NOT_FOUND, [] { BuildDirectory("/nonexistent"); }),
             "cannot make a directory in /nonexistent: No such file or directory");
   const std::string file = write_text("no_directory", "x");
-  EXPECT_EQ(told(OPD_IO, [&] { BuildDirectory(file + "/deep", true); }),
+  EXPECT_EQ(refusal(OPD_IO, [&] { BuildDirectory(file + "/deep", true); }),
             "cannot make the directory " + file + "/deep: Not a directory");
 }
 
@@ -146,7 +136,7 @@ TEST(ASealedLibrary, IsReadUnlessItIsDamaged) {
   EXPECT_NE(path, by_content("two"));
   EXPECT_EQ(path.size(), directory.size() + 1 + 32 + 3);
   std::ofstream(directory + "/made.so") << "content";
-  EXPECT_EQ(told(OPD_NOT_FOUND, [&] { keep_sealed(directory + "/made.so", "/nonexistent", "key"); }),
+  EXPECT_EQ(refusal(OPD_NOT_FOUND, [&] { keep_sealed(directory + "/made.so", "/nonexistent", "key"); }),
             "cannot keep the compiled library as /nonexistent/key.so: No such file or directory");
 }
 
@@ -186,13 +176,13 @@ TEST(LinkInputs, AreObjectsArchivesAndSourcesForThisMachine) {
         {"a.a", "!<arch>\n", OPD_OK, "accepted"},
         {"a.a", "!<arch>", OPD_BAD_FORMAT, "x.tar: a.a is no archive of object files (at offset 0)"},
         {"a.c", "any text", OPD_OK, "accepted"}})
-    EXPECT_EQ(told(code,
-                   [&, n = name, c = content] {
-                     check_link_inputs({{"b.c", ""}, {n, c}}, "x.tar");
-                   }),
+    EXPECT_EQ(refusal(code,
+                      [&, n = name, c = content] {
+                        check_link_inputs({{"b.c", ""}, {n, c}}, "x.tar");
+                      }),
               message)
         << name;
-  EXPECT_EQ(told(OPD_INVALID_ARGUMENT, [] { check_link_inputs({}, "x.tar"); }), "x.tar has no object files to link");
+  EXPECT_EQ(refusal(OPD_INVALID_ARGUMENT, [] { check_link_inputs({}, "x.tar"); }), "x.tar has no object files to link");
 }
 
 // What may be in a name of a tar archive must not reach a command line.
@@ -240,9 +230,9 @@ TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
   ASSERT_EQ(messages.all().size(), 1u);
   EXPECT_EQ(messages.all()[0].level, OPD_LOG_WARNING);
   EXPECT_TRUE(messages.all()[0].text.starts_with("cc on x.tar:\n0-a.c:1:2: warning: ")) << messages.all()[0].text;
-  const std::string failed = told(OPD_CALL_FAILED, [&] { link("a.c", "int f(void) { return gone; }\n"); });
+  const std::string failed = refusal(OPD_CALL_FAILED, [&] { link("a.c", "int f(void) { return gone; }\n"); });
   EXPECT_TRUE(failed.starts_with("cc could not link x.tar:\n0-a.c:")) << failed;
-  const std::string broken = told(OPD_CALL_FAILED, [&] { link("a.c", "#error broken\n"); });
+  const std::string broken = refusal(OPD_CALL_FAILED, [&] { link("a.c", "#error broken\n"); });
   EXPECT_TRUE(broken.starts_with("cc could not link x.tar:\na.c:1:2: error: #error broken")) << broken;
 }
 
@@ -264,7 +254,7 @@ TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
   EXPECT_TRUE(warning.starts_with("the C compiler on /some/odd\\\"name.c:\n/some/odd\\\"name.c:1:2: warning: "))
       << warning;
   const auto failed = [&](const std::string &path) {
-    return told(OPD_CALL_FAILED, [&] { compile("int f(void) { return gone; }\n", path); });
+    return refusal(OPD_CALL_FAILED, [&] { compile("int f(void) { return gone; }\n", path); });
   };
   EXPECT_TRUE(failed("").starts_with("the C compiler cc could not compile the C source:\nsource.c:")) << failed("");
   EXPECT_TRUE(failed("/x.c").starts_with("the C compiler cc could not compile /x.c:\n/x.c:")) << failed("/x.c");

@@ -5,6 +5,7 @@
 
 #include "module/toolchain/linker.h"
 #include "support/c_artifact.h"
+#include "unit/module/refusal.h"
 
 namespace opd {
 namespace {
@@ -38,17 +39,6 @@ const BuildDirectory &build() {
   static const auto *directory = new BuildDirectory(scratch_directory() + "/toolchain", true);
   return *directory;
 }
-template <class F>
-std::string refusal(opd_code code, F &&body) {
-  try {
-    body();
-  } catch (const Exception &e) {
-    EXPECT_EQ(e.error()->code, code) << e.what();
-    return e.what();
-  }
-  return "accepted";
-}
-
 TEST(Toolchain, IsTheOneThatIsGivenOrThatTheEnvironmentNames) {
   const Variable none("CC", nullptr);
   EXPECT_EQ(Toolchain("", "").command({"-c"}), (Words{"cc", "-O2", "-c"}));
