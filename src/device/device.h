@@ -49,6 +49,11 @@ class DeviceBackend {
   virtual void free_stream(int32_t id, void *stream) noexcept;
 
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
+
+ protected:
+  // A copy between two devices of the kind that cannot reach each other.
+  void copy_through_host(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
+                         void *stream);
 };
 
 inline constexpr int32_t kMaxDeviceKinds = 64;  // DLPack 1.3 uses 18

@@ -64,32 +64,31 @@ class OpenClBackend final : public DeviceBackend {
     const DeviceContext &device = get(id);
     Status status = kSuccess;
     Memory *const buffer = device.api().clCreateBuffer(device.context(), kReadWrite, bytes, nullptr, &status);
-    return status ? nullptr : Buffers::get().add(buffer, bytes, id);
+    return status ? nullptr : buffers().add(owned(buffer), bytes, id);
   }
-  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { Buffers::get().remove(data); }
+  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { buffers().remove(data); }
 
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
     const bool reads = from_device.device_type == kDLOpenCL, writes = to_device.device_type == kDLOpenCL;
-    if (reads && writes && from_device.device_id != to_device.device_id) {  // each device has a context of its own
-      std::vector<char> stage(bytes);
-      copy(from, from_device, stage.data(), kHost, bytes, nullptr);
-      return copy(stage.data(), kHost, to, to_device, bytes, stream);
-    }
+    if (reads && writes && from_device.device_id != to_device.device_id)  // each device has a context of its own
+      return copy_through_host(from, from_device, to, to_device, bytes, stream);
     const DeviceContext &device = get(reads ? from_device.device_id : to_device.device_id);
     const Api &api = device.api();
     Queue *const queue = device.queue(stream);
-    const Place source = reads ? Buffers::get().find(from, bytes, device.number()) : Place{};
-    const Place target = writes ? Buffers::get().find(to, bytes, device.number()) : Place{};
+    const Place source = reads ? buffers().find(from, bytes, device.number()) : Place{};
+    const Place target = writes ? buffers().find(to, bytes, device.number()) : Place{};
     constexpr uint32_t kBlocking = 1;
     if (!writes) {
-      check(api.clEnqueueReadBuffer(queue, source.buffer, kBlocking, source.offset, bytes, to, 0, nullptr, nullptr),
-            "clEnqueueReadBuffer");
+      check(
+          api.clEnqueueReadBuffer(queue, source.buffer.get(), kBlocking, source.offset, bytes, to, 0, nullptr, nullptr),
+          "clEnqueueReadBuffer");
     } else if (!reads) {
-      check(api.clEnqueueWriteBuffer(queue, target.buffer, kBlocking, target.offset, bytes, from, 0, nullptr, nullptr),
+      check(api.clEnqueueWriteBuffer(queue, target.buffer.get(), kBlocking, target.offset, bytes, from, 0, nullptr,
+                                     nullptr),
             "clEnqueueWriteBuffer");
     } else {
-      check(api.clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0,
-                                    nullptr, nullptr),
+      check(api.clEnqueueCopyBuffer(queue, source.buffer.get(), target.buffer.get(), source.offset, target.offset,
+                                    bytes, 0, nullptr, nullptr),
             "clEnqueueCopyBuffer");
     }
   }
