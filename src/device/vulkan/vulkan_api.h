@@ -120,7 +120,7 @@ struct Properties12 {
   void *next = nullptr;
   uint32_t driver_id = 0;
   char driver_name[256] = {}, driver_info[256] = {};
-  uint8_t unused[208] = {};
+  uint8_t unused[204] = {};
 };
 struct Properties {
   uint32_t type = 1000059001;

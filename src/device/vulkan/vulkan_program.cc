@@ -31,8 +31,8 @@ Shader read_shader_bytes(ByteReader &reader) {
   return shader;
 }
 
-// Releases of TVM since 0.26 write the size of a shader's bytes before them. Without it there are the flags, which are
-// at most 1, and half of the number of words: as a size that would be 4 GB or nothing.
+// Newer releases of TVM write the size of a kernel's bytes before them. In older ones there are the flags, which are at
+// most 1, and the lower half of the number of words: as a size that would be 4 GB, or at most 1.
 bool has_size(ByteReader reader) {
   const auto size = reader.read<uint64_t>("a kernel");
   return size >= sizeof(uint32_t) + sizeof(uint64_t) && size <= reader.remaining();
@@ -47,7 +47,8 @@ Shaders read_shaders(const DeviceCode &code) {
     Shader shader;
     if (has_size(reader)) {
       const auto size = reader.read<uint64_t>("the size of a kernel");
-      ByteReader inner(reader.take(size, "a kernel"), what.c_str(), reader.offset() - size);
+      const size_t begin = reader.offset();
+      ByteReader inner(reader.take(size, "a kernel"), what.c_str(), begin);
       shader = read_shader_bytes(inner);
       if (!inner.at_end()) inner.bad("the end of a kernel", concat("is followed by ", inner.remaining(), " bytes"));
     } else {

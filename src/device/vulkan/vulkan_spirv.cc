@@ -23,7 +23,10 @@ enum Opcode : uint32_t {
   kTypeArray = 28,
   kTypeRuntimeArray = 29,
   kTypePointer = 32,
+  kConstant = 43,
+  kConstantComposite = 44,
   kFunction = 54,
+  kFunctionEnd = 56,
   kVariable = 59,
   kDecorate = 71,
   kMemberDecorate = 72,
@@ -110,8 +113,19 @@ class Reader {
       case kTypePointer:
         pointers_[id(operands, 0)] = id(operands, 2);
         return;
+      case kConstant:
+        if (operands.size() == 3) constants_[id(operands, 1)] = operands[2];
+        return;
+      case kConstantComposite:
+        composites_[id(operands, 1)] = operands.subspan(2);
+        return;
       case kFunction:
+        if (is_in_function_) bad("a function in a function");
+        is_in_function_ = true;
         return functions_.push_back(id(operands, 1));
+      case kFunctionEnd:
+        is_in_function_ = false;
+        return;
       case kVariable:
         return variables_.push_back({id(operands, 1), id(operands, 0), operand(operands, 2), position_});
       default:
@@ -163,7 +177,7 @@ class Reader {
         storage_blocks_.push_back(target);
         break;
       case kBuiltIn:
-        has_constant_size_ |= operand(operands, 2) == kWorkgroupSize;
+        if (operand(operands, 2) == kWorkgroupSize) size_constant_ = target;
         break;
       default:
         break;
@@ -178,12 +192,23 @@ class Reader {
 
   void check_entry() {
     position_ = words_.size();
+    if (is_in_function_) bad("a function without its end");
     if (!entry_function_)
       fail(OPD_NOT_FOUND, what_, ": the SPIR-V has no entry point ", entry_, "; it has ",
            names_.empty() ? "none" : join_names());
     if (std::find(functions_.begin(), functions_.end(), entry_function_) == functions_.end())
       bad(concat("an entry point ", entry_, " without a function"));
-    if (has_constant_size_) facts_.block = {};
+    if (size_constant_) read_size_constant();
+  }
+  void read_size_constant() {
+    facts_.block = {};
+    const auto found = composites_.find(*size_constant_);
+    if (found == composites_.end() || found->second.size() != 3) return;  // it is chosen when the kernel is compiled
+    for (size_t i = 0; i < 3; ++i) {
+      const auto size = constants_.find(found->second[i]);
+      if (size == constants_.end() || size->second == 0) bad("a block without threads");
+      facts_.block[i] = size->second;
+    }
   }
   std::string join_names() const {
     std::string list;
@@ -231,7 +256,10 @@ class Reader {
   std::map<uint32_t, Interface> interfaces_;
   std::map<uint32_t, uint32_t> last_offsets_;
   std::vector<Variable> variables_;
-  bool has_constant_size_ = false;
+  std::map<uint32_t, uint32_t> constants_;   // of 32 bits
+  std::map<uint32_t, Operands> composites_;  // and their parts
+  std::optional<uint32_t> size_constant_;
+  bool is_in_function_ = false;
 };
 
 }  // namespace
