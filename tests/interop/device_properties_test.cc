@@ -65,7 +65,7 @@ class PropertiesOf : public testing::Test {
   std::map<std::string, std::string> told_;  // by name; the first one counts
 };
 
-// Lines are "[platform/number] NAME value". The first device of all is opencl:0 where all are of one type.
+// Lines are "[platform/number] NAME value".
 class PropertiesOfOpenCl : public PropertiesOf {
  protected:
   DLDevice device() const override { return {kDLOpenCL, 0}; }
