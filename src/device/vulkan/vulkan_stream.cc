@@ -37,55 +37,67 @@ Stream::Stream(DeviceContext &context) : context_(context) {
 Stream::~Stream() {
   const Api &api = context_.api();
   const std::scoped_lock lock(context_.queue_guard());
+  open_.reset();
   running_.clear();
   free_.clear();
   api.destroy(api.vkDestroyCommandPool, context_.device(), pool_);
   api.destroy(api.vkDestroySemaphore, context_.device(), progress_);
 }
 
-Stream::Work Stream::begin() {
+void Stream::begin() {
   const Api &api = context_.api();
-  Work work;
-  if (!free_.empty()) {
-    work = std::move(free_.back());
-    free_.pop_back();
-  } else {
-    CommandBufferInfo info;
-    info.pool = pool_, info.count = 1;
-    check(api.vkAllocateCommandBuffers(context_.device(), &info, &work.commands), "vkAllocateCommandBuffers");
+  if (!open_) {
+    Work work;
+    if (!free_.empty()) {
+      work = std::move(free_.back());
+      free_.pop_back();
+    } else {
+      CommandBufferInfo info;
+      info.pool = pool_, info.count = 1;
+      check(api.vkAllocateCommandBuffers(context_.device(), &info, &work.commands), "vkAllocateCommandBuffers");
+    }
+    BeginInfo info;
+    info.flags = kOnce;
+    if (const Result result = api.vkBeginCommandBuffer(work.commands, &info)) {
+      drop(std::move(work));
+      check(result, "vkBeginCommandBuffer");
+    }
+    open_ = std::move(work);
   }
-  BeginInfo info;
-  info.flags = kOnce;
-  if (const Result result = api.vkBeginCommandBuffer(work.commands, &info)) {
-    drop(std::move(work));
-    check(result, "vkBeginCommandBuffer");
-  }
-  add_barrier(api, work.commands, kStageAll, kMemoryRead | kMemoryWrite);
-  return work;
+  add_barrier(api, open_->commands, kStageAll, kMemoryRead | kMemoryWrite);
 }
 
-void Stream::end(Work &work) {
-  check(context_.api().vkEndCommandBuffer(work.commands), "vkEndCommandBuffer");
-  work.number = last_ + 1;
-  TimelineInfo timeline;
-  timeline.signal_count = 1, timeline.signal_values = &work.number;
-  SubmitInfo info;
-  info.next = &timeline;
-  info.command_count = 1, info.commands = &work.commands;
-  info.signal_count = 1, info.signals = &progress_;
-  running_.emplace_back();  // before the work is given, so that no failure can follow
+void Stream::flush() {
+  if (!open_) return;
+  Work work = std::move(*open_);
+  open_.reset();
   try {
-    context_.submit(info);
+    check(context_.api().vkEndCommandBuffer(work.commands), "vkEndCommandBuffer");
+    work.number = last_ + 1;
+    TimelineInfo timeline;
+    timeline.signal_count = 1, timeline.signal_values = &work.number;
+    SubmitInfo info;
+    info.next = &timeline;
+    info.command_count = 1, info.commands = &work.commands;
+    info.signal_count = 1, info.signals = &progress_;
+    running_.emplace_back();  // before the work is given, so that no failure can follow
+    try {
+      context_.submit(info);
+    } catch (...) {
+      running_.pop_back();
+      throw;
+    }
+    last_ = work.number;
+    running_.back() = std::move(work);
   } catch (...) {
-    running_.pop_back();
+    drop(std::move(work));
     throw;
   }
-  last_ = work.number;
-  running_.back() = std::move(work);
 }
 
 void Stream::drop(Work work) noexcept {
   work.kept.clear();
+  work.size = 0;
   try {
     free_.push_back(std::move(work));
   } catch (const std::bad_alloc &) {}  // the pool frees the commands at the stream's end
@@ -102,6 +114,10 @@ void Stream::take_back() {
 }
 
 void Stream::wait(uint64_t number) {
+  {
+    const std::scoped_lock lock(context_.queue_guard());
+    if (number > last_) flush();
+  }
   WaitInfo info;
   info.count = 1, info.semaphores = &progress_, info.values = &number;
   check(context_.api().vkWaitSemaphores(context_.device(), &info, ~uint64_t{0}), "vkWaitSemaphores");
@@ -111,6 +127,7 @@ void Stream::sync() {
   uint64_t number;
   {
     const std::scoped_lock lock(context_.queue_guard());
+    flush();
     number = last_;
   }
   wait(number);
