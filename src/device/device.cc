@@ -51,12 +51,6 @@ void DeviceBackend::free_stream(int32_t, void *) noexcept {}
 std::unique_ptr<DeviceProgram> DeviceBackend::build(int32_t, const DeviceCode &) {
   fail_without("kernels of their own");
 }
-void DeviceBackend::copy_through_host(const void *from, DLDevice from_device, void *to, DLDevice to_device,
-                                      size_t bytes, void *stream) {
-  std::vector<char> stage(bytes);
-  copy(from, from_device, stage.data(), kHost, bytes, current_stream(from_device));
-  copy(stage.data(), kHost, to, to_device, bytes, stream);
-}
 
 void register_device(int32_t device_type, DeviceBackend &backend) {
   if (device_type < 0 || device_type >= kMaxDeviceKinds)

@@ -1,10 +1,12 @@
 // One suite for every kind of devices. OPDYNO_DEVICE names the kind: "cpu", "vpi" (simulated, by the public table) or a
 // back end's. Devices that are absent are skipped with the reason that the library gives.
 #include <cstdlib>
+#include <map>
 #include <thread>
 
 #include "conformance/kernels.h"
 #include "support/opdyno_test.h"
+#include "support/params_test.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
@@ -222,6 +224,162 @@ TEST_F(ADevice, IsWaitedForByProfiles) {
     if (is_simulated()) EXPECT_GE(number_of(call_value(report, row, "Duration (us)")), 2000) << csv;
   }
   EXPECT_EQ(kernels_seen, 2u) << csv;
+}
+
+// A trace has a track for each stream, and each operator the time of the kernels that it launched.
+TEST_F(ADevice, HasTracksOfItsWorkInTraces) {
+  const Module kernels = kernels_or_none("trace");
+  if (!kernels) return end_without_kernels();
+  const std::string name = opdyno::to_string(device());
+  const Vm vm = vm_on(device(), kernels);
+  vm.call("main", on(device(), {1, 2, 3, 4}));  // compiles the kernels
+  if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
+  const opdyno::Stream stream(device());
+  opdyno::Profiler profiler;
+  profiler.start();
+  const Value first = vm.call("main", on(device(), {1, 2, 3, 4}));
+  opdyno::set_stream(device(), stream.get());
+  const Value second = vm.call("main", on(device(), {1, 2, 3, 4}));
+  opdyno::set_stream(device(), nullptr);
+  EXPECT_EQ(read(Tensor::of(first)), (std::vector<float>{17, 26, 35, 44}));
+  const opdyno::Trace trace = profiler.stop();
+  if (is_simulated()) SimulatedDevice::get().set_latency({});
+
+  const Report events = trace.report(OPD_TRACE_EVENTS);
+  std::map<std::string, int> launched;  // by track
+  double gap = 0, work_us = 0;
+  int copies = 0;
+  for (size_t row = 0; row < events.count(OPD_REPORT_CALLS); ++row) {
+    if (text_value(call_value(events, row, "Kind")) != "device") continue;
+    EXPECT_EQ(text_value(call_value(events, row, "Device")), name.substr(0, name.find(':')) + "0");
+    EXPECT_EQ(number_of(call_value(events, row, "Duration (us)")), 0) << "of the host";
+    gap = std::max(gap, number_of(call_value(events, row, "Launch Gap (us)")));
+    const std::string what = text_value(call_value(events, row, "Name"));
+    if (what != "scale") {
+      ++copies;
+      EXPECT_EQ(number_of(call_value(events, row, "Bytes")), 16) << what;
+      continue;
+    }
+    ++launched[text_value(call_value(events, row, "Thread"))];
+    work_us += number_of(call_value(events, row, "Device Duration (us)"));
+  }
+  EXPECT_EQ(launched, (std::map<std::string, int>{{name + ", default stream", 2}, {launched.rbegin()->first, 2}}));
+  EXPECT_TRUE(launched.rbegin()->first.starts_with(name + ", stream ")) << launched.rbegin()->first;
+  EXPECT_EQ(copies, 3) << "two inputs and a result";
+  if (is_simulated()) EXPECT_GE(gap, 1000) << "the second kernel waits for the first one";
+
+  const Report averages = trace.report(OPD_TRACE_KEY_AVERAGES);
+  double of_calls = -1, of_kernels = -1, of_runs = -1;
+  for (size_t row = 0; row < averages.count(OPD_REPORT_CALLS); ++row) {
+    const std::string what = text_value(call_value(averages, row, "Name")),
+                      kind = text_value(call_value(averages, row, "Kind"));
+    const double us = number_of(call_value(averages, row, "Device Duration (us)"));
+    if (what == "scale") (kind == "device" ? of_kernels : of_calls) = us;
+    if (what == "main") of_runs = us;
+  }
+  EXPECT_NEAR(of_kernels, work_us, 0.1);
+  EXPECT_NEAR(of_calls, work_us, 0.1);
+  EXPECT_NEAR(of_runs, work_us, 0.1);
+  if (is_simulated()) EXPECT_GE(work_us, 4 * 1900);
+}
+
+// Each form of a trace has the work of devices.
+TEST_F(ADevice, HasItsWorkInEveryFormOfATrace) {
+  const Module kernels = kernels_or_none("forms");
+  if (!kernels) return end_without_kernels();
+  const std::string name = opdyno::to_string(device()), kind = name.substr(0, name.find(':'));
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  vm.call("main", x);
+  const opdyno::Profiler profiler;
+  profiler.start();
+  EXPECT_EQ(read(Tensor::of(vm.call("main", x))), (std::vector<float>{17, 26, 35, 44}));
+  const opdyno::Trace trace = profiler.stop();
+
+  const std::string chrome = trace.chrome();
+  const auto count = [](const std::string &text, const std::string &part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(chrome, R"("cat":"kernel","name":"scale")"), 2u) << chrome;
+  EXPECT_EQ(count(chrome, R"("cat":"gpu_memcpy","name":"Memcpy DtoH")"), 1u) << chrome;
+  EXPECT_EQ(count(chrome, R"("name":"launch")"), 2u) << chrome;
+  EXPECT_EQ(count(chrome, R"("name":"copy")"), 1u) << chrome;
+  EXPECT_EQ(count(chrome, R"({"ph":"s","id":)"), 3u) << chrome;
+  EXPECT_EQ(count(chrome, R"({"ph":"f","id":)"), 3u) << chrome;
+  EXPECT_EQ(count(chrome, R"("args":{"name":")" + name + R"("})"), 1u) << "the device is a process of its own\n"
+                                                                       << chrome;
+  EXPECT_EQ(count(chrome, R"("args":{"name":"stream 0"})"), 1u) << chrome;
+
+  for (const opd_trace_format format : {OPD_TRACE_PERFETTO, OPD_TRACE_SPEEDSCOPE})
+    EXPECT_EQ(count(trace.write(format), name + ", default stream"), 1u) << format;
+  for (const opd_trace_format format : {OPD_TRACE_STACKS, OPD_TRACE_FLAME_SVG})  // which are of the host's time
+    EXPECT_EQ(trace.write(format).find("Memcpy"), std::string::npos) << format;
+  std::string capitals = kind;
+  for (char &c : capitals) c = static_cast<char>(std::toupper(c));
+  const std::string table = trace.table();
+  for (const char *title : {"Self @", "Self @ %", "@ total", "@ time avg", "Self @ time total: "}) {
+    std::string wanted = title;
+    wanted.replace(wanted.find('@'), 1, capitals);
+    EXPECT_NE(table.find(wanted), std::string::npos) << wanted << "\n" << table;
+  }
+  EXPECT_NE(table.find("Memcpy DtoH"), std::string::npos) << table;
+}
+
+TEST_F(ADevice, HasItsWorkInFilesOfRecordings) {
+  const Module kernels = kernels_or_none("files");
+  if (!kernels) return end_without_kernels();
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  const params_test::TemporaryDirectory directory;
+  const std::string file = directory / "work";
+  auto options = opdyno::defaults(opd_profiler_options_init);
+  options.file = file.c_str();
+  options.keep_in_file = 1;
+  const auto kernels_in = [](const opdyno::Trace &trace) {
+    const Report averages = trace.averages();
+    double found = 0;
+    for (size_t row = 0; row < averages.count(OPD_REPORT_CALLS); ++row)
+      if (text_value(call_value(averages, row, "Kind")) == "device" &&
+          text_value(call_value(averages, row, "Name")) == "scale")
+        found += number_of(call_value(averages, row, "Count"));
+    return found;
+  };
+  {
+    const opdyno::Profiler profiler(&options);
+    profiler.start();
+    for (int i = 0; i < 3; ++i) vm.call("main", x);
+    EXPECT_FALSE(profiler.stop());
+    EXPECT_EQ(kernels_in(opdyno::Trace::load(file.c_str())), 6);
+  }
+  options.file = nullptr, options.keep_in_file = 0, options.device_work = 0;
+  const opdyno::Profiler without(&options);
+  without.start();
+  vm.call("main", x);
+  EXPECT_EQ(kernels_in(without.stop()), 0);
+}
+
+TEST_F(ADevice, HasItsOwnTimeInProfiles) {
+  const Module kernels = kernels_or_none("times");
+  if (!kernels) return end_without_kernels();
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  vm.call("main", x);
+  if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
+  const Report report = vm.profile("main", {arg(x)}).report;
+  if (is_simulated()) SimulatedDevice::get().set_latency({});
+  double work_us = 0;
+  for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) {
+    if (text_value(call_value(report, row, "Name")) != "scale") continue;
+    const double us = number_of(call_value(report, row, "Device Duration (us)"));
+    EXPECT_LE(us, number_of(call_value(report, row, "Duration (us)"))) << "the call waits for the device";
+    work_us += us;
+  }
+  if (is_simulated()) EXPECT_GE(work_us, 2 * 1900);
+  const std::string json = report.write(OPD_REPORT_JSON);
+  EXPECT_NE(json.find("\"Device Duration (us)\""), std::string::npos) << json;
+  EXPECT_NE(json.find("\"Device Idle (us)\""), std::string::npos) << json;
 }
 
 TEST_F(ADevice, HasConditionsAndShapesThatProgramsRead) {

@@ -27,6 +27,7 @@ struct PipelineCache;
 struct Pipeline;
 struct DescriptorPool;
 struct DescriptorSet;
+struct QueryPool;
 
 using Result = int32_t;
 enum : Result {
@@ -44,12 +45,14 @@ enum : uint32_t { kDeviceLocal = 1, kHostVisible = 2, kHostCoherent = 4, kHostCa
 enum : uint32_t { kTransferSource = 1, kTransferTarget = 2, kUniform = 16, kStorage = 32 };  // of buffers
 enum : uint32_t { kResettable = 2 };  // command buffers of a pool
 enum : uint32_t { kOnce = 1 };        // a command buffer's use
-enum : uint32_t { kStageAll = 0x10000, kStageHost = 0x4000 };
+enum : uint32_t { kStageBottom = 0x2000, kStageAll = 0x10000, kStageHost = 0x4000 };
 enum : uint32_t { kHostRead = 0x2000, kMemoryRead = 0x8000, kMemoryWrite = 0x10000 };
 enum : uint32_t { kUniformBuffer = 6, kStorageBuffer = 7 };  // descriptors
 enum : uint32_t { kComputeStage = 0x20 };
 enum : uint32_t { kComputePoint = 1 };
-enum : int32_t { kTimeline = 1 };  // semaphores
+enum : int32_t { kTimeline = 1 };     // semaphores
+enum : uint32_t { kTimestamps = 2 };  // queries
+enum : uint32_t { kResults64 = 1 };
 constexpr uint64_t kWholeSize = ~uint64_t{0};
 
 constexpr uint32_t version(uint32_t major, uint32_t minor) { return major << 22 | minor << 12; }
@@ -342,6 +345,12 @@ struct SetWrite {
   const void *texels = nullptr;
 };
 
+struct QueryPoolInfo {
+  uint32_t type = 11;
+  const void *next = nullptr;
+  uint32_t flags = 0, kind = 0, count = 0, statistics = 0;
+};
+
 // Every function of the loader that is used: the X-macro's lines are name, result, parameters. `Allocator`: none is
 // given.
 using Allocator = const void *;
@@ -392,6 +401,11 @@ using Allocator = const void *;
   X(vkCreateDescriptorPool, Result, (LogicalDevice *, const DescriptorPoolInfo *, Allocator, DescriptorPool **))       \
   X(vkDestroyDescriptorPool, void, (LogicalDevice *, DescriptorPool *, Allocator))                                     \
   X(vkAllocateDescriptorSets, Result, (LogicalDevice *, const SetInfo *, DescriptorSet **))                            \
+  X(vkCreateQueryPool, Result, (LogicalDevice *, const QueryPoolInfo *, Allocator, QueryPool **))                      \
+  X(vkCmdResetQueryPool, void, (CommandBuffer *, QueryPool *, uint32_t, uint32_t))                                     \
+  X(vkCmdWriteTimestamp, void, (CommandBuffer *, uint32_t, QueryPool *, uint32_t))                                     \
+  X(vkGetQueryPoolResults, Result,                                                                                     \
+    (LogicalDevice *, QueryPool *, uint32_t, uint32_t, size_t, void *, uint64_t, uint32_t))                            \
   X(vkUpdateDescriptorSets, void, (LogicalDevice *, uint32_t, const SetWrite *, uint32_t, const void *))
 
 struct Api {

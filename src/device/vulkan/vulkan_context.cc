@@ -85,13 +85,16 @@ struct Wanted {
   Wanted(const Wanted &) = delete;
 };
 
-std::optional<uint32_t> compute_family(const Api &api, PhysicalDevice *physical) {
+struct Family {
+  uint32_t number, time_bits;
+};
+std::optional<Family> compute_family(const Api &api, PhysicalDevice *physical) {
   uint32_t count = 0;
   api.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<QueueFamily> families(count);
   api.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
   for (uint32_t i = 0; i < count; ++i)
-    if ((families[i].flags & kQueueCompute) && families[i].count > 0) return i;
+    if ((families[i].flags & kQueueCompute) && families[i].count > 0) return Family{i, families[i].timestamp_bits};
   return std::nullopt;
 }
 
@@ -111,7 +114,7 @@ DeviceFacts facts_of(const Api &api, PhysicalDevice *physical) {
   facts.properties.next = facts.properties11.next = facts.features.next = facts.features11.next = nullptr;
   api.vkGetPhysicalDeviceMemoryProperties(physical, &facts.memory);
   const auto family = compute_family(api, physical);
-  facts.family = family.value_or(0);
+  if (family) facts.family = family->number, facts.time_bits = family->time_bits;
   if (!family) facts.unsupported = "a queue for compute work";
   else if (!facts.features12.flags[kTimelines]) facts.unsupported = "timeline semaphores";
   return facts;
@@ -147,6 +150,36 @@ std::string DeviceContext::lacks_capability(uint32_t capability) const {
   for (const Capability &known : kCapabilities)
     if (known.number == capability) return has(facts_, known) ? "" : known.name;
   return concat("number ", capability);
+}
+
+DeviceContext::TimeQueries DeviceContext::take_queries() {
+  constexpr uint32_t kPairs = 64;
+  if (!facts_.time_bits) return {};
+  if (free_queries_.empty()) {
+    free_queries_.reserve(num_queries_ + kPairs);
+    QueryPoolInfo info;
+    info.kind = kTimestamps, info.count = 2 * kPairs;
+    QueryPool *pool = nullptr;
+    check(api_.vkCreateQueryPool(device_, &info, nullptr, &pool), "vkCreateQueryPool");
+    for (uint32_t i = 0; i < kPairs; ++i) free_queries_.push_back({pool, 2 * i});
+    num_queries_ += kPairs;
+  }
+  const TimeQueries taken = free_queries_.back();
+  free_queries_.pop_back();
+  return taken;
+}
+
+bool DeviceContext::read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const {
+  uint64_t times[2] = {};
+  if (api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times, sizeof times[0],
+                                 kResults64))
+    return false;
+  const uint64_t mask = facts_.time_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << facts_.time_bits) - 1;
+  const auto ns_of = [&](uint64_t time) {
+    return static_cast<uint64_t>(static_cast<long double>(time & mask) * limits().timestamp_ns);
+  };
+  begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
+  return begin_ns <= end_ns;  // the counter may have begun anew
 }
 
 uint32_t DeviceContext::spirv_version() const {

@@ -1,10 +1,12 @@
 // One Vulkan device: its logical device, its one queue of compute work, and what is asked of it often.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fork_mutex.h"
+#include "device/device_clock.h"
 #include "device/vulkan/vulkan_api.h"
 
 namespace opd::vk {
@@ -20,6 +22,7 @@ struct DeviceFacts {
   Features11 features11;
   Features12 features12;
   uint32_t family = 0;      // of queues, that can compute
+  uint32_t time_bits = 0;   // that count of a time; 0: its queues tell none
   std::string unsupported;  // what the library needs and the device lacks; "" otherwise
 };
 
@@ -43,6 +46,21 @@ class DeviceContext {
   std::string lacks_capability(uint32_t capability) const;
   uint32_t spirv_version() const;  // the highest that it reads, as SPIR-V writes it
 
+  // A pair of queries for the begin and the end of work; { null, 0 } if the device tells no times. Under the
+  // queue_guard().
+  struct TimeQueries {
+    QueryPool *pool = nullptr;
+    uint32_t first = 0;
+  };
+  TimeQueries take_queries();
+  void give_back(TimeQueries queries) { free_queries_.push_back(queries); }  // there is room
+  // Both times in ns, on the device's clock; false if it has not measured them.
+  bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const;
+
+  // For the thread that asks for the times of work.
+  DeviceClock &clock() { return clock_ ? *clock_ : clock_.emplace(); }
+  uint64_t compared_ns = 0;  // when it was compared with the host's; 0: never
+
   // Held while work is recorded and given to the queue, and while what finished work has used is taken back.
   ForkMutex &queue_guard() { return queue_guard_; }
   void submit(const SubmitInfo &info) { check(api_.vkQueueSubmit(queue_, 1, &info, nullptr), "vkQueueSubmit"); }
@@ -53,6 +71,9 @@ class DeviceContext {
   const int32_t number_;
   LogicalDevice *device_ = nullptr;
   Queue *queue_ = nullptr;
+  std::vector<TimeQueries> free_queries_;
+  size_t num_queries_ = 0;
+  std::optional<DeviceClock> clock_;
   ForkMutex queue_guard_{LockRank::kDeviceQueue};
 };
 

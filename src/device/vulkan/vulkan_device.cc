@@ -2,6 +2,7 @@
 
 #include "base/signal_handlers.h"
 #include "device/vulkan/vulkan_program.h"
+#include "device/vulkan/vulkan_work.h"
 
 namespace opd {
 namespace {
@@ -89,19 +90,17 @@ class VulkanBackend final : public DeviceBackend {
   void deallocate(int32_t, void *data, size_t, size_t) noexcept override { buffers().remove(data); }
 
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
-    const bool reads = from_device.device_type == kDLVulkan, writes = to_device.device_type == kDLVulkan;
-    if (reads && writes && from_device.device_id != to_device.device_id)
-      return copy_through_host(from, from_device, to, to_device, bytes, stream);
-    Device &device = get(reads ? from_device.device_id : to_device.device_id);
-    const Place source = reads ? buffers().find(from, bytes, device.context.number()) : Place{};
-    const Place target = writes ? buffers().find(to, bytes, device.context.number()) : Place{};
-    if (!writes) return device.stream(stream).read(source, to, bytes);
-    if (!reads) return device.stream(stream).write(from, target, bytes);
-    // Vulkan copies no part of a buffer onto itself.
-    if (source.buffer == target.buffer && source.offset < target.offset + bytes &&
-        target.offset < source.offset + bytes)
-      return copy_through_host(from, from_device, to, to_device, bytes, stream);
-    device.stream(stream).copy(source, target, bytes);
+    give_copy(from, from_device, to, to_device, bytes, stream, nullptr);
+  }
+  // Of a copy through the host, the second part counts.
+  std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
+                                          size_t bytes, void *stream) override {
+    Device &device = get((to_device.device_type == kDLVulkan ? to_device : from_device).device_id);
+    auto work = VulkanWork::make(device.context, device.main);
+    const uint64_t number =
+        give_copy(from, from_device, to, to_device, bytes, stream, work ? work->queries() : nullptr);
+    if (work) work->set_end(device.stream(stream), number);
+    return work;
   }
 
   bool is_asynchronous() const override { return true; }
@@ -123,6 +122,24 @@ class VulkanBackend final : public DeviceBackend {
     std::vector<std::unique_ptr<Device>> list;
     std::string failure;  // of making one
   };
+
+  static uint64_t give_copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
+                            void *stream, Stream::Queries queries) {
+    const bool reads = from_device.device_type == kDLVulkan, writes = to_device.device_type == kDLVulkan;
+    Device &device = get(writes ? to_device.device_id : from_device.device_id);
+    Device &first = get(reads ? from_device.device_id : to_device.device_id);
+    const Place source = reads ? buffers().find(from, bytes, first.context.number()) : Place{};
+    const Place target = writes ? buffers().find(to, bytes, device.context.number()) : Place{};
+    if (!writes) return device.stream(stream).read(source, to, bytes, queries);
+    if (!reads) return device.stream(stream).write(from, target, bytes, queries);
+    // Devices do not see each other's buffers, and Vulkan copies no part of a buffer onto itself.
+    const bool overlaps = source.buffer == target.buffer && source.offset < target.offset + bytes &&
+                          target.offset < source.offset + bytes;
+    if (&first == &device && !overlaps) return device.stream(stream).copy(source, target, bytes, queries);
+    std::vector<char> stage(bytes);
+    first.stream(&first == &device ? stream : nullptr).read(source, stage.data(), bytes, nullptr);
+    return device.stream(stream).write(stage.data(), target, bytes, queries);
+  }
 
   // Made at the first question, and never destroyed: work may be given while the process exits.
   static const Devices &devices() {

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "device/vulkan/vulkan_pipeline.h"
 #include "device/vulkan/vulkan_spirv.h"
+#include "device/vulkan/vulkan_work.h"
 #include "value/value.h"
 
 namespace opd::vk {
@@ -70,9 +71,26 @@ class VulkanKernel final : public DeviceKernel {
       : context_(context), main_(main), shader_(shader), facts_(std::move(facts)), name_(std::move(name)) {}
 
   void launch(void *stream, const KernelLaunch &launch) override {
+    check_process();
+    give(stream_of(stream), launch, nullptr);
+  }
+  std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &launch) override {
+    check_process();
+    auto work = VulkanWork::make(context_, main_);
+    const uint64_t number = give(stream_of(stream), launch, work ? work->queries() : nullptr);
+    if (work) work->set_end(stream_of(stream), number);
+    return work;
+  }
+
+ private:
+  Stream &stream_of(void *stream) const { return stream ? *static_cast<Stream *>(stream) : main_; }
+  void check_process() const {
     if (context_.api().is_inherited()) [[unlikely]]
       fail(OPD_UNSUPPORTED, "kernel ", name_,
            " cannot be launched in a child of fork(): its driver was started in the parent");
+  }
+
+  uint64_t give(Stream &stream, const KernelLaunch &launch, Stream::Queries queries) {
     check_sizes(launch);
     KernelPipeline &pipeline = pipeline_for(launch);
     std::vector<Place> places;  // whose buffers the work keeps
@@ -89,14 +107,14 @@ class VulkanKernel final : public DeviceKernel {
         std::memcpy(scalars.data() + scalars.size() - kSlotBytes, arg.value, arg.size);
       }
     }
-    Stream &queue = stream ? *static_cast<Stream *>(stream) : main_;
-    queue.submit([&](Stream::Work &work) {
+    const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}};
+    const auto record = [&](Stream::Work &work) {
       pipeline.record(work, parts, scalars, launch.grid);
       for (Place &place : places) work.kept.push_back(std::move(place.buffer));
-    });
+    };
+    return stream.submit(record, queries ? &mark : nullptr);
   }
 
- private:
   void check_sizes(const KernelLaunch &launch) const {
     for (size_t i = 0; i < 3; ++i)
       if (launch.grid[i] > context_.limits().max_group_count[i]) [[unlikely]]

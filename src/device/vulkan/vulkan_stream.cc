@@ -19,19 +19,31 @@ void add_barrier(const Api &api, CommandBuffer *commands, uint32_t stages, uint3
 
 }  // namespace
 
-Stream::Stream(DeviceContext &context) : context_(context) {
-  const Api &api = context.api();
-  CommandPoolInfo pool;
-  pool.flags = kResettable, pool.family = context.facts().family;
-  check(api.vkCreateCommandPool(context.device(), &pool, nullptr, &pool_), "vkCreateCommandPool");
+Progress::Progress(const DeviceContext &context) : context_(context) {
   SemaphoreType type;
   type.kind = kTimeline;
-  SemaphoreInfo semaphore;
-  semaphore.next = &type;
-  if (const Result result = api.vkCreateSemaphore(context.device(), &semaphore, nullptr, &progress_)) {
-    api.destroy(api.vkDestroyCommandPool, context.device(), pool_);
-    check(result, "vkCreateSemaphore");
-  }
+  SemaphoreInfo info;
+  info.next = &type;
+  check(context.api().vkCreateSemaphore(context.device(), &info, nullptr, &semaphore_), "vkCreateSemaphore");
+}
+
+uint64_t Progress::now() const {
+  uint64_t number = 0;
+  check(context_.api().vkGetSemaphoreCounterValue(context_.device(), semaphore_, &number),
+        "vkGetSemaphoreCounterValue");
+  return number;
+}
+
+void Progress::wait(uint64_t number) const {
+  WaitInfo info;
+  info.count = 1, info.semaphores = &semaphore_, info.values = &number;
+  check(context_.api().vkWaitSemaphores(context_.device(), &info, ~uint64_t{0}), "vkWaitSemaphores");
+}
+
+Stream::Stream(DeviceContext &context) : context_(context), progress_(std::make_shared<Progress>(context)) {
+  CommandPoolInfo pool;
+  pool.flags = kResettable, pool.family = context.facts().family;
+  check(context.api().vkCreateCommandPool(context.device(), &pool, nullptr, &pool_), "vkCreateCommandPool");
 }
 
 Stream::~Stream() {
@@ -41,7 +53,6 @@ Stream::~Stream() {
   running_.clear();
   free_.clear();
   api.destroy(api.vkDestroyCommandPool, context_.device(), pool_);
-  api.destroy(api.vkDestroySemaphore, context_.device(), progress_);
 }
 
 void Stream::begin() {
@@ -79,7 +90,7 @@ void Stream::flush() {
     SubmitInfo info;
     info.next = &timeline;
     info.command_count = 1, info.commands = &work.commands;
-    info.signal_count = 1, info.signals = &progress_;
+    info.signal_count = 1, info.signals = &progress_->semaphore();
     running_.emplace_back();  // before the work is given, so that no failure can follow
     try {
       context_.submit(info);
@@ -105,8 +116,7 @@ void Stream::drop(Work work) noexcept {
 
 void Stream::take_back() {
   if (running_.empty()) return;
-  uint64_t done = 0;
-  check(context_.api().vkGetSemaphoreCounterValue(context_.device(), progress_, &done), "vkGetSemaphoreCounterValue");
+  const uint64_t done = progress_->now();
   while (!running_.empty() && running_.front().number <= done) {
     drop(std::move(running_.front()));
     running_.pop_front();
@@ -118,9 +128,16 @@ void Stream::wait(uint64_t number) {
     const std::scoped_lock lock(context_.queue_guard());
     if (number > last_) flush();
   }
-  WaitInfo info;
-  info.count = 1, info.semaphores = &progress_, info.values = &number;
-  check(context_.api().vkWaitSemaphores(context_.device(), &info, ~uint64_t{0}), "vkWaitSemaphores");
+  progress_->wait(number);
+}
+
+void Stream::note_begin(DeviceContext::TimeQueries queries) {
+  context_.api().vkCmdResetQueryPool(open_->commands, queries.pool, queries.first, 2);
+  note_time(queries.pool, queries.first);
+}
+
+void Stream::note_time(QueryPool *pool, uint32_t query) {
+  context_.api().vkCmdWriteTimestamp(open_->commands, kStageBottom, pool, query);
 }
 
 void Stream::sync() {
@@ -147,46 +164,59 @@ DeviceBuffer &Stream::staging(size_t bytes) {
   return *staging_;
 }
 
-void Stream::write(const void *from, const Place &to, size_t bytes) {
-  const Api &api = context_.api();
+// Calls part(stage, done, size, mark) for each part that fits into the stage; it returns the number of its work.
+template <class Part>
+uint64_t Stream::copy_staged(size_t bytes, Queries queries, const Part &part) {
   const std::scoped_lock lock(staging_guard_);
   const DeviceBuffer &stage = staging(bytes);
+  uint64_t number = 0;
   for (size_t done = 0; done < bytes;) {
-    const size_t part = std::min(bytes - done, kMostStaging);
-    std::memcpy(stage.host(), static_cast<const char *>(from) + done, part);
-    wait(submit([&](Work &work) {
-      const BufferCopy region{0, to.offset + done, part};
-      api.vkCmdCopyBuffer(work.commands, stage.handle(), to.buffer->handle(), 1, &region);
+    const size_t size = std::min(bytes - done, kMostStaging);
+    const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}, done == 0, done + size == bytes};
+    number = part(stage, done, size, queries ? &mark : nullptr);
+    done += size;
+  }
+  return number;
+}
+
+uint64_t Stream::write(const void *from, const Place &to, size_t bytes, Queries queries) {
+  return copy_staged(bytes, queries, [&](const DeviceBuffer &stage, size_t done, size_t size, const Mark *mark) {
+    std::memcpy(stage.host(), static_cast<const char *>(from) + done, size);
+    const auto record = [&](Work &work) {
+      const BufferCopy region{0, to.offset + done, size};
+      context_.api().vkCmdCopyBuffer(work.commands, stage.handle(), to.buffer->handle(), 1, &region);
       work.kept.push_back(to.buffer);
-    }));
-    done += part;
-  }
+    };
+    const uint64_t number = submit(record, mark);
+    wait(number);
+    return number;
+  });
 }
 
-void Stream::read(const Place &from, void *to, size_t bytes) {
-  const Api &api = context_.api();
-  const std::scoped_lock lock(staging_guard_);
-  const DeviceBuffer &stage = staging(bytes);
-  for (size_t done = 0; done < bytes;) {
-    const size_t part = std::min(bytes - done, kMostStaging);
-    wait(submit([&](Work &work) {
-      const BufferCopy region{from.offset + done, 0, part};
-      api.vkCmdCopyBuffer(work.commands, from.buffer->handle(), stage.handle(), 1, &region);
-      add_barrier(api, work.commands, kStageHost, kHostRead);
+uint64_t Stream::read(const Place &from, void *to, size_t bytes, Queries queries) {
+  return copy_staged(bytes, queries, [&](const DeviceBuffer &stage, size_t done, size_t size, const Mark *mark) {
+    const auto record = [&](Work &work) {
+      const BufferCopy region{from.offset + done, 0, size};
+      context_.api().vkCmdCopyBuffer(work.commands, from.buffer->handle(), stage.handle(), 1, &region);
+      add_barrier(context_.api(), work.commands, kStageHost, kHostRead);
       work.kept.push_back(from.buffer);
-    }));
-    std::memcpy(static_cast<char *>(to) + done, stage.host(), part);
-    done += part;
-  }
+    };
+    const uint64_t number = submit(record, mark);
+    wait(number);
+    std::memcpy(static_cast<char *>(to) + done, stage.host(), size);
+    return number;
+  });
 }
 
-void Stream::copy(const Place &from, const Place &to, size_t bytes) {
-  submit([&](Work &work) {
+uint64_t Stream::copy(const Place &from, const Place &to, size_t bytes, Queries queries) {
+  const auto record = [&](Work &work) {
     const BufferCopy region{from.offset, to.offset, bytes};
     context_.api().vkCmdCopyBuffer(work.commands, from.buffer->handle(), to.buffer->handle(), 1, &region);
     work.kept.push_back(from.buffer);
     work.kept.push_back(to.buffer);
-  });
+  };
+  const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}};
+  return submit(record, queries ? &mark : nullptr);
 }
 
 }  // namespace opd::vk

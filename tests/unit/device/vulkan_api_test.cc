@@ -152,6 +152,9 @@ SAME_SIZE(SetInfo, VkDescriptorSetAllocateInfo);
 SAME_PLACE(SetInfo, pool, VkDescriptorSetAllocateInfo, descriptorPool);
 SAME_PLACE(SetInfo, count, VkDescriptorSetAllocateInfo, descriptorSetCount);
 SAME_PLACE(SetInfo, layouts, VkDescriptorSetAllocateInfo, pSetLayouts);
+SAME_SIZE(QueryPoolInfo, VkQueryPoolCreateInfo);
+SAME_PLACE(QueryPoolInfo, kind, VkQueryPoolCreateInfo, queryType);
+SAME_PLACE(QueryPoolInfo, count, VkQueryPoolCreateInfo, queryCount);
 SAME_SIZE(SetWrite, VkWriteDescriptorSet);
 SAME_PLACE(SetWrite, set, VkWriteDescriptorSet, dstSet);
 SAME_PLACE(SetWrite, binding, VkWriteDescriptorSet, dstBinding);
@@ -182,6 +185,7 @@ TEST(VulkanDeclarations, HaveTheStructTypesOfKhronossHeader) {
   EXPECT_EQ(MemoryBarrier{}.type, +VK_STRUCTURE_TYPE_MEMORY_BARRIER);
   EXPECT_EQ(SemaphoreType{}.type, +VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
   EXPECT_EQ(TimelineInfo{}.type, +VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+  EXPECT_EQ(QueryPoolInfo{}.type, +VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
   EXPECT_EQ(WaitInfo{}.type, +VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
   EXPECT_EQ(Properties{}.type, +VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
   EXPECT_EQ(Properties11{}.type, +VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
@@ -245,6 +249,7 @@ TEST(VulkanDeclarations, HaveTheNumbersOfKhronossHeader) {
   expect_equal(kResettable, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
   expect_equal(kOnce, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   expect_equal(kStageAll, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  expect_equal(kStageBottom, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT);
   expect_equal(kStageHost, VK_PIPELINE_STAGE_HOST_BIT);
   expect_equal(kHostRead, VK_ACCESS_HOST_READ_BIT);
   expect_equal(kMemoryRead, VK_ACCESS_MEMORY_READ_BIT);
@@ -254,6 +259,8 @@ TEST(VulkanDeclarations, HaveTheNumbersOfKhronossHeader) {
   expect_equal(kComputeStage, VK_SHADER_STAGE_COMPUTE_BIT);
   expect_equal(kComputePoint, VK_PIPELINE_BIND_POINT_COMPUTE);
   expect_equal(kTimeline, VK_SEMAPHORE_TYPE_TIMELINE);
+  expect_equal(kTimestamps, VK_QUERY_TYPE_TIMESTAMP);
+  expect_equal(kResults64, VK_QUERY_RESULT_64_BIT);
   EXPECT_EQ(kWholeSize, VK_WHOLE_SIZE);
   expect_equal(version(1, 3), VK_API_VERSION_1_3);
   const uint32_t number = VK_MAKE_API_VERSION(0, 1, 23, 456);
