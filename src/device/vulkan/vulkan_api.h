@@ -106,8 +106,7 @@ struct Limits {
   uint32_t max_shared_bytes, max_group_count[3], max_group_items, max_group_size[3], unused6[15];
   uint64_t unused7[2];
   uint64_t storage_alignment;
-  uint32_t unused8[21];
-  uint32_t has_timestamps;
+  uint32_t unused8[22];
   float timestamp_ns;
   uint32_t unused9[19];
 };

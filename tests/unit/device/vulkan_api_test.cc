@@ -37,7 +37,6 @@ SAME_PLACE(Limits, max_group_count, VkPhysicalDeviceLimits, maxComputeWorkGroupC
 SAME_PLACE(Limits, max_group_items, VkPhysicalDeviceLimits, maxComputeWorkGroupInvocations);
 SAME_PLACE(Limits, max_group_size, VkPhysicalDeviceLimits, maxComputeWorkGroupSize);
 SAME_PLACE(Limits, storage_alignment, VkPhysicalDeviceLimits, minStorageBufferOffsetAlignment);
-SAME_PLACE(Limits, has_timestamps, VkPhysicalDeviceLimits, timestampComputeAndGraphics);
 SAME_PLACE(Limits, timestamp_ns, VkPhysicalDeviceLimits, timestampPeriod);
 
 SAME_SIZE(Properties, VkPhysicalDeviceProperties2);
