@@ -6,6 +6,7 @@
 #include "device/allocator.h"
 #include "device/cpu/cpu_device.h"
 #include "device/opencl/opencl_device.h"
+#include "device/vulkan/vulkan_device.h"
 
 namespace opd {
 namespace {
@@ -16,6 +17,7 @@ Kinds &kinds() {
     auto *made = new Kinds{};  // never destroyed: storages may end while the process exits
     (*made)[kDLCPU] = &cpu_backend();
     (*made)[kDLOpenCL] = &opencl_backend();
+    (*made)[kDLVulkan] = &vulkan_backend();
     return made;
   }();
   return *table;
