@@ -112,6 +112,18 @@ TEST(VulkanInAChild, StartsAfterFork) {
   EXPECT_EQ(status, 0);
 }
 
+// The loader finds its drivers by these variables; without it the reason names its own package.
+TEST(VulkanWithoutADriver, IsAbsentAndNamesThePackageThatHasOne) {
+  const std::string said = scratch_directory() + "/info";
+  const std::string command = "VK_ICD_FILENAMES=/none VK_DRIVER_FILES=/none " OPDYNO_PROGRAM " info > '" + said + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const std::string text = read_bytes(said);
+  EXPECT_EQ(text.find("vulkan:0"), std::string::npos) << text;
+  const size_t reason = text.find("  vulkan: the");
+  ASSERT_NE(reason, std::string::npos) << text;
+  EXPECT_NE(text.substr(reason, text.find('\n', reason) - reason).find("(Debian: "), std::string::npos) << text;
+}
+
 TEST_F(AProgramForVulkan, LeavesTheHandlersOfSignalsToTheProgram) {
   ASSERT_TRUE(kHasHandlers);
   expect_scales(scale_module("handlers", vulkan_code(scale_spirv())));

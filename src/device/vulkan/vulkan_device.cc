@@ -110,7 +110,10 @@ class VulkanBackend final : public DeviceBackend {
   }
   void sync_stream(int32_t id, void *stream) override { get(id).stream(stream).sync(); }
   void *create_stream(int32_t id) override { return new Stream(get(id).context); }
-  void free_stream(int32_t, void *stream) noexcept override { delete static_cast<Stream *>(stream); }
+  // A child of fork() leaves it: another thread may have been using it.
+  void free_stream(int32_t, void *stream) noexcept override {
+    if (!Api::get().is_inherited()) delete static_cast<Stream *>(stream);
+  }
 
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
     Device &device = get(id);

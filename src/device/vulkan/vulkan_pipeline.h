@@ -1,6 +1,7 @@
 // A kernel as the driver has compiled it for one form of arguments, with the sets of bindings that launches take turns
 // in using.
 #pragma once
+#include <array>
 #include <span>
 
 #include "device/vulkan/vulkan_stream.h"

@@ -77,6 +77,7 @@ class Reader {
     if (words_[0] == kSwappedMagic) bad("the byte order of another processor");
     if (words_[0] != kMagic) bad("no magic number of SPIR-V");
     facts_.version = words_[1];
+    if ((facts_.version & 0xFF0000FF) || facts_.version < 0x10000) bad("no version of SPIR-V");
     if (words_[3] == 0 || words_[3] > kMostIds) bad(concat(words_[3], " as the bound of its ids"));
     if (words_[4] != 0) bad("a schema that is not 0");
   }

@@ -47,9 +47,9 @@ class Stream {
     std::vector<std::shared_ptr<void>> kept;
   };
   // Calls record(work), which adds a command under the device's queue_guard(). It begins after the commands before it
-  // have ended. While the stream has nothing else to do it is given to the queue at once, else together with others:
-  // a gift costs some 30 us. Returns the number to wait for. With a mark it is given at once, too, so that it can be
-  // waited for without the stream.
+  // have ended. It is given to the queue at once if the stream has no other work, else together with others, for each
+  // submission costs microseconds. Returns the number to wait for. With a mark it is given at once, too, so that it can
+  // be waited for without the stream.
   template <class F>
   uint64_t submit(F &&record, const Mark *mark = nullptr) {
     std::unique_lock lock(context_.queue_guard());

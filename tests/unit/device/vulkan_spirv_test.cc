@@ -101,6 +101,8 @@ TEST(Spirv, IsRefusedForItsHeader) {
   EXPECT_EQ(problem({0x07230203, 0x10300, 0, 100}), "only 4 words, fewer than its header's 5");
   EXPECT_EQ(problem({0x03022307, 0, 0, 0, 0}), "the byte order of another processor");
   EXPECT_EQ(problem({1, 0x10300, 0, 100, 0}), "no magic number of SPIR-V");
+  for (const uint32_t version : {0u, 0x900u, 0x10301u, 0x1010300u})
+    EXPECT_EQ(problem({0x07230203, version, 0, 100, 0}), "no version of SPIR-V") << version;
   EXPECT_EQ(problem(header(0)), "0 as the bound of its ids");
   EXPECT_EQ(problem(header(0x400000)), "4194304 as the bound of its ids");
   EXPECT_EQ(problem({0x07230203, 0x10300, 0, 100, 1}), "a schema that is not 0");
