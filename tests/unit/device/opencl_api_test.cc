@@ -7,25 +7,13 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
-#include <tuple>
-#include <type_traits>
+#include "support/called_alike.h"
 
 namespace opd::cl {
 namespace {
 
-// Whether two functions are called alike: as many parameters, each of the same size, pointers for pointers.
-template <class A, class B>
-constexpr bool kAlike = sizeof(A) == sizeof(B) &&
-                        std::is_pointer_v<A> == std::is_pointer_v<B> &&std::is_integral_v<A> == std::is_integral_v<B>;
-template <class A, class B>
-struct CalledAlike : std::false_type {};
-template <class R, class... P, class S, class... Q>
-requires(sizeof...(P) == sizeof...(Q)) struct CalledAlike<R (*)(P...), S (*)(Q...)>
-    : std::bool_constant<kAlike<R, S> && (kAlike<P, Q> && ...)> {
-};
-
 #define OPD_COMPARE(name, result, parameters) \
-  static_assert(CalledAlike<decltype(Api::name), decltype(&::name)>::value, #name);
+  static_assert(opdyno_test::CalledAlike<decltype(Api::name), decltype(&::name)>::value, #name);
 OPD_OPENCL_FUNCTIONS(OPD_COMPARE)
 #undef OPD_COMPARE
 
