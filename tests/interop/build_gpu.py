@@ -102,6 +102,8 @@ def main():
             path = out / f"{name}_{mode}.so"
             path.unlink(missing_ok=True)
             build(module, target, mode).export_library(str(path), options=["-s", "-Wl,-z,noseparate-code"])
+        if args.kind != "opencl":  # the answers are the same
+            continue
         outputs = answers(module, inputs)
         arrays = {f"in{i}": x for i, x in enumerate(inputs)} | {f"out{i}": y for i, y in enumerate(outputs)}
         np.savez(out / f"{name}.npz", **arrays)

@@ -1,7 +1,8 @@
 // What the recording driver knows: a driver of CUDA without a device. Device memory lies in the host's, behind
 // addresses that nobody can read. Work waits in its stream until somebody waits for the stream, so a missing wait shows
-// as wrong contents, and not only now and then. Kernels it can run are those of run_kernel(); others do nothing.
+// as wrong contents, and not only now and then. It runs kernels that were compiled for the processor, and the suite's.
 #pragma once
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <sstream>
 
 #include "device/cuda/cuda_api.h"
+#include "support/cuda/emulated_launch.h"
 #include "support/cuda/kernel_image.h"
 
 namespace opd::cuda {  // the types of the driver, which the library only points at
@@ -69,6 +71,7 @@ class Driver {
   std::map<void *, std::unique_ptr<char[]>> host_blocks;
   std::set<Module *> modules;
   int streams_made = 0;
+  void *emulated_kernels = nullptr;  // a library of them
 
   template <class... T>
   void note(const T &...parts) {
@@ -124,9 +127,16 @@ class Driver {
     return context.failure;
   }
 
+  /** Runs a kernel: one that was compiled for the processor, or the suite's; any other does nothing. */
+  Status run_kernel(const std::string &name, const uint32_t *grid, const uint32_t *block, Arguments args, int device) {
+    void *const emulated = emulated_kernels ? dlsym(emulated_kernels, ("emulated_" + name).c_str()) : nullptr;
+    if (emulated) return emulate(emulated, grid, block, args, device);
+    return name == "scale" ? scale(args, grid[0] * block[0], device) : kSuccess;
+  }
+
+ private:
   /** to[i] = factor * from[i] + offset, the kernel of the conformance suite. */
-  Status run_kernel(const std::string &name, const Arguments &args, uint32_t threads, int device) {
-    if (name != "scale") return kSuccess;
+  Status scale(const Arguments &args, uint32_t threads, int device) {
     const auto value = [&](size_t i, auto initial) {
       std::memcpy(&initial, args[i].data(), sizeof initial);
       return initial;
@@ -136,6 +146,27 @@ class Driver {
     if (!from || !to) return kIllegalAddress;
     for (uint32_t i = 0; i < threads; ++i) to[i] = value(2, 0.f) * from[i] + static_cast<float>(value(3, 0));
     return kSuccess;
+  }
+
+  struct Memory {
+    Driver *driver;
+    int device;
+    bool is_legal = true;
+  };
+  Status emulate(void *kernel, const uint32_t *grid, const uint32_t *block, Arguments &args, int device) {
+    std::vector<void *> places;
+    for (std::string &arg : args) places.push_back(arg.data());
+    Memory whose{this, device};
+    const auto translate = [](void *data, void *address) -> void * {
+      auto &memory = *static_cast<Memory *>(data);
+      void *const found = memory.driver->memory(reinterpret_cast<uintptr_t>(address), 1, memory.device);
+      if (!found) memory.is_legal = false;
+      return found;
+    };
+    const EmulatedLaunch launch = {
+        {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, places.data(), translate, &whose};
+    reinterpret_cast<void (*)(const EmulatedLaunch &)>(kernel)(launch);
+    return whose.is_legal ? kSuccess : kIllegalAddress;
   }
 };
 

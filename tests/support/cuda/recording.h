@@ -20,6 +20,8 @@ class Recording {
   static int64_t calls() { return as<int64_t()>("recording_calls")(); }
   /** How many contexts the calling thread has made current and not given up. */
   static int depth() { return as<int()>("recording_depth")(); }
+  /** From now on kernels of this library run, which support/cuda/emulation.h made. */
+  static void emulate(const std::string &library) { as<void(const char *)>("recording_emulate")(library.c_str()); }
   /** What is alive: blocks, modules, blocks of the host, streams. */
   static std::array<size_t, 4> counts() {
     std::array<size_t, 4> counts{};
