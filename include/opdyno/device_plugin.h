@@ -68,6 +68,15 @@ typedef struct opd_device_table {
   /** Gives a kernel to a stream. */
   opd_error *(*launch)(void *user_data, int32_t id, void *kernel, const opd_kernel_launch *launch);
   void *user_data; /**< handed to all; it must last as long as the process */
+  /** Notes a moment of a stream: when the work that it was given before has ended. Does not wait for it. May be NULL:
+   * then recordings lack the work of the kind's devices, and so are the next three. */
+  opd_error *(*record_event)(void *user_data, int32_t id, void *stream, void **out_event);
+  /** Waits for the moment of an event. @p out_ns: its time on the device's clock, in nanoseconds. */
+  opd_error *(*wait_event)(void *user_data, int32_t id, void *event, uint64_t *out_ns);
+  /** Ends an event; its moment may not have come yet. */
+  void (*free_event)(void *user_data, int32_t id, void *event);
+  /** Gives the time of the device's clock now, in nanoseconds. It must not run backwards. */
+  opd_error *(*get_time)(void *user_data, int32_t id, uint64_t *out_ns);
 } opd_device_table;
 
 /** Adds a kind of devices to the process. Its devices are then used as others are: tensors, copies, VMs, kernels of

@@ -55,12 +55,17 @@ typedef struct opd_profiler_options {
    * what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
    * the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0 */
   uint64_t flush_interval_ns;
+  /** 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
+   * by the host's thread that gave them to the device. Calls then do not wait for the device. 0: none, and the length
+   * of a call is until the device has done its work. Devices whose drivers tell no times have none; 1 */
+  int32_t device_work;
+  int32_t reserved; /**< 0 */
 } opd_profiler_options;
 
 /** Fills @p options with defaults. Threads: safe. Since: 0.2 */
 static inline void opd_profiler_options_init(opd_profiler_options *options) {
   const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0, 0, 0, 1,
-                                         OPD_PROFILER_KEEP_FIRST,   0, 0,        0, 0, 0};
+                                         OPD_PROFILER_KEEP_FIRST,   0, 0,        0, 0, 0, 1, 0};
   *options = defaults;
 }
 

@@ -10,11 +10,12 @@ namespace {
 
 class Joiner {
  public:
-  Joiner(const TraceParts &parts, const KeyAverageOptions &options, HostStacks &host)
-      : parts_(parts), options_(options), host_(host) {}
+  Joiner(const TraceParts &parts, const GivenWork &work, const KeyAverageOptions &options, HostStacks &host)
+      : parts_(parts), work_(work), options_(options), host_(host) {}
 
   void add(const ThreadSpans &thread) {
     const std::vector<SpanMemory> memory = span_memory(thread);
+    const std::vector<SpanDevice> device = work_.of_spans(thread);
     const bool has_stacks = options_.stack_depth > 0 || options_.each_span;
     const auto stacks = has_stacks ? host_.stacks_of(thread) : std::vector<HostStacks::StackNumber>();
     for (const Span &span : thread.spans) {
@@ -25,8 +26,16 @@ class Joiner {
       KeyAverage &row = row_of(event, stack);
       if (row.count++ == 0 || begins_before(thread, event, row))
         row.first = &span, row.thread = &thread, row.stack = stack;
-      row.total_ticks += parts_.common_ticks(length_ticks(event), *thread.track);
-      row.self_ticks += parts_.common_ticks(span.self, *thread.track);
+      const auto common = [&](uint64_t ticks) { return parts_.common_ticks(ticks, *thread.track); };
+      const uint64_t length = common(length_ticks(event));
+      if (event.kind == EventKind::kDeviceWork) {
+        row.device.self += length, row.device.total += length;
+        continue;
+      }
+      row.total_ticks += length;
+      row.self_ticks += common(span.self);
+      if (!device.empty())
+        row.device.self += common(device[place].self), row.device.total += common(device[place].total);
       if (!memory.empty()) row.memory += memory[place];
       if (!options_.with_flops) continue;
       if (const std::optional<double> flop = costs_.flop(event)) row.flop = row.flop.value_or(0) + *flop;
@@ -88,6 +97,7 @@ class Joiner {
   }
 
   const TraceParts &parts_;
+  const GivenWork &work_;
   const KeyAverageOptions options_;
   HostStacks &host_;
   std::unordered_map<HostStacks::StackNumber, uint32_t> groups_;
@@ -111,9 +121,9 @@ const std::string &joined_name(const Event &event) {
   return event.kind == EventKind::kStep ? *any_step : name_text(event.name);
 }
 
-std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads,
+std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads, const GivenWork &work,
                                      const KeyAverageOptions &options, HostStacks &host) {
-  Joiner joiner(trace.parts, options, host);
+  Joiner joiner(trace.parts, work, options, host);
   for (const ThreadSpans &thread : threads) joiner.add(thread);
   return joiner.take();
 }

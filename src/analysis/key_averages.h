@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/host_stacks.h"
+#include "analysis/span_device.h"
 #include "analysis/span_memory.h"
 
 namespace opd {
@@ -20,6 +21,7 @@ const std::string &joined_name(const Event &event);
 
 struct KeyAverage {
   uint64_t count = 0, total_ticks = 0, self_ticks = 0;  // TraceParts::common_ticks()
+  SpanDevice device;                                    // TraceParts::common_ticks()
   SpanMemory memory;
   std::optional<double> flop;           // of the spans whose number of operations is known
   const Span *first = nullptr;          // of the spans
@@ -37,8 +39,9 @@ struct KeyAverageOptions {
   size_t stack_depth = 0;  // spans are not joined that differ in so many of the host's functions, from the innermost on
 };
 
-// In the order of their first begins. `threads` and `host`: those of the trace.
-std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads,
+// In the order of their first begins. The rest: of the trace; `threads` also has the tracks of devices, whose work has
+// rows of its own.
+std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads, const GivenWork &work,
                                      const KeyAverageOptions &options, HostStacks &host);
 
 }  // namespace opd

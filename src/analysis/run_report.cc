@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "analysis/report_texts.h"
+#include "analysis/span_device.h"
+#include "trace/device_work.h"
 #include "trace/track.h"
 
 namespace opd {
@@ -76,7 +78,8 @@ class Rows {
     for (const std::string_view name : kTvmColumns) builder_.column(name);
     constexpr size_t kComputed = 3;
     builder_.reserve(kComputed + trace_.num_calls());
-    for (const TraceTrack &track : parts_.tracks) add_track(track);
+    for (const TraceTrack &track : parts_.tracks)
+      if (!track.device) add_track(track);
     add_computed();
     add_devices();
     configure();
@@ -108,6 +111,7 @@ class Rows {
 
   void add_track(const TraceTrack &track) {
     const Calls &calls = track.calls;
+    const std::span<const Event *const> works = work_.of(track);
     Nesting nesting;
     if (nests_ || options_.details || options_.folds_builtins) nesting = nest(calls);
     else add_outermost(calls);
@@ -116,6 +120,7 @@ class Rows {
       if (is_folded(call)) continue;
       add_row(texts_.name(call.name), duration_us(call), texts_.device(call.device), 1, texts_.shapes(call));
       if (nests_) add_nesting(nesting, i, duration_us(call));
+      if (!works.empty()) add_device(call, works);
       if (options_.details) add_details(track, nesting, i);
       if (call.items) add_items(call);
     }
@@ -204,6 +209,20 @@ class Rows {
     if (nesting.is_recursive[i]) builder_.set(builder_.column(kRecursiveColumn), Metric::of_count(1));
   }
 
+  // The time on devices of what a call gave them, and how long they waited for it at first. `works`: of its thread.
+  void add_device(const Event &call, std::span<const Event *const> works) {
+    const auto launched = [](const Event *work) { return device_work(*work).launched; };
+    const auto first = std::ranges::lower_bound(works, call.begin, {}, launched);
+    const auto behind = std::ranges::upper_bound(works, call.end, {}, launched);
+    if (first >= behind) return;
+    uint64_t ticks = 0;
+    for (auto at = first; at != behind; ++at) ticks += length_ticks(**at);
+    const DeviceWork given = device_work(**first);
+    const uint64_t ready = given.launched + given.launch_ticks, begin = (*first)->begin;
+    builder_.set(builder_.column(kDeviceColumn), duration(ticks_us(ticks)));
+    builder_.set(builder_.column("Launch Gap (us)"), duration(ticks_us(begin > ready ? begin - ready : 0)));
+  }
+
   // The error of a call, and what collectors measured.
   void add_items(const Event &call) {
     EventItem item;
@@ -267,7 +286,26 @@ class Rows {
       builder_.set_device("Count", Metric::of_count(static_cast<int64_t>(trace_.num_runs())));
       for (Total &total : totals_)
         if (same(total.device, place)) total.give(builder_);
+      add_device_total(place);
     }
+  }
+
+  // The time in which the device did work that the runs gave it, and the rest of the runs' time.
+  void add_device_total(DLDevice place) {
+    std::vector<TickInterval> works;
+    for (const TraceTrack &track : parts_.tracks)
+      if (track.device && same(*track.device, place))
+        for (const Event *work : track.device_work)
+          if (trace_.run_number(*work) < trace_.num_runs()) works.push_back({work->begin, work->end});
+    if (works.empty()) return;
+    std::ranges::sort(works, {}, &TickInterval::begin);
+    uint64_t busy = 0, until = 0;
+    for (const TickInterval &work : works) {
+      if (work.end > until) busy += work.end - std::max(work.begin, until);
+      until = std::max(until, work.end);
+    }
+    builder_.set_device(kDeviceColumn, duration(ticks_us(busy)));
+    builder_.set_device("Device Idle (us)", duration(std::max(0.0, total_us_ - ticks_us(busy))));
   }
 
   void configure() {
@@ -352,6 +390,7 @@ class Rows {
 
   const Trace &trace_;
   const TraceParts &parts_;
+  const GivenWork work_{trace_};
   const RunReportOptions &options_;
   ReportBuilder builder_;
   ReportTexts texts_{builder_};

@@ -27,25 +27,31 @@ std::vector<SpanMemory> span_memory(const ThreadSpans &thread);
 // A device other than the host with events of memory.
 std::optional<DLDevice> other_device(const Trace &trace);
 
-// Calls visit(event, place of the innermost span) for each of the thread's events, which are moments in the order of
-// time; Span::kNone: it lies in no span.
-template <class Visit>
-void each_moment(const ThreadSpans &thread, std::span<const Event *const> events, const Visit &visit) {
+// Calls visit(event, place of the innermost span) for each of the events, which belong to moments of the thread, in
+// their order; Span::kNone: it lies in no span. `tick_of`: the moment of an event.
+template <class Visit, class Tick>
+void each_moment(const ThreadSpans &thread, std::span<const Event *const> events, const Visit &visit,
+                 const Tick &tick_of) {
   std::vector<uint32_t> open;
   uint32_t next = 0;
   const auto close = [&](uint64_t tick) {  // of spans that overlap, one may stay below another that ends later
     while (!open.empty() && thread.spans[open.back()].event->end < tick) open.pop_back();
   };
   for (const Event *moment : events) {
-    for (; next < thread.spans.size() && thread.spans[next].event->begin <= moment->begin; ++next) {
+    const uint64_t tick = tick_of(*moment);
+    for (; next < thread.spans.size() && thread.spans[next].event->begin <= tick; ++next) {
       const Event &event = *thread.spans[next].event;
       if (event.kind == EventKind::kMark) continue;
       close(event.begin);
       open.push_back(next);
     }
-    close(moment->begin);
+    close(tick);
     visit(*moment, open.empty() ? Span::kNone : open.back());
   }
+}
+template <class Visit>
+void each_moment(const ThreadSpans &thread, std::span<const Event *const> events, const Visit &visit) {
+  each_moment(thread, events, visit, [](const Event &event) { return event.begin; });
 }
 
 }  // namespace opd

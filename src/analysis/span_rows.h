@@ -1,5 +1,7 @@
 // Rows of a report of spans: the columns that all views of a trace have.
 #pragma once
+#include <array>
+
 #include "analysis/key_averages.h"
 #include "analysis/report_texts.h"
 #include "analysis/trace_report.h"
@@ -48,7 +50,9 @@ class SpanRows {
     return event.kind == EventKind::kStep ? builder_.text(joined_name(event)) : texts_.name(event.name);
   }
   static DLDevice span_device(const Event &event) {
-    return event.kind == EventKind::kCall && event.num_tensors ? event.device : DLDevice{kDLCPU, 0};
+    const bool has_device =
+        (event.kind == EventKind::kCall && event.num_tensors) || event.kind == EventKind::kDeviceWork;
+    return has_device ? event.device : DLDevice{kDLCPU, 0};
   }
 
   const Trace &trace_;
@@ -64,7 +68,7 @@ class SpanRows {
     Metric &kind = kinds_[static_cast<size_t>(event.kind)];
     return kind ? kind : kind = builder_.text(kind_text(event.kind));
   }
-  Metric kinds_[5];  // of spans, by EventKind
+  std::array<Metric, static_cast<size_t>(kLastEventKind) + 1> kinds_;  // by EventKind
 };
 
 }  // namespace opd

@@ -14,7 +14,7 @@ bool ends_before(const Event *a, const Event *b) {
 
 std::vector<const Event *> by_end(const TraceTrack &track, bool with_tasks) {
   std::vector<const Event *> all;
-  for (const auto *list : {&track.calls, &track.ranges, &track.runs, &track.tasks}) {
+  for (const auto *list : {&track.calls, &track.ranges, &track.runs, &track.tasks, &track.device_work}) {
     if (list == &track.tasks && !with_tasks) continue;
     const auto middle = static_cast<std::ptrdiff_t>(all.size());
     all.insert(all.end(), list->begin(), list->end());
@@ -110,9 +110,17 @@ class Nest {
 
 ThreadSpans nest_spans(const TraceTrack &track, bool with_tasks) { return Nest(track, with_tasks).take(); }
 
-std::vector<ThreadSpans> nest_spans(const Trace &trace, bool with_tasks) {
+std::vector<ThreadSpans> nest_spans(const Trace &trace) {
+  std::vector<ThreadSpans> threads;
+  for (const TraceTrack &track : trace.parts.tracks)
+    if (!track.device) threads.push_back(nest_spans(track));
+  return threads;
+}
+
+std::vector<ThreadSpans> nest_all_spans(const Trace &trace, bool with_tasks) {
   std::vector<ThreadSpans> threads;
   for (const TraceTrack &track : trace.parts.tracks) threads.push_back(nest_spans(track, with_tasks));
+  std::ranges::stable_partition(threads, [](const ThreadSpans &thread) { return !thread.track->device; });
   return threads;
 }
 

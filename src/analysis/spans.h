@@ -7,7 +7,7 @@
 
 namespace opd {
 
-// A call, a run, a range or a mark; on time lines also a task of a parallel loop.
+// A call, a run, a range or a mark; on time lines also a task of a parallel loop; on tracks of devices, their work.
 struct Span {
   static constexpr uint32_t kNone = UINT32_MAX;
   const Event *event;
@@ -27,8 +27,10 @@ struct ThreadSpans {
 // `with_tasks`: of parallel loops. Without them, the call that launched a loop has the time of the task that its thread
 // ran.
 ThreadSpans nest_spans(const TraceTrack &track, bool with_tasks = false);
-// One for each track of the trace.
-std::vector<ThreadSpans> nest_spans(const Trace &trace, bool with_tasks = false);
+// One for each thread of the trace.
+std::vector<ThreadSpans> nest_spans(const Trace &trace);
+// One for each track of the trace: threads, then devices.
+std::vector<ThreadSpans> nest_all_spans(const Trace &trace, bool with_tasks);
 
 // Calls visit(span, true) at the begin and visit(span, false) at the end of each span of the lane, in the order of
 // time.

@@ -21,6 +21,8 @@ std::string_view kind_text(EventKind kind) {
       return "step";
     case EventKind::kMark:
       return "mark";
+    case EventKind::kDeviceWork:
+      return "device";
     case EventKind::kAlloc:
     case EventKind::kFree:
     case EventKind::kTask:
@@ -34,15 +36,18 @@ namespace {
 
 class Maker : SpanRows {
  public:
-  explicit Maker(const Trace &trace) : SpanRows(trace), threads_(nest_spans(trace)), host_(trace) {
+  explicit Maker(const Trace &trace)
+      : SpanRows(trace), threads_(nest_all_spans(trace, false)), work_(trace), host_(trace) {
     for (const ThreadSpans &thread : threads_)
-      for (const Span &span : thread.spans) all_ticks_ += trace.parts.common_ticks(span.self, *thread.track);
+      if (!thread.track->device)
+        for (const Span &span : thread.spans) all_ticks_ += trace.parts.common_ticks(span.self, *thread.track);
   }
 
   Ref<Report> averages(KeyAverageOptions options) {
     options.with_flops = true;
-    for (const KeyAverage &row : key_averages(trace_, threads_, options, host_)) {
+    for (const KeyAverage &row : key_averages(trace_, threads_, work_, options, host_)) {
       add(row.event(), row.count, row.total_ticks, row.self_ticks, options.by_shape);
+      add_device(row.device);
       add_stack(row.stack, options.stack_depth);
       if (row.flop) add_flop(*row.flop);
       add_memory(row.memory);
@@ -58,6 +63,7 @@ class Maker : SpanRows {
     std::vector<Place> order;
     std::vector<std::vector<uint32_t>> rows;  // of each thread's spans
     std::vector<std::vector<SpanMemory>> memory;
+    std::vector<std::vector<SpanDevice>> device;
     std::vector<std::vector<HostStacks::StackNumber>> stacks;
     const bool is_one = trace_.parts.processes.size() == 1;
     const auto begin = [&](const Place &place) {
@@ -73,6 +79,7 @@ class Maker : SpanRows {
                          [&](const Place &a, const Place &b) { return begin(a) < begin(b); });
       rows.emplace_back(size);
       memory.push_back(span_memory(threads_[thread]));
+      device.push_back(work_.of_spans(threads_[thread]));
       stacks.push_back(host_.stacks_of(threads_[thread]));
     }
     builder_.reserve(order.size());
@@ -83,7 +90,19 @@ class Maker : SpanRows {
       std::vector<uint32_t> &row_of = rows[place.thread];
       row_of[place.span] = num_rows_;
       const auto common = [&](uint64_t ticks) { return trace_.parts.common_ticks(ticks, *thread.track); };
-      add(*span.event, 1, common(length_ticks(*span.event)), common(span.self), true);
+      const uint64_t length = common(length_ticks(*span.event));
+      if (thread.track->device) {
+        add(*span.event, 1, 0, 0, false);
+        add_device({length, length});
+        add_work(*span.event);
+        add_place(columns, thread, span, Span::kNone);
+        continue;
+      }
+      add(*span.event, 1, length, common(span.self), true);
+      if (!device[place.thread].empty()) {
+        const SpanDevice &given = device[place.thread][place.span];
+        add_device({common(given.self), common(given.total)});
+      }
       if (const std::optional<double> flop = costs_.flop(*span.event)) add_flop(*flop);
       add_memory(memory[place.thread].empty() ? SpanMemory() : memory[place.thread][place.span]);
       add_stack(stacks[place.thread][place.span], SIZE_MAX);
@@ -94,6 +113,20 @@ class Maker : SpanRows {
 
  private:
   void add_flop(double flop) { set("FLOP", Metric::of_count(static_cast<int64_t>(flop))); }
+  void add_device(const SpanDevice &device) {
+    if (work_.empty()) return;
+    set(kDeviceColumn, duration(device.total));
+    set(kSelfDeviceColumn, duration(device.self));
+  }
+  // Where the host gave it to the device, and how long it waited there.
+  void add_work(const Event &event) {
+    const DeviceWork work = device_work(event);
+    const uint64_t given = work.launched + work.launch_ticks;
+    set("Stream", Metric::of_count(work.stream));
+    set("Launch Thread ID", Metric::of_count(work.thread));
+    set("Launch Gap (us)", duration(event.begin > given ? event.begin - given : 0));
+    if (work.kind != WorkKind::kKernel) set("Bytes", Metric{MetricKind::kBytes, work.bytes});
+  }
   void add_memory(const SpanMemory &memory) {
     if (!trace_.parts.has_memory) return;
     const auto bytes = [](int64_t count) { return Metric{MetricKind::kBytes, std::bit_cast<uint64_t>(count)}; };
@@ -121,7 +154,8 @@ class Maker : SpanRows {
     if (const std::string_view error = error_of(*span.event); !error.empty()) set(kErrorColumn, builder_.text(error));
   }
 
-  const std::vector<ThreadSpans> threads_;
+  const std::vector<ThreadSpans> threads_;  // and the tracks of devices
+  const GivenWork work_;
   HostStacks host_;
   std::unordered_map<HostStacks::StackNumber, Metric> stack_texts_;
   const bool has_other_device_ = other_device(trace_).has_value();

@@ -40,6 +40,7 @@ enum class LockRank : uint8_t {
   kProfiles,
   kDumps,
   kKvCache,  // held while tensors are made, which recordings take note of
+  kDeviceWork,
   kRecorder,
   kAlarmSignals,
   kTrack,

@@ -27,12 +27,27 @@ struct Transfer {
     if (!backend) {
       std::memmove(target, source, bytes);
     } else if (!staged) {
-      backend->copy(source, from, target, to, bytes, current_stream(is_host(from) ? to : from));
+      copy(*backend, source, from, target, to, bytes);
     } else {
       std::vector<char> stage(bytes);
-      backend->copy(source, from, stage.data(), kHost, bytes, current_stream(from));
-      device_backend(to).copy(stage.data(), kHost, target, to, bytes, current_stream(to));
+      copy(*backend, source, from, stage.data(), kHost, bytes);
+      copy(device_backend(to), stage.data(), kHost, target, to, bytes);
     }
+  }
+  static void copy(DeviceBackend &backend, const char *source, DLDevice from, char *target, DLDevice to, size_t bytes) {
+    const DLDevice device = is_host(from) ? to : from;
+    void *const stream = current_stream(device);
+    if (!is_recording_device_work()) return backend.copy(source, from, target, to, bytes, stream);
+    const WorkKind kind = is_host(from) ? WorkKind::kCopyToDevice
+                          : is_host(to) ? WorkKind::kCopyToHost
+                                        : WorkKind::kCopyOnDevice;
+    record_work(device, stream, kind, copy_name(kind), bytes,
+                [&] { return backend.copy_timed(source, from, target, to, bytes, stream); });
+  }
+  // The names that viewers of CUDA's traces know.
+  static NameId copy_name(WorkKind kind) {
+    static const NameId names[] = {kNoName, name_id("Memcpy HtoD"), name_id("Memcpy DtoH"), name_id("Memcpy DtoD")};
+    return names[static_cast<size_t>(kind)];
   }
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "device/kernel.h"
 #include "trace/memory_event.h"
 #include "value/tensor.h"
@@ -41,6 +42,12 @@ class DeviceBackend {
   // one side is the host.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                     void *stream) = 0;
+  // The same; the device keeps the times of the work. Null: it tells none.
+  virtual std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
+                                                  size_t bytes, void *stream) {
+    copy(from, from_device, to, to_device, bytes, stream);
+    return nullptr;
+  }
   virtual void sync(int32_t id) = 0;  // waits for the work of all streams
   // These need no override if work ends before it returns, as on the CPU.
   virtual bool is_asynchronous() const { return false; }
@@ -69,6 +76,8 @@ void wait_for_stream(DLDevice device, void *stream);
 // Throws for what is no stream of the device; null is its default one.
 void check_stream(DLDevice device, void *stream);
 std::vector<void *> streams_of(DLDevice device);
+// Its number among those that the device ever had, from 1 on; 0: the default one.
+uint16_t stream_number(DLDevice device, void *stream) noexcept;
 
 // The stream that compiled code on the calling thread asks for, even if there is no such device; null is the device's
 // default one. set_current_stream() returns the former one.
@@ -77,6 +86,15 @@ void *set_current_stream(DLDevice device, void *stream);
 // The device of a kind that kernels of the calling thread run on; 0 at first.
 int32_t current_device(DLDeviceType type) noexcept;
 void set_current_device(DLDevice device) noexcept;
+
+// Gives work to a stream, and records it if the device tells its times. `give`: what gives it.
+template <class Give>
+void record_work(DLDevice device, void *stream, WorkKind kind, NameId name, uint64_t bytes, const Give &give) {
+  const uint64_t begin = ticks_of(tick_clock());
+  std::unique_ptr<PendingWork> work = give();
+  const uint64_t end = ticks_of(tick_clock());
+  if (work) add_device_work({name, device, stream_number(device, stream), kind, bytes, {begin, end}}, std::move(work));
+}
 
 inline constexpr size_t kAlignment = 64;  // compiled kernels assume it of tensor data
 inline constexpr DLDevice kHost = {kDLCPU, 0};

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "trace/device_work.h"
+
 namespace opd {
 
 // One argument. An address is one of the device's own, or null; it is passed by value, as the others are.
@@ -33,6 +35,11 @@ class DeviceKernel {
   virtual ~DeviceKernel() = default;
   // Gives the launch to a stream (null: the default one) and does not wait for it. Throws.
   virtual void launch(void *stream, const KernelLaunch &launch) = 0;
+  // The same; the device keeps the times of the work. Null: it tells none.
+  virtual std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) {
+    launch(stream, given);
+    return nullptr;
+  }
 };
 
 // Code that one device has compiled. Thread-safe.

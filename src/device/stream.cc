@@ -4,7 +4,6 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <set>
 #include <shared_mutex>
 #include <utility>
 
@@ -21,15 +20,18 @@ thread_local std::map<std::pair<int32_t, int32_t>, void *> current;
 
 thread_local std::array<int32_t, kMaxDeviceKinds> devices{};  // by kind
 
-using Streams = std::map<std::pair<int32_t, int32_t>, std::set<void *>>;
+struct Streams {                          // of one device
+  std::map<void *, uint16_t> alive = {};  // with their numbers
+  uint16_t last = 0;
+};
 struct Table {
   ForkMutex guard{LockRank::kDeviceTables};
-  Streams streams;
+  std::map<std::pair<int32_t, int32_t>, Streams> streams;
   ForkSharedMutex ending{LockRank::kDeviceKernel};  // shared while a stream is waited for, so that it does not end
   bool has(DLDevice device, void *stream) {
     const std::scoped_lock lock(guard);
     const auto found = streams.find({device.device_type, device.device_id});
-    return found != streams.end() && found->second.contains(stream);
+    return found != streams.end() && found->second.alive.contains(stream);
   }
 };
 Table &made() {
@@ -52,7 +54,8 @@ void *make_stream(DLDevice device) {
   void *const stream = backend.create_stream(device.device_id);
   try {
     const std::scoped_lock lock(made().guard);
-    made().streams[{device.device_type, device.device_id}].insert(stream);
+    Streams &streams = made().streams[{device.device_type, device.device_id}];
+    streams.alive.emplace(stream, ++streams.last);
   } catch (const std::bad_alloc &) {
     backend.free_stream(device.device_id, stream);
     throw;
@@ -80,7 +83,8 @@ void end_stream(DLDevice device, void *stream) {
     const std::unique_lock ending(made().ending);
     {
       const std::scoped_lock lock(made().guard);
-      if (!made().streams[{device.device_type, device.device_id}].erase(stream)) return;  // another thread was faster
+      if (!made().streams[{device.device_type, device.device_id}].alive.erase(stream))
+        return;  // another thread was faster
     }
     backend.free_stream(device.device_id, stream);
   }
@@ -96,7 +100,18 @@ std::vector<void *> streams_of(DLDevice device) {
   const std::scoped_lock lock(made().guard);
   const auto found = made().streams.find({device.device_type, device.device_id});
   if (found == made().streams.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  std::vector<void *> streams;
+  for (const auto &[stream, number] : found->second.alive) streams.push_back(stream);
+  return streams;
+}
+
+uint16_t stream_number(DLDevice device, void *stream) noexcept {
+  if (!stream) return 0;
+  const std::scoped_lock lock(made().guard);
+  const auto found = made().streams.find({device.device_type, device.device_id});
+  if (found == made().streams.end()) return 0;
+  const auto number = found->second.alive.find(stream);
+  return number == found->second.alive.end() ? uint16_t{0} : number->second;
 }
 
 void *current_stream(DLDevice device) noexcept {

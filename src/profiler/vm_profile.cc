@@ -27,6 +27,7 @@ RecordingOptions recording_options(const Vm &vm, const VmProfileOptions &options
   recording.source = &vm;
   recording.max_calls = options.max_calls;
   recording.all_calls = options.all_calls;
+  recording.device_work = vm.is_asynchronous();
   return recording;
 }
 

@@ -31,6 +31,7 @@ constexpr Known kKnown[] = {
     {"Count", kOfCallAlone},
     {kSelfColumn, kOfCallAlone},
     {kRecursiveColumn, kOfCallAlone},
+    {kSelfDeviceColumn, kOfCallAlone},
     {"FLOP", kOfCallAlone},
     {"Tensors (bytes)", kOfCallAlone},
     {"Start (us)", minor_joined_as(Join::kSame)},

@@ -41,7 +41,8 @@ ColumnMeaning meaning_of_column(std::string_view name);
 inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "Depth", kSelfColumn = "Self (us)",
                                   kRecursiveColumn = "Recursive Calls", kErrorColumn = "Error",
                                   kMedianColumn = "Median (us)", kMinColumn = "Min (us)", kMaxColumn = "Max (us)",
-                                  kPeakShareColumn = "Percent of Peak";
+                                  kPeakShareColumn = "Percent of Peak", kDeviceColumn = "Device Duration (us)",
+                                  kSelfDeviceColumn = "Self Device Duration (us)";
 
 // Entries of the configuration that a reader must see before the numbers. The first one is followed by the collector's
 // name.

@@ -60,7 +60,7 @@ uint64_t tensor_bytes(const Event &event) {
 }
 
 bool next_item(const Event &event, size_t &at, EventItem &item) {
-  if (!event.items) return false;
+  if (has_no_words(event.kind) || !event.items) return false;
   const int64_t *const words = detail::words_of(event) + event.items;
   if (at == static_cast<size_t>(words[0])) return false;
   const auto head = std::bit_cast<ItemHead>(words[at + 1]);

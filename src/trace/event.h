@@ -2,6 +2,7 @@
 #pragma once
 #include <opdyno/dlpack.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -28,17 +29,18 @@ void each_recording(Recordings set, const Visit &visit) {
 }
 
 enum class EventKind : uint8_t {
-  kCall,   // of an operator, or of a function of a program by another one
-  kRun,    // of a program: a call from outside. Its calls have its number
-  kRange,  // of the user: from a mark in the source to another
-  kStep,   // of a profiler's schedule; `run` is its number
-  kMark,   // of the user: a moment
-  kAlloc,  // a device hands out memory; see MemoryChange
-  kFree,   // and gets it back
-  kTask,   // of a parallel loop; see LoopTask
-  kBind    // the library gives a block of a device new contents; see MemoryChange
+  kCall,       // of an operator, or of a function of a program by another one
+  kRun,        // of a program: a call from outside. Its calls have its number
+  kRange,      // of the user: from a mark in the source to another
+  kStep,       // of a profiler's schedule; `run` is its number
+  kMark,       // of the user: a moment
+  kAlloc,      // a device hands out memory; see MemoryChange
+  kFree,       // and gets it back
+  kTask,       // of a parallel loop; see LoopTask
+  kBind,       // the library gives a block of a device new contents; see MemoryChange
+  kDeviceWork  // a kernel or a copy, on the device; see DeviceWork
 };
-inline constexpr EventKind kLastEventKind = EventKind::kBind;
+inline constexpr EventKind kLastEventKind = EventKind::kDeviceWork;
 
 struct Event {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
@@ -70,6 +72,8 @@ struct MemoryChange {
 constexpr bool is_of_memory(EventKind kind) {
   return kind == EventKind::kAlloc || kind == EventKind::kFree || kind == EventKind::kBind;
 }
+// Whether the members after `device` are the kind's own, so that the event has no words in its chunk.
+constexpr bool has_no_words(EventKind kind) { return is_of_memory(kind) || kind == EventKind::kDeviceWork; }
 inline MemoryChange memory_change(const Event &event) {
   const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
   return {words[3], words[5], words[6], words[7]};
@@ -101,6 +105,36 @@ inline LoopTask loop_task(const Event &event) { return {event.parent_run, event.
 inline void set_loop_task(Event &event, const LoopTask &task) {
   event.parent_run = task.loop;
   event.location = task.task, event.depth = task.num_tasks, event.stack = task.thread;
+}
+
+// What an event of kDeviceWork has in place of the members after `device`, which did the work. `run` is the run that it
+// was given to the device in. Its begin and end are those of the work itself, in ticks of the process's clock.
+enum class WorkKind : uint8_t { kKernel, kCopyToDevice, kCopyToHost, kCopyOnDevice };
+inline constexpr WorkKind kLastWorkKind = WorkKind::kCopyOnDevice;
+struct DeviceWork {
+  uint64_t launched;      // when the host gave it to the device
+  uint32_t launch_ticks;  // that this took
+  uint32_t thread;        // the system's number of the thread that did so
+  uint64_t bytes;         // of a copy
+  uint16_t stream;        // its number on the device; 0: the default one
+  WorkKind kind;
+};
+inline constexpr uint32_t kWorkBytesBits = 40;  // a tebibyte
+inline DeviceWork device_work(const Event &event) {
+  const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  return {words[5],
+          static_cast<uint32_t>(words[6]),
+          static_cast<uint32_t>(words[6] >> 32),
+          words[7] & ((uint64_t{1} << kWorkBytesBits) - 1),
+          static_cast<uint16_t>(words[7] >> kWorkBytesBits),
+          static_cast<WorkKind>(words[7] >> 56)};
+}
+inline void set_device_work(Event &event, const DeviceWork &work) {
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[5] = work.launched, words[6] = work.launch_ticks | uint64_t{work.thread} << 32;
+  words[7] = std::min(work.bytes, (uint64_t{1} << kWorkBytesBits) - 1) | uint64_t{work.stream} << kWorkBytesBits |
+             uint64_t{static_cast<uint8_t>(work.kind)} << 56;
+  event = std::bit_cast<Event>(words);
 }
 
 // Processors whose counters differ could give an end before the begin.
@@ -138,9 +172,12 @@ namespace detail {
 const int64_t *words_of(const Event &event);
 }
 
+inline uint32_t num_tensors(const Event &event) { return has_no_words(event.kind) ? 0 : event.num_tensors; }
+
 // Called with the dtype and the dimensions of each tensor; returns the number of words.
 template <class Visit>
 size_t each_tensor(const Event &event, const Visit &visit) {
+  if (num_tensors(event) == 0) return 0;
   const int64_t *const begin = detail::words_of(event) + event.shapes;
   const int64_t *at = begin;
   for (uint32_t i = 0; i < event.num_tensors; ++i) {

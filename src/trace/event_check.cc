@@ -33,6 +33,10 @@ bool EventCheck::repair(Event &event) {
     const MemoryChange change = memory_change(event);
     return change.bytes < kMostBytes && change.allocated < kMostBytes && change.reserved < kMostBytes;
   }
+  if (event.kind == EventKind::kDeviceWork) {
+    const DeviceWork work = device_work(event);
+    return work.kind <= kLastWorkKind && is_moment(line_, work.launched);
+  }
   constexpr uint32_t kMostDepth = 1 << 20;  // readers have a place for each depth
   if (event.kind == EventKind::kCall && event.depth >= kMostDepth) return false;
   return has_tensors(event) && take_items(event);

@@ -1,4 +1,5 @@
-// Events that stand alone: ranges, marks and steps of the user, tasks of parallel loops, and memory.
+// Events that stand alone: ranges, marks and steps of the user, tasks of parallel loops, memory, and work of devices.
+#include "trace/device_work.h"
 #include "trace/itt.h"
 #include "trace/memory_event.h"
 #include "trace/names.h"
@@ -188,6 +189,38 @@ void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &chang
     event.name = name;
     event.device = device;
     set_memory_change(event, change);
+  });
+} catch (const std::bad_alloc &) {}
+
+// ---- work of devices
+
+WorkLauncher launcher_of_work() {
+  Track &track = Recorder::get().track();
+  return {track.open_spans().innermost_run(), static_cast<uint32_t>(track.thread_id())};
+}
+
+void add_work_event(const LaunchedWork &launched, const WorkLauncher &by, const TickInterval &times) noexcept try {
+  const auto recordings = static_cast<Recordings>(detail::device_recordings.load(std::memory_order_acquire));
+  add_event(Recorder::get().track(), recordings, launched.launch.begin, times.end, [&](Event &event) {
+    const uint64_t ticks = launched.launch.end - launched.launch.begin;
+    event.begin = times.begin;
+    event.kind = EventKind::kDeviceWork;
+    event.name = launched.name;
+    event.run = by.run;
+    event.device = launched.device;
+    set_device_work(event, {launched.launch.begin, static_cast<uint32_t>(std::min<uint64_t>(ticks, UINT32_MAX)),
+                            by.thread, launched.bytes, launched.stream, launched.kind});
+  });
+} catch (const std::bad_alloc &) { count_lost_work(1); }
+
+void count_lost_work(uint64_t count) noexcept try {
+  Track &track = Recorder::get().track();
+  const auto recordings = static_cast<Recordings>(detail::device_recordings.load(std::memory_order_acquire));
+  each_recording(recordings, [&](uint32_t place) {
+    const uint64_t id = Recorder::get().slots[place].id.load();
+    if (!id || !enter(track, place, id)) return;
+    for (uint64_t i = 0; i < count; ++i) track.part(place).drop();
+    leave(track, place);
   });
 } catch (const std::bad_alloc &) {}
 

@@ -32,7 +32,7 @@ struct Slot {
   std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
   std::atomic<const void *> source{nullptr};
   std::atomic<uint64_t> thread{0}, interval{1};
-  std::atomic<bool> all_calls{false};
+  std::atomic<bool> all_calls{false}, syncs{true};
   std::atomic<uint64_t> began{0};    // ticks
   std::atomic<uint64_t> calls{0};    // runs that passed the filter, for sampling
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
@@ -81,6 +81,19 @@ struct Recorder {
   bool is_forgotten(Track &track) const;
   void forget(Track &track) noexcept;
 };
+
+// ---- for trace/device_work.cc
+
+struct LaunchedWork;
+struct TickInterval;
+struct WorkLauncher {
+  uint64_t run;     // as in Event
+  uint32_t thread;  // the system's number of the thread
+};
+WorkLauncher launcher_of_work();  // the calling thread
+// To the calling thread's track.
+void add_work_event(const LaunchedWork &launched, const WorkLauncher &by, const TickInterval &times) noexcept;
+void count_lost_work(uint64_t count) noexcept;  // as dropped events
 
 void tell_waiting_end(uint32_t place) noexcept;  // that a run has ended
 // Leaves a recording that enter() has let the thread take part in.

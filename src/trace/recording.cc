@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "trace/device_work.h"
 #include "trace/event_file.h"
 #include "trace/event_file_reader.h"
 #include "trace/memory_event.h"
@@ -12,7 +13,7 @@
 namespace opd {
 
 std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{0}, detail::memory_recordings{0},
-    detail::taking_ranges{0}, detail::filing_recordings{0}, detail::task_recordings{0};
+    detail::taking_ranges{0}, detail::filing_recordings{0}, detail::task_recordings{0}, detail::device_recordings{0};
 
 namespace {
 
@@ -30,6 +31,7 @@ void end_running(uint32_t place) {
   detail::memory_recordings.fetch_and(~uint32_t{bit_of(place)});
   detail::stack_recordings.fetch_and(~uint32_t{bit_of(place)});
   detail::task_recordings.fetch_and(~uint32_t{bit_of(place)});
+  detail::device_recordings.fetch_and(~uint32_t{bit_of(place)});
   Recorder::get().slots[place].id.store(0);
 }
 
@@ -62,6 +64,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   slot.thread.store(options.thread, std::memory_order_relaxed);
   slot.interval.store(options.sample_interval, std::memory_order_relaxed);
   slot.all_calls.store(options.all_calls, std::memory_order_relaxed);
+  slot.syncs.store(options.syncs, std::memory_order_relaxed);
   slot.began.store(began, std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
   const uint64_t id = ++recorder.last_id;
@@ -77,6 +80,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   }
   if (options.memory) detail::memory_recordings.fetch_or(bit_of(place), std::memory_order_release);
   if (options.tasks) detail::task_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  if (options.device_work) detail::device_recordings.fetch_or(bit_of(place), std::memory_order_release);
   return recording;
 }
 
@@ -92,10 +96,13 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
   // Computed in doubles, which cannot overflow.
   Track::Part &part = track.part(slot_);
   const auto events = part.id == id_ ? static_cast<double>(track.num_events() - part.start) : 0;
+  if (options.device_work) finish_device_work();
   const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
   {
     std::scoped_lock lock(recorder.guard);
-    part.id = 0;  // the next run opens it
+    part.id = 0;                               // the next run opens it
+    for (const auto &other : recorder.tracks)  // which has the work of devices
+      if (other->part(slot_).id == id_) other->part(slot_).start = other->num_events();
     observers_ = std::move(observers);
     recorder.tidy();
   }
@@ -146,12 +153,23 @@ std::vector<Recording::OpenEvents> Recording::read_open_events() const {
 bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot_].id.load() == id_; }
 
 void Recording::close() noexcept {
-  Recorder &recorder = Recorder::get();
-  Slot &slot = recorder.slots[slot_];
-  end_running(slot_);
+  Slot &slot = Recorder::get().slots[slot_];
   if (options.waits) slot.waiting.store(true);
+  if (options.device_work) {
+    end_begins(slot_);
+    if (options.waits) wait_for_runs();  // which may still give work to a device
+    finish_device_work();
+  }
+  end_running(slot_);
   fence_all_threads();
   if (!options.waits) return;
+  wait_for_runs();
+  slot.waiting.store(false);
+}
+
+void Recording::wait_for_runs() noexcept {
+  Recorder &recorder = Recorder::get();
+  Slot &slot = recorder.slots[slot_];
   const auto has_run_under_way = [&] {
     std::scoped_lock lock(recorder.guard);
     return recorder.has_run_under_way(slot_);
@@ -161,7 +179,6 @@ void Recording::close() noexcept {
     if (!has_run_under_way()) break;
     slot.ended.wait(ended);
   }
-  slot.waiting.store(false);
 }
 
 // To be called after close(): frees the slot as soon as no run uses it, and what only this recording needed.
@@ -195,6 +212,7 @@ Ref<Trace> Recording::stop() {
   if (!options.waits) ending.lock();  // else there are no snapshots, but observers, which are the program's
   std::vector<OpenEvents> open;
   if (!options.waits) {
+    if (options.device_work) finish_device_work();
     end_begins(slot_);
     open = read_open_events();
   }

@@ -24,6 +24,8 @@ struct RecordingOptions {
   bool ranges = false;              // also records ranges of the user, of all sources
   bool memory = false;              // also records memory that devices hand out and get back, of all sources
   bool tasks = false;               // also records tasks of parallel loops, of all sources
+  bool device_work = false;         // also records kernels and copies of devices, of all sources
+  bool syncs = true;                // each of its calls waits for the device, so that its length is that of the work
   bool stacks = false;              // also records the stack that runs, ranges and marks begin in
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
   bool waits = true;                // its end waits for the runs under way; else they are in the trace as open ones
@@ -72,6 +74,7 @@ class Recording final : public Object {
 
  private:
   void close() noexcept;  // no further run begins in it; waits for those under way, if it is to
+  void wait_for_runs() noexcept;
   void leave() noexcept;
   struct OpenEvents;
   std::vector<OpenEvents> read_open_events() const;
@@ -111,9 +114,10 @@ int32_t pop_range() noexcept;
 // What one run writes its calls with.
 class RunRecorder {
  public:
-  void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = 0, considered_ = 0; }
+  void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = syncs_ = 0, considered_ = 0; }
   bool listens() const { return track_ != nullptr; }
   bool takes_all_calls() const { return all_calls_ != 0; }  // also those without a tensor
+  bool syncs() const { return syncs_ != 0; }                // a call ends when the work that it gave to a device has
 
   // Whether a call with these arguments is to be recorded.
   bool wants(Args args) const { return all_calls_ || has_tensor(args); }
@@ -161,6 +165,7 @@ class RunRecorder {
   Recordings recordings_ = 0;  // those that listen
   Recordings all_calls_ = 0;   // those of them that take calls without a tensor
   Recordings observed_ = 0;    // those of them with an observer
+  Recordings syncs_ = 0;       // those of them whose calls wait for the device
   bool only_ticks_ = false;    // there is no observer, and the clock is the TSC
   uint64_t run_ = 0;           // Event::run
   uint64_t considered_ = 0;    // the highest number of a recording whose filter the run has been through

@@ -12,7 +12,7 @@ void RunRecording::begin(RunRecorder &recorder, const void *source, NameId funct
       if (recorder.track_->part(slot).observer->is_busy()) busy |= bit_of(slot);
     });
     const auto kept = static_cast<Recordings>(~busy);
-    recorder.recordings_ &= kept, recorder.all_calls_ &= kept, recorder.observed_ &= kept;
+    recorder.recordings_ &= kept, recorder.all_calls_ &= kept, recorder.observed_ &= kept, recorder.syncs_ &= kept;
     if (!recorder.recordings_) recorder.track_ = nullptr;
   }
   const bool is_new = enter_all(recorder, source);
@@ -58,6 +58,7 @@ bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
     begun_ |= bit_of(place);
     recorder.recordings_ |= bit_of(place);
     if (all_calls) recorder.all_calls_ |= bit_of(place);
+    if (Recorder::get().slots[place].syncs.load(std::memory_order_relaxed)) recorder.syncs_ |= bit_of(place);
     if (track->part(place).observer) recorder.observed_ |= bit_of(place);
   });
   return recorder_;

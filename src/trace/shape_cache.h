@@ -32,7 +32,7 @@ class ShapeCache {
 class ShapeNumbers {
  public:
   uint32_t of(const Event &event) {
-    if (!event.num_tensors) return 0;
+    if (num_tensors(event) == 0) return 0;
     return by_address_.of(event, [this](const Event &first) {
       const std::span<const int64_t> words = shape_words(first);
       const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());

@@ -67,7 +67,7 @@ void ThreadBlock::add_open(const Chunk &chunk, uint32_t top, uint32_t count) {
     Event &place = *block_->event(count_);
     place = event;
     // Words behind the chunk's 64 KiB have no room in a block.
-    if (is_of_memory(event.kind)) continue;
+    if (has_no_words(event.kind)) continue;
     if (event.num_tensors && event.shapes >= Chunk::kTail) place.num_tensors = place.shapes = 0;
     if (event.items >= Chunk::kTail) place.items = 0;
   }
@@ -81,7 +81,7 @@ void ThreadBlock::add_names_of(const Event &event) {
     file_->add_names(event.name);
   if (!file_->has_stack(stack_of(event))) [[unlikely]]
     file_->add_stacks(stack_of(event));
-  if (is_of_memory(event.kind) || !event.items) return;
+  if (has_no_words(event.kind) || !event.items) return;
   EventItem item;
   for (size_t at = 0; next_item(event, at, item);)
     if (!file_->has_name(item.name)) file_->add_names(item.name);

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <tuple>
 #include <unordered_set>
+
+#include "value/dtype.h"
 
 namespace opd {
 
@@ -19,6 +23,8 @@ std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
       return binds;
     case EventKind::kTask:
       return tasks;
+    case EventKind::kDeviceWork:
+      return device_work;
     default:
       return ranges;
   }
@@ -51,12 +57,36 @@ void TraceTrack::add_open(std::span<const Event> open) {
 
 void TraceParts::drop_before(uint64_t tick) {
   for (TraceTrack &track : tracks)
-    for (auto *list : track.lists()) {
-      const auto is_earlier = [tick](const Event *event) { return event->end < tick; };
-      list->erase(list->begin(),
-                  std::ranges::partition_point(*list, is_earlier));  // they are in the order of their ends
-    }
+    for (auto *list : track.lists()) std::erase_if(*list, [tick](const Event *event) { return event->end < tick; });
   std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
+}
+
+void TraceParts::divide_device_work() {
+  using Stream = std::tuple<uint32_t, int32_t, int32_t, uint16_t>;  // process, kind and number of the device, stream
+  std::map<Stream, TraceTrack> streams;
+  for (TraceTrack &track : tracks) {
+    if (track.device) continue;
+    for (const Event *event : track.device_work) {
+      const Stream key{track.process, event->device.device_type, event->device.device_id, device_work(*event).stream};
+      TraceTrack &stream = streams[key];
+      if (stream.device_work.empty() || stream.chunks.back() != track.chunks.back())
+        stream.chunks.insert(stream.chunks.end(), track.chunks.begin(), track.chunks.end());
+      stream.device_work.push_back(event);
+    }
+    track.device_work.clear();
+  }
+  std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
+  constexpr int64_t kFirstId = int64_t{1} << 23;  // Linux's numbers of threads are below 2^22
+  int64_t id = kFirstId;
+  for (auto &[key, stream] : streams) {
+    const auto [process, type, number, place] = key;
+    stream.process = process, stream.stream = place, stream.thread_id = id++;
+    stream.device = DLDevice{static_cast<DLDeviceType>(type), number};
+    const std::string device = concat(device_kind_name(type), ":", number);
+    stream.thread_name = place ? concat(device, ", stream ", place) : concat(device, ", default stream");
+    std::ranges::stable_sort(stream.device_work, {}, &Event::end);
+    tracks.push_back(std::move(stream));
+  }
 }
 
 std::string TraceParts::titles() const {
@@ -82,6 +112,15 @@ int32_t Trace::type() {
   static const int32_t index = register_type("opdyno.Trace");
   return index;
 }
+
+namespace {
+TraceParts divided(TraceParts parts) {
+  parts.divide_device_work();
+  return parts;
+}
+}  // namespace
+
+Trace::Trace(TraceParts p) : parts(divided(std::move(p))) { number_runs(); }
 
 size_t Trace::num_calls() const {
   size_t calls = 0;

@@ -15,7 +15,7 @@
 
 namespace opd {
 
-// The events of one thread, in the order of their ends.
+// The events of one thread, or the work of one stream of a device, in the order of their ends.
 struct TraceTrack {
   int64_t thread_id = 0;
   std::string thread_name;
@@ -26,15 +26,20 @@ struct TraceTrack {
   std::vector<const Event *> memory;               // kAlloc and kFree
   std::vector<const Event *> binds;                // apart, since they change no totals
   std::vector<const Event *> tasks;                // of parallel loops
+  std::vector<const Event *> device_work;          // of the track's stream
+  std::optional<DLDevice> device;                  // none: the track is a thread's
+  uint16_t stream = 0;                             // of the device; 0: the default one
 
   bool is_empty() const {
     return dropped == 0 && std::ranges::all_of(lists(), [](const auto *list) { return list->empty(); });
   }
   std::vector<const Event *> &list_of(EventKind kind);
   // All events, each list in the order of their ends.
-  std::array<std::vector<const Event *> *, 6> lists() { return {&runs, &ranges, &calls, &memory, &binds, &tasks}; }
-  std::array<const std::vector<const Event *> *, 6> lists() const {
-    return {&runs, &ranges, &calls, &memory, &binds, &tasks};
+  std::array<std::vector<const Event *> *, 7> lists() {
+    return {&runs, &ranges, &calls, &memory, &binds, &tasks, &device_work};
+  }
+  std::array<const std::vector<const Event *> *, 7> lists() const {
+    return {&runs, &ranges, &calls, &memory, &binds, &tasks, &device_work};
   }
   // Adds the chunks' events from number `first` on that belong to the recordings. Returns the number of the next event.
   uint64_t add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
@@ -62,6 +67,9 @@ struct TraceParts {
     return own == first ? ticks : static_cast<uint64_t>(static_cast<double>(ticks) * (own / first) + 0.5);
   }
   void drop_before(uint64_t tick);  // of one process: leaves out what ended earlier
+  // Gives the work of each stream a track of its own, behind the threads'. It was on the track of the thread that asked
+  // for its times.
+  void divide_device_work();
   double duration_ns(uint64_t common_ticks) const { return processes[0].line.duration_ns(common_ticks); }
 };
 
@@ -70,7 +78,7 @@ struct Trace : Object {
   static int32_t type();  // "opdyno.Trace"
   const TraceParts parts;
 
-  explicit Trace(TraceParts p) : parts(std::move(p)) { number_runs(); }
+  explicit Trace(TraceParts p);
   size_t num_calls() const;
   size_t num_spans() const;  // calls, runs, ranges, steps and marks
   // Unix times of the first begin and of the last end of all events; none: there is no event.

@@ -269,7 +269,8 @@ class Interpreter {
     uint64_t begin = 0;
     if (recorded) begin = run_.recorder.begin_call({scratch_, count});
     int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
-    if (recorded && !failed && run_.vm->is_asynchronous()) failed = wait_for_device(count, result);
+    if (recorded && !failed && run_.recorder.syncs() && run_.vm->is_asynchronous())
+      failed = wait_for_device(count, result);
     if (lacks_object(result)) [[unlikely]]
       failed = raising([&] { fail_result(std::exchange(result, opd_none())); });
     if (failed) [[unlikely]] {

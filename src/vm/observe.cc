@@ -66,7 +66,7 @@ template <class Name, class Call>
 int time_call(Run &run, const Name &name_of_callee, Args args, View *result, const Call &call) {
   const uint64_t begin = run.recorder.begin_call(args);
   int failed = call();
-  if (!failed && run.vm->is_asynchronous()) {
+  if (!failed && run.recorder.syncs() && run.vm->is_asynchronous()) {
     failed = run.vm->wait_for_device(args);
     if (failed && result) Value::take(std::exchange(*result, opd_none()));  // ends the result's reference
   }

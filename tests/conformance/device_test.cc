@@ -1,6 +1,7 @@
 // One suite for every kind of devices. OPDYNO_DEVICE names the kind: "cpu", "vpi" (simulated, by the public table) or a
 // back end's. Devices that are absent are skipped with the reason that the library gives.
 #include <cstdlib>
+#include <map>
 #include <thread>
 
 #include "conformance/kernels.h"
@@ -222,6 +223,85 @@ TEST_F(ADevice, IsWaitedForByProfiles) {
     if (is_simulated()) EXPECT_GE(number_of(call_value(report, row, "Duration (us)")), 2000) << csv;
   }
   EXPECT_EQ(kernels_seen, 2u) << csv;
+}
+
+// A trace has a track for each stream, and each operator the time of the kernels that it launched.
+TEST_F(ADevice, HasTracksOfItsWorkInTraces) {
+  const Module kernels = kernels_or_none("trace");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const std::string name = opdyno::to_string(device());
+  const Vm vm = vm_on(device(), kernels);
+  vm.call("main", on(device(), {1, 2, 3, 4}));  // compiles the kernels
+  if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
+  const opdyno::Stream stream(device());
+  opdyno::Profiler profiler;
+  profiler.start();
+  const Value first = vm.call("main", on(device(), {1, 2, 3, 4}));
+  opdyno::set_stream(device(), stream.get());
+  const Value second = vm.call("main", on(device(), {1, 2, 3, 4}));
+  opdyno::set_stream(device(), nullptr);
+  EXPECT_EQ(read(Tensor::of(first)), (std::vector<float>{17, 26, 35, 44}));
+  const opdyno::Trace trace = profiler.stop();
+  if (is_simulated()) SimulatedDevice::get().set_latency({});
+
+  const Report events = trace.report(OPD_TRACE_EVENTS);
+  std::map<std::string, int> launched;  // by track
+  double gap = 0, work_us = 0;
+  int copies = 0;
+  for (size_t row = 0; row < events.count(OPD_REPORT_CALLS); ++row) {
+    if (text_value(call_value(events, row, "Kind")) != "device") continue;
+    EXPECT_EQ(text_value(call_value(events, row, "Device")), name.substr(0, name.find(':')) + "0");
+    EXPECT_EQ(number_of(call_value(events, row, "Duration (us)")), 0) << "of the host";
+    gap = std::max(gap, number_of(call_value(events, row, "Launch Gap (us)")));
+    const std::string what = text_value(call_value(events, row, "Name"));
+    if (what != "scale") {
+      ++copies;
+      EXPECT_EQ(number_of(call_value(events, row, "Bytes")), 16) << what;
+      continue;
+    }
+    ++launched[text_value(call_value(events, row, "Thread"))];
+    work_us += number_of(call_value(events, row, "Device Duration (us)"));
+  }
+  EXPECT_EQ(launched, (std::map<std::string, int>{{name + ", default stream", 2}, {launched.rbegin()->first, 2}}));
+  EXPECT_TRUE(launched.rbegin()->first.starts_with(name + ", stream ")) << launched.rbegin()->first;
+  EXPECT_EQ(copies, 3) << "two inputs and a result";
+  if (is_simulated()) EXPECT_GE(gap, 1000) << "the second kernel waits for the first one";
+
+  const Report averages = trace.report(OPD_TRACE_KEY_AVERAGES);
+  double of_calls = -1, of_kernels = -1, of_runs = -1;
+  for (size_t row = 0; row < averages.count(OPD_REPORT_CALLS); ++row) {
+    const std::string what = text_value(call_value(averages, row, "Name")),
+                      kind = text_value(call_value(averages, row, "Kind"));
+    const double us = number_of(call_value(averages, row, "Device Duration (us)"));
+    if (what == "scale") (kind == "device" ? of_kernels : of_calls) = us;
+    if (what == "main") of_runs = us;
+  }
+  EXPECT_NEAR(of_kernels, work_us, 0.1);
+  EXPECT_NEAR(of_calls, work_us, 0.1);
+  EXPECT_NEAR(of_runs, work_us, 0.1);
+  if (is_simulated()) EXPECT_GE(work_us, 4 * 1900);
+}
+
+TEST_F(ADevice, HasItsOwnTimeInProfiles) {
+  const Module kernels = kernels_or_none("times");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  vm.call("main", x);
+  if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
+  const Report report = vm.profile("main", {arg(x)}).report;
+  if (is_simulated()) SimulatedDevice::get().set_latency({});
+  double work_us = 0;
+  for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) {
+    if (text_value(call_value(report, row, "Name")) != "scale") continue;
+    const double us = number_of(call_value(report, row, "Device Duration (us)"));
+    EXPECT_LE(us, number_of(call_value(report, row, "Duration (us)"))) << "the call waits for the device";
+    work_us += us;
+  }
+  if (is_simulated()) EXPECT_GE(work_us, 2 * 1900);
+  const std::string json = report.write(OPD_REPORT_JSON);
+  EXPECT_NE(json.find("\"Device Duration (us)\""), std::string::npos) << json;
+  EXPECT_NE(json.find("\"Device Idle (us)\""), std::string::npos) << json;
 }
 
 TEST_F(ADevice, HasConditionsAndShapesThatProgramsRead) {

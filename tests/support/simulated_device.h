@@ -58,12 +58,12 @@ class SimulatedDevice {
   int64_t calls() const { return calls_; }
 
   struct Counts {
-    size_t blocks, streams, programs;
+    size_t blocks, streams, programs, events;
     bool operator==(const Counts &) const = default;
   };
   Counts counts() {
     const std::scoped_lock lock(guard_);
-    return {blocks_.size(), streams_.size(), programs_.size()};
+    return {blocks_.size(), streams_.size(), programs_.size(), events_};
   }
 
  private:
@@ -124,6 +124,17 @@ class SimulatedDevice {
   struct Program {
     std::set<std::string> names;
   };
+  struct Event {
+    std::mutex guard;
+    std::condition_variable changed;
+    uint64_t ns = 0;  // 0: its moment has not come
+  };
+  using Handed = std::shared_ptr<Event>;  // the table's events are pointers to these; the stream's work has others
+  /** Its clock began a day before the host's. */
+  static uint64_t now_ns() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::hours(24);
+    return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+  }
 
   SimulatedDevice() {
     opd_device_table table{};
@@ -150,6 +161,18 @@ class SimulatedDevice {
     };
     table.launch = [](void *self, int32_t id, void *kernel, const opd_kernel_launch *launch) {
       return of(self).launch(id, *static_cast<Kernel *>(kernel), *launch);
+    };
+    table.record_event = [](void *self, int32_t id, void *stream, void **out) {
+      return of(self).record_event(id, stream, out);
+    };
+    table.wait_event = [](void *self, int32_t, void *event, uint64_t *out) {
+      return of(self).wait_event(*static_cast<Handed *>(event), out);
+    };
+    table.free_event = [](void *self, int32_t, void *event) { of(self).free_event(static_cast<Handed *>(event)); };
+    table.get_time = [](void *self, int32_t, uint64_t *out) {
+      if (of(self).fails()) return fault();
+      *out = now_ns();
+      return static_cast<opd_error *>(nullptr);
     };
     for (auto &stream : defaults_) stream = std::make_unique<Stream>(*this);
     type_ = opdyno::register_device("vpi", table);
@@ -262,7 +285,32 @@ class SimulatedDevice {
     return nullptr;
   }
 
+  opd_error *record_event(int32_t id, void *stream, void **out) {
+    if (fails()) return fault();
+    auto event = std::make_shared<Event>();
+    stream_of(id, stream).add([event] {
+      const std::scoped_lock lock(event->guard);
+      event->ns = now_ns();
+      event->changed.notify_all();
+    });
+    ++events_;
+    *out = new Handed(event);
+    return nullptr;
+  }
+  opd_error *wait_event(const Handed &event, uint64_t *out) {
+    if (fails()) return fault();
+    std::unique_lock lock(event->guard);
+    event->changed.wait(lock, [&] { return event->ns != 0; });
+    *out = event->ns;
+    return nullptr;
+  }
+  void free_event(Handed *event) {
+    --events_;
+    delete event;
+  }
+
   DLDeviceType type_{};
+  std::atomic<size_t> events_{0};
   std::mutex guard_;
   std::map<const char *, Block> blocks_;
   std::set<Stream *> streams_;

@@ -50,7 +50,7 @@ _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be recorded. So far this library runs programs on the CPU only."""
+    """What can be recorded. `PrivateUse1` stands for kinds of devices that the program added by a plug-in."""
 
     CPU = 0
     XPU = 1
@@ -62,8 +62,8 @@ class ProfilerActivity(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What `profile` records by default."""
-    return {ProfilerActivity.CPU}
+    """What `profile` records by default: of devices, the kernels and copies. It does not say whether there is such a device."""
+    return {ProfilerActivity.CPU, ProfilerActivity.OPENCL, ProfilerActivity.PrivateUse1}
 
 
 def kineto_available() -> bool:
@@ -149,7 +149,8 @@ class _KinetoProfile(Forms):
         ring_file: str | os.PathLike[str] | None = None,
         flush_interval_ms: float = 0.0,
     ) -> None:
-        """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning.
+        """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning. With the CPU
+        alone, the time of a call is until the device has done its work, and kernels and copies of devices are not recorded.
 
         Shapes are always recorded; `record_shapes` and the other flags are noted in files. `profile_memory`: also each block of
         memory that tensors and kernels get from a device, or give back, and that gets new contents. `with_stack`: also which
@@ -183,6 +184,7 @@ class _KinetoProfile(Forms):
                 "profile_memory": int(bool(profile_memory)),
                 "with_stack": int(bool(with_stack)),
                 "parallel_tasks": int(bool(parallel_tasks)),
+                "device_work": int(self.activities != {ProfilerActivity.CPU}),
                 "buffer": _native.OPD_PROFILER_KEEP_LAST if ring else _native.OPD_PROFILER_KEEP_FIRST,
                 "max_bytes": max_bytes,
                 "last_ns": _ns("last_seconds", last_seconds, 1e9),

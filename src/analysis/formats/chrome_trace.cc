@@ -1,5 +1,8 @@
 #include "analysis/formats/chrome_trace.h"
 
+#include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -49,7 +52,10 @@ class Writer {
       heads_.clear();
       for (const Event *call : track.calls) write_call(track, *call);
       for (const Event *task : track.tasks) write_task(track, *task);
+      if (track.device) begin_stream(track);
+      for (const Event *work : track.device_work) write_work(track, *work);
     }
+    for (const auto &[place, device] : devices_) write_device(place, device);
     for (const auto &track : trace_.tracks) {
       choose(track.process);
       for (const Event *change : track.memory) write_memory(track, *change);
@@ -128,7 +134,7 @@ class Writer {
                          json_string(names_host ? concat("CPU, ", process_->host) : "CPU"));
     write_metadata_event("process_sort_index", 0, "sort_index", concat(pid_));
     for (const auto &track : trace_.tracks)
-      if (track.process == place) write_thread(track.thread_id, track.thread_name);
+      if (track.process == place && !track.device) write_thread(track.thread_id, track.thread_name);
   }
   void write_thread(int64_t id, std::string_view thread_name) {
     write_metadata_event("thread_name", id, "name", json_string(concat("thread ", id, " (", thread_name, ")")));
@@ -228,6 +234,61 @@ class Writer {
     out_ << "}}";
   }
 
+  // ---- devices. As torch.profiler has them, each is a process of its own, with a small number, and its streams are
+  // threads of that. The launch is an event of the host's thread, and an arrow leads from there to the work.
+
+  void begin_stream(const TraceTrack &track) {
+    const auto [place, fresh] =
+        devices_.try_emplace({track.process, track.device->device_type, track.device->device_id}, 0);
+    if (fresh) {
+      while (std::ranges::find(ids_, next_device_) != ids_.end()) ++next_device_;
+      place->second = next_device_++;
+    }
+    const int64_t host = std::exchange(pid_, place->second);
+    write_metadata_event("thread_name", track.stream, "name", json_string(concat("stream ", track.stream)));
+    write_metadata_event("thread_sort_index", track.stream, "sort_index", concat(track.stream));
+    pid_ = host;
+  }
+  using DeviceKey = std::tuple<uint32_t, int32_t, int32_t>;  // process, kind and number of the device
+  void write_device(const DeviceKey &place, int64_t device) {
+    choose(std::get<0>(place));
+    const std::string name = concat(device_kind_name(std::get<1>(place)), ":", std::get<2>(place));
+    const std::string title = trace_.is_merged() ? concat(process_->title(), ", ", name) : name;
+    pid_ = device;
+    write_metadata_event("process_name", 0, "name", json_string(title));
+    write_metadata_event("process_labels", 0, "labels", json_string(name));
+    write_metadata_event("process_sort_index", 0, "sort_index", concat(kDevicesBehind + device));
+    chosen_ = UINT32_MAX;
+  }
+  void write_work(const TraceTrack &track, const Event &event) {
+    const DeviceWork work = device_work(event);
+    const auto [process, type, id] = DeviceKey{track.process, event.device.device_type, event.device.device_id};
+    const int64_t device = devices_.at({process, type, id}), host = pid_;
+    const uint64_t number = ++num_works_;
+    const bool is_kernel = work.kind == WorkKind::kKernel, is_cuda = type == kDLCUDA;
+    const std::string ids = concat(",\"correlation\":", number,
+                                   event.run ? concat(",\"Run\":", whole_.run_number(event, track.process)) : "");
+    out_ << head_of(work.thread, is_cuda ? "cuda_runtime" : "privateuse1_runtime",
+                    is_kernel ? "\"launch\"" : "\"copy\"");
+    write_times(out_, work.launched, work.launched + work.launch_ticks);
+    out_ << ",\"args\":{\"Ev Idx\":" << spans_++ << ids << "}}";
+    write_arrow('s', work.thread, number, work.launched);
+    pid_ = device;
+    out_ << head_of(track.stream, is_kernel ? "kernel" : "gpu_memcpy", json_string(name_text(event.name)));
+    write_times(out_, event.begin, event.end);
+    out_ << ",\"args\":{\"Ev Idx\":" << spans_++ << ",\"device\":" << device << ",\"stream\":" << work.stream << ids;
+    if (!is_kernel) out_ << ",\"bytes\":" << work.bytes;
+    out_ << "}}";
+    write_arrow('f', track.stream, number, event.begin);
+    pid_ = host;
+  }
+  void write_arrow(char phase, int64_t thread, uint64_t number, uint64_t tick) {
+    out_ << ",\n{\"ph\":\"" << std::string_view(&phase, 1) << "\",\"id\":" << number << ",\"pid\":" << pid_
+         << ",\"tid\":" << thread << ",\"ts\":";
+    out_.microseconds(process_->unix_ns(tick) - base_ns_);
+    out_ << ",\"cat\":\"ac2g\",\"name\":\"ac2g\"" << (phase == 'f' ? ",\"bp\":\"e\"}" : "}");
+  }
+
   // A moment on the thread, as torch.profiler writes it, and the totals as counters, which viewers draw.
   void write_memory(const TraceTrack &track, const Event &event) {
     const MemoryChange change = memory_change(event);
@@ -293,6 +354,10 @@ class Writer {
   uint64_t spans_ = 0;  // written so far
   std::string device_;
   DLDevice last_device_{};
+  std::map<DeviceKey, int64_t> devices_;  // their numbers as processes
+  int64_t next_device_ = 0;
+  uint64_t num_works_ = 0;  // written so far
+  static constexpr int64_t kDevicesBehind = 1'000'000'000;
   uint64_t run_ = 0, last_run_ = 0;  // number of the run, and the Event::run that it is of
   bool has_run_ = false;
   std::vector<std::string> heads_;                     // of the current thread, by NameId

@@ -36,7 +36,7 @@ class Column {
 class Data {
  public:
   explicit Data(const Trace &trace)
-      : trace_(trace), threads_(nest_spans(trace, true)), host_(trace), loop_names_(trace) {
+      : trace_(trace), threads_(nest_all_spans(trace, true)), host_(trace), loop_names_(trace) {
     first_ns_ = trace.first_ns().value_or(trace.parts.processes[0].unix_offset_ns);
     size_t spans = 0;
     for (const ThreadSpans &thread : threads_) spans += thread.spans.size();
@@ -60,6 +60,7 @@ class Data {
     head.key("threads").begin_array();
     for (const ThreadSpans &thread : threads_) {
       head.begin_object().key("id").value(thread.track->thread_id).key("name").value(thread.track->thread_name);
+      if (thread.track->device) head.key("device").value(true);
       if (trace_.parts.is_merged()) head.key("process").value(thread.track->process);
       head.key("dropped").value(thread.track->dropped).key("spans").value(thread.spans.size()).end_object();
     }
@@ -151,7 +152,8 @@ class Data {
   int64_t first_ns_ = 0, last_begin_ = 0;
   uint32_t num_spans_ = 0, num_labels_ = 0, num_shapes_ = 0, num_stacks_ = 0;
   std::array<Column, kNumColumns> columns_;
-  std::array<std::unordered_map<uint64_t, uint32_t>, 5> places_;  // of labels, by kind and key
+  std::array<std::unordered_map<uint64_t, uint32_t>, static_cast<size_t>(kLastEventKind) + 1>
+      places_;  // of labels, by kind and key
   std::unordered_map<std::string, uint32_t> task_places_;
   ShapeNumbers numbers_;
   HostStacks host_;

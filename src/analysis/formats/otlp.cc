@@ -149,7 +149,7 @@ class Writer {
     made.message(profile::kSampleType, type);
     uint64_t num_dropped = 0;
     for (const TraceTrack &track : trace_.parts.tracks) {
-      if (track.process != place) continue;
+      if (track.process != place || track.device) continue;
       add_samples(nest_spans(track), made);
       num_dropped += track.dropped;
     }

@@ -67,7 +67,7 @@ constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // fro
 constexpr uint64_t kStateCleared = 1, kNeedsState = 2;
 
 enum Annotation : uint64_t { kShapes = 1, kOpen, kCallStack };
-enum Category : uint64_t { kOperator = 1, kUser, kTaskOfLoop };
+enum Category : uint64_t { kOperator = 1, kUser, kTaskOfLoop, kKernelOfDevice, kCopyOfDevice };
 
 // Each track is a sequence of packets. These have the time since the packet before, and numbers in place of texts.
 class Writer {
@@ -144,7 +144,9 @@ class Writer {
   void write_track(const TraceTrack &track, uint32_t lane) {
     ProtoWriter made, thread;
     made.number(descriptor::kUuid, sequence_).number(descriptor::kParentUuid, process_track_);
-    if (lane == 0) {
+    if (track.device) {
+      made.text(descriptor::kName, lane ? concat(track.thread_name, ", overlapping ", lane) : track.thread_name);
+    } else if (lane == 0) {
       thread.number(descriptor::kPid, process_id());
       thread.number(descriptor::kTid, static_cast<uint64_t>(track.thread_id));
       thread.text(descriptor::kThreadName, track.thread_name);
@@ -163,7 +165,8 @@ class Writer {
     of_events.number(track_event::kTrackUuid, sequence_);
     preset.message(defaults::kTrackEvent, of_events).number(defaults::kTimestampClockId, kDeltaClock);
     for (const auto &[id, name] :
-         {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation"), std::pair(kTaskOfLoop, "parallel_task")})
+         {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation"), std::pair(kTaskOfLoop, "parallel_task"),
+          std::pair(kKernelOfDevice, "kernel"), std::pair(kCopyOfDevice, "gpu_memcpy")})
       texts.message(interned::kEventCategories, interned_text(id, name));
     for (const auto &[id, name] :
          {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open"), std::pair(kCallStack, "Call stack")})
@@ -259,11 +262,9 @@ class Writer {
     SmallProto made;
     const bool is_mark = event.kind == EventKind::kMark;
     made.number(track_event::kType, is_mark ? track_event::kInstant : track_event::kSliceBegin);
-    made.number(track_event::kCategoryIids, event.kind == EventKind::kCall   ? kOperator
-                                            : event.kind == EventKind::kTask ? kTaskOfLoop
-                                                                             : kUser);
+    made.number(track_event::kCategoryIids, category_of(event));
     made.number(track_event::kNameIid, name_of(event));
-    if (event.num_tensors) {
+    if (num_tensors(event)) {
       SmallProto shapes;
       shapes.number(annotation::kNameIid, kShapes).number(annotation::kStringValueIid, shapes_of(event));
       made.message(track_event::kDebugAnnotations, shapes);
@@ -277,6 +278,18 @@ class Writer {
     return made;
   }
 
+  static Category category_of(const Event &event) {
+    switch (event.kind) {
+      case EventKind::kCall:
+        return kOperator;
+      case EventKind::kTask:
+        return kTaskOfLoop;
+      case EventKind::kDeviceWork:
+        return device_work(event).kind == WorkKind::kKernel ? kKernelOfDevice : kCopyOfDevice;
+      default:
+        return kUser;
+    }
+  }
   uint64_t name_of(const Event &event) {
     if (event.kind == EventKind::kTask) return name_of_task(event);
     const auto [place, fresh] = names_.try_emplace(span_key(event), num_names_ + 1);

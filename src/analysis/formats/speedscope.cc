@@ -15,7 +15,7 @@ class Writer {
  public:
   Writer(const Trace &trace, ByteSink &sink)
       : trace_(trace),
-        threads_(nest_spans(trace, true)),
+        threads_(nest_all_spans(trace, true)),
         out_(sink),
         first_ns_(trace.first_ns().value_or(0)),
         host_(trace),
@@ -46,8 +46,9 @@ class Writer {
       if (span.lane == lane) last = std::max(last, ns(span.event->end));
     const std::string beside = lane ? concat(", overlapping ", lane) : "";
     const std::string of = trace_.parts.is_merged() ? process.title() + ": " : "";
-    const std::string name =
-        concat(of, "thread ", thread.track->thread_id, " (", thread.track->thread_name, beside, ")");
+    const std::string name = thread.track->device ? concat(of, thread.track->thread_name, beside)
+                                                  : concat(of, "thread ", thread.track->thread_id, " (",
+                                                           thread.track->thread_name, beside, ")");
     out_ << (is_first_ ? "\n" : ",\n")
          << "{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":" << json_string(name)
          << ",\"startValue\":0,\"endValue\":" << last << ",\"events\":[";

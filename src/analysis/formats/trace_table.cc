@@ -18,7 +18,9 @@ double self_of(const KeyAverage &row) { return static_cast<double>(row.self_tick
 double mean_of(const KeyAverage &row) { return total_of(row) / static_cast<double>(row.count); }
 double count_of(const KeyAverage &row) { return static_cast<double>(row.count); }
 double flops_of(const KeyAverage &row) { return row.flop.value_or(0); }
-double nothing(const KeyAverage &) { return 0; }
+double device_self_of(const KeyAverage &row) { return static_cast<double>(row.device.self); }
+double device_total_of(const KeyAverage &row) { return static_cast<double>(row.device.total); }
+double device_mean_of(const KeyAverage &row) { return device_total_of(row) / count_of(row); }
 template <SpanMemory::Sum SpanMemory::*device, int64_t SpanMemory::Sum::*sum>
 double memory_of(const KeyAverage &row) {
   return static_cast<double>(row.memory.*device.*sum);
@@ -36,12 +38,12 @@ constexpr SortKey kSortKeys[] = {
     {"cpu_time", &mean_of},
     {"count", &count_of},
     {"flops", &flops_of},
-    {"self_device_time_total", &nothing},
-    {"device_time_total", &nothing},
-    {"device_time", &nothing},
-    {"self_cuda_time_total", &nothing},
-    {"cuda_time_total", &nothing},
-    {"cuda_time", &nothing},
+    {"self_device_time_total", &device_self_of},
+    {"device_time_total", &device_total_of},
+    {"device_time", &device_mean_of},
+    {"self_cuda_time_total", &device_self_of},
+    {"cuda_time_total", &device_total_of},
+    {"cuda_time", &device_mean_of},
     {"cpu_memory_usage", &memory_of<&SpanMemory::host, &SpanMemory::Sum::total>},
     {"self_cpu_memory_usage", &memory_of<&SpanMemory::host, &SpanMemory::Sum::self>},
     {"device_memory_usage", &memory_of<&SpanMemory::other, &SpanMemory::Sum::total>},
@@ -121,16 +123,19 @@ struct Column {
 
 class Table {
  public:
-  Table(const Trace &trace, const TraceTableOptions &options, HostStacks &host)
-      : trace_(trace), options_(options), host_(host), us_per_tick_(trace.parts.duration_ns(1) / 1000) {
+  Table(const Trace &trace, const TraceTableOptions &options, const GivenWork &work, HostStacks &host)
+      : trace_(trace), options_(options), work_(work), host_(host), us_per_tick_(trace.parts.duration_ns(1) / 1000) {
     if (const uint64_t dropped = trace.num_dropped()) dropped_ = concat("Dropped events: ", dropped, "\n");
     if (const auto unit = options.time_unit; !unit.empty() && unit != "s" && unit != "ms" && unit != "us")
       fail(OPD_INVALID_ARGUMENT, "time_unit must be s, ms or us, but is \"", unit, "\"");
   }
 
   std::string make(std::vector<KeyAverage> rows) {
-    double all_self = 0;
-    for (const KeyAverage &row : rows) all_self += self_of(row);
+    double all_self = 0, all_device = 0;
+    for (const KeyAverage &row : rows) {
+      all_self += self_of(row);
+      if (row.event().kind == EventKind::kDeviceWork) all_device += device_self_of(row);  // others have it again
+    }
     sort_rows(rows, options_.sort_by);
     if (options_.top_level_only)
       std::erase_if(rows, [](const KeyAverage &row) { return row.first->parent != Span::kNone; });
@@ -138,7 +143,7 @@ class Table {
     size_t longest_name = 0;
     for (const KeyAverage &row : rows) longest_name = std::max(longest_name, length_of(row.name()));
     if (rows.size() > options_.row_limit) rows.resize(options_.row_limit);
-    constexpr size_t kMostColumns = 14;
+    constexpr size_t kMostColumns = 18;
     check_cells(rows.size(), kMostColumns);
     add_name(rows, longest_name);
     add("Self CPU %", rows, [&](const KeyAverage &row) { return share_text(self_of(row), all_self); });
@@ -146,12 +151,21 @@ class Table {
     add("CPU total %", rows, [&](const KeyAverage &row) { return share_text(total_of(row), all_self); });
     add("CPU total", rows, [&](const KeyAverage &row) { return time(total_of(row)); });
     add("CPU time avg", rows, [&](const KeyAverage &row) { return time(mean_of(row)); });
+    const std::string device = work_.device() ? capitals(device_kind_name(work_.device()->device_type)) : "";
+    if (work_.device()) {
+      add("Self " + device, rows, [&](const KeyAverage &row) { return time(device_self_of(row)); });
+      add("Self " + device + " %", rows,
+          [&](const KeyAverage &row) { return share_text(device_self_of(row), all_device); });
+      add(device + " total", rows, [&](const KeyAverage &row) { return time(device_total_of(row)); });
+      add(device + " time avg", rows, [&](const KeyAverage &row) { return time(device_mean_of(row)); });
+    }
     if (trace_.parts.has_memory) add_memory(rows);
     add("# of Calls", rows, [&](const KeyAverage &row) { return concat(row.count); });
     if (options_.rows.by_shape || options_.rows.each_span) add_shapes(rows);
     add_sources(rows);
     if (options_.rows.with_flops) add_flops(rows);
-    return lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n") + dropped_;
+    return lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n") +
+           (work_.device() ? concat("Self ", device, " time total: ", time(all_device), "\n") : "") + dropped_;
   }
 
  private:
@@ -181,11 +195,13 @@ class Table {
     };
     add_sums("CPU", &SpanMemory::host);
     if (const std::optional<DLDevice> other = other_device(trace_)) {
-      std::string kind = device_kind_name(other->device_type);
-      for (char &c : kind)
-        if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-      add_sums(kind, &SpanMemory::other);
+      add_sums(capitals(device_kind_name(other->device_type)), &SpanMemory::other);
     }
+  }
+  static std::string capitals(std::string text) {
+    for (char &c : text)
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    return text;
   }
 
   void add_shapes(const std::vector<KeyAverage> &rows) {
@@ -280,6 +296,7 @@ class Table {
 
   const Trace &trace_;
   const TraceTableOptions &options_;
+  const GivenWork &work_;
   HostStacks &host_;
   const double us_per_tick_;
   std::string dropped_;  // a line
@@ -290,9 +307,10 @@ class Table {
 
 std::string trace_table(const Trace &trace, const TraceTableOptions &options) {
   HostStacks host(trace);
-  Table table(trace, options, host);
-  const std::vector<ThreadSpans> threads = nest_spans(trace);
-  return table.make(key_averages(trace, threads, options.rows, host));
+  const GivenWork work(trace);
+  Table table(trace, options, work, host);
+  const std::vector<ThreadSpans> threads = nest_all_spans(trace, false);
+  return table.make(key_averages(trace, threads, work, options.rows, host));
 }
 
 }  // namespace opd

@@ -14,6 +14,7 @@ struct Context;  // CUcontext points at one, and so on
 struct Stream;
 struct Module;
 struct Function;
+struct Event;
 using Device = int32_t;
 using Address = uint64_t;
 using Status = int32_t;
@@ -91,6 +92,11 @@ struct LaunchConfig {
   X(cuStreamCreate, Status, (Stream **, uint32_t))                                         \
   X(cuStreamDestroy_v2, Status, (Stream *))                                                \
   X(cuStreamSynchronize, Status, (Stream *))                                               \
+  X(cuEventCreate, Status, (Event **, uint32_t))                                           \
+  X(cuEventDestroy_v2, Status, (Event *))                                                  \
+  X(cuEventRecord, Status, (Event *, Stream *))                                            \
+  X(cuEventSynchronize, Status, (Event *))                                                 \
+  X(cuEventElapsedTime, Status, (float *, Event *, Event *))                               \
   X(cuModuleLoadDataEx, Status, (Module **, const void *, uint32_t, uint32_t *, void **))  \
   X(cuModuleUnload, Status, (Module *))                                                    \
   X(cuModuleGetFunction, Status, (Function **, Module *, const char *))                    \

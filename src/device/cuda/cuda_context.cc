@@ -1,6 +1,9 @@
 #include "device/cuda/cuda_context.h"
 
+#include <mutex>
+
 #include "base/signal_handlers.h"
+#include "device/cuda/cuda_work.h"
 
 namespace opd::cuda {
 
@@ -36,6 +39,12 @@ Context *DeviceContext::context() const {
   api_.check(api_.cuDevicePrimaryCtxRetain(&context, device_), "cuDevicePrimaryCtxRetain");
   context_.store(context, std::memory_order_release);
   return context;
+}
+
+std::shared_ptr<const Reference> DeviceContext::reference() const {
+  const std::scoped_lock lock(guard_);
+  if (!reference_ || reference_->is_old()) reference_ = std::make_shared<const Reference>(*this);
+  return reference_;
 }
 
 CurrentContext::CurrentContext(const DeviceContext &device) : api_(device.api()) {

@@ -1,12 +1,17 @@
 // One CUDA device and its primary context, which it shares with every other user of the driver in the process.
 #pragma once
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/fork_mutex.h"
 #include "device/cuda/cuda_api.h"
 
 namespace opd::cuda {
+
+class Reference;
 
 class DeviceContext {
  public:
@@ -23,6 +28,12 @@ class DeviceContext {
 
   // Made at the first call, which takes memory of the device and up to a second. Throws.
   Context *context() const;
+  // Calls a function that ends an object of the driver, if the driver still is there: not in a child of fork(), nor
+  // when the process has ended it.
+  template <class T>
+  void release(Status (*function)(T *), T *object) const noexcept;
+  // A moment of the device's clock, some seconds old at most, for the times of work. Throws.
+  std::shared_ptr<const Reference> reference() const;
   bool has_context() const { return context_.load(std::memory_order_acquire) != nullptr; }
 
  private:
@@ -31,6 +42,8 @@ class DeviceContext {
   const int32_t number_;
   int32_t compute_version_ = 0;
   mutable std::atomic<Context *> context_{nullptr};
+  mutable ForkMutex guard_{LockRank::kDeviceKernel};
+  mutable std::shared_ptr<const Reference> reference_;
 };
 
 // Makes a device's context current for the calling thread while it lives. Other users of the driver find theirs again.
@@ -44,5 +57,14 @@ class CurrentContext {
   const Api &api_;
   bool is_pushed_ = false;
 };
+
+template <class T>
+void DeviceContext::release(Status (*function)(T *), T *object) const noexcept {
+  if (!object || api_.is_inherited()) return;
+  try {
+    const CurrentContext current(*this);
+    function(object);
+  } catch (const Exception &) {}
+}
 
 }  // namespace opd::cuda

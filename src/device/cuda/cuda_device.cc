@@ -5,6 +5,7 @@
 #include "base/signal_handlers.h"
 #include "device/cuda/cuda_devices.h"
 #include "device/cuda/cuda_program.h"
+#include "device/cuda/cuda_work.h"
 
 namespace opd {
 namespace {
@@ -95,6 +96,13 @@ class CudaBackend final : public DeviceBackend {
     api.check(api.cuStreamSynchronize(queue), "cuStreamSynchronize");
   }
 
+  std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
+                                          size_t bytes, void *stream) override {
+    const DLDevice device = from_device.device_type == kDLCUDA ? from_device : to_device;  // whose stream it is
+    return CudaWork::timed(get_cuda_device(device.device_id), stream,
+                           [&] { copy(from, from_device, to, to_device, bytes, stream); });
+  }
+
   bool is_asynchronous() const override { return true; }
   void sync(int32_t id) override {
     const DeviceContext &device = get_cuda_device(id);
@@ -116,12 +124,8 @@ class CudaBackend final : public DeviceBackend {
     return stream;
   }
   void free_stream(int32_t id, void *stream) noexcept override {
-    const Api &api = Api::get();
-    if (api.is_inherited()) return;
-    try {
-      const CurrentContext current(get_cuda_device(id));
-      api.cuStreamDestroy_v2(static_cast<Stream *>(stream));
-    } catch (const Exception &) {}  // the driver has ended
+    if (const DeviceContext *device = find_cuda_device(id))
+      device->release(device->api().cuStreamDestroy_v2, static_cast<Stream *>(stream));
   }
 
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {

@@ -8,6 +8,7 @@
 #include "base/signal_handlers.h"
 #include "device/cuda/cuda_compile.h"
 #include "device/cuda/cuda_image.h"
+#include "device/cuda/cuda_work.h"
 #include "value/value.h"
 
 namespace opd::cuda {
@@ -47,6 +48,9 @@ class CudaKernel final : public DeviceKernel {
     shared_bytes_ = static_cast<uint32_t>(std::max(bytes, 0));
   }
 
+  std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) override {
+    return CudaWork::timed(device_, stream, [&] { launch(stream, given); });
+  }
   void launch(void *stream, const KernelLaunch &launch) override {
     if (device_.api().is_inherited()) [[unlikely]]
       fail(OPD_UNSUPPORTED, "kernel ", name_,

@@ -47,6 +47,8 @@ enum DeviceInfo : uint32_t {
 
 enum : uint32_t { kBuildLog = 0x1183, kRegion = 0x1220 };
 enum : uint64_t { kReadWrite = 1 << 0 };
+enum : uint64_t { kQueueProfiling = 1 << 1 };
+enum EventTime : uint32_t { kQueued = 0x1280, kStarted = 0x1282, kEnded = 0x1283 };
 
 struct Region {
   size_t origin, size;
@@ -81,7 +83,10 @@ struct Region {
   X(clReleaseKernel, Status, (Kernel *))                                                                               \
   X(clSetKernelArg, Status, (Kernel *, uint32_t, size_t, const void *))                                                \
   X(clEnqueueNDRangeKernel, Status,                                                                                    \
-    (Queue *, Kernel *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, Event *const *, Event **))
+    (Queue *, Kernel *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, Event *const *, Event **)) \
+  X(clWaitForEvents, Status, (uint32_t, Event *const *))                                                               \
+  X(clGetEventProfilingInfo, Status, (Event *, uint32_t, size_t, void *, size_t *))                                    \
+  X(clReleaseEvent, Status, (Event *))
 
 struct Api {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;

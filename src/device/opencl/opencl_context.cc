@@ -12,7 +12,7 @@ DeviceContext::DeviceContext(Device *device, int32_t number) : api_(Api::get()),
 
 Queue *DeviceContext::make_queue() const {
   Status status = kSuccess;
-  Queue *const queue = api_.clCreateCommandQueue(context_, device_, 0, &status);
+  Queue *const queue = api_.clCreateCommandQueue(context_, device_, kQueueProfiling, &status);
   check(status, "clCreateCommandQueue");
   return queue;
 }

@@ -1,8 +1,10 @@
 // One OpenCL device: its context, its default queue, and what is asked of it often.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device/device_clock.h"
 #include "device/opencl/opencl_api.h"
 
 namespace opd::cl {
@@ -21,6 +23,9 @@ class DeviceContext {
   Queue *make_queue() const;
   size_t sub_buffer_bytes() const { return sub_buffer_bytes_; }  // where in a buffer a part of it may begin
 
+  // For the thread that asks for the times of work.
+  DeviceClock &clock() const { return clock_ ? *clock_ : clock_.emplace(); }
+
   std::string text(DeviceInfo info) const;
   template <class T>
   T number_of(DeviceInfo info) const {
@@ -36,6 +41,7 @@ class DeviceContext {
   Context *context_ = nullptr;
   Queue *queue_ = nullptr;
   size_t sub_buffer_bytes_ = 0;
+  mutable std::optional<DeviceClock> clock_;
 };
 
 std::vector<Device *> list_devices(const Api &api);  // in the order of their numbers

@@ -6,6 +6,7 @@
 #include "device/opencl/opencl_context.h"
 #include "device/opencl/opencl_memory.h"
 #include "device/opencl/opencl_program.h"
+#include "device/opencl/opencl_work.h"
 
 namespace opd {
 namespace {
@@ -69,11 +70,24 @@ class OpenClBackend final : public DeviceBackend {
   void deallocate(int32_t, void *data, size_t, size_t) noexcept override { Buffers::get().remove(data); }
 
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
+    enqueue_copy(from, from_device, to, to_device, bytes, stream, nullptr);
+  }
+  // Between two devices, the second part of the copy counts.
+  std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
+                                          size_t bytes, void *stream) override {
+    const DLDevice device = to_device.device_type == kDLOpenCL ? to_device : from_device;
+    auto work = std::make_unique<OpenClWork>(get(device.device_id));
+    enqueue_copy(from, from_device, to, to_device, bytes, stream, work->place());
+    return work;
+  }
+
+  void enqueue_copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream,
+                    cl::Event **event) {
     const bool reads = from_device.device_type == kDLOpenCL, writes = to_device.device_type == kDLOpenCL;
     if (reads && writes && from_device.device_id != to_device.device_id) {  // each device has a context of its own
       std::vector<char> stage(bytes);
       copy(from, from_device, stage.data(), kHost, bytes, nullptr);
-      return copy(stage.data(), kHost, to, to_device, bytes, stream);
+      return enqueue_copy(stage.data(), kHost, to, to_device, bytes, stream, event);
     }
     const DeviceContext &device = get(reads ? from_device.device_id : to_device.device_id);
     const Api &api = device.api();
@@ -82,14 +96,14 @@ class OpenClBackend final : public DeviceBackend {
     const Place target = writes ? Buffers::get().find(to, bytes, device.number()) : Place{};
     constexpr uint32_t kBlocking = 1;
     if (!writes) {
-      check(api.clEnqueueReadBuffer(queue, source.buffer, kBlocking, source.offset, bytes, to, 0, nullptr, nullptr),
+      check(api.clEnqueueReadBuffer(queue, source.buffer, kBlocking, source.offset, bytes, to, 0, nullptr, event),
             "clEnqueueReadBuffer");
     } else if (!reads) {
-      check(api.clEnqueueWriteBuffer(queue, target.buffer, kBlocking, target.offset, bytes, from, 0, nullptr, nullptr),
+      check(api.clEnqueueWriteBuffer(queue, target.buffer, kBlocking, target.offset, bytes, from, 0, nullptr, event),
             "clEnqueueWriteBuffer");
     } else {
       check(api.clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0,
-                                    nullptr, nullptr),
+                                    nullptr, event),
             "clEnqueueCopyBuffer");
     }
   }

@@ -6,6 +6,7 @@
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"
 #include "device/opencl/opencl_memory.h"
+#include "device/opencl/opencl_work.h"
 #include "value/value.h"
 
 namespace opd::cl {
@@ -45,7 +46,15 @@ class OpenClKernel final : public DeviceKernel {
       : context_(context), kernel_(kernel), name_(std::move(name)) {}
   ~OpenClKernel() { context_.api().release(context_.api().clReleaseKernel, kernel_); }
 
-  void launch(void *stream, const KernelLaunch &launch) override {
+  void launch(void *stream, const KernelLaunch &launch) override { enqueue(stream, launch, nullptr); }
+  std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &launch) override {
+    auto work = std::make_unique<OpenClWork>(context_);
+    enqueue(stream, launch, work->place());
+    return work;
+  }
+
+ private:
+  void enqueue(void *stream, const KernelLaunch &launch, Event **event) {
     const Api &api = context_.api();
     if (api.is_inherited()) [[unlikely]]
       fail(OPD_UNSUPPORTED, "kernel ", name_,
@@ -59,12 +68,11 @@ class OpenClKernel final : public DeviceKernel {
       check_argument(launch.args.size(), api.clSetKernelArg(kernel_, static_cast<uint32_t>(launch.args.size()),
                                                             launch.dynamic_shared_bytes, nullptr));
     const Status status =
-        api.clEnqueueNDRangeKernel(context_.queue(stream), kernel_, 3, nullptr, global, local, 0, nullptr, nullptr);
+        api.clEnqueueNDRangeKernel(context_.queue(stream), kernel_, 3, nullptr, global, local, 0, nullptr, event);
     if (status) [[unlikely]]
       fail_launch(status, launch);
   }
 
- private:
   void set_argument(size_t i, const KernelArg &arg) {
     const auto number = static_cast<uint32_t>(i);
     if (!arg.is_address) return check_argument(i, context_.api().clSetKernelArg(kernel_, number, arg.size, arg.value));

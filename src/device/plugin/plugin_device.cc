@@ -1,9 +1,12 @@
 #include "device/plugin/plugin_device.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 
 #include "device/device.h"
+#include "device/device_clock.h"
 
 namespace opd {
 namespace {
@@ -13,10 +16,88 @@ void check(opd_error *error) {
     throw Exception(Ref<Error>::take(reinterpret_cast<Error *>(error)));
 }
 
+// One device's clock. Only the thread that asks for the times of work uses it.
+class PluginClock {
+ public:
+  DeviceClock &now(const opd_device_table &table, int32_t device) {
+    DeviceClock &clock = clocks_[device];
+    TickInterval interval;
+    uint64_t ns = 0;
+    interval.begin = ticks_of(tick_clock());
+    check(table.get_time(table.user_data, device, &ns));
+    interval.end = ticks_of(tick_clock());
+    clock.observe(ns, interval);
+    return clock;
+  }
+
+ private:
+  std::map<int32_t, DeviceClock> clocks_;
+};
+
+// Work between two events of its stream. It begins when the work before it has ended, or when it was launched.
+class PluginWork final : public PendingWork {
+ public:
+  PluginWork(const opd_device_table &table, PluginClock &clock, int32_t device, void *stream)
+      : table_(table), clock_(clock), device_(device), stream_(stream), before_(record()) {}
+  ~PluginWork() {
+    for (void *event : {before_, after_})
+      if (event) table_.free_event(table_.user_data, device_, event);
+  }
+  PluginWork(const PluginWork &) = delete;
+
+  void end() { after_ = record(); }  // to be called when the work has been given to the stream
+
+  bool finish(TickInterval launch, TickInterval &out) noexcept override {
+    const int failed = raising([&] {
+      uint64_t began = 0, ended = 0;
+      check(table_.wait_event(table_.user_data, device_, before_, &began));
+      check(table_.wait_event(table_.user_data, device_, after_, &ended));
+      const DeviceClock &clock = clock_.now(table_, device_);
+      out.begin = std::max(clock.ticks_at(began), launch.begin);
+      out.end = std::max(clock.ticks_at(ended), out.begin);
+    });
+    if (failed) (void)take_raised();
+    return !failed;
+  }
+
+ private:
+  void *record() const {
+    void *event = nullptr;
+    check(table_.record_event(table_.user_data, device_, stream_, &event));
+    return event;
+  }
+
+  const opd_device_table &table_;
+  PluginClock &clock_;
+  const int32_t device_;
+  void *const stream_;
+  void *const before_;
+  void *after_ = nullptr;
+};
+
+class LostWork final : public PendingWork {
+  bool finish(TickInterval, TickInterval &) noexcept override { return false; }
+};
+
+// Gives work to a stream between two events. Null if the kind has none. If its events fail, the work is given, and
+// counted as lost.
+template <class Give>
+std::unique_ptr<PendingWork> timed(const opd_device_table &table, PluginClock &clock, int32_t device, void *stream,
+                                   const Give &give) {
+  if (!table.record_event) return give(), nullptr;
+  std::unique_ptr<PluginWork> work;
+  int failed = raising([&] { work = std::make_unique<PluginWork>(table, clock, device, stream); });
+  if (failed) (void)take_raised();
+  give();
+  if (!failed && (failed = raising([&] { work->end(); }))) (void)take_raised();
+  if (failed) return std::make_unique<LostWork>();
+  return work;
+}
+
 class PluginKernel final : public DeviceKernel {
  public:
-  PluginKernel(const opd_device_table &table, int32_t device, void *kernel)
-      : table_(table), device_(device), kernel_(kernel) {}
+  PluginKernel(const opd_device_table &table, PluginClock &clock, int32_t device, void *kernel)
+      : table_(table), clock_(clock), device_(device), kernel_(kernel) {}
 
   void launch(void *stream, const KernelLaunch &launch) override {
     constexpr size_t kFew = 32;
@@ -36,27 +117,32 @@ class PluginKernel final : public DeviceKernel {
     given.stream = stream;
     check(table_.launch(table_.user_data, device_, kernel_, &given));
   }
+  std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) override {
+    return timed(table_, clock_, device_, stream, [&] { launch(stream, given); });
+  }
 
  private:
   const opd_device_table &table_;
+  PluginClock &clock_;
   const int32_t device_;
   void *const kernel_;
 };
 
 class PluginProgram final : public DeviceProgram {
  public:
-  PluginProgram(const opd_device_table &table, int32_t device, void *program)
-      : table_(table), device_(device), program_(program) {}
+  PluginProgram(const opd_device_table &table, PluginClock &clock, int32_t device, void *program)
+      : table_(table), clock_(clock), device_(device), program_(program) {}
   ~PluginProgram() { table_.free_program(table_.user_data, device_, program_); }
 
   std::unique_ptr<DeviceKernel> find(const std::string &name) override {
     void *kernel = nullptr;
     check(table_.find_kernel(table_.user_data, device_, program_, name.c_str(), &kernel));
-    return std::make_unique<PluginKernel>(table_, device_, kernel);
+    return std::make_unique<PluginKernel>(table_, clock_, device_, kernel);
   }
 
  private:
   const opd_device_table &table_;
+  PluginClock &clock_;
   const int32_t device_;
   void *const program_;
 };
@@ -88,6 +174,13 @@ class PluginBackend final : public DeviceBackend {
     check(table_.copy(table_.user_data, from, from_device, to, to_device, bytes, stream));
   }
 
+  std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
+                                          size_t bytes, void *stream) override {
+    const DLDevice device = from_device.device_type == kDLCPU ? to_device : from_device;
+    return timed(table_, clock_, device.device_id, stream,
+                 [&] { copy(from, from_device, to, to_device, bytes, stream); });
+  }
+
   bool is_asynchronous() const override { return table_.create_stream != nullptr; }
   void sync(int32_t id) override { check(table_.sync(table_.user_data, id, nullptr, 1)); }
   void sync_stream(int32_t id, void *stream) override { check(table_.sync(table_.user_data, id, stream, 0)); }
@@ -106,12 +199,13 @@ class PluginBackend final : public DeviceBackend {
     void *program = nullptr;
     check(table_.build(table_.user_data, id, std::string(code.format).c_str(), code.code.data(), code.code.size(),
                        &program));
-    return std::make_unique<PluginProgram>(table_, id, program);
+    return std::make_unique<PluginProgram>(table_, clock_, id, program);
   }
 
  private:
   const std::string kind_;
   const opd_device_table table_;
+  PluginClock clock_;
 };
 
 void check_table(const opd_device_table &table) {
@@ -123,6 +217,10 @@ void check_table(const opd_device_table &table) {
   require(has_kernels == (table.free_program != nullptr) && has_kernels == (table.find_kernel != nullptr) &&
               has_kernels == (table.launch != nullptr),
           "a table of a kind of devices must have all of build, free_program, find_kernel and launch, or none");
+  const bool has_events = table.record_event != nullptr;
+  require(has_events == (table.wait_event != nullptr) && has_events == (table.free_event != nullptr) &&
+              has_events == (table.get_time != nullptr),
+          "a table of a kind of devices must have all of record_event, wait_event, free_event and get_time, or none");
 }
 
 }  // namespace

@@ -50,7 +50,12 @@ class Launcher {
   void run(Args args, DLDevice device, KernelLaunch &launch, std::span<Cell> cells, std::span<KernelArg> kernel_args) {
     for (size_t i = 0; i < cells.size(); ++i) kernel_args[i] = read(args[i], i, device, cells[i]);
     launch.args = kernel_args;
-    kernel(device.device_id).launch(current_stream(device), launch);
+    DeviceKernel &found = kernel(device.device_id);
+    void *const stream = current_stream(device);
+    if (!is_recording_device_work()) [[likely]]
+      return found.launch(stream, launch);
+    record_work(device, stream, WorkKind::kKernel, name_id(info_.name), 0,
+                [&] { return found.launch_timed(stream, launch); });
   }
 
   // False if a size is 0: then no thread runs.

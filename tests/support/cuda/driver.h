@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -24,6 +25,14 @@ struct Stream {
   Context *context;
   std::string name;
   std::deque<std::function<Status()>> work;
+};
+struct Event {
+  struct State {
+    Stream *stream = nullptr;  // where it waits
+    std::chrono::steady_clock::time_point moment{};
+    bool is_done = false;
+  };
+  std::shared_ptr<State> state = std::make_shared<State>();
 };
 struct Context {
   int device;
@@ -49,7 +58,14 @@ namespace cuda_driver {
 
 using namespace opd::cuda;
 
-enum : Status { kInvalidImage = 200, kInvalidContext = 201, kInvalidPtx = 218, kIllegalAddress = 700, kUnknown = 999 };
+enum : Status {
+  kInvalidImage = 200,
+  kInvalidContext = 201,
+  kInvalidPtx = 218,
+  kNotReady = 600,
+  kIllegalAddress = 700,
+  kUnknown = 999
+};
 
 using Arguments = std::vector<std::string>;  // the bytes of each
 
@@ -71,6 +87,7 @@ class Driver {
   std::map<void *, std::unique_ptr<char[]>> host_blocks;
   std::set<Module *> modules;
   int streams_made = 0;
+  size_t events = 0;
   void *emulated_kernels = nullptr;  // a library of them
 
   template <class... T>

@@ -246,6 +246,42 @@ EXPORT Status cuStreamSynchronize(Stream *stream) {
   return call.status ? call.status : failure;
 }
 
+EXPORT Status cuEventCreate(Event **event, uint32_t) {
+  BEGIN(kInContext);
+  *event = new Event;
+  ++d.events;
+  return kSuccess;
+}
+EXPORT Status cuEventDestroy_v2(Event *event) {
+  BEGIN(kNeverFails);
+  --d.events;
+  delete event;
+  return kSuccess;
+}
+EXPORT Status cuEventRecord(Event *event, Stream *stream) {
+  BEGIN(kInContext);
+  Stream *const queue = d.stream_of(stream);
+  if (!queue) return kInvalidContext;
+  event->state->stream = queue;
+  queue->work.push_back([state = event->state] {
+    *state = {nullptr, std::chrono::steady_clock::now(), true};
+    return Status{kSuccess};
+  });
+  return kSuccess;
+}
+EXPORT Status cuEventSynchronize(Event *event) {
+  const Call call(Call::kInContext);
+  const Status failure = event->state->stream ? Driver::get().run(*event->state->stream) : kSuccess;
+  return call.status ? call.status : failure;
+}
+EXPORT Status cuEventElapsedTime(float *ms, Event *begin, Event *end) {
+  BEGIN(kInContext);
+  (void)d;
+  if (!begin->state->is_done || !end->state->is_done) return kNotReady;
+  *ms = std::chrono::duration<float, std::milli>(end->state->moment - begin->state->moment).count();
+  return kSuccess;
+}
+
 EXPORT Status cuModuleLoadDataEx(Module **module, const void *image, uint32_t count, uint32_t *options, void **values) {
   BEGIN(kInContext);
   d.note("cuModuleLoadDataEx");
@@ -332,8 +368,9 @@ EXPORT int64_t recording_calls() { return Driver::get().calls; }
 EXPORT void recording_counts(size_t *counts) {
   const Call call(Call::kNeverFails);
   Driver &d = Driver::get();
-  counts[0] = d.blocks.size(), counts[1] = d.modules.size(), counts[2] = d.host_blocks.size(), counts[3] = 0;
-  for (const Context &context : d.contexts) counts[3] += context.streams.size();
+  counts[0] = d.blocks.size(), counts[1] = d.modules.size(), counts[2] = d.host_blocks.size(), counts[3] = d.events,
+  counts[4] = 0;
+  for (const Context &context : d.contexts) counts[4] += context.streams.size();
 }
 EXPORT void recording_emulate(const char *library) {
   const Call call(Call::kNeverFails);

@@ -14,6 +14,11 @@
 
 #include "support/called_alike.h"
 
+#ifdef cuEventElapsedTime  // by this name newer headers mean a newer function, which is called alike
+#undef cuEventElapsedTime
+extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
 namespace opd::cuda {
 namespace {
 

@@ -120,6 +120,7 @@ std::ostream &operator<<(std::ostream &out, const Read &read) {
 std::string text_of(const Event &event) {
   std::string text = event.name == kNoName ? "none" : name_text(event.name);
   if (is_of_memory(event.kind)) return text;
+  if (event.kind == EventKind::kDeviceWork) return text + " device";
   if (event.num_tensors) text += " " + shapes_text(event);
   if (const StackId stack = stack_of(event)) text += concat(" in ", stack_frames(stack).front());
   EventItem item;
@@ -164,8 +165,26 @@ TEST(AnEventFromAFile, IsCheckedBeforeItIsUsed) {
   };
   const Row rows[] = {
       {"as it is", [](Event &) {}, {}, "known"},
-      {"a kind that is not known", [](Event &e) { e.kind = static_cast<EventKind>(9); }, {}, nullptr},
-      {"the last kind", [](Event &e) { e.kind = EventKind::kBind; }, {}, "known"},
+      {"a kind that is not known", [](Event &e) { e.kind = static_cast<EventKind>(10); }, {}, nullptr},
+      {"the last kind of memory", [](Event &e) { e.kind = EventKind::kBind; }, {}, "known"},
+      {"work of a device",
+       [](Event &e) {
+         set_device_work(e, {1500, 3, 8, 64, 2, WorkKind::kCopyToHost}), e.kind = kLastEventKind;
+       },
+       {},
+       "known device"},
+      {"unknown work of a device",
+       [](Event &e) {
+         set_device_work(e, {1500, 3, 8, 64, 2, static_cast<WorkKind>(4)}), e.kind = kLastEventKind;
+       },
+       {},
+       nullptr},
+      {"work that was launched long ago",
+       [](Event &e) {
+         set_device_work(e, {kLong, 3, 8, 64, 2, WorkKind::kKernel}), e.kind = kLastEventKind;
+       },
+       {},
+       nullptr},
       {"an open one", [](Event &e) { e.is_open = true; }, {}, "known open"},
       {"a flag of 2", [](Event &e) { std::memset(&e.is_open, 2, 1); }, {}, nullptr},
       {"a late begin", [](Event &e) { e.begin = kLong; }, {}, nullptr},

@@ -686,6 +686,14 @@ pub struct opd_device_table {
     pub launch: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, *const opd_kernel_launch) -> *mut opd_error>,
     /// handed to all; it must last as long as the process
     pub user_data: *mut c_void,
+    /// As in C's `opd_device_table`.
+    pub record_event: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, *mut *mut c_void) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub wait_event: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, *mut u64) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub free_event: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void)>,
+    /// As in C's `opd_device_table`.
+    pub get_time: Option<unsafe extern "C" fn(*mut c_void, i32, *mut u64) -> *mut opd_error>,
 }
 /// How a file is opened.
 #[repr(C)]
@@ -1076,6 +1084,12 @@ pub struct opd_profiler_options {
     /// what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
     /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0
     pub flush_interval_ns: u64,
+    /// 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
+    /// by the host's thread that gave them to the device. Calls then do not wait for the device. 0: none, and the length
+    /// of a call is until the device has done its work. Devices whose drivers tell no times have none; 1
+    pub device_work: i32,
+    /// 0
+    pub reserved: i32,
 }
 impl Default for opd_profiler_options {
     /// What `opd_profiler_options_init` writes.
@@ -1099,6 +1113,8 @@ impl Default for opd_profiler_options {
             file: core::ptr::null(),
             last_ns: 0,
             flush_interval_ns: 0,
+            device_work: 1,
+            reserved: 0,
         }
     }
 }
@@ -3014,14 +3030,17 @@ unsafe extern "C" {
     /// Makes a report of calls, runs of programs, ranges and steps.
     ///
     /// Columns: "Name"; "Duration (us)" and "Percent" with the spans within; "Device"; "Count"; "Argument Shapes";
-    /// "Self (us)" without the spans within; "Kind": call, run, range, step or mark; "FLOP" where it is known. If memory was
-    /// recorded: "Memory (bytes)" and "Self Memory (bytes)", what the thread allocated on the host less what it gave back,
-    /// with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other devices. Of
-    /// events, also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span
-    /// around it), "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a
-    /// merged trace "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's
-    /// functions that called when the span, or else the one around it, began, from the innermost on, each as
-    /// "file(line): function;".
+    /// "Self (us)" without the spans within; "Kind": call, run, range, step, mark or device; "FLOP" where it is known. If
+    /// memory was recorded: "Memory (bytes)" and "Self Memory (bytes)", what the thread allocated on the host less what it
+    /// gave back, with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
+    /// devices. If work of devices was recorded: "Device Duration (us)" and "Self Device Duration (us)", the time on devices
+    /// of what the thread gave them, with and without the spans within. Kernels and copies have rows of their own, with that
+    /// time alone; of events "Stream", a number, "Launch Thread ID", "Launch Gap (us)" from when the device had been given
+    /// the work to its begin, and of copies "Bytes". Of events, also "Start (us)" from the begin of the first one, "Thread
+    /// ID", "Thread", "Parent" (the row of the span around it), "Depth", "Open" (1: it had not ended when the recording
+    /// did), "Step" (its number) and "Error"; of a merged trace "Process ID", "Process" and "Host", too. If stacks were
+    /// recorded, events have "Stack": the host's functions that called when the span, or else the one around it, began, from
+    /// the innermost on, each as "file(line): function;".
     ///
     /// The "Name" of a path has the names from the outermost one inwards, joined by ";"; in names, that is "_". Paths have
     /// no shapes, memory and FLOP; views by part have "Run" and count the time of a span within one of its own name once.

@@ -974,6 +974,7 @@ pub struct ProfilerOptions<'a> {
     file: Option<&'a Path>,
     last: Option<Duration>,
     flush_interval: Option<Duration>,
+    device_work: Option<bool>,
 }
 impl<'a> ProfilerOptions<'a> {
     /// All defaults.
@@ -1077,6 +1078,13 @@ impl<'a> ProfilerOptions<'a> {
     pub fn flush_interval(self, flush_interval: Duration) -> Self {
         Self { flush_interval: Some(flush_interval), ..self }
     }
+    /// True: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
+    /// by the host's thread that gave them to the device. Calls then do not wait for the device. 0: none, and the length
+    /// of a call is until the device has done its work. Devices whose drivers tell no times have none.
+    /// Default: true.
+    pub fn device_work(self, device_work: bool) -> Self {
+        Self { device_work: Some(device_work), ..self }
+    }
 }
 #[allow(unused_variables)] // not all options need both
 impl ProfilerOptions<'_> {
@@ -1132,6 +1140,9 @@ impl ProfilerOptions<'_> {
         }
         if let Some(flush_interval) = self.flush_interval {
             raw.flush_interval_ns = flush_interval.as_nanos().try_into().unwrap_or(u64::MAX);
+        }
+        if let Some(device_work) = self.device_work {
+            raw.device_work = device_work.into();
         }
         Ok(raw)
     }

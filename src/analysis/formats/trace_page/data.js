@@ -1,7 +1,7 @@
 // The trace: unpacked from the page into columns of numbers. analysis/formats/html_view.cc writes it.
 'use strict';
 
-const kKinds = ['call', 'run', 'range', 'step', 'mark', 'alloc', 'free', 'task', 'bind'];  // EventKind
+const kKinds = ['call', 'run', 'range', 'step', 'mark', 'alloc', 'free', 'task', 'bind', 'device'];  // EventKind
 
 async function unpacked(base64) {
   if (typeof DecompressionStream === 'undefined')
@@ -98,6 +98,7 @@ class Trace {
   kind(i) { return this.labels[this.label[i]].kind; }
   isMark(i) { return kKinds[this.kind(i)] === 'mark'; }
   isTask(i) { return kKinds[this.kind(i)] === 'task'; }
+  isDevice(i) { return kKinds[this.kind(i)] === 'device'; }
   end(i) { return this.begin[i] + this.duration[i]; }
   threadOf(i) { return this.threads.find(thread => i < thread.end); }
 }

@@ -1,5 +1,5 @@
 // The flame graph: spans of equal stacks of names are one box, as wide as their time, below the box of the stack without
-// the last name. The boxes within one add up to its time less its own, as in flame graphs of samples.
+// the last name. Work on devices is left out: its time is not the host's. The boxes within one add up to its time less its own, as in flame graphs of samples.
 
 const kMostBoxes = 3000, kNarrowest = 0.0005, kBoxHeight = 20, kLeastText = 24;  // the last two in pixels
 
@@ -9,6 +9,7 @@ function mergedStacks(trace, first, behind) {
   const base = behind > first ? trace.depth[first] : 0;
   for (let i = first; i < behind; ++i) {
     const depth = trace.depth[i] - base, parent = depth ? open[depth - 1] : root;
+    if (trace.isDevice(i)) continue;
     if (trace.isTask(i)) { open[depth] = parent; continue; }  // its operator has its time
     const name = trace.labels[trace.label[i]].joined;
     let node = parent.children.get(name);

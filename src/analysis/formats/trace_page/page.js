@@ -19,7 +19,8 @@ class Page {
   describe() {
     const {trace} = this, dropped = trace.threads.reduce((sum, thread) => sum + thread.dropped, 0);
     const open = trace.open.reduce((sum, flag) => sum + flag, 0);
-    const threads = countText(trace.threads.length, 'thread');
+    const devices = trace.threads.filter(thread => thread.device).length;
+    const threads = countText(trace.threads.length - devices, 'thread') + (devices ? ` and ${countText(devices, 'stream')} of devices` : '');
     document.title = `${shown(trace.process)}: opdyno trace`;
     byId('title').textContent = `Trace of ${shown(trace.process)}`;
     byId('summary').textContent = trace.count
@@ -30,7 +31,7 @@ class Page {
     const warn = text => byId('warnings').append(element('p', {className: 'warning', textContent: text}));
     if (dropped) {
       const where = trace.threads.filter(thread => thread.dropped)
-        .map(thread => `${countText(thread.dropped)} of thread ${threadText(trace, thread)}`);
+        .map(thread => `${countText(thread.dropped)} of ${threadText(trace, thread)}`);
       warn(`${countText(dropped, 'event')} found no room while the trace was recorded and are missing: ${where.join(', ')}.`);
     }
     if (trace.sample_interval > 1) warn(`Only one of ${countText(trace.sample_interval)} calls was recorded.`);
@@ -48,7 +49,7 @@ class Page {
       for (let outer = trace.parent[span]; outer >= 0; outer = trace.parent[outer]) around.push(shown(trace.name(outer)));
       const entries = [
         ['Name', shown(trace.name(span))], ['Kind', kKinds[trace.kind(span)]], ['Task', trace.labels[trace.label[span]].task],
-        ['Thread', threadText(trace, thread)],
+        [thread.device ? 'Device' : 'Thread', threadText(trace, thread).replace(/^thread /, '')],
         ['Start', `${(trace.begin[span] / 1000).toFixed(3)} µs`], ['Duration', timeText(trace.duration[span])],
         ['Self', isTask ? '' : timeText(trace.self[span])], ['Spans within', countText(trace.behind[span] - span - 1)],
         ['Arguments', trace.shape[span] ? trace.shapes[trace.shape[span] - 1] : ''],

@@ -1,5 +1,5 @@
 // The table of operators: spans of equal name and kind are one row. Marks take no time, and the operator that launched a
-// task has its time, so both have none.
+// task has its time, so both have none. Shares of work on devices are of all that, those of others of the host's time.
 
 const kMostRows = 1000;
 
@@ -17,10 +17,11 @@ function operatorRows(trace, first, behind) {
     if (row.longest < 0 || trace.duration[i] > trace.duration[row.longest]) row.longest = i;
   }
   const found = [...rows.values()].filter(row => row.count && !['mark', 'task'].includes(kKinds[row.kind]));
-  const all = found.reduce((sum, row) => sum + row.self, 0);
+  const isDevice = row => kKinds[row.kind] === 'device', all = {true: 0, false: 0};
+  for (const row of found) all[isDevice(row)] += row.self;
   for (const row of found) {
     row.mean = row.total / row.count;
-    row.share = all ? row.self / all : 0;
+    row.share = all[isDevice(row)] ? row.self / all[isDevice(row)] : 0;
     row.max = trace.duration[row.longest];
   }
   return found;

@@ -21,7 +21,7 @@ function countText(count, noun) {
 function shareText(part, whole) { return whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : ''; }
 
 function threadText(trace, thread) {
-  const own = `${thread.id} (${shown(thread.name)})`;
+  const own = thread.device ? shown(thread.name) : `thread ${thread.id} (${shown(thread.name)})`;
   return trace.processes ? `${own} of ${shown(trace.processes[thread.process].label)}` : own;
 }
 // The host's functions that a span began in, a line each, from the innermost on.

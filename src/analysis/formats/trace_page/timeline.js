@@ -147,7 +147,7 @@ class Timeline {
     pen.fillStyle = this.colours.row;
     pen.fillRect(0, y, this.width, kHead - 2);
     pen.fillStyle = this.colours.text;
-    const text = `${fold} thread ${threadText(this.trace, thread)}, ${countText(thread.spans, 'span')}`;
+    const text = `${fold} ${threadText(this.trace, thread)}, ${countText(thread.spans, 'span')}`;
     pen.fillText(text, 6, y + kHead / 2);
     if (!thread.dropped) return;
     pen.fillStyle = this.colours.warn;

@@ -1,0 +1,128 @@
+#include "trace/device_work.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <mutex>
+#include <semaphore>
+#include <utility>
+#include <vector>
+
+#include "base/library_thread.h"
+#include "trace/recorder.h"
+
+namespace opd {
+namespace {
+
+// How long work may wait in the queue. Waking the thread for each launch would cost the launching one microseconds.
+constexpr std::chrono::milliseconds kInterval{10};
+constexpr size_t kMostPending = size_t{1} << 20;
+constexpr size_t kManyPending = kMostPending / 64;  // then the thread is woken
+
+struct Pending {
+  LaunchedWork launched;
+  WorkLauncher by;
+  std::unique_ptr<PendingWork> work;  // null: a wish to know when all before it is done
+};
+
+class Queue {
+ public:
+  static Queue &get() {
+    static auto *queue = new Queue;  // never destroyed: the thread sleeps while the process exits
+    return *queue;
+  }
+
+  void add(Pending pending) {
+    bool wakes;
+    {
+      const std::scoped_lock lock(guard_);
+      start_thread();
+      if (!runs_ || pending_.size() >= kMostPending) return void(++lost_);
+      pending_.push_back(std::move(pending));
+      ++added_;
+      wakes = sleeps_ || pending_.size() == kManyPending;
+      sleeps_ = false;
+    }
+    if (wakes) wake_->release();
+  }
+  void lose() {
+    const std::scoped_lock lock(guard_);
+    ++lost_;
+  }
+
+  void finish() {
+    uint64_t wanted;
+    {
+      const std::scoped_lock lock(guard_);
+      if (generation_ != fork_generation() || !runs_) return;
+      pending_.emplace_back();  // work of nobody: the thread also counts what was lost
+      wanted = ++added_;
+    }
+    wake_->release();
+    for (uint64_t done = done_.load(); done < wanted; done = done_.load()) done_.wait(done);
+  }
+
+ private:
+  // Under the guard. A forked child lacks the thread, and what its parent gave to a device is the parent's.
+  void start_thread() {
+    if (generation_ != fork_generation()) {
+      for (Pending &each : pending_) (void)each.work.release();
+      pending_.clear();
+      (void)wake_.release();  // the parent's thread may have been in it
+      wake_ = std::make_unique<std::counting_semaphore<>>(0);
+      added_ = lost_ = 0, done_ = 0, runs_ = false;
+      generation_ = fork_generation();
+    }
+    if (runs_) return;
+    const auto body = [](void *queue) -> void * { static_cast<Queue *>(queue)->run(); };
+    pthread_t thread;
+    runs_ = start_library_thread("opdyno-device", body, this, thread);
+    if (runs_) pthread_detach(thread);
+  }
+
+  [[noreturn]] void run() noexcept {
+    for (;;) {
+      std::vector<Pending> taken;
+      uint64_t lost;
+      {
+        const std::scoped_lock lock(guard_);
+        taken.swap(pending_);
+        lost = std::exchange(lost_, 0);
+        sleeps_ = taken.empty() && !is_recording_device_work();
+      }
+      if (lost) count_lost_work(lost);
+      for (Pending &each : taken) {
+        TickInterval times;
+        if (each.work) {
+          if (each.work->finish(each.launched.launch, times)) add_work_event(each.launched, each.by, times);
+          else count_lost_work(1);
+        }
+        each.work.reset();
+        done_.fetch_add(1);
+        done_.notify_all();
+      }
+      if (!taken.empty()) continue;
+      if (is_recording_device_work()) (void)wake_->try_acquire_for(kInterval);
+      else wake_->acquire();
+    }
+  }
+
+  ForkMutex guard_{LockRank::kDeviceWork};
+  std::vector<Pending> pending_;
+  uint64_t added_ = 0, lost_ = 0;
+  bool runs_ = false, sleeps_ = false;
+  uint32_t generation_ = fork_generation();
+  std::atomic<uint64_t> done_{0};
+  std::unique_ptr<std::counting_semaphore<>> wake_ = std::make_unique<std::counting_semaphore<>>(0);
+};
+
+}  // namespace
+
+void add_device_work(const LaunchedWork &launched, std::unique_ptr<PendingWork> work) noexcept try {
+  Queue::get().add({launched, launcher_of_work(), std::move(work)});
+} catch (const std::bad_alloc &) { Queue::get().lose(); }
+
+void finish_device_work() noexcept try { Queue::get().finish(); } catch (const std::bad_alloc &) {
+}
+
+}  // namespace opd

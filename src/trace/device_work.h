@@ -1,0 +1,46 @@
+// Events of the work of devices: kernels and copies. A device tells the times of its work after it. So the work waits
+// in a queue, and a thread of the library asks for its times and adds the events to its own track; the trace has a
+// track for each stream (trace/device_tracks.h). Cost: a load if no recording asks for them, else some 100 ns and what
+// the device takes to keep the times.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "trace/event.h"
+
+namespace opd {
+
+namespace detail {
+extern std::atomic<uint32_t> device_recordings;  // a bit for each that records the work of devices
+}
+inline bool is_recording_device_work() { return detail::device_recordings.load(std::memory_order_relaxed) != 0; }
+
+struct TickInterval {
+  uint64_t begin, end;
+};
+
+// Work that a device has been given.
+class PendingWork {
+ public:
+  virtual ~PendingWork() = default;
+  // Waits for its end; false: the device does not tell its times. `launch`: while the host gave it. Called by one
+  // thread, for all devices.
+  virtual bool finish(TickInterval launch, TickInterval &out) noexcept = 0;
+};
+
+struct LaunchedWork {
+  NameId name;
+  DLDevice device;
+  uint16_t stream;
+  WorkKind kind;
+  uint64_t bytes;  // of a copy
+  TickInterval launch;
+};
+// Called by the thread that gave the work to the device, whose run it belongs to. If memory is short, the event is
+// counted as dropped.
+void add_device_work(const LaunchedWork &launched, std::unique_ptr<PendingWork> work) noexcept;
+
+// Waits until all work that was added before has ended, and is among the events.
+void finish_device_work() noexcept;
+
+}  // namespace opd
