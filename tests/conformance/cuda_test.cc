@@ -237,6 +237,11 @@ TEST_F(RecordedCuda, GivesAnErrorAndLosesNothing) {
   expect_errors_and_no_loss(kDevice, recording);
 }
 
+TEST_F(RecordedCuda, LosesNothingWhileItIsRecorded) {
+  Recording recording;
+  expect_no_loss_while_recorded(kDevice, recording);
+}
+
 TEST_F(RecordedCuda, IsNotUsedInAChildOfFork) {
   const Module kernels = kernels_with("fork", {"blockIdx.x", "threadIdx.x"});
   const Function scale = kernels.function("scale", 1);

@@ -6,6 +6,7 @@
 
 #include "conformance/kernels.h"
 #include "support/opdyno_test.h"
+#include "support/params_test.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
@@ -280,6 +281,83 @@ TEST_F(ADevice, HasTracksOfItsWorkInTraces) {
   EXPECT_NEAR(of_calls, work_us, 0.1);
   EXPECT_NEAR(of_runs, work_us, 0.1);
   if (is_simulated()) EXPECT_GE(work_us, 4 * 1900);
+}
+
+// Each form of a trace has the work of devices.
+TEST_F(ADevice, HasItsWorkInEveryFormOfATrace) {
+  const Module kernels = kernels_or_none("forms");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const std::string name = opdyno::to_string(device()), kind = name.substr(0, name.find(':'));
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  vm.call("main", x);
+  const opdyno::Profiler profiler;
+  profiler.start();
+  EXPECT_EQ(read(Tensor::of(vm.call("main", x))), (std::vector<float>{17, 26, 35, 44}));
+  const opdyno::Trace trace = profiler.stop();
+
+  const std::string chrome = trace.chrome();
+  const auto count = [](const std::string &text, const std::string &part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(chrome, R"("cat":"kernel","name":"scale")"), 2u) << chrome;
+  EXPECT_EQ(count(chrome, R"("cat":"gpu_memcpy","name":"Memcpy DtoH")"), 1u) << chrome;
+  EXPECT_EQ(count(chrome, R"("name":"launch")"), 2u) << chrome;
+  EXPECT_EQ(count(chrome, R"("name":"copy")"), 1u) << chrome;
+  EXPECT_EQ(count(chrome, R"({"ph":"s","id":)"), 3u) << chrome;
+  EXPECT_EQ(count(chrome, R"({"ph":"f","id":)"), 3u) << chrome;
+  EXPECT_EQ(count(chrome, R"("args":{"name":")" + name + R"("})"), 1u) << "the device is a process of its own\n"
+                                                                       << chrome;
+  EXPECT_EQ(count(chrome, R"("args":{"name":"stream 0"})"), 1u) << chrome;
+
+  for (const opd_trace_format format : {OPD_TRACE_PERFETTO, OPD_TRACE_SPEEDSCOPE})
+    EXPECT_EQ(count(trace.write(format), name + ", default stream"), 1u) << format;
+  for (const opd_trace_format format : {OPD_TRACE_STACKS, OPD_TRACE_FLAME_SVG})  // which are of the host's time
+    EXPECT_EQ(trace.write(format).find("Memcpy"), std::string::npos) << format;
+  std::string capitals = kind;
+  for (char &c : capitals) c = static_cast<char>(std::toupper(c));
+  const std::string table = trace.table();
+  for (const char *title : {"Self @", "Self @ %", "@ total", "@ time avg", "Self @ time total: "}) {
+    std::string wanted = title;
+    wanted.replace(wanted.find('@'), 1, capitals);
+    EXPECT_NE(table.find(wanted), std::string::npos) << wanted << "\n" << table;
+  }
+  EXPECT_NE(table.find("Memcpy DtoH"), std::string::npos) << table;
+}
+
+TEST_F(ADevice, HasItsWorkInFilesOfRecordings) {
+  const Module kernels = kernels_or_none("files");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  const params_test::TemporaryDirectory directory;
+  const std::string file = directory / "work";
+  auto options = opdyno::defaults(opd_profiler_options_init);
+  options.file = file.c_str();
+  options.keep_in_file = 1;
+  const auto kernels_in = [](const opdyno::Trace &trace) {
+    const Report averages = trace.averages();
+    double found = 0;
+    for (size_t row = 0; row < averages.count(OPD_REPORT_CALLS); ++row)
+      if (text_value(call_value(averages, row, "Kind")) == "device" &&
+          text_value(call_value(averages, row, "Name")) == "scale")
+        found += number_of(call_value(averages, row, "Count"));
+    return found;
+  };
+  {
+    const opdyno::Profiler profiler(&options);
+    profiler.start();
+    for (int i = 0; i < 3; ++i) vm.call("main", x);
+    EXPECT_FALSE(profiler.stop());
+    EXPECT_EQ(kernels_in(opdyno::Trace::load(file.c_str())), 6);
+  }
+  options.file = nullptr, options.keep_in_file = 0, options.device_work = 0;
+  const opdyno::Profiler without(&options);
+  without.start();
+  vm.call("main", x);
+  EXPECT_EQ(kernels_in(without.stop()), 0);
 }
 
 TEST_F(ADevice, HasItsOwnTimeInProfiles) {

@@ -50,4 +50,34 @@ void expect_errors_and_no_loss(DLDevice device, Faults &faults) {
   use();
 }
 
+/** Fails each call in turn while the work of the device is recorded. */
+template <class Faults>
+void expect_no_loss_while_recorded(DLDevice device, Faults &faults) {
+  const Module kernels = kernels_or_none("recorded");
+  const Tensor x = on(device, {1, 2, 3, 4});
+  const auto use = [&] {
+    const Vm vm = vm_on(device, kernels);
+    const opdyno::Profiler profiler;
+    profiler.start();
+    bool failed = false;
+    try {
+      EXPECT_EQ(read(Tensor::of(vm.call("main", x))), (std::vector<float>{17, 26, 35, 44}));
+    } catch (const Error &) { failed = true; }
+    faults.fail_from(0);
+    EXPECT_TRUE(profiler.stop());
+    return failed;
+  };
+  EXPECT_FALSE(use());
+  opdyno::trim_memory(device);
+  const auto before = faults.counts();
+  int failures = 0;
+  for (int64_t nth = 1; nth <= 40; ++nth) {
+    faults.fail_from(nth);
+    failures += use();
+    opdyno::trim_memory(device);
+    EXPECT_EQ(faults.counts(), before) << "after call " << nth;
+  }
+  EXPECT_GT(failures, 5);
+}
+
 }  // namespace opdyno_test

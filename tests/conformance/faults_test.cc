@@ -1,7 +1,11 @@
 // The simulated device fails each of its functions in turn, from the nth call on.
 #include "conformance/faults.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "support/opdyno_test.h"
+#include "support/report_test.h"
 
 using namespace opdyno_test;
 
@@ -28,6 +32,61 @@ TEST_F(AFaultyDevice, NamesTheOperatorWhoseLaunchFailed) {
   expect_throws([&] { vm.call("main", x); }, OPD_CALL_FAILED, "scale");
   SimulatedDevice::get().fail_from(0);
   EXPECT_EQ(read(Tensor::of(vm.call("main", x))), (std::vector<float>{17, 26, 35, 44}));
+}
+
+// Work that has no times is counted.
+TEST_F(AFaultyDevice, HasAllItsWorkInTracesOrIsCounted) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const DLDevice device = simulated.device();
+  const Vm vm = vm_on(device, kernels_or_none("lost"));
+  const Tensor x = on(device, {1, 2, 3, 4});
+  vm.call("main", x);
+  const SimulatedDevice::Counts before = simulated.counts();
+  simulated.set_latency(std::chrono::milliseconds(20));
+  const opdyno::Profiler profiler;
+  profiler.start();
+  const Value result = vm.call("main", x);
+  simulated.fail_from(1);  // the questions for the times
+  const opdyno::Trace trace = profiler.stop();
+  simulated.fail_from(0);
+  simulated.set_latency({});
+  const Report averages = trace.averages();
+  double found = 0;
+  for (size_t row = 0; row < averages.count(OPD_REPORT_CALLS); ++row)
+    if (text_value(call_value(averages, row, "Kind")) == "device")
+      found += number_of(call_value(averages, row, "Count"));
+  EXPECT_EQ(found + static_cast<double>(trace.dropped()), 2) << averages.write(OPD_REPORT_CSV);
+  EXPECT_GE(trace.dropped(), 1u);
+  EXPECT_EQ(read(Tensor::of(result)), (std::vector<float>{17, 26, 35, 44})) << "the work itself was done";
+  EXPECT_EQ(simulated.counts().events, before.events);
+}
+
+// Each function of the device fails in turn while its work is recorded.
+TEST_F(AFaultyDevice, LosesNothingWhileItIsRecorded) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  expect_no_loss_while_recorded(simulated.device(), simulated);
+}
+
+// What its parent gave to a device is the parent's.
+TEST_F(AFaultyDevice, LeavesAChildOfForkAnEmptyTrack) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const Vm vm = vm_on(simulated.device(), kernels_or_none("fork"));
+  const Tensor x = on(simulated.device(), {1, 2, 3, 4});
+  simulated.set_latency(std::chrono::milliseconds(20));
+  const opdyno::Profiler profiler;
+  profiler.start();
+  const Value result = vm.call("main", x);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const opdyno::Trace trace = profiler.stop();
+    _exit(trace.write(OPD_TRACE_CHROME).find("\"kernel\"") == std::string::npos ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(profiler.stop().chrome().find("\"kernel\""), std::string::npos);
+  simulated.set_latency({});
 }
 
 TEST_F(AFaultyDevice, IsRegisteredOnceAndCompletely) {
