@@ -25,7 +25,7 @@ class Cuda(CliTest):
             self.skipTest("this machine has libcuda.so.1")
         reason = "there is no libcuda.so.1, which comes with NVIDIA's driver (Debian: libcuda1, from non-free)"
         self.assertIn(
-            "there is no device cuda:0: " + reason, self.kernel("add_one.opdasm", "--device", "cuda:0", expect=FAILED).stderr
+            "there is no device cuda:0 here: " + reason, self.kernel("add_one.opdasm", "--device", "cuda:0", expect=FAILED).stderr
         )
         self.assertEqual(reason, json.loads(self.succeeds("info", "--json"))["absent_devices"]["cuda"])
 
@@ -35,5 +35,5 @@ class Cuda(CliTest):
 
     def test_devices_and_their_properties_are_listed(self):
         text = self.succeeds("info", env=self.recording())
-        for part in "cuda:0", "cuda:1", "Recording driver", "compute version: 9.0", "warp size: 32", "[1024, 1024, 64]":
-            self.assertIn(part, text)
+        for part in "cuda:0", "cuda:1", "Recording driver", r"compute version: +9\.0", r"compute version: +8\.0", "warp size: +32":
+            self.assertRegex(text, part)
