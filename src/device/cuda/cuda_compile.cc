@@ -69,7 +69,7 @@ using cuda::std::uint64_t;
 class Compilation {
  public:
   Compilation(const Nvrtc &nvrtc, const std::string &source) : nvrtc_(nvrtc) {
-    const int headers = has_standard_headers() ? 0 : static_cast<int>(std::size(kNames));
+    const int headers = nvrtc_.has_standard_headers ? 0 : static_cast<int>(std::size(kNames));
     nvrtc_.check(nvrtc_.nvrtcCreateProgram(&program_, source.c_str(), "kernels.cu", headers, kHeaders, kNames),
                  "nvrtcCreateProgram");
   }
@@ -99,10 +99,6 @@ class Compilation {
   }
 
  private:
-  bool has_standard_headers() const {  // of the toolkit
-    return nvrtc_.include_directories.size() > 1;
-  }
-
   const Nvrtc &nvrtc_;
   SourceProgram *program_ = nullptr;
 };

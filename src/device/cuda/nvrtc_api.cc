@@ -1,10 +1,10 @@
 #include "device/cuda/nvrtc_api.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/fork_mutex.h"
@@ -18,7 +18,7 @@ namespace {
 std::vector<std::string> toolkits() {
   std::vector<std::string> found;
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *value = std::getenv(variable); value && *value) found.emplace_back(value);
+    if (const char *value = ::secure_getenv(variable); value && *value) found.emplace_back(value);
   found.emplace_back("/usr/local/cuda");
   return found;
 }
@@ -50,25 +50,26 @@ void *open_library(int32_t driver_version) {
 
 // Folders with the toolkit's headers, which kernels of half precision need. Looked for in the toolkits, and beside the
 // library: where a toolkit and where NVIDIA's Python packages have them.
-std::vector<std::string> find_headers(const void *function) {
+void find_headers(Nvrtc &api) {
   std::vector<std::string> places;
   for (const std::string &toolkit : toolkits()) places.push_back(toolkit + "/include");
   Dl_info info{};
-  if (::dladdr(function, &info) && info.dli_fname) {
+  if (::dladdr(reinterpret_cast<const void *>(api.nvrtcVersion), &info) && info.dli_fname) {
     std::error_code ignored;
     const auto folder = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
     if (!folder.empty())
-      for (const char *beside : {"../include", "../../cuda_runtime/include", "../../../include"})
+      for (const char *beside : {"../include", "../../cuda_runtime/include"})
         places.push_back((folder / beside).lexically_normal());
   }
   places.emplace_back("/usr/include");
-  for (const std::string &place : places)
-    if (::access((place + "/cuda_fp16.h").c_str(), R_OK) == 0) {
-      std::vector<std::string> found{place};
-      if (::access((place + "/cccl/cuda/std/cstdint").c_str(), R_OK) == 0) found.push_back(place + "/cccl");
-      return found;
-    }
-  return {};
+  const auto has = [](const std::string &file) { return ::access(file.c_str(), R_OK) == 0; };
+  const auto place = std::find_if(places.begin(), places.end(),
+                                  [&](const std::string &folder) { return has(folder + "/cuda_fp16.h"); });
+  if (place == places.end()) return;
+  api.include_directories = {*place};
+  const std::string library = *place + "/cccl";  // since CUDA 13; before, it is beside the rest
+  if (has(library + "/cuda/std/cstdint")) api.include_directories.push_back(library);
+  api.has_standard_headers = api.include_directories.size() > 1 || has(*place + "/cuda/std/cstdint");
 }
 
 void read_version(Nvrtc &api) {
@@ -103,7 +104,7 @@ Nvrtc *open(int32_t driver_version) {
   try {
     read_version(*api);
   } catch (const Exception &e) { api->absence = e.error()->message; }
-  api->include_directories = find_headers(reinterpret_cast<const void *>(api->nvrtcVersion));
+  find_headers(*api);
   return api;
 }
 

@@ -35,6 +35,8 @@ struct Nvrtc {
   std::vector<int> architectures;                // 75, 80 …, rising
   std::vector<std::string> include_directories;  // of the CUDA toolkit; none if it is not here
 
+  bool has_standard_headers = false;  // NVIDIA's C++ library is in them
+
   // Opened at the first call, in a release that fits the driver's: version 12 before 13 for a driver of CUDA 12.
   static const Nvrtc &get(int32_t driver_version);
   void check(int32_t status, const char *function) const;  // throws

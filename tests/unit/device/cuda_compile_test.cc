@@ -94,6 +94,7 @@ TEST_F(CudaSource, IncludesWhatTvmsKernelsInclude) {
   compiled(90, source);
   Nvrtc alone = nvrtc();
   alone.include_directories.clear();
+  alone.has_standard_headers = false;
   compile_source(alone, 90, source, "kernels.so");
   if (nvrtc().include_directories.empty()) return;
   const char *const half = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n";
