@@ -120,7 +120,8 @@ std::vector<ThreadSpans> nest_spans(const Trace &trace) {
 std::vector<ThreadSpans> nest_all_spans(const Trace &trace, bool with_tasks) {
   std::vector<ThreadSpans> threads;
   for (const TraceTrack &track : trace.parts.tracks) threads.push_back(nest_spans(track, with_tasks));
-  std::ranges::stable_partition(threads, [](const ThreadSpans &thread) { return !thread.track->device; });
+  std::stable_partition(threads.begin(), threads.end(),
+                        [](const ThreadSpans &thread) { return !thread.track->device; });
   return threads;
 }
 

@@ -22,6 +22,8 @@ enum class LockRank : uint8_t {
   kSource,
   kPapi,
   kDeviceKernel,
+  kDeviceStaging,
+  kDeviceQueue,
   kInPlace,
   // Held for a few instructions or system calls. fork() takes them, so that the guarded data are consistent in the
   // child.

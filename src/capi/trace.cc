@@ -69,7 +69,7 @@ void write_stacks_of(const Trace &trace, const opd_trace_write_options &how, Byt
   const std::string_view metric = text(how.metric);
   require(metric.empty() || metric == "self_cpu_time_total" || metric == "self_cuda_time_total",
           "metric must be self_cpu_time_total or self_cuda_time_total, but is \"", metric, "\"");
-  if (metric != "self_cuda_time_total") write_stacks(trace, how.per_event != 0, sink);
+  write_stacks(trace, how.per_event != 0, metric == "self_cuda_time_total", sink);
 }
 
 void write(const Trace &trace, opd_trace_format format, const opd_trace_write_options &how, ByteSink &sink) {

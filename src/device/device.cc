@@ -7,6 +7,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
 #include "device/opencl/opencl_device.h"
+#include "device/vulkan/vulkan_device.h"
 
 namespace opd {
 namespace {
@@ -19,6 +20,7 @@ Kinds &kinds() {
     (*made)[kDLCUDA] = &cuda_backend();
     (*made)[kDLCUDAHost] = &cuda_host_backend();
     (*made)[kDLOpenCL] = &opencl_backend();
+    (*made)[kDLVulkan] = &vulkan_backend();
     return made;
   }();
   return *table;

@@ -69,8 +69,8 @@ Ref<Tensor> adopt(Managed *managed, bool read_only) {
 
 template <class Managed>
 Managed *lend(Ref<Tensor> tensor) {
-  // DLPack's data is OpenCL's handle of a buffer; here it is an address that only this library knows.
-  if (tensor->dl.device.device_type == kDLOpenCL)
+  // DLPack's data is OpenCL's or Vulkan's handle of a buffer; here it is an address that only this library knows.
+  if (tensor->dl.device.device_type == kDLOpenCL || tensor->dl.device.device_type == kDLVulkan)
     fail_as("BufferError", OPD_UNSUPPORTED, "the tensor ", describe(tensor->dl),
             " cannot be exported by DLPack: copy it to the host");
   auto managed = std::make_unique<Managed>();

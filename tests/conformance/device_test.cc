@@ -143,25 +143,25 @@ TEST_F(ADevice, HasStreamsUnlessItsWorkEndsAtOnce) {
 
 TEST_F(ADevice, RunsKernels) {
   const Module kernels = kernels_or_none("runs");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Function scale = kernels.function("scale", 1);
   const Tensor from = on(device(), counted(96)), to({96}, "float32", device());
-  // to[i] = factor * from[i] + offset, for 96 elements in 3 blocks of 32
-  scale(from, to, 2.5, 7, 3, 32);
+  // to[i] = factor * from[i] + offset, for 96 elements in 24 blocks of 4
+  scale(from, to, 2.5, 7, 24, 4);
   std::vector<float> expected = counted(96);
   for (float &value : expected) value = value * 2.5f + 7;
   EXPECT_EQ(read(to), expected);
-  scale(to, to, 1.0, -7, 3, 32);
+  scale(to, to, 1.0, -7, 24, 4);
   for (float &value : expected) value -= 7;
   EXPECT_EQ(read(to), expected) << "launches of one stream are in order";
 }
 
 TEST_F(ADevice, RunsKernelsOnPartsOfTensors) {
   const Module kernels = kernels_or_none("parts");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Tensor whole = on(device(), std::vector<float>(4096, 1));
   char *const begin = static_cast<char *>(whole.view().data) + 1024 * sizeof(float);  // as host code gets it
-  kernels.function("scale", 1)(opd_pointer(begin), opd_pointer(begin), 3.0, 0, 1, 64);
+  kernels.function("scale", 1)(opd_pointer(begin), opd_pointer(begin), 3.0, 0, 16, 4);
   std::vector<float> expected(4096, 1);
   std::fill(expected.begin() + 1024, expected.begin() + 1088, 3.f);
   EXPECT_EQ(read(whole), expected);
@@ -169,7 +169,7 @@ TEST_F(ADevice, RunsKernelsOnPartsOfTensors) {
 
 TEST_F(ADevice, SaysWhatIsWrongWithALaunch) {
   const Module kernels = kernels_or_none("wrong");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Function scale = kernels.function("scale", 1);
   const Tensor there = on(device(), counted(32)), host = floats(counted(32));
   expect_throws([&] { scale(there, there, 1.0, 0, 1); }, OPD_INVALID_ARGUMENT,
@@ -187,7 +187,7 @@ TEST_F(ADevice, SaysWhatIsWrongWithALaunch) {
 
 TEST_F(ADevice, ComputesForAVm) {
   const Module kernels = kernels_or_none("vm");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Vm vm = vm_on(device(), kernels);
   for (int round = 0; round < 3; ++round) {
     const Value result = vm.call("main", on(device(), {1, 2, 3, 4}));
@@ -199,7 +199,7 @@ TEST_F(ADevice, ComputesForAVm) {
 
 TEST_F(ADevice, TakesTheInputsOfStatefulCallsFromTheHost) {
   const Module kernels = kernels_or_none("stateful");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Vm vm = vm_on(device(), kernels);
   const Tensor host = floats({1, 2, 3, 4});
   vm.set_input("main", {arg(host)});
@@ -209,7 +209,7 @@ TEST_F(ADevice, TakesTheInputsOfStatefulCallsFromTheHost) {
 
 TEST_F(ADevice, IsWaitedForByProfiles) {
   const Module kernels = kernels_or_none("profile");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Vm vm = vm_on(device(), kernels);
   if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
   const Tensor x = on(device(), {1, 2, 3, 4});
@@ -229,7 +229,7 @@ TEST_F(ADevice, IsWaitedForByProfiles) {
 // A trace has a track for each stream, and each operator the time of the kernels that it launched.
 TEST_F(ADevice, HasTracksOfItsWorkInTraces) {
   const Module kernels = kernels_or_none("trace");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const std::string name = opdyno::to_string(device());
   const Vm vm = vm_on(device(), kernels);
   vm.call("main", on(device(), {1, 2, 3, 4}));  // compiles the kernels
@@ -286,7 +286,7 @@ TEST_F(ADevice, HasTracksOfItsWorkInTraces) {
 // Each form of a trace has the work of devices.
 TEST_F(ADevice, HasItsWorkInEveryFormOfATrace) {
   const Module kernels = kernels_or_none("forms");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const std::string name = opdyno::to_string(device()), kind = name.substr(0, name.find(':'));
   const Vm vm = vm_on(device(), kernels);
   const Tensor x = on(device(), {1, 2, 3, 4});
@@ -329,7 +329,7 @@ TEST_F(ADevice, HasItsWorkInEveryFormOfATrace) {
 
 TEST_F(ADevice, HasItsWorkInFilesOfRecordings) {
   const Module kernels = kernels_or_none("files");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Vm vm = vm_on(device(), kernels);
   const Tensor x = on(device(), {1, 2, 3, 4});
   const params_test::TemporaryDirectory directory;
@@ -362,7 +362,7 @@ TEST_F(ADevice, HasItsWorkInFilesOfRecordings) {
 
 TEST_F(ADevice, HasItsOwnTimeInProfiles) {
   const Module kernels = kernels_or_none("times");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Vm vm = vm_on(device(), kernels);
   const Tensor x = on(device(), {1, 2, 3, 4});
   vm.call("main", x);
@@ -412,7 +412,7 @@ TEST_F(ADevice, HasConditionsAndShapesThatProgramsRead) {
 // Memory remembers the stream that used it. The stream may be gone when the memory is used again.
 TEST_F(ADevice, ReusesMemoryOfStreamsThatHaveEnded) {
   const Module kernels = kernels_or_none("ended");
-  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  if (!kernels) return end_without_kernels();
   const Vm vm = vm_on(device(), kernels);
   for (int i = 0; i < 20; ++i)
     std::thread([&] {

@@ -3,6 +3,7 @@
 #include "support/embedded_modules.h"
 #include "support/opdyno_test.h"
 #include "support/simulated_device.h"
+#include "support/vulkan_kernels.h"
 
 namespace opdyno_test {
 
@@ -58,6 +59,15 @@ constexpr const char *kPtx = R"(.version 6.0
   ret;
 }
 )";
+constexpr const char *kVulkanSource = R"(#version 450
+layout(local_size_x = 4) in;
+layout(binding = 0) readonly buffer From { float from[]; };
+layout(binding = 1) writeonly buffer To { float to[]; };
+layout(push_constant) uniform Scalars { layout(offset = 0) float factor; layout(offset = 8) int offset; };
+void main() {
+  const uint i = gl_GlobalInvocationID.x;
+  to[i] = factor * from[i] + offset;
+})";
 
 inline void define_simulated_kernels() {
   SimulatedDevice::get().define(
@@ -70,19 +80,28 @@ inline void define_simulated_kernels() {
       });
 }
 
-/** A library whose root imports it, with the device's kernel scale(from, to, factor, offset; blocks, threads). */
+/** A library whose root imports it, with the device's kernel scale(from, to, factor, offset; blocks, threads). On
+ * Vulkan the number of threads in a block is part of the code: 4. */
 inline Module kernels_or_none(const std::string &name) {
   const std::string kind = opdyno::to_string(tested_device());
   std::string format, code;
-  if (is_simulated()) format = "sim", code = "scale\n", define_simulated_kernels();
-  else if (kind.starts_with("opencl")) format = "cl", code = kOpenClSource;
-  else if (kind.starts_with("cuda")) format = "ptx", code = kPtx;
+  if (is_simulated()) format = "sim", code = text("scale\n"), define_simulated_kernels();
+  else if (kind.starts_with("opencl")) format = "cl", code = text(kOpenClSource);
+  else if (kind.starts_with("cuda")) format = "ptx", code = text(kPtx);
+  else if (kind.starts_with("vulkan") && has_glsl_compiler())
+    format = "vulkan", code = number(1) + text("scale") + vulkan_code(compile_glsl("scale", kVulkanSource));
   else return {};
   const DLDataType handle{kDLOpaqueHandle, 64, 1}, f32{kDLFloat, 32, 1}, i32{kDLInt, 32, 1};
   const std::string params = number(4) + raw(handle) + raw(handle) + raw(f32) + raw(i32);
   const std::string bytes = text(format) + number(1) + text("scale") + text("scale") + params +
-                            list({"blockIdx.x", "threadIdx.x"}) + number(0) + text(code);
+                            list({"blockIdx.x", "threadIdx.x"}) + number(0) + code;
   return with_root("kernels_" + name, kind.substr(0, kind.find(':')), bytes);
+}
+
+/** What a test does without kernels: the CPU's are functions of libraries. */
+inline void end_without_kernels() {
+  if (opdyno::to_string(tested_device()).starts_with("vulkan"))
+    GTEST_SKIP() << "glslangValidator, which compiles its kernels, is not installed";
 }
 
 /** A VM on the device: main(x) = (x * 3 + 2) * 3 + 2 for four floats. */

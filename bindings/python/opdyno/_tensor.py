@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _native
 from ._device import Device, cpu
+from ._device import device as make_device
 from ._objects import Object
 from ._types import DataType
 
@@ -78,6 +79,11 @@ class Tensor(_native.TensorBase):
         to = target if isinstance(target, Tensor) else empty(self.shape, self.dtype, target)
         _native.opd_tensor_copy(self, to)
         return to
+
+    def to(self, device: Device | str) -> Tensor:
+        """This tensor if it lies on the device, else a copy there."""
+        place = device if isinstance(device, Device) else make_device(device)
+        return self if self.device == place else self.copyto(place)
 
     def copyfrom(self, source: Any) -> Tensor:
         """Copies the elements of an array into this tensor, and gives the tensor.

@@ -63,8 +63,15 @@ void write_each(const Trace &trace, const std::vector<ThreadSpans> &threads, Tex
 
 }  // namespace
 
-void write_stacks(const Trace &trace, bool per_event, ByteSink &sink) {
-  const std::vector<ThreadSpans> threads = nest_spans(trace);
+void write_stacks(const Trace &trace, bool per_event, bool of_devices, ByteSink &sink) {
+  std::vector<ThreadSpans> threads = nest_spans(trace);
+  if (of_devices) {
+    const GivenWork work(trace);
+    for (ThreadSpans &thread : threads) {
+      const std::vector<SpanDevice> device = work.of_spans(thread);
+      for (size_t i = 0; i < thread.spans.size(); ++i) thread.spans[i].self = device.empty() ? 0 : device[i].self;
+    }
+  }
   TextPieces out(sink);
   if (per_event) write_each(trace, threads, out);
   else write_joined(trace, StackTree(trace, threads), out);

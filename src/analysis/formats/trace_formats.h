@@ -7,7 +7,8 @@ namespace opd {
 
 // Lines for flame graphs: "outer;inner 1200". The number is the time of the innermost span without those within it: in
 // ns, one line for all spans of one stack; with `per_event`, as torch.profiler writes it, in µs and a line for each.
-void write_stacks(const Trace &trace, bool per_event, ByteSink &out);
+// `of_devices`: the time is that on devices of what the spans gave them.
+void write_stacks(const Trace &trace, bool per_event, bool of_devices, ByteSink &out);
 
 // Source: speedscope's file-format-spec.ts.
 void write_speedscope(const Trace &trace, ByteSink &out);

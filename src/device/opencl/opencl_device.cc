@@ -65,9 +65,9 @@ class OpenClBackend final : public DeviceBackend {
     const DeviceContext &device = get(id);
     Status status = kSuccess;
     Memory *const buffer = device.api().clCreateBuffer(device.context(), kReadWrite, bytes, nullptr, &status);
-    return status ? nullptr : Buffers::get().add(buffer, bytes, id);
+    return status ? nullptr : buffers().add(owned(buffer), bytes, id);
   }
-  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { Buffers::get().remove(data); }
+  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { buffers().remove(data); }
 
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
     enqueue_copy(from, from_device, to, to_device, bytes, stream, nullptr);
@@ -92,18 +92,19 @@ class OpenClBackend final : public DeviceBackend {
     const DeviceContext &device = get(reads ? from_device.device_id : to_device.device_id);
     const Api &api = device.api();
     Queue *const queue = device.queue(stream);
-    const Place source = reads ? Buffers::get().find(from, bytes, device.number()) : Place{};
-    const Place target = writes ? Buffers::get().find(to, bytes, device.number()) : Place{};
+    const Place source = reads ? buffers().find(from, bytes, device.number()) : Place{};
+    const Place target = writes ? buffers().find(to, bytes, device.number()) : Place{};
     constexpr uint32_t kBlocking = 1;
     if (!writes) {
-      check(api.clEnqueueReadBuffer(queue, source.buffer, kBlocking, source.offset, bytes, to, 0, nullptr, event),
+      check(api.clEnqueueReadBuffer(queue, source.buffer.get(), kBlocking, source.offset, bytes, to, 0, nullptr, event),
             "clEnqueueReadBuffer");
     } else if (!reads) {
-      check(api.clEnqueueWriteBuffer(queue, target.buffer, kBlocking, target.offset, bytes, from, 0, nullptr, event),
+      check(api.clEnqueueWriteBuffer(queue, target.buffer.get(), kBlocking, target.offset, bytes, from, 0, nullptr,
+                                     event),
             "clEnqueueWriteBuffer");
     } else {
-      check(api.clEnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset, bytes, 0,
-                                    nullptr, event),
+      check(api.clEnqueueCopyBuffer(queue, source.buffer.get(), target.buffer.get(), source.offset, target.offset,
+                                    bytes, 0, nullptr, event),
             "clEnqueueCopyBuffer");
     }
   }

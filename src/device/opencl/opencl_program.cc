@@ -17,16 +17,14 @@ class Argument {
  public:
   Argument(const DeviceContext &context, const std::string &kernel, size_t i, const void *address) : context_(context) {
     if (!address) return;
-    const Place place = Buffers::get().find(address, 0, context.number());
-    memory_ = place.buffer;
+    Place place = buffers().find(address, 0, context.number());
+    whole_ = std::move(place.buffer);
+    memory_ = whole_.get();
     if (place.offset == 0) return;
-    if (place.offset % context.sub_buffer_bytes())
-      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", kernel, " begins ", place.offset,
-           " bytes into its buffer; opencl:", context.number(), " can begin at multiples of ",
-           context.sub_buffer_bytes(), " only");
+    check_part_begin("opencl", context.number(), kernel, i, place.offset, context.sub_buffer_bytes());
     const Region region{place.offset, place.bytes - place.offset};
     Status status = kSuccess;
-    memory_ = part_ = context.api().clCreateSubBuffer(place.buffer, kReadWrite, kRegion, &region, &status);
+    memory_ = part_ = context.api().clCreateSubBuffer(whole_.get(), kReadWrite, kRegion, &region, &status);
     check(status, "clCreateSubBuffer");
   }
   ~Argument() {
@@ -37,6 +35,7 @@ class Argument {
 
  private:
   const DeviceContext &context_;
+  std::shared_ptr<Memory> whole_;
   Memory *memory_ = nullptr, *part_ = nullptr;
 };
 

@@ -55,7 +55,7 @@ bool can_pass(DLDataType dtype) {
 
 }  // namespace
 
-DeviceModuleBytes read_device_module(Bytes bytes, const char *what) {
+DeviceModuleBytes read_device_module(Bytes bytes, const char *what, CodeForm form) {
   ByteReader reader(bytes, what);
   DeviceModuleBytes found;
   found.format = reader.read_string("the format");
@@ -76,7 +76,8 @@ DeviceModuleBytes read_device_module(Bytes bytes, const char *what) {
       if (reader.read<int32_t>("a parameter tag") != 0) kernel.unsupported = "a tensor map as a parameter";
     found.kernels.push_back(std::move(kernel));
   }
-  found.code = reader.read_string("the code");
+  found.code = form == CodeForm::kOneForAll ? reader.read_string("the code")
+                                            : as_text(reader.take(reader.remaining(), "the code"));
   return found;
 }
 

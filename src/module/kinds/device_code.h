@@ -37,7 +37,10 @@ struct DeviceModuleBytes {
   std::string_view format, code;  // parts of the bytes
   std::vector<KernelInfo> kernels;
 };
+// Most kinds have one code for all kernels. Vulkan's have a code for each, which its back end reads: it is all that
+// follows the kernels' descriptions.
+enum class CodeForm : uint8_t { kOneForAll, kEachItsOwn };
 // Throws OPD_BAD_FORMAT; `what` names the bytes in its message.
-DeviceModuleBytes read_device_module(Bytes bytes, const char *what);
+DeviceModuleBytes read_device_module(Bytes bytes, const char *what, CodeForm form = CodeForm::kOneForAll);
 
 }  // namespace opd

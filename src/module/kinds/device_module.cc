@@ -11,8 +11,8 @@ struct ModuleKind {
   std::string_view name;
   DLDeviceType device;
 };
-constexpr ModuleKind kModuleKinds[] = {
-    {"cuda", kDLCUDA}, {"opencl", kDLOpenCL}, {"hip", kDLROCM}, {"hsaco", kDLROCM}, {"rocm", kDLROCM}};
+constexpr ModuleKind kModuleKinds[] = {{"cuda", kDLCUDA}, {"opencl", kDLOpenCL}, {"vulkan", kDLVulkan},
+                                       {"hip", kDLROCM},  {"hsaco", kDLROCM},    {"rocm", kDLROCM}};
 
 }  // namespace
 
@@ -25,7 +25,8 @@ std::optional<DLDeviceType> device_of_module_kind(std::string_view kind) {
 DeviceModule::DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, std::string origin)
     : kind_(std::move(kind)), bytes_(as_text(bytes)), origin_(std::move(origin)), device_(device) {
   const std::string what = concat(origin_, ": embedded module of kind ", kind_);
-  DeviceModuleBytes found = read_device_module(as_bytes(bytes_), what.c_str());
+  const CodeForm form = device_ == kDLVulkan ? CodeForm::kEachItsOwn : CodeForm::kOneForAll;
+  DeviceModuleBytes found = read_device_module(as_bytes(bytes_), what.c_str(), form);
   format_ = found.format;
   code_ = found.code;
   kernels_ = std::move(found.kernels);

@@ -98,9 +98,9 @@ TEST(AMergedTrace, AddsLengthsOfDifferentClocks) {
 
 TEST(AMergedTrace, HasItsProcessesAsTheOutermostNames) {
   const Ref<Trace> trace = sample();
-  EXPECT_EQ(written([&](ByteSink &out) { write_stacks(*trace, false, out); }),
+  EXPECT_EQ(written([&](ByteSink &out) { write_stacks(*trace, false, false, out); }),
             "near;main 4000\nfar;main 1200\nfar;main;work 800\n");
-  expect_has(written([&](ByteSink &out) { write_stacks(*trace, true, out); }), "far;main 1\n");
+  expect_has(written([&](ByteSink &out) { write_stacks(*trace, true, false, out); }), "far;main 1\n");
   const std::string picture = written([&](ByteSink &out) { write_flame_svg(*trace, out); });
   expect_has(picture, "Flame graph of near, far<");
   expect_has(picture, "<title>far\n2.00 µs (33.33 %), alone 0.00 µs</title>");

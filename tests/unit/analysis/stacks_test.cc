@@ -9,7 +9,7 @@ namespace {
 
 std::string stacks(TraceBuilder &built, bool per_event) {
   StringSink sink;
-  write_stacks(*make_object<Trace>(built.parts({{0, 0}, 1})), per_event, sink);  // ticks are nanoseconds
+  write_stacks(*make_object<Trace>(built.parts({{0, 0}, 1})), per_event, false, sink);  // ticks are nanoseconds
   return sink.take();
 }
 

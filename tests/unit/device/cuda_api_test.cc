@@ -12,7 +12,7 @@
 
 #include <cstring>
 
-#include "support/called_alike.h"
+#include "unit/device/called_alike.h"
 
 #ifdef cuEventElapsedTime  // by this name newer headers mean a newer function, which is called alike
 #undef cuEventElapsedTime
@@ -23,12 +23,12 @@ namespace opd::cuda {
 namespace {
 
 #define OPD_COMPARE(name, result, parameters) \
-  static_assert(opdyno_test::CalledAlike<decltype(Api::name), decltype(&::name)>::value, #name);
+  static_assert(kCalledAlike<decltype(Api::name), decltype(&::name)>, #name);
 OPD_CUDA_FUNCTIONS(OPD_COMPARE)
 OPD_CUDA_NEW_FUNCTIONS(OPD_COMPARE)
 #undef OPD_COMPARE
 #define OPD_COMPARE(name, result, parameters) \
-  static_assert(opdyno_test::CalledAlike<decltype(Nvrtc::name), decltype(&::name)>::value, #name);
+  static_assert(kCalledAlike<decltype(Nvrtc::name), decltype(&::name)>, #name);
 OPD_NVRTC_FUNCTIONS(OPD_COMPARE)
 #undef OPD_COMPARE
 

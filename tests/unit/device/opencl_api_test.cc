@@ -7,13 +7,13 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
-#include "support/called_alike.h"
+#include "unit/device/called_alike.h"
 
 namespace opd::cl {
 namespace {
 
 #define OPD_COMPARE(name, result, parameters) \
-  static_assert(opdyno_test::CalledAlike<decltype(Api::name), decltype(&::name)>::value, #name);
+  static_assert(kCalledAlike<decltype(Api::name), decltype(&::name)>, #name);
 OPD_OPENCL_FUNCTIONS(OPD_COMPARE)
 #undef OPD_COMPARE
 

@@ -1,0 +1,83 @@
+// One Vulkan device: its logical device, its one queue of compute work, and what is asked of it often.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fork_mutex.h"
+#include "device/device_clock.h"
+#include "device/vulkan/vulkan_api.h"
+
+namespace opd::vk {
+
+// What a physical device tells of itself.
+struct DeviceFacts {
+  PhysicalDevice *physical = nullptr;
+  Properties properties;
+  Properties11 properties11;
+  Properties12 properties12;
+  MemoryProperties memory{};
+  Features features;
+  Features11 features11;
+  Features12 features12;
+  uint32_t family = 0;      // of queues, that can compute
+  uint32_t time_bits = 0;   // that count of a time; 0: its queues tell none
+  std::string unsupported;  // what the library needs and the device lacks; "" otherwise
+};
+
+class DeviceContext {
+ public:
+  DeviceContext(const DeviceFacts &facts, int32_t number);  // throws
+  DeviceContext(const DeviceContext &) = delete;
+
+  const Api &api() const { return api_; }
+  LogicalDevice *device() const { return device_; }
+  int32_t number() const { return number_; }
+  const DeviceFacts &facts() const { return facts_; }
+  const Limits &limits() const { return facts_.properties.limits; }
+
+  // The type of memory that has all flags, among those that the bits allow; -1 if there is none.
+  int32_t memory_type(uint32_t allowed, uint32_t flags) const;
+  uint64_t heap_bytes(uint32_t memory_type) const {
+    return facts_.memory.heaps[facts_.memory.types[memory_type].heap].bytes;
+  }
+  // The name of a SPIR-V capability that the device lacks; "" if it has it.
+  std::string lacks_capability(uint32_t capability) const;
+  uint32_t spirv_version() const;  // the highest that it reads, as SPIR-V writes it
+
+  // A pair of queries for the begin and the end of work; { null, 0 } if the device tells no times. Under the
+  // queue_guard().
+  struct TimeQueries {
+    QueryPool *pool = nullptr;
+    uint32_t first = 0;
+  };
+  TimeQueries take_queries();
+  void give_back(TimeQueries queries) { free_queries_.push_back(queries); }  // there is room
+  // Both times in ns, on the device's clock; false if it has not measured them.
+  bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const;
+
+  // For the thread that asks for the times of work.
+  DeviceClock &clock() { return clock_ ? *clock_ : clock_.emplace(); }
+  uint64_t compared_ns = 0;  // when it was compared with the host's; 0: never
+
+  // Held while work is recorded and given to the queue, and while what finished work has used is taken back.
+  ForkMutex &queue_guard() { return queue_guard_; }
+  void submit(const SubmitInfo &info) { check(api_.vkQueueSubmit(queue_, 1, &info, nullptr), "vkQueueSubmit"); }
+
+ private:
+  const Api &api_;
+  const DeviceFacts facts_;
+  const int32_t number_;
+  LogicalDevice *device_ = nullptr;
+  Queue *queue_ = nullptr;
+  std::vector<TimeQueries> free_queries_;
+  size_t num_queries_ = 0;
+  std::optional<DeviceClock> clock_;
+  ForkMutex queue_guard_{LockRank::kDeviceQueue};
+};
+
+// In the order of their numbers; those that the library cannot use come with the reason.
+std::vector<DeviceFacts> list_devices(const Api &api);
+
+}  // namespace opd::vk

@@ -1,0 +1,184 @@
+#include "device/vulkan/vulkan_device.h"
+
+#include "base/signal_handlers.h"
+#include "device/vulkan/vulkan_program.h"
+#include "device/vulkan/vulkan_work.h"
+
+namespace opd {
+namespace {
+
+using namespace vk;
+
+struct Device {
+  DeviceContext context;
+  Stream main;  // the default stream
+
+  Device(const DeviceFacts &facts, int32_t number) : context(facts, number), main(context) {}
+  Stream &stream(void *given) { return given ? *static_cast<Stream *>(given) : main; }
+};
+
+std::string version_text(uint32_t version) {
+  return concat(major_of(version), ".", minor_of(version), ".", patch_of(version));
+}
+
+// Of a driver's number each vendor makes something else, so its text is told if there is one.
+std::string driver_version_of(const DeviceFacts &facts) {
+  const std::string text = facts.properties12.driver_info;
+  return text.empty() ? version_text(facts.properties.driver_version) : text;
+}
+
+uint64_t memory_of(const DeviceContext &context) {
+  const int32_t type = context.memory_type(~0u, kDeviceLocal);
+  return type < 0 ? 0 : context.heap_bytes(static_cast<uint32_t>(type));
+}
+
+Value whole(uint64_t number) { return Value(static_cast<int64_t>(number)); }
+
+class VulkanBackend final : public DeviceBackend {
+ public:
+  Value attr(int32_t id, opd_device_attr attr) override {
+    if (attr == OPD_ATTR_EXIST) return Value(find(id) != nullptr);
+    const DeviceContext &context = get(id).context;
+    const DeviceFacts &facts = context.facts();
+    const Limits &limits = context.limits();
+    switch (attr) {
+      case OPD_ATTR_MAX_THREADS_PER_BLOCK:
+        return whole(limits.max_group_items);
+      case OPD_ATTR_WARP_SIZE:
+        return whole(facts.properties11.subgroup_size);
+      case OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK:
+        return whole(limits.max_shared_bytes);
+      case OPD_ATTR_COMPUTE_VERSION:
+        return Value(version_text(facts.properties.api_version));
+      case OPD_ATTR_DEVICE_NAME:
+        return Value(std::string(facts.properties.name));
+      case OPD_ATTR_MAX_THREAD_DIMENSIONS: {
+        const int64_t sizes[] = {limits.max_group_size[0], limits.max_group_size[1], limits.max_group_size[2]};
+        return Value(Shape::make(sizes));
+      }
+      case OPD_ATTR_API_VERSION:  // 130 for Vulkan 1.3
+        return whole(major_of(facts.properties.api_version) * 100 + minor_of(facts.properties.api_version) * 10);
+      case OPD_ATTR_DRIVER_VERSION:
+        return Value(driver_version_of(facts));
+      case OPD_ATTR_TOTAL_GLOBAL_MEMORY:
+        return whole(memory_of(context));
+      case OPD_ATTR_TEXTURE_SPATIAL_LIMIT:
+        return whole(limits.max_image_2d);
+      default:
+        return {};  // Vulkan does not tell clocks, processors and caches
+    }
+  }
+
+  std::string absence(int32_t id) override {
+    const Devices &known = devices();
+    if (!Api::get().absence.empty()) return Api::get().absence;
+    if (!known.failure.empty() && known.list.empty()) return known.failure;
+    if (known.list.empty()) return no_driver();
+    return concat("Vulkan's drivers have ", counted(known.list.size(), "device"), ", not a number ", id);
+  }
+  bool is_started() const override { return Api::is_open(); }
+
+  void *allocate(int32_t id, size_t bytes, size_t) override {
+    Device &device = get(id);
+    auto buffer = DeviceBuffer::make(device.context, bytes, DeviceBuffer::Use::kTensor);
+    if (!buffer) {  // work that has ended may still keep some
+      sync(id);
+      buffer = DeviceBuffer::make(device.context, bytes, DeviceBuffer::Use::kTensor);
+    }
+    return buffer ? buffers().add(std::move(buffer), bytes, id) : nullptr;
+  }
+  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { buffers().remove(data); }
+
+  void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
+    give_copy(from, from_device, to, to_device, bytes, stream, nullptr);
+  }
+  // Of a copy through the host, the second part counts.
+  std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
+                                          size_t bytes, void *stream) override {
+    Device &device = get((to_device.device_type == kDLVulkan ? to_device : from_device).device_id);
+    auto work = VulkanWork::make(device.context, device.main);
+    const uint64_t number =
+        give_copy(from, from_device, to, to_device, bytes, stream, work ? work->queries() : nullptr);
+    if (work) work->set_end(device.stream(stream), number);
+    return work;
+  }
+
+  bool is_asynchronous() const override { return true; }
+  void sync(int32_t id) override {
+    sync_stream(id, nullptr);
+    for (void *stream : streams_of({kDLVulkan, id})) wait_for_stream({kDLVulkan, id}, stream);
+  }
+  void sync_stream(int32_t id, void *stream) override { get(id).stream(stream).sync(); }
+  void *create_stream(int32_t id) override { return new Stream(get(id).context); }
+  void free_stream(int32_t, void *stream) noexcept override { delete static_cast<Stream *>(stream); }
+
+  std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
+    Device &device = get(id);
+    return build_program(device.context, device.main, code);
+  }
+
+ private:
+  struct Devices {
+    std::vector<std::unique_ptr<Device>> list;
+    std::string failure;  // of making one
+  };
+
+  static uint64_t give_copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
+                            void *stream, Stream::Queries queries) {
+    const bool reads = from_device.device_type == kDLVulkan, writes = to_device.device_type == kDLVulkan;
+    Device &device = get(writes ? to_device.device_id : from_device.device_id);
+    Device &first = get(reads ? from_device.device_id : to_device.device_id);
+    const Place source = reads ? buffers().find(from, bytes, first.context.number()) : Place{};
+    const Place target = writes ? buffers().find(to, bytes, device.context.number()) : Place{};
+    if (!writes) return device.stream(stream).read(source, to, bytes, queries);
+    if (!reads) return device.stream(stream).write(from, target, bytes, queries);
+    // Devices do not see each other's buffers, and Vulkan copies no part of a buffer onto itself.
+    const bool overlaps = source.buffer == target.buffer && source.offset < target.offset + bytes &&
+                          target.offset < source.offset + bytes;
+    if (&first == &device && !overlaps) return device.stream(stream).copy(source, target, bytes, queries);
+    std::vector<char> stage(bytes);
+    first.stream(&first == &device ? stream : nullptr).read(source, stage.data(), bytes, nullptr);
+    return device.stream(stream).write(stage.data(), target, bytes, queries);
+  }
+
+  // Made at the first question, and never destroyed: work may be given while the process exits.
+  static const Devices &devices() {
+    static const Devices *const made = [] {
+      auto *devices = new Devices;
+      if (!Api::get().absence.empty()) return devices;
+      const KeptSignalHandlers kept;
+      try {
+        for (const DeviceFacts &facts : list_devices(Api::get())) {
+          if (facts.unsupported.empty())
+            devices->list.push_back(std::make_unique<Device>(facts, static_cast<int32_t>(devices->list.size())));
+          else
+            devices->failure = concat("\"", facts.properties.name, "\" lacks what opdyno needs: ", facts.unsupported);
+        }
+      } catch (const Exception &e) { devices->failure = e.error()->message; }
+      return devices;
+    }();
+    return *made;
+  }
+
+  static Device *find(int32_t id) {
+    const Devices &known = devices();
+    return id >= 0 && static_cast<size_t>(id) < known.list.size() ? known.list[static_cast<size_t>(id)].get() : nullptr;
+  }
+  static Device &get(int32_t id) {
+    Device *const device = find(id);
+    if (!device) fail(OPD_UNSUPPORTED, "there is no device vulkan:", id);
+    if (Api::get().is_inherited()) [[unlikely]]
+      fail(OPD_UNSUPPORTED, "vulkan:", id,
+           " cannot be used in a child of fork(): its driver was started in the parent; start it after fork()");
+    return *device;
+  }
+};
+
+}  // namespace
+
+DeviceBackend &vulkan_backend() {
+  static auto *backend = new VulkanBackend;
+  return *backend;
+}
+
+}  // namespace opd

@@ -1,0 +1,35 @@
+// Buffers of Vulkan devices with memory of their own, and the addresses that stand for them.
+#pragma once
+#include "device/address_ranges.h"
+#include "device/vulkan/vulkan_context.h"
+
+namespace opd::vk {
+
+class DeviceBuffer {
+ public:
+  enum class Use : uint8_t { kTensor, kStaging, kScalars };
+  // Null without memory. Throws for other failures.
+  static std::shared_ptr<DeviceBuffer> make(const DeviceContext &context, uint64_t bytes, Use use);
+  ~DeviceBuffer();
+  DeviceBuffer(const DeviceBuffer &) = delete;
+
+  Buffer *handle() const { return handle_; }
+  char *host() const { return static_cast<char *>(host_); }  // where the host sees it; null for tensors
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  DeviceBuffer(const DeviceContext &context, uint64_t bytes) : context_(context), bytes_(bytes) {}
+  Result allocate(Use use);
+
+  const DeviceContext &context_;
+  const uint64_t bytes_;
+  Buffer *handle_ = nullptr;
+  DeviceMemory *memory_ = nullptr;
+  void *host_ = nullptr;
+};
+
+using Buffers = AddressRanges<DeviceBuffer>;
+using Place = Buffers::Place;
+Buffers &buffers();  // never destroyed
+
+}  // namespace opd::vk

@@ -1,0 +1,54 @@
+// A kernel as the driver has compiled it for one form of arguments, with the sets of bindings that launches take turns
+// in using.
+#pragma once
+#include <span>
+
+#include "device/vulkan/vulkan_stream.h"
+
+namespace opd::vk {
+
+inline constexpr size_t kSlotBytes = 8;  // of a scalar, whatever its dtype
+
+struct PipelineForm {
+  uint32_t num_buffers = 0, num_scalars = 0;
+  bool has_uniform = false;  // scalars are in a uniform buffer, whose binding comes after the tensors'; else pushed
+};
+
+class KernelPipeline : public std::enable_shared_from_this<KernelPipeline> {
+ public:
+  // Compiles; throws.
+  static std::shared_ptr<KernelPipeline> make(const DeviceContext &context, std::span<const uint32_t> words,
+                                              const std::string &name, const PipelineForm &form);
+  ~KernelPipeline();
+  KernelPipeline(const KernelPipeline &) = delete;
+
+  // Under the device's queue_guard(): adds a launch to the work, which keeps what it needs. `scalars` has a slot for
+  // each.
+  void record(Stream::Work &work, std::span<const BufferPart> buffers, std::span<const char> scalars,
+              const std::array<uint32_t, 3> &grid);
+
+ private:
+  struct Binding {
+    DescriptorSet *set = nullptr;
+    std::shared_ptr<DeviceBuffer> uniform;
+  };
+  KernelPipeline(const DeviceContext &context, const PipelineForm &form) : context_(context), form_(form) {}
+  void make_layout();
+  void compile(std::span<const uint32_t> words, const std::string &name);
+  uint32_t num_bindings() const { return form_.num_buffers + (form_.has_uniform ? 1 : 0); }
+  uint32_t kind_of(uint32_t binding) const { return binding < form_.num_buffers ? kStorageBuffer : kUniformBuffer; }
+  std::shared_ptr<Binding> take_binding();
+  void add_bindings();
+  void fill(const Binding &binding, std::span<const BufferPart> buffers, std::span<const char> scalars);
+
+  const DeviceContext &context_;
+  const PipelineForm form_;
+  SetLayout *set_layout_ = nullptr;
+  PipelineLayout *layout_ = nullptr;
+  Pipeline *pipeline_ = nullptr;
+  // Guarded by the device's queue_guard().
+  std::vector<DescriptorPool *> pools_;
+  std::vector<Binding> free_;  // has room for all
+};
+
+}  // namespace opd::vk

@@ -1,0 +1,249 @@
+#include "device/vulkan/vulkan_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/bytes.h"
+#include "device/vulkan/vulkan_pipeline.h"
+#include "device/vulkan/vulkan_spirv.h"
+#include "device/vulkan/vulkan_work.h"
+#include "value/value.h"
+
+namespace opd::vk {
+namespace {
+
+struct Shader {
+  bool has_uniform = false;  // its scalars are in a uniform buffer
+  std::vector<uint32_t> words;
+};
+using Shaders = std::map<std::string, Shader, std::less<>>;
+
+Shader read_shader_bytes(ByteReader &reader) {
+  constexpr uint32_t kHasUniform = 1;
+  Shader shader;
+  const auto flags = reader.read<uint32_t>("the flags of a kernel");
+  if (flags > kHasUniform) reader.bad("the flags of a kernel", concat("are ", flags, ", of which 1 is known only"));
+  shader.has_uniform = flags & kHasUniform;
+  const auto count = reader.read_count(sizeof(uint32_t), "the words of a kernel");
+  const Bytes words = reader.take(count * sizeof(uint32_t), "the words of a kernel");
+  shader.words.resize(count);
+  if (count) std::memcpy(shader.words.data(), words.data(), words.size());
+  return shader;
+}
+
+// Newer releases of TVM write the size of a kernel's bytes before them. In older ones there are the flags, which are at
+// most 1, and the lower half of the number of words: as a size that would be 4 GB, or at most 1.
+bool has_size(ByteReader reader) {
+  const auto size = reader.read<uint64_t>("a kernel");
+  return size >= sizeof(uint32_t) + sizeof(uint64_t) && size <= reader.remaining();
+}
+
+Shaders read_shaders(const DeviceCode &code) {
+  const std::string what = concat(code.origin, ": the kernels for Vulkan");
+  ByteReader reader(as_bytes(code.code), what.c_str());
+  Shaders shaders;
+  for (auto left = reader.read_count(20, "the number of kernels"); left > 0; --left) {
+    const std::string name(reader.read_string("a kernel's name"));
+    Shader shader;
+    if (has_size(reader)) {
+      const auto size = reader.read<uint64_t>("the size of a kernel");
+      const size_t begin = reader.offset();
+      ByteReader inner(reader.take(size, "a kernel"), what.c_str(), begin);
+      shader = read_shader_bytes(inner);
+      if (!inner.at_end()) inner.bad("the end of a kernel", concat("is followed by ", inner.remaining(), " bytes"));
+    } else {
+      shader = read_shader_bytes(reader);
+    }
+    if (!shaders.emplace(name, std::move(shader)).second) reader.bad("a kernel's name", "is there a second time");
+  }
+  if (!reader.at_end()) reader.bad("the end of the kernels", concat("is followed by ", reader.remaining(), " bytes"));
+  return shaders;
+}
+
+std::string sizes_text(const std::array<uint32_t, 3> &sizes) {
+  return concat(sizes[0], " x ", sizes[1], " x ", sizes[2]);
+}
+
+class VulkanKernel final : public DeviceKernel {
+ public:
+  VulkanKernel(DeviceContext &context, Stream &main, const Shader &shader, ShaderFacts facts, std::string name)
+      : context_(context), main_(main), shader_(shader), facts_(std::move(facts)), name_(std::move(name)) {}
+
+  void launch(void *stream, const KernelLaunch &launch) override {
+    check_process();
+    give(stream_of(stream), launch, nullptr);
+  }
+  std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &launch) override {
+    check_process();
+    auto work = VulkanWork::make(context_, main_);
+    const uint64_t number = give(stream_of(stream), launch, work ? work->queries() : nullptr);
+    if (work) work->set_end(stream_of(stream), number);
+    return work;
+  }
+
+ private:
+  Stream &stream_of(void *stream) const { return stream ? *static_cast<Stream *>(stream) : main_; }
+  void check_process() const {
+    if (context_.api().is_inherited()) [[unlikely]]
+      fail(OPD_UNSUPPORTED, "kernel ", name_,
+           " cannot be launched in a child of fork(): its driver was started in the parent");
+  }
+
+  uint64_t give(Stream &stream, const KernelLaunch &launch, Stream::Queries queries) {
+    check_sizes(launch);
+    KernelPipeline &pipeline = pipeline_for(launch);
+    std::vector<Place> places;  // whose buffers the work keeps
+    std::vector<BufferPart> parts;
+    std::vector<char> scalars;
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      const KernelArg &arg = launch.args[i];
+      if (arg.is_address) {
+        places.push_back(place_of(i, *static_cast<void *const *>(arg.value)));
+        const Place &place = places.back();
+        parts.push_back({place.buffer->handle(), place.offset, place.bytes - place.offset});
+      } else {
+        scalars.resize(scalars.size() + kSlotBytes);
+        std::memcpy(scalars.data() + scalars.size() - kSlotBytes, arg.value, arg.size);
+      }
+    }
+    const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}};
+    const auto record = [&](Stream::Work &work) {
+      pipeline.record(work, parts, scalars, launch.grid);
+      for (Place &place : places) work.kept.push_back(std::move(place.buffer));
+    };
+    return stream.submit(record, queries ? &mark : nullptr);
+  }
+
+  void check_sizes(const KernelLaunch &launch) const {
+    for (size_t i = 0; i < 3; ++i)
+      if (launch.grid[i] > context_.limits().max_group_count[i]) [[unlikely]]
+        fail(OPD_INVALID_ARGUMENT, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid),
+             " blocks: vulkan:", context_.number(), " has at most ",
+             sizes_text({context_.limits().max_group_count[0], context_.limits().max_group_count[1],
+                         context_.limits().max_group_count[2]}));
+    if (facts_.block[0] && launch.block != facts_.block) [[unlikely]]
+      fail(OPD_INVALID_ARGUMENT, "kernel ", name_, " was compiled for blocks of ", sizes_text(facts_.block),
+           " threads, but is launched with ", sizes_text(launch.block));
+    if (launch.dynamic_shared_bytes) [[unlikely]]
+      fail(OPD_UNSUPPORTED, "kernel ", name_, " is launched with ", launch.dynamic_shared_bytes,
+           " bytes of shared memory; on Vulkan its size is part of the code");
+  }
+
+  Place place_of(size_t i, const void *address) const {
+    if (!address)
+      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", name_, " is no tensor; on Vulkan it must be one");
+    Place place = buffers().find(address, 0, context_.number());
+    const size_t bytes = place.bytes - place.offset;
+    check_part_begin("vulkan", context_.number(), name_, i, place.offset, context_.limits().storage_alignment);
+    if (bytes == 0 || bytes > context_.limits().max_storage_bytes) [[unlikely]]
+      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", name_, " has ", bytes,
+           " bytes of its buffer; vulkan:", context_.number(), " gives a kernel 1 to ",
+           context_.limits().max_storage_bytes, " of each");
+    return place;
+  }
+
+  KernelPipeline &pipeline_for(const KernelLaunch &launch) {
+    if (KernelPipeline *const made = made_.load(std::memory_order_acquire)) [[likely]]
+      return *made;
+    const std::scoped_lock lock(guard_);
+    if (!pipeline_) {
+      const PipelineForm form = form_of(launch.args);
+      check_form(form);
+      pipeline_ = KernelPipeline::make(context_, shader_.words, name_, form);
+      made_.store(pipeline_.get(), std::memory_order_release);
+    }
+    return *pipeline_;
+  }
+
+  // The kernel's launches all have the arguments of its description, so the first one tells their form.
+  PipelineForm form_of(std::span<const KernelArg> args) const {
+    PipelineForm form;
+    for (const KernelArg &arg : args) ++(arg.is_address ? form.num_buffers : form.num_scalars);
+    form.has_uniform = shader_.has_uniform && form.num_scalars > 0;
+    return form;
+  }
+
+  void check_form(const PipelineForm &form) const {
+    const Limits &limits = context_.limits();
+    const uint64_t bytes = form.num_scalars * kSlotBytes;
+    if (bytes > (form.has_uniform ? limits.max_uniform_bytes : limits.max_push_bytes))
+      fail(OPD_UNSUPPORTED, "kernel ", name_, " has ", counted(form.num_scalars, "scalar"), " of ", kSlotBytes,
+           " bytes; vulkan:", context_.number(), " takes ",
+           form.has_uniform ? limits.max_uniform_bytes : limits.max_push_bytes, " bytes");
+    if (form.num_buffers > limits.max_stage_storage_buffers || form.num_buffers >= limits.max_stage_resources)
+      fail(OPD_UNSUPPORTED, "kernel ", name_, " has ", counted(form.num_buffers, "tensor"),
+           "; vulkan:", context_.number(), " takes ",
+           std::min(limits.max_stage_storage_buffers, limits.max_stage_resources - 1));
+    for (const uint32_t binding : facts_.storage)
+      if (binding >= form.num_buffers)
+        fail(OPD_BAD_FORMAT, "kernel ", name_, " uses tensor ", binding, ", but has ", form.num_buffers);
+    for (const uint32_t binding : facts_.uniform)
+      if (!form.has_uniform || binding != form.num_buffers)
+        fail(OPD_BAD_FORMAT, "kernel ", name_, " uses a block of scalars as binding ", binding, ", where it has ",
+             form.has_uniform ? concat("one as ", form.num_buffers) : "none");
+    if (facts_.has_push_constants && (form.has_uniform || facts_.last_push_offset + kSlotBytes > bytes))
+      fail(OPD_BAD_FORMAT, "kernel ", name_, " uses pushed scalars up to offset ", facts_.last_push_offset,
+           ", but has ", form.has_uniform ? 0 : bytes, " bytes of them");
+  }
+
+  DeviceContext &context_;
+  Stream &main_;
+  const Shader &shader_;  // the program's
+  const ShaderFacts facts_;
+  const std::string name_;
+  ForkMutex guard_{LockRank::kDeviceKernel};
+  std::shared_ptr<KernelPipeline> pipeline_;
+  std::atomic<KernelPipeline *> made_{nullptr};
+};
+
+class VulkanProgram final : public DeviceProgram {
+ public:
+  VulkanProgram(DeviceContext &context, Stream &main, const DeviceCode &code)
+      : context_(context), main_(main), origin_(code.origin), shaders_(read_shaders(code)) {}
+
+  std::unique_ptr<DeviceKernel> find(const std::string &name) override {
+    const auto found = shaders_.find(name);
+    if (found == shaders_.end()) fail(OPD_NOT_FOUND, "the program for Vulkan in ", origin_, " has no kernel ", name);
+    const std::string what = concat("kernel ", name, " of ", origin_);
+    ShaderFacts facts = read_shader(found->second.words, name, what);
+    check_device(facts, what);
+    return std::make_unique<VulkanKernel>(context_, main_, found->second, std::move(facts), name);
+  }
+
+ private:
+  void check_device(const ShaderFacts &facts, const std::string &what) const {
+    const Limits &limits = context_.limits();
+    if (facts.version > context_.spirv_version())
+      fail(OPD_UNSUPPORTED, what, " is SPIR-V ", facts.version >> 16, ".", facts.version >> 8 & 0xFF,
+           "; vulkan:", context_.number(), " reads up to ", context_.spirv_version() >> 16, ".",
+           context_.spirv_version() >> 8 & 0xFF);
+    for (const uint32_t capability : facts.capabilities)
+      if (const std::string lacking = context_.lacks_capability(capability); !lacking.empty())
+        fail(OPD_UNSUPPORTED, what, " needs the SPIR-V capability ", lacking, ", which vulkan:", context_.number(),
+             " does not have here");
+    uint64_t threads = 1;
+    for (size_t i = 0; i < 3; ++i) {
+      threads *= facts.block[i];  // at most the product of two 32-bit numbers, for the first that is too large is told
+      if (facts.block[i] > limits.max_group_size[i] || threads > limits.max_group_items)
+        fail(OPD_UNSUPPORTED, what, " has blocks of ", sizes_text(facts.block), " threads; vulkan:", context_.number(),
+             " takes ", limits.max_group_items);
+    }
+  }
+
+  DeviceContext &context_;
+  Stream &main_;
+  const std::string origin_;
+  const Shaders shaders_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceProgram> build_program(DeviceContext &context, Stream &main, const DeviceCode &code) {
+  if (code.format != "vulkan")
+    fail(OPD_UNSUPPORTED, "the code for Vulkan in ", code.origin, " has the format \"", code.format,
+         "\"; this build reads \"vulkan\", which is SPIR-V");
+  return std::make_unique<VulkanProgram>(context, main, code);
+}
+
+}  // namespace opd::vk

@@ -1,0 +1,222 @@
+#include "device/vulkan/vulkan_stream.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "value/value.h"
+
+namespace opd::vk {
+namespace {
+
+constexpr size_t kLeastStaging = size_t{64} << 10, kMostStaging = size_t{4} << 20;
+
+void add_barrier(const Api &api, CommandBuffer *commands, uint32_t stages, uint32_t access) {
+  MemoryBarrier barrier;
+  barrier.source = kMemoryRead | kMemoryWrite, barrier.target = access;
+  api.vkCmdPipelineBarrier(commands, kStageAll, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+Progress::Progress(const DeviceContext &context) : context_(context) {
+  SemaphoreType type;
+  type.kind = kTimeline;
+  SemaphoreInfo info;
+  info.next = &type;
+  check(context.api().vkCreateSemaphore(context.device(), &info, nullptr, &semaphore_), "vkCreateSemaphore");
+}
+
+uint64_t Progress::now() const {
+  uint64_t number = 0;
+  check(context_.api().vkGetSemaphoreCounterValue(context_.device(), semaphore_, &number),
+        "vkGetSemaphoreCounterValue");
+  return number;
+}
+
+void Progress::wait(uint64_t number) const {
+  WaitInfo info;
+  info.count = 1, info.semaphores = &semaphore_, info.values = &number;
+  check(context_.api().vkWaitSemaphores(context_.device(), &info, ~uint64_t{0}), "vkWaitSemaphores");
+}
+
+Stream::Stream(DeviceContext &context) : context_(context), progress_(std::make_shared<Progress>(context)) {
+  CommandPoolInfo pool;
+  pool.flags = kResettable, pool.family = context.facts().family;
+  check(context.api().vkCreateCommandPool(context.device(), &pool, nullptr, &pool_), "vkCreateCommandPool");
+}
+
+Stream::~Stream() {
+  const Api &api = context_.api();
+  const std::scoped_lock lock(context_.queue_guard());
+  open_.reset();
+  running_.clear();
+  free_.clear();
+  api.destroy(api.vkDestroyCommandPool, context_.device(), pool_);
+}
+
+void Stream::begin() {
+  const Api &api = context_.api();
+  if (!open_) {
+    Work work;
+    if (!free_.empty()) {
+      work = std::move(free_.back());
+      free_.pop_back();
+    } else {
+      CommandBufferInfo info;
+      info.pool = pool_, info.count = 1;
+      check(api.vkAllocateCommandBuffers(context_.device(), &info, &work.commands), "vkAllocateCommandBuffers");
+    }
+    BeginInfo info;
+    info.flags = kOnce;
+    if (const Result result = api.vkBeginCommandBuffer(work.commands, &info)) {
+      drop(std::move(work));
+      check(result, "vkBeginCommandBuffer");
+    }
+    open_ = std::move(work);
+  }
+  add_barrier(api, open_->commands, kStageAll, kMemoryRead | kMemoryWrite);
+}
+
+void Stream::flush() {
+  if (!open_) return;
+  Work work = std::move(*open_);
+  open_.reset();
+  try {
+    check(context_.api().vkEndCommandBuffer(work.commands), "vkEndCommandBuffer");
+    work.number = last_ + 1;
+    TimelineInfo timeline;
+    timeline.signal_count = 1, timeline.signal_values = &work.number;
+    SubmitInfo info;
+    info.next = &timeline;
+    info.command_count = 1, info.commands = &work.commands;
+    info.signal_count = 1, info.signals = &progress_->semaphore();
+    running_.emplace_back();  // before the work is given, so that no failure can follow
+    try {
+      context_.submit(info);
+    } catch (...) {
+      running_.pop_back();
+      throw;
+    }
+    last_ = work.number;
+    running_.back() = std::move(work);
+  } catch (...) {
+    drop(std::move(work));
+    throw;
+  }
+}
+
+void Stream::drop(Work work) noexcept {
+  work.kept.clear();
+  work.size = 0;
+  try {
+    free_.push_back(std::move(work));
+  } catch (const std::bad_alloc &) {}  // the pool frees the commands at the stream's end
+}
+
+void Stream::take_back() {
+  if (running_.empty()) return;
+  const uint64_t done = progress_->now();
+  while (!running_.empty() && running_.front().number <= done) {
+    drop(std::move(running_.front()));
+    running_.pop_front();
+  }
+}
+
+void Stream::wait(uint64_t number) {
+  {
+    const std::scoped_lock lock(context_.queue_guard());
+    if (number > last_) flush();
+  }
+  progress_->wait(number);
+}
+
+void Stream::note_begin(DeviceContext::TimeQueries queries) {
+  context_.api().vkCmdResetQueryPool(open_->commands, queries.pool, queries.first, 2);
+  note_time(queries.pool, queries.first);
+}
+
+void Stream::note_time(QueryPool *pool, uint32_t query) {
+  context_.api().vkCmdWriteTimestamp(open_->commands, kStageBottom, pool, query);
+}
+
+void Stream::sync() {
+  uint64_t number;
+  {
+    const std::scoped_lock lock(context_.queue_guard());
+    flush();
+    number = last_;
+  }
+  wait(number);
+  const std::scoped_lock lock(context_.queue_guard());
+  take_back();
+}
+
+DeviceBuffer &Stream::staging(size_t bytes) {
+  const size_t wanted = std::clamp(std::bit_ceil(std::min(bytes, kMostStaging)), kLeastStaging, kMostStaging);
+  if (!staging_ || staging_->bytes() < wanted) {
+    staging_.reset();
+    staging_ = DeviceBuffer::make(context_, wanted, DeviceBuffer::Use::kStaging);
+    if (!staging_)
+      fail(OPD_OUT_OF_MEMORY, "vulkan:", context_.number(), " has no ", wanted,
+           " bytes for copies from and to the host");
+  }
+  return *staging_;
+}
+
+// Calls part(stage, done, size, mark) for each part that fits into the stage; it returns the number of its work.
+template <class Part>
+uint64_t Stream::copy_staged(size_t bytes, Queries queries, const Part &part) {
+  const std::scoped_lock lock(staging_guard_);
+  const DeviceBuffer &stage = staging(bytes);
+  uint64_t number = 0;
+  for (size_t done = 0; done < bytes;) {
+    const size_t size = std::min(bytes - done, kMostStaging);
+    const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}, done == 0, done + size == bytes};
+    number = part(stage, done, size, queries ? &mark : nullptr);
+    done += size;
+  }
+  return number;
+}
+
+uint64_t Stream::write(const void *from, const Place &to, size_t bytes, Queries queries) {
+  return copy_staged(bytes, queries, [&](const DeviceBuffer &stage, size_t done, size_t size, const Mark *mark) {
+    std::memcpy(stage.host(), static_cast<const char *>(from) + done, size);
+    const auto record = [&](Work &work) {
+      const BufferCopy region{0, to.offset + done, size};
+      context_.api().vkCmdCopyBuffer(work.commands, stage.handle(), to.buffer->handle(), 1, &region);
+      work.kept.push_back(to.buffer);
+    };
+    const uint64_t number = submit(record, mark);
+    wait(number);
+    return number;
+  });
+}
+
+uint64_t Stream::read(const Place &from, void *to, size_t bytes, Queries queries) {
+  return copy_staged(bytes, queries, [&](const DeviceBuffer &stage, size_t done, size_t size, const Mark *mark) {
+    const auto record = [&](Work &work) {
+      const BufferCopy region{from.offset + done, 0, size};
+      context_.api().vkCmdCopyBuffer(work.commands, from.buffer->handle(), stage.handle(), 1, &region);
+      add_barrier(context_.api(), work.commands, kStageHost, kHostRead);
+      work.kept.push_back(from.buffer);
+    };
+    const uint64_t number = submit(record, mark);
+    wait(number);
+    std::memcpy(static_cast<char *>(to) + done, stage.host(), size);
+    return number;
+  });
+}
+
+uint64_t Stream::copy(const Place &from, const Place &to, size_t bytes, Queries queries) {
+  const auto record = [&](Work &work) {
+    const BufferCopy region{from.offset, to.offset, bytes};
+    context_.api().vkCmdCopyBuffer(work.commands, from.buffer->handle(), to.buffer->handle(), 1, &region);
+    work.kept.push_back(from.buffer);
+    work.kept.push_back(to.buffer);
+  };
+  const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}};
+  return submit(record, queries ? &mark : nullptr);
+}
+
+}  // namespace opd::vk

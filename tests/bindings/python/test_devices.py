@@ -1,0 +1,65 @@
+"""A device beside the CPU, where there is one: the test of OpenCL's programs in C has the rest."""
+
+import json
+
+import numpy
+import pytest
+from conftest import DATA
+
+import opdyno
+from opdyno.profiler import ProfilerActivity, profile
+
+DEVICE = opdyno.device("opencl:0")
+pytestmark = pytest.mark.skipif(not DEVICE.exist, reason="there is no device opencl:0")
+
+
+@pytest.fixture
+def mlp():
+    vm = opdyno.VirtualMachine(opdyno.load_module(DATA / "opencl" / "mlp_bytecode.so"), DEVICE)
+    values = numpy.load(DATA / "opencl" / "mlp.npz")
+    inputs = [opdyno.tensor(values[name], DEVICE) for name in sorted(values.files) if name.startswith("in")]
+
+    def run():
+        return vm["main"](*inputs)
+
+    run.expected = values["out0"]
+    run()  # compiles the kernels
+    return run
+
+
+def on_host(result):
+    result = result if isinstance(result, opdyno.Tensor) else result[0]
+    assert result.to(DEVICE) is result
+    return result.to("cpu:0").view()
+
+
+def test_runs_a_program(mlp):
+    numpy.testing.assert_allclose(on_host(mlp()), mlp.expected, rtol=1e-4, atol=1e-5)
+
+
+def test_has_its_work_in_traces(mlp, tmp_path):
+    with profile() as p:
+        on_host(mlp())
+    table = p.key_averages().table(sort_by="self_device_time_total")
+    assert "Self OPENCL" in table and "Memcpy DtoH" in table, table
+    p.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    kernels = [e for e in events if e.get("cat") == "kernel"]
+    launches = {e["args"]["correlation"]: e for e in events if e.get("cat", "").endswith("_runtime")}
+    assert len(kernels) >= 3 and all(e["dur"] > 0 for e in kernels)
+    for kernel in kernels:
+        assert launches[kernel["args"]["correlation"]]["ts"] <= kernel["ts"], "no kernel begins before its launch"
+
+
+def test_has_its_time_by_stacks(mlp, tmp_path):
+    with profile() as p:
+        on_host(mlp())
+    p.export_stacks(tmp_path / "stacks.txt", "self_cuda_time_total")
+    lines = (tmp_path / "stacks.txt").read_text().splitlines()
+    assert any(line.startswith("main;") and int(line.split()[-1]) > 0 for line in lines), lines
+
+
+def test_is_left_out_if_only_the_cpu_is_asked_for(mlp):
+    with profile(activities=[ProfilerActivity.CPU]) as p:
+        on_host(mlp())
+    assert "OPENCL" not in p.key_averages().table()
