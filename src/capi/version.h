@@ -34,7 +34,7 @@ struct Feature {
   bool present;
 };
 // Features that are missing are listed, too, so that a program can ask for any of them. PAPI is loaded at run time.
-inline constexpr Feature kFeatures[] = {{"cpu", true},   {"libffi", true}, {"npz", true},    {"papi", false},
-                                        {"cuda", false}, {"opencl", true}, {"vulkan", true}, {"rpc", false}};
+inline constexpr Feature kFeatures[] = {{"cpu", true},  {"libffi", true}, {"npz", true},    {"papi", false},
+                                        {"cuda", true}, {"opencl", true}, {"vulkan", true}, {"rpc", false}};
 
 }  // namespace opd

@@ -5,6 +5,7 @@
 
 #include "device/allocator.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cuda/cuda_device.h"
 #include "device/opencl/opencl_device.h"
 #include "device/vulkan/vulkan_device.h"
 
@@ -16,6 +17,8 @@ Kinds &kinds() {
   static auto *const table = [] {
     auto *made = new Kinds{};  // never destroyed: storages may end while the process exits
     (*made)[kDLCPU] = &cpu_backend();
+    (*made)[kDLCUDA] = &cuda_backend();
+    (*made)[kDLCUDAHost] = &cuda_host_backend();
     (*made)[kDLOpenCL] = &opencl_backend();
     (*made)[kDLVulkan] = &vulkan_backend();
     return made;

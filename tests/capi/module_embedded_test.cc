@@ -6,7 +6,7 @@ namespace {
 
 // The module that a library embeds, without the library.
 Module only_device(const std::string &bytes) {
-  const std::string blob = text(number(2) + number(0) + number(0) + number(0) + text("cuda") + text(bytes));
+  const std::string blob = text(number(2) + number(0) + number(0) + number(0) + text("rocm") + text(bytes));
   std::string source = "const unsigned char __tvm_ffi__library_bin[] = {";
   for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
   return Module::load(build_library("only_device", source + "};\n"));
@@ -138,7 +138,7 @@ TEST(AConstLoader, IsCheckedWhenItIsRead) {
 // ---- devices that this build lacks
 
 TEST(CodeOfAnAbsentDevice, IsLoadedAndNamedWhenItIsAskedFor) {
-  for (const std::string kind : {"cuda", "rocm", "hip", "metal", "hexagon"}) {
+  for (const std::string kind : {"rocm", "hip", "metal", "hexagon"}) {
     const Module module = with_root("absent_" + kind, kind, device_code("text", "kernel source"));
     EXPECT_EQ(kind, module.kind());
     EXPECT_STREQ(opd_module_format(module.get()), "text");
@@ -175,9 +175,9 @@ TEST(CodeOfAnAbsentDevice, SurvivesAnExport) {
   program.export_to(path);
   const Module again = Module::load(path);
   EXPECT_EQ(as_int(Vm(again).call("same", 5)), 5);
-  expect_throws([&] { again.function("add_kernel"); }, OPD_UNSUPPORTED, "kind cuda");
+  expect_throws([&] { again.function("add_kernel"); }, OPD_UNSUPPORTED, "kind rocm");
   const std::string json = json_of(again);
-  EXPECT_LT(json.find("\"kind\":\"library\""), json.find("\"kind\":\"cuda\"")) << json;
+  EXPECT_LT(json.find("\"kind\":\"library\""), json.find("\"kind\":\"rocm\"")) << json;
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(Module, WorksOnWhenTheOtherOfTwoLoadsIsDropped) {
 }
 
 TEST(Module, OfAKindWithoutABackEndKeepsTheRestUsable) {
-  // __tvm_ffi__library_bin: size; rows 0 1 1; entry 1; "_lib"; kind "cuda" with the function add_kernel.
+  // __tvm_ffi__library_bin: size; rows 0 1 1; entry 1; "_lib"; kind "rocm" with the function add_kernel.
   const std::string source = kSource + R"(
 const struct __attribute__((packed)) {
   uint64_t size, num_rows, rows[3], num_children, children[1];
@@ -71,14 +71,14 @@ const struct __attribute__((packed)) {
   uint64_t format_size; char format[3];
   uint64_t num_functions, key_size; char key[10]; uint64_t name_size; char name[10];
   uint64_t num_types, num_tags, num_extra, code_size; char code[4];
-} __tvm_ffi__library_bin = {sizeof __tvm_ffi__library_bin - 8, 3, {0, 1, 1}, 1, {1}, 4, "_lib", 4, "cuda", 91, 3, "ptx",
+} __tvm_ffi__library_bin = {sizeof __tvm_ffi__library_bin - 8, 3, {0, 1, 1}, 1, {1}, 4, "_lib", 4, "rocm", 91, 3, "ptx",
                             1, 10, "add_kernel", 10, "add_kernel", 0, 0, 0, 4, "code"};
 )";
   const Module module = Module::load(build_library("device", source));
   EXPECT_EQ(as_int(module.function("count")()), 1);
-  EXPECT_TRUE(holds(json_of(module), "{\"kind\":\"cuda\",\"file\":\"\",\"supported\":false")) << json_of(module);
-  expect_throws([&] { module.function("add_kernel"); }, OPD_UNSUPPORTED, "kind cuda");
-  expect_throws([&] { module.function("call")("add_kernel"); }, OPD_UNSUPPORTED, "kind cuda");
+  EXPECT_TRUE(holds(json_of(module), "{\"kind\":\"rocm\",\"file\":\"\",\"supported\":false")) << json_of(module);
+  expect_throws([&] { module.function("add_kernel"); }, OPD_UNSUPPORTED, "kind rocm");
+  expect_throws([&] { module.function("call")("add_kernel"); }, OPD_UNSUPPORTED, "kind rocm");
   expect_throws([&] { module.function("other"); }, OPD_NOT_FOUND, "other");
 }
 

@@ -112,7 +112,7 @@ TEST(DeviceCodeOf023, HasTagsOfThatTime) {
   // One function with the launch parameters of that release: "tir." became "tirx." in 0.24.
   const std::string code = text("ptx") + number(1) + text("f") + text("f") + number(0) + number(2) +
                            text("blockIdx.x") + text("tir.use_dyn_shared_memory") + number(0) + text("code");
-  const std::string blob = text(words({0, 1, 1}) + words({1}) + text("_lib") + text("cuda") + text(code));
+  const std::string blob = text(words({0, 1, 1}) + words({1}) + text("_lib") + text("rocm") + text(code));
   std::string source = kOldCode + "const unsigned char __tvm_ffi__library_bin[] = {";
   for (const char c : blob) source += std::to_string(static_cast<unsigned char>(c)) + ",";
   const Module module = Module::load(build_library("tags", source + "};\n"));

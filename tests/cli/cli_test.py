@@ -20,6 +20,7 @@ if __name__ == "__main__":
     from command_line_cases import *
     from commands_cases import *
     from control_cases import *
+    from device_cases import *
     from diff_cases import *
     from diff_text_cases import *
     from file_cases import *

@@ -1,9 +1,9 @@
-// A device that fails at any point: errors reach the caller, nothing hangs, and nothing is lost. The simulated device
-// fails each of its functions in turn, from the nth call on.
+// The simulated device fails each of its functions in turn, from the nth call on.
+#include "conformance/faults.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conformance/kernels.h"
 #include "support/opdyno_test.h"
 #include "support/report_test.h"
 
@@ -16,50 +16,11 @@ class AFaultyDevice : public testing::Test {
   void TearDown() override { SimulatedDevice::get().fail_from(0); }
 };
 
-// Of the calling thread, while it lives.
-class CurrentStream {
- public:
-  CurrentStream(DLDevice device, void *stream) : device_(device), before_(opdyno::set_stream(device, stream)) {}
-  ~CurrentStream() { opdyno::set_stream(device_, before_); }
-
- private:
-  const DLDevice device_;
-  void *const before_;
-};
-
 }  // namespace
 
 TEST_F(AFaultyDevice, GivesAnErrorAndLosesNothing) {
   SimulatedDevice &simulated = SimulatedDevice::get();
-  const DLDevice device = simulated.device();
-  const auto use = [&] {  // everything: memory, copies, streams, a build, launches, a VM
-    const opdyno::Stream stream(device);
-    const Module kernels = kernels_or_none("faults");
-    const Vm vm = vm_on(device, kernels);
-    const Value result = vm.call("main", on(device, {1, 2, 3, 4}));
-    EXPECT_EQ(read(Tensor::of(result)), (std::vector<float>{17, 26, 35, 44}));
-    {  // memory that the default stream used
-      const CurrentStream current(device, stream.get());
-      EXPECT_EQ(read(Tensor::of(vm.call("main", on(device, {2, 2, 2, 2})))), std::vector<float>(4, 26));
-    }
-    opdyno::sync(device);
-  };
-  use();
-  opdyno::trim_memory(device);
-  const SimulatedDevice::Counts before = simulated.counts();
-  simulated.fail_from(0);
-  use();
-  const int64_t calls = simulated.calls();
-  ASSERT_GT(calls, 8);
-  for (int64_t nth = 1; nth <= calls; ++nth) {
-    simulated.fail_from(nth);
-    if (nth < calls) EXPECT_THROW(use(), Error) << "call " << nth << " of " << calls;
-    else use();  // the stream's end, of which a destructor cannot tell
-    simulated.fail_from(0);
-    opdyno::trim_memory(device);
-    EXPECT_EQ(simulated.counts(), before) << "after call " << nth << " of " << calls;
-  }
-  use();
+  expect_errors_and_no_loss(simulated.device(), simulated);
 }
 
 TEST_F(AFaultyDevice, NamesTheOperatorWhoseLaunchFailed) {
@@ -103,34 +64,7 @@ TEST_F(AFaultyDevice, HasAllItsWorkInTracesOrIsCounted) {
 // Each function of the device fails in turn while its work is recorded.
 TEST_F(AFaultyDevice, LosesNothingWhileItIsRecorded) {
   SimulatedDevice &simulated = SimulatedDevice::get();
-  const DLDevice device = simulated.device();
-  const Module kernels = kernels_or_none("recorded");
-  const Tensor x = on(device, {1, 2, 3, 4});
-  vm_on(device, kernels).call("main", x);
-  opdyno::trim_memory(device);
-  const SimulatedDevice::Counts before = simulated.counts();
-  const auto use = [&] {
-    const Vm vm = vm_on(device, kernels);
-    const opdyno::Profiler profiler;
-    profiler.start();
-    bool failed = false;
-    try {
-      EXPECT_EQ(read(Tensor::of(vm.call("main", x))), (std::vector<float>{17, 26, 35, 44}));
-    } catch (const Error &) { failed = true; }
-    simulated.fail_from(0);
-    EXPECT_TRUE(profiler.stop());
-    return failed;
-  };
-  simulated.fail_from(0);
-  EXPECT_FALSE(use());
-  int failures = 0;
-  for (int64_t nth = 1; nth <= 40; ++nth) {
-    simulated.fail_from(nth);
-    failures += use();
-    opdyno::trim_memory(device);
-    EXPECT_EQ(simulated.counts(), before) << "after call " << nth;
-  }
-  EXPECT_GT(failures, 5);
+  expect_no_loss_while_recorded(simulated.device(), simulated);
 }
 
 // What its parent gave to a device is the parent's.
@@ -172,7 +106,7 @@ TEST_F(AFaultyDevice, IsRegisteredOnceAndCompletely) {
   table.sync = [](void *, int32_t, void *, int) -> opd_error * { return nullptr; };
   for (const char *name : {"", "Big", "with space", "9lives", "a:b", "a_name_that_is_longer_than_32_letters"})
     expect_throws([&] { opdyno::register_device(name, table); }, OPD_INVALID_ARGUMENT, "named by");
-  for (const char *taken : {"cpu", "opencl", "vpi"}) {
+  for (const char *taken : {"cpu", "cuda", "opencl", "vpi"}) {
     SimulatedDevice::get();
     expect_throws([&] { opdyno::register_device(taken, table); }, OPD_ALREADY_EXISTS, taken);
   }

@@ -32,6 +32,33 @@ __kernel void scale(__global const float *from, __global float *to, float factor
   to[i] = factor * from[i] + offset;
 })";
 
+constexpr const char *kPtx = R"(.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry scale(.param .u64 from, .param .u64 to, .param .f32 factor, .param .u32 offset) {
+  .reg .b32 %r<5>;
+  .reg .f32 %f<5>;
+  .reg .b64 %rd<6>;
+  ld.param.u64 %rd0, [from];
+  ld.param.u64 %rd1, [to];
+  ld.param.f32 %f0, [factor];
+  ld.param.u32 %r0, [offset];
+  cvta.to.global.u64 %rd0, %rd0;
+  cvta.to.global.u64 %rd1, %rd1;
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r4, %r1, %r2, %r3;
+  mul.wide.u32 %rd2, %r4, 4;
+  add.u64 %rd3, %rd0, %rd2;
+  add.u64 %rd4, %rd1, %rd2;
+  ld.global.f32 %f1, [%rd3];
+  cvt.rn.f32.s32 %f2, %r0;
+  fma.rn.f32 %f3, %f1, %f0, %f2;
+  st.global.f32 [%rd4], %f3;
+  ret;
+}
+)";
 constexpr const char *kVulkanSource = R"(#version 450
 layout(local_size_x = 4) in;
 layout(binding = 0) readonly buffer From { float from[]; };
@@ -60,6 +87,7 @@ inline Module kernels_or_none(const std::string &name) {
   std::string format, code;
   if (is_simulated()) format = "sim", code = text("scale\n"), define_simulated_kernels();
   else if (kind.starts_with("opencl")) format = "cl", code = text(kOpenClSource);
+  else if (kind.starts_with("cuda")) format = "ptx", code = text(kPtx);
   else if (kind.starts_with("vulkan") && has_glsl_compiler())
     format = "vulkan", code = number(1) + text("scale") + vulkan_code(compile_glsl("scale", kVulkanSource));
   else return {};

@@ -1,13 +1,12 @@
 // Programs that TVM built for OpenCL, in both modes of execution, on an OpenCL device. The answers are those of the
-// same programs that TVM built for the CPU (build_opencl.py).
+// same programs that TVM built for the CPU (build_gpu.py).
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <csignal>
 #include <cstring>
 
-#include "support/opdyno_test.h"
+#include "interop/gpu_programs.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
@@ -15,8 +14,6 @@ using namespace opdyno_test;
 namespace {
 
 constexpr DLDevice kDevice = {kDLOpenCL, 0};
-constexpr const char *kModels[] = {"mlp", "norms", "cnn", "constants"};
-constexpr const char *kModes[] = {"bytecode", "compiled"};
 
 // Set before main(), and so before anything asks for a device.
 constexpr int kHandled[] = {SIGINT, SIGTERM, SIGUSR2, SIGQUIT, SIGHUP};
@@ -34,62 +31,7 @@ class AProgramForOpenCl : public testing::Test {
   }
 };
 
-std::string file(const std::string &name) { return OPDYNO_INTEROP_DATA "/opencl/" + name; }
-
-Vm vm_of(const std::string &model, const std::string &mode) {
-  auto options = opdyno::defaults(opd_vm_options_init);
-  options.devices = &kDevice;
-  options.num_devices = 1;
-  return Vm(Module::load(file(model + "_" + mode + ".so")), &options);
-}
-
-// The tensors of a kind, in their order: "in0", "in1" …
-std::vector<Tensor> recorded(const std::string &model, const std::string &kind) {
-  const Params params = Params::load(file(model + ".npz"));
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < params.size(); ++i)
-    if (std::string(params.name(i)).starts_with(kind))
-      tensors.push_back(params.get_tensor((kind + std::to_string(tensors.size())).c_str()));
-  return tensors;
-}
-
-std::vector<Tensor> on_device(const std::vector<Tensor> &tensors) {
-  std::vector<Tensor> there;
-  for (const Tensor &tensor : tensors) {
-    there.emplace_back(tensor.shape(), tensor.dtype(), kDevice);
-    there.back().copy_from(tensor);
-  }
-  return there;
-}
-
-std::vector<Tensor> leaves(const Value &result) {
-  if (result.type() == OPD_TENSOR) return {Tensor::of(result)};
-  std::vector<Tensor> tensors;
-  const auto items = opdyno::Array::of(result);
-  for (size_t i = 0; i < items.size(); ++i) tensors.push_back(Tensor::of(items[i]));
-  return tensors;
-}
-
-void expect_answers(const std::string &model, const Value &result, const std::string &what) {
-  const std::vector<Tensor> expected = recorded(model, "out"), given = leaves(result);
-  ASSERT_EQ(given.size(), expected.size()) << what;
-  for (size_t i = 0; i < given.size(); ++i) {
-    EXPECT_EQ(given[i].view().device.device_type, kDLOpenCL) << what;
-    ASSERT_EQ(given[i].shape(), expected[i].shape()) << what;
-    const Tensor host(given[i].shape(), "float32");
-    host.copy_from(given[i]);
-    for (int64_t j = 0; j < host.size(); ++j) {
-      const float wanted = expected[i].data<float>()[j];
-      ASSERT_NEAR(host.data<float>()[j], wanted, 1e-5f + 1e-5f * std::abs(wanted)) << what << ", element " << j;
-    }
-  }
-}
-
-std::vector<opd_value> views_of(const std::vector<Tensor> &tensors) {
-  std::vector<opd_value> views;
-  for (const Tensor &tensor : tensors) views.push_back(opdyno::arg(tensor));
-  return views;
-}
+Vm vm_of(const std::string &model, const std::string &mode) { return program(kDevice, model, mode); }
 
 }  // namespace
 
@@ -97,7 +39,7 @@ std::vector<opd_value> views_of(const std::vector<Tensor> &tensors) {
 TEST_F(AProgramForOpenCl, LeavesTheHandlersOfSignalsToTheProgram) {
   ASSERT_TRUE(kHasHandlers);
   const Vm vm = vm_of("constants", "bytecode");
-  vm.function("main").call(views_of(on_device(recorded("constants", "in"))));
+  vm.function("main").call(views_of(on_device(kDevice, recorded("constants", "in"))));
   opdyno::sync(kDevice);
   for (const int signal : kHandled) {
     struct sigaction now {};
@@ -110,11 +52,12 @@ TEST_F(AProgramForOpenCl, GivesTheAnswersOfTheCpu) {
   for (const std::string model : kModels)
     for (const std::string mode : kModes) {
       const Vm vm = vm_of(model, mode);
-      const std::vector<Tensor> inputs = on_device(recorded(model, "in"));
+      const std::vector<Tensor> inputs = on_device(kDevice, recorded(model, "in"));
       ASSERT_FALSE(inputs.empty());
       const Function main = vm.function("main");
       for (int round = 0; round < 3; ++round)
-        expect_answers(model, main.call(views_of(inputs)), model + " " + mode + ", call " + std::to_string(round));
+        expect_answers(kDevice, model, main.call(views_of(inputs)),
+                       model + " " + mode + ", call " + std::to_string(round));
     }
 }
 
@@ -125,8 +68,9 @@ TEST_F(AProgramForOpenCl, IsCalledByManyThreadsInStreamsOfTheirOwn) {
     threads.emplace_back([&] {
       const opdyno::Stream stream(kDevice);
       opdyno::set_stream(kDevice, stream.get());
-      const std::vector<Tensor> inputs = on_device(recorded("norms", "in"));
-      for (int i = 0; i < 20; ++i) expect_answers("norms", vm.function("main").call(views_of(inputs)), "a thread");
+      const std::vector<Tensor> inputs = on_device(kDevice, recorded("norms", "in"));
+      for (int i = 0; i < 20; ++i)
+        expect_answers(kDevice, "norms", vm.function("main").call(views_of(inputs)), "a thread");
       opdyno::set_stream(kDevice, nullptr);
     });
   for (std::thread &thread : threads) thread.join();
@@ -135,7 +79,7 @@ TEST_F(AProgramForOpenCl, IsCalledByManyThreadsInStreamsOfTheirOwn) {
 TEST_F(AProgramForOpenCl, HasRowsOfItsDeviceInAProfile) {
   for (const std::string mode : kModes) {
     const Vm vm = vm_of("mlp", mode);
-    const std::vector<Tensor> inputs = on_device(recorded("mlp", "in"));
+    const std::vector<Tensor> inputs = on_device(kDevice, recorded("mlp", "in"));
     const Report report = vm.profile("main", views_of(inputs)).report;
     size_t kernels = 0;
     for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row)
@@ -155,8 +99,8 @@ TEST_F(AProgramForOpenCl, DoesNotLendItsAddressesToOthers) {
 
 TEST_F(AProgramForOpenCl, IsRefusedInAChildOfFork) {
   const Vm vm = vm_of("constants", "bytecode");
-  std::vector<Tensor> inputs = on_device(recorded("constants", "in"));
-  expect_answers("constants", vm.function("main").call(views_of(inputs)), "the parent");
+  std::vector<Tensor> inputs = on_device(kDevice, recorded("constants", "in"));
+  expect_answers(kDevice, "constants", vm.function("main").call(views_of(inputs)), "the parent");
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
@@ -172,7 +116,7 @@ TEST_F(AProgramForOpenCl, IsRefusedInAChildOfFork) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  expect_answers("constants", vm.function("main").call(views_of(inputs)), "the parent afterwards");
+  expect_answers(kDevice, "constants", vm.function("main").call(views_of(inputs)), "the parent afterwards");
 }
 
 TEST_F(AProgramForOpenCl, RefusesTensorsOfTheHost) {
@@ -182,6 +126,6 @@ TEST_F(AProgramForOpenCl, RefusesTensorsOfTheHost) {
     EXPECT_THROW(vm.function("main").call(views_of(inputs)), Error) << mode;
     vm.set_input("main", views_of(inputs));  // but this copies them
     vm.invoke_stateful("main");
-    expect_answers("mlp", vm.outputs("main"), mode);
+    expect_answers(kDevice, "mlp", vm.outputs("main"), mode);
   }
 }

@@ -1,5 +1,5 @@
-"""Makes the programs for OpenCL in data/opencl with the TVM of this interpreter: TVM's wheel has the code generator for OpenCL,
-but not the device, so the answers are those of the same programs built for the CPU. See README.md."""
+"""Makes the programs for OpenCL in data/opencl, and those for CUDA in data/cuda, with the TVM of this interpreter. TVM's wheel has
+the code generators, but not the devices, so the answers are those of the same programs built for the CPU. See README.md."""
 
 import argparse
 import json
@@ -68,6 +68,7 @@ MODELS = {
     "cnn": (Cnn, [numbers(1, 3, 16, 16), numbers(4, 3, 3, 3)]),
     "constants": (with_constants(), [numbers(2, 16)]),
 }
+TARGETS = {"opencl": {"kind": "opencl"}, "cuda": {"kind": "cuda", "arch": "sm_90"}}
 # Without that for matrices, whose kernels are 100 kB of source.
 SCHEDULES = [dlight.gpu.GEMV(), dlight.gpu.Reduction(), dlight.gpu.GeneralReduction(), dlight.gpu.Fallback()]
 
@@ -89,16 +90,20 @@ def answers(module, inputs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=TARGETS, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    out = parser.parse_args().out
+    args = parser.parse_args()
+    out = args.out
     out.mkdir(parents=True, exist_ok=True)
     host = {"kind": "llvm", "mtriple": "x86_64-unknown-linux-gnu", "mcpu": "x86-64-v2"}
-    target = tvm.target.Target({"kind": "opencl"}, host=host)
+    target = tvm.target.Target(TARGETS[args.kind], host=host)
     for name, (module, inputs) in MODELS.items():
         for mode in ("bytecode", "compiled"):
             path = out / f"{name}_{mode}.so"
             path.unlink(missing_ok=True)
             build(module, target, mode).export_library(str(path), options=["-s", "-Wl,-z,noseparate-code"])
+        if args.kind != "opencl":  # the answers are the same
+            continue
         outputs = answers(module, inputs)
         arrays = {f"in{i}": x for i, x in enumerate(inputs)} | {f"out{i}": y for i, y in enumerate(outputs)}
         np.savez(out / f"{name}.npz", **arrays)

@@ -1,0 +1,72 @@
+#include "device/cuda/cuda_api.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "base/fork_mutex.h"
+#include "base/signal_handlers.h"
+#include "value/value.h"
+
+namespace opd::cuda {
+namespace {
+
+std::atomic<bool> was_opened{false};
+
+void find_functions(Api &api) {
+  const LoaderCall call;
+  void *const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    api.absence = "there is no libcuda.so.1, which comes with NVIDIA's driver (Debian: libcuda1, from non-free)";
+    return;
+  }
+#define OPD_FIND(name, result, parameters) api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name));
+  OPD_CUDA_NEW_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
+#define OPD_FIND(name, result, parameters)                                  \
+  api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name)); \
+  if (!api.name && api.absence.empty()) api.absence = "libcuda.so.1 has no " #name;
+  OPD_CUDA_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
+}
+
+Api *open() {
+  const KeptSignalHandlers kept;
+  auto *api = new Api;  // never destroyed: work may be given while the process exits
+  api->generation = fork_generation();
+  find_functions(*api);
+  if (!api->absence.empty()) return api;
+  if (const Status status = api->cuInit(0))
+    api->absence = concat("libcuda.so.1 is here, but cuInit gave ", api->status_name(status));
+  else if (const Status failure = api->cuDriverGetVersion(&api->version))
+    api->absence = concat("libcuda.so.1 is here, but cuDriverGetVersion gave ", api->status_name(failure));
+  return api;
+}
+
+}  // namespace
+
+const Api &Api::get() {
+  static const Api *const api = [] {
+    const Api *opened = open();
+    was_opened.store(true, std::memory_order_release);
+    return opened;
+  }();
+  return *api;
+}
+
+bool Api::is_open() noexcept { return was_opened.load(std::memory_order_acquire); }
+
+std::string Api::status_name(Status status) const {
+  const char *name = nullptr, *text = nullptr;
+  if (cuGetErrorName(status, &name) || !name) return concat("error ", status);
+  if (cuGetErrorString(status, &text) || !text) return concat(name, " (", status, ")");
+  return concat(name, " (", status, "): ", text);
+}
+
+void Api::check(Status status, const char *function) const {
+  if (status == kSuccess) [[likely]]
+    return;
+  fail(status == kOutOfMemory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " gave ", status_name(status));
+}
+
+}  // namespace opd::cuda

@@ -1,0 +1,130 @@
+// The part of CUDA's driver API that the library uses, declared here so that no header is needed to build; a test
+// compares it with NVIDIA's header. The driver (libcuda.so.1) is opened when somebody first asks for a CUDA device.
+// Source: NVIDIA, CUDA Driver API.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/static_guard.h"
+
+namespace opd::cuda {
+
+struct Context;  // CUcontext points at one, and so on
+struct Stream;
+struct Module;
+struct Function;
+struct Event;
+using Device = int32_t;
+using Address = uint64_t;
+using Status = int32_t;
+
+enum : Status {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotFound = 500,
+};
+
+enum DeviceAttribute : uint32_t {
+  kMaxThreadsPerBlock = 1,
+  kMaxBlockX = 2,
+  kMaxBlockY = 3,
+  kMaxBlockZ = 4,
+  kMaxSharedBytesPerBlock = 8,
+  kWarpSize = 10,
+  kClockKhz = 13,
+  kMultiprocessorCount = 16,
+  kL2Bytes = 38,
+  kComputeMajor = 75,
+  kComputeMinor = 76,
+};
+
+enum : uint32_t { kMaxDynamicSharedBytes = 8 };         // attribute of a function
+enum : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };  // options of loading a module
+enum : uint32_t { kNonBlocking = 1 };                   // stream: does not wait for the default one
+enum : uint32_t { kPortable = 1 };                      // memory of the host, for all contexts
+enum : uint32_t { kCooperative = 2, kClusterSizes = 4, kProgrammatic = 6 };  // attributes of a launch
+
+struct LaunchAttribute {
+  uint32_t id;
+  char pad[4];
+  union {
+    char bytes[64];
+    int32_t number;
+    uint32_t sizes[3];
+  } value;
+};
+struct LaunchConfig {
+  uint32_t grid[3], block[3];
+  uint32_t shared_bytes;
+  Stream *stream;
+  LaunchAttribute *attributes;
+  uint32_t num_attributes;
+};
+
+// Every function of the driver that is used, by the name of its symbol: the X-macro's lines are name, result,
+// parameters.
+#define OPD_CUDA_FUNCTIONS(X)                                                              \
+  X(cuInit, Status, (uint32_t))                                                            \
+  X(cuDriverGetVersion, Status, (int *))                                                   \
+  X(cuGetErrorName, Status, (Status, const char **))                                       \
+  X(cuGetErrorString, Status, (Status, const char **))                                     \
+  X(cuDeviceGetCount, Status, (int *))                                                     \
+  X(cuDeviceGet, Status, (Device *, int))                                                  \
+  X(cuDeviceGetName, Status, (char *, int, Device))                                        \
+  X(cuDeviceTotalMem_v2, Status, (size_t *, Device))                                       \
+  X(cuDeviceGetAttribute, Status, (int *, uint32_t, Device))                               \
+  X(cuDevicePrimaryCtxRetain, Status, (Context **, Device))                                \
+  X(cuCtxGetCurrent, Status, (Context **))                                                 \
+  X(cuCtxPushCurrent_v2, Status, (Context *))                                              \
+  X(cuCtxPopCurrent_v2, Status, (Context **))                                              \
+  X(cuCtxSynchronize, Status, ())                                                          \
+  X(cuMemGetInfo_v2, Status, (size_t *, size_t *))                                         \
+  X(cuMemAlloc_v2, Status, (Address *, size_t))                                            \
+  X(cuMemFree_v2, Status, (Address))                                                       \
+  X(cuMemHostAlloc, Status, (void **, size_t, uint32_t))                                   \
+  X(cuMemFreeHost, Status, (void *))                                                       \
+  X(cuMemcpyHtoDAsync_v2, Status, (Address, const void *, size_t, Stream *))               \
+  X(cuMemcpyDtoHAsync_v2, Status, (void *, Address, size_t, Stream *))                     \
+  X(cuMemcpyDtoDAsync_v2, Status, (Address, Address, size_t, Stream *))                    \
+  X(cuMemcpyPeerAsync, Status, (Address, Context *, Address, Context *, size_t, Stream *)) \
+  X(cuStreamCreate, Status, (Stream **, uint32_t))                                         \
+  X(cuStreamDestroy_v2, Status, (Stream *))                                                \
+  X(cuStreamSynchronize, Status, (Stream *))                                               \
+  X(cuEventCreate, Status, (Event **, uint32_t))                                           \
+  X(cuEventDestroy_v2, Status, (Event *))                                                  \
+  X(cuEventRecord, Status, (Event *, Stream *))                                            \
+  X(cuEventSynchronize, Status, (Event *))                                                 \
+  X(cuEventElapsedTime, Status, (float *, Event *, Event *))                               \
+  X(cuModuleLoadDataEx, Status, (Module **, const void *, uint32_t, uint32_t *, void **))  \
+  X(cuModuleUnload, Status, (Module *))                                                    \
+  X(cuModuleGetFunction, Status, (Function **, Module *, const char *))                    \
+  X(cuFuncGetAttribute, Status, (int *, uint32_t, Function *))                             \
+  X(cuFuncSetAttribute, Status, (Function *, uint32_t, int))                               \
+  X(cuLaunchKernel, Status,                                                                \
+    (Function *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, Stream *, void **, void **))
+
+// Those that older drivers lack; null there.
+#define OPD_CUDA_NEW_FUNCTIONS(X)                                                                      \
+  X(cuLaunchKernelEx, Status, (const LaunchConfig *, Function *, void **, void **)) /* of CUDA 11.8 */ \
+  X(cuFuncGetParamInfo, Status, (Function *, size_t, size_t *, size_t *))           /* of CUDA 12.4 */
+
+struct Api {
+#define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
+  OPD_CUDA_FUNCTIONS(OPD_DECLARE)
+  OPD_CUDA_NEW_FUNCTIONS(OPD_DECLARE)
+#undef OPD_DECLARE
+  std::string absence;      // why it cannot be used; "" if it can
+  int32_t version = 0;      // of CUDA that the driver implements: 12020 for 12.2
+  uint32_t generation = 0;  // of the process that opened the driver: it does not survive fork()
+
+  bool is_inherited() const { return fork_generation() != generation; }
+  static const Api &get();  // opens and starts the driver at the first call
+  static bool is_open() noexcept;
+
+  std::string status_name(Status status) const;           // "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device …"
+  void check(Status status, const char *function) const;  // throws; OPD_OUT_OF_MEMORY if that is what it says
+};
+
+}  // namespace opd::cuda

@@ -1,0 +1,133 @@
+#include "device/cuda/cuda_compile.h"
+
+#include <algorithm>
+
+#include "base/signal_handlers.h"
+#include "value/value.h"
+
+namespace opd::cuda {
+namespace {
+
+// What TVM's kernels include of NVIDIA's C++ library where the toolkit is not installed. NVRTC alone then suffices for
+// kernels without half precision.
+constexpr const char *kNames[] = {"cuda/std/cstdint", "cuda/std/type_traits"};
+constexpr const char *kHeaders[] = {R"(#pragma once
+namespace cuda { namespace std {
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+} }
+)",
+                                    R"(#pragma once
+namespace cuda { namespace std {
+template <bool v> struct opdyno_truth { static constexpr bool value = v; };
+template <class A, class B> struct is_same : opdyno_truth<false> {};
+template <class A> struct is_same<A, A> : opdyno_truth<true> {};
+template <class A, class B> inline constexpr bool is_same_v = is_same<A, B>::value;
+template <class T> struct is_floating_point
+    : opdyno_truth<is_same_v<T, float> || is_same_v<T, double>> {};
+template <class T> struct is_integral
+    : opdyno_truth<is_same_v<T, bool> || is_same_v<T, char> || is_same_v<T, signed char> ||
+                   is_same_v<T, unsigned char> || is_same_v<T, short> || is_same_v<T, unsigned short> ||
+                   is_same_v<T, int> || is_same_v<T, unsigned> || is_same_v<T, long> || is_same_v<T, unsigned long> ||
+                   is_same_v<T, long long> || is_same_v<T, unsigned long long>> {};
+template <class T> struct is_unsigned : opdyno_truth<is_integral<T>::value && (T(0) < T(-1))> {};
+template <class T> struct is_signed
+    : opdyno_truth<is_floating_point<T>::value || (is_integral<T>::value && !(T(0) < T(-1)))> {};
+template <bool b, class T = void> struct enable_if {};
+template <class T> struct enable_if<true, T> { typedef T type; };
+template <bool b, class T, class F> struct conditional { typedef T type; };
+template <class T, class F> struct conditional<false, T, F> { typedef F type; };
+} }
+)"};
+static_assert(std::size(kNames) == std::size(kHeaders));
+
+// TVM before 0.26 expects these from the program that compiles its sources. NVRTC has no header of the C library.
+constexpr std::string_view kPreamble = R"(#include <cuda/std/cstdint>
+using cuda::std::int8_t;
+using cuda::std::int16_t;
+using cuda::std::int32_t;
+using cuda::std::int64_t;
+using cuda::std::uint8_t;
+using cuda::std::uint16_t;
+using cuda::std::uint32_t;
+using cuda::std::uint64_t;
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#line 1
+)";
+
+class Compilation {
+ public:
+  Compilation(const Nvrtc &nvrtc, const std::string &source) : nvrtc_(nvrtc) {
+    const int headers = nvrtc_.has_standard_headers ? 0 : static_cast<int>(std::size(kNames));
+    nvrtc_.check(nvrtc_.nvrtcCreateProgram(&program_, source.c_str(), "kernels.cu", headers, kHeaders, kNames),
+                 "nvrtcCreateProgram");
+  }
+  ~Compilation() { nvrtc_.nvrtcDestroyProgram(&program_); }
+  Compilation(const Compilation &) = delete;
+
+  int32_t run(const std::string &architecture) {
+    std::vector<std::string> options = {concat("--gpu-architecture=", architecture), "--std=c++17", "-default-device",
+                                        "--disable-warnings"};
+    for (const std::string &directory : nvrtc_.include_directories) options.push_back("--include-path=" + directory);
+    std::vector<const char *> texts;
+    for (const std::string &option : options) texts.push_back(option.c_str());
+    return nvrtc_.nvrtcCompileProgram(program_, static_cast<int>(texts.size()), texts.data());
+  }
+
+  using Size = int32_t (*)(SourceProgram *, size_t *);
+  using Read = int32_t (*)(SourceProgram *, char *);
+  std::string result(Size size_of, Read read, const char *name) const {
+    size_t size = 0;
+    nvrtc_.check(size_of(program_, &size), name);
+    std::string bytes(size, '\0');
+    nvrtc_.check(read(program_, bytes.data()), name);
+    return bytes;
+  }
+  std::string log() const {
+    return result(nvrtc_.nvrtcGetProgramLogSize, nvrtc_.nvrtcGetProgramLog, "nvrtcGetProgramLog").c_str();
+  }
+
+ private:
+  const Nvrtc &nvrtc_;
+  SourceProgram *program_ = nullptr;
+};
+
+}  // namespace
+
+std::string compile_source(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
+                           std::string_view origin) {
+  if (const size_t nul = source.find('\0'); nul != source.npos)
+    fail(OPD_BAD_FORMAT, origin, ": byte ", nul, " of the source for CUDA is NUL, but source is text");
+  if (!nvrtc.absence.empty()) fail(OPD_UNSUPPORTED, "the kernels of ", origin, " are source for CUDA: ", nvrtc.absence);
+  const auto &known = nvrtc.architectures;
+  const auto next = std::upper_bound(known.begin(), known.end(), compute_version);
+  if (next == known.begin())
+    fail(OPD_UNSUPPORTED, nvrtc.name, " cannot compile the kernels of ", origin, " for a device of compute version ",
+         compute_version / 10, ".", compute_version % 10, "; another release of NVRTC can");
+  const int architecture = *(next - 1);
+  const bool is_exact = architecture == compute_version;
+
+  const KeptSignalHandlers kept;
+  Compilation compilation(nvrtc, concat(kPreamble, source));
+  if (const int32_t status = compilation.run(concat(is_exact ? "sm_" : "compute_", architecture)))
+    fail(OPD_CALL_FAILED, nvrtc.name, " cannot compile the kernels of ", origin, ": ",
+         nvrtc.nvrtcGetErrorString(status), " (", status, ")",
+         nvrtc.include_directories.empty() ? "; the headers of the CUDA toolkit were not found, CUDA_HOME says where"
+                                           : "",
+         "\n", compilation.log());
+  if (is_exact) return compilation.result(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+  return compilation.result(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, "nvrtcGetPTX");
+}
+
+}  // namespace opd::cuda

@@ -1,0 +1,16 @@
+// Kernels in CUDA C++, as TVM writes them where it has no CUDA itself, compiled by NVRTC.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "device/cuda/nvrtc_api.h"
+
+namespace opd::cuda {
+
+// What the driver loads for a device of a compute version (90 for 9.0): a cubin for exactly this version if the
+// compiler knows it; else PTX for the newest older one, which the driver compiles again. Throws; the compiler's
+// messages are in the error. Cost: 0.1 s and more.
+std::string compile_source(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
+                           std::string_view origin);
+
+}  // namespace opd::cuda

@@ -1,0 +1,64 @@
+#include "device/cuda/cuda_context.h"
+
+#include <mutex>
+
+#include "base/signal_handlers.h"
+#include "device/cuda/cuda_work.h"
+
+namespace opd::cuda {
+
+DeviceContext::DeviceContext(Device device, int32_t number) : api_(Api::get()), device_(device), number_(number) {
+  compute_version_ = attribute(kComputeMajor) * 10 + attribute(kComputeMinor);
+}
+
+int32_t DeviceContext::attribute(DeviceAttribute attribute) const {
+  int value = 0;
+  api_.check(api_.cuDeviceGetAttribute(&value, attribute, device_), "cuDeviceGetAttribute");
+  return value;
+}
+
+std::string DeviceContext::name() const {
+  char text[256] = {};
+  api_.check(api_.cuDeviceGetName(text, sizeof text - 1, device_), "cuDeviceGetName");
+  return text;
+}
+
+size_t DeviceContext::total_bytes() const {
+  size_t bytes = 0;
+  api_.check(api_.cuDeviceTotalMem_v2(&bytes, device_), "cuDeviceTotalMem");
+  return bytes;
+}
+
+// Without a lock: threads that come together get the same context, since a device has one primary context. It is never
+// given up.
+Context *DeviceContext::context() const {
+  Context *context = context_.load(std::memory_order_acquire);
+  if (context) [[likely]]
+    return context;
+  const KeptSignalHandlers kept;
+  api_.check(api_.cuDevicePrimaryCtxRetain(&context, device_), "cuDevicePrimaryCtxRetain");
+  context_.store(context, std::memory_order_release);
+  return context;
+}
+
+std::shared_ptr<const Reference> DeviceContext::reference() const {
+  const std::scoped_lock lock(guard_);
+  if (!reference_ || reference_->is_old()) reference_ = std::make_shared<const Reference>(*this);
+  return reference_;
+}
+
+CurrentContext::CurrentContext(const DeviceContext &device) : api_(device.api()) {
+  Context *const wanted = device.context();
+  Context *present = nullptr;
+  api_.check(api_.cuCtxGetCurrent(&present), "cuCtxGetCurrent");
+  if (present == wanted) return;
+  api_.check(api_.cuCtxPushCurrent_v2(wanted), "cuCtxPushCurrent");
+  is_pushed_ = true;
+}
+
+CurrentContext::~CurrentContext() {
+  Context *ignored = nullptr;
+  if (is_pushed_) api_.cuCtxPopCurrent_v2(&ignored);
+}
+
+}  // namespace opd::cuda

@@ -1,0 +1,70 @@
+// One CUDA device and its primary context, which it shares with every other user of the driver in the process.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fork_mutex.h"
+#include "device/cuda/cuda_api.h"
+
+namespace opd::cuda {
+
+class Reference;
+
+class DeviceContext {
+ public:
+  DeviceContext(Device device, int32_t number);  // throws
+  DeviceContext(const DeviceContext &) = delete;
+
+  const Api &api() const { return api_; }
+  int32_t number() const { return number_; }
+  int32_t compute_version() const { return compute_version_; }  // 90 for 9.0
+
+  int32_t attribute(DeviceAttribute attribute) const;
+  std::string name() const;
+  size_t total_bytes() const;
+
+  // Made at the first call, which takes memory of the device and up to a second. Throws.
+  Context *context() const;
+  // Calls a function that ends an object of the driver, if the driver still is there: not in a child of fork(), nor
+  // when the process has ended it.
+  template <class T>
+  void release(Status (*function)(T *), T *object) const noexcept;
+  // A moment of the device's clock, some seconds old at most, for the times of work. Throws.
+  std::shared_ptr<const Reference> reference() const;
+  bool has_context() const { return context_.load(std::memory_order_acquire) != nullptr; }
+
+ private:
+  const Api &api_;
+  const Device device_;
+  const int32_t number_;
+  int32_t compute_version_ = 0;
+  mutable std::atomic<Context *> context_{nullptr};
+  mutable ForkMutex guard_{LockRank::kDeviceKernel};
+  mutable std::shared_ptr<const Reference> reference_;
+};
+
+// Makes a device's context current for the calling thread while it lives. Other users of the driver find theirs again.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const DeviceContext &device);  // throws
+  ~CurrentContext();
+  CurrentContext(const CurrentContext &) = delete;
+
+ private:
+  const Api &api_;
+  bool is_pushed_ = false;
+};
+
+template <class T>
+void DeviceContext::release(Status (*function)(T *), T *object) const noexcept {
+  if (!object || api_.is_inherited()) return;
+  try {
+    const CurrentContext current(*this);
+    function(object);
+  } catch (const Exception &) {}
+}
+
+}  // namespace opd::cuda

@@ -1,0 +1,170 @@
+#include "device/cuda/cuda_device.h"
+
+#include <fstream>
+
+#include "base/signal_handlers.h"
+#include "device/cuda/cuda_devices.h"
+#include "device/cuda/cuda_program.h"
+#include "device/cuda/cuda_work.h"
+
+namespace opd {
+namespace {
+
+using namespace cuda;
+
+// The release of the kernel's driver, as "535.261.03"; none where the system has another way to it.
+Value driver_version() {
+  std::string version;
+  std::ifstream file("/sys/module/nvidia/version");
+  if (!std::getline(file, version) || version.empty()) return {};
+  return Value(version);
+}
+
+Address address_of(const void *data) { return reinterpret_cast<uintptr_t>(data); }
+
+class CudaBackend final : public DeviceBackend {
+ public:
+  Value attr(int32_t id, opd_device_attr attr) override {
+    if (attr == OPD_ATTR_EXIST) return Value(find_cuda_device(id) != nullptr);
+    const DeviceContext &device = get_cuda_device(id);
+    switch (attr) {
+      case OPD_ATTR_MAX_THREADS_PER_BLOCK:
+        return Value(device.attribute(kMaxThreadsPerBlock));
+      case OPD_ATTR_WARP_SIZE:
+        return Value(device.attribute(kWarpSize));
+      case OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK:
+        return Value(device.attribute(kMaxSharedBytesPerBlock));
+      case OPD_ATTR_COMPUTE_VERSION:
+        return Value(concat(device.compute_version() / 10, ".", device.compute_version() % 10));
+      case OPD_ATTR_DEVICE_NAME:
+        return Value(device.name());
+      case OPD_ATTR_MAX_CLOCK_RATE:
+        return Value(device.attribute(kClockKhz));
+      case OPD_ATTR_MULTI_PROCESSOR_COUNT:
+        return Value(device.attribute(kMultiprocessorCount));
+      case OPD_ATTR_MAX_THREAD_DIMENSIONS:
+        return dimensions_of(device);
+      case OPD_ATTR_API_VERSION:
+        return Value(device.api().version);
+      case OPD_ATTR_DRIVER_VERSION:
+        return driver_version();
+      case OPD_ATTR_L2_CACHE_SIZE_BYTES:
+        return Value(device.attribute(kL2Bytes));
+      case OPD_ATTR_TOTAL_GLOBAL_MEMORY:
+        return Value(static_cast<int64_t>(device.total_bytes()));
+      case OPD_ATTR_AVAILABLE_GLOBAL_MEMORY:
+        return free_bytes(device);
+      default:
+        return {};
+    }
+  }
+
+  std::string absence(int32_t id) override { return absence_of_cuda_device(id); }
+  bool is_started() const override { return Api::is_open(); }
+
+  void *allocate(int32_t id, size_t bytes, size_t) override {
+    const DeviceContext &device = get_cuda_device(id);
+    const CurrentContext current(device);
+    Address address = 0;
+    const Status status = device.api().cuMemAlloc_v2(&address, bytes);
+    if (status == kOutOfMemory) return nullptr;
+    device.api().check(status, "cuMemAlloc");
+    return reinterpret_cast<void *>(address);
+  }
+  void deallocate(int32_t id, void *data, size_t, size_t) noexcept override {
+    const Api &api = Api::get();
+    if (api.is_inherited()) return;
+    try {
+      const CurrentContext current(get_cuda_device(id));
+      api.cuCtxSynchronize();  // the manual does not promise that cuMemFree() waits for the work of every stream
+      api.cuMemFree_v2(address_of(data));
+    } catch (const Exception &) {}  // the driver has ended
+  }
+
+  void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
+    const bool reads = from_device.device_type == kDLCUDA, writes = to_device.device_type == kDLCUDA;
+    if (reads && writes && from_device.device_id != to_device.device_id)
+      return copy_between(from, from_device, to, to_device, bytes, stream);
+    const DeviceContext &device = get_cuda_device(reads ? from_device.device_id : to_device.device_id);
+    const Api &api = device.api();
+    const CurrentContext current(device);
+    auto *const queue = static_cast<Stream *>(stream);
+    if (reads && writes)
+      return api.check(api.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), bytes, queue), "cuMemcpyDtoDAsync");
+    if (reads) api.check(api.cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, queue), "cuMemcpyDtoHAsync");
+    else api.check(api.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, queue), "cuMemcpyHtoDAsync");
+    api.check(api.cuStreamSynchronize(queue), "cuStreamSynchronize");
+  }
+
+  std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
+                                          size_t bytes, void *stream) override {
+    const DLDevice device = from_device.device_type == kDLCUDA ? from_device : to_device;  // whose stream it is
+    return CudaWork::timed(get_cuda_device(device.device_id), stream,
+                           [&] { copy(from, from_device, to, to_device, bytes, stream); });
+  }
+
+  bool is_asynchronous() const override { return true; }
+  void sync(int32_t id) override {
+    const DeviceContext &device = get_cuda_device(id);
+    if (!device.has_context()) return;  // it was given no work
+    const CurrentContext current(device);
+    device.api().check(device.api().cuCtxSynchronize(), "cuCtxSynchronize");
+  }
+  void sync_stream(int32_t id, void *stream) override {
+    const DeviceContext &device = get_cuda_device(id);
+    if (!device.has_context()) return;
+    const CurrentContext current(device);
+    device.api().check(device.api().cuStreamSynchronize(static_cast<Stream *>(stream)), "cuStreamSynchronize");
+  }
+  void *create_stream(int32_t id) override {
+    const DeviceContext &device = get_cuda_device(id);
+    const CurrentContext current(device);
+    Stream *stream = nullptr;
+    device.api().check(device.api().cuStreamCreate(&stream, kNonBlocking), "cuStreamCreate");
+    return stream;
+  }
+  void free_stream(int32_t id, void *stream) noexcept override {
+    if (const DeviceContext *device = find_cuda_device(id))
+      device->release(device->api().cuStreamDestroy_v2, static_cast<Stream *>(stream));
+  }
+
+  std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
+    return build_program(get_cuda_device(id), code);
+  }
+
+ private:
+  // The stream is the source's. The target's own work knows nothing of it, so both ends are waited for.
+  static void copy_between(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
+                           void *stream) {
+    const DeviceContext &source = get_cuda_device(from_device.device_id);
+    const DeviceContext &target = get_cuda_device(to_device.device_id);
+    wait_for_stream(to_device, current_stream(to_device));
+    const Api &api = source.api();
+    Context *const target_context = target.context();
+    const CurrentContext current(source);
+    auto *const queue = static_cast<Stream *>(stream);
+    api.check(api.cuMemcpyPeerAsync(address_of(to), target_context, address_of(from), source.context(), bytes, queue),
+              "cuMemcpyPeerAsync");
+    api.check(api.cuStreamSynchronize(queue), "cuStreamSynchronize");
+  }
+
+  static Value dimensions_of(const DeviceContext &device) {
+    const int64_t dims[] = {device.attribute(kMaxBlockX), device.attribute(kMaxBlockY), device.attribute(kMaxBlockZ)};
+    return Value(Shape::make(dims));
+  }
+  static Value free_bytes(const DeviceContext &device) {
+    const CurrentContext current(device);
+    size_t free = 0, total = 0;
+    device.api().check(device.api().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
+    return Value(static_cast<int64_t>(free));
+  }
+};
+
+}  // namespace
+
+DeviceBackend &cuda_backend() {
+  static auto *backend = new CudaBackend;
+  return *backend;
+}
+
+}  // namespace opd

@@ -1,0 +1,201 @@
+#include "device/cuda/cuda_program.h"
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/fork_mutex.h"
+#include "base/signal_handlers.h"
+#include "device/cuda/cuda_compile.h"
+#include "device/cuda/cuda_image.h"
+#include "device/cuda/cuda_work.h"
+#include "value/value.h"
+
+namespace opd::cuda {
+namespace {
+
+constexpr size_t kFewArgs = 32;  // more than nearly all kernels have
+
+// The attributes of a launch that cuLaunchKernel() cannot give.
+class Attributes {
+ public:
+  explicit Attributes(const KernelLaunch &launch) {
+    if (launch.cluster != std::array<uint32_t, 3>{1, 1, 1})
+      std::copy_n(launch.cluster.begin(), 3, add(kClusterSizes).value.sizes);
+    if (launch.is_programmatic) add(kProgrammatic).value.number = 1;
+    if (launch.is_cooperative) add(kCooperative).value.number = 1;
+  }
+  LaunchAttribute *data() { return list_.data(); }
+  uint32_t count() const { return count_; }
+
+ private:
+  LaunchAttribute &add(uint32_t id) {
+    list_[count_].id = id;
+    return list_[count_++];
+  }
+  std::array<LaunchAttribute, 3> list_{};
+  uint32_t count_ = 0;
+};
+
+class CudaKernel final : public DeviceKernel {
+ public:
+  CudaKernel(const DeviceContext &device, Function *function, std::string name)
+      : device_(device), function_(function), name_(std::move(name)) {
+    read_parameters();
+    int bytes = 0;
+    device_.api().check(device_.api().cuFuncGetAttribute(&bytes, kMaxDynamicSharedBytes, function_),
+                        "cuFuncGetAttribute");
+    shared_bytes_ = static_cast<uint32_t>(std::max(bytes, 0));
+  }
+
+  std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) override {
+    return CudaWork::timed(device_, stream, [&] { launch(stream, given); });
+  }
+  void launch(void *stream, const KernelLaunch &launch) override {
+    if (device_.api().is_inherited()) [[unlikely]]
+      fail(OPD_UNSUPPORTED, "kernel ", name_,
+           " cannot be launched in a child of fork(): its driver was started in the parent");
+    check_args(launch.args);
+    const CurrentContext current(device_);
+    allow_shared_bytes(launch);
+    const size_t count = launch.args.size();
+    if (count <= kFewArgs) {
+      std::array<void *, kFewArgs> places;
+      run(static_cast<Stream *>(stream), launch, {places.data(), count});
+    } else {
+      std::vector<void *> places(count);
+      run(static_cast<Stream *>(stream), launch, places);
+    }
+  }
+
+ private:
+  // The sizes of the parameters, where the driver tells them. The launch reads as many arguments as the code has.
+  void read_parameters() {
+    const Api &api = device_.api();
+    if (!api.cuFuncGetParamInfo) return;
+    constexpr size_t kMost = 32764;  // bytes that all parameters of a kernel have together
+    std::vector<size_t> sizes;
+    size_t offset = 0, size = 0;
+    Status status = kSuccess;
+    while (sizes.size() < kMost && !(status = api.cuFuncGetParamInfo(function_, sizes.size(), &offset, &size)))
+      sizes.push_back(size);
+    if (status == kInvalidValue) parameters_ = std::move(sizes);
+  }
+  void check_args(std::span<const KernelArg> args) const {
+    if (!parameters_) return;
+    if (args.size() != parameters_->size()) [[unlikely]]
+      fail(OPD_BAD_FORMAT, "kernel ", name_, " is described with ", counted(args.size(), "parameter"),
+           ", but its code has ", parameters_->size());
+    for (size_t i = 0; i < args.size(); ++i)
+      if (args[i].size != (*parameters_)[i]) [[unlikely]]
+        fail(OPD_BAD_FORMAT, "parameter ", i, " of kernel ", name_, " is described with ",
+             counted(args[i].size, "byte"), ", but has ", (*parameters_)[i], " in its code");
+  }
+
+  // More dynamic shared memory than 48 KiB must be asked for, once for the greatest size.
+  void allow_shared_bytes(const KernelLaunch &launch) {
+    if (launch.dynamic_shared_bytes <= shared_bytes_.load(std::memory_order_acquire)) [[likely]]
+      return;
+    const std::scoped_lock lock(guard_);
+    const uint64_t bytes = launch.dynamic_shared_bytes;
+    if (bytes <= shared_bytes_.load(std::memory_order_relaxed)) return;
+    if (bytes > INT32_MAX) fail_launch("cuFuncSetAttribute", kInvalidValue, launch);
+    if (const Status status =
+            device_.api().cuFuncSetAttribute(function_, kMaxDynamicSharedBytes, static_cast<int>(bytes)))
+      fail_launch("cuFuncSetAttribute", status, launch);
+    shared_bytes_.store(static_cast<uint32_t>(bytes), std::memory_order_release);
+  }
+
+  void run(Stream *stream, const KernelLaunch &launch, std::span<void *> places) const {
+    for (size_t i = 0; i < places.size(); ++i) places[i] = const_cast<void *>(launch.args[i].value);
+    const Api &api = device_.api();
+    const auto &[grid, block, cluster, shared_bytes, cooperative, programmatic, args] = launch;
+    const auto shared = static_cast<uint32_t>(shared_bytes);
+    Attributes attributes(launch);
+    if (attributes.count() == 0) {
+      if (const Status status = api.cuLaunchKernel(function_, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                                   shared, stream, places.data(), nullptr)) [[unlikely]]
+        fail_launch("cuLaunchKernel", status, launch);
+      return;
+    }
+    if (!api.cuLaunchKernelEx)
+      fail(OPD_UNSUPPORTED, "kernel ", name_,
+           " is launched cooperatively, in clusters or before its predecessor ends, for which the driver must be of "
+           "CUDA 11.8 or newer; it is of ",
+           api.version / 1000, ".", api.version % 1000 / 10);
+    const LaunchConfig config{
+        {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared, stream, attributes.data(),
+        attributes.count()};
+    if (const Status status = api.cuLaunchKernelEx(&config, function_, places.data(), nullptr)) [[unlikely]]
+      fail_launch("cuLaunchKernelEx", status, launch);
+  }
+
+  [[noreturn]] void fail_launch(const char *function, Status status, const KernelLaunch &launch) const {
+    const auto text = [](const std::array<uint32_t, 3> &sizes) {
+      return concat(sizes[0], " x ", sizes[1], " x ", sizes[2]);
+    };
+    const bool has_clusters = launch.cluster != std::array<uint32_t, 3>{1, 1, 1};
+    fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", text(launch.grid), " blocks of ",
+         text(launch.block), " threads and ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory",
+         has_clusters ? concat(" in clusters of ", text(launch.cluster)) : "", ": ", function, " gave ",
+         device_.api().status_name(status));
+  }
+
+  const DeviceContext &device_;
+  Function *const function_;
+  const std::string name_;
+  std::optional<std::vector<size_t>> parameters_;
+  std::atomic<uint32_t> shared_bytes_{0};  // dynamic ones that a launch may have
+  ForkMutex guard_{LockRank::kDeviceKernel};
+};
+
+class CudaProgram final : public DeviceProgram {
+ public:
+  CudaProgram(const DeviceContext &device, const DeviceCode &code, const std::string &image)
+      : device_(device), origin_(code.origin) {
+    const Api &api = device_.api();
+    std::string log(8192, '\0');
+    uint32_t options[] = {kErrorLog, kErrorLogBytes};
+    void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};  // the second is a number
+    const CurrentContext current(device_);
+    const Status status = api.cuModuleLoadDataEx(&module_, image.data(), std::size(options), options, values);
+    if (status)
+      fail(status == kOutOfMemory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, "the driver of cuda:", device_.number(),
+           " cannot load the kernels of ", origin_, ": ", api.status_name(status), log[0] ? "\n" : "", log.c_str());
+  }
+  ~CudaProgram() {
+    const Api &api = device_.api();
+    if (api.is_inherited()) return;
+    try {
+      const CurrentContext current(device_);
+      api.cuCtxSynchronize();  // kernels of it may still run
+      api.cuModuleUnload(module_);
+    } catch (const Exception &) {}  // the driver has ended
+  }
+
+  std::unique_ptr<DeviceKernel> find(const std::string &name) override {
+    const Api &api = device_.api();
+    const CurrentContext current(device_);
+    Function *function = nullptr;
+    const Status status = api.cuModuleGetFunction(&function, module_, name.c_str());
+    if (status == kNotFound) fail(OPD_NOT_FOUND, "the code for CUDA in ", origin_, " has no kernel ", name);
+    api.check(status, "cuModuleGetFunction");
+    return std::make_unique<CudaKernel>(device_, function, name);
+  }
+
+ private:
+  const DeviceContext &device_;
+  const std::string origin_;
+  Module *module_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceProgram> build_program(const DeviceContext &device, const DeviceCode &code) {
+  if (code.format != "cuda") return std::make_unique<CudaProgram>(device, code, checked_image(code));
+  const Nvrtc &nvrtc = Nvrtc::get(device.api().version);
+  return std::make_unique<CudaProgram>(device, code,
+                                       compile_source(nvrtc, device.compute_version(), code.code, code.origin));
+}
+
+}  // namespace opd::cuda

@@ -1,0 +1,10 @@
+// Code that the driver has loaded for a device, and its kernels.
+#pragma once
+#include "device/cuda/cuda_context.h"
+#include "device/kernel.h"
+
+namespace opd::cuda {
+
+std::unique_ptr<DeviceProgram> build_program(const DeviceContext &device, const DeviceCode &code);  // throws
+
+}  // namespace opd::cuda

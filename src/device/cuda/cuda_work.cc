@@ -1,0 +1,83 @@
+#include "device/cuda/cuda_work.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace opd::cuda {
+
+TimedEvent::TimedEvent(const DeviceContext &device, Stream *stream) : device_(device) {
+  const Api &api = device.api();
+  const CurrentContext current(device);
+  api.check(api.cuEventCreate(&event_, 0), "cuEventCreate");
+  if (const Status status = api.cuEventRecord(event_, stream)) {
+    api.cuEventDestroy_v2(event_);
+    api.check(status, "cuEventRecord");
+  }
+}
+
+bool TimedEvent::ns_since(const TimedEvent &earlier, uint64_t &out) const noexcept {
+  float ms = 0;
+  if (device_.api().cuEventElapsedTime(&ms, earlier.event_, event_)) return false;
+  out = static_cast<uint64_t>(std::max(double{ms}, 0.0) * 1e6);
+  return true;
+}
+
+Reference::OwnStream::OwnStream(const DeviceContext &d) : device(d) {
+  const CurrentContext current(device);
+  device.api().check(device.api().cuStreamCreate(&stream, kNonBlocking), "cuStreamCreate");
+}
+
+// Each further event narrows where on the host's clock the first one lies.
+Reference::Reference(const DeviceContext &device) : stream_(device) {
+  constexpr int kEvents = 4;
+  const CurrentContext current(device);
+  for (int i = 0; i < kEvents; ++i) {
+    TickInterval interval;
+    interval.begin = opd::ticks_of(tick_clock());
+    auto event = std::make_unique<TimedEvent>(device, stream_.stream);
+    if (!event->wait()) fail(OPD_CALL_FAILED, "cuEventSynchronize failed");
+    interval.end = opd::ticks_of(tick_clock());
+    uint64_t ns = 0;
+    if (i > 0 && !event->ns_since(*event_, ns)) fail(OPD_CALL_FAILED, "cuEventElapsedTime failed");
+    clock_.observe(ns, interval);
+    if (i == 0) event_ = std::move(event);
+  }
+}
+
+bool Reference::ticks_of(const TimedEvent &event, uint64_t &out) const noexcept {
+  uint64_t ns = 0;
+  if (!event.ns_since(*event_, ns)) return false;
+  out = clock_.ticks_at(ns);
+  return true;
+}
+
+CudaWork::CudaWork(const DeviceContext &device, Stream *stream) noexcept : device_(device), stream_(stream) {
+  if (device.api().is_inherited()) return;
+  try {
+    reference_ = device.reference();
+    before_ = record();
+  } catch (const std::exception &) {}  // then the times are lost, and the trace counts that
+}
+
+void CudaWork::end() noexcept {
+  if (before_) after_ = record();
+}
+
+std::unique_ptr<TimedEvent> CudaWork::record() const noexcept try {
+  return std::make_unique<TimedEvent>(device_, stream_);
+} catch (const std::exception &) { return nullptr; }
+
+bool CudaWork::finish(TickInterval launch, TickInterval &out) noexcept {
+  if (!after_ || device_.api().is_inherited()) return false;
+  try {
+    const CurrentContext current(device_);
+    if (!after_->wait() || !reference_->ticks_of(*before_, out.begin) || !reference_->ticks_of(*after_, out.end))
+      return false;
+  } catch (const Exception &) { return false; }
+  out.begin = std::max(out.begin, launch.begin);
+  out.end = std::max(out.end, out.begin);
+  return true;
+}
+
+}  // namespace opd::cuda

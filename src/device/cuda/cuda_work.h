@@ -1,0 +1,73 @@
+// The times of kernels and copies, by events before and after them. The driver tells the time between two events only,
+// so there is an event whose moment is known on the host's clock, too.
+#pragma once
+#include <chrono>
+#include <memory>
+
+#include "device/cuda/cuda_context.h"
+#include "device/device_clock.h"
+#include "trace/device_work.h"
+
+namespace opd::cuda {
+
+class TimedEvent {
+ public:
+  TimedEvent(const DeviceContext &device, Stream *stream);  // throws; when the work that the stream has is done
+  ~TimedEvent() { device_.release(device_.api().cuEventDestroy_v2, event_); }
+  TimedEvent(const TimedEvent &) = delete;
+
+  bool wait() const noexcept { return device_.api().cuEventSynchronize(event_) == kSuccess; }
+  bool ns_since(const TimedEvent &earlier, uint64_t &out) const noexcept;  // false: the driver does not tell
+
+ private:
+  const DeviceContext &device_;
+  Event *event_ = nullptr;
+};
+
+// A moment of a device on the host's clock. The driver's times are floats in milliseconds: from a moment that is older
+// than some seconds they would be coarser than a microsecond. Cost: waits for the device, 0.1 ms.
+class Reference {
+ public:
+  explicit Reference(const DeviceContext &device);  // throws
+  bool is_old() const { return std::chrono::steady_clock::now() - made_ > std::chrono::seconds(4); }
+  bool ticks_of(const TimedEvent &event, uint64_t &out) const noexcept;
+
+ private:
+  struct OwnStream {  // so that it waits for no work
+    explicit OwnStream(const DeviceContext &device);
+    ~OwnStream() { device.release(device.api().cuStreamDestroy_v2, stream); }
+    OwnStream(const OwnStream &) = delete;
+    const DeviceContext &device;
+    Stream *stream = nullptr;
+  };
+
+  const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
+  const OwnStream stream_;
+  DeviceClock clock_;  // whose time is 0 at the event
+  std::unique_ptr<TimedEvent> event_;
+};
+
+class CudaWork final : public PendingWork {
+ public:
+  // Gives work to a stream between two events. If the events fail, the work is given, and its times are lost.
+  template <class Give>
+  static std::unique_ptr<PendingWork> timed(const DeviceContext &device, void *stream, const Give &give) {
+    auto work = std::make_unique<CudaWork>(device, static_cast<Stream *>(stream));
+    give();
+    work->end();
+    return work;
+  }
+  CudaWork(const DeviceContext &device, Stream *stream) noexcept;
+  bool finish(TickInterval launch, TickInterval &out) noexcept override;
+
+ private:
+  void end() noexcept;
+  std::unique_ptr<TimedEvent> record() const noexcept;
+
+  const DeviceContext &device_;
+  Stream *const stream_;
+  std::shared_ptr<const Reference> reference_;
+  std::unique_ptr<TimedEvent> before_, after_;
+};
+
+}  // namespace opd::cuda

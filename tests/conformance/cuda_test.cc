@@ -1,0 +1,289 @@
+// CUDA's back end on the recording driver: which calls it makes in which order, and what it does when any of them
+// fails.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conformance/faults.h"
+#include "support/cuda/recording.h"
+
+using namespace opdyno_test;
+using cuda_driver::Recording;
+
+namespace {
+
+constexpr DLDevice kDevice = {kDLCUDA, 0};
+
+class RecordedCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(Recording::is_here()) << "LD_LIBRARY_PATH does not name the recording driver";
+    opdyno::sync(kDevice);
+    Recording::log();
+  }
+  void TearDown() override {
+    Recording::fail_from(0);
+    EXPECT_EQ(Recording::depth(), 0) << "the thread's own context is current again";
+  }
+};
+
+// A module of one kernel scale(from, to, factor, offset) with these tags after it.
+Module kernels_with(const std::string &name, const std::vector<std::string> &tags, const std::string &format = "ptx",
+                    const std::string &code = kPtx, size_t params = 4) {
+  const DLDataType known[] = {{kDLOpaqueHandle, 64, 1}, {kDLOpaqueHandle, 64, 1}, {kDLFloat, 32, 1}, {kDLInt, 32, 1}};
+  std::string list_of = number(params);
+  for (size_t i = 0; i < params; ++i) list_of += raw(known[i]);
+  return with_root(
+      "cuda_" + name, "cuda",
+      text(format) + number(1) + text("scale") + text("scale") + list_of + list(tags) + number(0) + text(code));
+}
+
+TEST_F(RecordedCuda, TellsTheDriversProperties) {
+  const auto number_of = [](opd_device_attr attr, int32_t id = 0) {
+    return opdyno::device_attr({kDLCUDA, id}, attr).view().u.int64;
+  };
+  EXPECT_EQ(number_of(OPD_ATTR_MAX_THREADS_PER_BLOCK), 1024);
+  EXPECT_EQ(number_of(OPD_ATTR_WARP_SIZE), 32);
+  EXPECT_EQ(number_of(OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK), 49152);
+  EXPECT_EQ(number_of(OPD_ATTR_MAX_CLOCK_RATE), 1980000);
+  EXPECT_EQ(number_of(OPD_ATTR_MULTI_PROCESSOR_COUNT), 132);
+  EXPECT_EQ(number_of(OPD_ATTR_API_VERSION), 13050);
+  EXPECT_EQ(number_of(OPD_ATTR_L2_CACHE_SIZE_BYTES), 52428800);
+  EXPECT_EQ(number_of(OPD_ATTR_TOTAL_GLOBAL_MEMORY), 1 << 30);
+  const int64_t free_before = number_of(OPD_ATTR_AVAILABLE_GLOBAL_MEMORY);
+  const Tensor there({1024}, "float32", kDevice);
+  EXPECT_EQ(number_of(OPD_ATTR_AVAILABLE_GLOBAL_MEMORY), free_before - 4096);
+  EXPECT_EQ(opdyno::device_attr(kDevice, OPD_ATTR_DEVICE_NAME).string(), "Recording driver");
+  EXPECT_EQ(opdyno::device_attr(kDevice, OPD_ATTR_COMPUTE_VERSION).string(), "9.0");
+  EXPECT_EQ(opdyno::device_attr({kDLCUDA, 1}, OPD_ATTR_COMPUTE_VERSION).string(), "8.0");
+  EXPECT_EQ(opdyno::to_string(opdyno::device_attr(kDevice, OPD_ATTR_MAX_THREAD_DIMENSIONS).view()), "[1024, 1024, 64]");
+  EXPECT_EQ(opdyno::device_attr({kDLCUDA, 2}, OPD_ATTR_ABSENCE).string(),
+            "NVIDIA's driver has 2 devices, not a number 2");
+}
+
+TEST_F(RecordedCuda, WaitsForCopiesOfTheHostOnly) {
+  const Tensor first({4}, "float32", kDevice), second({4}, "float32", kDevice);
+  const std::vector<float> values = {1, 2, 3, 4};
+  Recording::log();
+  first.copy_from_bytes(values.data(), 16);
+  EXPECT_EQ(Recording::log(), "cuMemcpyHtoDAsync 16 in default\ncuStreamSynchronize default\n");
+  second.copy_from(first);
+  EXPECT_EQ(Recording::log(), "cuMemcpyDtoDAsync 16 in default\n");
+  EXPECT_EQ(read(second), values);
+  EXPECT_EQ(Recording::log(), "cuMemcpyDtoHAsync 16 in default\ncuStreamSynchronize default\n");
+}
+
+TEST_F(RecordedCuda, WorksInTheCurrentStream) {
+  const opdyno::Stream stream(kDevice);
+  const std::string made = Recording::log();
+  EXPECT_EQ(made, "cuStreamCreate 1\n") << "it does not wait for the default one";
+  const Module kernels = kernels_with("stream", {"blockIdx.x", "threadIdx.x"});
+  const Tensor x = on(kDevice, {1, 2, 3, 4});
+  const Function scale = kernels.function("scale", 1);
+  scale(x, x, 1.0, 0, 1, 4);
+  Recording::log();
+  {
+    const CurrentStream current(kDevice, stream.get());
+    scale(x, x, 2.0, 1, 1, 4);
+    const std::string launched = Recording::log(), name = launched.substr(launched.find("stream "));
+    EXPECT_EQ(launched, "launch scale 1x1x1 4x1x1 0 in " + name);
+    EXPECT_EQ(read(x), (std::vector<float>{3, 5, 7, 9}));
+    EXPECT_EQ(Recording::log(), "cuMemcpyDtoHAsync 16 in " + name + "cuStreamSynchronize " + name);
+  }
+}
+
+TEST_F(RecordedCuda, WaitsForEverythingBeforeMemoryIsFreed) {
+  {
+    const Tensor there({4}, "float32", kDevice);
+    EXPECT_EQ(Recording::log(), "cuMemAlloc 64\n");
+  }
+  EXPECT_EQ(Recording::log(), "cuCtxSynchronize\ncuMemFree\n");
+}
+
+TEST_F(RecordedCuda, CopiesBetweenItsDevices) {
+  const DLDevice other = {kDLCUDA, 1};
+  const Tensor here = on(kDevice, {1, 2, 3, 4}), there = on(other, {0, 0, 0, 0}), copy({4}, "float32", other);
+  copy.copy_from(there);  // work that the target still has
+  Recording::log();
+  there.copy_from(here);
+  EXPECT_EQ(Recording::log(),
+            "cuStreamSynchronize default\ncuMemcpyPeerAsync 16 in default\ncuStreamSynchronize default\n");
+  EXPECT_EQ(read(there), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(read(copy), (std::vector<float>{0, 0, 0, 0}));
+}
+
+TEST_F(RecordedCuda, HasMemoryOfTheHost) {
+  const auto counts = Recording::counts();
+  {
+    const Tensor pinned({4}, "float32", {kDLCUDAHost, 0}), there = on(kDevice, {1, 2, 3, 4});
+    EXPECT_NE(Recording::log().find("cuMemHostAlloc 64 portable\n"), std::string::npos);
+    pinned.copy_from(there);
+    EXPECT_EQ(pinned.data<float>()[3], 4) << "the processor reads it";
+    pinned.data<float>()[0] = 9;
+    there.copy_from(pinned);
+    EXPECT_EQ(read(there), (std::vector<float>{9, 2, 3, 4}));
+  }
+  EXPECT_EQ(Recording::counts(), counts);
+  expect_throws(
+      [] {
+        Tensor({1}, "float32", {kDLCUDAHost, 1});
+      },
+      OPD_UNSUPPORTED, "there is no device cuda_host:1: there is only number 0, not 1");
+}
+
+TEST_F(RecordedCuda, LaunchesAsTheModulesTagsSay) {
+  const Tensor x = on(kDevice, std::vector<float>(64, 1));
+  const auto launched = [&](const std::string &name, const std::vector<std::string> &tags, auto... values) {
+    const Function scale = kernels_with(name, tags).function("scale", 1);
+    Recording::log();
+    scale(x, x, 1.0, 0, values...);
+    const std::string log = Recording::log();
+    return log.substr(log.find("launch"));
+  };
+  EXPECT_EQ(
+      launched("tags_all", {"threadIdx.z", "threadIdx.y", "threadIdx.x", "blockIdx.z", "blockIdx.y", "blockIdx.x"}, 1,
+               2, 4, 1, 2, 3),
+      "launch scale 3x2x1 4x2x1 0 in default\n");
+  EXPECT_EQ(launched("tags_shared", {"blockIdx.x", "threadIdx.x", "tirx.use_dyn_shared_memory"}, 1, 32, 4096),
+            "launch scale 1x1x1 32x1x1 4096 in default\n");
+  EXPECT_EQ(launched("tags_cooperative", {"blockIdx.x", "threadIdx.x", "tirx.use_cooperative_launch"}, 1, 32),
+            "launch scale 1x1x1 32x1x1 0 cooperative in default\n");
+  EXPECT_EQ(
+      launched("tags_cluster", {"blockIdx.x", "threadIdx.x", "clusterCtaIdx.x", "tirx.use_programtic_dependent_launch"},
+               2, 32, 2),
+      "launch scale 2x1x1 32x1x1 0 clusters of 2x1x1 programmatic in default\n");
+}
+
+TEST_F(RecordedCuda, AsksForMuchSharedMemoryOnce) {
+  const Tensor x = on(kDevice, std::vector<float>(64, 1));
+  const Function scale =
+      kernels_with("much_shared", {"blockIdx.x", "threadIdx.x", "tir.use_dyn_shared_memory"}).function("scale", 1);
+  scale(x, x, 1.0, 0, 1, 32, 49152);
+  Recording::log();
+  for (const int bytes : {65536, 65536, 50000, 49152}) scale(x, x, 1.0, 0, 1, 32, bytes);
+  EXPECT_EQ(Recording::log(),
+            "cuFuncSetAttribute scale 8 65536\n"
+            "launch scale 1x1x1 32x1x1 65536 in default\nlaunch scale 1x1x1 32x1x1 65536 in default\n"
+            "launch scale 1x1x1 32x1x1 50000 in default\nlaunch scale 1x1x1 32x1x1 49152 in default\n");
+  expect_throws(
+      [&] { scale(x, x, 1.0, 0, 1, 32, 300000); }, OPD_CALL_FAILED,
+      "kernel scale cannot be launched with 1 x 1 x 1 blocks of 32 x 1 x 1 threads and 300000 bytes of dynamic "
+      "shared memory: cuFuncSetAttribute gave CUDA_ERROR_INVALID_VALUE (1)");
+  expect_throws([&] { scale(x, x, 1.0, 0, 1, 32, int64_t{1} << 40); }, OPD_CALL_FAILED, "1099511627776 bytes");
+  expect_throws([&] { scale(x, x, 1.0, 0, 1, 2048, 0); }, OPD_CALL_FAILED,
+                "cuLaunchKernel gave CUDA_ERROR_INVALID_VALUE (1)");
+}
+
+TEST_F(RecordedCuda, RefusesKernelsWhoseCodeTakesOtherParameters) {
+  const Tensor x = on(kDevice, {1, 2, 3, 4});
+  const Module few = kernels_with("few", {"blockIdx.x", "threadIdx.x"}, "ptx", kPtx, 3);
+  expect_throws([&] { few.function("scale", 1)(x, x, 1.0, 1, 4); }, OPD_BAD_FORMAT,
+                "kernel scale is described with 3 parameters, but its code has 4");
+  std::string code = kPtx;
+  code.replace(code.find(".f32 factor"), 4, ".f64");
+  const Module wide = kernels_with("wide", {"blockIdx.x", "threadIdx.x"}, "ptx", code);
+  expect_throws([&] { wide.function("scale", 1)(x, x, 1.0, 0, 1, 4); }, OPD_BAD_FORMAT,
+                "parameter 2 of kernel scale is described with 4 bytes, but has 8 in its code");
+}
+
+TEST_F(RecordedCuda, TellsWhatTheDriverSaysOfCode) {
+  const Tensor x = on(kDevice, {1, 2, 3, 4});
+  const auto run = [&](const std::string &name, const std::string &format, const std::string &code) {
+    kernels_with(name, {"blockIdx.x", "threadIdx.x"}, format, code).function("scale", 1)(x, x, 1.0, 0, 1, 4);
+  };
+  expect_throws([&] { run("bad_ptx", "ptx", "no ptx"); }, OPD_CALL_FAILED,
+                "CUDA_ERROR_INVALID_PTX (218): as the recording driver was told\nline 1: this is no PTX");
+  std::string other = kPtx;
+  other.replace(other.find("scale"), 5, "skale");
+  expect_throws([&] { run("other", "ptx", other); }, OPD_NOT_FOUND, "has no kernel scale");
+  expect_throws([&] { run("hsaco", "hsaco", "x"); }, OPD_UNSUPPORTED, "has the format \"hsaco\"");
+}
+
+TEST_F(RecordedCuda, GivesTheDriverNoBytesThatItWouldReadBeyond) {
+  const Tensor x = on(kDevice, {1, 2, 3, 4});
+  int count = 0;
+  const auto refuses = [&](const std::string &format, const std::string &code, const std::string &part) {
+    Recording::log();
+    const Module module = kernels_with("bytes" + std::to_string(count++), {"blockIdx.x", "threadIdx.x"}, format, code);
+    expect_throws([&] { module.function("scale", 1)(x, x, 1.0, 0, 1, 4); }, OPD_BAD_FORMAT, part);
+    EXPECT_EQ(Recording::log().find("cuModuleLoadDataEx"), std::string::npos) << part;
+  };
+  refuses("ptx", "", "there is no PTX");
+  refuses("ptx", std::string(".version 6.0\0.target", 20), "byte 12 is NUL, but PTX is text");
+  refuses("ptx",
+          "\x7f"
+          "ELF",
+          "byte 0 is no character");
+  refuses("ptx", "\xb1\x43\x62\x46", "byte 0 is no character");  // a descriptor with an address
+  refuses("cubin",
+          "\x7f"
+          "ELF",
+          "the ELF header");
+  refuses("cubin", std::string(64, 'x'), "this is none");
+  refuses("fatbin", std::string("\x50\xed\x55\xba\x01\0\x10\0", 8), "the size of the contents");
+  refuses("fatbin", std::string("\x50\xed\x55\xba\x01\0\x10\0\x05\0\0\0\0\0\0\0four", 20), "has 5 bytes at offset 16");
+  const auto fatbin = [](uint64_t header, uint64_t bytes) {  // of one entry with four bytes
+    return std::string("\x50\xed\x55\xba\x01\0\x10\0\x14\0\0\0\0\0\0\0\x02\0\x01\x01", 20) +
+           raw(static_cast<uint32_t>(header)) + raw(bytes) + "four";
+  };
+  refuses("fatbin", fatbin(16, 5), "entry 0 has 5 bytes at offset 32, but there are 36");
+  refuses("fatbin", fatbin(16, UINT64_MAX), "entry 0 has 18446744073709551615 bytes");
+  refuses("fatbin", fatbin(15, 4), "the header of entry 0 has 15 bytes, but must have 16");
+  refuses("fatbin", fatbin(16, 3), "the kind of an entry at offset 35 needs 4 bytes, 1 remain");
+  refuses("fatbin", std::string("\xb1\x43\x62\x46\x01\0\x10\0\x05\0\0\0\0\0\0\0", 16), "a fatbin begins with");
+}
+
+TEST_F(RecordedCuda, GivesAnErrorAndLosesNothing) {
+  Recording recording;
+  expect_errors_and_no_loss(kDevice, recording);
+}
+
+TEST_F(RecordedCuda, LosesNothingWhileItIsRecorded) {
+  Recording recording;
+  expect_no_loss_while_recorded(kDevice, recording);
+}
+
+TEST_F(RecordedCuda, IsNotUsedInAChildOfFork) {
+  const Module kernels = kernels_with("fork", {"blockIdx.x", "threadIdx.x"});
+  const Function scale = kernels.function("scale", 1);
+  auto there = std::make_unique<Tensor>(on(kDevice, {1, 2, 3, 4}));
+  auto stream = std::make_unique<opdyno::Stream>(kDevice);
+  scale(*there, *there, 1.0, 0, 1, 4);
+  opdyno::sync(kDevice);
+  Recording::log();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const auto is_refused = [](const std::function<void()> &body) {
+      try {
+        body();
+      } catch (const Error &e) {
+        return e.code() == OPD_UNSUPPORTED && e.message().find("child of fork()") != std::string::npos;
+      }
+      return false;
+    };
+    bool all = is_refused([&] { scale(*there, *there, 1.0, 0, 1, 4); });
+    all &= is_refused([&] { Tensor({4}, "float32", kDevice); });
+    all &= is_refused([&] { read(*there); });
+    all &= is_refused([&] { opdyno::sync(kDevice); });
+    there.reset();
+    stream.reset();
+    _exit(!all ? 1 : Recording::log().empty() ? 0 : 2);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "exit code 1: something is not refused; 2: the child called the driver";
+  EXPECT_EQ(read(*there), (std::vector<float>{1, 2, 3, 4})) << "the parent afterwards";
+}
+
+TEST_F(RecordedCuda, ReportsWhatFailedInAStreamWhenItIsWaitedFor) {
+  const DLDevice other = {kDLCUDA, 1};  // its context fails from here on
+  const Function scale = kernels_with("illegal", {"blockIdx.x", "threadIdx.x"}).function("scale", 1);
+  const Tensor x = on(other, {1, 2, 3, 4});
+  Function::global("__tvm_set_device")(int{kDLCUDA}, 1);
+  scale(x, x, 1.0, 0, 1, 1024);  // beyond the tensor
+  expect_throws([&] { opdyno::sync(other); }, OPD_CALL_FAILED,
+                "cuCtxSynchronize gave CUDA_ERROR_ILLEGAL_ADDRESS (700): as the recording driver was told");
+  Function::global("__tvm_set_device")(int{kDLCUDA}, 0);
+}
+
+}  // namespace

@@ -1,0 +1,89 @@
+// Programs that TVM built for CUDA, in both modes of execution. NVIDIA's compiler makes the code for the driver; the
+// driver is the recording one, which runs the same kernels compiled for the processor. So what is tested is all but the
+// driver and the GPU: the kernels' parameters as in NVIDIA's code, launches, copies, the order of work, and the
+// answers.
+#include <map>
+
+#include "interop/gpu_programs.h"
+#include "support/c_artifact.h"
+#include "support/cuda/recording.h"
+
+using namespace opdyno_test;
+using cuda_driver::Recording;
+
+namespace {
+
+Module kernels_of(const Module &module) {
+  if (std::string(module.kind()) == "cuda") return module;
+  for (const Module &import : module.imports())
+    if (Module found = kernels_of(import)) return found;
+  return {};
+}
+
+// Compiles the program's kernels for the processor, and has the driver run these.
+void emulate_kernels(const std::string &model) {
+  static std::map<std::string, std::string> libraries;
+  std::string &library = libraries[model];
+  if (library.empty()) {
+    const Module kernels = kernels_of(Module::load(program_file({kDLCUDA, 0}, model, "bytecode")));
+    std::string source = std::string("#include \"") + OPDYNO_TEST_EMULATION + "\"\n" + kernels.source();
+    const std::string include = "#include <cuda.h>";
+    if (const size_t at = source.find(include); at != source.npos) source.erase(at, include.size());
+    for (const std::string &name : kernels.functions()) source += "EMULATED_KERNEL(" + name + ")\n";
+    const std::string text = write_text("emulated_" + model + ".cc", source);
+    library = scratch_directory() + "/emulated_" + model + ".so";
+    const std::string command = "c++ -std=c++20 -O1 -shared -fPIC -w -o '" + library + "' '" + text + "'";
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  Recording::emulate(library);
+}
+
+class AProgramForCuda : public testing::Test {
+ protected:
+  // NVIDIA's compiler is asked for by the first kernel.
+  void SetUp() override {
+    ASSERT_TRUE(Recording::is_here()) << "LD_LIBRARY_PATH does not name the recording driver";
+    try {
+      call(kDevice, "constants", "bytecode");
+    } catch (const Error &e) {
+      if (e.message().find("there is no libnvrtc.so") == std::string::npos) throw;
+      GTEST_SKIP() << e.message();
+    }
+  }
+  static Value call(DLDevice device, const std::string &model, const std::string &mode) {
+    const Vm vm = program(device, model, mode);
+    return vm.function("main").call(views_of(on_device(device, recorded(model, "in"))));
+  }
+  static constexpr DLDevice kDevice = {kDLCUDA, 0};
+};
+
+TEST_F(AProgramForCuda, GivesTheAnswersOfTheCpu) {
+  for (const std::string model : kModels) {
+    emulate_kernels(model);
+    for (const std::string mode : kModes)
+      if (model != "cnn" || mode == "bytecode")  // it has 260,000 threads
+        expect_answers(kDevice, model, call(kDevice, model, mode), model + " " + mode);
+  }
+}
+
+TEST_F(AProgramForCuda, IsCompiledForEachDevice) {
+  const DLDevice other = {kDLCUDA, 1};  // of compute version 8.0
+  emulate_kernels("norms");
+  expect_answers(other, "norms", call(other, "norms", "bytecode"), "compute version 8.0");
+}
+
+TEST_F(AProgramForCuda, IsCompiledAtItsFirstCallOnly) {
+  emulate_kernels("norms");
+  const Vm vm = program(kDevice, "norms", "compiled");
+  const std::vector<Tensor> inputs = on_device(kDevice, recorded("norms", "in"));
+  Recording::log();
+  vm.function("main").call(views_of(inputs));
+  const std::string first = Recording::log();
+  EXPECT_NE(first.find("cuModuleLoadDataEx"), first.npos) << first;
+  vm.function("main").call(views_of(inputs));
+  EXPECT_EQ(Recording::log(),
+            "launch layer_norm_kernel 5x1x1 256x1x1 0 in default\n"
+            "launch fused_multiply_sum_kernel 5x1x1 16x1x1 0 in default\n");
+}
+
+}  // namespace

@@ -1,0 +1,43 @@
+// What tests ask the recording driver, which is the process's libcuda.so.1 if LD_LIBRARY_PATH says so.
+#pragma once
+#include <dlfcn.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace cuda_driver {
+
+class Recording {
+ public:
+  static bool is_here() { return find("recording_log") != nullptr; }
+
+  /** The calls since the last time, one to a line. Contexts that are made current are not among them. */
+  static std::string log() { return as<const char *()>("recording_log")(); }
+  /** The nth call from now on fails, and all after it; 0: none does. Calls that free something never fail. */
+  static void fail_from(int64_t nth) { as<void(int64_t)>("recording_fail_from")(nth); }
+  static int64_t calls() { return as<int64_t()>("recording_calls")(); }
+  /** How many contexts the calling thread has made current and not given up. */
+  static int depth() { return as<int()>("recording_depth")(); }
+  /** From now on kernels of this library run, which support/cuda/emulation.h made. */
+  static void emulate(const std::string &library) { as<void(const char *)>("recording_emulate")(library.c_str()); }
+  /** What is alive: blocks, modules, blocks of the host, events, streams. */
+  static std::array<size_t, 5> counts() {
+    std::array<size_t, 5> counts{};
+    as<void(size_t *)>("recording_counts")(counts.data());
+    return counts;
+  }
+
+ private:
+  static void *find(const char *name) {
+    static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return library ? dlsym(library, name) : nullptr;
+  }
+  template <class F>
+  static F *as(const char *name) {
+    return reinterpret_cast<F *>(find(name));
+  }
+};
+
+}  // namespace cuda_driver
