@@ -37,7 +37,7 @@ TEST_F(ADevice, ExistsAndTellsItsName) {
   for (const opd_device_attr attr : {OPD_ATTR_MULTI_PROCESSOR_COUNT, OPD_ATTR_MAX_THREADS_PER_BLOCK, OPD_ATTR_WARP_SIZE,
                                      OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK, OPD_ATTR_TOTAL_GLOBAL_MEMORY}) {
     const Value value = opdyno::device_attr(device(), attr);
-    if (value.type() != OPD_NONE) EXPECT_GT(value.view().u.int64, 0) << attr;
+    if (value.type() != OPD_NONE) { EXPECT_GT(value.view().u.int64, 0) << attr; }
   }
 }
 
@@ -221,7 +221,7 @@ TEST_F(ADevice, IsWaitedForByProfiles) {
   for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) {
     if (text_value(call_value(report, row, "Name")) != "scale") continue;
     kernels_seen += static_cast<size_t>(number_of(call_value(report, row, "Count")));
-    if (is_simulated()) EXPECT_GE(number_of(call_value(report, row, "Duration (us)")), 2000) << csv;
+    if (is_simulated()) { EXPECT_GE(number_of(call_value(report, row, "Duration (us)")), 2000) << csv; }
   }
   EXPECT_EQ(kernels_seen, 2u) << csv;
 }
@@ -266,7 +266,7 @@ TEST_F(ADevice, HasTracksOfItsWorkInTraces) {
   EXPECT_EQ(launched, (std::map<std::string, int>{{name + ", default stream", 2}, {launched.rbegin()->first, 2}}));
   EXPECT_TRUE(launched.rbegin()->first.starts_with(name + ", stream ")) << launched.rbegin()->first;
   EXPECT_EQ(copies, 3) << "two inputs and a result";
-  if (is_simulated()) EXPECT_GE(gap, 1000) << "the second kernel waits for the first one";
+  if (is_simulated()) { EXPECT_GE(gap, 1000) << "the second kernel waits for the first one"; }
 
   const Report averages = trace.report(OPD_TRACE_KEY_AVERAGES);
   double of_calls = -1, of_kernels = -1, of_runs = -1;
@@ -280,7 +280,7 @@ TEST_F(ADevice, HasTracksOfItsWorkInTraces) {
   EXPECT_NEAR(of_kernels, work_us, 0.1);
   EXPECT_NEAR(of_calls, work_us, 0.1);
   EXPECT_NEAR(of_runs, work_us, 0.1);
-  if (is_simulated()) EXPECT_GE(work_us, 4 * 1900);
+  if (is_simulated()) { EXPECT_GE(work_us, 4 * 1900); }
 }
 
 // Each form of a trace has the work of devices.
@@ -376,7 +376,7 @@ TEST_F(ADevice, HasItsOwnTimeInProfiles) {
     EXPECT_LE(us, number_of(call_value(report, row, "Duration (us)"))) << "the call waits for the device";
     work_us += us;
   }
-  if (is_simulated()) EXPECT_GE(work_us, 2 * 1900);
+  if (is_simulated()) { EXPECT_GE(work_us, 2 * 1900); }
   const std::string json = report.write(OPD_REPORT_JSON);
   EXPECT_NE(json.find("\"Device Duration (us)\""), std::string::npos) << json;
   EXPECT_NE(json.find("\"Device Idle (us)\""), std::string::npos) << json;

@@ -87,7 +87,7 @@ class OpenClBackend final : public DeviceBackend {
     if (reads && writes && from_device.device_id != to_device.device_id) {  // each device has a context of its own
       std::vector<char> stage(bytes);
       copy(from, from_device, stage.data(), kHost, bytes, nullptr);
-      return enqueue_copy(stage.data(), kHost, to, to_device, bytes, stream, event);
+      return enqueue_copy(stage.data(), kHost, to, to_device, bytes, current_stream(to_device), event);
     }
     const DeviceContext &device = get(reads ? from_device.device_id : to_device.device_id);
     const Api &api = device.api();

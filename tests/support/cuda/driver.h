@@ -183,7 +183,7 @@ class Driver {
     const EmulatedLaunch launch = {
         {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, places.data(), translate, &whose};
     reinterpret_cast<void (*)(const EmulatedLaunch &)>(kernel)(launch);
-    return whose.is_legal ? kSuccess : kIllegalAddress;
+    return whose.is_legal ? int{kSuccess} : int{kIllegalAddress};
   }
 };
 

@@ -9,7 +9,7 @@ namespace {
 class ADeviceClock : public testing::Test {
  protected:
   uint64_t tick(int64_t ns) const {
-    return origin_ + static_cast<uint64_t>(static_cast<double>(ns) / line_.ns_per_tick);
+    return origin_ + static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(ns) / line_.ns_per_tick));
   }
   double ns(uint64_t ticks) const {
     return static_cast<double>(static_cast<int64_t>(ticks - origin_)) * line_.ns_per_tick;
