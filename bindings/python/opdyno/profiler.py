@@ -50,7 +50,7 @@ _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be recorded. `PrivateUse1` stands for kinds of devices that the program added by a plug-in."""
+    """What can be recorded. `PrivateUse1` stands for Vulkan, and for kinds of devices that the program added by a plug-in."""
 
     CPU = 0
     XPU = 1
@@ -63,7 +63,7 @@ class ProfilerActivity(enum.Enum):
 
 def supported_activities() -> set[ProfilerActivity]:
     """What `profile` records by default: of devices, the kernels and copies. It does not say whether there is such a device."""
-    return {ProfilerActivity.CPU, ProfilerActivity.OPENCL, ProfilerActivity.PrivateUse1}
+    return {ProfilerActivity.CPU, ProfilerActivity.CUDA, ProfilerActivity.OPENCL, ProfilerActivity.PrivateUse1}
 
 
 def kineto_available() -> bool:
