@@ -47,6 +47,7 @@ class Writer {
     for (const auto &track : trace_.tracks) {
       choose(track.process);
       find_lanes(track);
+      find_launches(track);
       for (const Event *run : track.runs) write_run(track, *run);
       for (const Event *range : track.ranges) write_range(track, *range);
       heads_.clear();
@@ -147,7 +148,8 @@ class Writer {
   }
   // Numbers that torch.profiler gives each span.
   template <class Out>
-  void write_ids(Out &out) {
+  void write_ids(Out &out, const Event &event) {
+    if (!work_.empty()) external_ids_.emplace(&event, spans_ + 1);
     out << ",\"args\":{\"External id\":" << spans_ + 1 << ",\"Record function id\":0,\"Ev Idx\":" << spans_;
     ++spans_;
   }
@@ -168,7 +170,7 @@ class Writer {
     const auto write = [&](std::string_view quoted_name) {
       out_ << head_of(thread_of(track, run), "user_annotation", quoted_name);
       write_times(out_, run.begin, run.end);
-      write_ids(out_);
+      write_ids(out_, run);
       out_ << ",\"Run\":" << number << stack_json(run) << (run.is_open ? ",\"Open\":1}}" : "}}");
     };
     if (whole_.is_run(run, track.process)) write(concat("\"run ", number, "\""));
@@ -188,7 +190,7 @@ class Writer {
     }
     out_ << head_of(thread, "user_annotation", json_string(span_name(range)));
     write_times(out_, range.begin, range.end);
-    write_ids(out_);
+    write_ids(out_, range);
     out_ << stack_json(range) << (range.is_open ? ",\"Open\":1}}" : "}}");
   }
 
@@ -217,7 +219,7 @@ class Writer {
         out_.reserve(begin.size() + device_.size() + failure.size() + stack.size() + tail.size() + kNumbers);
     out << begin;
     write_times(out, call.begin, call.end);
-    write_ids(out);
+    write_ids(out, call);
     out << device_ << run_;
     if (call.location != Event::kNoLocation) out << ",\"Instruction\":" << call.location;
     out << ",\"Depth\":" << call.depth << failure << stack << tail;
@@ -235,7 +237,25 @@ class Writer {
   }
 
   // ---- devices. As torch.profiler has them, each is a process of its own, with a small number, and its streams are
-  // threads of that. The launch is an event of the host's thread, and an arrow leads from there to the work.
+  // threads of that. The launch is an event of the host's thread, and an arrow leads from there to the work. Readers
+  // find the operator by its external id, and know launches by the category of CUDA's.
+
+  void find_launches(const TraceTrack &track) {
+    const std::span<const Event *const> works = work_.of(track);
+    if (works.empty()) return;
+    const ThreadSpans thread = nest_spans(track);
+    each_moment(
+        thread, works,
+        [&](const Event &work, uint32_t place) {
+          if (place != Span::kNone) launched_in_.emplace(&work, thread.spans[place].event);
+        },
+        [](const Event &work) { return device_work(work).launched; });
+  }
+  uint64_t external_id_of(const Event &work) const {  // 0: nothing around it was recorded
+    const auto around = launched_in_.find(&work);
+    const auto found = around == launched_in_.end() ? external_ids_.end() : external_ids_.find(around->second);
+    return found == external_ids_.end() ? 0 : found->second;
+  }
 
   void begin_stream(const TraceTrack &track) {
     const auto [place, fresh] =
@@ -265,11 +285,10 @@ class Writer {
     const auto [process, type, id] = DeviceKey{track.process, event.device.device_type, event.device.device_id};
     const int64_t device = devices_.at({process, type, id}), host = pid_;
     const uint64_t number = ++num_works_;
-    const bool is_kernel = work.kind == WorkKind::kKernel, is_cuda = type == kDLCUDA;
-    const std::string ids = concat(",\"correlation\":", number,
+    const bool is_kernel = work.kind == WorkKind::kKernel;
+    const std::string ids = concat(",\"External id\":", external_id_of(event), ",\"correlation\":", number,
                                    event.run ? concat(",\"Run\":", whole_.run_number(event, track.process)) : "");
-    out_ << head_of(work.thread, is_cuda ? "cuda_runtime" : "privateuse1_runtime",
-                    is_kernel ? "\"launch\"" : "\"copy\"");
+    out_ << head_of(work.thread, "cuda_runtime", is_kernel ? "\"launch\"" : "\"copy\"");
     write_times(out_, work.launched, work.launched + work.launch_ticks);
     out_ << ",\"args\":{\"Ev Idx\":" << spans_++ << ids << "}}";
     write_arrow('s', work.thread, number, work.launched);
@@ -354,7 +373,10 @@ class Writer {
   uint64_t spans_ = 0;  // written so far
   std::string device_;
   DLDevice last_device_{};
-  std::map<DeviceKey, int64_t> devices_;  // their numbers as processes
+  const GivenWork work_{whole_};
+  std::unordered_map<const Event *, uint64_t> external_ids_;      // of spans, if there is work
+  std::unordered_map<const Event *, const Event *> launched_in_;  // by the work: the span around its launch
+  std::map<DeviceKey, int64_t> devices_;                          // their numbers as processes
   int64_t next_device_ = 0;
   uint64_t num_works_ = 0;  // written so far
   static constexpr int64_t kDevicesBehind = 1'000'000'000;
