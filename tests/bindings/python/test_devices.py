@@ -45,7 +45,7 @@ def test_has_its_work_in_traces(mlp, tmp_path):
     p.export_chrome_trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     kernels = [e for e in events if e.get("cat") == "kernel"]
-    launches = {e["args"]["correlation"]: e for e in events if e.get("cat", "").== "cuda_runtime"}
+    launches = {e["args"]["correlation"]: e for e in events if e.get("cat") == "cuda_runtime"}
     assert len(kernels) >= 3 and all(e["dur"] > 0 for e in kernels)
     operators = {e["args"]["External id"]: e["name"] for e in events if e.get("cat") == "cpu_op"}
     for kernel in kernels:
