@@ -80,13 +80,14 @@ std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, co
 
 // Kernels of a device, if the bytes have that form; else a placeholder, so that the rest of the library can be used.
 Ref<Module> make_other_module(const EmbeddedModule &entry, const std::string &name) {
-  std::string kind(entry.kind);
+  std::string kind(entry.kind), damage;
   if (const auto device = device_of_module_kind(kind)) try {
       return make_object<DeviceModule>(kind, *device, entry.bytes, name);
     } catch (const Exception &e) {
       if (e.error()->code != OPD_BAD_FORMAT) throw;
+      damage = e.error()->message;
     }
-  return make_object<PlaceholderModule>(std::move(kind), entry.bytes, name);
+  return make_object<PlaceholderModule>(std::move(kind), entry.bytes, name, std::move(damage));
 }
 
 // Makes each module by the loader of its kind, without its imports.

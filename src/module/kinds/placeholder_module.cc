@@ -17,16 +17,11 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
-struct DeviceCode {
-  std::string_view format, code;
-  std::vector<std::string> names;
-};
-
 }  // namespace
 
-PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string origin)
-    : kind_(std::move(kind)), bytes_(as_text(bytes)), origin_(std::move(origin)) {
-  read_names();
+PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string origin, std::string damage)
+    : kind_(std::move(kind)), bytes_(as_text(bytes)), origin_(std::move(origin)), damage_(std::move(damage)) {
+  if (damage_.empty()) read_names();
 }
 
 // Best effort: if the bytes have another form, the names stay unknown.
@@ -69,7 +64,9 @@ Ref<Function> PlaceholderModule::find(std::string_view name) {
 
 void PlaceholderModule::refuse(std::string_view name) const {
   fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, names_known_ ? " is" : " may be",
-       " in its embedded module of kind ", kind_, ", for which this build of opdyno has no back end");
+       " in its embedded module of kind ", kind_,
+       damage_.empty() ? ", for which this build of opdyno has no back end"
+                       : concat(", which cannot be read: ", damage_));
 }
 
 void PlaceholderModule::describe(JsonWriter &json) {

@@ -1,5 +1,6 @@
-// An embedded module of a kind that this build cannot run. It keeps its place in the import tree, so that the rest of
-// the library can be used. If it is asked for a function, the error names the missing kind.
+// An embedded module that cannot run: of a kind that this build lacks, or with bytes that cannot be read. It keeps its
+// place in the import tree, so that the rest of the library can be used. If it is asked for a function, the error says
+// which of the two it is.
 #pragma once
 #include "module/module.h"
 
@@ -7,7 +8,8 @@ namespace opd {
 
 class PlaceholderModule final : public Module {
  public:
-  PlaceholderModule(std::string kind, Bytes bytes, std::string origin);
+  // `damage`: what is wrong with the bytes; "": nothing is known to be.
+  PlaceholderModule(std::string kind, Bytes bytes, std::string origin, std::string damage = "");
 
   const char *kind() const override { return kind_.c_str(); }
   // Throws OPD_UNSUPPORTED for the functions that its bytes are known to name.
@@ -29,7 +31,7 @@ class PlaceholderModule final : public Module {
  private:
   void read_names();
 
-  std::string kind_, bytes_, origin_;
+  std::string kind_, bytes_, origin_, damage_;
   std::string format_, code_;  // of device code, if it could be read
   std::vector<std::string> names_;
   bool names_known_ = false;
