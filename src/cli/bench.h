@@ -38,6 +38,13 @@ struct BenchResult {
   std::vector<MachineQuality::Entry> quality;
 };
 
+// Pieces of the text form.
+std::string time_text(double seconds);                                         // in a fitting unit
+std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
+std::string machine_text(const std::vector<MachineQuality::Entry> &quality);   // a line
+
+Exit run_bench_copies(const Args &args);  // --copies
+
 std::string bench_json(const BenchResult &result);
 std::string bench_csv(const BenchResult &result);
 std::string bench_text(const BenchResult &result);

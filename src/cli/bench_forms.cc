@@ -7,6 +7,36 @@
 
 namespace opd::cli {
 
+std::string time_text(double seconds) {
+  if (seconds < 1e-6) return cat(fixed(seconds * 1e9, 1), " ns");
+  if (seconds < 1e-3) return cat(fixed(seconds * 1e6, 3), " us");
+  if (seconds < 1) return cat(fixed(seconds * 1e3, 3), " ms");
+  return cat(fixed(seconds, 3), " s");
+}
+
+std::string machine_text(const std::vector<MachineQuality::Entry> &quality) {
+  std::string text = "  machine:";
+  std::string_view between = " ";
+  for (const auto &entry : quality) {
+    text += cat(between, entry.name, " ", entry.value, entry.is_doubtful ? " (!)" : "");
+    between = ", ";
+  }
+  return text + "\n";
+}
+
+std::string columns_text(const std::vector<std::vector<std::string>> &cells) {
+  std::vector<size_t> widths(cells[0].size());
+  for (const auto &line : cells)
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  std::string text;
+  for (const auto &line : cells) {
+    std::string row;
+    for (size_t i = 0; i < line.size(); ++i) row += cat("  ", pad_left(line[i], widths[i]));
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
 namespace {
 
 struct Statistic {
@@ -25,30 +55,12 @@ std::vector<Statistic> statistics(const BenchRow &row) {
           {"std", is.std}};
 }
 
-// A time in a fitting unit.
-std::string time_text(double seconds) {
-  if (seconds < 1e-6) return cat(fixed(seconds * 1e9, 1), " ns");
-  if (seconds < 1e-3) return cat(fixed(seconds * 1e6, 3), " us");
-  if (seconds < 1) return cat(fixed(seconds * 1e3, 3), " ms");
-  return cat(fixed(seconds, 3), " s");
-}
-
 std::string interval_text(const opd_benchmark_stats &is) {
   if (!std::isfinite(is.median_high)) return "unknown";
   return cat(time_text(is.median_low), " to ", time_text(is.median_high));
 }
 
 std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
-
-std::string machine_text(const BenchResult &result) {
-  std::string text = "  machine:";
-  std::string_view between = " ";
-  for (const auto &entry : result.quality) {
-    text += cat(between, entry.name, " ", entry.value, entry.is_doubtful ? " (!)" : "");
-    between = ", ";
-  }
-  return text + "\n";
-}
 
 // The number of warm-up calls, and whether they sufficed.
 std::string warmup_text(const BenchResult &result) {
@@ -86,7 +98,7 @@ std::string row_text(const BenchResult &result) {
   text += cat("  ", pad_right("calls/s", 8), pad_left(rate_text(is.calls_per_second), 9), "\n");
   if (std::isfinite(is.median_high)) text += cat("  95 % interval of the median: ", interval_text(is), "\n");
   text += cat("  outliers: ", is.outlier_count, ", autocorrelation: ", fixed(is.autocorrelation, 2), "\n");
-  text += machine_text(result);
+  text += machine_text(result.quality);
   if (row.times.seconds().size() < 6)
     text += "  Too few repeats to say how far this can be relied on: 6 are the least.\n";
   else if (!std::isfinite(is.median_high)) text += "  Too noisy to say: the repeats drift; more of them would help.\n";
@@ -107,18 +119,11 @@ std::string sweep_text(const BenchResult &result) {
                              rate_text(row.stats.calls_per_second), row.stats.is_noisy ? "(noisy)" : ""});
     is_noisy |= row.stats.is_noisy != 0;
   }
-  std::vector<size_t> widths(cells[0].size());
-  for (const auto &line : cells)
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   const int64_t threads = result.plan.options.concurrency;
   std::string text = cat(result.function, ": ", counted(result.plan.options.repeat, "repeat"), " of each size",
                          threads > 1 ? cat(" by each of ", threads, " threads") : "", "\n");
-  for (const auto &line : cells) {
-    std::string row;
-    for (size_t i = 0; i < line.size(); ++i) row += cat("  ", pad_left(line[i], widths[i]));
-    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
-  }
-  text += warmup_text(result) + cold_text(result.plan) + machine_text(result);
+  text += columns_text(cells);
+  text += warmup_text(result) + cold_text(result.plan) + machine_text(result.quality);
   if (is_noisy) text += "  Noisy: too few repeats for an interval, or it is wider than 5 % of the median.\n";
   return text;
 }

@@ -106,6 +106,8 @@ BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benc
       stats(times.stats()) {}
 
 Exit run_bench(const Args &args) {
+  if (args.has("copies")) return run_bench_copies(args);
+  if (args.words().empty()) fail_usage("expected MOD [FN] or --copies after 'bench', found nothing");
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
   for (const char *name : {"fail-above", "min-effect"})
     if (args.has(name) && !args.has("compare")) fail_usage(cat("--", name, " needs --compare"));

@@ -55,6 +55,14 @@ constexpr Option flush_cache = {
     "measure single calls with cold caches: copy so much before each; as much as the last-level cache holds",
     false,
     true};
+constexpr Option copies = {
+    "copies",
+    0,
+    "SIZES",
+    "measure no module, but copies of so many bytes from the host to the device, back, and on it; "
+    "4K,1M,64M",
+    false,
+    true};
 constexpr Option sweep = {"sweep", 0, "NAME=SIZES",
                           "measure for each of the sizes that the program leaves open, as n=1,8,64 or n=16:64:16 or "
                           "n=1:64:x2; of several names, for each combination",
@@ -265,9 +273,9 @@ const std::vector<Command> &commands() {
        run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
        with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &json, &csv}), run_run},
-      {"bench", "MOD [FN]", 1, 2, "measure how long a call takes", bench_text,
+      {"bench", "MOD [FN]", 0, 2, "measure how long a call takes", bench_text,
        with_call_options({&bench_repeat, &number, &min_repeat_ms, &bench_warmup, &concurrency, &flush_cache, &sweep,
-                          &json, &csv, &bench_compare, &fail_above, &min_effect}),
+                          &copies, &json, &csv, &bench_compare, &fail_above, &min_effect}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
        with_call_options({&profile_repeat, &warmup,     &profile_runs, &turn, &collector, &sort,    &no_sort,

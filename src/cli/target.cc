@@ -6,9 +6,7 @@
 
 namespace opd::cli {
 
-namespace {
-
-DLDevice read_device(const Args &args) {
+DLDevice device_option(const Args &args) {
   DLDevice device = {kDLCPU, 0};
   const std::optional<std::string> text = args.value("device");
   if (!text) return device;
@@ -20,6 +18,8 @@ DLDevice read_device(const Args &args) {
                                     "; 'opdyno info' lists those that are"));
   return device;
 }
+
+namespace {
 
 std::vector<std::string> names_of(const std::vector<FunctionInfo> &functions) {
   std::vector<std::string> names;
@@ -40,7 +40,7 @@ std::string choose(const std::optional<std::string> &function, const std::vector
 }  // namespace
 
 Target::Target(const Program &program, const std::optional<std::string> &function, const Args &args)
-    : device_(read_device(args)) {
+    : device_(device_option(args)) {
   if (!program.vm_module || (function && !program.find(*function))) {
     bind_plain(program, function);
   } else {

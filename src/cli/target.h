@@ -9,6 +9,9 @@
 
 namespace opd::cli {
 
+// Of --device; the CPU without one. Fails if it is not there.
+DLDevice device_option(const Args &args);
+
 class Target {
  public:
   // `function` is FN; nullopt selects main, else the only function. Fails with Exit::usage if it cannot be found, with

@@ -4,7 +4,7 @@ import ctypes
 import json
 import os
 
-from case import FAILED, CliTest
+from case import FAILED, USAGE, CliTest
 
 
 def has_driver():
@@ -37,3 +37,36 @@ class Cuda(CliTest):
         text = self.succeeds("info", env=self.recording())
         for part in "cuda:0", "cuda:1", "Recording driver", r"compute version: +9\.0", r"compute version: +8\.0", "warp size: +32":
             self.assertRegex(text, part)
+
+
+class MemoryCopies(CliTest):
+    def test_of_the_host_have_a_rate(self):
+        quick = "--repeat", "6", "--min-repeat-ms", "0", "--warmup", "0"
+        copies = json.loads(self.succeeds("bench", "--copies=4K,1M", "--json", *quick))["copies"]
+        self.assertEqual([("cpu:0", "cpu:0", 4096), ("cpu:0", "cpu:0", 1 << 20)], [(c["from"], c["to"], c["bytes"]) for c in copies])
+        for copy in copies:
+            self.assertAlmostEqual(copy["gb_per_s"], copy["bytes"] / copy["median_us"] * 1e-3, delta=copy["gb_per_s"] * 1e-6)
+            self.assertEqual(6, copy["repeat"])
+        text = self.succeeds("bench", "--copies=3M", *quick)
+        self.assertRegex(text, r"(?m)^ +from +to +size +median +GB/s +95 % interval$")
+        self.assertRegex(text, r"(?m)^ +cpu:0 +cpu:0 +3 MiB +[\d.]+ [nm]?u?s +[\d.]+ ")
+
+    def test_of_a_device_go_there_and_back(self):
+        env = dict(os.environ, LD_LIBRARY_PATH=os.environ["OPDYNO_RECORDING_CUDA"])
+        text = self.succeeds("bench", "--copies=1K", "--device", "cuda:1", "--json", "--repeat", "2", "--number", "1", env=env)
+        self.assertEqual(
+            [("cpu:0", "cuda:1"), ("cuda:1", "cpu:0"), ("cuda:1", "cuda:1")],
+            [(c["from"], c["to"]) for c in json.loads(text)["copies"]],
+        )
+
+    def test_that_cannot_be_are_refused(self):
+        for words, message in (
+            (["--copies=0"], "takes sizes from 1 to 1T"),
+            (["--copies=1K,,2K"], "not ''"),
+            (["--copies=2T"], "not '2T'"),
+            (["--copies", "x.so"], "leave MOD out"),
+            (["--copies", "--sweep", "n=1"], "--sweep does not go with --copies"),
+            ([], "expected MOD [FN] or --copies after 'bench', found nothing"),
+        ):
+            with self.subTest(words):
+                self.assertIn(message, self.fails(USAGE, "bench", *words))
