@@ -14,7 +14,8 @@
 namespace opd {
 namespace {
 
-// How long work may wait in the queue. Waking the thread for each launch would cost the launching one microseconds.
+// How long work may wait in the queue. Waking the thread for each launch would cost the launching one microseconds, so
+// it is only woken if there was no work for so long.
 constexpr std::chrono::milliseconds kInterval{10};
 constexpr size_t kMostPending = size_t{1} << 20;
 constexpr size_t kManyPending = kMostPending / 64;  // then the thread is woken
@@ -81,14 +82,14 @@ class Queue {
   }
 
   [[noreturn]] void run() noexcept {
-    for (;;) {
+    for (bool was_idle = false;;) {
       std::vector<Pending> taken;
       uint64_t lost;
       {
         const std::scoped_lock lock(guard_);
         taken.swap(pending_);
         lost = std::exchange(lost_, 0);
-        sleeps_ = taken.empty() && !is_recording_device_work();
+        sleeps_ = taken.empty() && was_idle;
       }
       if (lost) count_lost_work(lost);
       for (Pending &each : taken) {
@@ -101,9 +102,10 @@ class Queue {
         done_.fetch_add(1);
         done_.notify_all();
       }
-      if (!taken.empty()) continue;
-      if (is_recording_device_work()) (void)wake_->try_acquire_for(kInterval);
-      else wake_->acquire();
+      const bool is_idle = taken.empty();
+      if (is_idle && was_idle) wake_->acquire();
+      else if (is_idle) (void)wake_->try_acquire_for(kInterval);
+      was_idle = is_idle;
     }
   }
 
