@@ -123,5 +123,13 @@ TEST(MergedProcesses, AreResourcesOfOpenTelemetry) {
   EXPECT_EQ(times(kEpoch + 2000), 1u) << "the begin of far's run";
 }
 
+// Ticks of two processes say nothing about which task began first.
+TEST(AMergedTraceOfEqualNumbers, HasTasksInTheOrderOfTheirTimes) {
+  const Ref<Trace> slow = make_object<Trace>(recorded("slow", "/slow.so", 3));  // its task begins at 6000 ns
+  const Ref<Trace> fast = make_object<Trace>(recorded("fast", "/fast.so", 0.5));
+  const Trace *traces[] = {slow.get(), fast.get()};
+  EXPECT_EQ(column_texts(report_of_tasks(*merge_traces(traces, {})), "Name"), "fast | slow | ");
+}
+
 }  // namespace
 }  // namespace opd

@@ -1,0 +1,153 @@
+// What spans gave to devices: a kernel belongs to the innermost span that was open on its thread when it was launched,
+// whenever it ran.
+#include "analysis/span_device.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/formats/chrome_trace.h"
+#include "analysis/key_averages.h"
+#include "analysis/run_report.h"
+#include "analysis/trace_report.h"
+#include "trace/merge.h"
+
+namespace opd {
+namespace {
+
+constexpr DLDevice kGpu = {kDLOpenCL, 0};
+
+Event event(EventKind kind, const char *name, uint64_t begin, uint64_t end) {
+  Event made{};
+  made.kind = kind, made.name = name_id(name), made.begin = begin, made.end = end, made.recordings = 1, made.run = 1;
+  return made;
+}
+Event kernel(const char *name, uint64_t launched, uint64_t begin, uint64_t end, uint32_t thread = 7,
+             uint16_t stream = 0) {
+  Event made = event(EventKind::kDeviceWork, name, begin, end);
+  made.device = kGpu;
+  set_device_work(made, {launched, 10, thread, 0, stream, WorkKind::kKernel});
+  return made;
+}
+
+TraceTrack track(int64_t thread, const std::vector<Event> &outermost_first) {
+  TraceTrack made;
+  made.thread_id = thread, made.thread_name = concat("thread ", thread);
+  made.add_open(outermost_first);
+  return made;
+}
+
+// A tick is a nanosecond. Thread 7: a run from 0 to 1000 with the call `conv` from 100 to 300 in it.
+TraceParts sample() {
+  TraceParts made;
+  Event call = event(EventKind::kCall, "conv", 100, 300);
+  call.location = 3;
+  made.tracks.push_back(track(7, {event(EventKind::kRun, "main", 0, 1000), call}));
+  made.tracks.push_back(track(8, {event(EventKind::kRange, "load", 0, 500)}));
+  made.tracks.push_back(track(9, {kernel("second", 290, 700, 900),          // in the call, though it ran after it
+                                  kernel("first", 150, 400, 500),           // in the call
+                                  kernel("tail", 800, 1200, 1250),          // in the run
+                                  kernel("late", 1500, 1600, 1604),         // in nothing
+                                  kernel("other", 150, 450, 451, 8, 2)}));  // of another thread, in another stream
+  made.processes[0].line = {{0, 0}, 1};
+  return made;
+}
+
+const KeyAverage &row(const std::vector<KeyAverage> &rows, std::string_view name) {
+  for (const KeyAverage &each : rows)
+    if (each.name() == name) return each;
+  throw std::out_of_range(std::string(name));
+}
+
+TEST(WorkOfDevices, HasATrackForEachStreamBehindTheThreads) {
+  const Ref<Trace> trace = make_object<Trace>(sample());
+  std::vector<std::string> names;
+  for (const TraceTrack &each : trace->parts.tracks) names.push_back(each.thread_name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"thread 7", "thread 8", "opencl:0, default stream", "opencl:0, stream 2"}));
+  std::vector<std::string> works;
+  for (const Event *work : trace->parts.tracks[2].device_work) works.push_back(name_text(work->name));
+  EXPECT_EQ(works, (std::vector<std::string>{"first", "second", "tail", "late"})) << "by their ends";
+  EXPECT_NE(trace->parts.tracks[2].thread_id, trace->parts.tracks[3].thread_id);
+  TraceParts again = trace->parts;
+  again.divide_device_work();
+  EXPECT_EQ(again.tracks.size(), 4u) << "a trace that is divided stays as it is";
+}
+
+TEST(WorkOfDevices, BelongsToTheSpanThatLaunchedIt) {
+  const Ref<Trace> trace = make_object<Trace>(sample());
+  const GivenWork work(*trace);
+  EXPECT_TRUE(work.device() && work.device()->device_type == kDLOpenCL);
+  EXPECT_EQ(work.of(trace->parts.tracks[0]).size(), 4u);
+  EXPECT_EQ(work.of(trace->parts.tracks[1]).size(), 1u);
+  EXPECT_TRUE(work.of(trace->parts.tracks[2]).empty()) << "a device launches nothing";
+  const std::vector<SpanDevice> spans = work.of_spans(nest_spans(trace->parts.tracks[0]));
+  ASSERT_EQ(spans.size(), 2u);  // main, conv
+  EXPECT_EQ(spans[0].self, 50u);
+  EXPECT_EQ(spans[0].total, 350u);
+  EXPECT_EQ(spans[1].self, 300u);
+  EXPECT_EQ(spans[1].total, 300u);
+}
+
+TEST(WorkOfDevices, IsInTheAveragesOfSpansAndHasItsOwn) {
+  const Ref<Trace> trace = make_object<Trace>(sample());
+  HostStacks host(*trace);
+  const auto threads = nest_all_spans(*trace, false);
+  const auto rows = key_averages(*trace, threads, GivenWork(*trace), {}, host);
+  EXPECT_EQ(row(rows, "main").device.total, 350u);
+  EXPECT_EQ(row(rows, "main").total_ticks, 1000u);
+  EXPECT_EQ(row(rows, "load").device.self, 1u);
+  EXPECT_EQ(row(rows, "second").device.self, 200u);
+  EXPECT_EQ(row(rows, "second").total_ticks, 0u) << "of the host";
+  EXPECT_EQ(row(rows, "second").self_ticks, 0u);
+}
+
+// Both processes have a thread 7 and an opencl:0.
+TEST(WorkOfDevices, OfOneProcessIsNotThatOfAnother) {
+  TraceParts far = sample();
+  far.processes[0].id = 2, far.processes[0].line = {{0, 0}, 2};
+  const Ref<Trace> one = make_object<Trace>(sample()), other = make_object<Trace>(far);
+  const Trace *traces[] = {one.get(), other.get()};
+  TraceMergeOptions options;
+  options.labels = {"near", "far"};
+  const Ref<Trace> both = merge_traces(traces, options);
+  EXPECT_EQ(both->parts.tracks.size(), 8u);
+  const GivenWork work(*both);
+  for (const TraceTrack &each : both->parts.tracks)
+    if (each.thread_id == 7) EXPECT_EQ(work.of(each).size(), 4u);
+  HostStacks host(*both);
+  const auto threads = nest_all_spans(*both, false);
+  const auto rows = key_averages(*both, threads, work, {}, host);
+  EXPECT_EQ(row(rows, "conv").device.total, 300u + 600u) << "in ticks of the first one";
+  const std::string chrome = chrome_trace(*both);
+  for (const char *device : {R"("args":{"name":"near, opencl:0"})", R"("args":{"name":"far, opencl:0"})"})
+    EXPECT_NE(chrome.find(device), std::string::npos) << device;
+}
+
+TEST(WorkOfDevices, IsJoinedWithItsOperatorInChromesTraces) {
+  const std::string chrome = chrome_trace(*make_object<Trace>(sample()));
+  const auto id_of = [&](const std::string &name) {  // the external id of the event
+    const size_t at = chrome.find("\"External id\":", chrome.find("\"name\":\"" + name + "\""));
+    return chrome.substr(at, chrome.find(',', at) - at);
+  };
+  EXPECT_EQ(id_of("first"), id_of("conv"));
+  EXPECT_EQ(id_of("second"), id_of("conv"));
+  EXPECT_EQ(id_of("other"), id_of("load"));
+  EXPECT_EQ(id_of("late"), "\"External id\":0");
+}
+
+// Of the runs' time: kernels may overlap, and those of nothing do not count.
+TEST(WorkOfDevices, HasItsTimeAndThatOfItsDeviceInReportsOfRuns) {
+  TraceParts parts = sample();
+  parts.processes[0].recordings = 1;
+  RunReportOptions options;
+  options.devices = {kGpu};
+  const Ref<Report> report = report_of_run(*make_object<Trace>(parts), options);
+  const auto cell = [&](const char *column) {
+    const Column *found = report->find_column(column);
+    return found ? found->at(0).number() : -1;
+  };
+  EXPECT_NEAR(cell("Device Duration (us)"), 0.3, 1e-9);
+  EXPECT_NEAR(cell("Launch Gap (us)"), 0.4 - 0.16, 1e-9) << "of the first one that was launched";
+}
+
+}  // namespace
+}  // namespace opd
