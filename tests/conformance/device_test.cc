@@ -367,8 +367,13 @@ TEST_F(ADevice, HasItsOwnTimeInProfiles) {
   const Tensor x = on(device(), {1, 2, 3, 4});
   vm.call("main", x);
   if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
-  const Report report = vm.profile("main", {arg(x)}).report;
+  const auto [report, trace] = vm.profile("main", {arg(x)});
   if (is_simulated()) SimulatedDevice::get().set_latency({});
+  const Report averages = trace.averages();
+  for (size_t row = 0; row < averages.count(OPD_REPORT_CALLS); ++row) {
+    if (text_value(call_value(averages, row, "Kind")) != "device") continue;
+    EXPECT_EQ(number_of(call_value(averages, row, "Count")), 2) << "the warm-up is left out";
+  }
   double work_us = 0;
   for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) {
     if (text_value(call_value(report, row, "Name")) != "scale") continue;
