@@ -2,19 +2,15 @@
 
 #include <algorithm>
 
-#include "analysis/span_memory.h"
-
 namespace opd {
-namespace {
-uint64_t launched(const Event *event) { return device_work(*event).launched; }
-}  // namespace
 
 GivenWork::GivenWork(const Trace &trace) {
   for (const TraceTrack &track : trace.parts.tracks) {
     if (!device_) device_ = track.device;
     for (const Event *event : track.device_work) works_[{track.process, device_work(*event).thread}].push_back(event);
   }
-  for (auto &[thread, works] : works_) std::ranges::stable_sort(works, {}, launched);
+  for (auto &[thread, works] : works_)
+    std::ranges::stable_sort(works, {}, [](const Event *work) { return device_work(*work).launched; });
 }
 
 std::span<const Event *const> GivenWork::of(const TraceTrack &thread) const {
@@ -24,14 +20,12 @@ std::span<const Event *const> GivenWork::of(const TraceTrack &thread) const {
 }
 
 std::vector<SpanDevice> GivenWork::of_spans(const ThreadSpans &thread) const {
-  const std::span<const Event *const> works = of(*thread.track);
-  if (works.empty()) return {};
+  if (of(*thread.track).empty()) return {};
   std::vector<SpanDevice> found(thread.spans.size());
-  const auto add = [&](const Event &work, uint32_t place) {
+  each_launch(thread, [&](const Event &work, uint32_t place) {
     if (place == Span::kNone) return;
     found[place].self += length_ticks(work), found[place].total += length_ticks(work);
-  };
-  each_moment(thread, works, add, [](const Event &work) { return launched(&work); });
+  });
   // A span lies before those within it.
   for (size_t i = found.size(); i-- > 0;)
     if (thread.spans[i].parent != Span::kNone) found[thread.spans[i].parent].total += found[i].total;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/spans.h"
+#include "analysis/span_memory.h"
 
 namespace opd {
 
@@ -19,6 +19,11 @@ class GivenWork {
   bool empty() const { return works_.empty(); }
   // What the thread gave to devices, in that order.
   std::span<const Event *const> of(const TraceTrack &thread) const;
+  // Calls visit(work, place of the innermost span around its launch) for each of these; Span::kNone: it lies in none.
+  template <class Visit>
+  void each_launch(const ThreadSpans &thread, const Visit &visit) const {
+    each_moment(thread, of(*thread.track), visit, [](const Event &work) { return device_work(work).launched; });
+  }
   // One for each span of the thread, in their order; none if it gave no work.
   std::vector<SpanDevice> of_spans(const ThreadSpans &thread) const;
   // The first device with work.

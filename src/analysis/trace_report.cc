@@ -82,6 +82,11 @@ class Maker : SpanRows {
       device.push_back(work_.of_spans(threads_[thread]));
       stacks.push_back(host_.stacks_of(threads_[thread]));
     }
+    std::unordered_map<const Event *, Place> launched_in;  // by the work
+    for (uint32_t thread = 0; thread < threads_.size(); ++thread)
+      work_.each_launch(threads_[thread], [&](const Event &work, uint32_t span) {
+        if (span != Span::kNone) launched_in.emplace(&work, Place{thread, span});
+      });
     builder_.reserve(order.size());
     TrackColumns columns(trace_, builder_);
     for (const Place &place : order) {
@@ -95,6 +100,9 @@ class Maker : SpanRows {
         add(*span.event, 1, 0, 0, false);
         add_device({length, length});
         add_work(*span.event);
+        // Work begins after its launch, so the row of the span around that is there.
+        if (const auto found = launched_in.find(span.event); found != launched_in.end())
+          set("Launched In", Metric::of_count(rows[found->second.thread][found->second.span]));
         add_place(columns, thread, span, Span::kNone);
         continue;
       }

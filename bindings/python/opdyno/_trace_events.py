@@ -62,7 +62,7 @@ class _Columns:
 
 
 class _Row:
-    """What a single span and several ones of a name have in common. Times are in µs; those of other devices are 0."""
+    """What a single span and several ones of a name have in common. Times are in µs."""
 
     __slots__ = ("_columns", "_row")
 
@@ -114,10 +114,35 @@ class _Row:
 
     @property
     def device_time_total(self) -> float:
-        """On other devices than the host, in µs: 0."""
-        return 0.0
+        """On other devices than the host, of what it gave them, with the spans within, in µs; of a kernel or copy its own."""
+        return float(self._cell("Device Duration (us)") or 0)
 
-    self_device_time_total = device_time = cuda_time = cuda_time_total = self_cuda_time_total = device_time_total
+    @property
+    def self_device_time_total(self) -> float:
+        """The same without the spans within."""
+        return float(self._cell("Self Device Duration (us)") or 0)
+
+    @property
+    def device_time(self) -> float:
+        """The mean of `device_time_total`, in µs."""
+        return self.device_time_total / self.count if self.count else 0.0
+
+    @property
+    def device_time_str(self) -> str:
+        """`device_time` as tables have it."""
+        return _time_text(self.device_time)
+
+    @property
+    def device_time_total_str(self) -> str:
+        """`device_time_total` as tables have it."""
+        return _time_text(self.device_time_total)
+
+    @property
+    def self_device_time_total_str(self) -> str:
+        """`self_device_time_total` as tables have it."""
+        return _time_text(self.self_device_time_total)
+
+    cuda_time, cuda_time_total, self_cuda_time_total = device_time, device_time_total, self_device_time_total
 
     @property
     def cpu_memory_usage(self) -> int:
@@ -153,7 +178,7 @@ class _Row:
 
     @property
     def kind(self) -> str:
-        """One of call, run, range, step and mark."""
+        """One of call, run, range, step and mark; device for a kernel or copy on a device."""
         return str(self._cell("Kind"))
 
     @property
@@ -163,8 +188,8 @@ class _Row:
 
     @property
     def device_type(self) -> str:
-        """The kind of device: CPU."""
-        return "CPU"
+        """The kind of device that it ran on, as "OPENCL"; of what ran on the host "CPU"."""
+        return str(self._cell("Device")).rstrip("0123456789").upper() if self.kind == "device" else "CPU"
 
     @property
     def stack(self) -> list[str]:
@@ -186,20 +211,31 @@ class _Row:
 class _Spans:
     """Each span by its number, whatever the program does with the list that it got."""
 
-    __slots__ = ("_children_of", "all")
+    __slots__ = ("_children_of", "_launched_in", "all")
 
     def __init__(self, columns: _Columns) -> None:
         self.all = [FunctionEvent(columns, row, self) for row in range(columns.size)]
         self._children_of: dict[int, list[FunctionEvent]] | None = None
+        self._launched_in: dict[int, list[FunctionEvent]] | None = None
+
+    def _by(self, column: str) -> dict[int, list[FunctionEvent]]:
+        """The spans by the row that they have in the column."""
+        found: dict[int, list[FunctionEvent]] = {}
+        for event in self.all:
+            row = event._cell(column)
+            if row is not None:
+                found.setdefault(row, []).append(event)
+        return found
 
     def children_of(self, row: int) -> list[FunctionEvent]:
         if self._children_of is None:
-            self._children_of = {}
-            for event in self.all:
-                parent = event._cell("Parent")
-                if parent is not None:
-                    self._children_of.setdefault(parent, []).append(event)
+            self._children_of = self._by("Parent")
         return list(self._children_of.get(row, ()))
+
+    def launched_in(self, row: int) -> list[FunctionEvent]:
+        if self._launched_in is None:
+            self._launched_in = self._by("Launched In")
+        return list(self._launched_in.get(row, ()))
 
 
 class FunctionEvent(_Row):
@@ -218,12 +254,17 @@ class FunctionEvent(_Row):
 
     sequence_nr = -1
     fwd_thread = None
-    device_index = 0
 
     @property
-    def kernels(self) -> list[Any]:
-        """Of other devices: none."""
-        return []
+    def device_index(self) -> int:
+        """The number of the device that it ran on; of the host 0."""
+        device = str(self._cell("Device"))
+        return int(device[len(device.rstrip("0123456789")) :] or 0) if self.kind == "device" else 0
+
+    @property
+    def kernels(self) -> list[FunctionEvent]:
+        """The kernels and copies on devices that it launched itself, without those of the spans within."""
+        return self._spans.launched_in(self._row)
 
     @property
     def concrete_inputs(self) -> list[Any]:
@@ -232,8 +273,8 @@ class FunctionEvent(_Row):
 
     @property
     def device_resource_id(self) -> int:
-        """On the host: its thread."""
-        return self.thread
+        """On a device its stream, on the host its thread."""
+        return int(self._cell("Stream")) if self.kind == "device" else self.thread
 
     name = _Row.key
 
@@ -247,7 +288,7 @@ class FunctionEvent(_Row):
     def time_range(self) -> Interval:
         """When it ran."""
         start = self._cell("Start (us)")
-        return Interval(start, start + self.cpu_time_total)
+        return Interval(start, start + (self.device_time_total if self.kind == "device" else self.cpu_time_total))
 
     @property
     def thread(self) -> int:

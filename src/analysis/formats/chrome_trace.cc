@@ -241,15 +241,11 @@ class Writer {
   // find the operator by its external id, and know launches by the category of CUDA's.
 
   void find_launches(const TraceTrack &track) {
-    const std::span<const Event *const> works = work_.of(track);
-    if (works.empty()) return;
+    if (work_.of(track).empty()) return;
     const ThreadSpans thread = nest_spans(track);
-    each_moment(
-        thread, works,
-        [&](const Event &work, uint32_t place) {
-          if (place != Span::kNone) launched_in_.emplace(&work, thread.spans[place].event);
-        },
-        [](const Event &work) { return device_work(work).launched; });
+    work_.each_launch(thread, [&](const Event &work, uint32_t place) {
+      if (place != Span::kNone) launched_in_.emplace(&work, thread.spans[place].event);
+    });
   }
   uint64_t external_id_of(const Event &work) const {  // 0: nothing around it was recorded
     const auto around = launched_in_.find(&work);

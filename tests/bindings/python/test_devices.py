@@ -53,6 +53,21 @@ def test_has_its_work_in_traces(mlp, tmp_path):
         assert launches[kernel["args"]["correlation"]]["ts"] <= kernel["ts"], "no kernel begins before its launch"
 
 
+def test_has_its_kernels_in_events(mlp):
+    with profile() as p:
+        on_host(mlp())
+    kernels = [event for event in p.events() if event.device_type == "OPENCL"]
+    assert {event.kind for event in kernels} == {"device"} and len(kernels) >= 4
+    for kernel in kernels:
+        assert kernel.device_index == 0 and kernel.device_resource_id == 0 and kernel.cpu_time_total == 0
+        assert kernel.time_range.elapsed_us() == pytest.approx(kernel.device_time_total)
+    call = next(event for event in p.events() if event.name == "fused_matmul_relu")
+    assert [kernel.name for kernel in call.kernels] == ["fused_matmul_relu_kernel"]
+    assert call.device_time_total == call.self_cuda_time_total == call.kernels[0].device_time > 0
+    main = next(row for row in p.key_averages() if row.key == "main")
+    assert main.self_device_time_total == 0 < main.device_time_total and main.device_time_total_str.endswith("s")
+
+
 def test_has_its_time_by_stacks(mlp, tmp_path):
     with profile() as p:
         on_host(mlp())

@@ -3035,12 +3035,12 @@ unsafe extern "C" {
     /// gave back, with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
     /// devices. If work of devices was recorded: "Device Duration (us)" and "Self Device Duration (us)", the time on devices
     /// of what the thread gave them, with and without the spans within. Kernels and copies have rows of their own, with that
-    /// time alone; of events "Stream", a number, "Launch Thread ID", "Launch Gap (us)" from when the device had been given
-    /// the work to its begin, and of copies "Bytes". Of events, also "Start (us)" from the begin of the first one, "Thread
-    /// ID", "Thread", "Parent" (the row of the span around it), "Depth", "Open" (1: it had not ended when the recording
-    /// did), "Step" (its number) and "Error"; of a merged trace "Process ID", "Process" and "Host", too. If stacks were
-    /// recorded, events have "Stack": the host's functions that called when the span, or else the one around it, began, from
-    /// the innermost on, each as "file(line): function;".
+    /// time alone; of events "Stream", a number, "Launch Thread ID", "Launched In" (the row of the span around the launch),
+    /// "Launch Gap (us)" from when the device had been given the work to its begin, and of copies "Bytes". Of events, also
+    /// "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
+    /// "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a merged trace
+    /// "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's functions that
+    /// called when the span, or else the one around it, began, from the innermost on, each as "file(line): function;".
     ///
     /// The "Name" of a path has the names from the outermost one inwards, joined by ";"; in names, that is "_". Paths have
     /// no shapes, memory and FLOP; views by part have "Run" and count the time of a span within one of its own name once.
