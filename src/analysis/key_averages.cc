@@ -76,13 +76,19 @@ class Joiner {
 
   KeyAverage &row_of(const Event &event, HostStacks::StackNumber stack) {
     if (options_.each_span) return rows_.emplace_back();
-    const Key key{event.name, options_.by_shape ? shapes_.of(event) : 0, group_of(stack), event.kind};
+    const uint32_t shapes = options_.by_shape ? shapes_.of(event) : 0;
+    const bool is_work = event.kind == EventKind::kDeviceWork;  // which has no shapes: of each device by itself
+    const Key key{event.name, is_work ? device_number(event.device) : shapes, group_of(stack), event.kind};
     if (rows_.empty() || key != last_key_) {
       last_ = places_.try_emplace(key, rows_.size()).first->second;
       if (last_ == rows_.size()) rows_.emplace_back();
       last_key_ = key;
     }
     return rows_[last_];
+  }
+
+  static uint32_t device_number(DLDevice device) {
+    return static_cast<uint32_t>(device.device_type) << 16 | static_cast<uint16_t>(device.device_id);
   }
 
   // Of the stacks with the same innermost functions; 0: there are none.

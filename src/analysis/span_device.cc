@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "value/dtype.h"
+
 namespace opd {
 
 GivenWork::GivenWork(const Trace &trace) {
   for (const TraceTrack &track : trace.parts.tracks) {
-    if (!device_) device_ = track.device;
+    if (track.device) {
+      const std::string kind = device_kind_name(track.device->device_type);
+      kind_ = kind_.empty() || kind_ == kind ? kind : "device";
+    }
     for (const Event *event : track.device_work) works_[{track.process, device_work(*event).thread}].push_back(event);
   }
   for (auto &[thread, works] : works_)

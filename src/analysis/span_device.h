@@ -1,7 +1,7 @@
 // The work that spans gave to devices. It belongs to the innermost span that was open on the thread that gave it.
 #pragma once
 #include <map>
-#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,12 +26,12 @@ class GivenWork {
   }
   // One for each span of the thread, in their order; none if it gave no work.
   std::vector<SpanDevice> of_spans(const ThreadSpans &thread) const;
-  // The first device with work.
-  std::optional<DLDevice> device() const { return device_; }
+  // "opencl"; of several kinds "device".
+  const std::string &kind() const { return kind_; }
 
  private:
   std::map<std::pair<uint32_t, uint32_t>, std::vector<const Event *>> works_;  // by process and number of the thread
-  std::optional<DLDevice> device_;
+  std::string kind_;
 };
 
 }  // namespace opd

@@ -76,7 +76,7 @@ void wait_for_stream(DLDevice device, void *stream);
 // Throws for what is no stream of the device; null is its default one.
 void check_stream(DLDevice device, void *stream);
 std::vector<void *> streams_of(DLDevice device);
-// Its number among those that the device ever had, from 1 on; 0: the default one.
+// Its number among those that the device has, from 1 on; 0: the default one.
 uint16_t stream_number(DLDevice device, void *stream) noexcept;
 
 // The stream that compiled code on the calling thread asks for, even if there is no such device; null is the device's

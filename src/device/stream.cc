@@ -4,6 +4,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <utility>
 
@@ -22,7 +23,14 @@ thread_local std::array<int32_t, kMaxDeviceKinds> devices{};  // by kind
 
 struct Streams {                          // of one device
   std::map<void *, uint16_t> alive = {};  // with their numbers
-  uint16_t last = 0;
+  // The lowest one that no other has: so few streams have few tracks in traces, however often they are made anew.
+  uint16_t free_number() const {
+    std::set<uint16_t> taken;
+    for (const auto &[stream, number] : alive) taken.insert(number);
+    uint16_t number = 1;
+    while (number < UINT16_MAX && taken.contains(number)) ++number;
+    return number;
+  }
 };
 struct Table {
   ForkMutex guard{LockRank::kDeviceTables};
@@ -55,7 +63,7 @@ void *make_stream(DLDevice device) {
   try {
     const std::scoped_lock lock(made().guard);
     Streams &streams = made().streams[{device.device_type, device.device_id}];
-    streams.alive.emplace(stream, ++streams.last);
+    streams.alive.emplace(stream, streams.free_number());
   } catch (const std::bad_alloc &) {
     backend.free_stream(device.device_id, stream);
     throw;

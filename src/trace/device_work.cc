@@ -2,9 +2,9 @@
 
 #include <pthread.h>
 
-#include <chrono>
 #include <mutex>
 #include <semaphore>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,16 +51,27 @@ class Queue {
     ++lost_;
   }
 
-  void finish() {
-    uint64_t wanted;
+  // `most`: how long it may take; zero: until the work has ended.
+  void finish(std::chrono::milliseconds most) {
+    uint64_t wanted, lost = 0;
     {
       const std::scoped_lock lock(guard_);
-      if (generation_ != fork_generation() || !runs_) return;
-      pending_.emplace_back();  // work of nobody: the thread also counts what was lost
-      wanted = ++added_;
+      if (generation_ != fork_generation()) return;
+      if (!runs_) lost = std::exchange(lost_, 0);  // no thread could be started
+      if (runs_) pending_.emplace_back();          // work of nobody: the thread also counts what was lost
+      wanted = runs_ ? ++added_ : 0;
     }
+    if (lost) count_lost_work(lost);
+    if (!wanted) return;
     wake_->release();
-    for (uint64_t done = done_.load(); done < wanted; done = done_.load()) done_.wait(done);
+    if (most.count() == 0) {
+      for (uint64_t done = done_.load(); done < wanted; done = done_.load()) done_.wait(done);
+      return;
+    }
+    constexpr std::chrono::microseconds kStep{200};
+    for (const auto end = std::chrono::steady_clock::now() + most;
+         done_.load() < wanted && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(kStep);
   }
 
  private:
@@ -124,7 +135,8 @@ void add_device_work(const LaunchedWork &launched, std::unique_ptr<PendingWork> 
   Queue::get().add({launched, launcher_of_work(), std::move(work)});
 } catch (const std::bad_alloc &) { Queue::get().lose(); }
 
-void finish_device_work() noexcept try { Queue::get().finish(); } catch (const std::bad_alloc &) {
-}
+void finish_device_work(std::chrono::milliseconds most) noexcept try {
+  Queue::get().finish(most);
+} catch (const std::bad_alloc &) {}
 
 }  // namespace opd

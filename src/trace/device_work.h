@@ -4,6 +4,7 @@
 // the device takes to keep the times.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <memory>
 
 #include "trace/event.h"
@@ -40,7 +41,8 @@ struct LaunchedWork {
 // counted as dropped.
 void add_device_work(const LaunchedWork &launched, std::unique_ptr<PendingWork> work) noexcept;
 
-// Waits until all work that was added before has ended, and is among the events.
-void finish_device_work() noexcept;
+// Waits until all work that was added before has ended, and is among the events; `most`: no longer than that; zero: as
+// long as it takes.
+void finish_device_work(std::chrono::milliseconds most = {}) noexcept;
 
 }  // namespace opd

@@ -102,7 +102,7 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
     std::scoped_lock lock(recorder.guard);
     part.id = 0;                               // the next run opens it
     for (const auto &other : recorder.tracks)  // which has the work of devices
-      if (other->part(slot_).id == id_) other->part(slot_).start = other->num_events();
+      if (other->part(slot_).id == id_) other->part(slot_).start = other->num_events(), other->part(slot_).dropped = 0;
     observers_ = std::move(observers);
     recorder.tidy();
   }
@@ -212,7 +212,6 @@ Ref<Trace> Recording::stop() {
   if (!options.waits) ending.lock();  // else there are no snapshots, but observers, which are the program's
   std::vector<OpenEvents> open;
   if (!options.waits) {
-    if (options.device_work) finish_device_work();
     end_begins(slot_);
     open = read_open_events();
   }
@@ -221,9 +220,9 @@ Ref<Trace> Recording::stop() {
   Ref<Trace> trace;
   if (file_ && file_->is_of_this_process()) {
     file_->finish(ended);
-    if (options.reads_file) trace = make_trace(read_event_file(*file_), ended);
+    if (options.reads_file) trace = make_trace(until(ended, read_event_file(*file_)), ended);
   } else {
-    trace = make_trace(collect(std::move(open)), ended);
+    trace = make_trace(until(ended, collect(std::move(open))), ended);
   }
   leave();
   if (file_) file_->close();
@@ -233,7 +232,15 @@ Ref<Trace> Recording::stop() {
   return trace;
 }
 
+// While the end waits for devices, the other threads go on.
+TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
+  if (options.device_work && !options.waits) parts.drop_after(ended);
+  return parts;
+}
+
 Ref<Trace> Recording::snapshot(const Notes &notes) const {
+  constexpr std::chrono::milliseconds kMostForDevices{100};  // one that hangs must not keep a dump from being written
+  if (options.device_work) finish_device_work(kMostForDevices);
   std::scoped_lock lock(ending_);
   if (left_) return nullptr;
   const uint64_t now = ticks_of(tick_clock());

@@ -79,6 +79,7 @@ class Recording final : public Object {
   struct OpenEvents;
   std::vector<OpenEvents> read_open_events() const;
   TraceParts collect(std::vector<OpenEvents> open, bool takes = false) const;
+  TraceParts until(uint64_t ended, TraceParts parts) const;
   Ref<Trace> make_trace(TraceParts parts, uint64_t now) const;
 
   std::unique_ptr<CallObservers> observers_;

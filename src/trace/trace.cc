@@ -61,6 +61,18 @@ void TraceParts::drop_before(uint64_t tick) {
   std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
 }
 
+void TraceParts::drop_after(uint64_t tick) {
+  const auto is_later = [tick](const Event *event) {
+    if (event->kind == EventKind::kDeviceWork) return device_work(*event).launched > tick;
+    const bool may_go_on =
+        event->kind == EventKind::kRun || event->kind == EventKind::kRange || event->kind == EventKind::kStep;
+    return (may_go_on ? event->begin : event->end) > tick;
+  };
+  for (TraceTrack &track : tracks)
+    for (auto *list : track.lists()) std::erase_if(*list, is_later);
+  std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
+}
+
 void TraceParts::divide_device_work() {
   using Stream = std::tuple<uint32_t, int32_t, int32_t, uint16_t>;  // process, kind and number of the device, stream
   std::map<Stream, TraceTrack> streams;

@@ -67,6 +67,9 @@ struct TraceParts {
     return own == first ? ticks : static_cast<uint64_t>(static_cast<double>(ticks) * (own / first) + 0.5);
   }
   void drop_before(uint64_t tick);  // of one process: leaves out what ended earlier
+  // Of one process: leaves out what began later, or, of what is no run, range or step, ended later. Of work of devices
+  // the launch counts.
+  void drop_after(uint64_t tick);
   // Gives the work of each stream a track of its own, behind the threads'. It was on the track of the thread that asked
   // for its times.
   void divide_device_work();

@@ -327,6 +327,42 @@ TEST_F(ADevice, HasItsWorkInEveryFormOfATrace) {
   EXPECT_NE(table.find("Memcpy DtoH"), std::string::npos) << table;
 }
 
+TEST_F(ADevice, HasItsWorkInSnapshots) {
+  const Module kernels = kernels_or_none("snapshots");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  vm.call("main", x);
+  const opdyno::Profiler profiler;
+  profiler.start();
+  vm.call("main", x);
+  opdyno::sync(device());
+  EXPECT_NE(profiler.snapshot().chrome().find(R"("cat":"kernel")"), std::string::npos);
+  EXPECT_NE(profiler.stop().chrome().find(R"("cat":"kernel")"), std::string::npos);
+}
+
+TEST_F(ADevice, WhoseStreamsComeAndGoHasFewTracks) {
+  const Module kernels = kernels_or_none("streams");
+  if (!kernels) return;  // kernels of the CPU are functions of libraries
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  const opdyno::Profiler profiler;
+  profiler.start();
+  for (int i = 0; i < 5; ++i) {
+    const opdyno::Stream stream(device());
+    opdyno::set_stream(device(), stream.get());
+    vm.call("main", x);
+    opdyno::set_stream(device(), nullptr);
+  }
+  const Report events = profiler.stop().report(OPD_TRACE_EVENTS);
+  std::map<std::string, int> tracks;
+  for (size_t row = 0; row < events.count(OPD_REPORT_CALLS); ++row)
+    if (text_value(call_value(events, row, "Kind")) == "device")
+      ++tracks[text_value(call_value(events, row, "Thread"))];
+  EXPECT_EQ(tracks.size(), 1u);
+  EXPECT_EQ(tracks.begin()->second, 10);
+}
+
 TEST_F(ADevice, HasItsWorkInFilesOfRecordings) {
   const Module kernels = kernels_or_none("files");
   if (!kernels) return end_without_kernels();

@@ -151,8 +151,8 @@ class Table {
     add("CPU total %", rows, [&](const KeyAverage &row) { return share_text(total_of(row), all_self); });
     add("CPU total", rows, [&](const KeyAverage &row) { return time(total_of(row)); });
     add("CPU time avg", rows, [&](const KeyAverage &row) { return time(mean_of(row)); });
-    const std::string device = work_.device() ? capitals(device_kind_name(work_.device()->device_type)) : "";
-    if (work_.device()) {
+    const std::string device = capitals(work_.kind());
+    if (!device.empty()) {
       add("Self " + device, rows, [&](const KeyAverage &row) { return time(device_self_of(row)); });
       add("Self " + device + " %", rows,
           [&](const KeyAverage &row) { return share_text(device_self_of(row), all_device); });
@@ -165,7 +165,7 @@ class Table {
     add_sources(rows);
     if (options_.rows.with_flops) add_flops(rows);
     return lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n") +
-           (work_.device() ? concat("Self ", device, " time total: ", time(all_device), "\n") : "") + dropped_;
+           (!device.empty() ? concat("Self ", device, " time total: ", time(all_device), "\n") : "") + dropped_;
   }
 
  private:

@@ -75,8 +75,9 @@ bool CudaWork::finish(TickInterval launch, TickInterval &out) noexcept {
     if (!after_->wait() || !reference_->ticks_of(*before_, out.begin) || !reference_->ticks_of(*after_, out.end))
       return false;
   } catch (const Exception &) { return false; }
+  const uint64_t length = std::max(out.end, out.begin) - out.begin;
   out.begin = std::max(out.begin, launch.begin);
-  out.end = std::max(out.end, out.begin);
+  out.end = out.begin + length;
   return true;
 }
 

@@ -78,6 +78,7 @@ class OpenClBackend final : public DeviceBackend {
     const DLDevice device = to_device.device_type == kDLOpenCL ? to_device : from_device;
     auto work = std::make_unique<OpenClWork>(get(device.device_id));
     enqueue_copy(from, from_device, to, to_device, bytes, stream, work->place());
+    if (from_device.device_type != to_device.device_type) work->set_blocking();
     return work;
   }
 

@@ -10,7 +10,8 @@ class OpenClWork final : public PendingWork {
   ~OpenClWork() { context_.api().release(context_.api().clReleaseEvent, event_); }
   OpenClWork(const OpenClWork &) = delete;
 
-  Event **place() { return &event_; }  // where the driver is to put the event
+  Event **place() { return &event_; }           // where the driver is to put the event
+  void set_blocking() { is_blocking_ = true; }  // the work has ended when it has been given
 
   bool finish(TickInterval launch, TickInterval &out) noexcept override;
 
@@ -19,6 +20,7 @@ class OpenClWork final : public PendingWork {
 
   const DeviceContext &context_;
   Event *event_ = nullptr;
+  bool is_blocking_ = false;
 };
 
 }  // namespace opd::cl

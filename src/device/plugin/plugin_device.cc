@@ -1,6 +1,5 @@
 #include "device/plugin/plugin_device.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -52,9 +51,7 @@ class PluginWork final : public PendingWork {
       uint64_t began = 0, ended = 0;
       check(table_.wait_event(table_.user_data, device_, before_, &began));
       check(table_.wait_event(table_.user_data, device_, after_, &ended));
-      const DeviceClock &clock = clock_.now(table_, device_);
-      out.begin = std::max(clock.ticks_at(began), launch.begin);
-      out.end = std::max(clock.ticks_at(ended), out.begin);
+      out = clock_.now(table_, device_).interval_of(began, ended, launch);
     });
     if (failed) (void)take_raised();
     return !failed;

@@ -1,7 +1,5 @@
 #include "device/vulkan/vulkan_work.h"
 
-#include <algorithm>
-
 #include "value/value.h"
 
 namespace opd::vk {
@@ -9,17 +7,16 @@ namespace {
 
 constexpr uint64_t kCertainNs = 1'000'000'000;  // then a clock is compared with the host's again
 
-// Lets the device note its time between two moments of the host.
+// Lets the device note its time. Its queue does the work ahead first, so the moment before says nothing.
 void compare_clocks(DeviceContext &context, Stream &main) {
   constexpr int kRounds = 3;  // the shortest one counts
   const auto probe = VulkanWork::make(context, main);
   for (int i = 0; i < kRounds; ++i) {
     const Mark mark{*probe->queries()};
-    const uint64_t before = ticks_of(tick_clock());
     main.wait(main.submit([](Stream::Work &) {}, &mark));
     const uint64_t after = ticks_of(tick_clock());
     uint64_t begin_ns = 0, end_ns = 0;
-    if (context.read(mark.queries, begin_ns, end_ns)) context.clock().observe(begin_ns, {before, after});
+    if (context.read(mark.queries, begin_ns, end_ns)) context.clock().observe_not_after(end_ns, after);
   }
   context.compared_ns = monotonic_ns();
 }
@@ -45,8 +42,8 @@ bool VulkanWork::finish(TickInterval launch, TickInterval &out) noexcept try {
   if (!context_.read(queries_, begin_ns, end_ns)) return false;
   if (monotonic_ns() - context_.compared_ns > kCertainNs) compare_clocks(context_, main_);
   if (!context_.compared_ns) return false;
-  out.begin = std::max(context_.clock().ticks_at(begin_ns), launch.begin);
-  out.end = std::max(context_.clock().ticks_at(end_ns), out.begin);
+  context_.clock().observe_not_before(begin_ns, launch.begin);
+  out = context_.clock().interval_of(begin_ns, end_ns, launch);
   return true;
 } catch (const std::exception &) { return false; }
 

@@ -75,7 +75,7 @@ TEST(WorkOfDevices, HasATrackForEachStreamBehindTheThreads) {
 TEST(WorkOfDevices, BelongsToTheSpanThatLaunchedIt) {
   const Ref<Trace> trace = make_object<Trace>(sample());
   const GivenWork work(*trace);
-  EXPECT_TRUE(work.device() && work.device()->device_type == kDLOpenCL);
+  EXPECT_EQ(work.kind(), "opencl");
   EXPECT_EQ(work.of(trace->parts.tracks[0]).size(), 4u);
   EXPECT_EQ(work.of(trace->parts.tracks[1]).size(), 1u);
   EXPECT_TRUE(work.of(trace->parts.tracks[2]).empty()) << "a device launches nothing";
@@ -98,6 +98,33 @@ TEST(WorkOfDevices, IsInTheAveragesOfSpansAndHasItsOwn) {
   EXPECT_EQ(row(rows, "second").device.self, 200u);
   EXPECT_EQ(row(rows, "second").total_ticks, 0u) << "of the host";
   EXPECT_EQ(row(rows, "second").self_ticks, 0u);
+}
+
+TEST(WorkOfDevices, OfTwoKindsIsNotJoined) {
+  TraceParts parts = sample();
+  Event copy = kernel("first", 160, 170, 175);
+  copy.device = {kDLVulkan, 0};
+  parts.tracks.push_back(track(10, {copy}));
+  const Ref<Trace> trace = make_object<Trace>(parts);
+  const GivenWork work(*trace);
+  EXPECT_EQ(work.kind(), "device");
+  HostStacks host(*trace);
+  const auto threads = nest_all_spans(*trace, false);
+  std::vector<uint64_t> ticks;
+  for (const KeyAverage &each : key_averages(*trace, threads, work, {}, host))
+    if (each.name() == "first") ticks.push_back(each.device.self);
+  EXPECT_EQ(ticks, (std::vector<uint64_t>{5, 100}));
+}
+
+// While a recording's end waits for a device, the other threads go on.
+TEST(WorkOfDevices, AndSpansThatCameAfterTheEndAreLeftOut) {
+  TraceParts parts = sample();
+  parts.drop_after(290);
+  const Ref<Trace> trace = make_object<Trace>(parts);
+  ASSERT_EQ(trace->parts.tracks.size(), 4u);
+  EXPECT_EQ(trace->parts.tracks[0].runs.size(), 1u) << "it had begun";
+  EXPECT_TRUE(trace->parts.tracks[0].calls.empty()) << "it had not ended";
+  EXPECT_EQ(trace->parts.tracks[2].device_work.size(), 2u) << "those that had been launched, whenever they ran";
 }
 
 // Both processes have a thread 7 and an opencl:0.

@@ -42,6 +42,24 @@ TEST_F(ADeviceClock, IsLessCertainAsTimeGoesOn) {
   EXPECT_NEAR(static_cast<double>(clock_.error_ns()), 100'100, 200) << "100 ppm of a second";
 }
 
+TEST_F(ADeviceClock, IsPlacedByMomentsThatAreKnownOnOneSide) {
+  clock_.observe_not_before(kDevice + 1'000, tick(800));
+  EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000)), 800, 50) << "nothing else is known";
+  clock_.observe_not_after(kDevice + 5'000, tick(5'400));
+  EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000)), 1'100, 50) << "the middle";
+  clock_.observe(kDevice + 9'000, {tick(0), tick(99'000)});  // a launch that waited
+  EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000)), 1'100, 50);
+  clock_.observe_not_before(kDevice + 9'000, tick(9'300));
+  EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000)), 1'350, 50);
+}
+
+TEST_F(ADeviceClock, KeepsTheLengthOfWorkThatSeemsToBeginBeforeItsLaunch) {
+  clock_.observe(kDevice, {tick(0), tick(10)});
+  const TickInterval work = clock_.interval_of(kDevice + 1'000, kDevice + 4'000, {tick(2'000), tick(2'100)});
+  EXPECT_NEAR(ns(work.begin), 2'000, 50);
+  EXPECT_NEAR(ns(work.end), 5'000, 50);
+}
+
 TEST_F(ADeviceClock, FollowsOneThatWasSetAnew) {
   clock_.observe(kDevice, {tick(0), tick(100)});
   clock_.observe(77'000'000, {tick(1'000'000), tick(1'000'200)});
