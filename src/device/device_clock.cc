@@ -30,7 +30,10 @@ void DeviceClock::narrow(Zero known, int64_t now) {
 
 uint64_t DeviceClock::ticks_at(uint64_t device_ns) const {
   const bool has_both = zero_.earliest > -kFar / 2 && zero_.latest < kFar / 2;
-  const int64_t zero = has_both                     ? zero_.earliest + (zero_.latest - zero_.earliest) / 2
+  // The host sees the end of some work soon, but each launch may have waited behind others: then the middle is far off.
+  constexpr int64_t kSoonNs = 50'000;
+  const int64_t middle = zero_.earliest + (zero_.latest - zero_.earliest) / 2;
+  const int64_t zero = has_both                     ? std::max(middle, zero_.latest - kSoonNs)
                        : zero_.earliest > -kFar / 2 ? zero_.earliest
                                                     : zero_.latest;
   const auto distance =

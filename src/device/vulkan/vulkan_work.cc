@@ -38,11 +38,13 @@ VulkanWork::~VulkanWork() {
 bool VulkanWork::finish(TickInterval launch, TickInterval &out) noexcept try {
   if (!progress_ || context_.api().is_inherited()) return false;
   progress_->wait(number_);
+  const uint64_t now = ticks_of(tick_clock());
   uint64_t begin_ns = 0, end_ns = 0;
   if (!context_.read(queries_, begin_ns, end_ns)) return false;
   if (monotonic_ns() - context_.compared_ns > kCertainNs) compare_clocks(context_, main_);
   if (!context_.compared_ns) return false;
   context_.clock().observe_not_before(begin_ns, launch.begin);
+  context_.clock().observe_not_after(end_ns, now);
   out = context_.clock().interval_of(begin_ns, end_ns, launch);
   return true;
 } catch (const std::exception &) { return false; }

@@ -53,6 +53,12 @@ TEST_F(ADeviceClock, IsPlacedByMomentsThatAreKnownOnOneSide) {
   EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000)), 1'350, 50);
 }
 
+TEST_F(ADeviceClock, TrustsEndsMoreThanLaunchesThatWaited) {
+  clock_.observe_not_before(kDevice + 20'000'000, tick(0));  // it was launched 20 ms earlier
+  clock_.observe_not_after(kDevice + 30'000'000, tick(30'010'000));
+  EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 30'000'000)), 29'960'000, 50);
+}
+
 TEST_F(ADeviceClock, KeepsTheLengthOfWorkThatSeemsToBeginBeforeItsLaunch) {
   clock_.observe(kDevice, {tick(0), tick(10)});
   const TickInterval work = clock_.interval_of(kDevice + 1'000, kDevice + 4'000, {tick(2'000), tick(2'100)});
