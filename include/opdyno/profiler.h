@@ -56,8 +56,7 @@ typedef struct opd_profiler_options {
    * the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0 */
   uint64_t flush_interval_ns;
   /** 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-   * by the host's thread that gave them to the device. Calls then do not wait for the device. 0: none, and the length
-   * of a call is until the device has done its work. Devices whose drivers tell no times have none; 1 */
+   * by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none; 1 */
   int32_t device_work;
   int32_t reserved; /**< 0 */
 } opd_profiler_options;

@@ -151,8 +151,8 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  * gave back, with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
  * devices. If work of devices was recorded: "Device Duration (us)" and "Self Device Duration (us)", the time on devices
  * of what the thread gave them, with and without the spans within. Kernels and copies have rows of their own, with that
- * time alone; of events "Stream", a number, "Launch Thread ID", "Launched In" (the row of the span around the launch),
- * "Launch Gap (us)" from when the device had been given the work to its begin, and of copies "Bytes". Of events, also
+ * time alone. Of events they have "Stream", a number; "Launch Thread ID"; "Launched In", the row of the span around the
+ * launch; "Launch Gap (us)", how long the work waited on the device; and of copies "Bytes". Of events, also
  * "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
  * "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a merged trace
  * "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's functions that

@@ -58,7 +58,6 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     require(how.device_work == 0 || how.device_work == 1, "device_work must be 0 or 1, but is ", how.device_work);
     require(how.reserved == 0, "reserved must be 0, but is ", how.reserved);
     recording.device_work = how.device_work != 0;
-    recording.syncs = !recording.device_work;
     recording.stacks = how.with_stack != 0;
     recording.waits = false;
     require(how.buffer == OPD_PROFILER_KEEP_FIRST || how.buffer == OPD_PROFILER_KEEP_LAST, "there is no buffer ",

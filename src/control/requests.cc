@@ -128,6 +128,7 @@ RecordingOptions options_of(const ControlRequest &request) {
   options.all_calls = request.all_calls;
   options.memory = request.memory || is_memory_timeline(request.form);
   options.ranges = true;
+  options.device_work = true;
   options.waits = false;
   return options;
 }
@@ -185,6 +186,7 @@ std::string interval_json(const Trace &trace, uint64_t from, uint64_t to) {
 void show_activity(Connection &connection, const ControlRequest &request, ControlledRecording &recording) {
   RecordingOptions options = options_of(request);
   options.max_calls = UINT64_MAX;  // events are dropped after each interval
+  options.device_work = false;     // of which it shows nothing
   Recording &running = recording.start(options);
   uint64_t from = ticks_of(tick_clock());
   send_begin(connection);

@@ -75,7 +75,7 @@ void end_stream(DLDevice device, void *stream);  // after its work
 void wait_for_stream(DLDevice device, void *stream);
 // Throws for what is no stream of the device; null is its default one.
 void check_stream(DLDevice device, void *stream);
-std::vector<void *> streams_of(DLDevice device);
+void wait_for_all_streams(DLDevice device);  // also for the default one
 // Its number among those that the device has, from 1 on; 0: the default one.
 uint16_t stream_number(DLDevice device, void *stream) noexcept;
 

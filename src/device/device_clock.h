@@ -19,7 +19,6 @@ class DeviceClock {  // one thread at a time
   uint64_t ticks_at(uint64_t device_ns) const;
   // Of work: no earlier than its launch, and as long as the device says.
   TickInterval interval_of(uint64_t begin_ns, uint64_t end_ns, TickInterval launch) const;
-  uint64_t error_ns() const { return static_cast<uint64_t>(zero_.latest - zero_.earliest) / 2; }
 
  private:
   static constexpr int64_t kFar = INT64_MAX / 4;

@@ -104,13 +104,14 @@ void wait_for_stream(DLDevice device, void *stream) {
   if (!stream || made().has(device, stream)) device_backend(device).sync_stream(device.device_id, stream);
 }
 
-std::vector<void *> streams_of(DLDevice device) {
-  const std::scoped_lock lock(made().guard);
-  const auto found = made().streams.find({device.device_type, device.device_id});
-  if (found == made().streams.end()) return {};
-  std::vector<void *> streams;
-  for (const auto &[stream, number] : found->second.alive) streams.push_back(stream);
-  return streams;
+void wait_for_all_streams(DLDevice device) {
+  std::vector<void *> streams = {nullptr};
+  {
+    const std::scoped_lock lock(made().guard);
+    for (const auto &[stream, number] : made().streams[{device.device_type, device.device_id}].alive)
+      streams.push_back(stream);
+  }
+  for (void *stream : streams) wait_for_stream(device, stream);
 }
 
 uint16_t stream_number(DLDevice device, void *stream) noexcept {

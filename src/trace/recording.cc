@@ -64,7 +64,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   slot.thread.store(options.thread, std::memory_order_relaxed);
   slot.interval.store(options.sample_interval, std::memory_order_relaxed);
   slot.all_calls.store(options.all_calls, std::memory_order_relaxed);
-  slot.syncs.store(options.syncs, std::memory_order_relaxed);
+  slot.syncs.store(options.waits, std::memory_order_relaxed);
   slot.began.store(began, std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
   const uint64_t id = ++recorder.last_id;
@@ -157,7 +157,7 @@ void Recording::close() noexcept {
   if (options.waits) slot.waiting.store(true);
   if (options.device_work) {
     end_begins(slot_);
-    if (options.waits) wait_for_runs();  // which may still give work to a device
+    if (options.waits) fence_all_threads(), wait_for_runs();  // which may still give work to a device
     finish_device_work();
   }
   end_running(slot_);
@@ -234,7 +234,8 @@ Ref<Trace> Recording::stop() {
 
 // While the end waits for devices, the other threads go on.
 TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
-  if (options.device_work && !options.waits) parts.drop_after(ended);
+  const bool has_work = std::ranges::any_of(parts.tracks, [](const TraceTrack &t) { return !t.device_work.empty(); });
+  if (has_work && !options.waits) parts.drop_after(ended);
   return parts;
 }
 

@@ -25,10 +25,10 @@ struct RecordingOptions {
   bool memory = false;              // also records memory that devices hand out and get back, of all sources
   bool tasks = false;               // also records tasks of parallel loops, of all sources
   bool device_work = false;         // also records kernels and copies of devices, of all sources
-  bool syncs = true;                // each of its calls waits for the device, so that its length is that of the work
   bool stacks = false;              // also records the stack that runs, ranges and marks begin in
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
-  bool waits = true;                // its end waits for the runs under way; else they are in the trace as open ones
+  bool waits = true;                // its end waits for the runs under way, and each of its calls for the device; else
+                                    // such runs are in the trace as open ones, and calls end when they return
   uint64_t max_bytes = 0;           // of all threads, in chunks; a thread has at least one; 0: no limit
   bool overwrites = false;          // what exceeds it replaces the oldest events, and is not left out
   std::string file;                 // path: events go to this file, see event_file.h; "": they stay in memory

@@ -57,7 +57,11 @@ void TraceTrack::add_open(std::span<const Event> open) {
 
 void TraceParts::drop_before(uint64_t tick) {
   for (TraceTrack &track : tracks)
-    for (auto *list : track.lists()) std::erase_if(*list, [tick](const Event *event) { return event->end < tick; });
+    for (auto *list : track.lists()) {
+      const auto is_earlier = [tick](const Event *event) { return event->end < tick; };
+      if (list == &track.device_work) std::erase_if(*list, is_earlier);  // streams end in any order
+      else list->erase(list->begin(), std::ranges::partition_point(*list, is_earlier));
+    }
   std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
 }
 

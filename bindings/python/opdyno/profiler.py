@@ -150,7 +150,7 @@ class _KinetoProfile(Forms):
         flush_interval_ms: float = 0.0,
     ) -> None:
         """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning. With the CPU
-        alone, the time of a call is until the device has done its work, and kernels and copies of devices are not recorded.
+        alone, kernels and copies of devices are not recorded.
 
         Shapes are always recorded; `record_shapes` and the other flags are noted in files. `profile_memory`: also each block of
         memory that tensors and kernels get from a device, or give back, and that gets new contents. `with_stack`: also which

@@ -2,16 +2,11 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
-
 #include "base/fork_mutex.h"
-#include "base/signal_handlers.h"
 #include "value/value.h"
 
 namespace opd::cuda {
 namespace {
-
-std::atomic<bool> was_opened{false};
 
 void find_functions(Api &api) {
   const LoaderCall call;
@@ -30,31 +25,15 @@ void find_functions(Api &api) {
 #undef OPD_FIND
 }
 
-Api *open() {
-  const KeptSignalHandlers kept;
-  auto *api = new Api;  // never destroyed: work may be given while the process exits
-  api->generation = fork_generation();
-  find_functions(*api);
-  if (!api->absence.empty()) return api;
-  if (const Status status = api->cuInit(0))
-    api->absence = concat("libcuda.so.1 is here, but cuInit gave ", api->status_name(status));
-  else if (const Status failure = api->cuDriverGetVersion(&api->version))
-    api->absence = concat("libcuda.so.1 is here, but cuDriverGetVersion gave ", api->status_name(failure));
-  return api;
-}
-
 }  // namespace
 
-const Api &Api::get() {
-  static const Api *const api = [] {
-    const Api *opened = open();
-    was_opened.store(true, std::memory_order_release);
-    return opened;
-  }();
-  return *api;
+void Api::open() {
+  find_functions(*this);
+  if (!absence.empty()) return;
+  if (const Status status = cuInit(0)) absence = concat("libcuda.so.1 is here, but cuInit gave ", status_name(status));
+  else if (const Status failure = cuDriverGetVersion(&version))
+    absence = concat("libcuda.so.1 is here, but cuDriverGetVersion gave ", status_name(failure));
 }
-
-bool Api::is_open() noexcept { return was_opened.load(std::memory_order_acquire); }
 
 std::string Api::status_name(Status status) const {
   const char *name = nullptr, *text = nullptr;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/static_guard.h"
+#include "device/driver.h"
 
 namespace opd::cuda {
 
@@ -110,18 +110,14 @@ struct LaunchConfig {
   X(cuLaunchKernelEx, Status, (const LaunchConfig *, Function *, void **, void **)) /* of CUDA 11.8 */ \
   X(cuFuncGetParamInfo, Status, (Function *, size_t, size_t *, size_t *))           /* of CUDA 12.4 */
 
-struct Api {
+struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_CUDA_FUNCTIONS(OPD_DECLARE)
   OPD_CUDA_NEW_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
-  std::string absence;      // why it cannot be used; "" if it can
-  int32_t version = 0;      // of CUDA that the driver implements: 12020 for 12.2
-  uint32_t generation = 0;  // of the process that opened the driver: it does not survive fork()
+  int32_t version = 0;  // of CUDA that the driver implements: 12020 for 12.2
 
-  bool is_inherited() const { return fork_generation() != generation; }
-  static const Api &get();  // opens and starts the driver at the first call
-  static bool is_open() noexcept;
+  void open();  // and starts it
 
   std::string status_name(Status status) const;           // "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device …"
   void check(Status status, const char *function) const;  // throws; OPD_OUT_OF_MEMORY if that is what it says

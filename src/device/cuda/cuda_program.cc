@@ -52,9 +52,7 @@ class CudaKernel final : public DeviceKernel {
     return CudaWork::timed(device_, stream, [&] { launch(stream, given); });
   }
   void launch(void *stream, const KernelLaunch &launch) override {
-    if (device_.api().is_inherited()) [[unlikely]]
-      fail(OPD_UNSUPPORTED, "kernel ", name_,
-           " cannot be launched in a child of fork(): its driver was started in the parent");
+    check_launch(device_.api(), name_);
     check_args(launch.args);
     const CurrentContext current(device_);
     allow_shared_bytes(launch);
@@ -131,13 +129,10 @@ class CudaKernel final : public DeviceKernel {
   }
 
   [[noreturn]] void fail_launch(const char *function, Status status, const KernelLaunch &launch) const {
-    const auto text = [](const std::array<uint32_t, 3> &sizes) {
-      return concat(sizes[0], " x ", sizes[1], " x ", sizes[2]);
-    };
     const bool has_clusters = launch.cluster != std::array<uint32_t, 3>{1, 1, 1};
-    fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", text(launch.grid), " blocks of ",
-         text(launch.block), " threads and ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory",
-         has_clusters ? concat(" in clusters of ", text(launch.cluster)) : "", ": ", function, " gave ",
+    fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid), " blocks of ",
+         sizes_text(launch.block), " threads and ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory",
+         has_clusters ? concat(" in clusters of ", sizes_text(launch.cluster)) : "", ": ", function, " gave ",
          device_.api().status_name(status));
   }
 

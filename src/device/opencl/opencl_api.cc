@@ -2,40 +2,13 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
-
 #include "base/fork_mutex.h"
-#include "base/signal_handlers.h"
 #include "value/value.h"
 
 namespace opd::cl {
 namespace {
 
-std::atomic<bool> was_opened{false};
-
-Api *open() {
-  const KeptSignalHandlers kept;
-  auto *api = new Api;  // never destroyed: work may be given while the process exits
-  api->generation = fork_generation();
-  const LoaderCall call;
-  void *const library = ::dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    api->absence = "there is no libOpenCL.so.1, the loader of OpenCL's drivers (Debian: ocl-icd-libopencl1)";
-    return api;
-  }
-#define OPD_FIND(name, result, parameters)                                    \
-  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(library, #name)); \
-  if (!api->name && api->absence.empty()) api->absence = "libOpenCL.so.1 has no " #name;
-  OPD_OPENCL_FUNCTIONS(OPD_FIND)
-#undef OPD_FIND
-  return api;
-}
-
-struct Known {
-  Status status;
-  const char *name;
-};
-constexpr Known kNames[] = {
+constexpr KnownStatus kNames[] = {
     {-1, "CL_DEVICE_NOT_FOUND"},
     {-2, "CL_DEVICE_NOT_AVAILABLE"},
     {-3, "CL_COMPILER_NOT_AVAILABLE"},
@@ -69,22 +42,21 @@ constexpr Known kNames[] = {
 
 }  // namespace
 
-const Api &Api::get() {
-  static const Api *const api = [] {
-    const Api *opened = open();
-    was_opened.store(true, std::memory_order_release);
-    return opened;
-  }();
-  return *api;
+void Api::open() {
+  const LoaderCall call;
+  void *const library = ::dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    absence = "there is no libOpenCL.so.1, the loader of OpenCL's drivers (Debian: ocl-icd-libopencl1)";
+    return;
+  }
+#define OPD_FIND(name, result, parameters)                          \
+  name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
+  if (!name && absence.empty()) absence = "libOpenCL.so.1 has no " #name;
+  OPD_OPENCL_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
 }
 
-bool Api::is_open() noexcept { return was_opened.load(std::memory_order_acquire); }
-
-std::string status_name(Status status) {
-  for (const Known &known : kNames)
-    if (known.status == status) return concat(known.name, " (", status, ")");
-  return concat("error ", status);
-}
+std::string status_name(Status status) { return status_text(kNames, status); }
 
 void check(Status status, const char *function) {
   if (status == kSuccess) [[likely]]

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/static_guard.h"
+#include "device/driver.h"
 
 namespace opd::cl {
 
@@ -88,21 +88,17 @@ struct Region {
   X(clGetEventProfilingInfo, Status, (Event *, uint32_t, size_t, void *, size_t *))                                    \
   X(clReleaseEvent, Status, (Event *))
 
-struct Api {
+struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_OPENCL_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
-  std::string absence;      // why it cannot be used; "" if it can
-  uint32_t generation = 0;  // of the process that opened the loader: drivers do not survive fork()
 
-  bool is_inherited() const { return fork_generation() != generation; }
+  void open();
   // Ends a reference to an object of the driver. A child of fork() leaves it: the driver's locks may be held there.
   template <class T>
   void release(Status (*function)(T *), T *object) const {
     if (object && !is_inherited()) function(object);
   }
-  static const Api &get();  // opens the loader at the first call
-  static bool is_open() noexcept;
 };
 
 std::string status_name(Status status);           // "CL_OUT_OF_RESOURCES (-5)"

@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "base/signal_handlers.h"
 #include "device/opencl/opencl_context.h"
 #include "device/opencl/opencl_memory.h"
 #include "device/opencl/opencl_program.h"
@@ -51,13 +50,10 @@ class OpenClBackend final : public DeviceBackend {
   }
 
   std::string absence(int32_t id) override {
-    const Devices &known = devices();
-    if (!Api::get().absence.empty()) return Api::get().absence;
-    if (!known.failure.empty()) return known.failure;
-    if (known.list.empty())
-      return "the loader of OpenCL's drivers is here, but no driver that has a device (Debian: pocl-opencl-icd for "
-             "processors, or the vendor's)";
-    return concat("OpenCL's drivers have ", counted(known.list.size(), "device"), ", not a number ", id);
+    return devices().absence(Api::get(),
+                             "the loader of OpenCL's drivers is here, but no driver that has a device (Debian: "
+                             "pocl-opencl-icd for processors, or the vendor's)",
+                             "OpenCL's drivers have", id);
   }
   bool is_started() const override { return Api::is_open(); }
 
@@ -111,10 +107,7 @@ class OpenClBackend final : public DeviceBackend {
   }
 
   bool is_asynchronous() const override { return true; }
-  void sync(int32_t id) override {
-    sync_stream(id, nullptr);
-    for (void *stream : streams_of({kDLOpenCL, id})) wait_for_stream({kDLOpenCL, id}, stream);
-  }
+  void sync(int32_t id) override { wait_for_all_streams({kDLOpenCL, id}); }
   void sync_stream(int32_t id, void *stream) override {
     const DeviceContext &device = get(id);
     check(device.api().clFinish(device.queue(stream)), "clFinish");
@@ -129,38 +122,17 @@ class OpenClBackend final : public DeviceBackend {
   }
 
  private:
-  struct Devices {
-    std::vector<std::unique_ptr<DeviceContext>> list;
-    std::string failure;  // of making them
-  };
+  using Devices = DriverDevices<const DeviceContext>;
 
-  // Made at the first question, and never destroyed: work may be given while the process exits.
   static const Devices &devices() {
-    static const Devices *const made = [] {
-      auto *devices = new Devices;
-      if (!Api::get().absence.empty()) return devices;
-      const KeptSignalHandlers kept;
-      try {
-        for (Device *device : list_devices(Api::get()))
-          devices->list.push_back(std::make_unique<DeviceContext>(device, static_cast<int32_t>(devices->list.size())));
-      } catch (const Exception &e) { devices->failure = e.error()->message; }
-      return devices;
-    }();
-    return *made;
+    static const Devices &made = Devices::make(Api::get(), [](Devices &devices) {
+      for (Device *device : list_devices(Api::get()))
+        devices.list.push_back(std::make_unique<DeviceContext>(device, static_cast<int32_t>(devices.list.size())));
+    });
+    return made;
   }
-
-  static const DeviceContext *find(int32_t id) {
-    const Devices &known = devices();
-    return id >= 0 && static_cast<size_t>(id) < known.list.size() ? known.list[static_cast<size_t>(id)].get() : nullptr;
-  }
-  static const DeviceContext &get(int32_t id) {
-    const DeviceContext *device = find(id);
-    if (!device) fail(OPD_UNSUPPORTED, "there is no device opencl:", id);
-    if (Api::get().is_inherited()) [[unlikely]]
-      fail(OPD_UNSUPPORTED, "opencl:", id,
-           " cannot be used in a child of fork(): its driver was started in the parent; start it after fork()");
-    return *device;
-  }
+  static const DeviceContext *find(int32_t id) { return devices().find(id); }
+  static const DeviceContext &get(int32_t id) { return devices().get(Api::get(), "opencl", id); }
 
   // "OpenCL 3.0 PoCL 3.1": the numbers.
   static std::string version_of(const DeviceContext &device) {

@@ -55,9 +55,7 @@ class OpenClKernel final : public DeviceKernel {
  private:
   void enqueue(void *stream, const KernelLaunch &launch, Event **event) {
     const Api &api = context_.api();
-    if (api.is_inherited()) [[unlikely]]
-      fail(OPD_UNSUPPORTED, "kernel ", name_,
-           " cannot be launched in a child of fork(): its driver was started in the parent");
+    check_launch(api, name_);
     size_t local[3], global[3];
     for (int i = 0; i < 3; ++i) local[i] = launch.block[i], global[i] = size_t{launch.grid[i]} * launch.block[i];
     // Arguments are the kernel's state until it is launched, so threads take turns.
@@ -84,11 +82,8 @@ class OpenClKernel final : public DeviceKernel {
            status_name(status));
   }
   [[noreturn]] void fail_launch(Status status, const KernelLaunch &launch) const {
-    const auto text = [](const std::array<uint32_t, 3> &sizes) {
-      return concat(sizes[0], " x ", sizes[1], " x ", sizes[2]);
-    };
-    fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", text(launch.grid), " groups of ",
-         text(launch.block), " items: clEnqueueNDRangeKernel gave ", status_name(status));
+    fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid), " groups of ",
+         sizes_text(launch.block), " items: clEnqueueNDRangeKernel gave ", status_name(status));
   }
 
   const DeviceContext &context_;

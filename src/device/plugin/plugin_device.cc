@@ -36,60 +36,54 @@ class PluginClock {
 // Work between two events of its stream. It begins when the work before it has ended, or when it was launched.
 class PluginWork final : public PendingWork {
  public:
-  PluginWork(const opd_device_table &table, PluginClock &clock, int32_t device, void *stream)
-      : table_(table), clock_(clock), device_(device), stream_(stream), before_(record()) {}
+  // Gives work to a stream between two events. Null if the kind has none. If the events fail, the work is given, and
+  // its times are lost.
+  template <class Give>
+  static std::unique_ptr<PendingWork> timed(const opd_device_table &table, PluginClock &clock, int32_t device,
+                                            void *stream, const Give &give) {
+    if (!table.record_event) return give(), nullptr;
+    auto work = std::make_unique<PluginWork>(table, clock, device);
+    work->before_ = work->record(stream);
+    give();
+    work->after_ = work->record(stream);
+    return work;
+  }
+  PluginWork(const opd_device_table &table, PluginClock &clock, int32_t device)
+      : table_(table), clock_(clock), device_(device) {}
   ~PluginWork() {
     for (void *event : {before_, after_})
       if (event) table_.free_event(table_.user_data, device_, event);
   }
   PluginWork(const PluginWork &) = delete;
 
-  void end() { after_ = record(); }  // to be called when the work has been given to the stream
-
   bool finish(TickInterval launch, TickInterval &out) noexcept override {
-    const int failed = raising([&] {
+    if (!before_ || !after_) return false;
+    return succeeds([&] {
       uint64_t began = 0, ended = 0;
       check(table_.wait_event(table_.user_data, device_, before_, &began));
       check(table_.wait_event(table_.user_data, device_, after_, &ended));
       out = clock_.now(table_, device_).interval_of(began, ended, launch);
     });
-    if (failed) (void)take_raised();
-    return !failed;
   }
 
  private:
-  void *record() const {
+  template <class Action>
+  static bool succeeds(const Action &action) noexcept {
+    const int failed = raising(action);
+    if (failed) (void)take_raised();
+    return !failed;
+  }
+  void *record(void *stream) const noexcept {  // null if that fails
     void *event = nullptr;
-    check(table_.record_event(table_.user_data, device_, stream_, &event));
+    succeeds([&] { check(table_.record_event(table_.user_data, device_, stream, &event)); });
     return event;
   }
 
   const opd_device_table &table_;
   PluginClock &clock_;
   const int32_t device_;
-  void *const stream_;
-  void *const before_;
-  void *after_ = nullptr;
+  void *before_ = nullptr, *after_ = nullptr;
 };
-
-class LostWork final : public PendingWork {
-  bool finish(TickInterval, TickInterval &) noexcept override { return false; }
-};
-
-// Gives work to a stream between two events. Null if the kind has none. If its events fail, the work is given, and
-// counted as lost.
-template <class Give>
-std::unique_ptr<PendingWork> timed(const opd_device_table &table, PluginClock &clock, int32_t device, void *stream,
-                                   const Give &give) {
-  if (!table.record_event) return give(), nullptr;
-  std::unique_ptr<PluginWork> work;
-  int failed = raising([&] { work = std::make_unique<PluginWork>(table, clock, device, stream); });
-  if (failed) (void)take_raised();
-  give();
-  if (!failed && (failed = raising([&] { work->end(); }))) (void)take_raised();
-  if (failed) return std::make_unique<LostWork>();
-  return work;
-}
 
 class PluginKernel final : public DeviceKernel {
  public:
@@ -115,7 +109,7 @@ class PluginKernel final : public DeviceKernel {
     check(table_.launch(table_.user_data, device_, kernel_, &given));
   }
   std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) override {
-    return timed(table_, clock_, device_, stream, [&] { launch(stream, given); });
+    return PluginWork::timed(table_, clock_, device_, stream, [&] { launch(stream, given); });
   }
 
  private:
@@ -174,8 +168,8 @@ class PluginBackend final : public DeviceBackend {
   std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                           size_t bytes, void *stream) override {
     const DLDevice device = from_device.device_type == kDLCPU ? to_device : from_device;
-    return timed(table_, clock_, device.device_id, stream,
-                 [&] { copy(from, from_device, to, to_device, bytes, stream); });
+    return PluginWork::timed(table_, clock_, device.device_id, stream,
+                             [&] { copy(from, from_device, to, to_device, bytes, stream); });
   }
 
   bool is_asynchronous() const override { return table_.create_stream != nullptr; }

@@ -2,63 +2,17 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
-
 #include "base/fork_mutex.h"
-#include "base/signal_handlers.h"
 #include "value/value.h"
 
 namespace opd::vk {
 namespace {
 
-std::atomic<bool> was_opened{false};
-
 using Function = void (*)();
 using Find = Function (*)(Instance *, const char *);  // vkGetInstanceProcAddr()
 using Create = Result (*)(const InstanceInfo *, Allocator, Instance **);
 
-void open_into(Api &api) {
-  void *const library = ::dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    api.absence = "there is no libvulkan.so.1, the loader of Vulkan's drivers (Debian: libvulkan1)";
-    return;
-  }
-  const auto find = reinterpret_cast<Find>(::dlsym(library, "vkGetInstanceProcAddr"));
-  const auto create = find ? reinterpret_cast<Create>(find(nullptr, "vkCreateInstance")) : nullptr;
-  if (!create) {
-    api.absence = "libvulkan.so.1 has no vkCreateInstance";
-    return;
-  }
-  ApplicationInfo application;
-  application.engine = "opdyno";
-  application.api_version = version(1, 3);
-  InstanceInfo info;
-  info.application = &application;
-  if (const Result result = create(&info, nullptr, &api.instance)) {
-    api.absence = result == kIncompatibleDriver ? no_driver() : concat("vkCreateInstance gave ", result_name(result));
-    return;
-  }
-#define OPD_FIND(name, result, parameters)                                    \
-  api.name = reinterpret_cast<decltype(api.name)>(find(api.instance, #name)); \
-  if (!api.name && api.absence.empty()) api.absence = "Vulkan's loader is older than Vulkan 1.2: it has no " #name;
-  OPD_VULKAN_FUNCTIONS(OPD_FIND)
-#undef OPD_FIND
-}
-
-Api *open() {
-  const KeptSignalHandlers kept;
-  auto *api = new Api;  // never destroyed: work may be given while the process exits
-  api->generation = fork_generation();
-  const LoaderCall call;
-  open_into(*api);
-  return api;
-}
-
-struct Known {
-  Result result;
-  const char *name;
-};
-constexpr Known kNames[] = {
+constexpr KnownStatus kNames[] = {
     {1, "VK_NOT_READY"},
     {2, "VK_TIMEOUT"},
     {5, "VK_INCOMPLETE"},
@@ -80,16 +34,34 @@ constexpr Known kNames[] = {
 
 }  // namespace
 
-const Api &Api::get() {
-  static const Api *const api = [] {
-    const Api *opened = open();
-    was_opened.store(true, std::memory_order_release);
-    return opened;
-  }();
-  return *api;
+void Api::open() {
+  const LoaderCall call;
+  void *const library = ::dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    absence = "there is no libvulkan.so.1, the loader of Vulkan's drivers (Debian: libvulkan1)";
+    return;
+  }
+  const auto find = reinterpret_cast<Find>(::dlsym(library, "vkGetInstanceProcAddr"));
+  const auto create = find ? reinterpret_cast<Create>(find(nullptr, "vkCreateInstance")) : nullptr;
+  if (!create) {
+    absence = "libvulkan.so.1 has no vkCreateInstance";
+    return;
+  }
+  ApplicationInfo application;
+  application.engine = "opdyno";
+  application.api_version = version(1, 3);
+  InstanceInfo info;
+  info.application = &application;
+  if (const Result result = create(&info, nullptr, &instance)) {
+    absence = result == kIncompatibleDriver ? no_driver() : concat("vkCreateInstance gave ", result_name(result));
+    return;
+  }
+#define OPD_FIND(name, result, parameters)                        \
+  name = reinterpret_cast<decltype(name)>(find(instance, #name)); \
+  if (!name && absence.empty()) absence = "Vulkan's loader is older than Vulkan 1.2: it has no " #name;
+  OPD_VULKAN_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
 }
-
-bool Api::is_open() noexcept { return was_opened.load(std::memory_order_acquire); }
 
 std::string no_driver() {
   return "the loader of Vulkan's drivers is here, but no driver that has a device (Debian: mesa-vulkan-drivers, or the "
@@ -101,11 +73,7 @@ bool is_out_of_memory(Result result) {
   return result == kOutOfHostMemory || result == kOutOfDeviceMemory || result == kTooManyObjects;
 }
 
-std::string result_name(Result result) {
-  for (const Known &known : kNames)
-    if (known.result == result) return concat(known.name, " (", result, ")");
-  return concat("error ", result);
-}
+std::string result_name(Result result) { return status_text(kNames, result); }
 
 void check(Result result, const char *function) {
   if (result == kSuccess) [[likely]]

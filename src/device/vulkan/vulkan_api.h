@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/static_guard.h"
+#include "device/driver.h"
 
 namespace opd::vk {
 
@@ -407,22 +407,18 @@ using Allocator = const void *;
     (LogicalDevice *, QueryPool *, uint32_t, uint32_t, size_t, void *, uint64_t, uint32_t))                            \
   X(vkUpdateDescriptorSets, void, (LogicalDevice *, uint32_t, const SetWrite *, uint32_t, const void *))
 
-struct Api {
+struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_VULKAN_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
   Instance *instance = nullptr;
-  std::string absence;      // why it cannot be used; "" if it can
-  uint32_t generation = 0;  // of the process that opened the loader: drivers do not survive fork()
 
-  bool is_inherited() const { return fork_generation() != generation; }
+  void open();
   // Ends an object of a device. A child of fork() leaves it: the driver's locks may be held there.
   template <class T>
   void destroy(void (*function)(LogicalDevice *, T *, Allocator), LogicalDevice *device, T *object) const {
     if (object && !is_inherited()) function(device, object, nullptr);
   }
-  static const Api &get();  // opens the loader at the first call
-  static bool is_open() noexcept;
 };
 
 std::string no_driver();  // why there is no device

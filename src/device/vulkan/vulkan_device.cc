@@ -1,6 +1,5 @@
 #include "device/vulkan/vulkan_device.h"
 
-#include "base/signal_handlers.h"
 #include "device/vulkan/vulkan_program.h"
 #include "device/vulkan/vulkan_work.h"
 
@@ -70,11 +69,7 @@ class VulkanBackend final : public DeviceBackend {
   }
 
   std::string absence(int32_t id) override {
-    const Devices &known = devices();
-    if (!Api::get().absence.empty()) return Api::get().absence;
-    if (!known.failure.empty() && known.list.empty()) return known.failure;
-    if (known.list.empty()) return no_driver();
-    return concat("Vulkan's drivers have ", counted(known.list.size(), "device"), ", not a number ", id);
+    return devices().absence(Api::get(), no_driver(), "Vulkan's drivers have", id);
   }
   bool is_started() const override { return Api::is_open(); }
 
@@ -104,10 +99,7 @@ class VulkanBackend final : public DeviceBackend {
   }
 
   bool is_asynchronous() const override { return true; }
-  void sync(int32_t id) override {
-    sync_stream(id, nullptr);
-    for (void *stream : streams_of({kDLVulkan, id})) wait_for_stream({kDLVulkan, id}, stream);
-  }
+  void sync(int32_t id) override { wait_for_all_streams({kDLVulkan, id}); }
   void sync_stream(int32_t id, void *stream) override { get(id).stream(stream).sync(); }
   void *create_stream(int32_t id) override { return new Stream(get(id).context); }
   // A child of fork() leaves it: another thread may have been using it.
@@ -121,10 +113,7 @@ class VulkanBackend final : public DeviceBackend {
   }
 
  private:
-  struct Devices {
-    std::vector<std::unique_ptr<Device>> list;
-    std::string failure;  // of making one
-  };
+  using Devices = DriverDevices<Device>;
 
   static uint64_t give_copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                             void *stream, Stream::Queries queries) {
@@ -144,37 +133,18 @@ class VulkanBackend final : public DeviceBackend {
     return device.stream(stream).write(stage.data(), target, bytes, queries);
   }
 
-  // Made at the first question, and never destroyed: work may be given while the process exits.
   static const Devices &devices() {
-    static const Devices *const made = [] {
-      auto *devices = new Devices;
-      if (!Api::get().absence.empty()) return devices;
-      const KeptSignalHandlers kept;
-      try {
-        for (const DeviceFacts &facts : list_devices(Api::get())) {
-          if (facts.unsupported.empty())
-            devices->list.push_back(std::make_unique<Device>(facts, static_cast<int32_t>(devices->list.size())));
-          else
-            devices->failure = concat("\"", facts.properties.name, "\" lacks what opdyno needs: ", facts.unsupported);
-        }
-      } catch (const Exception &e) { devices->failure = e.error()->message; }
-      return devices;
-    }();
-    return *made;
+    static const Devices &made = Devices::make(Api::get(), [](Devices &devices) {
+      for (const DeviceFacts &facts : list_devices(Api::get())) {
+        if (facts.unsupported.empty())
+          devices.list.push_back(std::make_unique<Device>(facts, static_cast<int32_t>(devices.list.size())));
+        else devices.failure = concat("\"", facts.properties.name, "\" lacks what opdyno needs: ", facts.unsupported);
+      }
+    });
+    return made;
   }
-
-  static Device *find(int32_t id) {
-    const Devices &known = devices();
-    return id >= 0 && static_cast<size_t>(id) < known.list.size() ? known.list[static_cast<size_t>(id)].get() : nullptr;
-  }
-  static Device &get(int32_t id) {
-    Device *const device = find(id);
-    if (!device) fail(OPD_UNSUPPORTED, "there is no device vulkan:", id);
-    if (Api::get().is_inherited()) [[unlikely]]
-      fail(OPD_UNSUPPORTED, "vulkan:", id,
-           " cannot be used in a child of fork(): its driver was started in the parent; start it after fork()");
-    return *device;
-  }
+  static Device *find(int32_t id) { return devices().find(id); }
+  static Device &get(int32_t id) { return devices().get(Api::get(), "vulkan", id); }
 };
 
 }  // namespace

@@ -61,21 +61,17 @@ Shaders read_shaders(const DeviceCode &code) {
   return shaders;
 }
 
-std::string sizes_text(const std::array<uint32_t, 3> &sizes) {
-  return concat(sizes[0], " x ", sizes[1], " x ", sizes[2]);
-}
-
 class VulkanKernel final : public DeviceKernel {
  public:
   VulkanKernel(DeviceContext &context, Stream &main, const Shader &shader, ShaderFacts facts, std::string name)
       : context_(context), main_(main), shader_(shader), facts_(std::move(facts)), name_(std::move(name)) {}
 
   void launch(void *stream, const KernelLaunch &launch) override {
-    check_process();
+    check_launch(context_.api(), name_);
     give(stream_of(stream), launch, nullptr);
   }
   std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &launch) override {
-    check_process();
+    check_launch(context_.api(), name_);
     auto work = VulkanWork::make(context_, main_);
     const uint64_t number = give(stream_of(stream), launch, work ? work->queries() : nullptr);
     if (work) work->set_end(stream_of(stream), number);
@@ -84,11 +80,6 @@ class VulkanKernel final : public DeviceKernel {
 
  private:
   Stream &stream_of(void *stream) const { return stream ? *static_cast<Stream *>(stream) : main_; }
-  void check_process() const {
-    if (context_.api().is_inherited()) [[unlikely]]
-      fail(OPD_UNSUPPORTED, "kernel ", name_,
-           " cannot be launched in a child of fork(): its driver was started in the parent");
-  }
 
   uint64_t give(Stream &stream, const KernelLaunch &launch, Stream::Queries queries) {
     check_sizes(launch);

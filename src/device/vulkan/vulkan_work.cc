@@ -7,7 +7,8 @@ namespace {
 
 constexpr uint64_t kCertainNs = 1'000'000'000;  // then a clock is compared with the host's again
 
-// Lets the device note its time. Its queue does the work ahead first, so the moment before says nothing.
+// Lets the device note its time, for a moment that is seen at once: others are asked for when those before them have
+// been. Its queue does the work ahead first, so the moment before says nothing.
 void compare_clocks(DeviceContext &context, Stream &main) {
   constexpr int kRounds = 3;  // the shortest one counts
   const auto probe = VulkanWork::make(context, main);

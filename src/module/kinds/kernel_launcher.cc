@@ -23,8 +23,9 @@ union Cell {
 class Launcher {
  public:
   Launcher(Ref<DeviceModule> module, size_t index, const KernelInfo &info)
-      : module_(std::move(module)), index_(index), info_(info) {}
-  Launcher(Launcher &&other) noexcept : module_(std::move(other.module_)), index_(other.index_), info_(other.info_) {}
+      : module_(std::move(module)), index_(index), info_(info), name_(name_id(info.name)) {}
+  Launcher(Launcher &&other) noexcept
+      : module_(std::move(other.module_)), index_(other.index_), info_(other.info_), name_(other.name_) {}
 
   Value operator()(Args args) {
     const size_t count = info_.params.size();
@@ -54,8 +55,7 @@ class Launcher {
     void *const stream = current_stream(device);
     if (!is_recording_device_work()) [[likely]]
       return found.launch(stream, launch);
-    record_work(device, stream, WorkKind::kKernel, name_id(info_.name), 0,
-                [&] { return found.launch_timed(stream, launch); });
+    record_work(device, stream, WorkKind::kKernel, name_, 0, [&] { return found.launch_timed(stream, launch); });
   }
 
   // False if a size is 0: then no thread runs.
@@ -105,7 +105,8 @@ class Launcher {
   const void *address_of(const View &arg, size_t i, DLDevice device) const {
     if (arg.type == OPD_POINTER) return arg.u.pointer;
     if (arg.type == OPD_NONE) return nullptr;
-    const DLTensor &tensor = as_dltensor(arg, concat("argument ", i, " of kernel ", info_.name));
+    const DLTensor *const known = try_dltensor(arg);  // else a text would be made for each launch
+    const DLTensor &tensor = known ? *known : as_dltensor(arg, concat("argument ", i, " of kernel ", info_.name));
     if (!same(tensor.device, device))
       fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", info_.name, " must lie on ", device_name(device),
            ", but is ", describe(tensor));
@@ -124,6 +125,7 @@ class Launcher {
   Ref<DeviceModule> module_;
   const size_t index_;
   const KernelInfo &info_;  // the module's
+  const NameId name_;       // of its launches in recordings
   std::array<std::atomic<DeviceKernel *>, kFewDevices> known_{};
 };
 

@@ -1,6 +1,9 @@
 """A device beside the CPU, where there is one: the test of OpenCL's programs in C has the rest."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -74,6 +77,31 @@ def test_has_its_time_by_stacks(mlp, tmp_path):
     p.export_stacks(tmp_path / "stacks.txt", "self_cuda_time_total")
     lines = (tmp_path / "stacks.txt").read_text().splitlines()
     assert any(line.startswith("main;") and int(line.split()[-1]) > 0 for line in lines), lines
+
+
+def test_has_its_work_in_a_recording_from_outside(tmp_path):
+    program = f"""
+import numpy, opdyno
+device = opdyno.device("opencl:0")
+vm = opdyno.VirtualMachine(opdyno.load_module({str(DATA / "opencl" / "mlp_bytecode.so")!r}), device)
+values = numpy.load({str(DATA / "opencl" / "mlp.npz")!r})
+inputs = [opdyno.tensor(values[name], device) for name in sorted(values.files) if name.startswith("in")]
+vm["main"](*inputs)
+print("ready", flush=True)
+while True:
+    vm["main"](*inputs).numpy()
+"""
+    path = tmp_path / "control"
+    environment = dict(os.environ, OPDYNO_CONTROL=str(path))
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            record = [sys.executable, "-m", "opdyno", "record", str(path), "--seconds", "0.3", "-o", str(tmp_path / "trace.json")]
+            subprocess.run(record, check=True, timeout=60)
+        finally:
+            process.kill()
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert sum(e.get("cat") == "kernel" for e in events) >= 3
 
 
 def test_is_left_out_if_only_the_cpu_is_asked_for(mlp):

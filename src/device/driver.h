@@ -1,0 +1,102 @@
+// What the back ends of vendors' drivers share: a driver's functions, found once, and its devices, listed once. Drivers
+// do not survive fork(): a child leaves theirs alone, for its locks may be held there.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/signal_handlers.h"
+#include "base/static_guard.h"
+
+namespace opd {
+
+// The base of a driver's table of functions. Table::open() finds them, or sets `absence`.
+template <class Table>
+struct Driver {
+  std::string absence;  // why the driver cannot be used; "" if it can
+
+  bool is_inherited() const { return fork_generation() != generation_; }  // by fork() from the process that opened it
+  // Opens the driver at the first call. The table is never destroyed: work may be given while the process exits.
+  static const Table &get() {
+    static const Table *const table = [] {
+      const KeptSignalHandlers kept;
+      auto *made = new Table;
+      made->open();
+      was_opened_.store(true, std::memory_order_release);
+      return made;
+    }();
+    return *table;
+  }
+  static bool is_open() noexcept { return was_opened_.load(std::memory_order_acquire); }
+
+ private:
+  const uint32_t generation_ = fork_generation();
+  static inline std::atomic<bool> was_opened_{false};
+};
+
+namespace detail {
+[[noreturn]] void fail_without_device(const char *kind, int32_t id);
+[[noreturn]] void fail_in_child(const char *kind, int32_t id);
+std::string absence_among(const char *owner, size_t count, int32_t id);
+}  // namespace detail
+
+// The devices of a driver, by their numbers.
+template <class Device>
+struct DriverDevices {
+  std::vector<std::unique_ptr<Device>> list;
+  std::string failure;  // of making one
+
+  // `list`: adds them. To be called once: the devices are never destroyed.
+  template <class Table, class List>
+  static const DriverDevices &make(const Driver<Table> &driver, const List &list) {
+    auto *devices = new DriverDevices;
+    if (!driver.absence.empty()) return *devices;
+    const KeptSignalHandlers kept;
+    try {
+      list(*devices);
+    } catch (const Exception &e) { devices->failure = e.error()->message; }
+    return *devices;
+  }
+
+  Device *find(int32_t id) const {  // null: there is none
+    return id >= 0 && static_cast<size_t>(id) < list.size() ? list[static_cast<size_t>(id)].get() : nullptr;
+  }
+  // Throws OPD_UNSUPPORTED if there is none, or in a child of fork().
+  template <class Table>
+  Device &get(const Driver<Table> &driver, const char *kind, int32_t id) const {
+    Device *const device = find(id);
+    if (!device) detail::fail_without_device(kind, id);
+    if (driver.is_inherited()) [[unlikely]]
+      detail::fail_in_child(kind, id);
+    return *device;
+  }
+  // Why there is none: one clause. `none`: if there are no devices at all; `owner`: "OpenCL's drivers have".
+  template <class Table>
+  std::string absence(const Driver<Table> &driver, const std::string &none, const char *owner, int32_t id) const {
+    if (!driver.absence.empty()) return driver.absence;
+    if (!failure.empty()) return failure;
+    return list.empty() ? none : detail::absence_among(owner, list.size(), id);
+  }
+};
+
+// Throws OPD_UNSUPPORTED in a child of fork().
+template <class Table>
+void check_launch(const Driver<Table> &driver, const std::string &kernel) {
+  if (driver.is_inherited()) [[unlikely]]
+    fail(OPD_UNSUPPORTED, "kernel ", kernel,
+         " cannot be launched in a child of fork(): its driver was started in the parent");
+}
+
+struct KnownStatus {
+  int32_t status;
+  const char *name;
+};
+std::string status_text(std::span<const KnownStatus> known, int32_t status);  // "CL_OUT_OF_RESOURCES (-5)"
+std::string sizes_text(const std::array<uint32_t, 3> &sizes);                 // "8 x 1 x 1"
+
+}  // namespace opd
