@@ -43,9 +43,20 @@ int32_t Closure::type() {
 
 void Closure::Free::operator()(void *memory) const { ffi_closure_free(memory); }
 
+Closure::Memory Closure::allocate(void **code) {
+  // The first allocation of a process initialises the lock of libffi's allocator, and no lock guards that: a second
+  // thread may hold the lock by then (libffi 3.4, src/dlmalloc.c, init_mparams). One thread makes it, alone.
+  static const bool initialised = [] {
+    void *unused = nullptr;
+    Memory first(ffi_closure_alloc(sizeof(ffi_closure), &unused));
+    return true;
+  }();
+  static_cast<void>(initialised);
+  return Memory(ffi_closure_alloc(sizeof(ffi_closure), code));
+}
+
 Closure::Closure(Ref<Function> function, const Signature &signature)
-    : function_(std::move(function)), plan_(std::make_unique<PreparedCall>(signature)) {
-  memory_.reset(ffi_closure_alloc(sizeof(ffi_closure), &code_));
+    : function_(std::move(function)), plan_(std::make_unique<PreparedCall>(signature)), memory_(allocate(&code_)) {
   if (!memory_)
     fail(OPD_UNSUPPORTED, "this system gives no executable memory, which C function pointers made at run time need");
   const auto entry = [](ffi_cif *cif, void *result, void **arguments, void *self) {

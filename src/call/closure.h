@@ -29,6 +29,9 @@ struct Closure final : Object {
   struct Free {
     void operator()(void *memory) const;
   };
+  using Memory = std::unique_ptr<void, Free>;  // libffi's ffi_closure
+
+  static Memory allocate(void **code);
 
   static void enter(void *cif, void *result, void **arguments, void *self) noexcept;
   void invoke(void *result, void **arguments);
@@ -36,8 +39,8 @@ struct Closure final : Object {
 
   Ref<Function> function_;
   std::unique_ptr<PreparedCall> plan_;
-  std::unique_ptr<void, Free> memory_;  // libffi's ffi_closure
   void *code_ = nullptr;
+  Memory memory_;
   ForkMutex guard_{LockRank::kClosure};
   Ref<Error> error_;
 };

@@ -1085,8 +1085,7 @@ pub struct opd_profiler_options {
     /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0
     pub flush_interval_ns: u64,
     /// 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-    /// by the host's thread that gave them to the device. Calls then do not wait for the device. 0: none, and the length
-    /// of a call is until the device has done its work. Devices whose drivers tell no times have none; 1
+    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none; 1
     pub device_work: i32,
     /// 0
     pub reserved: i32,
@@ -3035,8 +3034,8 @@ unsafe extern "C" {
     /// gave back, with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
     /// devices. If work of devices was recorded: "Device Duration (us)" and "Self Device Duration (us)", the time on devices
     /// of what the thread gave them, with and without the spans within. Kernels and copies have rows of their own, with that
-    /// time alone; of events "Stream", a number, "Launch Thread ID", "Launched In" (the row of the span around the launch),
-    /// "Launch Gap (us)" from when the device had been given the work to its begin, and of copies "Bytes". Of events, also
+    /// time alone. Of events they have "Stream", a number; "Launch Thread ID"; "Launched In", the row of the span around the
+    /// launch; "Launch Gap (us)", how long the work waited on the device; and of copies "Bytes". Of events, also
     /// "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
     /// "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a merged trace
     /// "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's functions that

@@ -1079,8 +1079,7 @@ impl<'a> ProfilerOptions<'a> {
         Self { flush_interval: Some(flush_interval), ..self }
     }
     /// True: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-    /// by the host's thread that gave them to the device. Calls then do not wait for the device. 0: none, and the length
-    /// of a call is until the device has done its work. Devices whose drivers tell no times have none.
+    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none.
     /// Default: true.
     pub fn device_work(self, device_work: bool) -> Self {
         Self { device_work: Some(device_work), ..self }
