@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "failure.h"
+#include "signal_text.h"
 
 // All code here runs in a signal handler: it allocates no memory and uses only system calls.
 namespace opd::cli {
@@ -57,19 +58,14 @@ class MapsReader {
   char line_[4352];
 };
 
-void write_text(const char *text) {
-  size_t size = 0;
-  while (text[size]) ++size;
-  if (write(STDERR_FILENO, text, size) < 0) return;  // a failure cannot be reported any more
-}
-
 void on_bus_error(int, siginfo_t *info, void *) {
   const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   MapsReader maps(fd);
   const char *path = fd < 0 ? "" : maps.find(reinterpret_cast<uintptr_t>(info->si_addr));
-  write_text("opdyno: ");
-  write_text(*path ? path : "a file that is being read");
-  write_text(" became shorter, or cannot be read any more, while it was in use\n");
+  SignalText text;
+  text << "opdyno: " << (*path ? path : "a file that is being read");
+  text << " became shorter, or cannot be read any more, while it was in use\n";
+  text.flush();
   _exit(static_cast<int>(Exit::failed));
 }
 

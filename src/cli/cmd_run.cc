@@ -169,6 +169,8 @@ Exit run_run(const Args &args) {
   const std::vector<Comparison> comparisons =
       checks ? compare(leaves, Expectation::from(args)) : std::vector<Comparison>();
   runner.progress().clear();
+  if (const BoundsCheck *check = runner.target().bounds_check())
+    print_message(cat("opdyno run: ", check->summary(), "\n"));
 
   const bool is_good =
       std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison &one) { return one.is_good(); });

@@ -40,6 +40,11 @@ constexpr Option atol = {
 constexpr Option equal_nan = {"equal-nan", 0, "", "let --expect take NaN as equal to NaN"};
 constexpr Option full = {"full", 0, "", "print all elements at full precision"};
 
+constexpr Option check_bounds = {
+    "check-bounds", 0, "",
+    "find kernels that touch memory outside their tensors: each call of one runs three times. Exit code 1 names the "
+    "kernel and the tensor"};
+
 constexpr Option bench_repeat = {"repeat", 0, "N", "measured repeats; 10"};
 constexpr Option number = {"number", 0, "N", "calls per repeat; 1"};
 constexpr Option min_repeat_ms = {"min-repeat-ms", 0, "MS", "raise the calls per repeat until one lasts this long; 10"};
@@ -272,7 +277,8 @@ const std::vector<Command> &commands() {
        std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &load, &json, &import_, &c_flags, &copy_, &help},
        run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
-       with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &json, &csv}), run_run},
+       with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &check_bounds, &json, &csv}),
+       run_run},
       {"bench", "MOD [FN]", 0, 2, "measure how long a call takes", bench_text,
        with_call_options({&bench_repeat, &number, &min_repeat_ms, &bench_warmup, &concurrency, &flush_cache, &sweep,
                           &copies, &json, &csv, &bench_compare, &fail_above, &min_effect}),

@@ -41,6 +41,10 @@ std::string choose(const std::optional<std::string> &function, const std::vector
 
 Target::Target(const Program &program, const std::optional<std::string> &function, const Args &args)
     : device_(device_option(args)) {
+  if (args.has("check-bounds")) {
+    if (device_.device_type != kDLCPU) fail_usage("option '--check-bounds' checks kernels of the CPU only");
+    bounds_check_ = std::make_unique<BoundsCheck>(program);
+  }
   if (!program.vm_module || (function && !program.find(*function))) {
     bind_plain(program, function);
   } else {
@@ -74,7 +78,23 @@ void Target::bind_plain(const Program &program, const std::optional<std::string>
 }
 
 Value Target::call(const std::vector<opd_value> &args, const opd_call_options &options) const {
+  if (bounds_check_) return checked_call(args, options);
   return vm_ ? vm_.call_with(options, name_.c_str(), args) : function_.call(args);
+}
+
+Value Target::checked_call(const std::vector<opd_value> &args, const opd_call_options &options) const {
+  if (!vm_) {
+    bounds_check_->check(function_, name_, args);
+    return function_.call(args);
+  }
+  // Not before: the search for the shapes of inputs has an instrument of its own.
+  vm_.set_instrument(bounds_check_->instrument());
+  try {
+    return vm_.call_with(options, name_.c_str(), args);
+  } catch (const opdyno::Error &) {
+    if (bounds_check_->finding()) throw Failure(Exit::mismatch, *bounds_check_->finding());
+    throw;
+  }
 }
 
 }  // namespace opd::cli

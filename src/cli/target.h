@@ -1,10 +1,12 @@
 // The function to call: one of the VM program, or a plain packed function of the module tree.
 #pragma once
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "args.h"
+#include "bounds_check.h"
 #include "program.h"
 
 namespace opd::cli {
@@ -25,6 +27,7 @@ class Target {
   const std::vector<Param> &params() const { return params_; }  // of a VM program's function
 
   const Function &function() const { return function_; }  // for calls without options, at the least cost
+  const BoundsCheck *bounds_check() const { return bounds_check_.get(); }  // null without --check-bounds
 
   // Calls the function. `options` apply to VM programs only; a plain function has no deadline of its own.
   Value call(const std::vector<opd_value> &args, const opd_call_options &options) const;
@@ -32,12 +35,14 @@ class Target {
  private:
   void bind_program(const Program &program, const Args &args);
   void bind_plain(const Program &program, const std::optional<std::string> &function);
+  Value checked_call(const std::vector<opd_value> &args, const opd_call_options &options) const;
 
   std::string name_;
   DLDevice device_;
   Vm vm_;
   Function function_;
   std::vector<Param> params_;
+  std::unique_ptr<BoundsCheck> bounds_check_;
 };
 
 }  // namespace opd::cli

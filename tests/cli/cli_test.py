@@ -17,6 +17,7 @@ if __name__ == "__main__":
     from bench_cases import *
     from bench_compare_cases import *
     from bench_form_cases import *
+    from bounds_cases import *
     from command_line_cases import *
     from commands_cases import *
     from control_cases import *

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <bit>
 #include <bitset>
@@ -10,6 +9,7 @@
 #include <memory>
 
 #include "base/fork_mutex.h"
+#include "base/library_thread.h"
 #include "base/thread_state.h"
 #include "device/cpu/spin.h"
 #include "device/cpu/worker_observer.h"
@@ -41,11 +41,7 @@ Ref<Error> run_observed(Launch &launch, int32_t task_id) noexcept {
 }
 
 void *run_worker(void *given) {
-  auto *const worker = static_cast<Worker *>(given);
-  char name[16];  // the kernel's limit
-  std::snprintf(name, sizeof name, "opd-worker %d", worker->place());
-  pthread_setname_np(pthread_self(), name);
-  worker->run();
+  static_cast<Worker *>(given)->run();
   return nullptr;
 }
 
@@ -138,13 +134,10 @@ void WorkerSet::forget() noexcept {
 
 Worker *WorkerSet::start(int32_t place) {
   auto worker = std::make_unique<Worker>(place);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // workers take no signals: those go to the program's own threads
+  char name[16];  // the kernel's limit
+  std::snprintf(name, sizeof name, "opd-worker %d", place);
   pthread_t thread;
-  const int failure = pthread_create(&thread, nullptr, &run_worker, worker.get());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failure) return nullptr;
+  if (!start_library_thread(name, &run_worker, worker.get(), thread)) return nullptr;
   pthread_detach(thread);
   return workers_[place] = worker.release();
 }

@@ -50,22 +50,28 @@ TEST(AThreadPool, StartsNoThreadForALaunchOfOneTask) {
   EXPECT_EQ(threads_of_process(), before);
 }
 
-// The workers of the process are the threads of that name; no signal may be theirs to handle.
+// Faults are a worker's own: with their signals blocked, the process would end without the program's handler.
 TEST(AThreadPool, LeavesSignalsToThreadsOfTheProgram) {
   ThreadCount three(3);
   std::mutex guard;
-  size_t workers = 0, blocked = 0;
+  size_t workers = 0, blocked = 0, faults = 0;
   launch(3, [&](int id, ParallelGroup *group) {
     parallel_barrier(id, group);
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
     std::scoped_lock lock(guard);
-    if (id != 0) ++workers, blocked += sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGUSR1) == 1;
-    else EXPECT_EQ(sigismember(&mask, SIGINT), 0);
+    if (id == 0) {
+      EXPECT_EQ(sigismember(&mask, SIGINT), 0);
+      return 0;
+    }
+    ++workers;
+    blocked += sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGUSR1) == 1;
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) faults += sigismember(&mask, fault) == 0;
     return 0;
   });
   EXPECT_EQ(workers, 2u);
   EXPECT_EQ(blocked, workers);
+  EXPECT_EQ(faults, 4 * workers);
 }
 
 #if defined(__GLIBC__)

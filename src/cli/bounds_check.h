@@ -1,0 +1,45 @@
+// Finds kernels that read or write outside their tensors (run --check-bounds).
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "face.h"
+
+namespace opd::cli {
+
+struct Program;
+
+// Before a kernel is called, it is called twice with copies of its tensors between pages that nobody may touch: once
+// they lie at the guard behind them, once at the one before, with other bytes around them. So a kernel is found if
+//   it touches a guard: the process ends with a message (see FaultWatch);
+//   it changed bytes between copy and guard;
+//   the two calls had different results, as after reading these bytes.
+// The call itself is then made as ever. So results, aliases and memory are those of a call that is not checked, but a
+// kernel with a state of its own goes through three calls.
+class BoundsCheck {
+ public:
+  explicit BoundsCheck(const Program &program) : program_(program) {}  // which must outlive this
+
+  // For Vm::set_instrument(). Must not outlive this.
+  Function instrument();
+  // Throws Failure with Exit::mismatch.
+  void check(const Function &kernel, const std::string &name, const std::vector<opd_value> &arguments);
+
+  // The first finding of the instrument, whose errors lose their type on the way through the library.
+  const std::optional<std::string> &finding() const { return finding_; }
+  std::string summary() const;  // "checked 3 calls of 2 kernels"
+
+ private:
+  const Function *kernel_of(const std::string &name);  // null if the program's modules have no such kernel
+
+  const Program &program_;
+  std::map<std::string, std::optional<Function>> kernels_;
+  std::set<std::string> checked_, unchecked_;
+  int64_t calls_ = 0;
+  std::optional<std::string> finding_;
+};
+
+}  // namespace opd::cli
