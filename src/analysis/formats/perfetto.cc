@@ -7,6 +7,7 @@
 #include "analysis/host_stacks.h"
 #include "analysis/key_averages.h"
 #include "analysis/loop_names.h"
+#include "analysis/span_device.h"
 #include "trace/shape_cache.h"
 #include "value/dtype.h"
 
@@ -49,7 +50,9 @@ enum : uint32_t {
   kNameIid,
   kTrackUuid,
   kCounterValue = 30,
-  kSourceIid = 34
+  kSourceIid = 34,
+  kFlowIds = 47,
+  kTerminatingFlowIds
 };
 enum : uint32_t { kSliceBegin = 1, kSliceEnd, kInstant, kCounter };
 }  // namespace track_event
@@ -67,7 +70,7 @@ constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // fro
 constexpr uint64_t kStateCleared = 1, kNeedsState = 2;
 
 enum Annotation : uint64_t { kShapes = 1, kOpen, kCallStack };
-enum Category : uint64_t { kOperator = 1, kUser, kTaskOfLoop, kKernelOfDevice, kCopyOfDevice };
+enum Category : uint64_t { kOperator = 1, kUser, kTaskOfLoop, kKernelOfDevice, kCopyOfDevice, kLaunch };
 
 // Each track is a sequence of packets. These have the time since the packet before, and numbers in place of texts.
 class Writer {
@@ -166,7 +169,7 @@ class Writer {
     preset.message(defaults::kTrackEvent, of_events).number(defaults::kTimestampClockId, kDeltaClock);
     for (const auto &[id, name] :
          {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation"), std::pair(kTaskOfLoop, "parallel_task"),
-          std::pair(kKernelOfDevice, "kernel"), std::pair(kCopyOfDevice, "gpu_memcpy")})
+          std::pair(kKernelOfDevice, "kernel"), std::pair(kCopyOfDevice, "gpu_memcpy"), std::pair(kLaunch, "launch")})
       texts.message(interned::kEventCategories, interned_text(id, name));
     for (const auto &[id, name] :
          {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open"), std::pair(kCallStack, "Call stack")})
@@ -178,7 +181,7 @@ class Writer {
     put(made);
     last_ns_ = first_ns;
     names_.clear();
-    task_names_.clear();
+    text_names_.clear();
     num_names_ = 0;
     sources_.clear();
     strings_.clear();
@@ -194,12 +197,27 @@ class Writer {
     sequence_ = sequence;
     write_track(*thread.track, lane);
     bool is_started = false;
+    const auto start_at = [&](uint64_t now) {
+      if (!std::exchange(is_started, true)) write_start(now, thread.track->dropped > 0);
+    };
+    auto launches = lane == 0 ? work_.of(*thread.track) : std::span<const Event *const>();
+    const auto write_launches_before = [&](uint64_t tick) {
+      for (; !launches.empty(); launches = launches.subspan(1)) {
+        const uint64_t launched = device_work(*launches.front()).launched;
+        if (launched >= tick) return;
+        if (flows_.contains(launches.front())) continue;  // of another track: a later thread may get the same number
+        start_at(boot_ns(launched));
+        write_launch(*launches.front(), boot_ns(launched));
+      }
+    };
     each_boundary(thread, lane, [&](const Span &span, bool is_begin) {
       const Event &event = *span.event;
+      write_launches_before(is_begin ? event.begin : event.end + 1);
       const uint64_t now = boot_ns(is_begin ? event.begin : event.end);
-      if (!is_started) write_start(now, thread.track->dropped > 0), is_started = true;
+      start_at(now);
       if (is_begin || (event.kind != EventKind::kMark && !event.is_open)) write_event(event, is_begin, now);
     });
+    write_launches_before(UINT64_MAX);
   }
 
   // The totals of each device as two counters, from the events of all threads of the process. Returns the number of the
@@ -247,11 +265,24 @@ class Writer {
   }
 
   void write_event(const Event &event, bool is_begin, uint64_t now) {
+    write_packet(is_begin ? described(event) : SmallProto().number(track_event::kType, track_event::kSliceEnd), now);
+  }
+  // The moment on the thread at which it gave the work to the device. A flow, which viewers draw as an arrow, leads
+  // from there to the work.
+  void write_launch(const Event &work, uint64_t now) {
+    const bool is_kernel = device_work(work).kind == WorkKind::kKernel;
+    SmallProto made;
+    made.number(track_event::kType, track_event::kInstant).number(track_event::kCategoryIids, kLaunch);
+    made.number(track_event::kNameIid, name_of_text(is_kernel ? "launch" : "copy"));
+    const uint64_t flow = flows_.try_emplace(&work, flows_.size() + 1).first->second;
+    write_packet(made.fixed64(track_event::kFlowIds, flow), now);
+  }
+
+  void write_packet(const SmallProto &event, uint64_t now) {
     SmallProto packet;
     packet.number(packet::kTimestamp, now > last_ns_ ? now - last_ns_ : 0);
     packet.number(packet::kSequenceId, sequence_).number(packet::kSequenceFlags, kNeedsState);
-    if (is_begin) packet.message(packet::kTrackEvent, described(event));
-    else packet.message(packet::kTrackEvent, SmallProto().number(track_event::kType, track_event::kSliceEnd));
+    packet.message(packet::kTrackEvent, event);
     last_ns_ = std::max(last_ns_, now);
     if (texts_.str().empty()) return put_bytes(packet.str());
     const ProtoWriter texts = std::exchange(texts_, {});
@@ -269,6 +300,9 @@ class Writer {
       shapes.number(annotation::kNameIid, kShapes).number(annotation::kStringValueIid, shapes_of(event));
       made.message(track_event::kDebugAnnotations, shapes);
     }
+    // Work whose thread has no track, because nothing else of it was recorded, has no begin of a flow.
+    if (const auto flow = flows_.find(&event); flow != flows_.end())
+      made.fixed64(track_event::kTerminatingFlowIds, flow->second);
     if (const HostStacks::StackNumber stack = host_.number_of(event, place_)) describe_stack(stack, made);
     if (event.is_open) {
       SmallProto open;
@@ -291,13 +325,13 @@ class Writer {
     }
   }
   uint64_t name_of(const Event &event) {
-    if (event.kind == EventKind::kTask) return name_of_task(event);
+    if (event.kind == EventKind::kTask) return name_of_text(loop_names_.of(event, place_));
     const auto [place, fresh] = names_.try_emplace(span_key(event), num_names_ + 1);
     if (fresh) ++num_names_, texts_.message(interned::kEventNames, interned_text(place->second, span_name(event)));
     return place->second;
   }
-  uint64_t name_of_task(const Event &event) {
-    const auto [place, fresh] = task_names_.try_emplace(loop_names_.of(event, place_), 0);
+  uint64_t name_of_text(const std::string &name) {
+    const auto [place, fresh] = text_names_.try_emplace(name, 0);
     if (fresh) {
       place->second = ++num_names_;
       texts_.message(interned::kEventNames, interned_text(place->second, place->first));
@@ -337,6 +371,8 @@ class Writer {
   const Trace &trace_;
   HostStacks host_;
   LoopNames loop_names_;
+  const GivenWork work_{trace_};
+  std::unordered_map<const Event *, uint64_t> flows_;  // numbers of flows, by the work that they lead to
   ByteSink &sink_;
   const std::vector<int64_t> ids_ = trace_.parts.distinct_ids();
   int64_t boot_unix_ns_;                   // Unix time at the time 0 of the file
@@ -349,7 +385,7 @@ class Writer {
   uint64_t sequence_ = 0, last_ns_ = 0;
   uint64_t num_names_ = 0;  // numbers for both kinds of names
   std::unordered_map<uint64_t, uint64_t> names_;
-  std::unordered_map<std::string, uint64_t> task_names_;
+  std::unordered_map<std::string, uint64_t> text_names_;
   std::unordered_map<HostStacks::FrameNumber, uint64_t> sources_;
   std::unordered_map<std::string, uint64_t> strings_;
   ShapeCache<uint64_t> shapes_at_;

@@ -18,6 +18,11 @@ class SmallProto {
     varint(value);
     return *this;
   }
+  SmallProto &fixed64(uint32_t field, uint64_t value) {
+    varint(field << 3 | 1);
+    for (int i = 0; i < 8; ++i, value >>= 8) bytes_[size_++] = static_cast<char>(value & 0xFF);
+    return *this;
+  }
   SmallProto &message(uint32_t field, const SmallProto &value) {
     varint(field << 3 | 2);
     varint(value.size_);

@@ -75,6 +75,8 @@ class Dump {
     for (const ProtoMessage &note : event.messages(4))
       text += concat(" ", text_of(kAnnotations, note.number(1)), "=",
                      note.has(17) ? text_of(kStrings, note.number(17)) : concat(note.number(4)));
+    if (event.has(47)) append(text += " flow ", event.number(47));
+    if (event.has(48)) append(text += " ends flow ", event.number(48));
     if (event.has(34)) text += " from " + text_of(kSources, event.number(34));
     return text;
   }
@@ -166,6 +168,37 @@ TEST(Perfetto, HasTextsOfEachSequence) {
                           "at 1000 begin ProfilerStep#5 (user_annotation)", "at 1000 end"}))
         << sequence;
   }
+}
+
+// An arrow leads from the moment of each launch, within the call, to the kernel. Thread 43 has no track.
+TEST(Perfetto, HasAnArrowFromEachLaunchToItsKernel) {
+  TraceBuilder built;
+  built.call({1000, 2000, name_id("conv")}, {}).call({3000, 4000, name_id("tail")}, {});
+  TraceParts parts = built.parts({{0, 0}, 1});
+  const auto kernel = [](const char *name, uint64_t launched, uint64_t begin, uint32_t thread) {
+    Event made{};
+    made.kind = EventKind::kDeviceWork, made.name = name_id(name), made.recordings = 1;
+    made.begin = begin, made.end = begin + 100, made.device = {kDLOpenCL, 0};
+    set_device_work(made, {launched, 10, thread, 0, 0, WorkKind::kKernel});
+    return made;
+  };
+  const Event works[] = {kernel("second", 1900, 2500, 42), kernel("first", 1200, 1500, 42),
+                         kernel("behind", 5000, 6000, 42), kernel("strange", 50, 7000, 43)};
+  TraceTrack stream;
+  stream.add_open(works);
+  parts.tracks.push_back(stream);
+  Lines found;
+  for (const std::string &line : Dump(*trace_of(parts)).lines)
+    if (line.find(" begin ") != std::string::npos || line.find(" instant ") != std::string::npos ||
+        line.find(" end") != std::string::npos)
+      found.push_back(line);
+  EXPECT_EQ(found, (Lines{"2: at 0 begin conv (cpu_op)", "2: at 200 instant launch (launch) flow 1",
+                          "2: at 700 instant launch (launch) flow 2", "2: at 100 end", "2: at 1000 begin tail (cpu_op)",
+                          "2: at 1000 end", "2: at 1000 instant launch (launch) flow 3",
+                          "3: at 0 begin first (kernel) ends flow 1", "3: at 100 end",
+                          "3: at 900 begin second (kernel) ends flow 2", "3: at 100 end",
+                          "3: at 3400 begin behind (kernel) ends flow 3", "3: at 100 end",
+                          "3: at 900 begin strange (kernel)", "3: at 100 end"}));
 }
 
 TEST(Perfetto, OfMergedTracesCountsFromTheFirstEvent) {
