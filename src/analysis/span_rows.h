@@ -13,7 +13,7 @@ class SpanRows {
   explicit SpanRows(const Trace &trace) : trace_(trace) {
     for (const std::string_view name : kTvmColumns) builder_.column(name);
     builder_.column(kSelfColumn);
-    builder_.column("Kind");
+    builder_.column(kKindColumn);
   }
 
   Ref<Report> finish() {

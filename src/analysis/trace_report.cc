@@ -22,7 +22,7 @@ std::string_view kind_text(EventKind kind) {
     case EventKind::kMark:
       return "mark";
     case EventKind::kDeviceWork:
-      return "device";
+      return kDeviceWorkKind;
     case EventKind::kAlloc:
     case EventKind::kFree:
     case EventKind::kTask:

@@ -30,6 +30,7 @@ struct ColumnMeaning {
   bool includes_inner = true;  // a call's cell includes the calls within it
   bool is_shown = true;        // in tables
   bool is_minor = false;       // shown in a summary only if there is room
+  bool is_of_devices = false;  // also cells of rows of kDeviceWorkKind: those rows alone are summed, if there are any
   // For kRatio: scale * sum(over) / sum(under). If the report has no column `over`, a call's part of that sum is
   // computed from its ratio and its cell of `under`.
   std::string_view over = {}, under = {};
@@ -42,7 +43,9 @@ inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "D
                                   kRecursiveColumn = "Recursive Calls", kErrorColumn = "Error",
                                   kMedianColumn = "Median (us)", kMinColumn = "Min (us)", kMaxColumn = "Max (us)",
                                   kPeakShareColumn = "Percent of Peak", kDeviceColumn = "Device Duration (us)",
-                                  kSelfDeviceColumn = "Self Device Duration (us)";
+                                  kSelfDeviceColumn = "Self Device Duration (us)", kKindColumn = "Kind";
+// In kKindColumn: what a device did, which is also in the row of the call that gave it to the device.
+inline constexpr std::string_view kDeviceWorkKind = "device";
 
 // Entries of the configuration that a reader must see before the numbers. The first one is followed by the collector's
 // name.

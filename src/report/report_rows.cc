@@ -75,6 +75,18 @@ std::vector<uint32_t> ReportRows::without(std::string_view column, std::span<con
   return groups;
 }
 
+// Leaves out all rows but those of devices' work; empty if there are none.
+std::vector<uint32_t> ReportRows::device_works() const {
+  std::vector<uint32_t> groups;
+  if (const Column *kinds = report_.find_column(kKindColumn))
+    for (size_t i = 0; i < kinds->size(); ++i) {
+      if (!kinds->cell(i).is_text() || report_.text(kinds->cell(i).text()) != kDeviceWorkKind) continue;
+      groups.resize(report_.num_rows(), kNoGroup);
+      groups[kinds->row_of(i)] = 0;
+    }
+  return groups;
+}
+
 void ReportRows::add_calls(Order order, std::span<const uint32_t> group_of_row, bool is_joined) {
   check_cells(num_rows_ + report_.devices().size() + 2, headers_.size());
   columns_.assign(headers_.size(), std::vector<Metric>(num_rows_));
@@ -121,12 +133,14 @@ void ReportRows::sort_by_duration() {
 // it.
 void ReportRows::add_sums() {
   const std::vector<uint32_t> all(report_.num_rows());
-  const std::vector<uint32_t> outermost = without(kDepthColumn, all);
+  const std::vector<uint32_t> outermost = without(kDepthColumn, all), works = device_works();
   for (auto &column : columns_) column.resize(num_rows_ + 2);
   for (const auto &column : report_.columns()) {
     const size_t place = find(column.name());
     if (!column.size() || place == SIZE_MAX || !adds_up(column)) continue;
-    columns_[place].back() = join_cells(report_, column, column.meaning().includes_inner ? outermost : all, 1)[0];
+    const bool of_works = column.meaning().is_of_devices && !works.empty();
+    const std::vector<uint32_t> &rows = of_works ? works : column.meaning().includes_inner ? outermost : all;
+    columns_[place].back() = join_cells(report_, column, rows, 1)[0];
   }
   columns_[kName][num_rows_] = own(kRule);
   columns_[kName][num_rows_ + 1] = own(kSum);

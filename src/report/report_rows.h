@@ -40,6 +40,7 @@ class ReportRows {
   // Groups calls by operator, shapes and device; returns the number of groups. The order is that of first appearance.
   size_t group_calls(std::vector<uint32_t> &group_of_row) const;
   std::vector<uint32_t> without(std::string_view column, std::span<const uint32_t> group_of_row) const;
+  std::vector<uint32_t> device_works() const;
   static bool adds_up(const Column &column);
   Metric own(OwnText text) const { return {MetricKind::kString, report_.num_texts() + text}; }
   std::string_view text_of(Metric metric) const;

@@ -8,6 +8,7 @@
 #include "analysis/key_averages.h"
 #include "analysis/run_report.h"
 #include "analysis/trace_report.h"
+#include "report/report_rows.h"
 #include "trace/merge.h"
 
 namespace opd {
@@ -139,7 +140,7 @@ TEST(WorkOfDevices, OfOneProcessIsNotThatOfAnother) {
   EXPECT_EQ(both->parts.tracks.size(), 8u);
   const GivenWork work(*both);
   for (const TraceTrack &each : both->parts.tracks)
-    if (each.thread_id == 7) EXPECT_EQ(work.of(each).size(), 4u);
+    if (each.thread_id == 7) { EXPECT_EQ(work.of(each).size(), 4u); }
   HostStacks host(*both);
   const auto threads = nest_all_spans(*both, false);
   const auto rows = key_averages(*both, threads, work, {}, host);
@@ -159,6 +160,24 @@ TEST(WorkOfDevices, IsJoinedWithItsOperatorInChromesTraces) {
   EXPECT_EQ(id_of("second"), id_of("conv"));
   EXPECT_EQ(id_of("other"), id_of("load"));
   EXPECT_EQ(id_of("late"), "\"External id\":0");
+}
+
+// Each piece of work is in two rows, its own and that of the span that launched it, and in one sum.
+TEST(WorkOfDevices, CountsOnceInTheSumsOfReports) {
+  const Ref<Trace> trace = make_object<Trace>(sample());
+  for (const Ref<Report> &report : {report_of_events(*trace), report_of_averages(*trace, {})})
+    for (const bool aggregate : {false, true}) {
+      const ReportRows rows(*report, ReportRows::Order::kProgram, aggregate, true);
+      const size_t sums = rows.num_calls() + 1;
+      ASSERT_EQ(rows.text(sums, ReportRows::kName), "Sum");
+      for (const std::string_view column : {kDeviceColumn, kSelfDeviceColumn}) {
+        const size_t place = rows.find(column);
+        ASSERT_NE(place, SIZE_MAX);
+        EXPECT_NEAR(rows.cell(sums, place).number(), 0.355, 1e-9) << column << " " << aggregate;
+      }
+      const size_t thread = rows.find("Thread ID");
+      EXPECT_TRUE(thread == SIZE_MAX || !rows.cell(sums, thread)) << "numbers of threads do not add up";
+    }
 }
 
 // Of the runs' time: kernels may overlap, and those of nothing do not count.
