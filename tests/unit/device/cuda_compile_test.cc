@@ -136,6 +136,7 @@ class KeptCudaSource : public CudaSource {
  protected:
   void SetUp() override {
     CudaSource::SetUp();
+    ::unsetenv("OPDYNO_KEPT_PROGRAMS_MB");
     directory_ = opdyno_test::fresh_directory("kept");
     headers_ = opdyno_test::fresh_directory("headers");
     with_header_.include_directories = {headers_};
@@ -208,6 +209,7 @@ TEST_F(KeptCudaSource, IsCompiledAgainForEachChangeOfWhatItIsMadeOf) {
   expect_new(nvrtc(), kSource);
   expect_new(nvrtc(), kSource, 80);
   expect_new(nvrtc(), std::string(kSource) + " ");
+  EXPECT_NE(nvrtc().identity.find("/libnvrtc"), std::string::npos) << nvrtc().identity;
   Nvrtc other = nvrtc();
   other.identity += " changed";
   expect_new(other, kSource);

@@ -93,10 +93,39 @@ TEST_F(IncludedFiles, AreNotAskedForByOtherWords) {
     EXPECT_EQ(hash(source), none) << source;
 }
 
-// Paths grow with each inclusion, so no file is met twice, and there are two for each.
+// Of each name there is a file: "./" and "/" may be repeated.
 TEST_F(IncludedFiles, AreUnknownIfThereAreTooMany) {
-  write(one_ + "/deep/a.h", "#include \"../deep/a.h\"\n#include \"./a.h\"\n");
-  EXPECT_EQ(hash("#include <deep/a.h>\n"), "");
+  const auto repeated = [](const char *text, int count) {
+    std::string all;
+    while (count-- > 0) all += text;
+    return all;
+  };
+  const auto names = [&](int count) {
+    std::string source;
+    for (int i = 0; i < count; ++i)
+      source += "#include <" + repeated("./", i / 64) + "." + repeated("/", i % 64 + 1) + "a.h>\n";
+    return source;
+  };
+  write(one_ + "/a.h", "");
+  EXPECT_NE(hash(names(4096)), "");
+  EXPECT_EQ(hash(names(4097)), "");
+}
+
+TEST_F(IncludedFiles, AreUnknownIfTheyAreTooLarge) {
+  write(one_ + "/a.h", "");
+  write(one_ + "/b.h", "");
+  const std::string source = "#include <a.h>\n#include <b.h>\n";
+  fs::resize_file(one_ + "/a.h", 32 << 20);
+  fs::resize_file(one_ + "/b.h", 32 << 20);
+  EXPECT_NE(hash(source), "");
+  fs::resize_file(one_ + "/b.h", (32 << 20) + 1);
+  EXPECT_EQ(hash(source), "");
+}
+
+// Each inclusion makes the path longer, and the system ends paths.
+TEST_F(IncludedFiles, HaveAnEnd) {
+  write(one_ + "/deep/a.h", "#include \"../deep/a.h\"\n");
+  EXPECT_NE(hash("#include <deep/a.h>\n"), "");
 }
 
 TEST_F(IncludedFiles, MayLieInTheFolderOfWork) {
@@ -104,6 +133,8 @@ TEST_F(IncludedFiles, MayLieInTheFolderOfWork) {
   const std::string folder = fresh_directory("folder");
   fs::current_path(folder);
   expect_noticed("#include <of_work.h>\n", folder + "/of_work.h");
+  write(one_ + "/a.h", "#include <of_work.h>\n");
+  expect_noticed("#include <a.h>\n", folder + "/of_work.h");
   fs::current_path(before);
 }
 
