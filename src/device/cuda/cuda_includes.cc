@@ -32,26 +32,35 @@ std::string joined_lines(std::string_view text) {
 class Mention {
  public:
   Mention(std::string_view text, size_t word, size_t word_bytes) {
-    std::string_view before = text.substr(0, word);
+    const std::string_view before = text.substr(0, word);
     const bool is_question = before.ends_with("__has_");
-    before = before.substr(0, before.find_last_not_of(kBlanks) + 1);  // npos + 1 is 0
-    // A comment may stand between the mark of a directive and its word.
-    const bool is_directive = before.ends_with('#') || before.ends_with("%:") || before.ends_with("*/");
     std::string_view after = text.substr(word + word_bytes);
     if (after.starts_with("_next")) after.remove_prefix(5);
     skip_blanks(after);
-    const bool asks = is_question && after.starts_with('(');
-    if (asks) after.remove_prefix(1), skip_blanks(after);
+    if (is_question && after.starts_with('(')) after.remove_prefix(1), skip_blanks(after);
     const char quote = after.empty() ? '\0' : after[0];
     after = after.substr(0, after.find('\n'));
     const size_t end = quote == '<' ? after.find('>') : quote == '"' ? after.find('"', 1) : after.npos;
     if (end != after.npos) name_ = after.substr(1, end - 1);
-    is_unknown_ = name_.empty() && (is_directive || asks);
+    is_unknown_ = name_.empty() && (is_question ? !is_asked_for(before) : is_directive(trimmed(before)));
   }
   std::string_view name() const { return name_; }  // "" if it names none
   bool is_unknown() const { return is_unknown_; }
 
  private:
+  // A comment may stand between the mark of a directive and its word.
+  static bool is_directive(std::string_view before) {
+    return before.ends_with('#') || before.ends_with("%:") || before.ends_with("*/");
+  }
+  // Whether it is asked if the compiler knows the question, which names no file.
+  static bool is_asked_for(std::string_view before) {
+    before = trimmed(before.substr(0, before.rfind("__has_")));
+    if (before.ends_with('(')) before = trimmed(before.substr(0, before.size() - 1));
+    return before.ends_with("defined") || before.ends_with("ifdef") || before.ends_with("ifndef");
+  }
+  static std::string_view trimmed(std::string_view text) {
+    return text.substr(0, text.find_last_not_of(kBlanks) + 1);  // npos + 1 is 0
+  }
   static void skip_blanks(std::string_view &text) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   }

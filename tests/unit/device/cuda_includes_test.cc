@@ -77,6 +77,7 @@ TEST_F(IncludedFiles, AreUnknownWhereTheTextDoesNotTell) {
        {"#include NAME\n", "# include NAME(a.h)\n", "%:include NAME\n", "#/* why */include NAME\n",
         "#include /* why */ <a.h>\n", "#include \\\nNAME\n", "#include <a.h\n", "#include_next NAME\n",
         "#import NAME\n", "#embed NAME\n", "#if __has_include(NAME)\n", "#if __has_embed( NAME )\n",
+        "#if __has_include /* why */ (<a.h>)\n", "#define ASK __has_include\n#if ASK(<a.h>)\n",
         "const char *d = __DATE__;", "const char *t = __TI\\\nME__;", "const char *t = __TIMESTAMP__;"}) {
     EXPECT_EQ(hash(source), "") << source;
     write(one_ + "/a.h", source);
@@ -87,9 +88,11 @@ TEST_F(IncludedFiles, AreUnknownWhereTheTextDoesNotTell) {
 
 TEST_F(IncludedFiles, AreNotAskedForByOtherWords) {
   const std::string none = hash("");
-  for (const char *source : {"// files that we include\n", "int include = 1, import, embed;\n",
-                             "#ifdef __has_include\n#endif\n", "#if defined(__has_include)\n#endif\n",
-                             "// that is important: a.h\n", "# \n include\n", "include", "a \\ b\\\\\n"})
+  for (const char *source :
+       {"// files that we include\n", "int include = 1, import, embed;\n", "#ifdef __has_include\n#endif\n",
+        "#ifndef __has_include_next\n#endif\n", "#if defined(__has_include)\n#endif\n",
+        "#if defined ( __has_embed )\n#endif\n", "#if defined __has_include // known\n#endif\n",
+        "// that is important: a.h\n", "# \n include\n", "include", "a \\ b\\\\\n"})
     EXPECT_EQ(hash(source), none) << source;
 }
 
