@@ -52,7 +52,8 @@ class DeviceProgram {
 struct DeviceCode {
   std::string_view format;  // "cl", "ptx" … ; what the artifact calls it
   std::string_view code;
-  std::string_view origin;  // the file, for messages
+  std::string_view origin;                // the file, for messages
+  std::string_view cache_directory = "";  // where compiled code may be kept; "" means the usual one
 };
 
 }  // namespace opd

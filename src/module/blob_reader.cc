@@ -79,10 +79,10 @@ std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, co
 }
 
 // Kernels of a device, if the bytes have that form; else a placeholder, so that the rest of the library can be used.
-Ref<Module> make_other_module(const EmbeddedModule &entry, const std::string &name) {
+Ref<Module> make_other_module(const EmbeddedModule &entry, const std::string &name, const ModuleOptions &options) {
   std::string kind(entry.kind), damage;
   if (const auto device = device_of_module_kind(kind)) try {
-      return make_object<DeviceModule>(kind, *device, entry.bytes, name);
+      return make_object<DeviceModule>(kind, *device, entry.bytes, name, options.cache_dir);
     } catch (const Exception &e) {
       if (e.error()->code != OPD_BAD_FORMAT) throw;
       damage = e.error()->message;
@@ -103,7 +103,7 @@ std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries
       modules.push_back(loader({entry.bytes, name, options, &derived[modules.size()]}));
       if (!modules.back()) fail(OPD_INTERNAL, "the loader of modules of kind ", entry.kind, " gave none");
     } else {
-      modules.push_back(make_other_module(entry, name));
+      modules.push_back(make_other_module(entry, name, options));
     }
   }
   return modules;

@@ -86,4 +86,43 @@ TEST_F(AProgramForCuda, IsCompiledAtItsFirstCallOnly) {
             "launch fused_multiply_sum_kernel 5x1x1 16x1x1 0 in default\n");
 }
 
+// The other tests compile all that they load: ctest says that no program is to be kept.
+class AKeptProgramForCuda : public AProgramForCuda {
+ protected:
+  void SetUp() override {
+    AProgramForCuda::SetUp();
+    ::setenv("OPDYNO_KEPT_PROGRAMS_MB", "256", 1);
+  }
+  void TearDown() override { ::setenv("OPDYNO_KEPT_PROGRAMS_MB", "0", 1); }
+};
+
+TEST_F(AKeptProgramForCuda, IsWhatLaterLoadsUse) {
+  emulate_kernels("norms");
+  const std::string one = fresh_directory("kept_one"), two = fresh_directory("kept_two");
+  expect_answers(kDevice, "norms", call_keeping(one, kDevice, "norms"), "compiled");
+  ASSERT_EQ(files_of(one).size(), 1u);
+  expect_answers(kDevice, "norms", call_keeping(one, kDevice, "norms"), "kept");
+  call_keeping(two, kDevice, "mlp");
+  // Code of another program in the place of this one's shows that nothing is compiled.
+  const std::string file = files_of(one)[0], whole = read_bytes(file);
+  std::filesystem::copy_file(files_of(two).at(0), file, std::filesystem::copy_options::overwrite_existing);
+  try {
+    call_keeping(one, kDevice, "norms");
+    ADD_FAILURE() << "the kept program was not used";
+  } catch (const Error &e) {
+    EXPECT_NE(e.message().find("has no kernel layer_norm_kernel"), std::string::npos) << e.message();
+  }
+  std::ofstream(file, std::ios::binary) << whole.substr(0, whole.size() / 2);
+  expect_answers(kDevice, "norms", call_keeping(one, kDevice, "norms"), "compiled again");
+  EXPECT_EQ(read_bytes(file), whole);
+  EXPECT_EQ(files_of(one).size(), 1u);
+}
+
+TEST_F(AKeptProgramForCuda, IsOneForEachComputeVersion) {
+  emulate_kernels("norms");
+  const std::string folder = fresh_directory("kept");
+  for (const DLDevice device : {kDevice, DLDevice{kDLCUDA, 1}, kDevice}) call_keeping(folder, device, "norms");
+  EXPECT_EQ(files_of(folder).size(), 2u);
+}
+
 }  // namespace

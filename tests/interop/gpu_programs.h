@@ -2,6 +2,7 @@
 // programs built for the CPU.
 #pragma once
 #include <cmath>
+#include <filesystem>
 
 #include "support/opdyno_test.h"
 
@@ -15,11 +16,15 @@ inline std::string program_file(DLDevice device, const std::string &model, const
   return OPDYNO_INTEROP_DATA "/" + kind.substr(0, kind.find(':')) + "/" + model + "_" + mode + ".so";
 }
 
-inline Vm program(DLDevice device, const std::string &model, const std::string &mode) {
+// Of the cache directory, nullptr means the usual one.
+inline Vm program(DLDevice device, const std::string &model, const std::string &mode,
+                  const char *cache_directory = nullptr) {
+  auto module_options = opdyno::defaults(opd_module_options_init);
+  module_options.cache_dir = cache_directory;
   auto options = opdyno::defaults(opd_vm_options_init);
   options.devices = &device;
   options.num_devices = 1;
-  return Vm(Module::load(program_file(device, model, mode)), &options);
+  return Vm(Module::load(program_file(device, model, mode), &module_options), &options);
 }
 
 // The tensors of a kind, in their order: "in0", "in1" …
@@ -68,6 +73,18 @@ inline std::vector<opd_value> views_of(const std::vector<Tensor> &tensors) {
   std::vector<opd_value> views;
   for (const Tensor &tensor : tensors) views.push_back(opdyno::arg(tensor));
   return views;
+}
+
+// Loads and calls a program. What is compiled of it is kept in the folder.
+inline Value call_keeping(const std::string &folder, DLDevice device, const std::string &model) {
+  const Vm vm = program(device, model, "bytecode", folder.c_str());
+  return vm.function("main").call(views_of(on_device(device, recorded(model, "in"))));
+}
+
+inline std::vector<std::string> files_of(const std::string &folder) {
+  std::vector<std::string> files;
+  for (const auto &entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  return files;
 }
 
 }  // namespace opdyno_test

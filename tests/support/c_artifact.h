@@ -28,6 +28,14 @@ inline const std::string &scratch_directory() {
   return directory.path;
 }
 
+/** An empty directory in that one. */
+inline std::string fresh_directory(const std::string &name) {
+  const std::string path = scratch_directory() + "/" + name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
 inline std::string write_text(const std::string &name, const std::string &text) {
   const std::string path = scratch_directory() + "/" + name;
   std::ofstream(path, std::ios::binary) << text;

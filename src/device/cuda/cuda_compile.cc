@@ -1,8 +1,12 @@
 #include "device/cuda/cuda_compile.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/signal_handlers.h"
+#include "device/cuda/cuda_image.h"
+#include "device/cuda/cuda_includes.h"
+#include "device/kept_program.h"
 #include "value/value.h"
 
 namespace opd::cuda {
@@ -76,10 +80,7 @@ class Compilation {
   ~Compilation() { nvrtc_.nvrtcDestroyProgram(&program_); }
   Compilation(const Compilation &) = delete;
 
-  int32_t run(const std::string &architecture) {
-    std::vector<std::string> options = {concat("--gpu-architecture=", architecture), "--std=c++17", "-default-device",
-                                        "--disable-warnings"};
-    for (const std::string &directory : nvrtc_.include_directories) options.push_back("--include-path=" + directory);
+  int32_t run(const std::vector<std::string> &options) {
     std::vector<const char *> texts;
     for (const std::string &option : options) texts.push_back(option.c_str());
     return nvrtc_.nvrtcCompileProgram(program_, static_cast<int>(texts.size()), texts.data());
@@ -103,31 +104,85 @@ class Compilation {
   SourceProgram *program_ = nullptr;
 };
 
+// What is compiled, and for which device.
+class Job {
+ public:
+  Job(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source, std::string_view origin)
+      : nvrtc_(nvrtc), origin_(origin) {
+    if (const size_t nul = source.find('\0'); nul != source.npos)
+      fail(OPD_BAD_FORMAT, origin, ": byte ", nul, " of the source for CUDA is NUL, but source is text");
+    if (!nvrtc.absence.empty())
+      fail(OPD_UNSUPPORTED, "the kernels of ", origin, " are source for CUDA: ", nvrtc.absence);
+    const auto &known = nvrtc.architectures;
+    const auto next = std::upper_bound(known.begin(), known.end(), compute_version);
+    if (next == known.begin())
+      fail(OPD_UNSUPPORTED, nvrtc.name, " cannot compile the kernels of ", origin, " for a device of compute version ",
+           compute_version / 10, ".", compute_version % 10, "; another release of NVRTC can");
+    const int architecture = *(next - 1);
+    is_exact_ = architecture == compute_version;
+    text_ = concat(kPreamble, source);
+    options_ = {concat("--gpu-architecture=", is_exact_ ? "sm_" : "compute_", architecture), "--std=c++17",
+                "-default-device", "--disable-warnings"};
+    for (const std::string &directory : nvrtc.include_directories) options_.push_back("--include-path=" + directory);
+  }
+
+  std::string compile() const {
+    const KeptSignalHandlers kept;
+    Compilation compilation(nvrtc_, text_);
+    if (const int32_t status = compilation.run(options_))
+      fail(OPD_CALL_FAILED, nvrtc_.name, " cannot compile the kernels of ", origin_, ": ",
+           nvrtc_.nvrtcGetErrorString(status), " (", status, ")",
+           nvrtc_.include_directories.empty() ? "; the headers of the CUDA toolkit were not found, CUDA_HOME says where"
+                                              : "",
+           "\n", compilation.log());
+    if (is_exact_) return compilation.result(nvrtc_.nvrtcGetCUBINSize, nvrtc_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+    return compilation.result(nvrtc_.nvrtcGetPTXSize, nvrtc_.nvrtcGetPTX, "nvrtcGetPTX");
+  }
+
+  // Of everything that determines the code; nullopt if that cannot be told.
+  std::optional<ContentHash> inputs() const {
+    ContentHash hash;
+    hash.add("cuda 1").add(nvrtc_.name).add(nvrtc_.identity).add(text_);
+    for (const std::string &option : options_) hash.add(option);
+    if (!nvrtc_.has_standard_headers)
+      for (const char *header : kHeaders) hash.add(header);
+    if (!add_included_files(hash, text_, nvrtc_.include_directories)) return std::nullopt;
+    return hash;
+  }
+
+  // The seal of a kept file is a hash that anybody can make, and the driver trusts the code's tables.
+  bool may_be_result(const std::string &code) const {
+    try {
+      checked_image({is_exact_ ? "cubin" : "ptx", code, origin_});
+      return true;
+    } catch (const Exception &) { return false; }
+  }
+
+ private:
+  const Nvrtc &nvrtc_;
+  const std::string_view origin_;
+  bool is_exact_ = false;
+  std::string text_;
+  std::vector<std::string> options_;
+};
+
 }  // namespace
 
 std::string compile_source(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
                            std::string_view origin) {
-  if (const size_t nul = source.find('\0'); nul != source.npos)
-    fail(OPD_BAD_FORMAT, origin, ": byte ", nul, " of the source for CUDA is NUL, but source is text");
-  if (!nvrtc.absence.empty()) fail(OPD_UNSUPPORTED, "the kernels of ", origin, " are source for CUDA: ", nvrtc.absence);
-  const auto &known = nvrtc.architectures;
-  const auto next = std::upper_bound(known.begin(), known.end(), compute_version);
-  if (next == known.begin())
-    fail(OPD_UNSUPPORTED, nvrtc.name, " cannot compile the kernels of ", origin, " for a device of compute version ",
-         compute_version / 10, ".", compute_version % 10, "; another release of NVRTC can");
-  const int architecture = *(next - 1);
-  const bool is_exact = architecture == compute_version;
+  return Job(nvrtc, compute_version, source, origin).compile();
+}
 
-  const KeptSignalHandlers kept;
-  Compilation compilation(nvrtc, concat(kPreamble, source));
-  if (const int32_t status = compilation.run(concat(is_exact ? "sm_" : "compute_", architecture)))
-    fail(OPD_CALL_FAILED, nvrtc.name, " cannot compile the kernels of ", origin, ": ",
-         nvrtc.nvrtcGetErrorString(status), " (", status, ")",
-         nvrtc.include_directories.empty() ? "; the headers of the CUDA toolkit were not found, CUDA_HOME says where"
-                                           : "",
-         "\n", compilation.log());
-  if (is_exact) return compilation.result(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, "nvrtcGetCUBIN");
-  return compilation.result(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, "nvrtcGetPTX");
+std::string kept_or_compiled(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
+                             std::string_view origin, std::string_view cache_directory) {
+  const Job job(nvrtc, compute_version, source, origin);
+  const auto inputs = job.inputs();
+  if (!inputs) return job.compile();
+  const KeptProgram kept(cache_directory, *inputs);
+  if (auto code = kept.read(); code && job.may_be_result(*code)) return std::move(*code);
+  std::string code = job.compile();
+  kept.keep(code);
+  return code;
 }
 
 }  // namespace opd::cuda

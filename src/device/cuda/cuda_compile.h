@@ -13,4 +13,9 @@ namespace opd::cuda {
 std::string compile_source(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
                            std::string_view origin);
 
+// The same; what was compiled before, by any process, is read from the cache directory if nothing has changed that it
+// was made of: source, options, headers, NVRTC.
+std::string kept_or_compiled(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
+                             std::string_view origin, std::string_view cache_directory);
+
 }  // namespace opd::cuda

@@ -189,8 +189,8 @@ class CudaProgram final : public DeviceProgram {
 std::unique_ptr<DeviceProgram> build_program(const DeviceContext &device, const DeviceCode &code) {
   if (code.format != "cuda") return std::make_unique<CudaProgram>(device, code, checked_image(code));
   const Nvrtc &nvrtc = Nvrtc::get(device.api().version);
-  return std::make_unique<CudaProgram>(device, code,
-                                       compile_source(nvrtc, device.compute_version(), code.code, code.origin));
+  return std::make_unique<CudaProgram>(
+      device, code, kept_or_compiled(nvrtc, device.compute_version(), code.code, code.origin, code.cache_directory));
 }
 
 }  // namespace opd::cuda

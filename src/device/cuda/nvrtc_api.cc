@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/file_identity.h"
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"
 #include "value/value.h"
@@ -48,19 +49,22 @@ void *open_library(int32_t driver_version) {
   return nullptr;
 }
 
+// The library's file; "" if it cannot be told.
+std::filesystem::path library_file(const Nvrtc &api) {
+  Dl_info info{};
+  if (!::dladdr(reinterpret_cast<const void *>(api.nvrtcVersion), &info) || !info.dli_fname) return {};
+  std::error_code ignored;
+  return std::filesystem::canonical(info.dli_fname, ignored);
+}
+
 // Folders with the toolkit's headers, which kernels of half precision need. Looked for in the toolkits, and beside the
 // library: where a toolkit and where NVIDIA's Python packages have them.
 void find_headers(Nvrtc &api) {
   std::vector<std::string> places;
   for (const std::string &toolkit : toolkits()) places.push_back(toolkit + "/include");
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void *>(api.nvrtcVersion), &info) && info.dli_fname) {
-    std::error_code ignored;
-    const auto folder = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
-    if (!folder.empty())
-      for (const char *beside : {"../include", "../../cuda_runtime/include"})
-        places.push_back((folder / beside).lexically_normal());
-  }
+  if (const auto folder = library_file(api).parent_path(); !folder.empty())
+    for (const char *beside : {"../include", "../../cuda_runtime/include"})
+      places.push_back((folder / beside).lexically_normal());
   places.emplace_back("/usr/include");
   const auto has = [](const std::string &file) { return ::access(file.c_str(), R_OK) == 0; };
   const auto place = std::find_if(places.begin(), places.end(),
@@ -104,6 +108,7 @@ Nvrtc *open(int32_t driver_version) {
   try {
     read_version(*api);
   } catch (const Exception &e) { api->absence = e.error()->message; }
+  api->identity = file_identity(library_file(*api));
   find_headers(*api);
   return api;
 }

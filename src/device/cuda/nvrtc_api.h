@@ -32,6 +32,7 @@ struct Nvrtc {
 #undef OPD_DECLARE
   std::string absence;                           // why it cannot be used; "" if it can
   std::string name;                              // "NVRTC 13.5"
+  std::string identity;                          // of the library's file: builds of one release differ
   std::vector<int> architectures;                // 75, 80 …, rising
   std::vector<std::string> include_directories;  // of the CUDA toolkit; none if it is not here
 

@@ -12,12 +12,12 @@
 #include <mutex>
 #include <new>
 
+#include "base/cache_directory.h"
 #include "base/fork_mutex.h"
 #include "module/elf/elf_append.h"
 #include "module/image/artifact.h"
 #include "module/image/library_cache.h"
 #include "module/image/symbol_table.h"
-#include "module/toolchain/cache_directory.h"
 
 namespace opd {
 namespace {

@@ -1,11 +1,9 @@
 #include "module/image/library_cache.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 
+#include "base/environment.h"
 #include "base/fork_mutex.h"
 
 namespace opd {
@@ -16,15 +14,7 @@ using Images = std::vector<std::shared_ptr<LibraryImage>>;
 constexpr size_t kMostImages = 8;  // each holds a descriptor
 
 size_t most_bytes() {
-  static const size_t bytes = [] {
-    size_t mebibytes = 32;
-    if (const char *text = std::getenv("OPDYNO_KEPT_LIBRARIES_MB")) {
-      const char *end = text + std::strlen(text);
-      if (const auto [stop, error] = std::from_chars(text, end, mebibytes); error != std::errc() || stop != end)
-        mebibytes = 0;  // not a number, but the default is not wanted
-    }
-    return std::min(mebibytes, SIZE_MAX >> 20) << 20;
-  }();
+  static const size_t bytes = bytes_from_environment("OPDYNO_KEPT_LIBRARIES_MB", 32);
   return bytes;
 }
 

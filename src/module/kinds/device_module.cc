@@ -22,8 +22,13 @@ std::optional<DLDeviceType> device_of_module_kind(std::string_view kind) {
   return device_kind_of(kind);  // a plug-in's modules have the name of its devices
 }
 
-DeviceModule::DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, std::string origin)
-    : kind_(std::move(kind)), bytes_(as_text(bytes)), origin_(std::move(origin)), device_(device) {
+DeviceModule::DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, std::string origin,
+                           std::string cache_directory)
+    : kind_(std::move(kind)),
+      bytes_(as_text(bytes)),
+      origin_(std::move(origin)),
+      cache_directory_(std::move(cache_directory)),
+      device_(device) {
   const std::string what = concat(origin_, ": embedded module of kind ", kind_);
   const CodeForm form = device_ == kDLVulkan ? CodeForm::kEachItsOwn : CodeForm::kOneForAll;
   DeviceModuleBytes found = read_device_module(as_bytes(bytes_), what.c_str(), form);
@@ -75,7 +80,7 @@ DeviceKernel &DeviceModule::kernel(size_t index, int32_t device_id) {
     program = built.program.get();
   }
   if (!program) {
-    auto made = device_backend({device_, device_id}).build(device_id, {format_, code_, origin_});
+    auto made = device_backend({device_, device_id}).build(device_id, {format_, code_, origin_, cache_directory_});
     const std::scoped_lock lock(guard_);
     auto &place = built_[device_id].program;
     if (!place) place = std::move(made);

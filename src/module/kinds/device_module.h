@@ -16,8 +16,8 @@ namespace opd {
 
 class DeviceModule final : public Module {
  public:
-  // Throws OPD_BAD_FORMAT.
-  DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, std::string origin);
+  // `cache_directory` is that of the options. Throws OPD_BAD_FORMAT.
+  DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, std::string origin, std::string cache_directory);
 
   const char *kind() const override { return kind_.c_str(); }
   Ref<Function> find(std::string_view name) override;  // throws OPD_UNSUPPORTED if there is no device of the kind
@@ -46,7 +46,7 @@ class DeviceModule final : public Module {
 
   std::optional<size_t> index_of(std::string_view name) const;
 
-  const std::string kind_, bytes_, origin_;
+  const std::string kind_, bytes_, origin_, cache_directory_;
   const DLDeviceType device_;
   std::string format_;
   std::string_view code_;  // in bytes_

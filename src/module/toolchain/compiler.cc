@@ -4,9 +4,9 @@
 
 #include <utility>
 
+#include "base/cache_directory.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "module/toolchain/cache_directory.h"
 #include "module/toolchain/toolchain.h"
 
 namespace opd {

@@ -3,12 +3,13 @@
 #pragma once
 #include <string>
 
+#include "base/sealed_file.h"
 #include "module/module.h"
 #include "module/toolchain/toolchain.h"
 
 namespace opd {
 
-using CompiledLibrary = KeptLibrary;  // in the cache directory
+using CompiledLibrary = KeptFile;  // in the cache directory
 
 bool includes_tvm_headers(std::string_view source);  // opdyno then provides them, unless the flags name others
 

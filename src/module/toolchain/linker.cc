@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cache_directory.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "module/elf/elf_machine.h"
-#include "module/toolchain/cache_directory.h"
 #include "module/toolchain/toolchain.h"
 
 namespace opd {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "module/toolchain/build_directory.h"
+#include "base/build_directory.h"
 #include "module/toolchain/compiler.h"
 
 namespace opd {

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/file_identity.h"
 #include "base/fork_mutex.h"
 #include "module/elf/elf_machine.h"
 #include "module/toolchain/compiler_flags.h"
@@ -35,7 +36,7 @@ std::string environment(const char *name) {
   return value ? value : "";
 }
 
-// The file that a program's name means, and its state: a compiler that is updated in place may keep its version.
+// The file that a program's name means, and its state.
 std::string state_of_program(const std::string &name) {
   std::vector<std::string> places{name};
   if (name.find('/') == std::string::npos) {
@@ -43,9 +44,8 @@ std::string state_of_program(const std::string &name) {
     for (const auto &directory : words_of(environment("PATH"), ":")) places.push_back(directory + "/" + name);
   }
   for (const auto &place : places) {
-    struct stat info {};
-    if (::access(place.c_str(), X_OK) || ::stat(place.c_str(), &info) || !S_ISREG(info.st_mode)) continue;
-    return concat(place, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+    if (::access(place.c_str(), X_OK)) continue;
+    if (const std::string identity = file_identity(place); !identity.empty()) return identity;
   }
   return name;
 }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "module/toolchain/build_directory.h"
+#include "base/build_directory.h"
+#include "base/content_hash.h"
 #include "module/toolchain/child_process.h"
-#include "module/toolchain/content_hash.h"
 
 namespace opd {
 

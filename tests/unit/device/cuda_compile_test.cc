@@ -8,11 +8,15 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/sealed_file.h"
 #include "device/cuda/cuda_image.h"
+#include "support/c_artifact.h"
 #include "support/failure.h"
 
 namespace opd::cuda {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int32_t kDriverVersion = 13000;
 constexpr const char *kSource =
@@ -126,6 +130,136 @@ TEST_F(CudaSource, IsNoCubinWhenBytesAreMissingOrChanged) {
   const size_t section = header.e_shoff + (header.e_shnum - 1u) * sizeof(Elf64_Shdr);
   EXPECT_EQ(changed(section + offsetof(Elf64_Shdr, sh_offset), UINT64_MAX), OPD_BAD_FORMAT);
   EXPECT_EQ(changed(section + offsetof(Elf64_Shdr, sh_size), cubin.size()), OPD_BAD_FORMAT);
+}
+
+class KeptCudaSource : public CudaSource {
+ protected:
+  void SetUp() override {
+    CudaSource::SetUp();
+    ::unsetenv("OPDYNO_KEPT_PROGRAMS_MB");
+    directory_ = opdyno_test::fresh_directory("kept");
+    headers_ = opdyno_test::fresh_directory("headers");
+    with_header_.include_directories = {headers_};
+    with_header_.has_standard_headers = false;
+  }
+  std::string kept(std::string_view source = kSource) const { return kept_by(nvrtc(), source); }
+  std::string kept_by(const Nvrtc &nvrtc, std::string_view source, int32_t version = 90) const {
+    return kept_or_compiled(nvrtc, version, source, "kernels.so", directory_);
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto &entry : fs::directory_iterator(directory_)) names.push_back(entry.path());
+    return names;
+  }
+  // Replaces what is kept by other code, in the form that the library writes.
+  void replace(const std::string &code) const {
+    const std::string name = fs::path(files().at(0)).stem();
+    opdyno_test::write_text("code", code);
+    keep_sealed(opdyno_test::scratch_directory() + "/code", directory_, name, ".program");
+  }
+  std::string directory_, headers_;
+  Nvrtc with_header_ = nvrtc();  // with the tests' headers in place of the toolkit's
+};
+
+TEST_F(KeptCudaSource, IsCompiledOnce) {
+  const std::string cubin = kept(), other = compiled(90, "extern \"C\" __global__ void other() {}");
+  EXPECT_EQ(checked_image({"cubin", cubin, "kernels.so"}), cubin);
+  ASSERT_EQ(files().size(), 1u);
+  EXPECT_EQ(kept(), cubin);
+  replace(other);
+  EXPECT_EQ(kept(), other) << "the kept code is what is used";
+  EXPECT_EQ(compiled(90), cubin);
+}
+
+TEST_F(KeptCudaSource, IsCompiledAgainIfWhatIsKeptIsDamaged) {
+  const std::string cubin = kept(), file = files().at(0), whole = opdyno_test::read_bytes(file);
+  std::string damaged = whole;
+  damaged[whole.size() / 2] ^= 1;
+  for (const std::string &content : {damaged, whole.substr(0, whole.size() - 1), std::string()}) {
+    std::ofstream(file, std::ios::binary) << content;
+    EXPECT_EQ(kept(), cubin);
+    EXPECT_EQ(opdyno_test::read_bytes(file), whole);
+  }
+  // Whole, but nothing that the driver may be given.
+  replace(cubin.substr(0, cubin.size() / 2));
+  EXPECT_EQ(kept(), cubin);
+  EXPECT_EQ(opdyno_test::read_bytes(file), whole);
+  EXPECT_EQ(files().size(), 1u);
+}
+
+TEST_F(KeptCudaSource, IsPtxForADeviceThatIsNewerThanTheCompiler) {
+  const int newest = nvrtc().architectures.back();
+  const std::string ptx = kept_by(nvrtc(), kSource, newest + 1);
+  EXPECT_EQ(kept_by(nvrtc(), kSource, newest + 1), ptx);
+  EXPECT_EQ(files().size(), 1u);
+  EXPECT_EQ(kept_by(nvrtc(), kSource, newest + 2), ptx) << "which is for that device, too";
+  EXPECT_EQ(files().size(), 1u);
+  replace(ptx + ptx);
+  EXPECT_EQ(kept_by(nvrtc(), kSource, newest + 1), ptx) << "with a NUL in it, that is no PTX";
+}
+
+TEST_F(KeptCudaSource, IsCompiledAgainForEachChangeOfWhatItIsMadeOf) {
+  size_t expected = 0;
+  const auto expect_new = [&](const Nvrtc &nvrtc, std::string_view source, int32_t version = 90) {
+    kept_by(nvrtc, source, version);
+    EXPECT_EQ(files().size(), ++expected);
+    kept_by(nvrtc, source, version);
+    EXPECT_EQ(files().size(), expected);
+  };
+  expect_new(nvrtc(), kSource);
+  expect_new(nvrtc(), kSource, 80);
+  expect_new(nvrtc(), std::string(kSource) + " ");
+  EXPECT_NE(nvrtc().identity.find("/libnvrtc"), std::string::npos) << nvrtc().identity;
+  Nvrtc other = nvrtc();
+  other.identity += " changed";
+  expect_new(other, kSource);
+  other = nvrtc();
+  other.name = "NVRTC 13.6";
+  expect_new(other, kSource);
+  expect_new(with_header_, kSource);
+}
+
+TEST_F(KeptCudaSource, IsCompiledAgainWhenAHeaderChanges) {
+  const auto with_constant = [&](const std::string &value) {
+    std::ofstream(headers_ + "/inner.h") << "static __constant__ int constant_" << value << " = 1;\n"
+                                         << "#define NAME constant_" << value << "\n";
+    std::ofstream(headers_ + "/outer.h") << "#include \"inner.h\"\n";
+    return kept_by(with_header_, "#include <outer.h>\nextern \"C\" __global__ void f(int *to) { *to = NAME; }");
+  };
+  const std::string one = with_constant("one"), two = with_constant("two");
+  EXPECT_NE(one.find("constant_one"), std::string::npos);
+  EXPECT_NE(two.find("constant_two"), std::string::npos);
+  EXPECT_EQ(files().size(), 2u);
+  EXPECT_EQ(with_constant("one"), one);
+  EXPECT_EQ(files().size(), 2u);
+}
+
+TEST_F(KeptCudaSource, IsNotKeptIfItsHeadersCannotBeTold) {
+  std::ofstream(headers_ + "/a.h") << "";
+  const char *const source = "#define NAME <a.h>\n#include NAME\nextern \"C\" __global__ void f() {}";
+  EXPECT_EQ(kept_by(with_header_, source), kept_by(with_header_, source));
+  EXPECT_EQ(files().size(), 0u);
+}
+
+TEST_F(KeptCudaSource, IsNotKeptIfItCannotBeCompiled) {
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(failure_of([&] { kept("this is not C++"); }).code, OPD_CALL_FAILED);
+  EXPECT_EQ(files().size(), 0u);
+}
+
+// NVRTC takes the source to be in the folder in which the process works.
+TEST_F(KeptCudaSource, IsCompiledAgainWhenAHeaderInTheFolderOfWorkChanges) {
+  const fs::path before = fs::current_path();
+  fs::current_path(headers_);
+  const auto compiled_with = [&](const std::string &name) {
+    std::ofstream("here.h") << "extern \"C\" __global__ void " << name << "() {}\n";
+    return kept("#include \"here.h\"\n");
+  };
+  std::string one, two;
+  const Failure failure = failure_of([&] { one = compiled_with("one"), two = compiled_with("two"); });
+  fs::current_path(before);
+  if (failure.code == OPD_CALL_FAILED) GTEST_SKIP() << "this release of NVRTC does not look there";
+  EXPECT_NE(one.find(".text.one"), std::string::npos);
+  EXPECT_NE(two.find(".text.two"), std::string::npos);
 }
 
 }  // namespace

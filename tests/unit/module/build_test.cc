@@ -1,4 +1,4 @@
-// What a build runs and keeps: programs with their output, directories of work, sealed libraries, inputs of a link.
+// What a build runs: programs with their output, and inputs of a link.
 #include <elf.h>
 
 #include "module/elf/elf_machine.h"
@@ -7,23 +7,18 @@
 #include "module/toolchain/toolchain.h"
 #include "support/c_artifact.h"
 #include "support/log_messages.h"
-#include "unit/module/refusal.h"
+#include "support/refusal.h"
 
 namespace opd {
 namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
+using opdyno_test::fresh_directory;
 using opdyno_test::read_bytes;
 using opdyno_test::scratch_directory;
 using opdyno_test::write_text;
 
-std::string fresh(const std::string &name) {
-  const std::string path = scratch_directory() + "/" + name;
-  fs::remove_all(path);
-  fs::create_directories(path);
-  return path;
-}
 TEST(AProgram, GivesItsOutputAndWhetherItSucceeded) {
   const std::string log = scratch_directory() + "/program.log";
   const auto run = [&](const std::string &command) { return run_program({"sh", "-c", command}, log, {}); };
@@ -52,92 +47,6 @@ TEST(AProgram, HasAGroupOfItsOwnIfItHasADeadline) {
                       run_program({"sleep", "1000"}, log, std::chrono::steady_clock::now());
                     }),
             "sleep was still running when the time for it was over, and was ended");
-}
-
-TEST(ABuildDirectory, IsRemovedUnlessItIsTheCallers) {
-  const std::string parent = fresh("builds");
-  std::string made;
-  {
-    const BuildDirectory build(parent);
-    made = build.path();
-    EXPECT_TRUE(made.starts_with(parent + "/opdyno-build-"));
-    EXPECT_EQ(build.file("a.c"), made + "/a.c");
-    std::ofstream(build.file("a.c")) << "x";
-    EXPECT_EQ(build.shown(made + "/a.c:3: see " + made + "/b.h, not " + made), "a.c:3: see b.h, not " + made);
-    const BuildDirectory other(parent);
-    EXPECT_NE(other.path(), made);
-    EXPECT_TRUE(fs::exists(made)) << "the next one takes no other's away";
-  }
-  EXPECT_FALSE(fs::exists(made));
-  {
-    const BuildDirectory kept(parent + "/deep/er", true);
-    EXPECT_EQ(kept.path(), parent + "/deep/er");
-  }
-  EXPECT_TRUE(fs::is_directory(parent + "/deep/er"));
-  EXPECT_EQ(refusal(OPD_NOT_FOUND, [] { BuildDirectory("/nonexistent"); }),
-            "cannot make a directory in /nonexistent: No such file or directory");
-  const std::string file = write_text("no_directory", "x");
-  EXPECT_EQ(refusal(OPD_IO, [&] { BuildDirectory(file + "/deep", true); }),
-            "cannot make the directory " + file + "/deep: Not a directory");
-}
-
-TEST(ABuildDirectory, TakesAwayAbandonedDirectoriesOnly) {
-  const std::string parent = fresh("abandoned"), far = fresh("far");
-  std::ofstream(far + "/kept") << "x";
-  fs::create_directory(parent + "/opdyno-build-left");
-  fs::create_directory(parent + "/other");
-  std::ofstream(parent + "/opdyno-build-file") << "x";
-  fs::create_directory_symlink(far, parent + "/opdyno-build-link");
-  const auto open_files = [] {
-    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
-  };
-  const auto before = open_files();
-  { const BuildDirectory build(parent); }
-  EXPECT_EQ(open_files(), before);
-  std::vector<std::string> left;
-  for (const auto &entry : fs::directory_iterator(parent)) left.push_back(entry.path().filename());
-  std::sort(left.begin(), left.end());
-  EXPECT_EQ(left, (Words{"opdyno-build-file", "opdyno-build-link", "other"}));
-  EXPECT_TRUE(fs::exists(far + "/kept"));
-}
-
-// The seal is eight bytes "opdyno01", then the hash of the content.
-TEST(ASealedLibrary, IsReadUnlessItIsDamaged) {
-  const std::string directory = fresh("sealed");
-  std::ofstream(directory + "/made.so") << "content";
-  const KeptLibrary kept = keep_sealed(directory + "/made.so", directory, "key");
-  EXPECT_EQ(kept.path, directory + "/key.so");
-  EXPECT_EQ(kept.content, "content");
-  EXPECT_FALSE(fs::exists(directory + "/made.so"));
-  EXPECT_EQ(fs::status(kept.path).permissions(), fs::perms::owner_all);
-  EXPECT_EQ(read_sealed(kept.path), "content");
-  const std::string whole = read_bytes(kept.path);
-  EXPECT_EQ(whole.size(), 7u + 16);
-  EXPECT_EQ(whole.substr(7, 8), "opdyno01");
-  for (size_t at = 0; at < whole.size(); ++at) {
-    std::string damaged = whole;
-    damaged[at] ^= 1;
-    std::ofstream(kept.path, std::ios::binary) << damaged;
-    EXPECT_EQ(read_sealed(kept.path), std::nullopt) << at;
-  }
-  for (const size_t size : {0, 15, 16, 22}) {
-    std::ofstream(kept.path, std::ios::binary) << whole.substr(0, size);
-    EXPECT_EQ(read_sealed(kept.path), std::nullopt) << size;
-  }
-  EXPECT_EQ(read_sealed(directory), std::nullopt);
-  EXPECT_EQ(read_sealed(directory + "/none.so"), std::nullopt);
-  // Without a key, the name is that of the content.
-  const auto by_content = [&](const char *content) {
-    std::ofstream(directory + "/made.so") << content;
-    return keep_sealed(directory + "/made.so", directory, "").path;
-  };
-  const std::string path = by_content("one");
-  EXPECT_EQ(path, by_content("one"));
-  EXPECT_NE(path, by_content("two"));
-  EXPECT_EQ(path.size(), directory.size() + 1 + 32 + 3);
-  std::ofstream(directory + "/made.so") << "content";
-  EXPECT_EQ(refusal(OPD_NOT_FOUND, [&] { keep_sealed(directory + "/made.so", "/nonexistent", "key"); }),
-            "cannot keep the compiled library as /nonexistent/key.so: No such file or directory");
 }
 
 std::string object_header() {
@@ -187,7 +96,7 @@ TEST(LinkInputs, AreObjectsArchivesAndSourcesForThisMachine) {
 
 // What may be in a name of a tar archive must not reach a command line.
 TEST(LinkInputs, AreWrittenWithPlainNamesInTheirOrder) {
-  const BuildDirectory build(fresh("inputs"));
+  const BuildDirectory build(fresh_directory("inputs"));
   const std::string long_name(100, 'n');
   const Words words = write_link_inputs({{"d/one.o", "1"},
                                          {"sp ace;$(x)-\"'`\n.c", "2"},
@@ -210,7 +119,7 @@ TEST(LinkInputs, AreWrittenWithPlainNamesInTheirOrder) {
 
 TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
   ModuleOptions options;
-  options.cache_dir = fresh("linked"), options.c_flags = "-O1", options.compiler = "cc";
+  options.cache_dir = fresh_directory("linked"), options.c_flags = "-O1", options.compiler = "cc";
   const auto count = [&] { return std::distance(fs::directory_iterator(options.cache_dir), fs::directory_iterator()); };
   const auto link = [&](const std::string &name, const std::string &text) {
     return link_objects({{name, text}}, "x.tar", options).path;
@@ -221,7 +130,7 @@ TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
   EXPECT_NE(one, link("a.c", "int f(void) { return 2; }\n"));
   EXPECT_EQ(count(), 2);
   // Two objects whose names differ are one content; an object and an archive are not.
-  const std::string object = fresh("object") + "/x.o";
+  const std::string object = fresh_directory("object") + "/x.o";
   ASSERT_EQ(std::system(("echo 'int g(void) { return 1; }' | cc -fPIC -c -x c -o '" + object + "' -").c_str()), 0);
   EXPECT_EQ(link("a.o", read_bytes(object)), link("b.o", read_bytes(object)));
   EXPECT_EQ(count(), 3);
@@ -238,7 +147,7 @@ TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
 
 TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
   ModuleOptions options;
-  options.cache_dir = fresh("compiled"), options.c_flags = "-O1", options.compiler = "cc";
+  options.cache_dir = fresh_directory("compiled"), options.c_flags = "-O1", options.compiler = "cc";
   const auto compile = [&](const std::string &text, const std::string &path = "") {
     return compile_source(text, path, options).path;
   };

@@ -5,7 +5,7 @@
 
 #include "module/toolchain/linker.h"
 #include "support/c_artifact.h"
-#include "unit/module/refusal.h"
+#include "support/refusal.h"
 
 namespace opd {
 namespace {

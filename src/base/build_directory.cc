@@ -1,4 +1,4 @@
-#include "module/toolchain/build_directory.h"
+#include "base/build_directory.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -10,13 +10,9 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "module/toolchain/content_hash.h"
 
 namespace opd {
 namespace {
-
-constexpr char kSealMark[9] = "opdyno01";  // at the end of a cached library, before the content's hash
-constexpr size_t kSealBytes = 16;
 
 constexpr std::string_view kStart = "opdyno-build-";
 
@@ -43,8 +39,6 @@ void remove_abandoned(const std::string &parent) {
     ::close(fd);
   }
 }
-
-uint64_t hash_of(std::string_view content) { return ContentHash().add(content).low(); }
 
 }  // namespace
 
@@ -80,35 +74,6 @@ std::string BuildDirectory::shown(std::string text) const {
   const std::string start = path_ + "/";
   for (size_t at = 0; (at = text.find(start, at)) != std::string::npos;) text.erase(at, start.size());
   return text;
-}
-
-std::optional<std::string> read_sealed(const std::string &path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) || !S_ISREG(info.st_mode) || ::access(path.c_str(), R_OK)) return std::nullopt;
-  std::string content = read_file(path);
-  if (content.size() < kSealBytes || content.compare(content.size() - kSealBytes, 8, kSealMark)) return std::nullopt;
-  uint64_t expected;
-  std::memcpy(&expected, content.data() + content.size() - 8, 8);
-  content.resize(content.size() - kSealBytes);
-  if (hash_of(content) != expected) return std::nullopt;
-  return content;
-}
-
-KeptLibrary keep_sealed(const std::string &library, const std::string &directory, const std::string &key) {
-  std::string content = read_file(library);
-  const std::string target =
-      concat(directory, "/", key.empty() ? ContentHash().add("content").add(content).hex() : key, ".so");
-  ByteWriter seal;
-  seal.write_bytes(kSealMark, 8);
-  seal.write(hash_of(content));
-  const int fd = ::open(library.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  const std::string bytes = seal.take();
-  const bool sealed = fd >= 0 && ::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
-                      ::fchmod(fd, 0700) == 0;
-  if (fd >= 0) ::close(fd);
-  if (!sealed || ::rename(library.c_str(), target.c_str()))
-    fail_errno("cannot keep the compiled library as", target, errno);
-  return {target, std::move(content)};
 }
 
 }  // namespace opd

@@ -1,7 +1,7 @@
-// Working directories of compilers and linkers, and cached libraries with a seal that shows damage.
+// Working directories of compilers and linkers, and of whoever writes to the cache directory.
 #pragma once
-#include <optional>
 #include <string>
+#include <string_view>
 
 namespace opd {
 
@@ -27,14 +27,5 @@ class BuildDirectory {
   bool stays_;
   int lock_ = -1;
 };
-
-// The content of a cached library without its seal; nullopt if it is absent or damaged.
-std::optional<std::string> read_sealed(const std::string &path);
-struct KeptLibrary {
-  std::string path, content;
-};
-// Seals a library and moves it to `directory` as `key`.so. If `key` is "", the name is the hash of its content, under
-// which no load looks for it. Several processes may do this at once with the same library.
-KeptLibrary keep_sealed(const std::string &library, const std::string &directory, const std::string &key);
 
 }  // namespace opd

@@ -1,5 +1,5 @@
 // Which directory keeps what was compiled: the one that is asked for, or the first usual one that can be used.
-#include "module/toolchain/cache_directory.h"
+#include "base/cache_directory.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "module/toolchain/cache_directory.h"
+#include "base/cache_directory.h"
 
 #include <pwd.h>
 #include <sys/stat.h>

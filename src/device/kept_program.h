@@ -1,0 +1,33 @@
+// Code that a compiler made of the source of kernels, kept in the cache directory so that later loads need no compiler.
+// $OPDYNO_KEPT_PROGRAMS_MB says how many MiB these files may take together: 256 if it is not set. With 0 none is kept
+// or read.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/content_hash.h"
+
+namespace opd {
+
+class KeptProgram {
+ public:
+  // `wanted` is the cache directory, or "" for the usual one. If it cannot be used, nothing is kept. `made_of` is of
+  // everything that determines the code.
+  KeptProgram(std::string_view wanted, const ContentHash &made_of);
+
+  // nullopt if there is none, or if the file is damaged or belongs to another user.
+  std::optional<std::string> read() const;
+  // Removes programs that were used longest ago if there is no room. What cannot be written is not kept, without an
+  // error. Several processes may do this at once.
+  void keep(std::string_view code) const;
+
+ private:
+  std::string path() const;
+
+  size_t most_bytes_;
+  std::string directory_;  // "" if nothing is kept
+  const std::string key_;
+};
+
+}  // namespace opd
