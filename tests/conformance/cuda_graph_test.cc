@@ -238,20 +238,44 @@ TEST_F(AGraph, IsLaunchedInTheCurrentStream) {
   EXPECT_EQ(call(vm, {1, 1, 1, 1}), Floats(4, 17));
 }
 
+// A body with memory of its own.
+const std::string kWithMemory =
+    ".func body(x, s) {\n  %t = " + kStorage + "  %b = call vm.builtin.alloc_tensor(%t" + kTensor +
+    "  call scale(%x, %b, 3, 2, 1, 4)\n  %a = call vm.builtin.alloc_tensor(%s" + kTensor +
+    "  call scale(%b, %a, 3, 2, 1, 4)\n  %r = call vm.builtin.make_tuple(%a)\n  ret %r\n}\n";
+
 // Memory that the captured call gave back is used by each launch, so nobody else may get it.
 TEST_F(AGraph, KeepsTheMemoryOfItsFunction) {
-  const Vm vm =
-      program(".func body(x, s) {\n  %t = " + kStorage + "  %b = call vm.builtin.alloc_tensor(%t" + kTensor +
-                  "  call scale(%x, %b, 3, 2, 1, 4)\n  %a = call vm.builtin.alloc_tensor(%s" + kTensor +
-                  "  call scale(%b, %a, 3, 2, 1, 4)\n  %r = call vm.builtin.make_tuple(%a)\n  ret %r\n}\n" + kMain,
-              kernels());
-  EXPECT_EQ(call(vm, {1, 2, 3, 4}), (Floats{17, 26, 35, 44}));
-  const Vm other = vm_on(kDevice, kernels());
-  std::vector<Tensor> live;
-  for (int i = 0; i < 8; ++i) live.push_back(Tensor::of(other.call("main", on(kDevice, {0, 0, 0, 0}))));
-  for (int i = 0; i < 8; ++i) live.push_back(on(kDevice, {7, 7, 7, 7}));
-  EXPECT_EQ(call(vm, {1, 2, 3, 4}), (Floats{17, 26, 35, 44}));
-  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(read(live[i]), Floats(4, i < 8 ? 8.f : 7.f)) << i;
+  const std::string copies = ".func copy(x) {\n  %t = " + kStorage + "  %b = call vm.builtin.alloc_tensor(%t" +
+                             kTensor +
+                             "  call scale(%x, %b, 1, 0, 1, 4)\n  ret %b\n}\n.func nested(x) {\n"
+                             "  %r = call vm.builtin.invoke_closure(%vm, @copy, %x)\n  ret %r\n}\n";
+  const Vm vm = program(kWithMemory + kMain + copies, kernels());
+  const Tensor x = on(kDevice, {1, 2, 3, 4});
+  std::vector<Tensor> live = {Tensor::of(vm.call("main", x))};
+  for (int i = 0; i < 8; ++i) live.push_back(Tensor::of(vm.call(i % 2 ? "copy" : "nested", live[0])));
+  for (int i = 0; i < 8; ++i) live.push_back(on(kDevice, {17, 26, 35, 44}));
+  EXPECT_EQ(call(vm, {0, 0, 0, 0}), Floats(4, 8));
+  for (const Tensor &each : live) EXPECT_EQ(read(each), (Floats{17, 26, 35, 44})) << &each - live.data();
+}
+
+TEST_F(AGraph, GivesItsMemoryBack) {
+  const Tensor x = on(kDevice, {1, 2, 3, 4});
+  opdyno::trim_memory(kDevice);
+  const auto counts = Recording::counts();
+  {
+    const Vm vm = program(kWithMemory + kMain, kernels());
+    vm.call("main", x);
+    vm.trim();  // also the graph
+    opdyno::trim_memory(kDevice);
+    EXPECT_EQ(Recording::counts()[0], counts[0]);
+    vm.call("main", x);
+    opdyno::trim_memory(kDevice);
+    vm.call("main", x);
+    opdyno::sync(kDevice);  // tells if a launch used memory that is free
+  }
+  opdyno::trim_memory(kDevice);
+  EXPECT_EQ(Recording::counts(), counts);
 }
 
 // The result of a function that allocates it itself is filled by each launch.
@@ -348,7 +372,7 @@ TEST_F(AGraph, KeepsNoFunctions) {
 
 // Another thread waits for the device and frees memory of it while a graph is captured; neither spoils it.
 TEST_F(AGraph, IsNotSpoiltByOtherThreads) {
-  std::thread waiting;
+  std::jthread waiting;
   auto block = std::make_unique<Tensor>(on(kDevice, Floats(64, 0)));
   opdyno::trim_memory(kDevice);
   int calls = 0;
@@ -358,7 +382,7 @@ TEST_F(AGraph, IsNotSpoiltByOtherThreads) {
       block.reset();
       opdyno::trim_memory(kDevice);
     }).join();
-    waiting = std::thread([] { opdyno::sync(kDevice); });
+    waiting = std::jthread([] { opdyno::sync(kDevice); });
   });
   const size_t blocks = Recording::counts()[0];
   const Vm vm = program(body(kTwice + "  call test.elsewhere()\n") + kMain, kernels());
