@@ -26,7 +26,7 @@ opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value 
 }
 
 opd_error *opd_device_sync(DLDevice device) {
-  return guard([&] { device_backend(device).sync(device.device_id); });
+  return guard([&] { wait_for_device(device); });
 }
 
 opd_error *opd_stream_create(DLDevice device, void **out_stream) {

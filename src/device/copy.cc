@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/graph.h"
 
 namespace opd {
 namespace {
@@ -37,6 +38,10 @@ struct Transfer {
   static void copy(DeviceBackend &backend, const char *source, DLDevice from, char *target, DLDevice to, size_t bytes) {
     const DLDevice device = is_host(from) ? to : from;
     void *const stream = current_stream(device);
+    if (is_captured(device, stream)) {
+      if (!same(from, to)) fail_in_capture(device, "copy to or from other memory");
+      return backend.copy(source, from, target, to, bytes, stream);
+    }
     if (!is_recording_device_work()) return backend.copy(source, from, target, to, bytes, stream);
     const WorkKind kind = is_host(from) ? WorkKind::kCopyToDevice
                           : is_host(to) ? WorkKind::kCopyToHost

@@ -51,6 +51,8 @@ std::string DeviceBackend::absence(int32_t id) { return concat("devices of this 
 void DeviceBackend::sync_stream(int32_t id, void *) { sync(id); }
 void *DeviceBackend::create_stream(int32_t) { fail_without("streams"); }
 void DeviceBackend::free_stream(int32_t, void *) noexcept {}
+void DeviceBackend::begin_capture(int32_t, void *) { fail_without("graphs"); }
+std::unique_ptr<DeviceGraph> DeviceBackend::end_capture(int32_t, void *) { fail_without("graphs"); }
 std::unique_ptr<DeviceProgram> DeviceBackend::build(int32_t, const DeviceCode &) {
   fail_without("kernels of their own");
 }

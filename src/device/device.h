@@ -56,6 +56,13 @@ class DeviceBackend {
   virtual void free_stream(int32_t id, void *stream) noexcept;
 
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
+
+  // Graphs (device/graph.h). From begin_capture() to end_capture(), which one thread calls, the device keeps what is
+  // given to the stream instead of doing it.
+  virtual bool has_graphs() const { return false; }
+  virtual void begin_capture(int32_t id, void *stream);
+  // Ends the capture also if it throws.
+  virtual std::unique_ptr<DeviceGraph> end_capture(int32_t id, void *stream);
 };
 
 inline constexpr int32_t kMaxDeviceKinds = 64;  // DLPack 1.3 uses 18
@@ -73,6 +80,9 @@ void *make_stream(DLDevice device);              // throws, also for a device wi
 void end_stream(DLDevice device, void *stream);  // after its work
 // Waits for the work of a stream. It may have ended meanwhile, and then has none.
 void wait_for_stream(DLDevice device, void *stream);
+// Waits for the work of all streams, also of those that the device made for itself. Throws while the calling thread
+// captures a graph of the device; waits while another thread does.
+void wait_for_device(DLDevice device);
 // Throws for what is no stream of the device; null is its default one.
 void check_stream(DLDevice device, void *stream);
 void wait_for_all_streams(DLDevice device);  // also for the default one

@@ -69,6 +69,31 @@ void *DeviceMemory::take(size_t size) {
 }
 
 void DeviceMemory::give(void *data, size_t size) noexcept {
+  if (is_asynchronous_ && keep_for_capture(data, size)) [[unlikely]]
+    return;
+  const CaptureGate::Visit visit(gate_);
+  if (visit) return free(data, size);
+  try {
+    const std::scoped_lock lock(late_guard_);
+    late_.push_back({this, data, size});
+  } catch (const std::bad_alloc &) { free(data, size); }
+  if (!gate_.is_closed()) give_late();  // the capture has ended meanwhile
+}
+
+bool DeviceMemory::keep_for_capture(void *data, size_t size) noexcept {
+  return is_capturing(device_) && keep_for_graph({this, data, size});
+}
+
+void DeviceMemory::give_late() noexcept {
+  std::vector<GivenBlock> blocks;
+  {
+    const std::scoped_lock lock(late_guard_);
+    blocks.swap(late_);
+  }
+  for (const GivenBlock &block : blocks) give(block.data, block.size);
+}
+
+void DeviceMemory::free(void *data, size_t size) noexcept {
   backend_.deallocate(device_.device_id, data, size, kAlignment);
   reserved_.fetch_sub(size, std::memory_order_relaxed);
 }

@@ -8,6 +8,7 @@
 #include "base/fork_mutex.h"
 #include "device/allocator.h"
 #include "device/device.h"
+#include "device/graph.h"
 #include "trace/memory_event.h"
 
 namespace opd {
@@ -20,10 +21,18 @@ class DeviceMemory {
   Allocator &allocator(opd_allocator_kind kind) { return *(kind == OPD_ALLOCATOR_POOLED ? pooled_ : naive_); }
 
   // A block from the backend. If there is none, empties the pools and tries again. `size` is a multiple of 64.
-  void *take(size_t size);  // null without memory
-  void give(void *data, size_t size) noexcept;
+  void *take(size_t size);                      // null without memory
+  void give(void *data, size_t size) noexcept;  // a graph that the calling thread captures gets it first
   // Whether a returned block may be reused: not if it came from hooks that were replaced.
-  bool keeps(const void *data) const noexcept { return backend_.keeps(data); }
+  bool keeps(const void *data) const noexcept {
+    if (is_asynchronous_ && is_capturing(device_)) [[unlikely]]
+      return false;  // the graph will use it
+    return backend_.keeps(data);
+  }
+
+  // Work for the whole device, which waits for captures and makes them wait.
+  CaptureGate &gate() { return gate_; }
+  void give_late() noexcept;  // blocks that were given while a graph of the device was captured
 
   // The stream whose work may use a block that the calling thread returns; null if work ends with its call.
   void *stream_here() const noexcept { return is_asynchronous_ ? current_stream(device_) : nullptr; }
@@ -87,6 +96,8 @@ class DeviceMemory {
 
  private:
   void change_stream(void *data, size_t size, void *stream);
+  bool keep_for_capture(void *data, size_t size) noexcept;
+  void free(void *data, size_t size) noexcept;
   void record(EventKind kind, const void *data, size_t bytes, size_t unreserved,
               MemoryUse use = MemoryUse::kTensor) const noexcept;
   void raise_peak(uint64_t live) noexcept;
@@ -101,6 +112,9 @@ class DeviceMemory {
   ForkMutex windows_guard_{LockRank::kPeakWindows};
   std::vector<PeakWindow *> windows_;
   std::unique_ptr<Allocator> naive_, pooled_;
+  CaptureGate gate_;
+  ForkMutex late_guard_{LockRank::kPeakWindows};
+  std::vector<GivenBlock> late_;
 };
 
 // The greatest request that is passed on. No object is larger, and rounding a larger size up could wrap around.

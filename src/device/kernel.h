@@ -42,6 +42,17 @@ class DeviceKernel {
   }
 };
 
+// Work that a device has kept, to be done at each launch. Its launches are done one after the other.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;       // work that was launched is still done
+  virtual void launch(void *stream) = 0;  // as DeviceKernel's
+  virtual std::unique_ptr<PendingWork> launch_timed(void *stream) {
+    launch(stream);
+    return nullptr;
+  }
+};
+
 // Code that one device has compiled. Thread-safe.
 class DeviceProgram {
  public:

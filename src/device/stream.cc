@@ -10,6 +10,7 @@
 
 #include "base/fork_mutex.h"
 #include "device/device.h"
+#include "device/graph.h"
 
 namespace opd {
 namespace {
@@ -100,6 +101,7 @@ void end_stream(DLDevice device, void *stream) {
 }
 
 void wait_for_stream(DLDevice device, void *stream) {
+  if (is_capturing(device, stream)) fail_in_capture(device, "wait for the captured stream");
   const std::shared_lock ending(made().ending);
   if (!stream || made().has(device, stream)) device_backend(device).sync_stream(device.device_id, stream);
 }

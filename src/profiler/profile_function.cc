@@ -28,16 +28,15 @@ Ref<Map> map_of(const MetricList &metrics) {
 
 Value measure(Function &function, DLDevice device, std::span<const Ref<Collector>> collectors, int32_t warmup_iters,
               Args args) {
-  DeviceBackend &backend = device_backend(device);
   for (int32_t i = 0; i < warmup_iters; ++i) call(function, args);
   CollectorSet set(collectors, {&device, 1});
   CollectorRun &run = set.of_thread(0);
-  backend.sync(device.device_id);
+  wait_for_device(device);
   const ClockId clock = tick_clock();
   run.begin_call(device);
   const uint64_t begin = ticks_of(clock);
   call(function, args);
-  backend.sync(device.device_id);
+  wait_for_device(device);
   const uint64_t ticks = ticks_of(clock) - begin;
   EventItems items;
   run.end_call(begin, items);

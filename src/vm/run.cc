@@ -25,7 +25,7 @@ void Run::drop_idle_static_buffers() {
 }
 
 uint64_t Run::idle_bytes(DLDevice device) const {
-  uint64_t sum = pool.kept_bytes(device);
+  uint64_t sum = pool.kept_bytes(device) + graphs.kept_bytes(device);
   for (const auto &frame : frames)
     for (const StaticBuffer &place : program->places) {
       if (!is_ready(frame->registers.data(), place)) continue;  // the storage holds a result that is still in use

@@ -11,6 +11,7 @@
 #include "module/image/call_hooks.h"
 #include "trace/recording.h"
 #include "vm/cancel.h"
+#include "vm/graph_cache.h"
 #include "vm/known_shapes.h"
 #include "vm/pool.h"
 #include "vm/program.h"
@@ -76,6 +77,7 @@ struct Run : RunSignals {
   bool showing = false;  // the instrument runs: its own calls are not shown to it
   Ref<Error> failure;    // the error that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
+  GraphCache graphs;
   std::vector<void *> streams;  // that its latest call used, of each device; empty without asynchronous devices
 
   // By default the calls of compiled code are not observed. This turns observation on until the call ends. It is called

@@ -16,7 +16,6 @@ constexpr Family kFamilies[] = {
      {"vm.builtin.paged_attention_kv_cache_", "vm.builtin.attention_kv_cache_", "vm.builtin.kv_state_",
       "vm.builtin.kv_cache_disagg_"}},
     {"; the RNN state is not offered", {"vm.builtin.rnn_state_"}},
-    {"; CUDA graphs are not offered", {"vm.builtin.cuda_graph."}},
 };
 
 bool has_prefix(std::string_view names, std::string_view prefix) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/fork_mutex.h"
+#include "device/graph.h"
 #include "module/kinds/code_module.h"
 #include "trace/library_range.h"
 #include "vm/call_scope.h"
@@ -190,7 +191,7 @@ int Vm::wait_for_device(Args args) const noexcept {
   return raising([&] {
     for (size_t i = args.size(); i-- > 0;)
       if (const DLTensor *tensor = try_dltensor(args[i])) {
-        if (tensor->device.device_type != kDLCPU)
+        if (tensor->device.device_type != kDLCPU && !is_capturing(tensor->device))  // captured work is not done
           device_backend(tensor->device).sync_stream(tensor->device.device_id, current_stream(tensor->device));
         return;
       }
@@ -219,6 +220,8 @@ Run *Vm::take_idle() {
 
 void Vm::give_back(Run *run) {
   run->end_call();
+  if (is_capturing()) [[unlikely]]
+    return delete run;  // the graph uses its memory, and so gets it
   run = spare_.exchange(run, std::memory_order_acq_rel);
   if (!run) return;
   std::scoped_lock lock(guard_);

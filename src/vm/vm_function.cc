@@ -82,6 +82,11 @@ Ref<Function> lasting_function(Function &function) {
   return Ref<Function>::share(&function);
 }
 
+const std::string *program_name_of(const Function &function) {
+  if (function.safe_call != &InnerFunction::invoke) return nullptr;
+  return &static_cast<const InnerFunction &>(function).name;
+}
+
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved) {
   return make_object<SavedCall>(std::move(vm), std::move(saved));
 }

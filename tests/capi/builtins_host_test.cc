@@ -186,7 +186,6 @@ TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
   refused("vm.builtin.kv_state_begin_forward", "; the paged KV cache is not offered");
   refused("vm.builtin.kv_cache_disagg_mark_send", "; the paged KV cache is not offered");
   refused("vm.builtin.rnn_state_get", "; the RNN state is not offered");
-  refused("vm.builtin.cuda_graph.run_or_capture", "; CUDA graphs are not offered");
   expect_throws(
       [&] { vm_of(".func main(x) {\n  call test.unknown(%x)\n  call vm.builtin.rnn_state_set(%x)\n  ret %x\n}"); },
       OPD_NOT_FOUND, "test.unknown, vm.builtin.rnn_state_set; the RNN state is not offered");

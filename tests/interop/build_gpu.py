@@ -56,6 +56,23 @@ class Cnn:
         return result
 
 
+@I.ir_module
+class Deep:
+    """Of four layers: the two in the middle become a graph, for what the first reads and the last writes is other memory in each
+    call."""
+
+    @R.function
+    def main(x: R.Tensor((2, 16), "float32"), w: R.Tensor((16, 16), "float32"), v: R.Tensor((16, 16), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            first = R.nn.relu(R.matmul(x, w))
+            second = R.nn.relu(R.matmul(first, v))
+            third = R.nn.relu(R.matmul(second, w))
+            result = R.nn.softmax(third)
+            R.output(result)
+        return result
+
+
 def with_constants():
     """The MLP with its weights as constants of the program."""
     weights = {"w": numbers(16, 32), "v": numbers(32, 4)}
@@ -67,18 +84,19 @@ MODELS = {
     "norms": (Norms, [numbers(5, 24), numbers(24), numbers(24)]),
     "cnn": (Cnn, [numbers(1, 3, 16, 16), numbers(4, 3, 3, 3)]),
     "constants": (with_constants(), [numbers(2, 16)]),
+    "deep": (Deep, [numbers(2, 16), numbers(16, 16), numbers(16, 16)]),
 }
 TARGETS = {"opencl": {"kind": "opencl"}, "cuda": {"kind": "cuda", "arch": "sm_90"}}
 # Without that for matrices, whose kernels are 100 kB of source.
 SCHEDULES = [dlight.gpu.GEMV(), dlight.gpu.Reduction(), dlight.gpu.GeneralReduction(), dlight.gpu.Fallback()]
 
 
-def build(module, target, mode):
+def build(module, target, mode, with_graphs=False):
     passes = [relax.transform.LegalizeOps(), relax.transform.AnnotateTIROpPattern(), relax.transform.FuseOps(),
               relax.transform.FuseTIR()]
     if target.kind.name != "llvm":
         passes.append(dlight.ApplyDefaultSchedule(*SCHEDULES))
-    with target:
+    with target, tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": with_graphs}):
         return relax.build(tvm.transform.Sequential(passes)(module), target, exec_mode=mode)
 
 
@@ -101,7 +119,8 @@ def main():
         for mode in ("bytecode", "compiled"):
             path = out / f"{name}_{mode}.so"
             path.unlink(missing_ok=True)
-            build(module, target, mode).export_library(str(path), options=["-s", "-Wl,-z,noseparate-code"])
+            built = build(module, target, mode, with_graphs=name == "deep" and args.kind == "cuda")
+            built.export_library(str(path), options=["-s", "-Wl,-z,noseparate-code"])
         if args.kind != "opencl":  # the answers are the same
             continue
         outputs = answers(module, inputs)

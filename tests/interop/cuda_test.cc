@@ -43,6 +43,7 @@ class AProgramForCuda : public testing::Test {
   // NVIDIA's compiler is asked for by the first kernel.
   void SetUp() override {
     ASSERT_TRUE(Recording::is_here()) << "LD_LIBRARY_PATH does not name the recording driver";
+    emulate_kernels("constants");  // else those of the test before run, of the same names and for larger tensors
     try {
       call(kDevice, "constants", "bytecode");
     } catch (const Error &e) {
@@ -84,6 +85,26 @@ TEST_F(AProgramForCuda, IsCompiledAtItsFirstCallOnly) {
   EXPECT_EQ(Recording::log(),
             "launch layer_norm_kernel 5x1x1 256x1x1 0 in default\n"
             "launch fused_multiply_sum_kernel 5x1x1 16x1x1 0 in default\n");
+}
+
+// By TVM's pass for CUDA graphs.
+TEST_F(AProgramForCuda, LaunchesItsGraph) {
+  emulate_kernels("deep");
+  for (const std::string mode : kModes) {
+    const Vm vm = program(kDevice, "deep", mode);
+    const std::vector<Tensor> inputs = on_device(kDevice, recorded("deep", "in"));
+    const auto call_it = [&] { return vm.function("main").call(views_of(inputs)); };
+    expect_answers(kDevice, "deep", call_it(), mode + ", which captures");
+    Recording::log();
+    const Value result = call_it();
+    EXPECT_EQ(Recording::log(),
+              "launch fused_matmul_relu_kernel 32x1x1 256x1x1 0 in default\ncuGraphLaunch 2 in default\n"
+              "launch softmax_kernel 2x1x1 256x1x1 0 in default\n")
+        << mode;
+    expect_answers(kDevice, "deep", result, mode + ", which launches");
+    const std::vector<Tensor> others = on_device(kDevice, recorded("deep", "in"));
+    expect_answers(kDevice, "deep", vm.function("main").call(views_of(others)), mode + " with parameters elsewhere");
+  }
 }
 
 // The other tests compile all that they load: ctest says that no program is to be kept.

@@ -8,7 +8,7 @@
 
 namespace opdyno_test {
 
-constexpr const char *kModels[] = {"mlp", "norms", "cnn", "constants"};
+constexpr const char *kModels[] = {"mlp", "norms", "cnn", "constants", "deep"};
 constexpr const char *kModes[] = {"bytecode", "compiled"};
 
 inline std::string program_file(DLDevice device, const std::string &model, const std::string &mode) {

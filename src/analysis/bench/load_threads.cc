@@ -79,14 +79,13 @@ void LoadThreads::require_not_cancelled() const {
 }
 
 LoadThreads::Span LoadThreads::call(int64_t number) const {
-  DeviceBackend &device = device_backend(device_);
-  device.sync(device_.device_id);
+  wait_for_device(device_);
   Span span{monotonic_ns(), 0};
   for (int64_t i = 0; i < number && !has_failed_.load(std::memory_order_relaxed); ++i) {
     require_not_cancelled();
     opd::call(function_, args_);
   }
-  device.sync(device_.device_id);
+  wait_for_device(device_);
   span.end = monotonic_ns();
   return span;
 }

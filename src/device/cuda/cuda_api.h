@@ -15,6 +15,8 @@ struct Stream;
 struct Module;
 struct Function;
 struct Event;
+struct Graph;
+struct GraphExec;
 using Device = int32_t;
 using Address = uint64_t;
 using Status = int32_t;
@@ -43,6 +45,7 @@ enum DeviceAttribute : uint32_t {
 enum : uint32_t { kMaxDynamicSharedBytes = 8 };         // attribute of a function
 enum : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };  // options of loading a module
 enum : uint32_t { kNonBlocking = 1 };                   // stream: does not wait for the default one
+enum : uint32_t { kRelaxed = 2 };                       // capture: refuses no call of the capturing thread beforehand
 enum : uint32_t { kPortable = 1 };                      // memory of the host, for all contexts
 enum : uint32_t { kCooperative = 2, kClusterSizes = 4, kProgrammatic = 6 };  // attributes of a launch
 
@@ -106,9 +109,15 @@ struct LaunchConfig {
     (Function *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, Stream *, void **, void **))
 
 // Those that older drivers lack; null there.
-#define OPD_CUDA_NEW_FUNCTIONS(X)                                                                      \
-  X(cuLaunchKernelEx, Status, (const LaunchConfig *, Function *, void **, void **)) /* of CUDA 11.8 */ \
-  X(cuFuncGetParamInfo, Status, (Function *, size_t, size_t *, size_t *))           /* of CUDA 12.4 */
+#define OPD_CUDA_NEW_FUNCTIONS(X)                                                                        \
+  X(cuStreamBeginCapture_v2, Status, (Stream *, uint32_t))                            /* of CUDA 10.1 */ \
+  X(cuStreamEndCapture, Status, (Stream *, Graph **))                                 /* of CUDA 10.0 */ \
+  X(cuGraphInstantiateWithFlags, Status, (GraphExec **, Graph *, unsigned long long)) /* of CUDA 11.4 */ \
+  X(cuGraphLaunch, Status, (GraphExec *, Stream *))                                   /* of CUDA 10.0 */ \
+  X(cuGraphDestroy, Status, (Graph *))                                                /* of CUDA 10.0 */ \
+  X(cuGraphExecDestroy, Status, (GraphExec *))                                        /* of CUDA 10.0 */ \
+  X(cuLaunchKernelEx, Status, (const LaunchConfig *, Function *, void **, void **))   /* of CUDA 11.8 */ \
+  X(cuFuncGetParamInfo, Status, (Function *, size_t, size_t *, size_t *))             /* of CUDA 12.4 */
 
 struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;

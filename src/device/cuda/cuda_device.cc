@@ -4,6 +4,7 @@
 
 #include "base/signal_handlers.h"
 #include "device/cuda/cuda_devices.h"
+#include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_program.h"
 #include "device/cuda/cuda_work.h"
 
@@ -130,6 +131,14 @@ class CudaBackend final : public DeviceBackend {
 
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
     return build_program(get_cuda_device(id), code);
+  }
+
+  bool has_graphs() const override { return cuda::has_graphs(Api::get()); }
+  void begin_capture(int32_t id, void *stream) override {
+    cuda::begin_capture(get_cuda_device(id), static_cast<Stream *>(stream));
+  }
+  std::unique_ptr<DeviceGraph> end_capture(int32_t id, void *stream) override {
+    return cuda::end_capture(get_cuda_device(id), static_cast<Stream *>(stream));
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "device/graph.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -51,9 +52,10 @@ class Launcher {
   void run(Args args, DLDevice device, KernelLaunch &launch, std::span<Cell> cells, std::span<KernelArg> kernel_args) {
     for (size_t i = 0; i < cells.size(); ++i) kernel_args[i] = read(args[i], i, device, cells[i]);
     launch.args = kernel_args;
-    DeviceKernel &found = kernel(device.device_id);
     void *const stream = current_stream(device);
-    if (!is_recording_device_work()) [[likely]]
+    const bool is_recorded = !is_captured(device, stream) && is_recording_device_work();
+    DeviceKernel &found = kernel(device.device_id);
+    if (!is_recorded) [[likely]]
       return found.launch(stream, launch);
     record_work(device, stream, WorkKind::kKernel, name_, 0, [&] { return found.launch_timed(stream, launch); });
   }

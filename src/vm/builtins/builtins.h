@@ -55,6 +55,7 @@ std::span<const Builtin> sort_builtins();
 std::span<const Builtin> unique_builtins();
 std::span<const Builtin> effect_builtins();
 std::span<const Builtin> host_function_builtins();
+std::span<const Builtin> graph_builtins();
 
 // Makes them global functions. Idempotent.
 void register_builtins();

@@ -21,10 +21,22 @@
 
 namespace opd::cuda {  // the types of the driver, which the library only points at
 
+using Work = std::deque<std::function<Status()>>;
+struct Graph {
+  Work work;
+};
+struct GraphExec {
+  Context *context;
+  Work work;
+};
 struct Stream {
   Context *context;
   std::string name;
-  std::deque<std::function<Status()>> work;
+  Work work;
+  std::unique_ptr<Graph> captured = nullptr;  // what work becomes instead of being done; null: it is done
+  uint32_t capture_mode = 0;
+  bool is_spoilt = false;  // the capture, by a call that does not go with it
+  void give(std::function<Status()> piece) { (captured ? captured->work : work).push_back(std::move(piece)); }
 };
 struct Event {
   struct State {
@@ -64,6 +76,8 @@ enum : Status {
   kInvalidPtx = 218,
   kNotReady = 600,
   kIllegalAddress = 700,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
   kUnknown = 999
 };
 
@@ -87,7 +101,7 @@ class Driver {
   std::map<void *, std::unique_ptr<char[]>> host_blocks;
   std::set<Module *> modules;
   int streams_made = 0;
-  size_t events = 0;
+  size_t events = 0, graphs = 0;
   void *emulated_kernels = nullptr;  // a library of them
 
   template <class... T>
@@ -130,6 +144,15 @@ class Driver {
     munmap(reinterpret_cast<void *>(address), found->second.first.size());
     blocks.erase(found);
     return true;
+  }
+
+  /** Whether a stream is captured, which a call does not go with: then the capture is spoilt. */
+  static bool spoils(Stream &stream) { return stream.captured && (stream.is_spoilt = true); }
+  bool spoils_any(Context &context, uint32_t most_mode = UINT32_MAX) {
+    bool any = false;
+    for (Stream *stream : context.streams)
+      if (stream->captured && stream->capture_mode <= most_mode) any |= spoils(*stream);
+    return any;
   }
 
   Status run(Stream &stream) {

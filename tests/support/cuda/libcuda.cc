@@ -31,8 +31,8 @@ Status launch(Driver &d, Function *function, const uint32_t *grid, const uint32_
   for (size_t i = 0; i < function->parameters.size(); ++i)
     values.emplace_back(static_cast<char *>(args[i]), function->parameters[i]);
   const auto device = queue->context->device;
-  queue->work.push_back([&d, name = function->name, values, device, g = std::array{grid[0], grid[1], grid[2]},
-                         b = std::array{block[0], block[1], block[2]}] {
+  queue->give([&d, name = function->name, values, device, g = std::array{grid[0], grid[1], grid[2]},
+               b = std::array{block[0], block[1], block[2]}] {
     return d.run_kernel(name, g.data(), b.data(), values, device);
   });
   return kSuccess;
@@ -44,7 +44,7 @@ Status copy(Driver &d, Stream *stream, const char *kind, size_t size, std::funct
   Stream *const queue = d.stream_of(stream);
   if (!queue) return kInvalidContext;
   d.note(kind, " ", size, " in ", queue->name);
-  queue->work.push_back([=] {
+  queue->give([=] {
     char *const target = to();
     const char *const source = from();
     if (!target || !source) return Status{kIllegalAddress};
@@ -73,10 +73,17 @@ EXPORT Status cuGetExportTable(const void **table, const void *) {
   return kNotFound;
 }
 EXPORT Status cuGetErrorName(Status status, const char **name) {
-  const std::map<Status, const char *> names = {
-      {1, "CUDA_ERROR_INVALID_VALUE"},   {2, "CUDA_ERROR_OUT_OF_MEMORY"},     {100, "CUDA_ERROR_NO_DEVICE"},
-      {200, "CUDA_ERROR_INVALID_IMAGE"}, {201, "CUDA_ERROR_INVALID_CONTEXT"}, {218, "CUDA_ERROR_INVALID_PTX"},
-      {500, "CUDA_ERROR_NOT_FOUND"},     {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {999, "CUDA_ERROR_UNKNOWN"}};
+  const std::map<Status, const char *> names = {{1, "CUDA_ERROR_INVALID_VALUE"},
+                                                {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                {100, "CUDA_ERROR_NO_DEVICE"},
+                                                {200, "CUDA_ERROR_INVALID_IMAGE"},
+                                                {201, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                {218, "CUDA_ERROR_INVALID_PTX"},
+                                                {500, "CUDA_ERROR_NOT_FOUND"},
+                                                {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+                                                {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+                                                {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
+                                                {999, "CUDA_ERROR_UNKNOWN"}};
   const auto found = names.find(status);
   *name = found == names.end() ? nullptr : found->second;
   return *name ? kSuccess : kInvalidValue;
@@ -156,6 +163,7 @@ EXPORT Status cuCtxSynchronize() {
   const Call call(Call::kInContext);
   Driver &d = Driver::get();
   d.note("cuCtxSynchronize");
+  if (Driver::current() && d.spoils_any(*Driver::current())) return kCaptureUnsupported;
   const Status failure = Driver::current() ? d.run(*Driver::current()) : kInvalidContext;
   return call.status ? call.status : failure;
 }
@@ -170,6 +178,7 @@ EXPORT Status cuMemGetInfo_v2(size_t *free, size_t *total) {
 EXPORT Status cuMemAlloc_v2(Address *address, size_t size) {
   BEGIN(kInContext);
   d.note("cuMemAlloc ", size);
+  if (d.spoils_any(*Driver::current(), kRelaxed - 1)) return kCaptureUnsupported;
   if (size > 1 << 30) return kOutOfMemory;
   *address = d.allocate(size, Driver::current()->device);
   return kSuccess;
@@ -242,8 +251,61 @@ EXPORT Status cuStreamSynchronize(Stream *stream) {
   Stream *const queue = Driver::current() ? d.stream_of(stream) : nullptr;
   if (!queue) return kInvalidContext;
   d.note("cuStreamSynchronize ", queue->name);
+  if (Driver::spoils(*queue)) return kCaptureUnsupported;
   const Status failure = d.run(*queue);
   return call.status ? call.status : failure;
+}
+
+EXPORT Status cuStreamBeginCapture_v2(Stream *stream, uint32_t mode) {
+  BEGIN(kInContext);
+  if (!stream || stream->captured) return kCaptureUnsupported;
+  d.note("cuStreamBeginCapture ", mode, " in ", stream->name);
+  stream->captured = std::make_unique<Graph>();
+  stream->capture_mode = mode, stream->is_spoilt = false;
+  return kSuccess;
+}
+// Ends the capture also if it is to fail.
+EXPORT Status cuStreamEndCapture(Stream *stream, Graph **graph) {
+  const Call call(Call::kInContext);
+  Driver &d = Driver::get();
+  d.note("cuStreamEndCapture ", stream->name);
+  *graph = nullptr;
+  if (!stream->captured) return kInvalidValue;
+  const std::unique_ptr<Graph> captured = std::move(stream->captured);
+  if (call.status) return call.status;
+  if (stream->is_spoilt) return kCaptureInvalidated;
+  ++d.graphs;
+  *graph = new Graph(*captured);
+  return kSuccess;
+}
+EXPORT Status cuGraphInstantiateWithFlags(GraphExec **exec, Graph *graph, unsigned long long flags) {
+  BEGIN(kInContext);
+  d.note("cuGraphInstantiate ", flags, " with ", graph->work.size());
+  ++d.graphs;
+  *exec = new GraphExec{Driver::current(), graph->work};
+  return kSuccess;
+}
+EXPORT Status cuGraphLaunch(GraphExec *exec, Stream *stream) {
+  BEGIN(kInContext);
+  Stream *const queue = d.stream_of(stream);
+  if (!queue || exec->context != queue->context) return kInvalidContext;
+  d.note("cuGraphLaunch ", exec->work.size(), " in ", queue->name);
+  for (const auto &piece : exec->work) queue->give(piece);
+  return kSuccess;
+}
+EXPORT Status cuGraphDestroy(Graph *graph) {
+  BEGIN(kNeverFails);
+  d.note("cuGraphDestroy");
+  --d.graphs;
+  delete graph;
+  return kSuccess;
+}
+EXPORT Status cuGraphExecDestroy(GraphExec *exec) {
+  BEGIN(kNeverFails);
+  d.note("cuGraphExecDestroy");
+  --d.graphs;
+  delete exec;
+  return kSuccess;
 }
 
 EXPORT Status cuEventCreate(Event **event, uint32_t) {
@@ -262,8 +324,9 @@ EXPORT Status cuEventRecord(Event *event, Stream *stream) {
   BEGIN(kInContext);
   Stream *const queue = d.stream_of(stream);
   if (!queue) return kInvalidContext;
+  if (Driver::spoils(*queue)) return kCaptureUnsupported;  // the driver allows it, but the event then has no time
   event->state->stream = queue;
-  queue->work.push_back([state = event->state] {
+  queue->give([state = event->state] {
     *state = {nullptr, std::chrono::steady_clock::now(), true};
     return Status{kSuccess};
   });
@@ -369,7 +432,7 @@ EXPORT void recording_counts(size_t *counts) {
   const Call call(Call::kNeverFails);
   Driver &d = Driver::get();
   counts[0] = d.blocks.size(), counts[1] = d.modules.size(), counts[2] = d.host_blocks.size(), counts[3] = d.events,
-  counts[4] = 0;
+  counts[4] = 0, counts[5] = d.graphs;
   for (const Context &context : d.contexts) counts[4] += context.streams.size();
 }
 EXPORT void recording_emulate(const char *library) {

@@ -22,9 +22,9 @@ class Recording {
   static int depth() { return as<int()>("recording_depth")(); }
   /** From now on kernels of this library run, which support/cuda/emulation.h made. */
   static void emulate(const std::string &library) { as<void(const char *)>("recording_emulate")(library.c_str()); }
-  /** What is alive: blocks, modules, blocks of the host, events, streams. */
-  static std::array<size_t, 5> counts() {
-    std::array<size_t, 5> counts{};
+  /** What is alive: blocks, modules, blocks of the host, events, streams, graphs. */
+  static std::array<size_t, 6> counts() {
+    std::array<size_t, 6> counts{};
     as<void(size_t *)>("recording_counts")(counts.data());
     return counts;
   }

@@ -52,6 +52,7 @@ TEST(CudaDeclarations, HaveTheNumbersOfNvidiasHeader) {
   EXPECT_EQ(+kErrorLog, CU_JIT_ERROR_LOG_BUFFER);
   EXPECT_EQ(+kErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
   EXPECT_EQ(+kNonBlocking, CU_STREAM_NON_BLOCKING);
+  EXPECT_EQ(+kRelaxed, static_cast<uint32_t>(CU_STREAM_CAPTURE_MODE_RELAXED));
   EXPECT_EQ(+kPortable, static_cast<uint32_t>(CU_MEMHOSTALLOC_PORTABLE));
   EXPECT_EQ(+kCooperative, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   EXPECT_EQ(+kClusterSizes, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);

@@ -1,0 +1,89 @@
+// Graphs: work that a device keeps when it is first given, and does at each launch. So the host gives many kernels by
+// one call. What captures a graph is one thread; others may use the device meanwhile.
+//
+// A graph has the addresses of all memory that its work used. So it owns the blocks that were returned while it was
+// captured: their next owner would find them changed by a launch.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+
+namespace opd {
+
+class DeviceMemory;
+
+struct GivenBlock {
+  DeviceMemory *memory;
+  void *data;
+  size_t size;
+};
+
+class Graph {
+ public:
+  // Captures what `give` gives to the calling thread's current stream, which is one of the capture's own meanwhile.
+  // Throws what `give` throws, or what the device says against it. The device must have graphs.
+  static std::unique_ptr<Graph> capture(DLDevice device, const std::function<void()> &give);
+  ~Graph();
+  Graph(const Graph &) = delete;
+
+  void launch(NameId name);  // to the current stream, under a name for recordings
+
+ private:
+  friend class Capture;
+  explicit Graph(DLDevice device) : device_(device) {}
+
+  const DLDevice device_;
+  std::unique_ptr<DeviceGraph> work_;
+  std::vector<GivenBlock> blocks_;
+};
+
+// What the calling thread captures. Cost while no thread captures: a load.
+namespace detail {
+extern std::atomic<uint32_t> captures;  // of all threads
+bool is_capturing_here(DLDevice device, const void *stream, bool any_stream) noexcept;
+bool is_captured_here(DLDevice device, const void *stream);
+}  // namespace detail
+inline bool is_any_capturing() noexcept { return detail::captures.load(std::memory_order_relaxed) != 0; }
+inline bool is_capturing(DLDevice device) noexcept {
+  return is_any_capturing() && detail::is_capturing_here(device, nullptr, true);
+}
+inline bool is_capturing(DLDevice device, const void *stream) noexcept {
+  return is_any_capturing() && detail::is_capturing_here(device, stream, false);
+}
+bool is_capturing() noexcept;  // of any device
+// Whether work for a stream becomes part of a graph. Throws if the thread captures another stream, for then the work
+// would be done once and be missing in the graph.
+inline bool is_captured(DLDevice device, const void *stream) {
+  return is_any_capturing() && detail::is_captured_here(device, stream);
+}
+[[noreturn]] void fail_in_capture(DLDevice device, const char *what);  // "wait for it": what it cannot do meanwhile
+bool keep_for_graph(const GivenBlock &block) noexcept;  // false: without memory for that, or the thread captures none
+
+// Drivers refuse to wait for a whole device while one of its streams is captured, and such a wait spoils the capture.
+// Those who wait for the device enter by Visit. Captures close the gate: they wait for those inside, and nobody enters.
+class CaptureGate {
+ public:
+  class Visit {
+   public:
+    explicit Visit(CaptureGate &gate);
+    ~Visit();
+    Visit(const Visit &) = delete;
+    explicit operator bool() const { return is_inside_; }  // false: the gate is closed
+
+   private:
+    CaptureGate &gate_;
+    bool is_inside_;
+  };
+  void close() noexcept;
+  void open() noexcept;
+  bool is_closed() const noexcept { return captures_.load() != 0; }
+  void wait_until_open() const noexcept;
+
+ private:
+  std::atomic<uint32_t> captures_{0}, visitors_{0};
+};
+
+}  // namespace opd

@@ -1,0 +1,41 @@
+// What vm.builtin.cuda_graph.* keep between calls: memory, and graphs of a device with the results of their functions.
+// A graph changes the memory that it was captured with. So each run has graphs and memory of its own, which no other
+// thread's call uses meanwhile; and both go when an idle run does.
+#pragma once
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "device/graph.h"
+#include "value/function.h"
+#include "value/value.h"
+
+namespace opd {
+
+class Vm;
+
+class GraphCache {
+ public:
+  // The function's result of the first call with this index.
+  Value allocation(Function &function, int64_t index);
+  // The first call for an index and a shape calls the function, and then captures a second call. Later ones launch what
+  // was captured, and give the result of then; with other arguments they capture anew. On devices without graphs, each
+  // calls the function.
+  Value run(const Vm &vm, Function &function, Args args, int64_t index, std::span<const int64_t> shape);
+
+  uint64_t kept_bytes(DLDevice device) const;  // of the storages in results of allocation()
+
+ private:
+  struct Captured {
+    std::vector<Value> args;  // which the graph uses
+    Value result;
+    NameId name = kNoName;
+    std::unique_ptr<Graph> graph;
+  };
+  std::map<int64_t, Value> allocations_;
+  std::map<std::pair<int64_t, std::vector<int64_t>>, Captured> graphs_;
+};
+
+}  // namespace opd
