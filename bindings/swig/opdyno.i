@@ -35,4 +35,5 @@
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
+%include <opdyno/rpc.h>
 %include <opdyno/diff.h>

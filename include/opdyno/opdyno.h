@@ -18,6 +18,7 @@
 #include <opdyno/profiler.h>
 #include <opdyno/report.h>
 #include <opdyno/roofline.h>
+#include <opdyno/rpc.h>
 #include <opdyno/tensor.h>
 #include <opdyno/trace.h>
 #include <opdyno/value.h>

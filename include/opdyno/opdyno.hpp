@@ -13,6 +13,7 @@
 #include <opdyno/params.hpp>
 #include <opdyno/profiler.hpp>
 #include <opdyno/report.hpp>
+#include <opdyno/rpc.hpp>
 #include <opdyno/vm.hpp>
 
 #endif

@@ -36,7 +36,7 @@ Range range_of(const DLTensor &view) {
 
 const DLTensor *tensor_in(const opd_value &value) {
   if (value.type == OPD_DLTENSOR) return value.u.dltensor;
-  return value.type == OPD_TENSOR ? opd_tensor_view(Tensor::of(value).get()) : nullptr;
+  return value.type == OPD_TENSOR ? &Tensor::of(value).view() : nullptr;
 }
 
 bool is_host_memory(const DLTensor &view) { return view.device.device_type == kDLCPU && view.data; }

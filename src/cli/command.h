@@ -25,6 +25,7 @@ const Command *find_command(std::string_view name);
 Exit run_info(const Args &args);
 Exit run_inspect(const Args &args);
 Exit run_run(const Args &args);
+Exit run_serve(const Args &args);
 Exit run_bench(const Args &args);
 Exit run_profile(const Args &args);
 Exit run_record(const Args &args);

@@ -158,6 +158,16 @@ constexpr Option load = {"load", 0, "",
 constexpr Option python = {"python", 0, "", "print a Python script that builds the program with TVM instead"};
 constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file"};
 
+constexpr Option listen = {"listen", 0, "HOST:PORT",
+                           "where clients connect; 127.0.0.1:9090, which only this machine reaches"};
+constexpr Option serve_key = {"key", 0, "NAME", "what clients must say, and the name at the tracker"};
+constexpr Option tracker = {"tracker", 0, "HOST:PORT",
+                            "a tracker of TVM's that hands this server out to one client at a time"};
+constexpr Option sessions = {"sessions", 0, "N", "most clients at once; 16, with a tracker 1"};
+constexpr Option serve_memory = {"memory-limit", 0, "SIZE", "most memory of the tensors that a client makes, as 512M"};
+constexpr Option file_limit = {"file-limit", 0, "SIZE", "most bytes of a client's files; 2G"};
+constexpr Option silence = {"timeout", 0, "TIME", "end a session whose client asks nothing for so long, as 5m"};
+
 constexpr std::string_view inspect_text =
     R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
 Without --tree, --signatures, --disasm, --sizes and --verify an overview is shown, else these parts. --json always
@@ -229,6 +239,14 @@ Actions:
   table    print the times by name
   merge    join several files, of several processes or machines, to one --output, on the time line of Unix time)";
 
+constexpr std::string_view serve_text =
+    R"(A server of TVM's RPC: clients of TVM (tvm.rpc.connect, or tvm.rpc.connect_tracker with --tracker) send libraries to this
+machine, load them, run and time their functions and VM programs, and copy tensors, on all devices of `opdyno info`. Each
+client has a process of its own, whose files go when it ends. Ctrl-C ends the server and all sessions.
+
+A client runs what it sends. So the server listens on the loopback address unless --listen says otherwise; from another
+machine, an ssh tunnel reaches it: ssh -L 9090:127.0.0.1:9090 HOST.)";
+
 constexpr std::string_view input_text =
     R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
 FN is main, or else the only function, unless it is named. A function outside a VM program (a kernel) is called as it is
@@ -295,6 +313,8 @@ const std::vector<Command> &commands() {
       {"trace", "ACTION FILE…", 2, 4097,
        "show, convert or join files of recordings, also of processes that were killed", trace_text,
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
+      {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
+       std::vector{&listen, &serve_key, &tracker, &sessions, &serve_memory, &file_limit, &silence, &help}, run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,

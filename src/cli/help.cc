@@ -68,6 +68,8 @@ constexpr Example examples[] = {
      "which is faster; exit code 1 if the second one is slower by more"},
     {"ab", "opdyno ab old.so new.so main -i 1x3x224x224xf32 --budget 1m", "on your input, for a minute at most"},
     {"ab", "opdyno ab old.so new.so --as table", "what changed in each operator"},
+    {"serve", "opdyno serve --key board", "for clients on this machine, or through an ssh tunnel"},
+    {"serve", "opdyno serve --listen 0.0.0.0:9090 --tracker host:9190 --key board", "handed out by TVM's tracker"},
     {"record", "opdyno record /run/service.sock --seconds 30 -o trace.json.gz", "a time line for ui.perfetto.dev"},
     {"record", "opdyno record /run/service.sock -o trace.html", "ten seconds, as a page"},
     {"top", "opdyno top /run/service.sock", "refreshed each second, until Ctrl-C"},

@@ -28,8 +28,9 @@ BELOW["report"] = BELOW["value"] | {"value"}
 BELOW["analysis"] = BELOW["device"] | {"device", "report"}
 BELOW["profiler"] = BELOW["vm"] | {"vm", "report", "analysis"}
 BELOW["control"] = BELOW["profiler"] | {"profiler"}
+BELOW["rpc"] = BELOW["vm"] | {"vm", "report", "analysis"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
-BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "control", "tvmffi"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "control", "rpc", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 

@@ -90,10 +90,19 @@ def headers():
     return "".join(re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S) for header in found)
 
 
+def left_out_everywhere():
+    """The functions that no language's face has."""
+    lists = [(ROOT / "bindings" / language / "left_out.txt").read_text() for language in ("python", "java", "rust")]
+    return set.intersection(*({line.split()[0] for line in each.splitlines()} for each in lists))
+
+
 def option_fields():
     """By struct of options, the fields that the public headers have, read without bindings/api."""
-    found = {}
-    for body, struct in re.findall(r"typedef struct \w+ \{([^{}]*)\} (opd_\w+_options);", headers()):
+    found, text = {}, headers()
+    for body, struct in re.findall(r"typedef struct \w+ \{([^{}]*)\} (opd_\w+_options);", text):
+        taking = set(re.findall(rf"OPD_API[^;]*?(opd_\w+)\([^;]*?const {struct} \*", text))
+        if taking and taking <= left_out_everywhere():
+            continue
         names = re.findall(r"(\w+)[,;]", body)
         counts = {f"num_{name}" for name in names}
         found[struct] = [name for name in names if name not in counts and not re.fullmatch(r"struct_size|reserved\d*", name)]

@@ -36,6 +36,7 @@ if __name__ == "__main__":
     from screen_cases import *
     from scripted_cases import *
     from serve_cases import *
+    from serve_rpc_cases import *
     from trace_cases import *
     from trace_form_cases import *
     from untrusted_cases import *

@@ -5,7 +5,7 @@ import re
 
 from case import FAILED, HERE, USAGE, WORK, CliTest
 
-COMMANDS = ["info", "inspect", "run", "bench", "profile", "record", "top", "trace", "report", "diff", "ab", "as", "dis", "export"]
+COMMANDS = ["info", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
 JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
 

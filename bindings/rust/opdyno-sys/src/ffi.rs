@@ -1409,6 +1409,30 @@ pub struct opd_machine_peak {
     /// the peaks may be too low.
     pub spread: f64,
 }
+/// How a client is served.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_rpc_serve_options {
+    /// set by `opd_rpc_serve_options_init()`
+    pub struct_size: u32,
+    /// 0
+    pub reserved: u32,
+    /// borrowed; what the server is called; NULL: ""
+    pub key: *const c_char,
+    /// borrowed; what the client must say, as a tracker hands it out; NULL: the key
+    pub match_key: *const c_char,
+    /// borrowed; where the session's directory for files is made, which ends with it; NULL: in
+    /// the system's directory for temporary files
+    pub work_folder: *const c_char,
+    /// of one packet; 2147483648
+    pub max_packet_bytes: u64,
+    /// of all files of the session together; 2147483648
+    pub max_file_bytes: u64,
+    /// of the tensors that the client makes, together; 0: no limit
+    pub max_tensor_bytes: u64,
+    /// the session ends if the client asks nothing for so long; 0: no limit
+    pub max_silence_ns: i64,
+}
 /// How runs are compared.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -3602,6 +3626,20 @@ unsafe extern "C" {
         peak_bandwidth_gbps: f64,
         out_report: *mut *mut opd_report,
     ) -> *mut opd_error;
+    /// Serves one client of TVM's RPC, protocol 0.8.0, until it ends the session or closes the connection. The client loads
+    /// files that it sent and runs what is in them: serve only clients that may run programs as this process. What a client
+    /// does wrong is its error; the session goes on.
+    ///
+    /// `socket`:  Of an accepted connection, a stream; stays open and the caller's.
+    ///
+    /// `options`: Borrowed; NULL means all defaults.
+    ///
+    /// Returns NULL; `OPD_INVALID_ARGUMENT` for what is no such socket; or why the session ended early:
+    /// `OPD_FAILED_PRECONDITION` (the client does not know the key), `OPD_BAD_FORMAT` (it speaks something else, or sends too
+    /// large a packet), `OPD_DEADLINE_EXCEEDED` (it went silent), `OPD_IO` (a broken connection, or a work folder that cannot be
+    /// used), `OPD_NOT_FOUND` (the work folder). Threads: safe, a session each. The current devices and streams of the thread
+    /// change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+    pub fn opd_rpc_serve(socket: i32, options: *const opd_rpc_serve_options) -> *mut opd_error;
     /// Compares two sets of runs. A report is one run; a report with a column "Run", as `opd_report_merge()` makes it, holds
     /// a run for each value of it. Operators are told apart by name, argument shapes and device.
     ///

@@ -1,0 +1,59 @@
+// Sockets of `opdyno serve`: addresses as text, and messages of TVM's tracker.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace opd::cli {
+
+// A descriptor that is closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&from) noexcept {
+    if (this != &from) reset(), fd_ = std::exchange(from.fd_, -1);
+    return *this;
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset();
+
+ private:
+  int fd_;
+};
+
+struct Endpoint {
+  std::string host, port;
+  std::string text() const { return host.find(':') == host.npos ? host + ":" + port : "[" + host + "]:" + port; }
+};
+// "HOST:PORT", "[::1]:PORT" or "PORT", whose host is 127.0.0.1. Fails with Exit::usage.
+Endpoint parse_endpoint(std::string_view option, const std::string &text);
+
+// Listens; the port 0 takes a free one, and `endpoint` gets its number. Fails with Exit::failed.
+Descriptor listen_at(Endpoint &endpoint);
+bool is_loopback(int listener);  // whether nobody but this machine can reach it
+std::string peer_of(int connection);
+
+// A tracker that hands servers out to clients, for one at a time. Errors are Failures.
+class Tracker {
+ public:
+  Tracker(Endpoint at, std::string key, int port);  // connects
+
+  void offer(const std::string &match_key);     // to the next client
+  bool is_taken(const std::string &match_key);  // a client was given it
+ private:
+  std::string ask(const std::string &message);
+  void send(std::string_view bytes);
+  std::string receive(size_t size);
+
+  Endpoint at_;
+  std::string key_;
+  int port_;
+  Descriptor socket_;
+};
+
+}  // namespace opd::cli

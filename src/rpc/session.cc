@@ -1,0 +1,261 @@
+#include "rpc/session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/device.h"
+#include "rpc/session_functions.h"
+
+namespace opd::rpc {
+namespace {
+
+constexpr const char *kWhat = "a packet of the client";
+
+DLDevice device_in(const Arguments &args, size_t place) {
+  if (args[place].type != OPD_DEVICE) fail(OPD_BAD_FORMAT, kWhat, ": value ", place, " must be a device");
+  return args[place].u.device;
+}
+
+std::string message_of(const Error &error) { return error.kind + ": " + error.message; }
+
+}  // namespace
+
+void Session::run() {
+  while (socket_.wait(limits_.silence)) {
+    uint64_t size = 0;
+    socket_.read(&size, sizeof size);
+    if (size == 0) continue;
+    if (size < sizeof(Code) || size > limits_.message_bytes)
+      fail(OPD_BAD_FORMAT, kWhat, " has ", size, " bytes, not from ", sizeof(Code), " to ", limits_.message_bytes);
+    if (!answer(size)) return;
+  }
+}
+
+bool Session::answer(uint64_t size) {
+  constexpr uint64_t kHead = 1024;  // has all but the bytes of a tensor
+  std::string packet(std::min(size, kHead), '\0');
+  socket_.read(packet.data(), packet.size());
+  ByteReader body(as_bytes(std::string_view(packet)), kWhat);
+  const Code code = body.read<Code>("code");
+  if (code == Code::kShutdown) return false;
+  Answer answer;
+  if (code == Code::kCopyToRemote && is_started_) {
+    answer.packet = receive_copy(std::string_view(packet).substr(sizeof code), size - packet.size());
+  } else {
+    // Memory for it is taken as it comes, so that a client does not get memory for the bytes that it only promises.
+    constexpr uint64_t kPiece = 1 << 20;
+    for (uint64_t have = packet.size(); have < size; have = packet.size()) {
+      packet.resize(have + std::min(size - have, std::max(kPiece, have)));
+      socket_.read(packet.data() + have, packet.size() - have);
+    }
+    try {
+      ByteReader whole(as_bytes(std::string_view(packet)).subspan(sizeof code), kWhat, sizeof code);
+      answer = answer_to(code, whole);
+    } catch (...) { answer = {exception(message_of(*current_error()))}; }
+  }
+  const uint64_t answered = answer.packet.size() + answer.rest.size();
+  const std::string head = std::string(reinterpret_cast<const char *>(&answered), sizeof answered) + answer.packet;
+  socket_.write(head, answer.rest);
+  return true;
+}
+
+Session::Answer Session::answer_to(Code code, ByteReader &body) {
+  if (code == Code::kInitServer) return {start(body)};
+  if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the client must begin with its version of the protocol");
+  if (code == Code::kCallFunc) return {call(body)};
+  if (code == Code::kCopyFromRemote) return copy_of(body);
+  if (code < Code::kGetGlobalFunc || code > Code::kDevGetCurrentStream)
+    fail(OPD_UNSUPPORTED, kWhat, " has the code ", static_cast<int32_t>(code), ", which no request has");
+  const Arguments args(body, objects_);
+  if (code == Code::kGetGlobalFunc) {
+    args.require_size(1, "the request for a global function");
+    Ref<Function> function = session_function(as_text(args[0], "the name of a function"), folder_);
+    return {handle_result(function ? objects_.add(Value(std::move(function))) : 0)};
+  }
+  if (code == Code::kFreeHandle) {
+    args.require_size(1, "the request to free an object");
+    const uint64_t number = args.handle(0, "the request to free an object");
+    if (allocated_.contains(number)) free_data(number);
+    else objects_.remove(number);
+    return {result_of_request(opd_none())};
+  }
+  return {device_request(code, args)};
+}
+
+std::string Session::start(ByteReader &body) {
+  const std::string_view version = body.read_string("version");
+  if (version != kProtocolVersion)
+    fail(OPD_UNSUPPORTED, "the client speaks version ", std::string(version.substr(0, 32)), " of the protocol, not ",
+         kProtocolVersion);
+  const Arguments constructor(body, objects_);
+  if (constructor.size())
+    fail(OPD_UNSUPPORTED, "the client asks for a session within the session, which is not offered");
+  is_started_ = true;
+  return result_of_request(opd_none());
+}
+
+std::string Session::call(ByteReader &body) {
+  const Value function = objects_.find(body.read<uint64_t>("number of the function"));  // it may free itself
+  const Arguments args(body, objects_);
+  return result_of_call(opd::call(as<Function>(function, "what is called"), args.views()), objects_);
+}
+
+// The bytes go from the socket to where they belong, if that is memory of the host.
+std::string Session::receive_copy(std::string_view head, uint64_t rest) {
+  Ref<Tensor> to;
+  std::string_view begin;
+  try {
+    ByteReader body(as_bytes(head), kWhat, sizeof(Code));
+    const RemoteTensor described = RemoteTensor::read(body);
+    const auto size = body.read<uint64_t>("number of bytes");
+    if (size != body.remaining() + rest) body.bad("number of bytes", concat("is ", size, ", but others follow"));
+    to = described.in(objects_);
+    require_writable(*to, "the memory of a tensor");
+    if (size != bytes_of(to->dl))
+      fail(OPD_INVALID_ARGUMENT, "the client sends ", size, " bytes for a tensor of ", bytes_of(to->dl));
+    begin = as_text(body.take(body.remaining(), "bytes of a tensor"));
+  } catch (...) {
+    const std::string answer = exception(message_of(*current_error()));
+    skip(rest);
+    return answer;
+  }
+  const bool is_host = to->dl.device.device_type == kDLCPU;
+  std::string received(is_host ? 0 : begin.size() + rest, '\0');
+  char *const at = is_host ? data_of(to->dl) : received.data();
+  if (!begin.empty()) std::memcpy(at, begin.data(), begin.size());
+  socket_.read(at + begin.size(), rest);
+  try {
+    if (!is_host) copy_from_bytes(to->dl, received.data(), received.size());
+    return result_of_request(opd_none());
+  } catch (...) { return exception(message_of(*current_error())); }
+}
+
+void Session::skip(uint64_t bytes) {
+  std::string piece(std::min<uint64_t>(bytes, 1 << 16), '\0');
+  for (uint64_t part; bytes > 0; bytes -= part) {
+    part = std::min<uint64_t>(bytes, piece.size());
+    socket_.read(piece.data(), part);
+  }
+}
+
+Session::Answer Session::copy_of(ByteReader &body) {
+  const Ref<Tensor> from = RemoteTensor::read(body).in(objects_);
+  const auto size = body.read<uint64_t>("number of bytes");
+  if (size != bytes_of(from->dl))
+    fail(OPD_INVALID_ARGUMENT, "the client asks for ", size, " bytes of a tensor of ", bytes_of(from->dl));
+  ByteWriter head;
+  head.write(Code::kCopyAck);
+  Answer answer{head.take()};
+  if (from->dl.device.device_type == kDLCPU) {
+    answer.rest = {data_of(from->dl), size};
+    answer.tensor = from;
+    return answer;
+  }
+  answer.copied.resize(size);
+  copy_to_bytes(from->dl, answer.copied.data(), size);
+  answer.rest = answer.copied;
+  return answer;
+}
+
+std::string Session::allocate(const RemoteTensor &tensor) {
+  DLTensor described{};
+  described.shape = const_cast<int64_t *>(tensor.dims.data());
+  described.ndim = static_cast<int32_t>(tensor.dims.size());
+  described.dtype = tensor.dtype;
+  const uint64_t bytes = bytes_of(described);
+  if (limits_.memory_bytes && bytes > limits_.memory_bytes - std::min(allocated_bytes_, limits_.memory_bytes))
+    fail(OPD_OUT_OF_MEMORY, "a tensor of ", bytes, " bytes is refused: the client has ", allocated_bytes_, " of the ",
+         limits_.memory_bytes, " bytes of its session");
+  const uint64_t number = objects_.add(Value(make_tensor(tensor.dims, tensor.dtype, tensor.device)));
+  allocated_[number] = bytes;
+  allocated_bytes_ += bytes;
+  return handle_result(number);
+}
+
+void Session::free_data(uint64_t number) {
+  const auto found = allocated_.find(number);
+  if (found == allocated_.end()) fail(OPD_INVALID_ARGUMENT, "the client has no memory with the number ", number);
+  objects_.remove(number);
+  allocated_bytes_ -= found->second;
+  allocated_.erase(found);
+}
+
+void *Session::stream_of(uint64_t number, DLDevice device) const {
+  if (number == 0) return nullptr;
+  const auto found = streams_.find(number);
+  if (found == streams_.end() || !same(found->second.device, device))
+    fail(OPD_INVALID_ARGUMENT, "the client has no stream of ", device_name(device), " with the number ", number);
+  return found->second.stream;
+}
+
+std::string Session::device_request(Code code, const Arguments &args) {
+  constexpr const char *kRequest = "a request to a device";
+  const std::string done = result_of_request(opd_none());
+  switch (code) {
+    case Code::kDevSetDevice:
+      args.require_size(1, kRequest);
+      set_current_device(device_in(args, 0));
+      return done;
+    case Code::kDevGetAttr: {  // None: the device does not tell, or is not there
+      args.require_size(2, kRequest);
+      const DLDevice device = device_in(args, 0);
+      const auto attr = static_cast<opd_device_attr>(as_int(args[1], "the attribute"));
+      const bool is_there = attr == OPD_ATTR_EXIST || absence_of(device).empty();
+      return result_of_request(is_there ? device_attr(device, attr).view() : opd_none());
+    }
+    case Code::kDevAllocData: {
+      args.require_size(4, kRequest);
+      const int64_t bytes = as_int(args[1], "the number of bytes");
+      return allocate({0, device_in(args, 0), {kDLUInt, 8, 1}, {bytes}, 0});
+    }
+    case Code::kDevAllocDataWithScope: {
+      args.require_size(2, kRequest);
+      const std::string scope = args[1].type == OPD_NONE ? "" : std::string(as_text(args[1], "the scope"));
+      if (!scope.empty() && scope != "global")
+        fail(OPD_UNSUPPORTED, "memory of the scope \"", scope, "\" is not offered");
+      return allocate(args.description(0, kRequest));
+    }
+    case Code::kDevFreeData:
+      args.require_size(2, kRequest);
+      free_data(args.handle(1, kRequest));
+      return done;
+    case Code::kDevStreamSync: {
+      args.require_size(2, kRequest);
+      const DLDevice device = device_in(args, 0);
+      device_backend(device).sync_stream(device.device_id, stream_of(args.handle(1, kRequest), device));
+      return done;
+    }
+    case Code::kCopyAmongRemote:
+      args.require_size(3, kRequest);
+      copy_tensor(as<Tensor>(args[0], "the source").dl, as<Tensor>(args[1], "the target").dl);
+      return done;
+    case Code::kDevCreateStream: {
+      args.require_size(1, kRequest);
+      const DLDevice device = device_in(args, 0);
+      streams_[++last_stream_] = {device, make_stream(device)};
+      return handle_result(last_stream_);
+    }
+    case Code::kDevFreeStream: {
+      args.require_size(2, kRequest);
+      const uint64_t number = args.handle(1, kRequest);
+      end_stream(device_in(args, 0), stream_of(number, device_in(args, 0)));
+      streams_.erase(number);
+      return done;
+    }
+    case Code::kDevSetStream:
+      args.require_size(2, kRequest);
+      set_current_stream(device_in(args, 0), stream_of(args.handle(1, kRequest), device_in(args, 0)));
+      return done;
+    case Code::kDevGetCurrentStream: {
+      args.require_size(1, kRequest);
+      void *const now = current_stream(device_in(args, 0));
+      for (const auto &[number, one] : streams_)
+        if (one.stream == now && same(one.device, device_in(args, 0))) return handle_result(number);
+      return handle_result(0);
+    }
+    default:
+      fail(OPD_UNSUPPORTED, kWhat, " has the code ", static_cast<int32_t>(code), ", which no request has");
+  }
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,66 @@
+// One client of a server: its objects, its files, and the answers to its requests, one after the other.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rpc/objects.h"
+#include "rpc/packets.h"
+#include "rpc/socket.h"
+#include "rpc/work_folder.h"
+
+namespace opd::rpc {
+
+struct SessionLimits {
+  uint64_t message_bytes = uint64_t{2} << 30;  // of one packet
+  uint64_t file_bytes = uint64_t{2} << 30;     // of all files together
+  uint64_t memory_bytes = 0;                   // of tensors that the client makes; 0: no limit
+  Socket::Time silence{0};                     // most time between two requests; 0: no limit
+};
+
+class Session {
+ public:
+  Session(Socket &socket, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits)
+      : socket_(socket), folder_(std::move(folder)), limits_(limits) {}
+
+  // Returns once the client has said that it ends, or has closed the connection between two packets. Throws what breaks
+  // the connection; errors of requests go to the client.
+  void run();
+
+ private:
+  struct Stream {
+    DLDevice device;
+    void *stream;
+  };
+
+  // What is sent. Bytes of a tensor follow the packet from where they lie.
+  struct Answer {
+    std::string packet;
+    std::string_view rest = {};
+    Ref<Tensor> tensor = nullptr;  // that has them, or
+    std::string copied = {};       // they are here
+  };
+
+  bool answer(uint64_t size);  // to a packet of so many bytes; false: the client ends the session
+  Answer answer_to(Code code, ByteReader &body);
+  std::string start(ByteReader &body);
+  std::string call(ByteReader &body);
+  std::string receive_copy(std::string_view head, uint64_t rest);
+  Answer copy_of(ByteReader &body);
+  std::string allocate(const RemoteTensor &tensor);
+  void free_data(uint64_t number);
+  std::string device_request(Code code, const Arguments &args);
+  void *stream_of(uint64_t number, DLDevice device) const;
+  void skip(uint64_t bytes);
+
+  Socket &socket_;
+  const std::shared_ptr<WorkFolder> folder_;
+  const SessionLimits limits_;
+  Objects objects_;
+  std::map<uint64_t, uint64_t> allocated_;  // bytes of the client's own tensors, by number
+  std::map<uint64_t, Stream> streams_;      // those that the client made
+  uint64_t last_stream_ = 0, allocated_bytes_ = 0;
+  bool is_started_ = false;
+};
+
+}  // namespace opd::rpc

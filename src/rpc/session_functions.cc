@@ -1,0 +1,111 @@
+#include "rpc/session_functions.h"
+
+#include "analysis/bench/time_evaluator.h"
+#include "rpc/session_vm.h"
+
+namespace opd::rpc {
+namespace {
+
+std::string_view name_in(Args args, const char *function, size_t count = 1) {
+  require(args.size() == count, function, " takes ", count, " arguments, but was given ", args.size());
+  return as_text(args[0], "the name of a file");
+}
+
+std::string_view bytes_of_file(const View &value) {
+  if (value.type == OPD_SMALL_BYTES) return {value.u.bytes, value.length};
+  const auto &bytes = as<BytesObject>(value, "the content of a file");
+  return {bytes.data, bytes.size};
+}
+
+Ref<Module> module_in(const View &value) { return Ref<Module>::share(&as<Module>(value, "the module")); }
+
+// A program's own functions are those of its VM, which the client makes by the one of this name.
+Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool query_imports) {
+  if (name == "vm_load_executable")
+    if (Ref<Function> loader = vm_loader(module)) return loader;
+  return query_imports ? module->find_with_imports(name) : module->find(name);
+}
+
+// (module, name, query imports) → function or None
+Value module_get_function(Args args) {
+  require(args.size() == 3, "ModuleGetFunction takes a module, a name and a bool");
+  return function_of(module_in(args[0]), as_text(args[1], "the name"), as_int(args[2], "query_imports") != 0);
+}
+
+Value import_module(Args args) {
+  require(args.size() == 2, "ImportModule takes two modules");
+  module_in(args[0])->add_import(module_in(args[1]));
+  return {};
+}
+
+// (module or None, name, device type, device number, number, repeat, min_repeat_ms, limit_zero_time_iterations,
+// cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, name of a function to call before) → a function whose
+// result is the seconds of a call, for each repeat, as bytes of doubles
+Value time_evaluator(Args args) {
+  enum : size_t {
+    kModule,
+    kName,
+    kDeviceType,
+    kDeviceNumber,
+    kNumber,
+    kRepeat,
+    kMinRepeatMs,
+    kLimitZeroTime,
+    kCooldownMs,
+    kRepeatsToCooldown,
+    kCacheFlushBytes,
+    kPreprocess,
+    kCount
+  };
+  require(args.size() == kCount, "RPCTimeEvaluator takes ", size_t{kCount}, " arguments, but was given ", args.size());
+  const auto number = [&](size_t place) { return as_int(args[place], "a number of RPCTimeEvaluator"); };
+  const std::string_view name = as_text(args[kName], "the name of the function");
+  Ref<Function> function;
+  if (args[kModule].type == OPD_NONE) function = global_function(name);
+  else function = function_of(module_in(args[kModule]), name, true);
+  if (!function) fail(OPD_NOT_FOUND, "the module has no function \"", std::string(name), "\"");
+  EvaluatorOptions plan;
+  plan.device = {static_cast<DLDeviceType>(number(kDeviceType)), static_cast<int32_t>(number(kDeviceNumber))};
+  plan.number = number(kNumber), plan.repeat = number(kRepeat), plan.min_repeat_ms = number(kMinRepeatMs);
+  plan.limit_zero_time_iterations = number(kLimitZeroTime), plan.cooldown_interval_ms = number(kCooldownMs);
+  plan.repeats_to_cooldown = number(kRepeatsToCooldown), plan.cache_flush_bytes = number(kCacheFlushBytes);
+  if (const std::string_view before = as_text(args[kPreprocess], "f_preproc"); !before.empty())
+    plan.preprocess = global_function(before);
+  auto evaluator = make_object<TimeEvaluator>(std::move(function), std::move(plan));
+  return make_function([evaluator](Args given) {
+    const Ref<Benchmark> found = evaluator->call(given);
+    return make_bytes({reinterpret_cast<const char *>(found->seconds.data()), found->seconds.size() * sizeof(double)});
+  });
+}
+
+}  // namespace
+
+Ref<Function> session_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+  if (name == "runtime.RPCTimeEvaluator") return make_function(&time_evaluator);
+  constexpr std::string_view kPrefix = "tvm.rpc.server.";
+  if (!name.starts_with(kPrefix)) return find_function(name);
+  name.remove_prefix(kPrefix.size());
+  if (name == "ModuleGetFunction") return make_function(&module_get_function);
+  if (name == "ImportModule") return make_function(&import_module);
+  if (name == "upload")
+    return make_function([files](Args args) {
+      files->write(name_in(args, "upload", 2), bytes_of_file(args[1]));
+      return Value();
+    });
+  if (name == "download")
+    return make_function([files](Args args) { return make_bytes(files->read(name_in(args, "download"))); });
+  if (name == "remove")
+    return make_function([files](Args args) {
+      files->remove(name_in(args, "remove"));
+      return Value();
+    });
+  if (name == "listdir") return make_function([files](Args) { return Value(files->list()); });
+  if (name == "workpath")
+    return make_function([files](Args args) { return Value(files->path(name_in(args, "workpath"))); });
+  if (name == "load_module")
+    return make_function(
+        [files](Args args) { return Value(load_module(files->path(name_in(args, "load_module")), {})); });
+  return nullptr;
+}
+
+}  // namespace opd::rpc

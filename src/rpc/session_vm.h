@@ -1,0 +1,10 @@
+// A VM as TVM's clients use one in another process: a module with functions of fixed names.
+#pragma once
+#include "module/module.h"
+
+namespace opd::rpc {
+
+// The function `vm_load_executable` of a module with a program; null if the module has none.
+Ref<Function> vm_loader(const Ref<Module> &module);
+
+}  // namespace opd::rpc

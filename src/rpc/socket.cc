@@ -1,0 +1,82 @@
+#include "rpc/socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace opd::rpc {
+
+Socket::Socket(int descriptor, Time stall) : descriptor_(descriptor), stall_(stall) {
+  const int yes = 1;  // answers are small, and the client waits for each; a socket of another kind has no such option
+  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+bool Socket::poll_for(short events, Time limit) {
+  const bool has_end = end_ != std::chrono::steady_clock::time_point(), is_limited = limit.count() || has_end;
+  constexpr Time kMost = std::chrono::hours(24 * 365);  // later times would not fit the clock
+  auto end = limit.count() ? std::chrono::steady_clock::now() + std::min(limit, kMost) : end_;
+  if (has_end) end = std::min(end, end_);
+  for (;;) {
+    using Milliseconds = std::chrono::milliseconds;
+    const auto left = std::chrono::ceil<Milliseconds>(end - std::chrono::steady_clock::now());
+    constexpr int64_t kMostMs = 1'000'000'000;
+    const int wait_ms = is_limited ? static_cast<int>(std::clamp<int64_t>(left.count(), 0, kMostMs)) : -1;
+    pollfd waited{descriptor_, events, 0};
+    const int found = ::poll(&waited, 1, wait_ms);
+    if (found > 0) return true;
+    if (found == 0) return false;
+    if (errno != EINTR) fail(OPD_IO, "cannot wait for the peer: ", error_text(errno));
+  }
+}
+
+bool Socket::wait(Time limit) {
+  if (!poll_for(POLLIN, limit))
+    fail(OPD_DEADLINE_EXCEEDED, "the peer sent nothing for ", limit.count() / 1'000'000, " ms");
+  char first;
+  const ssize_t found = ::recv(descriptor_, &first, 1, MSG_PEEK);
+  if (found < 0 && errno != ECONNRESET) fail(OPD_IO, "cannot read from the peer: ", error_text(errno));
+  return found > 0;
+}
+
+void Socket::read(void *to, size_t size) {
+  auto *at = static_cast<char *>(to);
+  while (size > 0) {
+    const ssize_t found = ::recv(descriptor_, at, size, MSG_DONTWAIT);
+    if (found > 0) {
+      at += found, size -= static_cast<size_t>(found);
+      continue;
+    }
+    if (found == 0) fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) fail(OPD_IO, "cannot read from the peer: ", error_text(errno));
+    if (!poll_for(POLLIN, stall_))
+      fail(OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; ", size, " bytes are missing");
+  }
+}
+
+void Socket::write(std::string_view head, std::string_view rest) {
+  while (!head.empty() || !rest.empty()) {
+    iovec parts[] = {{const_cast<char *>(head.data()), head.size()}, {const_cast<char *>(rest.data()), rest.size()}};
+    msghdr message{};
+    message.msg_iov = parts, message.msg_iovlen = 2;
+    const ssize_t sent = ::sendmsg(descriptor_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) {
+      const size_t of_head = std::min(static_cast<size_t>(sent), head.size());
+      head.remove_prefix(of_head), rest.remove_prefix(static_cast<size_t>(sent) - of_head);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) fail(OPD_IO, "cannot write to the peer: ", error_text(errno));
+    if (!poll_for(POLLOUT, stall_)) fail(OPD_DEADLINE_EXCEEDED, "the peer reads nothing; an answer is not sent whole");
+  }
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,32 @@
+// One end of a connection. Every wait has a limit, so a peer that stops amid a message holds nobody up.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+
+namespace opd::rpc {
+
+class Socket {
+ public:
+  using Time = std::chrono::nanoseconds;
+  // `descriptor` stays the caller's. `stall`: most time between two parts of a message.
+  Socket(int descriptor, Time stall);
+
+  // From now on, all waits end at that time; {}: they do not.
+  void end_at(std::chrono::steady_clock::time_point end) { end_ = end; }
+
+  // Waits at most so long (0: without a limit) for the first byte of what comes next. False: the peer has closed the
+  // connection. Throws OPD_DEADLINE_EXCEEDED, or OPD_IO.
+  bool wait(Time limit);
+  void read(void *to, size_t size);  // throws also if the connection ends before
+  void write(std::string_view head, std::string_view rest = {});
+
+ private:
+  bool poll_for(short events, Time limit);
+
+  int descriptor_;
+  Time stall_;
+  std::chrono::steady_clock::time_point end_{};
+};
+
+}  // namespace opd::rpc

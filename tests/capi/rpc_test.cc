@@ -1,0 +1,375 @@
+// What a server does for one client. The client is this test: its packets have the layout that TVM's own client sends.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "support/add_one.h"
+#include "support/rpc_client.h"
+
+namespace opdyno_test {
+namespace {
+
+using Floats = std::vector<float>;
+
+struct ASession : testing::Test {
+  RpcSession session;
+  void SetUp() override { session.begin(); }
+  uint64_t upload_program(const std::string &assembly) {
+    const std::string file = testing::TempDir() + "/rpc.vmexec";
+    Executable::assemble(assembly).to_module().save(file);
+    std::stringstream bytes;
+    bytes << std::ifstream(file, std::ios::binary).rdbuf();
+    session.call("tvm.rpc.server.upload", 2, Packet().string("p.vmexec").bytes(bytes.str()));
+    return session.call("tvm.rpc.server.load_module", 1, Packet().string("p.vmexec")).object(OPD_MODULE);
+  }
+  uint64_t function_of(uint64_t module, const std::string &name) {
+    const uint64_t get = session.function("tvm.rpc.server.ModuleGetFunction");
+    return session.call(get, 3, Packet().object(OPD_MODULE, module).string(name).raw<int32_t>(OPD_BOOL).raw<int64_t>(0))
+        .object(OPD_FUNCTION);
+  }
+  // A VM of the program on the CPU.
+  uint64_t vm_of(const std::string &assembly) {
+    const uint64_t load = function_of(upload_program(assembly), "vm_load_executable");
+    const uint64_t vm = session.call(load).object(OPD_MODULE);
+    EXPECT_EQ(session.call(function_of(vm, "vm_initialization"), 3, Packet().integer(1).integer(0).integer(2)).type(),
+              OPD_NONE);
+    return vm;
+  }
+  // A tensor that a call returned: its data, after its shape was compared.
+  uint64_t tensor_in(Reply reply, const std::vector<int64_t> &dims) {
+    EXPECT_EQ(reply.type(3), OPD_TENSOR);
+    EXPECT_EQ(reply.take<int32_t>(), OPD_DLTENSOR);
+    const auto data = reply.take<uint64_t>();
+    reply.take<DLDevice>();
+    EXPECT_EQ(reply.take<int32_t>(), static_cast<int32_t>(dims.size()));
+    reply.take<DLDataType>();
+    for (const int64_t dim : dims) EXPECT_EQ(reply.take<int64_t>(), dim);
+    EXPECT_EQ(reply.take<uint64_t>(), 0u) << "byte offset";
+    EXPECT_EQ(reply.take<int32_t>(), OPD_POINTER);
+    EXPECT_EQ(reply.take<uint64_t>(), data) << "by which the client frees it";
+    return data;
+  }
+  void expect_refused(Reply reply, const std::string &part) {
+    const std::string message = reply.message();
+    EXPECT_NE(message.find(part), std::string::npos) << "\"" << part << "\" is not in: " << message;
+  }
+  void expect_alive() { EXPECT_EQ(session.read(session.make({1, 2}), 2), (Floats{1, 2})); }
+};
+
+TEST_F(ASession, HasTensorsOfTheClient) {
+  const uint64_t data = session.make({1, 2, 3, 4});
+  EXPECT_EQ(session.read(data, 4), (Floats{1, 2, 3, 4}));
+  const uint64_t other = session.allocate({4});
+  session.ask(kCopyAmongRemote, Packet().raw<int32_t>(3).tensor(data, {4}).tensor(other, {4}).handle(0)).expect_done();
+  EXPECT_EQ(session.read(other, 4), (Floats{1, 2, 3, 4}));
+  session.ask(kDevStreamSync, Packet().raw<int32_t>(2).device().handle(0)).expect_done();
+  // A part of it, as a view with an offset.
+  Reply part = session.ask(kCopyFromRemote, Packet().view(data, {2}, 8).raw<uint64_t>(8));
+  EXPECT_EQ(part.rest(), Packet().raw(3.f).raw(4.f).str());
+  session.ask(kDevFreeData, Packet().raw<int32_t>(2).device().handle(data)).expect_done();
+  expect_refused(session.ask(kCopyFromRemote, Packet().view(data, {4}).raw<uint64_t>(16)), "no object number");
+  expect_refused(session.ask(kDevFreeData, Packet().raw<int32_t>(2).device().handle(data)),
+                 "no memory with the number");
+}
+
+TEST_F(ASession, HasLargeTensors) {
+  Floats many(3'000'000);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<float>(i);
+  EXPECT_EQ(session.read(session.make(many), static_cast<int64_t>(many.size())), many);
+}
+
+TEST_F(ASession, KeepsATensorWithinItsMemory) {
+  const uint64_t data = session.make({1, 2, 3, 4});
+  const auto ask = [&](const Packet &view, uint64_t size) {
+    return session.ask(kCopyFromRemote, Packet(view).raw<uint64_t>(size));
+  };
+  expect_refused(ask(Packet().view(data, {5}), 20), "does not lie in memory of 16 bytes");
+  expect_refused(ask(Packet().view(data, {1}, 16), 4), "does not lie in memory of 16 bytes");
+  expect_refused(ask(Packet().view(data, {1}, UINT64_MAX), 4), "does not lie in memory of 16 bytes");
+  expect_refused(ask(Packet().view(data, {INT64_MAX, INT64_MAX}), 4), "cannot be expressed");
+  expect_refused(ask(Packet().view(data, {4}), 8), "asks for 8 bytes of a tensor of 16");
+  expect_refused(ask(Packet().view(data, {4}, 0, {kDLFloat, 32, 0}), 0), "elements of dtype");
+  expect_refused(ask(Packet().view(data, {4}, 0, {kDLFloat, 32, 1}, {kDLOpenCL, 0}), 16),
+                 "is on cpu:0, not on opencl:0");
+  expect_refused(ask(Packet().view(data, {-4}), 16), "dimension");
+  expect_refused(ask(Packet().view(0xDEADBEEF, {4}), 16), "no object number");
+  expect_refused(ask(Packet().view(session.function("tvm.rpc.server.upload"), {4}), 16), "must be ffi.Tensor");
+  expect_refused(session.ask(kCopyToRemote, Packet().view(data, {5}).text(std::string(20, 'x'))), "does not lie in");
+  expect_refused(session.ask(kCopyToRemote, Packet().view(data, {3}).text(std::string(16, 'x'))), "sends 16 bytes");
+  expect_refused(session.ask(kCopyToRemote, Packet().view(data, {4}).raw<uint64_t>(16).plain("short")),
+                 "number of bytes");
+  // All of a large one that is refused is read, so that the next request is understood.
+  expect_refused(session.ask(kCopyToRemote, Packet().view(7777, {1000000}).text(std::string(4000000, 'x'))),
+                 "no object number");
+  EXPECT_EQ(session.read(data, 4), (Floats{1, 2, 3, 4}));
+}
+
+TEST_F(ASession, CallsGlobalFunctions) {
+  define("test.rpc.describe", [](const opd_value *args, int32_t count, opd_value *out) {
+    std::string text;
+    for (int32_t i = 0; i < count; ++i) text += (i ? ", " : "") + to_string(args[i]);
+    check(opd_string_create(text.data(), text.size(), out));
+  });
+  Packet values;
+  values.none().integer(-7).raw<int32_t>(OPD_BOOL).raw<int64_t>(1).raw<int32_t>(OPD_FLOAT).raw(0.5);
+  values.raw<int32_t>(OPD_DTYPE).raw(DLDataType{kDLInt, 8, 1}).raw<int32_t>(0).device({kDLCPU, 3}).string("a\0b");
+  Reply reply = session.call("test.rpc.describe", 7, values);
+  EXPECT_EQ(reply.type(), OPD_STRING);
+  EXPECT_EQ(reply.take<int32_t>(), OPD_CSTRING);
+  EXPECT_EQ(reply.take_text(), "None, -7, true, 0.5, int8, cpu:3, \"a\"");
+  EXPECT_EQ(session.function("test.rpc.nobody"), 0u);
+  define("test.rpc.fails", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("as it must"); });
+  EXPECT_EQ(session.call("test.rpc.fails").message(), "RuntimeError: as it must");
+  define("test.rpc.pointer",
+         [](const opd_value *, int32_t, opd_value *out) { *out = opd_pointer(const_cast<char *>(kAddOne)); });
+  expect_refused(session.call("test.rpc.pointer"), "cannot be sent");
+  define("test.rpc.same",
+         [](const opd_value *args, int32_t, opd_value *out) { check(opd_value_retain(&args[0], out)); });
+  Reply bytes = session.call("test.rpc.same", 1, Packet().bytes(std::string("\0\1\2", 3)));
+  EXPECT_EQ(bytes.type(), OPD_BYTES);
+  EXPECT_EQ(bytes.take<int32_t>(), OPD_BYTES_VIEW);
+  EXPECT_EQ(bytes.take_text(), std::string("\0\1\2", 3));
+  // Functions are values, too.
+  const uint64_t itself = session.function("test.rpc.same");
+  session.call(itself, 1, Packet().object(OPD_FUNCTION, itself)).object(OPD_FUNCTION);
+  EXPECT_EQ(session.read(tensor_in(session.call(itself, 1, Packet().tensor(session.make({5, 6}), {2})), {2}), 2),
+            (Floats{5, 6}));
+}
+
+TEST_F(ASession, HasFilesOfTheClientUntilItEnds) {
+  const auto text_of = [&](const std::string &name, int32_t count, const Packet &values) {
+    Reply reply = session.call("tvm.rpc.server." + name, count, values);
+    reply.type();
+    reply.take<int32_t>();
+    return reply.take_text();
+  };
+  EXPECT_EQ(session.call("tvm.rpc.server.upload", 2, Packet().string("b").bytes("content")).type(), OPD_NONE);
+  EXPECT_EQ(session.call("tvm.rpc.server.upload", 2, Packet().string("a").bytes("")).type(), OPD_NONE);
+  EXPECT_EQ(text_of("download", 1, Packet().string("b")), "content");
+  EXPECT_EQ(text_of("listdir", 1, Packet().string(".")), "a,b");
+  const std::string path = text_of("workpath", 1, Packet().string("b"));
+  EXPECT_TRUE(std::filesystem::exists(path)) << path;
+  EXPECT_EQ(session.call("tvm.rpc.server.remove", 1, Packet().string("a")).type(), OPD_NONE);
+  EXPECT_EQ(text_of("listdir", 1, Packet().string(".")), "b");
+  for (const std::string name : {"", "..", "../b", "/etc/passwd", ".hidden", "d/b", "a\nb"}) {
+    expect_refused(session.call("tvm.rpc.server.upload", 2, Packet().string(name).bytes("x")), "no name for a file");
+    expect_refused(session.call("tvm.rpc.server.download", 1, Packet().string(name)), "no name for a file");
+  }
+  expect_refused(session.call("tvm.rpc.server.load_module", 1, Packet().string("absent.so")), "absent.so");
+  EXPECT_EQ(session.end(), nullptr);
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path).parent_path())) << path;
+}
+
+TEST_F(ASession, RunsAVm) {
+  define_add_one();
+  const uint64_t vm = vm_of(kAddOne);
+  const uint64_t x = session.make({1, 2, 3, 4});
+  const Packet tensor = Packet().tensor(x, {4});
+  EXPECT_EQ(session.read(tensor_in(session.call(function_of(vm, "main"), 1, tensor), {4}), 4), (Floats{2, 3, 4, 5}));
+  // With inputs that stay, and outputs that are fetched when they are wanted.
+  const Packet main = Packet().string("main");
+  EXPECT_EQ(session.call(function_of(vm, "set_input"), 2, Packet(main).plain(tensor.str())).type(), OPD_NONE);
+  EXPECT_EQ(session.call(function_of(vm, "invoke_stateful"), 1, main).type(), OPD_NONE);
+  Reply arity = session.call(function_of(vm, "get_output_arity"), 1, main);
+  EXPECT_EQ(arity.type(), OPD_INT);
+  arity.take<int32_t>();
+  EXPECT_EQ(arity.take<int64_t>(), -1);
+  EXPECT_EQ(session.read(tensor_in(session.call(function_of(vm, "get_output"), 1, main), {4}), 4),
+            (Floats{2, 3, 4, 5}));
+  Reply count = session.call(function_of(vm, "get_function_arity"), 1, main);
+  EXPECT_EQ(count.type(), OPD_INT);
+  count.take<int32_t>();
+  EXPECT_EQ(count.take<int64_t>(), 1);
+  Reply name = session.call(function_of(vm, "get_function_param_name"), 2, Packet(main).integer(0));
+  EXPECT_EQ(name.type(), OPD_STRING);
+  name.take<int32_t>();
+  EXPECT_EQ(name.take_text(), "x");
+  // Saved with its argument, so that nothing is sent when it is timed.
+  Packet saved = Packet(main).string("saved").raw<int32_t>(OPD_BOOL).raw<int64_t>(0).plain(tensor.str());
+  EXPECT_EQ(session.call(function_of(vm, "save_function"), 4, saved).type(), OPD_NONE);
+  EXPECT_EQ(session.call(function_of(vm, "saved")).type(), OPD_NONE);
+  expect_refused(session.call(function_of(vm, "get_function_param_name"), 2, Packet(main).integer(1)), "none at 1");
+  expect_refused(session.call(function_of(vm, "invoke_stateful"), 1, Packet().string("nobody")), "nobody");
+  expect_refused(session.call(function_of(vm, "set_input")), "is missing");
+}
+
+TEST_F(ASession, RefusesAVmWithoutDevices) {
+  const uint64_t module = session.call(function_of(upload_program(kAddOne), "vm_load_executable")).object(OPD_MODULE);
+  expect_refused(session.call(function_of(module, "invoke_stateful"), 1, Packet().string("main")), "no devices yet");
+  const uint64_t initialize = function_of(module, "vm_initialization");
+  expect_refused(session.call(initialize, 2, Packet().integer(1).integer(0)), "was given 2 arguments");
+  expect_refused(session.call(initialize, 3, Packet().integer(1).integer(0).integer(9)), "allocator is 9");
+  expect_refused(session.call(initialize, 3, Packet().integer(99).integer(0).integer(2)), "");
+  expect_alive();
+}
+
+TEST_F(ASession, MeasuresFunctions) {
+  int calls = 0;
+  define("test.rpc.counts", [&](const opd_value *, int32_t, opd_value *) { ++calls; });
+  Packet how = Packet().none().string("test.rpc.counts").integer(1).integer(0).integer(10).integer(3).integer(0);
+  how.integer(100).integer(0).integer(1).integer(0).string("");
+  const uint64_t evaluate = session.call("runtime.RPCTimeEvaluator", 12, how).object(OPD_FUNCTION);
+  Reply found = session.call(evaluate);
+  EXPECT_EQ(found.type(), OPD_BYTES);
+  found.take<int32_t>();
+  const std::string bytes = found.take_text();
+  ASSERT_EQ(bytes.size(), 3 * sizeof(double));
+  for (size_t i = 0; i < 3; ++i) {
+    double seconds;
+    std::memcpy(&seconds, bytes.data() + i * sizeof seconds, sizeof seconds);
+    EXPECT_TRUE(seconds >= 0 && seconds < 10) << seconds;
+  }
+  EXPECT_EQ(calls, 1 + 10 * 3) << "one warm-up, then 3 repeats of 10";
+  expect_refused(session.call("runtime.RPCTimeEvaluator", 1, Packet().none()), "takes 12 arguments");
+}
+
+TEST_F(ASession, HasStreamsOfItsOwn) {
+  const auto now = [&] { return session.ask(kDevGetCurrentStream, Packet().raw<int32_t>(1).device()).handle(); };
+  EXPECT_EQ(now(), 0u);
+  expect_refused(session.ask(kDevSetStream, Packet().raw<int32_t>(2).device().handle(1)), "no stream of cpu:0");
+  expect_refused(session.ask(kDevFreeStream, Packet().raw<int32_t>(2).device().handle(7)), "no stream of cpu:0");
+  session.ask(kDevSetDevice, Packet().raw<int32_t>(1).device()).expect_done();
+  Reply exists = session.ask(kDevGetAttr, Packet().raw<int32_t>(2).device().integer(OPD_ATTR_EXIST));
+  EXPECT_EQ(exists.code, kReturn);
+  Reply absent = session.ask(kDevGetAttr, Packet().raw<int32_t>(2).device({kDLMetal, 0}).integer(1));
+  absent.expect_done();
+}
+
+TEST_F(ASession, GoesOnAfterRequestsThatAreWrong) {
+  expect_refused(session.ask(99, {}), "has the code 99");
+  expect_refused(session.ask(kReturn, {}), "which no request has");
+  expect_refused(session.ask(kCallFunc, Packet().raw<uint64_t>(1)), "no object number 1");
+  const uint64_t function = session.function("tvm.rpc.server.listdir");
+  const auto call = [&](const Packet &rest) {
+    return session.ask(kCallFunc, Packet().raw(function).plain(rest.str()));
+  };
+  expect_refused(call({}), "number of values");
+  expect_refused(call(Packet().raw<int32_t>(-1)), "number of values");
+  expect_refused(call(Packet().raw<int32_t>(1 << 30)), "number of values");
+  expect_refused(call(Packet().raw<int32_t>(1)), "type of a value");
+  expect_refused(call(Packet().raw<int32_t>(1).raw<int32_t>(1234)), "type of a value");
+  expect_refused(call(Packet().raw<int32_t>(1).raw<int32_t>(OPD_CSTRING).raw(UINT64_MAX)), "string");
+  expect_refused(call(Packet().raw<int32_t>(1).raw<int32_t>(OPD_BYTES).raw<int32_t>(OPD_STRING).text("x")), "differs");
+  expect_refused(call(Packet().raw<int32_t>(1).object(OPD_MODULE, 12345)), "no object number 12345");
+  expect_refused(session.ask(kFreeHandle, Packet().raw<int32_t>(1).handle(12345)), "no object number 12345");
+  expect_refused(session.ask(kFreeHandle, Packet().raw<int32_t>(1).integer(1)), "must be a handle");
+  expect_refused(session.ask(kDevFreeData, Packet().raw<int32_t>(1).device()), "has 2 values, but 1 came");
+  expect_refused(session.ask(kDevAllocDataWithScope, Packet().raw<int32_t>(2).tensor(0, {4}).string("global.texture")),
+                 "global.texture");
+  expect_refused(session.ask(kDevAllocDataWithScope, Packet().raw<int32_t>(2).tensor(0, {INT64_MAX}).none()), "");
+  session.send(Packet().raw<uint64_t>(0).str());  // a packet of no bytes is skipped
+  session.ask(kFreeHandle, Packet().raw<int32_t>(1).handle(function)).expect_done();
+  expect_refused(session.call(function), "no object number");
+  expect_alive();
+  EXPECT_EQ(session.end(), nullptr);
+}
+
+TEST_F(ASession, EndsWhenTheClientSaysSo) {
+  session.send_packet(kShutdown, {});
+  EXPECT_EQ(session.receive(1), "");
+  EXPECT_EQ(session.end(), nullptr);
+}
+
+TEST_F(ASession, EndsAfterAPacketThatIsTooLarge) {
+  session.send(Packet().raw<uint64_t>(uint64_t{3} << 30).str());
+  expect_error(session.end(), OPD_BAD_FORMAT, "3221225472 bytes");
+}
+
+TEST_F(ASession, EndsAmidAPacketWithAnError) {
+  session.send(Packet().raw<uint64_t>(100).raw<int32_t>(kCallFunc).str());
+  expect_error(session.end(), OPD_IO, "amid a message");
+}
+
+opd_rpc_serve_options options() { return defaults(opd_rpc_serve_options_init); }
+
+TEST(Serving, NeedsTheKey) {
+  opd_rpc_serve_options with_key = options();
+  with_key.key = "board", with_key.match_key = "board:0.123";
+  {
+    RpcSession session(with_key);
+    session.begin("board:0.123");
+    EXPECT_NE(session.function("tvm.rpc.server.upload"), 0u);
+  }
+  for (const char *said : {"client:board", "client:board:0.124", "client:board:0.1234", "server:board:0.123", ""}) {
+    RpcSession session(with_key);
+    session.greet(said);
+    EXPECT_EQ(session.receive(8), Packet().raw<int32_t>(0xFF273).str());
+    expect_error(session.end(), OPD_FAILED_PRECONDITION, "does not know the key");
+  }
+  RpcSession session(with_key);
+  session.greet("client:board:0.123 -timeout=5");
+  EXPECT_EQ(session.receive(20), Packet().raw<int32_t>(0xFF271).raw<int32_t>(12).plain("server:board").str());
+}
+
+TEST(Serving, RefusesOthersThanTvmsClients) {
+  RpcSession other;
+  other.send("GET / HTTP/1.1\r\n\r\n");
+  expect_error(other.end(), OPD_BAD_FORMAT, "does not speak TVM's RPC");
+  RpcSession endless;
+  endless.send(Packet().raw<int32_t>(0xFF271).raw<int32_t>(INT32_MAX).str());
+  expect_error(endless.end(), OPD_BAD_FORMAT, "key has 2147483647 bytes");
+  RpcSession silent;
+  expect_error(silent.end(), OPD_IO, "at once");
+  RpcSession old;
+  old.greet();
+  old.receive(8 + 7);
+  EXPECT_NE(old.ask(kGetGlobalFunc, Packet().raw<int32_t>(1).string("x")).message().find("must begin"),
+            std::string::npos);
+  EXPECT_NE(old.ask(kCopyToRemote, Packet().view(1, {1}).text("xxxx")).message().find("must begin"), std::string::npos);
+  EXPECT_NE(old.ask(kInitServer, Packet().text("0.7.0").raw<int32_t>(0)).message().find("version 0.7.0"),
+            std::string::npos);
+  EXPECT_NE(old.ask(kInitServer, Packet().text("0.8.0").raw<int32_t>(1).string("rpc.Connect"))
+                .message()
+                .find("session within"),
+            std::string::npos);
+}
+
+TEST(Serving, HasLimits) {
+  opd_rpc_serve_options limited = options();
+  limited.max_packet_bytes = 4096, limited.max_file_bytes = 100, limited.max_tensor_bytes = 64;
+  {
+    RpcSession session(limited);
+    session.begin();
+    const uint64_t upload = session.function("tvm.rpc.server.upload");
+    EXPECT_EQ(session.call(upload, 2, Packet().string("a").bytes(std::string(60, 'x'))).type(), OPD_NONE);
+    EXPECT_NE(session.call(upload, 2, Packet().string("b").bytes(std::string(60, 'x'))).message().find("may have 100"),
+              std::string::npos);
+    EXPECT_EQ(session.call(upload, 2, Packet().string("a").bytes(std::string(100, 'x'))).type(), OPD_NONE)
+        << "replaces";
+    const uint64_t half = session.allocate({8});
+    EXPECT_NE(session.ask(kDevAllocDataWithScope, Packet().raw<int32_t>(2).tensor(0, {9}).none())
+                  .message()
+                  .find("of the 64 bytes"),
+              std::string::npos);
+    session.ask(kFreeHandle, Packet().raw<int32_t>(1).handle(half)).expect_done();
+    EXPECT_NE(session.allocate({16}), 0u) << "what was freed counts no more";
+    session.send(Packet().raw<uint64_t>(4097).str());
+    expect_error(session.end(), OPD_BAD_FORMAT, "from 4 to 4096");
+  }
+  limited.max_silence_ns = 50'000'000;
+  RpcSession silent(limited);
+  silent.begin();
+  EXPECT_EQ(silent.receive(1), "") << "the server closes nothing, but its thread ends";
+  expect_error(silent.end(), OPD_DEADLINE_EXCEEDED, "for 50 ms");
+}
+
+TEST(Serving, NeedsASocketAndOptionsThatMakeSense) {
+  for (const int descriptor : {-1, 0, 12345})
+    expect_error(opd_rpc_serve(descriptor, nullptr), OPD_INVALID_ARGUMENT, "is no socket of a connection");
+  opd_rpc_serve_options wrong = options();
+  wrong.max_packet_bytes = 0;
+  expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "max_packet_bytes");
+  wrong = options(), wrong.max_silence_ns = -1;
+  expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "max_silence_ns");
+  wrong = options(), wrong.struct_size = 3;
+  expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "");
+  opd_rpc_serve_options folder = options();
+  folder.work_folder = "/nowhere/at/all";
+  RpcSession session(folder);
+  session.greet();
+  session.receive(8 + 7);
+  expect_error(session.end(), OPD_NOT_FOUND, "/nowhere/at/all");
+}
+
+}  // namespace
+}  // namespace opdyno_test

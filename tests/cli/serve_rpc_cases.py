@@ -1,0 +1,204 @@
+"""The command serve: clients of TVM's RPC, each in a process of its own."""
+
+import re
+import signal
+import struct
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import rpc_client
+from case import FAILED, OPDYNO, USAGE, WORK, CliTest
+from rpc_client import Client, Refused, RemoteError, Tracker, argument, string
+
+CRASH = """
+#include "kernels.c"
+KERNEL(crashes) { UNUSED; *(volatile int *)8 = 1; return 0; }
+KERNEL(never_ends) { UNUSED; for (volatile int go = 1; go;) {} return 0; }
+"""
+
+
+class ServeRpc(CliTest):
+    def serve(self, *words, key="k"):
+        """Starts a server; gives its port."""
+        self.server = subprocess.Popen(
+            [OPDYNO, "serve", "--listen", "127.0.0.1:0", *(("--key", key) if key else ()), *words],
+            cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.addCleanup(self.stop)
+        self.messages, self.came = [], threading.Condition()
+        line = self.server.stdout.readline()
+        self.listener = threading.Thread(target=self.listen, args=(self.server.stderr,), daemon=True)
+        self.listener.start()
+        found = re.fullmatch(r"serving at 127\.0\.0\.1:(\d+)(, key \w+)?\n", line)
+        self.assertTrue(found, line)
+        return int(found[1])
+
+    def listen(self, stream):
+        for line in stream:
+            with self.came:
+                self.messages.append(line.rstrip("\n"))
+                self.came.notify_all()
+
+    def expect_message(self, pattern):
+        with self.came:
+            came = self.came.wait_for(lambda: any(re.search(pattern, line) for line in self.messages), 60)
+            self.assertTrue(came, "%s is not in %s" % (pattern, self.messages))
+
+    def stop(self, how=signal.SIGTERM):
+        if self.server.poll() is None:
+            self.server.send_signal(how)
+        code = self.server.wait(60)
+        self.server.stdout.close()
+        self.listener.join(60)
+        self.server.stderr.close()
+        return code
+
+    def client(self, *words, **settings):
+        made = Client(*words, **settings)
+        self.addCleanup(made.close)
+        return made
+
+    def wait_until(self, is_so):
+        end = time.monotonic() + 60
+        while not is_so():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def sessions(self):
+        """The processes of the server's sessions."""
+        children = Path("/proc/%d/task/%d/children" % (self.server.pid, self.server.pid))
+        return [int(word) for word in children.read_text().split()]
+
+    def test_a_library_is_sent_loaded_and_run(self):
+        client = self.client(self.serve(), "k")
+        self.assertEqual("server:k", client.server)
+        client.upload("kernels.c", (WORK / "kernels.c").read_bytes())
+        add_one = client.kernel("kernels.c", "add_one")
+        x, y = client.floats([1, 2, 3, 4]), client.floats([0] * 4)
+        client.call(add_one, argument(x, 4), argument(y, 4))
+        self.assertEqual([2, 3, 4, 5], client.read(y, 4))
+        with self.assertRaisesRegex(RemoteError, "ValueError: fails: it always does"):
+            client.call(client.kernel("kernels.c", "fails"))
+        self.expect_message(r"^session 1 of 127\.0\.0\.1:\d+ begins$")
+        client.close()
+        self.expect_message("^session 1 ends$")
+
+    def test_what_one_client_does_reaches_no_other(self):
+        port = self.serve()
+        first, second = self.client(port, "k"), self.client(port, "k")
+        first.upload("mine", b"first")
+        self.assertEqual("", second.text_of("tvm.rpc.server.listdir", string(".")))
+        second.upload("mine", b"second")
+        self.assertEqual("first", first.text_of("tvm.rpc.server.download", string("mine")))
+        data = first.floats([1, 2])
+        with self.assertRaisesRegex(RemoteError, "no object number"):
+            second.read(data, 2)
+        self.assertEqual(2, len(self.sessions()))
+
+    def test_a_kernel_that_crashes_ends_its_session_only(self):
+        port = self.serve()
+        other = self.client(port, "k")
+        (WORK / "crash.c").write_text(CRASH.replace('#include "kernels.c"', (WORK / "kernels.c").read_text()))
+        client = self.client(port, "k")
+        client.upload("crash.c", (WORK / "crash.c").read_bytes())
+        crashes = client.kernel("crash.c", "crashes")
+        folder = Path(client.text_of("tvm.rpc.server.workpath", string("x"))).parent
+        with self.assertRaises((EOFError, ConnectionError)):
+            client.call(crashes)
+        self.expect_message(r"^session 2 ends: its process was ended by signal 11 \(Segmentation fault\)$")
+        self.assertEqual([1.0], other.read(other.floats([1]), 1))
+        self.assertEqual("", self.client(port, "k").text_of("tvm.rpc.server.listdir", string(".")))
+        self.assertFalse(folder.exists(), "the next session removes what a dead one left")
+
+    def test_ctrl_c_ends_the_server_and_sessions_amid_a_call(self):
+        for how in (signal.SIGINT, signal.SIGTERM):
+            client = self.client(self.serve(), "k")
+            client.upload("crash.c", CRASH.replace('#include "kernels.c"', (WORK / "kernels.c").read_text()).encode())
+            endless = client.kernel("crash.c", "never_ends")
+            client.connection.sendall(struct.pack("<QiQi", 4 + 12, rpc_client.CALL, endless, 0))
+            (session,) = self.sessions()
+            self.assertEqual(0, self.stop(how))
+            with self.assertRaises((EOFError, ConnectionError)):
+                rpc_client.exactly(client.connection, 1)
+            self.wait_until(lambda session=session: not Path("/proc/%d" % session).exists())
+
+    def test_a_client_needs_the_key(self):
+        port = self.serve(key="secret")
+        for key in ("", "secrets", "k"):
+            with self.assertRaisesRegex(Refused, str(rpc_client.MISMATCH)):
+                Client(port, key)
+        self.expect_message("^session 3 ends: .*the client does not know the key$")
+        self.client(port, "secret")
+
+    def test_sessions_are_limited(self):
+        port = self.serve("--sessions", "1", "--memory-limit", "64", "--file-limit", "10", "--timeout", "10m")
+        client = self.client(port, "k")
+        with self.assertRaisesRegex(RemoteError, "0 of the 64 bytes"):
+            client.floats([0] * 17)
+        with self.assertRaisesRegex(RemoteError, "it may have 10"):
+            client.upload("f", b"12345678901")
+        waiting = []
+        thread = threading.Thread(target=lambda: waiting.append(Client(port, "k")))
+        thread.start()
+        self.assertEqual([1.0], client.read(client.floats([1]), 1))
+        self.assertEqual(1, len(self.sessions()))
+        client.close()
+        thread.join(60)
+        self.assertEqual([2.0], waiting[0].read(waiting[0].floats([2]), 1))
+        waiting[0].close()
+
+    def test_many_sessions_leave_nothing_behind(self):
+        port = self.serve()
+        descriptors = Path("/proc/%d/fd" % self.server.pid)
+        Client(port, "k").close()
+        self.expect_message("^session 1 ends$")
+        before = len(list(descriptors.iterdir()))
+        for _ in range(40):
+            client = Client(port, "k")
+            client.upload("f", b"x")
+            client.close()
+        self.expect_message("^session 41 ends$")
+        with self.came:  # the last message may come before those of others
+            self.came.wait_for(lambda: sum(" ends" in line for line in self.messages) == 41, 60)
+        self.client(port, "k").floats([1])
+        self.wait_until(lambda: len(self.sessions()) == 1)
+        self.assertEqual(before, len(list(descriptors.iterdir())))
+
+    def test_a_tracker_hands_the_server_to_one_client_at_a_time(self):
+        tracker = Tracker()
+        self.addCleanup(tracker.listener.close)
+        own = self.serve("--tracker", "127.0.0.1:%d" % tracker.port, key="board")
+        for _ in range(3):
+            port, key = tracker.take()
+            self.assertEqual(own, port)
+            self.assertTrue(key.startswith("board:"), key)
+            client = Client(port, key)
+            self.assertEqual([3.0], client.read(client.floats([3]), 1))
+            self.assertEqual([], tracker.pending, "the server is busy")
+            client.close()
+        self.assertEqual([5, {"key": "server:board", "addr": [None, own]}], tracker.said[0])
+        keys = [message[2][1] for message in tracker.said if message[0] == 3]
+        self.assertEqual(len(keys), len(set(keys)))
+        with self.assertRaises(Refused):
+            Client(own, "board")
+
+    def test_a_tracker_that_went_away_is_tried_again(self):
+        tracker = Tracker()
+        self.addCleanup(tracker.listener.close)
+        self.serve("--tracker", "127.0.0.1:%d" % tracker.port, key="board")
+        tracker.take()
+        tracker.drop()
+        self.expect_message("tracker at 127.0.0.1:%d .*; trying again$" % tracker.port)
+        port, key = tracker.take()
+        self.assertEqual([3.0], (client := self.client(port, key)).read(client.floats([3]), 1))
+
+    def test_wrong_words_are_refused(self):
+        self.assertIn("takes HOST:PORT", self.fails(USAGE, "serve", "--listen", "host"))
+        self.assertIn("takes HOST:PORT", self.fails(USAGE, "serve", "--listen", "host:99999"))
+        self.assertIn("needs --key", self.fails(USAGE, "serve", "--tracker", "127.0.0.1:9190"))
+        self.assertIn("without spaces", self.fails(USAGE, "serve", "--key", "a b"))
+        self.assertIn("no address", self.fails(FAILED, "serve", "--listen", "nowhere.invalid:0"))
+        port = self.serve()
+        self.assertIn("cannot listen at 127.0.0.1:%d" % port, self.fails(FAILED, "serve", "--listen", "%d" % port))
