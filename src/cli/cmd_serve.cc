@@ -119,10 +119,12 @@ class Server {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);  // the parent ended before
     sigprocmask(SIG_SETMASK, &usual_signals_, nullptr);
-    listener_.reset(), signals_.reset();
+    listener_.reset(), signals_.reset(), tracker_.reset();
     opd_rpc_serve_options options = settings_.session;
     options.key = settings_.key.c_str();
-    options.match_key = match_key_.empty() ? nullptr : match_key_.c_str();
+    // Between two keys of the tracker there is one that nobody knows.
+    const std::string match_key = settings_.tracker && match_key_.empty() ? random_text() : match_key_;
+    options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     int code = 0;
     try {
       opdyno::rpc_serve(connection, &options);

@@ -171,6 +171,15 @@ void Arguments::read_value(ByteReader &from, const Objects &objects) {
   }
 }
 
+Args Arguments::for_call() const {
+  for (const Handle &one : handles_)
+    if (one.number)
+      fail(OPD_UNSUPPORTED, "argument ", one.place, " is an address, which means nothing in another process");
+  if (!descriptions_.empty())
+    fail(OPD_INVALID_ARGUMENT, "argument ", descriptions_.front().first, " is a tensor without data");
+  return {reinterpret_cast<const View *>(values_.data()), values_.size()};
+}
+
 void Arguments::require_size(size_t size, const char *request) const {
   if (values_.size() != size) fail(OPD_BAD_FORMAT, request, " has ", size, " values, but ", values_.size(), " came");
 }

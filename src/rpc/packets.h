@@ -60,7 +60,8 @@ class Arguments {
  public:
   Arguments(ByteReader &from, const Objects &objects);
 
-  Args views() const { return {reinterpret_cast<const View *>(values_.data()), values_.size()}; }
+  // As arguments of a function. Throws for what only requests have: a handle, and a tensor without data.
+  Args for_call() const;
   size_t size() const { return values_.size(); }
   // Throws unless there are so many.
   void require_size(size_t size, const char *request) const;

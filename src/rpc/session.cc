@@ -97,7 +97,7 @@ std::string Session::start(ByteReader &body) {
 std::string Session::call(ByteReader &body) {
   const Value function = objects_.find(body.read<uint64_t>("number of the function"));  // it may free itself
   const Arguments args(body, objects_);
-  return result_of_call(opd::call(as<Function>(function, "what is called"), args.views()), objects_);
+  return result_of_call(opd::call(as<Function>(function, "what is called"), args.for_call()), objects_);
 }
 
 // The bytes go from the socket to where they belong, if that is memory of the host.

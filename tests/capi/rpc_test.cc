@@ -129,6 +129,10 @@ TEST_F(ASession, CallsGlobalFunctions) {
   EXPECT_EQ(bytes.type(), OPD_BYTES);
   EXPECT_EQ(bytes.take<int32_t>(), OPD_BYTES_VIEW);
   EXPECT_EQ(bytes.take_text(), std::string("\0\1\2", 3));
+  expect_refused(session.call("test.rpc.same", 1, Packet().handle(0xDEAD)), "argument 0 is an address");
+  expect_refused(session.call("test.rpc.same", 2, Packet().none().tensor(0, {2})),
+                 "argument 1 is a tensor without data");
+  EXPECT_EQ(session.call("test.rpc.same", 1, Packet().handle(0)).type(), OPD_NONE);
   // Functions are values, too.
   const uint64_t itself = session.function("test.rpc.same");
   session.call(itself, 1, Packet().object(OPD_FUNCTION, itself)).object(OPD_FUNCTION);
