@@ -125,15 +125,13 @@ class Server {
     // Between two keys of the tracker there is one that nobody knows.
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_text() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
-    int code = 0;
     try {
       opdyno::rpc_serve(connection, &options);
       print_message(cat("session ", number, " ends\n"));
     } catch (const opdyno::Error &error) {
       print_message(cat("session ", number, " ends: ", printable(message_of(error)), "\n"));
-      code = 1;
-    } catch (...) { code = 1; }
-    _exit(code);
+    } catch (const std::exception &error) { print_message(cat("session ", number, " ends: ", error.what(), "\n")); }
+    _exit(0);  // all has been said
   }
 
   void handle_signals() {
@@ -147,6 +145,9 @@ class Server {
       if (WIFSIGNALED(status))
         print_message(cat("session ", found->second, " ends: its process was ended by signal ", WTERMSIG(status), " (",
                           strsignal(WTERMSIG(status)), ")\n"));
+      else if (WEXITSTATUS(status) != 0)  // of a function that the client called
+        print_message(
+            cat("session ", found->second, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }
