@@ -50,7 +50,6 @@
 %opd_options(opd_trace_merge_options)
 %opd_options(opd_report_write_options)
 %opd_options(opd_evaluator_options)
-%opd_options(opd_rpc_serve_options)
 %opd_options(opd_diff_options)
 %opd_options(opd_counter_options)
 

@@ -35,5 +35,6 @@
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
+%warnfilter(451) opd_rpc_serve_options; /* its texts are set by nobody: no language has a server */
 %include <opdyno/rpc.h>
 %include <opdyno/diff.h>
