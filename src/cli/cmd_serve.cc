@@ -2,7 +2,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -38,15 +37,6 @@ struct Settings {
   opd_rpc_serve_options session;
 };
 
-std::string random_text() {
-  unsigned char bytes[16];
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) fail_errno("cannot read", "random bytes", errno);
-  std::string text;
-  for (const unsigned char byte : bytes)
-    for (const int digit : {byte >> 4, byte & 15}) text += "0123456789abcdef"[digit];
-  return text;
-}
-
 class Server {
  public:
   explicit Server(Settings settings) : settings_(std::move(settings)) {
@@ -56,7 +46,7 @@ class Server {
     for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&handled, signal);
     sigprocmask(SIG_BLOCK, &handled, &usual_signals_);
     signals_ = Descriptor(signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!signals_) fail_errno("cannot make", "a descriptor of signals", errno);
+    if (!signals_) fail_errno("make", "a descriptor of signals", errno);
   }
 
   void run() {
@@ -69,7 +59,7 @@ class Server {
       const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
       pollfd waited[] = {{signals_.get(), POLLIN, 0}, {has_room ? listener_.get() : -1, POLLIN, 0}};
       const int wait_ms = settings_.tracker ? static_cast<int>(std::chrono::milliseconds(tracker_period).count()) : -1;
-      if (poll(waited, 2, wait_ms) < 0 && errno != EINTR) fail_errno("cannot wait at", settings_.listen.text(), errno);
+      if (poll(waited, 2, wait_ms) < 0 && errno != EINTR) fail_errno("wait at", settings_.listen.text(), errno);
       if (waited[0].revents) handle_signals();
       if (waited[1].revents) accept_client();
     }
@@ -91,7 +81,7 @@ class Server {
       const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
       if (!match_key_.empty()) unused_periods_ = tracker_->is_taken(match_key_) ? unused_periods_ + 1 : 0;
       if (!has_room || (!match_key_.empty() && unused_periods_ < most_unused_periods)) return;
-      match_key_ = cat(settings_.key, ":", random_text());
+      match_key_ = cat(settings_.key, ":", random_name());
       unused_periods_ = 0;
       tracker_->offer(match_key_);
     } catch (const Failure &failure) {
@@ -123,7 +113,7 @@ class Server {
     opd_rpc_serve_options options = settings_.session;
     options.key = settings_.key.c_str();
     // Between two keys of the tracker there is one that nobody knows.
-    const std::string match_key = settings_.tracker && match_key_.empty() ? random_text() : match_key_;
+    const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     try {
       opdyno::rpc_serve(connection, &options);

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -55,6 +56,14 @@ int32_t number_in(const std::string &bytes) {
 
 }  // namespace
 
+std::string random_name() {
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) fail_errno("read", "random bytes", errno);
+  std::string name;
+  for (const unsigned char byte : bytes) name += cat("0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]);
+  return name;
+}
+
 void Descriptor::reset() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
 }
@@ -75,7 +84,7 @@ Descriptor listen_at(Endpoint &endpoint) {
   const int yes = 1;
   if (made) setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (!made || bind(made.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 || listen(made.get(), SOMAXCONN) != 0)
-    fail_errno("cannot listen at", endpoint.text(), errno);
+    fail_errno("listen at", endpoint.text(), errno);
   endpoint.port = cat(port_of(made.get()));
   return made;
 }
@@ -108,7 +117,7 @@ Tracker::Tracker(Endpoint at, std::string key, int port) : at_(std::move(at)), k
     setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   }
   if (!socket_ || connect(socket_.get(), addresses->ai_addr, addresses->ai_addrlen) != 0)
-    fail_errno("cannot connect to the tracker at", at_.text(), errno);
+    fail_errno("connect to the tracker at", at_.text(), errno);
   send(number_bytes(tracker_magic));
   if (number_in(receive(sizeof tracker_magic)) != tracker_magic)
     throw Failure(Exit::failed, cat("at ", at_.text(), " there is something else than TVM's tracker"));
@@ -145,7 +154,7 @@ void Tracker::send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
-    else if (errno != EINTR) fail_errno("cannot write to the tracker at", at_.text(), errno);
+    else if (errno != EINTR) fail_errno("write to the tracker at", at_.text(), errno);
   }
 }
 
@@ -155,7 +164,7 @@ std::string Tracker::receive(size_t size) {
     const ssize_t found = recv(socket_.get(), bytes.data() + have, size - have, 0);
     if (found == 0) throw Failure(Exit::failed, cat("the tracker at ", at_.text(), " closed the connection"));
     if (found > 0) have += static_cast<size_t>(found);
-    else if (errno != EINTR) fail_errno("cannot read from the tracker at", at_.text(), errno);
+    else if (errno != EINTR) fail_errno("read from the tracker at", at_.text(), errno);
   }
   return bytes;
 }

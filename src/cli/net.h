@@ -1,4 +1,4 @@
-// Sockets of `opdyno serve`: addresses as text, and messages of TVM's tracker.
+// What servers of the program need: addresses as text, names that nobody can guess, messages of TVM's tracker.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -25,6 +25,8 @@ class Descriptor {
  private:
   int fd_;
 };
+
+std::string random_name();  // 32 hexadecimal digits, of which others can guess none
 
 struct Endpoint {
   std::string host, port;

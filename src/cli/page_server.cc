@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "failure.h"
 #include "file.h"
+#include "net.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -66,14 +66,6 @@ void send_all(int client, std::string_view bytes) {
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return;
     if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
   }
-}
-
-std::string random_name() {
-  unsigned char bytes[16];
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) fail_errno("read", "random bytes", errno);
-  std::string name;
-  for (const unsigned char byte : bytes) name += cat("0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]);
-  return name;
 }
 
 }  // namespace

@@ -202,4 +202,4 @@ class ServeRpc(CliTest):
         self.assertIn("without spaces", self.fails(USAGE, "serve", "--key", "a b"))
         self.assertIn("no address", self.fails(FAILED, "serve", "--listen", "nowhere.invalid:0"))
         port = self.serve()
-        self.assertIn("cannot listen at 127.0.0.1:%d" % port, self.fails(FAILED, "serve", "--listen", "%d" % port))
+        self.assertIn("opdyno serve: cannot listen at 127.0.0.1:%d: " % port, self.fails(FAILED, "serve", "--listen", "%d" % port))
