@@ -51,13 +51,14 @@ void write_handle(ByteWriter &to, uint64_t number) {
 }
 
 bool is_bytes(const View &value) { return value.type == OPD_BYTES || value.type == OPD_SMALL_BYTES; }
-std::string_view bytes_in(const View &value) {
-  if (value.type == OPD_SMALL_BYTES) return {value.u.bytes, value.length};
-  const auto &bytes = *static_cast<const BytesObject *>(object_of(value));
-  return {bytes.data, bytes.size};
-}
 
 }  // namespace
+
+std::string_view bytes_in(const View &value, std::string_view what) {
+  if (value.type == OPD_SMALL_BYTES) return {value.u.bytes, value.length};
+  const auto &bytes = as<BytesObject>(value, what);
+  return {bytes.data, bytes.size};
+}
 
 RemoteTensor RemoteTensor::read(ByteReader &from) {
   RemoteTensor made;
@@ -84,20 +85,24 @@ void RemoteTensor::write(ByteWriter &to) const {
   to.write(byte_offset);
 }
 
+uint64_t RemoteTensor::bytes() const {
+  DLTensor view{};
+  view.ndim = static_cast<int32_t>(dims.size());
+  view.shape = const_cast<int64_t *>(dims.data());
+  view.dtype = dtype;
+  return bytes_of(view);
+}
+
 Ref<Tensor> RemoteTensor::in(const Objects &objects) const {
   auto &whole = as<Tensor>(objects.find(data), "the data of a tensor");
   if (!same(whole.dl.device, device))
     fail(OPD_INVALID_ARGUMENT, "the memory of a tensor is on ", device_name(whole.dl.device), ", not on ",
          device_name(device));
-  DLTensor view{};
-  view.ndim = static_cast<int32_t>(dims.size());
-  view.shape = const_cast<int64_t *>(dims.data());
-  view.dtype = dtype;
   if (static_cast<int16_t>(dtype.lanes) <= 0 || dtype.bits == 0)
     fail(OPD_INVALID_ARGUMENT, "a tensor cannot have elements of dtype ", dtype_name(dtype));
-  const uint64_t bytes = bytes_of(view), all = bytes_of(whole.dl);
-  if (byte_offset > all || bytes > all - byte_offset)
-    fail(OPD_OUT_OF_RANGE, "a tensor of ", bytes, " bytes from byte ", byte_offset, " on does not lie in memory of ",
+  const uint64_t needed = bytes(), all = bytes_of(whole.dl);
+  if (byte_offset > all || needed > all - byte_offset)
+    fail(OPD_OUT_OF_RANGE, "a tensor of ", needed, " bytes from byte ", byte_offset, " on does not lie in memory of ",
          all, " bytes");
   return Tensor::make_view(Ref<Tensor>::share(&whole), dims, dtype, device, data_of(whole.dl) + byte_offset);
 }
@@ -110,7 +115,7 @@ Arguments::Arguments(ByteReader &from, const Objects &objects) {
 }
 
 void Arguments::read_value(ByteReader &from, const Objects &objects) {
-  auto type = from.read<int32_t>("type of a value");
+  const auto type = from.read<int32_t>("type of a value");
   const auto number = [&] { return from.read<uint64_t>("number of an object"); };
   // Objects have a second type. Small texts and bytes, which are none in memory, are some on the wire.
   int32_t second = type == OPD_STRING || type == OPD_BYTES || type == kObjectReference ? type : 0;
@@ -206,7 +211,7 @@ std::string result_of_call(const Value &value, Objects &objects) {
   } else if (is_bytes(view)) {
     write_int(values, OPD_BYTES);
     values.write(int32_t{OPD_BYTES_VIEW});
-    values.write_string(bytes_in(view));
+    values.write_string(bytes_in(view, "the result"));
   } else if (view.type == OPD_TENSOR) {
     auto tensor = Ref<Tensor>::share(static_cast<Tensor *>(object_of(view)));
     if (!is_contiguous(tensor->dl)) tensor = copied_to(tensor->dl.device, tensor->dl);

@@ -51,6 +51,7 @@ struct RemoteTensor {
 
   static RemoteTensor read(ByteReader &from);
   void write(ByteWriter &to) const;
+  uint64_t bytes() const;  // throws if 64 bits do not count them
   // The tensor in the table, as this view shows it. Throws unless all of the view lies in that tensor's memory.
   Ref<Tensor> in(const Objects &objects) const;
 };
@@ -82,6 +83,9 @@ class Arguments {
   std::vector<Handle> handles_;
   std::deque<std::pair<size_t, RemoteTensor>> descriptions_;
 };
+
+// The content of a byte string. Throws for other values.
+std::string_view bytes_in(const View &value, std::string_view what);
 
 // Writers of answers. Objects of a result enter the table.
 std::string result_of_call(const Value &value, Objects &objects);

@@ -22,7 +22,7 @@ void write_number(Socket &socket, int32_t number) {
 
 // The client says who it is: a magic number, then a text of "client:KEY" and options, with spaces between.
 void greet(Socket &socket, const ServeOptions &options) {
-  if (!socket.wait({})) fail(OPD_IO, "the client closed the connection at once");
+  if (!socket.wait(kGreeting)) fail(OPD_IO, "the client closed the connection at once");
   int32_t head[2];
   socket.read(head, sizeof head);
   if (head[0] != kMagic) fail(OPD_BAD_FORMAT, "the client does not speak TVM's RPC: it begins with ", head[0]);

@@ -20,6 +20,13 @@ std::string message_of(const Error &error) { return error.kind + ": " + error.me
 
 }  // namespace
 
+Session::~Session() {
+  for (const auto &[number, one] : streams_) try {
+      if (current_stream(one.device) == one.stream) set_current_stream(one.device, nullptr);
+      end_stream(one.device, one.stream);
+    } catch (const std::exception &) {}  // of work that it was given before
+}
+
 void Session::run() {
   while (socket_.wait(limits_.silence)) {
     uint64_t size = 0;
@@ -54,8 +61,9 @@ bool Session::answer(uint64_t size) {
     } catch (...) { answer = {exception(message_of(*current_error()))}; }
   }
   const uint64_t answered = answer.packet.size() + answer.rest.size();
-  const std::string head = std::string(reinterpret_cast<const char *>(&answered), sizeof answered) + answer.packet;
-  socket_.write(head, answer.rest);
+  const std::string head(reinterpret_cast<const char *>(&answered), sizeof answered);
+  if (answer.rest.empty()) socket_.write(head, answer.packet);
+  else socket_.write(head + answer.packet, answer.rest);
   return true;
 }
 
@@ -158,11 +166,7 @@ Session::Answer Session::copy_of(ByteReader &body) {
 }
 
 std::string Session::allocate(const RemoteTensor &tensor) {
-  DLTensor described{};
-  described.shape = const_cast<int64_t *>(tensor.dims.data());
-  described.ndim = static_cast<int32_t>(tensor.dims.size());
-  described.dtype = tensor.dtype;
-  const uint64_t bytes = bytes_of(described);
+  const uint64_t bytes = tensor.bytes();
   if (limits_.memory_bytes && bytes > limits_.memory_bytes - std::min(allocated_bytes_, limits_.memory_bytes))
     fail(OPD_OUT_OF_MEMORY, "a tensor of ", bytes, " bytes is refused: the client has ", allocated_bytes_, " of the ",
          limits_.memory_bytes, " bytes of its session");
@@ -227,7 +231,7 @@ std::string Session::device_request(Code code, const Arguments &args) {
     }
     case Code::kCopyAmongRemote:
       args.require_size(3, kRequest);
-      copy_tensor(as<Tensor>(args[0], "the source").dl, as<Tensor>(args[1], "the target").dl);
+      copy_tensor(as<Tensor>(args[0], "the source").dl, writable_dltensor(args[1], "the target"));
       return done;
     case Code::kDevCreateStream: {
       args.require_size(1, kRequest);

@@ -22,6 +22,8 @@ class Session {
  public:
   Session(Socket &socket, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits)
       : socket_(socket), folder_(std::move(folder)), limits_(limits) {}
+  ~Session();  // ends the client's streams
+  Session(const Session &) = delete;
 
   // Returns once the client has said that it ends, or has closed the connection between two packets. Throws what breaks
   // the connection; errors of requests go to the client.

@@ -1,6 +1,7 @@
 #include "rpc/session_functions.h"
 
 #include "analysis/bench/time_evaluator.h"
+#include "rpc/packets.h"
 #include "rpc/session_vm.h"
 
 namespace opd::rpc {
@@ -9,12 +10,6 @@ namespace {
 std::string_view name_in(Args args, const char *function, size_t count = 1) {
   require(args.size() == count, function, " takes ", count, " arguments, but was given ", args.size());
   return as_text(args[0], "the name of a file");
-}
-
-std::string_view bytes_of_file(const View &value) {
-  if (value.type == OPD_SMALL_BYTES) return {value.u.bytes, value.length};
-  const auto &bytes = as<BytesObject>(value, "the content of a file");
-  return {bytes.data, bytes.size};
 }
 
 Ref<Module> module_in(const View &value) { return Ref<Module>::share(&as<Module>(value, "the module")); }
@@ -89,7 +84,7 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
   if (name == "ImportModule") return make_function(&import_module);
   if (name == "upload")
     return make_function([files](Args args) {
-      files->write(name_in(args, "upload", 2), bytes_of_file(args[1]));
+      files->write(name_in(args, "upload", 2), bytes_in(args[1], "the content of a file"));
       return Value();
     });
   if (name == "download")

@@ -6,16 +6,14 @@
 namespace opd::rpc {
 namespace {
 
-int64_t int_of(Args args, size_t place, const char *what) {
+const View &at(Args args, size_t place, const char *what) {
   if (place >= args.size()) fail(OPD_INVALID_ARGUMENT, "there are ", args.size(), " arguments; ", what, " is missing");
-  return as_int(args[place], what);
+  return args[place];
 }
-std::string_view text_of(Args args, size_t place, const char *what) {
-  if (place >= args.size()) fail(OPD_INVALID_ARGUMENT, "there are ", args.size(), " arguments; ", what, " is missing");
-  return as_text(args[place], what);
-}
+int64_t int_of(Args args, size_t place, const char *what) { return as_int(at(args, place, what), what); }
+std::string_view text_of(Args args, size_t place, const char *what) { return as_text(at(args, place, what), what); }
 
-// Between two calls of TVM's clients: the module exists before its devices are known, and a result waits for them.
+// TVM's clients ask for the module and its functions first, and say the devices afterwards. Then the VM is made.
 class VmModule final : public Module {
  public:
   explicit VmModule(Ref<Module> program) : program_(std::move(program)) {}
@@ -84,7 +82,8 @@ class VmModule final : public Module {
     return {};
   }
   Value set_input(Args args) {
-    vm().set_input(text_of(args, 0, "the name of the function"), args.subspan(1), {});
+    const std::string_view name = text_of(args, 0, "the name of the function");  // before the rest, which may be absent
+    vm().set_input(name, args.subspan(1), {});
     return {};
   }
   Value invoke_stateful(Args args) {
