@@ -85,7 +85,7 @@ GuardedBlock::GuardedBlock(std::span<const std::byte> content, size_t alignment,
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   mapping_ = static_cast<std::byte *>(mapping);
   body_ = mapping_ + guard;
-  if (body_size_ && mprotect(body_, body_size_, PROT_READ | PROT_WRITE) != 0) {
+  if (mprotect(body_, body_size_, PROT_READ | PROT_WRITE) != 0) {
     munmap(mapping_, mapped_);
     throw std::bad_alloc();
   }
@@ -93,7 +93,7 @@ GuardedBlock::GuardedBlock(std::span<const std::byte> content, size_t alignment,
   const size_t phase = reinterpret_cast<uintptr_t>(content.data()) % alignment;
   const size_t latest = body_size_ - size_;
   data_ = body_ + (side == Side::begin ? phase : latest - (latest - phase) % alignment);
-  if (body_size_) std::memset(body_, std::to_integer<int>(fill_), body_size_);
+  std::memset(body_, std::to_integer<int>(fill_), body_size_);
   if (size_) std::memcpy(data_, content.data(), size_);
 }
 

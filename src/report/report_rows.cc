@@ -78,6 +78,7 @@ std::vector<uint32_t> ReportRows::without(std::string_view column, std::span<con
 // Leaves out all rows but those of devices' work; empty if there are none.
 std::vector<uint32_t> ReportRows::device_works() const {
   std::vector<uint32_t> groups;
+  if (!report_.find_column(kDeviceColumn)) return groups;
   if (const Column *kinds = report_.find_column(kKindColumn))
     for (size_t i = 0; i < kinds->size(); ++i) {
       if (!kinds->cell(i).is_text() || report_.text(kinds->cell(i).text()) != kDeviceWorkKind) continue;

@@ -301,8 +301,9 @@ class Writer {
       made.message(track_event::kDebugAnnotations, shapes);
     }
     // Work whose thread has no track, because nothing else of it was recorded, has no begin of a flow.
-    if (const auto flow = flows_.find(&event); flow != flows_.end())
-      made.fixed64(track_event::kTerminatingFlowIds, flow->second);
+    if (event.kind == EventKind::kDeviceWork)
+      if (const auto flow = flows_.find(&event); flow != flows_.end())
+        made.fixed64(track_event::kTerminatingFlowIds, flow->second);
     if (const HostStacks::StackNumber stack = host_.number_of(event, place_)) describe_stack(stack, made);
     if (event.is_open) {
       SmallProto open;
