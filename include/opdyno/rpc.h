@@ -1,10 +1,129 @@
-/** @file rpc.h  TVM's RPC: serve a client of another machine. `opdyno serve` is a whole server. */
+/** @file rpc.h  TVM's RPC: use another machine, or serve a client of one. `opdyno serve` is a whole server. */
 #ifndef OPDYNO_RPC_H_
 #define OPDYNO_RPC_H_
 
-#include <opdyno/base.h>
+#include <opdyno/module.h>
 
 OPD_BEGIN_DECLS
+
+/* ---- use another machine ---------------------------------------------------------------------------------------- */
+
+/** A session on another machine: with `opdyno serve`, or with a server of TVM's. Thread-safe: one request at a time,
+ * the others wait.
+ *
+ * What a session gives is used as if it were here. Its devices have kinds of their own (opd_rpc_session_device()), on
+ * which tensors are made and copied; opd_module_get_function() of its modules gives functions that run there;
+ * opd_vm_create() of them makes VMs there, and opd_evaluator_create() measures there. Arguments are numbers, texts,
+ * bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
+ * one there, and the address.
+ *
+ * A cancel token or a deadline ends the wait for an answer, not what the server does: the next request waits for that.
+ * All that came from a session keeps it open. It cannot be used in a child of fork(): OPD_IO. */
+typedef struct opd_rpc_session opd_rpc_session;
+OPD_HANDLE(opd_rpc_session);
+
+/** How to connect. */
+typedef struct opd_rpc_connect_options {
+  uint32_t struct_size;       /**< set by opd_rpc_connect_options_init() */
+  int32_t priority;           /**< at a tracker: of two requests, that with the greater one is served first; 1 */
+  const char *key;            /**< borrowed; what the server wants to hear. At a tracker: which servers; NULL: "" */
+  int64_t connect_timeout_ns; /**< to connect and greet; 10000000000 */
+  int64_t answer_timeout_ns;  /**< of each request, at a tracker also for a server to be free. Later: the error
+                                   OPD_DEADLINE_EXCEEDED; 0: no limit */
+  int64_t session_timeout_ns; /**< the server ends the session after so long, if it knows how; 0: no limit */
+} opd_rpc_connect_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
+static inline void opd_rpc_connect_options_init(opd_rpc_connect_options *options) {
+  const opd_rpc_connect_options defaults = {(uint32_t)sizeof *options, 1, NULL, (int64_t)10 * 1000 * 1000 * 1000, 0, 0};
+  if (options) *options = defaults;
+}
+
+/** Begins a session with a server.
+ * @param address     Borrowed: "HOST:PORT", "[::1]:PORT".
+ * @param options     Borrowed; NULL means all defaults.
+ * @param out_session New reference.
+ * @return NULL, or OPD_IO (there is no connection), OPD_DEADLINE_EXCEEDED, OPD_FAILED_PRECONDITION (the server wants
+ * another key), OPD_BAD_FORMAT (it speaks something else), OPD_OUT_OF_RANGE (256 sessions are open),
+ * OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options,
+                                                 opd_rpc_session **out_session);
+
+/** Asks TVM's tracker for a server, waits until one is free, and begins a session with it.
+ * @param tracker     Borrowed: the tracker's "HOST:PORT".
+ * @param options     Borrowed; NULL means all defaults.
+ * @param out_session New reference.
+ * @return NULL, or an error as opd_rpc_connect(); OPD_CALL_FAILED if the tracker refuses. Threads: safe. Blocks.
+ * Since: 0.2. Source: TVM TrackerSession.request. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_request(const char *tracker, const opd_rpc_connect_options *options,
+                                                 opd_rpc_session **out_session);
+
+/** Gives what a tracker knows: its servers, and for each key the number of free ones and of waiting clients.
+ * @param tracker  Borrowed: "HOST:PORT".
+ * @param options  Borrowed; only connect_timeout_ns is used. NULL means all defaults.
+ * @param out_json New reference: an object with `server_info` and `queue_info`, as TVM's tracker makes it.
+ * @return NULL, or an error as opd_rpc_request(). Threads: safe. Blocks. Since: 0.2. Source: TVM
+ * TrackerSession.summary. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_options *options,
+                                                         opd_buffer **out_json);
+
+/** Gives the name of a device of the session in this process. All that takes a device takes it: "remote[0]:cpu:0".
+ * @param session    Borrowed.
+ * @param device     As the server calls it; it need not exist.
+ * @param out_device Written: its kind is 128 times the session's number and one more, plus that of @p device.
+ * @return NULL, or OPD_UNSUPPORTED for a device of a session there. Threads: safe. Since: 0.2. Source: TVM
+ * RPCSession.device. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_session_device(opd_rpc_session *session, DLDevice device,
+                                                        DLDevice *out_device);
+
+/** Gives a global function of the server.
+ * @param session      Borrowed.
+ * @param name         Borrowed. Servers have "tvm.rpc.server.remove", "tvm.rpc.server.listdir" … beside what their
+ *                     runtime has.
+ * @param out_function New reference.
+ * @return NULL, or OPD_NOT_FOUND, OPD_IO. Threads: safe. Blocks. Since: 0.2. Source: TVM RPCSession.get_function. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_session_get_function(opd_rpc_session *session, const char *name,
+                                                              opd_function **out_function);
+
+/** Writes a file of the session: libraries to load, parameters.
+ * @param session Borrowed.
+ * @param name    Borrowed: a relative path there.
+ * @param data    Borrowed: @p size bytes.
+ * @return NULL, or OPD_IO, or the server's error. Threads: safe. Blocks. Since: 0.2. Source: TVM RPCSession.upload. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_session_upload(opd_rpc_session *session, const char *name, const void *data,
+                                                        size_t size);
+
+/** Reads a file of the session.
+ * @param session   Borrowed.
+ * @param name      Borrowed: a relative path there.
+ * @param out_bytes New reference.
+ * @return NULL, or OPD_IO, or the server's error. Threads: safe. Blocks. Since: 0.2. Source: TVM
+ * RPCSession.download. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_session_download(opd_rpc_session *session, const char *name,
+                                                          opd_buffer **out_bytes);
+
+/** Loads a file of the session as a module, on the server. Its kind is "rpc".
+ * @param session    Borrowed.
+ * @param name       Borrowed: a relative path there, as it was uploaded.
+ * @param out_module New reference.
+ * @return NULL, or OPD_IO, or the server's error. Threads: safe. Blocks. Since: 0.2. Source: TVM
+ * RPCSession.load_module. */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_session_load_module(opd_rpc_session *session, const char *name,
+                                                             opd_module **out_module);
+
+/** Describes a session.
+ * @param session  Borrowed.
+ * @param out_json New reference: {"address": "127.0.0.1:9090", "key": "pi4", "index": 0, "server": "opdyno 0.2.0",
+ *                 "absence": ""}. `server` is "tvm" for one of TVM's; `absence` says why the session has ended.
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_session_describe(opd_rpc_session *session, opd_buffer **out_json);
+
+/** Ends the session. A request that another thread waits for ends with OPD_IO, as all later ones; tensors and objects
+ * of the session can only be released. Without it, the session ends with the last reference to what came from it.
+ * @param session Borrowed. NULL does nothing. Threads: safe. Blocks. Since: 0.2 */
+OPD_API void opd_rpc_session_close(opd_rpc_session *session);
+
+/* ---- serve another machine -------------------------------------------------------------------------------------- */
 
 /** How a client is served. */
 typedef struct opd_rpc_serve_options {
@@ -32,11 +151,11 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
  * does wrong is its error; the session goes on.
  * @param socket  Of an accepted connection, a stream; stays open and the caller's.
  * @param options Borrowed; NULL means all defaults.
- * @return NULL; OPD_INVALID_ARGUMENT for what is no such socket; or why the session ended early:
- * OPD_FAILED_PRECONDITION (the client does not know the key), OPD_BAD_FORMAT (it speaks something else, or sends too
- * large a packet), OPD_DEADLINE_EXCEEDED (it went silent), OPD_IO (a broken connection, or a work folder that cannot be
- * used), OPD_NOT_FOUND (the work folder). Threads: safe, a session each. The current devices and streams of the thread
- * change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+ * @return NULL, or OPD_INVALID_ARGUMENT for what is no such socket, OPD_NOT_FOUND for the work folder, OPD_IO for one
+ * that cannot be used. If the session ends early: OPD_FAILED_PRECONDITION (the client does not know the key),
+ * OPD_BAD_FORMAT (it speaks something else, or sends too large a packet), OPD_DEADLINE_EXCEEDED (it went silent),
+ * OPD_IO (the connection broke). Threads: safe, a session each. The current devices and streams of the thread change.
+ * Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
  */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options);
 

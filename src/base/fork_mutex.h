@@ -77,6 +77,7 @@ enum class LockRank : uint8_t {
   kMemorySource,
   kWorkers,
   kPeakWindows,
+  kRemote,
   kLog,
   kCount
 };

@@ -3,6 +3,7 @@
 
 #include "analysis/bench/time_evaluator.h"
 #include "capi/handles.h"
+#include "rpc/remote_objects.h"
 
 using namespace opd;
 
@@ -22,9 +23,11 @@ opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_opti
                           Ref<Function>::share(unwrap<Function>(how.preprocess)),
                           how.warmup,
                           how.steady_ms,
-                          how.concurrency};
-    *out_evaluator = wrap<opd_evaluator>(
-        make_object<TimeEvaluator>(Ref<Function>::share(unwrap<Function>(function)), std::move(plan)));
+                          how.concurrency,
+                          nullptr};
+    auto shared = Ref<Function>::share(unwrap<Function>(function));
+    plan.there = rpc::evaluator_there(*shared, plan);
+    *out_evaluator = wrap<opd_evaluator>(make_object<TimeEvaluator>(std::move(shared), std::move(plan)));
   });
 }
 

@@ -1,8 +1,127 @@
 // include/opdyno/rpc.h
 #include "capi/handles.h"
+#include "rpc/remote_device.h"
+#include "rpc/remote_objects.h"
 #include "rpc/serve.h"
 
 using namespace opd;
+
+namespace {
+
+struct Connection {
+  rpc::RemoteOptions options;
+  int64_t priority;
+};
+
+Connection options_of(const opd_rpc_connect_options *given) {
+  const opd_rpc_connect_options how = read_options(given, opd_rpc_connect_options_init);
+  require(how.connect_timeout_ns > 0 && how.answer_timeout_ns >= 0 && how.session_timeout_ns >= 0,
+          "connect_timeout_ns must be greater than 0, and answer_timeout_ns and session_timeout_ns not negative");
+  Connection made{{}, how.priority};
+  made.options.key = how.key ? how.key : "";
+  made.options.connect_limit = std::chrono::nanoseconds(how.connect_timeout_ns);
+  made.options.answer_limit = std::chrono::nanoseconds(how.answer_timeout_ns);
+  made.options.session_limit = std::chrono::nanoseconds(how.session_timeout_ns);
+  return made;
+}
+
+opd_rpc_session *begin(const rpc::Address &server, const rpc::RemoteOptions &options) {
+  rpc::register_remote_devices();
+  return wrap<opd_rpc_session>(make_object<rpc::RemoteSession>(rpc::Remote::connect(server, options)));
+}
+
+const std::shared_ptr<rpc::Remote> &remote_of(opd_rpc_session *session) {
+  return unwrap<rpc::RemoteSession>(session)->remote;
+}
+
+}  // namespace
+
+opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options, opd_rpc_session **out_session) {
+  return guard([&] {
+    require(address && out_session, "address and out_session must not be NULL");
+    *out_session = begin(rpc::Address::parse(address), options_of(options).options);
+  });
+}
+
+opd_error *opd_rpc_request(const char *tracker, const opd_rpc_connect_options *options, opd_rpc_session **out_session) {
+  return guard([&] {
+    require(tracker && out_session, "tracker and out_session must not be NULL");
+    Connection how = options_of(options);
+    rpc::Assignment given = rpc::request_server(rpc::Address::parse(tracker), how.options.key, how.priority,
+                                                how.options.connect_limit, how.options.answer_limit);
+    how.options.key = std::move(given.key);
+    *out_session = begin(given.server, how.options);
+  });
+}
+
+opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_options *options, opd_buffer **out_json) {
+  return guard([&] {
+    require(tracker && out_json, "tracker and out_json must not be NULL");
+    const rpc::RemoteOptions how = options_of(options).options;
+    give_text(rpc::tracker_summary(rpc::Address::parse(tracker), how.connect_limit), out_json);
+  });
+}
+
+opd_error *opd_rpc_session_device(opd_rpc_session *session, DLDevice device, DLDevice *out_device) {
+  return guard([&] {
+    require(session && out_device, "session and out_device must not be NULL");
+    *out_device = remote_of(session)->here(device);
+  });
+}
+
+opd_error *opd_rpc_session_get_function(opd_rpc_session *session, const char *name, opd_function **out_function) {
+  return guard([&] {
+    require(session && name && out_function, "session, name and out_function must not be NULL");
+    const auto &remote = remote_of(session);
+    Ref<Function> found = rpc::function_there(remote, name);
+    if (!found)
+      fail_as("ValueError", OPD_NOT_FOUND, "the server at ", remote->address(), " has no global function named \"",
+              name, "\"");
+    *out_function = wrap<opd_function>(std::move(found));
+  });
+}
+
+opd_error *opd_rpc_session_upload(opd_rpc_session *session, const char *name, const void *data, size_t size) {
+  return guard([&] {
+    require(session && name && (data || !size), "session, name and data must not be NULL");
+    remote_of(session)->upload(name, {static_cast<const char *>(data), size});
+  });
+}
+
+opd_error *opd_rpc_session_download(opd_rpc_session *session, const char *name, opd_buffer **out_bytes) {
+  return guard([&] {
+    require(session && name && out_bytes, "session, name and out_bytes must not be NULL");
+    const Value wanted(name);
+    const Value content = remote_of(session)->call("tvm.rpc.server.download", {&wanted.view(), 1});
+    give_text(std::string(bytes_in(content, "the content of a file")), out_bytes);
+  });
+}
+
+opd_error *opd_rpc_session_load_module(opd_rpc_session *session, const char *name, opd_module **out_module) {
+  return guard([&] {
+    require(session && name && out_module, "session, name and out_module must not be NULL");
+    const Value wanted(name);
+    const Value loaded = remote_of(session)->call("tvm.rpc.server.load_module", {&wanted.view(), 1});
+    *out_module = wrap<opd_module>(Ref<Module>::share(&as<Module>(loaded, "what the server loaded")));
+  });
+}
+
+opd_error *opd_rpc_session_describe(opd_rpc_session *session, opd_buffer **out_json) {
+  return guard([&] {
+    require(session && out_json, "session and out_json must not be NULL");
+    const rpc::Remote &remote = *remote_of(session);
+    JsonWriter json;
+    json.begin_object().key("address").value(remote.address()).key("key").value(remote.key());
+    json.key("index").value(remote.index()).key("server");
+    json.value(remote.version().empty() ? "tvm" : "opdyno " + remote.version());
+    json.key("absence").value(remote.absence()).end_object();
+    give_text(json.take(), out_json);
+  });
+}
+
+void opd_rpc_session_close(opd_rpc_session *session) {
+  if (session) remote_of(session)->close();
+}
 
 opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options) {
   return guard([&] {

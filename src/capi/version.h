@@ -35,6 +35,6 @@ struct Feature {
 };
 // Features that are missing are listed, too, so that a program can ask for any of them. PAPI is loaded at run time.
 inline constexpr Feature kFeatures[] = {{"cpu", true},  {"libffi", true}, {"npz", true},    {"papi", false},
-                                        {"cuda", true}, {"opencl", true}, {"vulkan", true}, {"rpc", false}};
+                                        {"cuda", true}, {"opencl", true}, {"vulkan", true}, {"rpc", true}};
 
 }  // namespace opd

@@ -3,6 +3,7 @@
 
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
+#include "rpc/remote_vm.h"
 
 using namespace opd;
 
@@ -44,14 +45,24 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
   return settings;
 }
 
-Vm &vm_of(opd_vm *vm) { return *unwrap<Vm>(vm); }
+AnyVm &vm_of(opd_vm *vm) { return *unwrap<AnyVm>(vm); }
+
+// What only programs of this process have.
+Vm &vm_here(opd_vm *vm) {
+  auto *const here = dynamic_cast<Vm *>(&vm_of(vm));
+  if (!here) fail(OPD_UNSUPPORTED, "a program on another machine is not profiled from here");
+  return *here;
+}
 
 }  // namespace
 
 opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm) {
   return guard([&] {
     require(module && out_vm, "module and out_vm must not be NULL");
-    *out_vm = wrap<opd_vm>(Vm::make(Ref<Module>::share(unwrap<Module>(module)), settings_of(options)));
+    auto shared = Ref<Module>::share(unwrap<Module>(module));
+    if (auto there = rpc::try_remote(*shared))
+      *out_vm = wrap<opd_vm>(rpc::make_vm(std::move(there), settings_of(options)));
+    else *out_vm = wrap<opd_vm>(Vm::make(std::move(shared), settings_of(options)));
   });
 }
 
@@ -133,14 +144,14 @@ int opd_vm_has_function(opd_vm *vm, const char *name) { return vm && name && vm_
 opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names) {
   return guard([&] {
     require(vm && out_names, "vm and out_names must not be NULL");
-    *out_names = wrap_names(vm_of(vm).program().executable->program_functions());
+    *out_names = wrap_names(vm_of(vm).function_list());
   });
 }
 
 opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names) {
   return guard([&] {
     require(vm && name && out_names, "vm, name and out_names must not be NULL");
-    *out_names = wrap_names(vm_of(vm).program().executable->get(name).param_names);
+    *out_names = wrap_names(vm_of(vm).param_list(name));
   });
 }
 
@@ -188,7 +199,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     require(how.warmup >= 0 && how.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ", how.warmup,
             " and ", how.repeat);
     const Args views = args_of(args, num_args);
-    Vm &machine = vm_of(vm);
+    Vm &machine = vm_here(vm);
     const Ref<SavedFunction> saved = machine.executable().find(name) ? nullptr : machine.state().saved(name);
     const uint32_t function = saved ? saved->function : machine.function_index(name);
     const bool stateful = !saved && num_args == 0 && machine.has_input(name);
@@ -205,13 +216,13 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
 opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) {
   return guard([&] {
     require(vm, "vm must not be NULL");
-    start_profile(vm_of(vm), profile_options_of(options));
+    start_profile(vm_here(vm), profile_options_of(options));
   });
 }
 
 opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
     require(vm && out_report, "vm and out_report must not be NULL");
-    give(stop_profile(vm_of(vm)), out_report, out_trace);
+    give(stop_profile(vm_here(vm)), out_report, out_trace);
   });
 }

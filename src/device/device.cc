@@ -26,6 +26,8 @@ Kinds &kinds() {
   return *table;
 }
 
+std::atomic<DeviceBackend *(*)(int32_t)> further_kinds{nullptr};
+
 bool exists(DeviceBackend &backend, int32_t id) { return backend.attr(id, OPD_ATTR_EXIST).view().u.int64 != 0; }
 
 std::string present_devices() {
@@ -66,8 +68,15 @@ void register_device(int32_t device_type, DeviceBackend &backend) {
     fail(OPD_ALREADY_EXISTS, "devices of kind ", device_kind_name(device_type), " are registered already");
 }
 
+void register_further_kinds(DeviceBackend *(*find)(int32_t device_type)) {
+  further_kinds.store(find, std::memory_order_release);
+}
+
 DeviceBackend *find_kind(int32_t device_type) {
-  if (device_type < 0 || device_type >= kMaxDeviceKinds) return nullptr;
+  if (device_type < 0 || device_type >= kMaxDeviceKinds) [[unlikely]] {
+    const auto find = further_kinds.load(std::memory_order_acquire);
+    return find ? find(device_type) : nullptr;
+  }
   return kinds()[static_cast<size_t>(device_type)].load(std::memory_order_acquire);
 }
 
@@ -79,6 +88,8 @@ DeviceBackend *find_device(DLDevice device) {
 std::string absence_of(DLDevice device) {
   DeviceBackend *backend = find_kind(device.device_type);
   if (backend) return exists(*backend, device.device_id) ? "" : backend->absence(device.device_id);
+  if (device.device_type >= kDevicesOfSession)
+    return concat("there is no session with the number ", device.device_type / kDevicesOfSession - 1);
   return concat("this build has no back end for devices of kind ", device_kind_name(device.device_type),
                 ", and no plug-in has registered one");
 }

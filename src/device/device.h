@@ -67,6 +67,8 @@ class DeviceBackend {
 
 inline constexpr int32_t kMaxDeviceKinds = 64;  // DLPack 1.3 uses 18
 void register_device(int32_t device_type, DeviceBackend &backend);
+// Kinds with greater numbers, which are made when they are asked for: those of sessions on other machines.
+void register_further_kinds(DeviceBackend *(*find)(int32_t device_type));
 DeviceBackend *find_kind(int32_t device_type);  // null: no such kind in this process
 DeviceBackend *find_device(DLDevice device);    // null: no such kind in this process, or no such id
 // Throws OPD_UNSUPPORTED with the reason and a list of the present ones.

@@ -52,8 +52,8 @@ struct Module : Object {
   Ref<Function> get(std::string_view name, bool query_imports);  // throws OPD_NOT_FOUND with close names
   Ref<Function> entry();                                         // "main", its own or of an import; throws
   bool implements_with_imports(std::string_view name);
-  std::vector<Ref<Module>> imports() const;  // a snapshot
-  void add_import(Ref<Module> module);       // throws for a cycle
+  std::vector<Ref<Module>> imports() const;     // a snapshot
+  virtual void add_import(Ref<Module> module);  // throws for a cycle
   void clear_imports();
 
  private:

@@ -6,59 +6,24 @@
 namespace opd::rpc {
 namespace {
 
-// Type indices on the wire are those of tvm-ffi, as in values here. These differ, or are of the wire alone.
-constexpr int32_t kObjectReference = 115;
 constexpr int32_t kMostDims = 64;
 constexpr int32_t kMostValues = 4096;
 
-std::string packet(Code code, int32_t num_values, ByteWriter &values) {
-  ByteWriter made;
-  made.write(code);
-  made.write(num_values);
-  return made.take() + values.take();
-}
-
-// One value that is whole on the wire. False: it is an object, or an address.
-bool write_plain(ByteWriter &to, const View &value) {
-  switch (value.type) {
-    case OPD_NONE:
-      to.write(value.type);
-      return true;
-    case OPD_BOOL:
-    case OPD_INT:
-    case OPD_FLOAT:
-      to.write(value.type);
-      to.write(value.u.int64);
-      return true;
-    case OPD_DTYPE:
-      to.write(value.type);
-      to.write(value.u.dtype);
-      to.write(int32_t{0});
-      return true;
-    case OPD_DEVICE:
-      to.write(value.type);
-      to.write(value.u.device);
-      return true;
+// Objects have a second type. Small texts and bytes, which are none in memory, are some on the wire.
+int32_t second_type(int32_t type) {
+  switch (type) {
+    case OPD_STRING:
+    case OPD_SMALL_STRING:
+      return OPD_STRING;
+    case OPD_BYTES:
+    case OPD_SMALL_BYTES:
+      return OPD_BYTES;
     default:
-      return false;
+      return type == kObjectReference ? type : 0;
   }
 }
 
-void write_int(ByteWriter &to, int64_t number) { write_plain(to, opd_int(number)); }
-void write_handle(ByteWriter &to, uint64_t number) {
-  to.write(int32_t{OPD_POINTER});
-  to.write(number);
-}
-
-bool is_bytes(const View &value) { return value.type == OPD_BYTES || value.type == OPD_SMALL_BYTES; }
-
 }  // namespace
-
-std::string_view bytes_in(const View &value, std::string_view what) {
-  if (value.type == OPD_SMALL_BYTES) return {value.u.bytes, value.length};
-  const auto &bytes = as<BytesObject>(value, what);
-  return {bytes.data, bytes.size};
-}
 
 RemoteTensor RemoteTensor::read(ByteReader &from) {
   RemoteTensor made;
@@ -114,40 +79,51 @@ Arguments::Arguments(ByteReader &from, const Objects &objects) {
   for (int32_t i = 0; i < count; ++i) read_value(from, objects);
 }
 
-void Arguments::read_value(ByteReader &from, const Objects &objects) {
-  const auto type = from.read<int32_t>("type of a value");
-  const auto number = [&] { return from.read<uint64_t>("number of an object"); };
-  // Objects have a second type. Small texts and bytes, which are none in memory, are some on the wire.
-  int32_t second = type == OPD_STRING || type == OPD_BYTES || type == kObjectReference ? type : 0;
-  if (type == OPD_SMALL_STRING) second = OPD_STRING;
-  if (type == OPD_SMALL_BYTES) second = OPD_BYTES;
-  if (second && from.read<int32_t>("type of an object") != second)
-    from.bad("type of an object", "differs from that of its value");
+std::optional<Value> read_plain(ByteReader &from, int32_t type) {
   switch (type) {
     case OPD_NONE:
-      values_.emplace_back();
-      return;
+      return Value();
     case OPD_INT:
-      values_.emplace_back(from.read<int64_t>("integer"));
-      return;
+      return Value(from.read<int64_t>("integer"));
     case OPD_BOOL:
-      values_.emplace_back(from.read<int64_t>("bool") != 0);
-      return;
+      return Value(from.read<int64_t>("bool") != 0);
     case OPD_FLOAT:
-      values_.emplace_back(from.read<double>("float"));
-      return;
-    case OPD_POINTER:
-      handles_.push_back({values_.size(), from.read<uint64_t>("handle")});
-      values_.emplace_back();
-      return;
+      return Value(from.read<double>("float"));
     case OPD_DTYPE: {
       const auto dtype = from.read<DLDataType>("dtype");
       from.take(sizeof(int32_t), "padding of a dtype");
-      values_.emplace_back(dtype);
-      return;
+      return Value(dtype);
     }
     case OPD_DEVICE:
-      values_.emplace_back(from.read<DLDevice>("device"));
+      return Value(from.read<DLDevice>("device"));
+    case OPD_CSTRING:
+    case OPD_SMALL_STRING:
+    case OPD_STRING:
+      return Value(from.read_string("string"));
+    case OPD_BYTES_VIEW:
+    case OPD_SMALL_BYTES:
+    case OPD_BYTES:
+      return make_bytes(from.read_string("bytes"));
+    default:
+      return {};
+  }
+}
+
+int32_t read_type(ByteReader &from) {
+  const auto type = from.read<int32_t>("type of a value");
+  const int32_t second = second_type(type);
+  if (second && from.read<int32_t>("type of an object") != second)
+    from.bad("type of an object", "differs from that of its value");
+  return type;
+}
+
+void Arguments::read_value(ByteReader &from, const Objects &objects) {
+  const int32_t type = read_type(from);
+  if (std::optional<Value> plain = read_plain(from, type)) return values_.push_back(std::move(*plain));
+  switch (type) {
+    case OPD_POINTER:
+      handles_.push_back({values_.size(), from.read<uint64_t>("handle")});
+      values_.emplace_back();
       return;
     case OPD_DLTENSOR: {
       RemoteTensor tensor = RemoteTensor::read(from);
@@ -156,20 +132,10 @@ void Arguments::read_value(ByteReader &from, const Objects &objects) {
       values_.emplace_back();
       return;
     }
-    case OPD_CSTRING:
-    case OPD_SMALL_STRING:
-    case OPD_STRING:
-      values_.emplace_back(from.read_string("string"));
-      return;
-    case OPD_BYTES_VIEW:
-    case OPD_SMALL_BYTES:
-    case OPD_BYTES:
-      values_.push_back(make_bytes(from.read_string("bytes")));
-      return;
     case OPD_FUNCTION:
     case OPD_MODULE:
     case kObjectReference:
-      values_.push_back(objects.find(number()));
+      values_.push_back(objects.find(from.read<uint64_t>("number of an object")));
       return;
     default:
       from.bad("type of a value", concat("is ", type, ", which has no form here"));
@@ -201,60 +167,117 @@ const RemoteTensor &Arguments::description(size_t i, const char *request) const 
   fail(OPD_BAD_FORMAT, request, ": value ", i, " must be a tensor without data");
 }
 
+void PacketWriter::begin(int32_t type) {
+  ++count_;
+  values_.write(type);
+  if (const int32_t second = second_type(type)) values_.write(second);
+}
+
+bool PacketWriter::add_plain(const View &value) {
+  switch (value.type) {
+    case OPD_NONE:
+      begin(value.type);
+      return true;
+    case OPD_BOOL:
+    case OPD_INT:
+    case OPD_FLOAT:
+      begin(value.type);
+      values_.write(value.u.int64);
+      return true;
+    case OPD_DTYPE:
+      begin(value.type);
+      values_.write(value.u.dtype);
+      values_.write(int32_t{0});
+      return true;
+    case OPD_DEVICE:
+      begin(value.type);
+      values_.write(value.u.device);
+      return true;
+    default:
+      if (is_text(value)) add_text(as_text(value, "a text"));
+      else if (is_bytes(value)) add_bytes(bytes_in(value, "bytes"));
+      else return false;
+      return true;
+  }
+}
+
+void PacketWriter::add_text(std::string_view text) {
+  begin(OPD_CSTRING);
+  values_.write_string(text);
+}
+
+void PacketWriter::add_bytes(std::string_view bytes) {
+  begin(OPD_BYTES_VIEW);
+  values_.write_string(bytes);
+}
+
+void PacketWriter::add_bytes_that_follow(uint64_t size) {
+  begin(OPD_BYTES_VIEW);
+  values_.write(size);
+}
+
+void PacketWriter::add_handle(uint64_t number) {
+  begin(OPD_POINTER);
+  values_.write(number);
+}
+
+void PacketWriter::add_tensor(const RemoteTensor &tensor) {
+  begin(OPD_DLTENSOR);
+  tensor.write(values_);
+}
+
+void PacketWriter::add_object(int32_t type, uint64_t number) {
+  begin(type);
+  values_.write(number);
+}
+
+std::string PacketWriter::take() {
+  head_.write(count_);
+  return head_.take() + values_.take();
+}
+
+std::string PacketWriter::take_bare() { return head_.take(); }
+
 std::string result_of_call(const Value &value, Objects &objects) {
   const View &view = value.view();
-  ByteWriter values;
-  if (is_text(view)) {
-    write_int(values, OPD_STRING);
-    values.write(int32_t{OPD_CSTRING});
-    values.write_string(as_text(view, "the result"));
-  } else if (is_bytes(view)) {
-    write_int(values, OPD_BYTES);
-    values.write(int32_t{OPD_BYTES_VIEW});
-    values.write_string(bytes_in(view, "the result"));
-  } else if (view.type == OPD_TENSOR) {
+  PacketWriter packet(Code::kReturn);
+  if (view.type == OPD_TENSOR) {
     auto tensor = Ref<Tensor>::share(static_cast<Tensor *>(object_of(view)));
     if (!is_contiguous(tensor->dl)) tensor = copied_to(tensor->dl.device, tensor->dl);
     RemoteTensor sent;
     sent.device = tensor->dl.device, sent.dtype = tensor->dl.dtype;
     sent.dims.assign(tensor->dl.shape, tensor->dl.shape + tensor->dl.ndim);
     sent.data = objects.add(std::move(tensor));
-    write_int(values, OPD_TENSOR);
-    values.write(int32_t{OPD_DLTENSOR});
-    sent.write(values);
-    write_handle(values, sent.data);
-    return packet(Code::kReturn, 3, values);
-  } else {
-    write_int(values, view.type);
-    if (is_object(view)) write_handle(values, objects.add(value));
-    else if (!write_plain(values, view))
-      fail(OPD_UNSUPPORTED, "a result of the type ", type_key(view.type), " cannot be sent to another process");
+    packet.add_int(OPD_TENSOR);
+    packet.add_tensor(sent);
+    packet.add_handle(sent.data);
+    return packet.take();
   }
-  return packet(Code::kReturn, 2, values);
+  packet.add_int(is_text(view) ? OPD_STRING : is_bytes(view) ? OPD_BYTES : view.type);
+  if (!packet.add_plain(view)) {
+    if (!is_object(view))
+      fail(OPD_UNSUPPORTED, "a result of the type ", type_key(view.type), " cannot be sent to another process");
+    packet.add_handle(objects.add(value));
+  }
+  return packet.take();
 }
 
 std::string result_of_request(const View &value) {
-  ByteWriter values;
-  if (is_text(value)) {
-    values.write(int32_t{OPD_CSTRING});
-    values.write_string(as_text(value, "the answer"));
-  } else if (!write_plain(values, value)) {
-    write_plain(values, opd_none());
-  }
-  return packet(Code::kReturn, 1, values);
+  PacketWriter packet(Code::kReturn);
+  if (!packet.add_plain(value)) packet.add_plain(opd_none());
+  return packet.take();
 }
 
 std::string handle_result(uint64_t handle) {
-  ByteWriter values;
-  write_handle(values, handle);
-  return packet(Code::kReturn, 1, values);
+  PacketWriter packet(Code::kReturn);
+  packet.add_handle(handle);
+  return packet.take();
 }
 
 std::string exception(std::string_view message) {
-  ByteWriter values;
-  values.write(int32_t{OPD_CSTRING});
-  values.write_string(message);
-  return packet(Code::kException, 1, values);
+  PacketWriter packet(Code::kException);
+  packet.add_text(message);
+  return packet.take();
 }
 
 }  // namespace opd::rpc

@@ -3,6 +3,7 @@
 // side has numbers of them. Bytes from outside are checked while they are read.
 #pragma once
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ namespace opd::rpc {
 
 inline constexpr std::string_view kProtocolVersion = "0.8.0";
 inline constexpr int32_t kMagic = 0xFF271, kMismatch = kMagic + 2;  // the answer if the key is another one
+inline constexpr int32_t kObjectReference = 115;                    // the type of an object that stays where it is
 
 enum class Code : int32_t {
   kNone,
@@ -84,8 +86,37 @@ class Arguments {
   std::deque<std::pair<size_t, RemoteTensor>> descriptions_;
 };
 
-// The content of a byte string. Throws for other values.
-std::string_view bytes_in(const View &value, std::string_view what);
+// A number, text or bytes whose type was read before. None: values of that type are no such ones.
+std::optional<Value> read_plain(ByteReader &from, int32_t type);
+int32_t read_type(ByteReader &from);  // of the value that follows
+
+// Writes a packet: what its code demands before the values, then the values.
+class PacketWriter {
+ public:
+  explicit PacketWriter(Code code) { head_.write(code); }
+  template <class T>
+  void write(T number) {
+    head_.write(number);
+  }
+  void write_text(std::string_view text) { head_.write_string(text); }
+
+  bool add_plain(const View &value);  // a number or a text; false: it is none, and nothing was written
+  void add_int(int64_t number) { add_plain(opd_int(number)); }
+  void add_text(std::string_view text);
+  void add_bytes(std::string_view bytes);
+  void add_bytes_that_follow(uint64_t size);  // the last value, whose content is sent behind the packet
+  void add_handle(uint64_t number);
+  void add_tensor(const RemoteTensor &tensor);
+  void add_object(int32_t type, uint64_t number);
+  std::string take();       // with the values
+  std::string take_bare();  // of a code that has none
+
+ private:
+  void begin(int32_t type);
+
+  ByteWriter head_, values_;
+  int32_t count_ = 0;
+};
 
 // Writers of answers. Objects of a result enter the table.
 std::string result_of_call(const Value &value, Objects &objects);

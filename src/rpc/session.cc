@@ -205,7 +205,8 @@ std::string Session::device_request(Code code, const Arguments &args) {
       const DLDevice device = device_in(args, 0);
       const auto attr = static_cast<opd_device_attr>(as_int(args[1], "the attribute"));
       const bool is_there = attr == OPD_ATTR_EXIST || absence_of(device).empty();
-      return result_of_request(is_there ? device_attr(device, attr).view() : opd_none());
+      const Value found = is_there ? device_attr(device, attr) : Value();
+      return result_of_request(found.type() == OPD_SHAPE ? Value(to_text(found)) : found);  // as TVM: a text
     }
     case Code::kDevAllocData: {
       args.require_size(4, kRequest);

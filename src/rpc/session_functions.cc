@@ -2,6 +2,7 @@
 
 #include "analysis/bench/time_evaluator.h"
 #include "rpc/packets.h"
+#include "rpc/remote_objects.h"
 #include "rpc/session_vm.h"
 
 namespace opd::rpc {
@@ -73,10 +74,39 @@ Value time_evaluator(Args args) {
   });
 }
 
+const Array &array_in(Args args, size_t count, const char *function) {
+  require(args.size() == count, function, " takes ", count, " arguments, but was given ", args.size());
+  return as<Array>(args[0], "the array");
+}
+
+// For clients that want the items of results. TVM's servers have both by tvm-ffi.
+Value array_size(Args args) { return array_in(args, 1, "ffi.ArraySize").count; }
+Value array_item(Args args) {
+  const Array &array = array_in(args, 2, "ffi.ArrayGetItem");
+  const int64_t place = as_int(args[1], "the place of an item");
+  if (place < 0 || place >= array.count)
+    fail_as("IndexError", OPD_OUT_OF_RANGE, "there is no item ", place, " in an array of ", array.count);
+  return array.items()[place];
+}
+
+// (module) → the names of its functions, a line each
+Value list_functions(Args args) {
+  require(args.size() == 1, "opdyno.rpc.list_functions takes a module");
+  std::string lines;
+  for (const std::string &name : module_in(args[0])->list()) lines += lines.empty() ? name : "\n" + name;
+  return Value(lines);
+}
+
 }  // namespace
 
 Ref<Function> session_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
   if (name == "runtime.RPCTimeEvaluator") return make_function(&time_evaluator);
+  if (name == "ffi.ArraySize") return make_function(&array_size);
+  if (name == "ffi.ArrayGetItem") return make_function(&array_item);
+  if (name == kListFunction) return make_function(&list_functions);
+  if (name == kVersionFunction)
+    return make_function(
+        [](Args) { return Value(concat(OPD_VERSION_MAJOR, ".", OPD_VERSION_MINOR, ".", OPD_VERSION_PATCH)); });
   constexpr std::string_view kPrefix = "tvm.rpc.server.";
   if (!name.starts_with(kPrefix)) return find_function(name);
   name.remove_prefix(kPrefix.size());

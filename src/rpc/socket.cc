@@ -37,6 +37,8 @@ bool Socket::poll_for(short events, Time limit) {
   }
 }
 
+bool Socket::has_input(Time limit) { return poll_for(POLLIN, limit); }
+
 bool Socket::wait(Time limit) {
   if (!poll_for(POLLIN, limit))
     fail(OPD_DEADLINE_EXCEEDED, "the peer sent nothing for ", limit.count() / 1'000'000, " ms");
@@ -54,7 +56,8 @@ void Socket::read(void *to, size_t size) {
       at += found, size -= static_cast<size_t>(found);
       continue;
     }
-    if (found == 0) fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
+    if (found == 0 || errno == ECONNRESET)
+      fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
     if (errno == EINTR) continue;
     if (errno != EAGAIN) fail(OPD_IO, "cannot read from the peer: ", error_text(errno));
     if (!poll_for(POLLIN, stall_))

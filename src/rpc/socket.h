@@ -18,6 +18,7 @@ class Socket {
   // Waits at most so long (0: without a limit) for the first byte of what comes next. False: the peer has closed the
   // connection. Throws OPD_DEADLINE_EXCEEDED, or OPD_IO.
   bool wait(Time limit);
+  bool has_input(Time limit);        // within that time (0: without a limit): bytes, or the end of the connection
   void read(void *to, size_t size);  // throws also if the connection ends before
   void write(std::string_view head, std::string_view rest = {});
 

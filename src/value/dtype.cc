@@ -183,6 +183,18 @@ bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count) {
 }
 
 DLDevice parse_device(std::string_view text) {
+  constexpr std::string_view kRemote = "remote[";
+  if (std::string_view rest = text; rest.starts_with(kRemote)) {
+    rest.remove_prefix(kRemote.size());
+    uint32_t session = 0;
+    constexpr uint32_t kMost = 1 << 20;
+    require(take_number(rest, session) && session < kMost && rest.starts_with("]:") && rest.size() > 2, "\"", text,
+            "\" is not a device of a session; write it as remote[0]:cpu:0");
+    const DLDevice there = parse_device(rest.substr(2));
+    require(there.device_type < kDevicesOfSession, "\"", text, "\" is a device of a session within a session");
+    const auto first = static_cast<int32_t>(session + 1) * kDevicesOfSession;
+    return {static_cast<DLDeviceType>(first + there.device_type), there.device_id};
+  }
   const size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   uint32_t type = 0, id = 0;
@@ -202,6 +214,9 @@ DLDevice parse_device(std::string_view text) {
 }
 
 std::string device_kind_name(int32_t device_type) {
+  if (device_type >= kDevicesOfSession)
+    return concat("remote[", device_type / kDevicesOfSession - 1,
+                  "]:", device_kind_name(device_type % kDevicesOfSession));
   for (const auto &kind : kDeviceKinds)
     if (kind.type == device_type) return kind.name;
   if (device_type >= kFirstAdded && device_type < kFirstAdded + static_cast<int32_t>(kMostAdded))

@@ -23,9 +23,11 @@ bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes);
 // Product of the sizes; false if a size is negative or the product exceeds int64.
 bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count);
 
-DLDevice parse_device(std::string_view text);       // throws OPD_INVALID_ARGUMENT
-std::string device_name(DLDevice device);           // "cpu:0"
-std::string device_kind_name(int32_t device_type);  // "cpu"
+DLDevice parse_device(std::string_view text);  // throws OPD_INVALID_ARGUMENT
+std::string device_name(DLDevice device);      // "cpu:0"
+// Devices of sessions on other machines: DLPack's number, and so much for each session and one more. Source: TVM.
+inline constexpr int32_t kDevicesOfSession = 128;
+std::string device_kind_name(int32_t device_type);  // "cpu", "remote[0]:cpu"
 std::optional<DLDeviceType> device_kind_of(std::string_view name);
 // The number of a kind, which gets one if no kind has the name. Throws for what is no name, and if too many are added.
 DLDeviceType add_device_kind(std::string_view name);

@@ -111,6 +111,13 @@ std::string_view as_text(const View &v, std::string_view what) {
   }
 }
 
+bool is_bytes(const View &v) { return v.type == OPD_BYTES_VIEW || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES; }
+
+std::string_view bytes_in(const View &v, std::string_view what) {
+  if (!is_bytes(v)) fail_type(what, type_key(OPD_BYTES), v);
+  return as_text(v, what);
+}
+
 Ref<String> String::make(std::string_view text) { return make_string<String>(text); }
 Ref<BytesObject> BytesObject::make(std::string_view bytes) { return make_string<BytesObject>(bytes); }
 

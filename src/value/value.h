@@ -114,7 +114,9 @@ double as_float(const View &v, std::string_view what);      // Float, Int or Boo
 DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its text
 bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
-std::string to_text(const View &v);                              // for people
+bool is_bytes(const View &v);
+std::string_view bytes_in(const View &v, std::string_view what);  // the same for bytes
+std::string to_text(const View &v);                               // for people
 
 // ---- objects
 

@@ -71,24 +71,6 @@ size_t position_of(const FunctionInfo &function, std::string_view name) {
           suggestion(name, function.param_names));
 }
 
-std::vector<View> in_order(const FunctionInfo &function, Args args, std::span<const char *const> names) {
-  const auto count = static_cast<size_t>(function.num_args);
-  std::vector<View> placed(count, opd_none());
-  std::vector<bool> given(count, false);
-  size_t next = 0;
-  for (size_t i = 0; i < args.size(); ++i) {
-    const bool named = names[i] != nullptr;
-    const size_t place = named ? position_of(function, names[i]) : next++;
-    if (place >= count) bad_count(function, args.size());
-    if (given[place]) fail_as("TypeError", OPD_INVALID_ARGUMENT, parameter_text(function, place), " is given twice");
-    given[place] = true;
-    placed[place] = args[i];
-  }
-  for (size_t i = 0; i < count; ++i)
-    if (!given[i]) fail_as("TypeError", OPD_INVALID_ARGUMENT, parameter_text(function, i), " is missing");
-  return placed;
-}
-
 const Tensor &tensor_of(opd_tensor *handle) { return *static_cast<Tensor *>(reinterpret_cast<Object *>(handle)); }
 
 // Collects the tensors of a result in the order of its leaves, and checks each against its output. `depth` counts the
@@ -114,6 +96,24 @@ void collect(const View &value, std::span<opd_tensor *const> outputs, std::vecto
 
 }  // namespace
 
+std::vector<View> arguments_in_order(const FunctionInfo &function, Args args, std::span<const char *const> names) {
+  const auto count = static_cast<size_t>(function.num_args);
+  std::vector<View> placed(count, opd_none());
+  std::vector<bool> given(count, false);
+  size_t next = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool named = names[i] != nullptr;
+    const size_t place = named ? position_of(function, names[i]) : next++;
+    if (place >= count) bad_count(function, args.size());
+    if (given[place]) fail_as("TypeError", OPD_INVALID_ARGUMENT, parameter_text(function, place), " is given twice");
+    given[place] = true;
+    placed[place] = args[i];
+  }
+  for (size_t i = 0; i < count; ++i)
+    if (!given[i]) fail_as("TypeError", OPD_INVALID_ARGUMENT, parameter_text(function, i), " is missing");
+  return placed;
+}
+
 CallArguments::CallArguments(const Vm &vm, Args args) {
   const FunctionInfo closure{FunctionKind::kPacked, "closure", 0, 0, -2, 0, {}};
   for (size_t i = 0; i < args.size(); ++i) owned_.push_back(make_fit(vm, closure, i, args[i]));
@@ -122,7 +122,7 @@ CallArguments::CallArguments(const Vm &vm, Args args) {
 CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names)
     : given_(args) {
   std::vector<View> placed;
-  if (!names.empty()) given_ = placed = in_order(function, args, names);
+  if (!names.empty()) given_ = placed = arguments_in_order(function, args, names);
   if (given_.size() != static_cast<size_t>(function.num_args)) [[unlikely]]
     bad_count(function, given_.size());
   const bool compiled = function.kind == FunctionKind::kTir;

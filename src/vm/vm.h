@@ -10,25 +10,13 @@
 #include "base/fork_mutex.h"
 #include "device/device.h"
 #include "module/module.h"
+#include "vm/any_vm.h"
 #include "vm/observe.h"
 #include "vm/vm_state.h"
 
 namespace opd {
 
-struct VmSettings {
-  std::vector<VmDevice> devices{{kHost, OPD_ALLOCATOR_POOLED}};  // the host is added at the end if it is missing
-  uint64_t memory_limit_bytes = 0;                               // 0: the limit of the process
-  int32_t max_depth = 1000;
-};
-
-struct CallSettings {
-  std::vector<const char *> names;  // per argument, or empty
-  int64_t timeout_ns = 0;
-  CancelToken *cancel = nullptr;
-  std::span<opd_tensor *const> outputs;
-};
-
-class Vm final : public Object {
+class Vm final : public AnyVm {
  public:
   static int32_t type();  // "opdyno.Vm"
   static Ref<Vm> make(Ref<Module> module, VmSettings settings);
@@ -43,29 +31,31 @@ class Vm final : public Object {
   const std::string &program_name(uint32_t function) const;
   std::optional<uint32_t> find_function_index(std::string_view name) const;
   uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
-  bool has_function(std::string_view name) const;        // of the program, or saved
+  bool has_function(std::string_view name) const override;
 
-  // All calls end up here; `function` is an index of the program. run() returns an error that an operator raised, since
-  // a throw costs microseconds; both throw all other errors.
+  // All calls end up here; `function` is an index of the program. run() returns errors as run_named() does.
   [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result);
   Value call(uint32_t function, Args args, const CallSettings &settings);
   void require_arguments(uint32_t function, Args args) const;  // throws if `args` are empty, but set_input() was used
 
   // By name, as users call. vm_stateful.cc.
-  [[nodiscard]] Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings, Value &result);
-  Ref<Function> function(std::string_view name);  // bound: keeps the VM
-  Value invoke_closure(Function &closure, Args args, const CallSettings &settings);
+  [[nodiscard]] Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings,
+                                     Value &result) override;
+  Ref<Function> function(std::string_view name) override;
+  Value invoke_closure(Function &closure, Args args, const CallSettings &settings) override;
   void save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings,
-                     bool include_return);
+                     bool include_return) override;
   Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings);
-  void set_input(std::string_view name, Args args, const CallSettings &settings);
-  void set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params);
+  void set_input(std::string_view name, Args args, const CallSettings &settings) override;
   bool has_input(std::string_view name) const;
   std::vector<Value> inputs(std::string_view name) const;  // throws unless set
-  void invoke_stateful(std::string_view name, const CallSettings &settings);
-  Value output(std::string_view name,
-               std::span<const int64_t> path) const;  // an item of nested tuples; throws before it ran
-  void set_instrument(Ref<Function> instrument);
+  void invoke_stateful(std::string_view name, const CallSettings &settings) override;
+  Value output(std::string_view name, std::span<const int64_t> path) const override;
+  void set_instrument(Ref<Function> instrument) override;
+  std::vector<std::string> function_list() const override { return executable().program_functions(); }
+  std::vector<std::string> param_list(std::string_view function) const override {
+    return executable().get(function).param_names;
+  }
   // Keeps the hooks of the kernels set from a call with true to one with false, for many recorded calls: each sets what
   // it needs itself, but doing that anew for each call is slow.
   void expect_recordings(bool is_expected);
@@ -87,7 +77,7 @@ class Vm final : public Object {
     return function_values_;
   }  // of all functions; empty unless some are compiled
   const VmState &state() const { return state_; }
-  void trim();                                  // frees the memory of idle runs
+  void trim() override;
   static uint64_t idle_bytes(DLDevice device);  // memory of the idle runs of all VMs
 
  private:

@@ -100,7 +100,7 @@ void Vm::set_input(std::string_view name, Args args, const CallSettings &setting
   state_.set_input(index, owned(CallArguments(*this, executable().functions[index], args, settings.names).views()));
 }
 
-void Vm::set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params) {
+void AnyVm::set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params) {
   std::vector<View> all(args.begin(), args.end());
   const Value given = opd::call(*params.get("get_params", true), {});
   all.push_back(given.view());

@@ -12,7 +12,7 @@ namespace {
 using Floats = std::vector<float>;
 
 struct ASession : testing::Test {
-  RpcSession session;
+  RawSession session;
   void SetUp() override { session.begin(); }
   uint64_t upload_program(const std::string &assembly) {
     const std::string file = testing::TempDir() + "/rpc.vmexec";
@@ -290,31 +290,31 @@ TEST(Serving, NeedsTheKey) {
   opd_rpc_serve_options with_key = options();
   with_key.key = "board", with_key.match_key = "board:0.123";
   {
-    RpcSession session(with_key);
+    RawSession session(with_key);
     session.begin("board:0.123");
     EXPECT_NE(session.function("tvm.rpc.server.upload"), 0u);
   }
   for (const char *said : {"client:board", "client:board:0.124", "client:board:0.1234", "server:board:0.123", ""}) {
-    RpcSession session(with_key);
+    RawSession session(with_key);
     session.greet(said);
     EXPECT_EQ(session.receive(8), Packet().raw<int32_t>(0xFF273).str());
     expect_error(session.end(), OPD_FAILED_PRECONDITION, "does not know the key");
   }
-  RpcSession session(with_key);
+  RawSession session(with_key);
   session.greet("client:board:0.123 -timeout=5");
   EXPECT_EQ(session.receive(20), Packet().raw<int32_t>(0xFF271).raw<int32_t>(12).plain("server:board").str());
 }
 
 TEST(Serving, RefusesOthersThanTvmsClients) {
-  RpcSession other;
+  RawSession other;
   other.send("GET / HTTP/1.1\r\n\r\n");
   expect_error(other.end(), OPD_BAD_FORMAT, "does not speak TVM's RPC");
-  RpcSession endless;
+  RawSession endless;
   endless.send(Packet().raw<int32_t>(0xFF271).raw<int32_t>(INT32_MAX).str());
   expect_error(endless.end(), OPD_BAD_FORMAT, "key has 2147483647 bytes");
-  RpcSession silent;
+  RawSession silent;
   expect_error(silent.end(), OPD_IO, "at once");
-  RpcSession old;
+  RawSession old;
   old.greet();
   old.receive(8 + 7);
   EXPECT_NE(old.ask(kGetGlobalFunc, Packet().raw<int32_t>(1).string("x")).message().find("must begin"),
@@ -332,7 +332,7 @@ TEST(Serving, HasLimits) {
   opd_rpc_serve_options limited = options();
   limited.max_packet_bytes = 4096, limited.max_file_bytes = 100, limited.max_tensor_bytes = 64;
   {
-    RpcSession session(limited);
+    RawSession session(limited);
     session.begin();
     const uint64_t upload = session.function("tvm.rpc.server.upload");
     EXPECT_EQ(session.call(upload, 2, Packet().string("a").bytes(std::string(60, 'x'))).type(), OPD_NONE);
@@ -351,7 +351,7 @@ TEST(Serving, HasLimits) {
     expect_error(session.end(), OPD_BAD_FORMAT, "from 4 to 4096");
   }
   limited.max_silence_ns = 50'000'000;
-  RpcSession silent(limited);
+  RawSession silent(limited);
   silent.begin();
   EXPECT_EQ(silent.receive(1), "") << "the server closes nothing, but its thread ends";
   expect_error(silent.end(), OPD_DEADLINE_EXCEEDED, "for 50 ms");
@@ -369,7 +369,7 @@ TEST(Serving, NeedsASocketAndOptionsThatMakeSense) {
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "");
   opd_rpc_serve_options folder = options();
   folder.work_folder = "/nowhere/at/all";
-  RpcSession session(folder);
+  RawSession session(folder);
   session.greet();
   session.receive(8 + 7);
   expect_error(session.end(), OPD_NOT_FOUND, "/nowhere/at/all");

@@ -140,16 +140,16 @@ class Reply {
 };
 
 // A session on a pair of sockets: a thread serves one end.
-class RpcSession {
+class RawSession {
  public:
-  explicit RpcSession(opd_rpc_serve_options options = defaults(opd_rpc_serve_options_init)) {
+  explicit RawSession(opd_rpc_serve_options options = defaults(opd_rpc_serve_options_init)) {
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_), 0);
     server_ = std::thread([this, options] {
       error_ = opd_rpc_serve(ends_[1], &options);
       shutdown(ends_[1], SHUT_RDWR);
     });
   }
-  ~RpcSession() { opd_error_release(end()); }
+  ~RawSession() { opd_error_release(end()); }
 
   // Closes the client's end, and gives what the server says of the session.
   opd_error *end() {

@@ -13,6 +13,8 @@ struct EvaluatorOptions {
   int64_t cooldown_interval_ms = 0, repeats_to_cooldown = 1, cache_flush_bytes = 0;
   Ref<Function> preprocess;  // null: none
   int64_t warmup = 1, steady_ms = 0, concurrency = 1;
+  // Measures on another machine: gives the seconds of a call for each repeat, as bytes of doubles. Null: here.
+  Ref<Function> there;
 };
 
 class TimeEvaluator final : public Object {
@@ -28,6 +30,7 @@ class TimeEvaluator final : public Object {
   }
 
  private:
+  Ref<Benchmark> call_there(Args args);
   void warm_up(LoadThreads &callers, Benchmark::Course &course) const;
   double measure(LoadThreads &callers, std::vector<double> &seconds);
   void flush_caches();

@@ -1,0 +1,58 @@
+// Connections of a client: to a server, and to TVM's tracker, which says what server is free.
+#pragma once
+#include <string>
+#include <utility>
+
+#include "base/cancel_state.h"
+#include "rpc/socket.h"
+
+namespace opd::rpc {
+
+// A descriptor that is closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor();
+  Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&from) noexcept {
+    std::swap(fd_, from.fd_);
+    return *this;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct Address {
+  std::string host, port;
+  std::string text() const { return host.find(':') == host.npos ? host + ":" + port : "[" + host + "]:" + port; }
+  static Address parse(const std::string &text);  // "HOST:PORT" or "[::1]:PORT"; throws
+};
+
+// Tries all of the host's addresses. Throws OPD_IO, or OPD_DEADLINE_EXCEEDED. `whom`: "the server", for messages.
+Descriptor connect_to(const Address &address, Socket::Time limit, const char *whom);
+
+// Says who the client is. Returns the server's key. Throws OPD_FAILED_PRECONDITION if the server wants another one.
+std::string greet_server(Socket &socket, const std::string &key);
+
+// What a tracker gave to this client: a server that waits for it, and the key that it waits for.
+struct Assignment {
+  Address server;
+  std::string key;
+};
+// Waits until a server of that key is free. Throws errors of the connection, and those of cancelled calls.
+Assignment request_server(const Address &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
+                          Socket::Time limit);
+std::string tracker_summary(const Address &tracker, Socket::Time limit);  // JSON, as the tracker wrote it
+
+// What ends a wait, beside the calling thread's default cancel token.
+struct Patience {
+  Socket::Time limit{0};          // 0: none
+  CancelState *cancel = nullptr;  // null: no further token
+};
+// Waits until something arrives. Throws OPD_DEADLINE_EXCEEDED after the limit, and what ends calls of the calling
+// thread. `place`: of the wait, for messages, as "in f".
+void await(Socket &socket, const Patience &patience, std::string_view place);
+
+}  // namespace opd::rpc

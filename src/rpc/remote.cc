@@ -1,0 +1,443 @@
+#include "rpc/remote.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "rpc/remote_objects.h"
+#include "value/dtype.h"
+
+namespace opd::rpc {
+namespace {
+
+constexpr Socket::Time kStall = std::chrono::seconds(60);
+constexpr size_t kMostOwed = 64;                     // answers that nobody waits for, before somebody does
+constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
+constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
+
+std::atomic<uint64_t> serials{0};
+
+struct Sessions {
+  ForkMutex guard{LockRank::kDeviceTables};
+  std::array<std::weak_ptr<Remote>, kMostSessions> list;
+};
+Sessions &sessions() {
+  static auto *const all = new Sessions;  // never destroyed: tensors may end while the process exits
+  return *all;
+}
+
+int32_t enter(const std::shared_ptr<Remote> &remote) {
+  Sessions &all = sessions();
+  const std::scoped_lock lock(all.guard);
+  for (int32_t i = 0; i < kMostSessions; ++i) {
+    auto &place = all.list[static_cast<size_t>(i)];
+    if (!place.expired()) continue;
+    place = remote;
+    return i;
+  }
+  fail(OPD_OUT_OF_RANGE, "a process has at most ", kMostSessions, " sessions at once");
+}
+
+opd_code code_of(std::string_view kind) {
+  struct Known {
+    std::string_view kind;
+    opd_code code;
+  };
+  static constexpr Known kKnown[] = {
+      {"ValueError", OPD_INVALID_ARGUMENT}, {"TypeError", OPD_INVALID_ARGUMENT},
+      {"IndexError", OPD_OUT_OF_RANGE},     {"MemoryError", OPD_OUT_OF_MEMORY},
+      {"InterruptedError", OPD_CANCELLED},  {"TimeoutError", OPD_DEADLINE_EXCEEDED},
+  };
+  for (const Known &known : kKnown)
+    if (known.kind == kind) return known.code;
+  return OPD_CALL_FAILED;
+}
+
+// Servers send "Kind: message".
+[[noreturn]] void fail_there(std::string_view text, const std::string &address) {
+  const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  const size_t colon = text.find(": ");
+  std::string kind;
+  if (colon != text.npos && colon > 0 &&
+      std::all_of(text.begin(), text.begin() + static_cast<ptrdiff_t>(colon), is_letter))
+    kind = text.substr(0, colon), text.remove_prefix(colon + 2);
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  fail_as(kind.empty() ? "RuntimeError" : kind.c_str(), code_of(kind), text, " (on ", address, ")");
+}
+
+RemoteTensor part_of(const RemoteTensor &whole, size_t begin, size_t size) {
+  RemoteTensor part = whole;
+  part.dtype = {kDLUInt, 8, 1};
+  part.dims = {static_cast<int64_t>(size)};
+  part.byte_offset += begin;
+  return part;
+}
+
+}  // namespace
+
+// The right to use the connection. What must be freed meanwhile is sent at its end.
+class Remote::Turn {
+ public:
+  explicit Turn(Remote &remote) : remote_(remote) {
+    while (remote_.is_busy_.exchange(true, std::memory_order_acquire)) remote_.is_busy_.wait(true);
+  }
+  ~Turn() { remote_.end_turn(); }
+  Turn(const Turn &) = delete;
+
+ private:
+  Remote &remote_;
+};
+
+Remote::Remote(const Address &server, const RemoteOptions &options)
+    : address_(server.text()),
+      answer_limit_(options.answer_limit),
+      descriptor_(connect_to(server, options.connect_limit, "the server")),
+      socket_(descriptor_.get(), kStall),
+      serial_(++serials) {}
+
+std::shared_ptr<Remote> Remote::connect(const Address &server, const RemoteOptions &options) {
+  const std::shared_ptr<Remote> made(new Remote(server, options));
+  made->begin(options);
+  made->index_ = enter(made);
+  return made;
+}
+
+std::shared_ptr<Remote> Remote::at(int32_t index) {
+  if (index < 0 || index >= kMostSessions) return nullptr;
+  Sessions &all = sessions();
+  const std::scoped_lock lock(all.guard);
+  return all.list[static_cast<size_t>(index)].lock();
+}
+
+void Remote::begin(const RemoteOptions &options) {
+  std::string said = options.key;
+  if (options.session_limit.count())
+    said += concat(" -timeout=", std::chrono::ceil<std::chrono::milliseconds>(options.session_limit).count() / 1e3);
+  try {
+    socket_.end_at(std::chrono::steady_clock::now() + options.connect_limit);
+    key_ = greet_server(socket_, said);
+    PacketWriter start(Code::kInitServer);
+    start.write_text(kProtocolVersion);
+    ask({.packet = start.take(), .place = "at its begin"});
+    if (const uint64_t function = find(kVersionFunction)) {
+      const Value version = call(function, kVersionFunction, {});
+      version_ = as_text(version, "the version of the server");
+      free_object(function);
+    }
+    socket_.end_at({});
+  } catch (const Exception &e) {
+    close();
+    const Error &error = *e.error();
+    fail_as(error.kind.c_str(), error.code, "there is no session with ", address_, ": ", error.message);
+  }
+}
+
+Remote::~Remote() { close(); }
+
+void Remote::close() noexcept {
+  if (generation_ != fork_generation() || !is_open_.exchange(false))
+    return;  // in a child of fork(), it is the parent's
+  try {
+    note_end("it was closed");
+    // A request that waits for its answer ends with the connection.
+    if (!is_busy_.exchange(true, std::memory_order_acquire)) {
+      const uint64_t size = sizeof(Code);
+      const Code code = Code::kShutdown;
+      char frame[sizeof size + sizeof code];
+      std::memcpy(frame, &size, sizeof size);
+      std::memcpy(frame + sizeof size, &code, sizeof code);
+      socket_.write({frame, sizeof frame});
+    }
+  } catch (const std::exception &) {}  // the server sees the end of the connection
+  ::shutdown(descriptor_.get(), SHUT_RDWR);
+}
+
+void Remote::note_end(std::string reason) {
+  const std::scoped_lock lock(guard_);
+  if (reason_.empty()) reason_ = std::move(reason);
+  frees_.clear();
+}
+
+std::string Remote::absence() const {
+  if (generation_ != fork_generation()) return "the session belongs to the process that called fork()";
+  if (is_open_.load()) return "";
+  const std::scoped_lock lock(guard_);
+  return concat("the session with ", address_, " has ended: ", reason_);
+}
+
+void Remote::require_open(std::string_view place) const {
+  if (generation_ == fork_generation() && is_open_.load()) [[likely]]
+    return;
+  fail(OPD_IO, "nothing can be done ", place, ": ", absence());
+}
+
+void Remote::end(std::string_view place, const std::string &reason) {
+  note_end(concat(reason, " ", place));
+  is_open_ = false;
+  ::shutdown(descriptor_.get(), SHUT_RDWR);
+  fail(OPD_IO, "the session with ", address_, " ended ", place, ": ", reason);
+}
+
+DLDevice Remote::here(DLDevice device) const {
+  if (device.device_type < 0 || device.device_type >= kDevicesOfSession)
+    fail(OPD_UNSUPPORTED, "the device ", device_name(device), " of the server is of a session there");
+  return {static_cast<DLDeviceType>(device.device_type + kDevicesOfSession * (index_ + 1)), device.device_id};
+}
+
+DLDevice Remote::there(DLDevice device) const {
+  if (device.device_type / kDevicesOfSession != index_ + 1)
+    fail(OPD_INVALID_ARGUMENT, device_name(device), " is no device of the session with ", address_);
+  return {static_cast<DLDeviceType>(device.device_type % kDevicesOfSession), device.device_id};
+}
+
+// ---- packets
+
+void Remote::end_turn() noexcept {
+  do {
+    send_frees();
+    is_busy_.store(false, std::memory_order_release);
+    is_busy_.notify_one();
+    const std::scoped_lock lock(guard_);
+    if (frees_.empty()) return;
+  } while (!is_busy_.exchange(true, std::memory_order_acquire));  // else the other thread sends them
+}
+
+void Remote::send_frees() noexcept {
+  std::vector<std::string> packets;
+  {
+    const std::scoped_lock lock(guard_);
+    packets.swap(frees_);
+  }
+  if (!is_open_.load() || packets.empty()) return;
+  try {
+    std::string frames;
+    for (const std::string &packet : packets) {
+      const uint64_t size = packet.size();
+      frames.append(reinterpret_cast<const char *>(&size), sizeof size).append(packet);
+    }
+    socket_.write(frames);
+    owed_ += packets.size();
+    if (owed_ > kMostOwed) skip_answers({.packet = {}, .place = "while objects were freed"});
+  } catch (const std::exception &) {}  // the next request tells
+}
+
+void Remote::free_later(std::string packet) noexcept {
+  if (generation_ != fork_generation() || !is_open_.load()) return;
+  try {
+    const std::scoped_lock lock(guard_);
+    frees_.push_back(std::move(packet));
+  } catch (const std::bad_alloc &) { return; }
+  if (!is_busy_.exchange(true, std::memory_order_acquire)) end_turn();
+}
+
+Remote::Answer Remote::ask(const Request &request) {
+  require_open(request.place);
+  const Turn turn(*this);
+  Answer answer = exchange(request);
+  if (answer.code != Code::kException) return answer;
+  ByteReader body(as_bytes(std::string_view(answer.body)), "an answer of the server", sizeof(Code));
+  body.read<int32_t>("number of values");
+  const std::optional<Value> text = read_plain(body, read_type(body));
+  fail_there(text && is_text(*text) ? as_text(*text, "the error") : "an error without a message", address_);
+}
+
+Remote::Answer Remote::exchange(const Request &request) {
+  require_open(request.place);
+  const auto fail_connection = [&](const Error &error) {
+    if (is_open_.load() && (error.code == OPD_IO || error.code == OPD_BAD_FORMAT)) end(request.place, error.message);
+  };
+  try {
+    skip_answers(request);
+    const uint64_t size = request.packet.size() + request.rest.size();
+    std::string frame(reinterpret_cast<const char *>(&size), sizeof size);
+    frame += request.packet;
+    // A server that stops amid a request is as good as gone, also if the wait has a limit.
+    try {
+      socket_.write(frame, request.rest);
+    } catch (const Exception &e) { end(request.place, e.error()->message); }
+    ++owed_;  // until it is here
+    await_answer(request);
+    --owed_;
+    return receive(request);
+  } catch (const Exception &e) {
+    fail_connection(*e.error());
+    throw;
+  }
+}
+
+void Remote::await_answer(const Request &request) {
+  Patience patience = request.patience;
+  if (!patience.limit.count()) patience.limit = answer_limit_;
+  await(socket_, patience, request.place);
+}
+
+Remote::Answer Remote::receive(const Request &request) {
+  constexpr uint64_t kSmall = 1 << 20;
+  if (!socket_.wait(kStall)) end(request.place, "the server closed the connection; what it ran may have crashed");
+  uint64_t size;
+  Answer answer;
+  try {
+    do socket_.read(&size, sizeof size);
+    while (size == 0);
+    if (size < sizeof(Code) || size > kMostAnswer) end(request.place, concat("an answer has ", size, " bytes"));
+    socket_.read(&answer.code, sizeof answer.code);
+    size -= sizeof answer.code;
+    if (answer.code == Code::kCopyAck && request.into && size == request.size) {
+      socket_.read(request.into, size);
+      return answer;
+    }
+    // Memory is taken as the bytes come, not as they are promised.
+    for (uint64_t have = 0; have < size; have = answer.body.size()) {
+      answer.body.resize(have + std::min(size - have, std::max(kSmall, have)));
+      socket_.read(answer.body.data() + have, answer.body.size() - have);
+    }
+  } catch (const Exception &e) { end(request.place, e.error()->message); }
+  if (answer.code != Code::kReturn && answer.code != Code::kException && answer.code != Code::kCopyAck)
+    end(request.place, concat("the server answers with the code ", static_cast<int32_t>(answer.code)));
+  return answer;
+}
+
+// What a call gave whose caller did not wait is freed.
+void Remote::skip_answers(const Request &request) {
+  for (; owed_ > 0; --owed_) {
+    await_answer(request);
+    const Answer answer = receive({.packet = {}, .place = request.place});
+    if (answer.code != Code::kReturn) continue;
+    try {
+      if (const uint64_t object = object_in(as_bytes(std::string_view(answer.body)))) {
+        PacketWriter packet(Code::kFreeHandle);
+        packet.add_handle(object);
+        const std::scoped_lock lock(guard_);
+        frees_.push_back(packet.take());
+      }
+    } catch (const Exception &) {}  // of an answer without a form
+  }
+}
+
+uint64_t Remote::handle_in(const Answer &answer) const {
+  ByteReader body(as_bytes(std::string_view(answer.body)), "an answer of the server", sizeof(Code));
+  body.read<int32_t>("number of values");
+  switch (read_type(body)) {
+    case OPD_NONE:
+      return 0;
+    case OPD_POINTER:
+      return body.read<uint64_t>("handle");
+    default:
+      body.bad("value", "is no handle");
+  }
+}
+
+// ---- requests
+
+uint64_t Remote::find(std::string_view name) {
+  PacketWriter packet(Code::kGetGlobalFunc);
+  packet.add_text(name);
+  return handle_in(ask({.packet = packet.take(), .place = "while a function was looked up"}));
+}
+
+Value Remote::call(uint64_t function, const std::string &name, Args args, const Patience &patience) {
+  PacketWriter packet(Code::kCallFunc);
+  packet.write(function);
+  for (size_t i = 0; i < args.size(); ++i) add_argument(packet, args[i], *this, i, name);
+  const Answer answer = ask({.packet = packet.take(), .place = concat("in ", name), .patience = patience});
+  return result_in(as_bytes(std::string_view(answer.body)), shared_from_this());
+}
+
+uint64_t Remote::own_function(const char *name) {
+  {
+    const std::scoped_lock lock(guard_);
+    if (const auto found = known_.find(name); found != known_.end()) return found->second;
+  }
+  const uint64_t function = find(name);
+  if (!function) fail(OPD_UNSUPPORTED, "the server at ", address_, " has no function ", name);
+  const std::scoped_lock lock(guard_);
+  return known_[name] = function;
+}
+
+Value Remote::call(const char *name, Args args) { return call(own_function(name), name, args); }
+
+void Remote::upload(std::string_view name, std::string_view content) {
+  PacketWriter packet(Code::kCallFunc);
+  packet.write(own_function("tvm.rpc.server.upload"));
+  packet.add_text(name);
+  packet.add_bytes_that_follow(content.size());
+  ask({.packet = packet.take(), .rest = content, .place = concat("while ", name, " was uploaded")});
+}
+
+Value Remote::attr(DLDevice device, opd_device_attr attr) {
+  PacketWriter packet(Code::kDevGetAttr);
+  packet.add_plain(opd_device_value(device));
+  packet.add_int(attr);
+  const Answer answer = ask({.packet = packet.take(), .place = "while a device was asked"});
+  ByteReader body(as_bytes(std::string_view(answer.body)), "an answer of the server", sizeof(Code));
+  body.read<int32_t>("number of values");
+  return read_plain(body, read_type(body)).value_or(Value());
+}
+
+uint64_t Remote::allocate(DLDevice device, size_t bytes) {
+  PacketWriter packet(Code::kDevAllocDataWithScope);
+  packet.add_tensor({0, device, {kDLUInt, 8, 1}, {static_cast<int64_t>(bytes)}, 0});
+  packet.add_plain(opd_none());
+  return handle_in(ask({.packet = packet.take(), .place = "while memory was allocated"}));
+}
+
+// In pieces, between which the thread looks whether it is to go on.
+void Remote::write(const RemoteTensor &to, const void *from, size_t size) {
+  for (size_t begin = 0; begin < size; begin += kPiece) {
+    const size_t piece = std::min(kPiece, size - begin);
+    ByteWriter head;
+    head.write(Code::kCopyToRemote);
+    part_of(to, begin, piece).write(head);
+    head.write(uint64_t{piece});
+    ask({.packet = head.take(), .rest = {static_cast<const char *>(from) + begin, piece}, .place = "amid a copy"});
+  }
+}
+
+void Remote::read(const RemoteTensor &from, void *to, size_t size) {
+  for (size_t begin = 0; begin < size; begin += kPiece) {
+    const size_t piece = std::min(kPiece, size - begin);
+    ByteWriter head;
+    head.write(Code::kCopyFromRemote);
+    part_of(from, begin, piece).write(head);
+    head.write(uint64_t{piece});
+    const Answer answer =
+        ask({.packet = head.take(), .place = "amid a copy", .into = static_cast<char *>(to) + begin, .size = piece});
+    if (answer.code != Code::kCopyAck || !answer.body.empty())
+      fail(OPD_BAD_FORMAT, "the server at ", address_, " did not send the ", piece, " bytes that it was asked for");
+  }
+}
+
+void Remote::copy(const RemoteTensor &from, const RemoteTensor &to) {
+  PacketWriter packet(Code::kCopyAmongRemote);
+  packet.add_tensor(from);
+  packet.add_tensor(to);
+  packet.add_handle(0);  // the default stream
+  ask({.packet = packet.take(), .place = "amid a copy"});
+}
+
+void Remote::sync(DLDevice device) {
+  PacketWriter packet(Code::kDevStreamSync);
+  packet.add_plain(opd_device_value(device));
+  packet.add_handle(0);
+  ask({.packet = packet.take(), .place = "while a device was waited for"});
+}
+
+void Remote::free_object(uint64_t number) noexcept {
+  try {
+    PacketWriter packet(Code::kFreeHandle);
+    packet.add_handle(number);
+    free_later(packet.take());
+  } catch (const std::bad_alloc &) {}
+}
+
+void Remote::free_data(DLDevice device, uint64_t number) noexcept {
+  try {
+    PacketWriter packet(Code::kDevFreeData);
+    packet.add_plain(opd_device_value(device));
+    packet.add_handle(number);
+    free_later(packet.take());
+  } catch (const std::bad_alloc &) {}
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,644 @@
+// What a client has of another machine. The server is this library's, on a thread; where it must misbehave, a script.
+#include "support/rpc_client.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <opdyno/rpc.hpp>
+#include <sstream>
+
+#include "support/add_one.h"
+
+namespace opdyno_test {
+namespace {
+
+using Floats = std::vector<float>;
+
+// Listens on a free port of the loopback; a thread has each connection.
+class Listener {
+ public:
+  explicit Listener(std::function<void(int)> serve) : serve_(std::move(serve)) {
+    descriptor_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(descriptor_, reinterpret_cast<sockaddr *>(&address), size), 0);
+    EXPECT_EQ(listen(descriptor_, 64), 0);
+    EXPECT_EQ(getsockname(descriptor_, reinterpret_cast<sockaddr *>(&address), &size), 0);
+    port = ntohs(address.sin_port);
+    accepting_ = std::thread([this] { accept_all(); });
+  }
+  ~Listener() {
+    shutdown(descriptor_, SHUT_RDWR);
+    accepting_.join();
+    for (std::thread &one : serving_) one.join();
+    close(descriptor_);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port); }
+
+  int port = 0;
+  std::atomic<int> open{0}, accepted{0};
+
+ private:
+  void accept_all() {
+    for (int connection; (connection = accept(descriptor_, nullptr, nullptr)) >= 0;) {
+      ++open, ++accepted;
+      serving_.emplace_back([this, connection] {
+        serve_(connection);
+        close(connection);
+        --open;
+      });
+    }
+  }
+  const std::function<void(int)> serve_;
+  int descriptor_;
+  std::thread accepting_;
+  std::vector<std::thread> serving_;
+};
+
+void serve_with(int connection, const opd_rpc_serve_options *options) {
+  opd_error_release(opd_rpc_serve(connection, options));
+}
+
+opd_rpc_connect_options how() { return defaults(opd_rpc_connect_options_init); }
+
+std::string bytes_of(const std::string &file) {
+  std::stringstream bytes;
+  bytes << std::ifstream(file, std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
+Module load_there(const RpcSession &session, const std::string &assembly) {
+  const std::string file = testing::TempDir() + "/rpc_client.vmexec";
+  Executable::assemble(assembly).to_module().save(file);
+  session.upload("p.vmexec", bytes_of(file));
+  return session.load_module("p.vmexec");
+}
+
+Tensor copied_to(DLDevice device, const Tensor &tensor) {
+  const Tensor copy(tensor.shape(), tensor.dtype(), device);
+  copy.copy_from(tensor);
+  return copy;
+}
+Floats floats_in(const Tensor &tensor) {
+  const Tensor copy = copied_to({kDLCPU, 0}, tensor);
+  return {copy.data<float>(), copy.data<float>() + copy.size()};
+}
+Floats floats_in(const Value &value) { return floats_in(Tensor::of(value)); }
+
+struct AClient : testing::Test {
+  Listener server{[](int connection) { serve_with(connection, nullptr); }};
+  RpcSession session = RpcSession::connect(server.address());
+  DLDevice device = session.device();
+  Tensor make(const Floats &values) const { return copied_to(device, floats(values)); }
+  Vm vm_of(const std::string &assembly) const {
+    define_add_one();
+    opd_vm_options on = defaults(opd_vm_options_init);
+    on.devices = &device, on.num_devices = 1;
+    return Vm(load_there(session, assembly), &on);
+  }
+};
+
+TEST_F(AClient, HasTheServersDevices) {
+  EXPECT_EQ(device.device_type % 128, kDLCPU);
+  EXPECT_GE(device.device_type, 128);
+  const std::string name = to_string(opd_device_value(device));
+  EXPECT_EQ(name, "remote[" + std::to_string(device.device_type / 128 - 1) + "]:cpu:0");
+  DLDevice read{};
+  check(opd_device_from_string(name.c_str(), &read));
+  EXPECT_EQ(read.device_type, device.device_type);
+  const auto attr = [](DLDevice of, opd_device_attr which) {
+    Value value;
+    check(opd_device_get_attr(of, which, value.out()));
+    return value;
+  };
+  for (const auto which : {OPD_ATTR_EXIST, OPD_ATTR_DEVICE_NAME, OPD_ATTR_MULTI_PROCESSOR_COUNT, OPD_ATTR_WARP_SIZE,
+                           OPD_ATTR_TOTAL_GLOBAL_MEMORY, OPD_ATTR_MAX_THREAD_DIMENSIONS})
+    EXPECT_EQ(attr(device, which).to_string(), attr({kDLCPU, 0}, which).to_string()) << which;
+  const DLDevice absent = session.device({kDLMetal, 0});
+  EXPECT_EQ(attr(absent, OPD_ATTR_EXIST).to_string(), "false");
+  expect_throws([&] { attr(absent, OPD_ATTR_WARP_SIZE); }, OPD_UNSUPPORTED, "has no metal:0");
+  expect_throws([&] { session.device(device); }, OPD_UNSUPPORTED, "of a session there");
+  expect_throws([&] { copied_to(absent, floats({1})); }, OPD_UNSUPPORTED, "metal");
+}
+
+TEST_F(AClient, HasTensorsThere) {
+  const Tensor tensor = make({1, 2, 3, 4});
+  EXPECT_EQ(floats_in(tensor), (Floats{1, 2, 3, 4}));
+  // A copy on the other side, a view of a part, another shape.
+  const Tensor copy({4}, "float32", device);
+  copy.copy_from(tensor);
+  EXPECT_EQ(floats_in(copy), (Floats{1, 2, 3, 4}));
+  DLTensor part = tensor.view();
+  int64_t two = 2;
+  part.shape = &two, part.strides = nullptr, part.byte_offset = 8;
+  const Tensor end({2}, "float32", device);
+  end.copy_from(part);
+  EXPECT_EQ(floats_in(end), (Floats{3, 4}));
+  EXPECT_EQ(floats_in(tensor.reshape({2, 2})), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(floats_in(Tensor({0}, "float32", device)), Floats{});
+  Floats many(20'000'000);  // more than one packet
+  for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<float>(i);
+  EXPECT_EQ(floats_in(make(many)), many);
+}
+
+TEST_F(AClient, CallsGlobalFunctions) {
+  define("test.rpc.describe_all", [](const opd_value *args, int32_t count, opd_value *out) {
+    std::string text;
+    for (int32_t i = 0; i < count; ++i) text += (i ? ", " : "") + to_string(args[i]);
+    check(opd_string_create(text.data(), text.size(), out));
+  });
+  const Function describe = session.function("test.rpc.describe_all");
+  EXPECT_EQ(describe(nullptr, -7, true, 0.5, DLDataType{kDLInt, 8, 1}, device, "a text that is long").string(),
+            "None, -7, true, 0.5, int8, cpu:0, \"a text that is long\"");
+  define("test.rpc.return",
+         [](const opd_value *args, int32_t, opd_value *out) { check(opd_value_retain(&args[0], out)); });
+  const Function same = session.function("test.rpc.return");
+  EXPECT_EQ(same(42).view().u.int64, 42);
+  EXPECT_EQ(same(0.25).view().u.float64, 0.25);
+  EXPECT_EQ(same(std::string("0\0 1", 4)).string(), std::string("0\0 1", 4));
+  EXPECT_EQ(same(std::string(100'000, 'x')).string(), std::string(100'000, 'x'));
+  EXPECT_EQ(same(device).to_string(), to_string(opd_device_value(device)));
+  EXPECT_EQ(floats_in(same(make({5, 6}))), (Floats{5, 6}));
+  EXPECT_EQ(Function::of(same(same))(7).view().u.int64, 7);  // functions are values
+}
+
+TEST_F(AClient, GetsTuplesItemByItem) {
+  define("test.rpc.tuple", [](const opd_value *args, int32_t count, opd_value *out) {
+    opd_array *made = nullptr;
+    check(opd_array_create(args, static_cast<size_t>(count), &made));
+    *out = opd_value_of_object(made);
+  });
+  const Function tuple = session.function("test.rpc.tuple");
+  const Value found = tuple(1, "two", make({3}));
+  const Array items = Array::of(found);
+  ASSERT_EQ(items.size(), 3u);
+  EXPECT_EQ(items[0].view().u.int64, 1);
+  EXPECT_EQ(items[1].string(), "two");
+  EXPECT_EQ(floats_in(items[2]), Floats{3});
+  EXPECT_EQ(Array::of(tuple()).size(), 0u);
+}
+
+TEST_F(AClient, RefusesArgumentsThatAreNotThere) {
+  define_add_one();
+  const Function add = session.function("test.add_one");
+  expect_throws(
+      [&] {
+        add(floats({1, 2, 3, 4}), make({1, 2, 3, 4}));
+      },
+      OPD_INVALID_ARGUMENT, "argument 0 of test.add_one must lie on a device of the session with " + server.address());
+  expect_throws([&] { add(DLDevice{kDLCPU, 0}); }, OPD_INVALID_ARGUMENT, "cpu:0 is no device of the session");
+  expect_throws([&] { add(make_function([](auto...) {})); }, OPD_INVALID_ARGUMENT, "a function of this process");
+  expect_throws([&] { add(Executable::assemble(kAddOne).to_module()); }, OPD_INVALID_ARGUMENT, "upload its file");
+  const RpcSession other = RpcSession::connect(server.address());
+  expect_throws([&] { add(other.function("test.add_one")); }, OPD_INVALID_ARGUMENT, "of another session");
+  expect_throws([&] { add(copied_to(other.device(), floats({1}))); }, OPD_INVALID_ARGUMENT, "must lie on a device");
+  int anything = 0;
+  expect_throws([&] { add(opd_pointer(&anything)); }, OPD_UNSUPPORTED, "cannot be sent");
+  expect_throws([&] { session.function("test.rpc.nobody"); }, OPD_NOT_FOUND, "test.rpc.nobody");
+  EXPECT_EQ(floats_in(make({1})), Floats{1}) << "the session goes on";
+}
+
+TEST_F(AClient, GetsErrorsWithKindAndMessage) {
+  define("test.rpc.fails_there",
+         [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("as it must"); });
+  try {
+    session.function("test.rpc.fails_there")();
+    FAIL();
+  } catch (const Error &e) {
+    EXPECT_EQ(e.code(), OPD_CALL_FAILED);
+    EXPECT_EQ(e.kind(), "RuntimeError");
+    EXPECT_EQ(e.message(), "as it must (on " + server.address() + ")");
+  }
+  expect_throws([&] { session.load_module("absent.so"); }, OPD_CALL_FAILED, "absent.so");
+  expect_throws([&] { session.upload("../x", "x"); }, OPD_INVALID_ARGUMENT, "no name for a file");
+}
+
+TEST_F(AClient, HasFilesThere) {
+  session.upload("a", "");
+  session.upload("b", std::string(3'000'000, 'b'));
+  EXPECT_EQ(session.download("a"), "");
+  EXPECT_EQ(session.download("b"), std::string(3'000'000, 'b'));
+  EXPECT_EQ(session.function("tvm.rpc.server.listdir")(".").string(), "a,b");
+}
+
+TEST_F(AClient, RunsAVmThere) {
+  const Vm vm = vm_of(kAddOne);
+  const Tensor x = make({1, 2, 3, 4});
+  const Value y = vm.call("main", x);
+  EXPECT_EQ(Tensor::of(y).view().device.device_type, device.device_type);
+  EXPECT_EQ(floats_in(y), (Floats{2, 3, 4, 5}));
+  EXPECT_EQ(floats_in(vm.function("main")(y)), (Floats{3, 4, 5, 6}));
+  // Memory that is only lent is copied there, a tensor of this process is not.
+  const Tensor here = floats({5, 6, 7, 8});
+  EXPECT_EQ(floats_in(vm.call("main", &here.view())), (Floats{6, 7, 8, 9}));
+  expect_throws([&] { vm.call("main", here); }, OPD_INVALID_ARGUMENT, "must lie on a device of the session");
+  // In steps; inputs may come from here.
+  vm.set_input("main", {arg(here)});
+  vm.invoke_stateful("main");
+  EXPECT_EQ(floats_in(vm.outputs("main")), (Floats{6, 7, 8, 9}));
+  vm.save_function("main", "saved", {arg(x)}, false);
+  EXPECT_EQ(vm.call("saved").type(), OPD_NONE);
+  vm.save_function("main", "saved", {arg(x)}, true);
+  EXPECT_EQ(floats_in(vm.call("saved")), (Floats{2, 3, 4, 5})) << "the name stands for the later one";
+  EXPECT_EQ(vm.functions(), std::vector<std::string>{"main"});
+  EXPECT_EQ(vm.params("main"), std::vector<std::string>{"x"});
+  EXPECT_TRUE(vm.has_function("main"));
+  EXPECT_FALSE(vm.has_function("nobody"));
+  vm.trim();
+
+  opd_call_options named = defaults(opd_call_options_init);
+  const char *const names[] = {"x"};
+  named.names = names;
+  EXPECT_EQ(floats_in(vm.call_with(named, "main", {arg(x)})), (Floats{2, 3, 4, 5}));
+  const char *const wrong[] = {"y"};
+  named.names = wrong;
+  expect_throws([&] { vm.call_with(named, "main", {arg(x)}); }, OPD_INVALID_ARGUMENT, "has no parameter \"y\"");
+  // Results into tensors of this process.
+  opd_call_options into = defaults(opd_call_options_init);
+  const Tensor result({4}, "float32");
+  opd_tensor *const outputs[] = {result.get()};
+  into.outputs = outputs, into.num_outputs = 1;
+  vm.call_with(into, "main", {arg(x)});
+  EXPECT_EQ(floats_in(result), (Floats{2, 3, 4, 5}));
+
+  expect_throws([&] { vm.call("nobody"); }, OPD_NOT_FOUND, "nobody");
+  expect_throws([&] { vm.call("main", x, x); }, OPD_INVALID_ARGUMENT, "takes 1 argument");
+  expect_throws([&] { vm.profile("main", {arg(x)}); }, OPD_UNSUPPORTED, "another machine");
+  opd_vm_options limited = defaults(opd_vm_options_init);
+  limited.memory_limit_bytes = 1000;
+  expect_throws([&] { Vm(session.load_module("p.vmexec"), &limited); }, OPD_UNSUPPORTED, "memory_limit_bytes");
+  const DLDevice cuda_here{kDLCUDA, 0};
+  opd_vm_options elsewhere = defaults(opd_vm_options_init);
+  elsewhere.devices = &cuda_here, elsewhere.num_devices = 1;
+  expect_throws([&] { Vm(session.load_module("p.vmexec"), &elsewhere); }, OPD_INVALID_ARGUMENT,
+                "no device of the session");
+  EXPECT_EQ(floats_in(Vm(session.load_module("p.vmexec")).call("main", x)), (Floats{2, 3, 4, 5})) << "on its CPU";
+  session.upload("k.c", "int nothing(void) { return 0; }");
+  expect_throws([&] { Vm(session.load_module("k.c")); }, OPD_INVALID_ARGUMENT, "has no program of a VM");
+}
+
+TEST_F(AClient, HasModulesThere) {
+  const Module module = load_there(session, kAddOne);
+  EXPECT_STREQ(module.kind(), "rpc");
+  EXPECT_EQ(module.functions(), std::vector<std::string>{"main"});
+  EXPECT_TRUE(module.has_function("vm_load_executable"));
+  EXPECT_FALSE(module.has_function("nobody"));
+  const Module imported = session.load_module("p.vmexec");
+  module.add_import(imported);
+  expect_throws([&] { imported.add_import(module); }, OPD_INVALID_ARGUMENT, "imports it already");
+  expect_throws([&] { module.add_import(Executable::assemble(kAddOne).to_module()); }, OPD_INVALID_ARGUMENT, "upload");
+}
+
+TEST_F(AClient, MeasuresThere) {
+  std::atomic<int> calls{0};
+  define("test.rpc.counted", [&](const opd_value *, int32_t, opd_value *) { ++calls; });
+  const Function counted = session.function("test.rpc.counted");
+  opd_evaluator_options options = defaults(opd_evaluator_options_init);
+  options.device = device, options.number = 10, options.repeat = 3;
+  const Benchmark times = Evaluator(counted, &options)();
+  EXPECT_EQ(calls, 1 + 10 * 3) << "one warm-up, then 3 repeats of 10";
+  EXPECT_EQ(times.seconds().size(), 3u);
+  EXPECT_EQ(times.stats().number, 10);
+  EXPECT_GT(times.stats().calls_per_second, 0);
+  options.concurrency = 2;
+  expect_throws([&] { Evaluator(counted, &options); }, OPD_INVALID_ARGUMENT, "concurrency of 1");
+  // A function of a program, which was saved with its arguments.
+  const Vm vm = vm_of(kAddOne);
+  const Tensor kept = make({1, 2, 3, 4});
+  vm.save_function("main", "timed", {arg(kept)}, false);
+  options.concurrency = 1, options.repeat = 2;
+  EXPECT_EQ(Evaluator(vm.function("timed"), &options)().seconds().size(), 2u);
+}
+
+// A packed function that counts how many of it are alive.
+Value counted(std::atomic<int> &alive) {
+  ++alive;
+  opd_function *made = nullptr;
+  check(opd_function_create([](void *, const opd_value *, int32_t, opd_value *) -> opd_error * { return nullptr; },
+                            &alive, [](void *its) { --*static_cast<std::atomic<int> *>(its); }, &made));
+  Value value;
+  *value.out() = opd_value_of_object(made);
+  return value;
+}
+
+TEST_F(AClient, FreesWhatIsThere) {
+  std::atomic<int> alive{0};
+  define("test.rpc.make", [&](const opd_value *, int32_t, opd_value *out) {
+    const Value made = counted(alive);
+    check(opd_value_retain(&made.view(), out));
+  });
+  const Function maker = session.function("test.rpc.make");
+  for (int i = 0; i < 1000; ++i) maker();           // the result is dropped each time
+  session.function("tvm.rpc.server.listdir")(".");  // behind the last one in the queue
+  EXPECT_EQ(alive, 0);
+  {
+    const Value kept = maker();
+    EXPECT_EQ(alive, 1);
+    session.close();
+  }
+  while (server.open > 0) std::this_thread::yield();
+  EXPECT_EQ(alive, 0) << "the server frees what the session had";
+}
+
+TEST_F(AClient, IsUsedByManyThreads) {
+  define_add_one();
+  const Vm vm = vm_of(kAddOne);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const auto first = static_cast<float>(100 * t + i);
+        EXPECT_EQ(floats_in(vm.call("main", make({first, 0, 0, 0})))[0], first + 1);
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+}
+
+TEST_F(AClient, IsKeptOpenByWhatCameFromIt) {
+  const Tensor tensor = make({1, 2});
+  session = RpcSession();
+  EXPECT_EQ(floats_in(tensor), (Floats{1, 2}));
+  EXPECT_EQ(server.open, 1);
+}
+
+TEST_F(AClient, DoesNothingAfterItsEnd) {
+  const Tensor tensor = make({1, 2});
+  const Function function = session.function("tvm.rpc.server.listdir");
+  const Vm vm = vm_of(kAddOne);
+  session.close();
+  session.close();
+  expect_throws([&] { function("."); }, OPD_IO, "has ended: it was closed");
+  expect_throws([&] { floats_in(tensor); }, OPD_UNSUPPORTED, "has ended: it was closed");
+  expect_throws([&] { vm.call("main", tensor); }, OPD_IO, "it was closed");
+  EXPECT_NE(session.describe().find("\"absence\":\"the session with"), std::string::npos) << session.describe();
+}
+
+TEST_F(AClient, EndsWithItsWait) {
+  std::atomic<bool> goes_on{false};
+  define("test.rpc.waits", [&](const opd_value *, int32_t, opd_value *) {
+    while (!goes_on) std::this_thread::yield();
+  });
+  const Function waits = session.function("test.rpc.waits");
+  std::thread closing([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    session.close();
+  });
+  expect_throws([&] { waits(); }, OPD_IO, "in test.rpc.waits");
+  closing.join();
+  goes_on = true;
+}
+
+TEST_F(AClient, CanBeCancelledAndGoesOn) {
+  std::atomic<bool> goes_on{false};
+  std::atomic<int> alive{0};
+  define("test.rpc.waits", [&](const opd_value *, int32_t, opd_value *out) {
+    while (!goes_on) std::this_thread::yield();
+    const Value made = counted(alive);
+    check(opd_value_retain(&made.view(), out));
+  });
+  const Function waits = session.function("test.rpc.waits");
+  const CancelToken token = CancelToken::create();
+  token.set_default();
+  std::thread cancelling([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    token.cancel();
+  });
+  expect_throws([&] { waits(); }, OPD_CANCELLED, "in test.rpc.waits");
+  cancelling.join();
+  token.reset();
+  CancelToken().set_default();
+  goes_on = true;
+  EXPECT_EQ(floats_in(make({1, 2})), (Floats{1, 2})) << "the next request waits for the end of the last";
+  EXPECT_EQ(floats_in(make({1, 2})), (Floats{1, 2}));
+  EXPECT_EQ(alive, 0) << "what nobody waited for is freed";
+}
+
+TEST_F(AClient, HasDeadlines) {
+  std::atomic<bool> goes_on{false};
+  define("test.rpc.waits", [&](const opd_value *, int32_t, opd_value *) {
+    while (!goes_on) std::this_thread::yield();
+  });
+  const Vm vm = vm_of(".func main() {\n  call test.rpc.waits()\n  ret %void\n}");
+  opd_call_options soon = defaults(opd_call_options_init);
+  soon.timeout_ns = 20'000'000;
+  expect_throws([&] { vm.call_with(soon, "main", {}); }, OPD_DEADLINE_EXCEEDED, "in main");
+  const CancelToken token = CancelToken::create();
+  token.cancel();
+  opd_call_options cancelled = defaults(opd_call_options_init);
+  cancelled.cancel = token.get();
+  expect_throws([&] { vm.call_with(cancelled, "main", {}); }, OPD_CANCELLED, "in main");
+  goes_on = true;
+  vm.call("main");
+  opd_rpc_connect_options hasty = how();
+  hasty.answer_timeout_ns = 20'000'000;
+  goes_on = false;
+  const RpcSession other = RpcSession::connect(server.address(), &hasty);
+  expect_throws([&] { other.function("test.rpc.waits")(); }, OPD_DEADLINE_EXCEEDED, "in test.rpc.waits");
+  goes_on = true;
+}
+
+TEST_F(AClient, IsOfTheProcessThatConnected) {
+  const Tensor tensor = make({1, 2});
+  const Function function = session.function("tvm.rpc.server.listdir");
+  const pid_t child = fork();
+  if (child == 0) {
+    opd_value result = opd_none();
+    opd_value dot = opd_cstring(".");
+    opd_error *error = opd_function_call(function.get(), &dot, 1, &result);
+    const bool is_right = error && opd_error_code(error) == OPD_IO &&
+                          std::string(opd_error_message(error)).find("called fork()") != std::string::npos;
+    opd_error_release(error);
+    { const Tensor also = tensor; }
+    opd_rpc_session_close(session.get());
+    _exit(is_right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(floats_in(tensor), (Floats{1, 2})) << "the child left the connection alone";
+}
+
+TEST_F(AClient, HasAsManySessionsAsItLikes) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<RpcSession> many;
+    for (int i = 0; i < 255; ++i) many.push_back(RpcSession::connect(server.address()));
+    EXPECT_EQ(floats_in(copied_to(many.back().device(), floats({1, 2}))), (Floats{1, 2}));
+    expect_throws([&] { RpcSession::connect(server.address()); }, OPD_OUT_OF_RANGE, "256 sessions");
+  }
+  EXPECT_EQ(floats_in(copied_to(RpcSession::connect(server.address()).device(), floats({3}))), Floats{3})
+      << "numbers of sessions that ended are given again";
+}
+
+TEST(Connecting, NeedsAServer) {
+  for (const char *wrong : {"", "9090", "host", "host:", ":9090", "host:0", "host:65536", "host:9a", "[::1]"})
+    expect_throws([&] { RpcSession::connect(wrong); }, OPD_INVALID_ARGUMENT, "is no address");
+  Listener *none = new Listener([](int) {});
+  const std::string gone = none->address();
+  delete none;
+  expect_throws([&] { RpcSession::connect(gone); }, OPD_IO, gone);
+  expect_throws([&] { RpcSession::connect("host.invalid:9090"); }, OPD_IO, "host.invalid:9090");
+  opd_rpc_connect_options wrong = how();
+  wrong.connect_timeout_ns = 0;
+  expect_throws([&] { RpcSession::connect(gone, &wrong); }, OPD_INVALID_ARGUMENT, "connect_timeout_ns");
+}
+
+TEST(Connecting, SaysTheKey) {
+  opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
+  with_key.key = "board";
+  Listener server([&](int connection) { serve_with(connection, &with_key); });
+  opd_rpc_connect_options key = how();
+  expect_throws([&] { RpcSession::connect(server.address()); }, OPD_FAILED_PRECONDITION, "the server has another key");
+  key.key = "board";
+  key.session_timeout_ns = 2'500'000'000;
+  const RpcSession session = RpcSession::connect(server.address(), &key);
+  const std::string is = session.describe();
+  EXPECT_NE(is.find("\"key\":\"board\""), std::string::npos) << is;
+  EXPECT_NE(is.find("\"server\":\"opdyno "), std::string::npos) << is;
+  EXPECT_NE(is.find("\"absence\":\"\""), std::string::npos) << is;
+}
+
+// ---- servers that misbehave
+
+void send_all(int connection, const Packet &packet) {
+  EXPECT_EQ(send(connection, packet.str().data(), packet.str().size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(packet.str().size()));
+}
+std::string receive(int connection, size_t size) {
+  std::string bytes(size, '\0');
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(recv(connection, bytes.data(), size, MSG_WAITALL), 0)));
+  return bytes;
+}
+void skip_request(int connection) {
+  uint64_t size = 0;
+  const std::string head = receive(connection, sizeof size);
+  if (head.size() == sizeof size) std::memcpy(&size, head.data(), sizeof size), receive(connection, size);
+}
+Packet framed(const Packet &body) { return Packet().raw<uint64_t>(body.str().size()).plain(body.str()); }
+const Packet kNone = Packet().raw<int32_t>(kReturn).raw<int32_t>(1).none();
+
+// One that greets, answers the first requests as TVM's does (no function of opdyno's), and then sends `answer`.
+struct AServer {
+  explicit AServer(const Packet &answer, bool closes = true)
+      : listener([answer, closes](int connection) {
+          receive(connection, 8 + 7);
+          send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("server:"));
+          skip_request(connection);
+          send_all(connection, framed(kNone));
+          skip_request(connection);
+          send_all(connection, framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(0)));
+          skip_request(connection);
+          send_all(connection, answer);
+          if (!closes) receive(connection, 1 << 20);
+        }) {}
+  Listener listener;
+};
+
+TEST(AServerOfTvms, IsKnown) {
+  AServer server(framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(77)), false);
+  const RpcSession session = RpcSession::connect(server.listener.address());
+  EXPECT_NE(session.describe().find("\"server\":\"tvm\""), std::string::npos);
+  session.function("anything");
+}
+
+TEST(ABadServer, IsToldFromOthers) {
+  struct Case {
+    Packet greeting;
+    opd_code code;
+    const char *part;
+  };
+  for (const Case &one :
+       {Case{Packet().plain("HTTP/1.1 400 Bad Request\r\n"), OPD_BAD_FORMAT, "does not speak TVM's RPC"},
+        Case{Packet().raw<int32_t>(0xFF271).raw<int32_t>(-1), OPD_BAD_FORMAT, "key has -1 bytes"},
+        Case{Packet().raw<int32_t>(0xFF271).raw<int32_t>(1 << 30), OPD_BAD_FORMAT, "key has 1073741824"},
+        Case{Packet().raw<int32_t>(0xFF272), OPD_FAILED_PRECONDITION, "of the same key"},
+        Case{Packet(), OPD_IO, "closed the connection"}}) {
+    Listener server([&](int connection) { send_all(connection, one.greeting); });
+    expect_throws([&] { RpcSession::connect(server.address()); }, one.code, one.part);
+  }
+  // One that says nothing.
+  Listener silent([](int connection) { receive(connection, 1 << 20); });
+  opd_rpc_connect_options hasty = how();
+  hasty.connect_timeout_ns = 50'000'000;
+  expect_throws([&] { RpcSession::connect(silent.address(), &hasty); }, OPD_DEADLINE_EXCEEDED, silent.address());
+}
+
+TEST(ABadServer, EndsTheSession) {
+  const Packet result = Packet().raw<int32_t>(kReturn).raw<int32_t>(2);
+  struct Case {
+    Packet answer;
+    const char *part;
+  };
+  for (const Case &one :
+       {Case{Packet(), "the server closed the connection"},
+        Case{Packet().raw<uint64_t>(100).raw<int32_t>(kReturn), "amid a message"},
+        Case{Packet().raw<uint64_t>(UINT64_MAX).raw<int32_t>(kReturn), "an answer has 18446744073709551615 bytes"},
+        Case{Packet().raw<uint64_t>(uint64_t{3} << 30).raw<int32_t>(kReturn), "amid a message"},
+        Case{Packet().raw<uint64_t>(2).raw<int16_t>(0), "an answer has 2 bytes"},
+        Case{framed(Packet().raw<int32_t>(kCallFunc)), "answers with the code 3"}}) {
+    AServer server(one.answer);
+    const RpcSession session = RpcSession::connect(server.listener.address());
+    expect_throws([&] { session.download("x"); }, OPD_IO, one.part);
+    expect_throws([&] { session.download("x"); }, OPD_IO, "has ended");
+  }
+}
+
+TEST(ABadServer, IsRefusedWhatItSends) {
+  const auto result = [](const Packet &values) { return framed(Packet().raw<int32_t>(kReturn).plain(values.str())); };
+  for (const Packet &answer :
+       {result(Packet()), result(Packet().raw<int32_t>(2)), result(Packet().raw<int32_t>(1).integer(7)),
+        result(Packet().raw<int32_t>(1).string("x")), result(Packet().raw<int32_t>(1).raw<int32_t>(4711)),
+        framed(Packet().raw<int32_t>(kCopyAck).plain("abc"))}) {
+    AServer server(answer, false);
+    const RpcSession session = RpcSession::connect(server.listener.address());
+    opd_function *function = nullptr;
+    opd_error *error = opd_rpc_session_get_function(session.get(), "x", &function);
+    expect_error(error, OPD_BAD_FORMAT, "an answer of the server");
+    EXPECT_EQ(function, nullptr);
+    session.close();
+  }
+  AServer nameless(framed(Packet().raw<int32_t>(kException).raw<int32_t>(0)), false);
+  const RpcSession session = RpcSession::connect(nameless.listener.address());
+  expect_throws([&] { session.function("x"); }, OPD_BAD_FORMAT, "");
+  session.close();
+}
+
+// ---- a tracker
+
+TEST(ATracker, GivesAServer) {
+  opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
+  with_key.key = "pi4", with_key.match_key = "pi4:secret";
+  Listener server([&](int connection) { serve_with(connection, &with_key); });
+  std::string asked, answer = "[0, [\"127.0.0.1\", " + std::to_string(server.port) + ", \"pi4:secret\"]]";
+  Listener tracker([&](int connection) {
+    EXPECT_EQ(receive(connection, 4), Packet().raw<int32_t>(0x2F271).str());
+    send_all(connection, Packet().raw<int32_t>(0x2F271));
+    const std::string size = receive(connection, 4);
+    asked = receive(connection, static_cast<size_t>(size[0]));
+    send_all(connection, Packet().raw(static_cast<int32_t>(answer.size())).plain(answer));
+  });
+  opd_rpc_connect_options key = how();
+  key.key = "pi4", key.priority = 3;
+  EXPECT_NE(RpcSession::request(tracker.address(), &key).describe().find("\"key\":\"pi4\""), std::string::npos);
+  EXPECT_EQ(asked, "[4,\"pi4\",\"\",3]");
+  for (const char *wrong : {"[]", "{}", "[0]", "[0, 1]", "[0, [1, 2, 3]]", "[0, [\"h\", \"p\", \"k\"]]", "[0, ", ""}) {
+    answer = wrong;
+    expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_BAD_FORMAT, "the answer of the tracker");
+  }
+  answer = "[-1, \"no such key\"]";
+  expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_CALL_FAILED, "no such key");
+  answer = "[0, {\"queue_info\": {}, \"server_info\": []}]";
+  EXPECT_EQ(RpcSession::tracker_summary(tracker.address()), "{\"queue_info\":{},\"server_info\":[]}");
+  EXPECT_EQ(asked, "[6]");
+  Listener other([](int connection) { send_all(connection, Packet().plain("HTTP")); });
+  expect_throws([&] { RpcSession::request(other.address(), &key); }, OPD_BAD_FORMAT, "no tracker of TVM's");
+}
+
+}  // namespace
+}  // namespace opdyno_test
