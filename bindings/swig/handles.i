@@ -21,6 +21,7 @@
 %opd_handle(opd_benchmark, Benchmark)
 %opd_handle(opd_collector, Collector)
 %opd_handle(opd_closure, Closure)
+%opd_handle(opd_rpc_session, RpcSession)
 
 %opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
 %opd_handles_in(opd_trace, Trace, const opd_trace *const *traces, size_t num_traces)
@@ -52,6 +53,7 @@
 %opd_options(opd_evaluator_options)
 %opd_options(opd_diff_options)
 %opd_options(opd_counter_options)
+%opd_options(opd_rpc_connect_options)
 
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)

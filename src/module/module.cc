@@ -88,9 +88,13 @@ Ref<Function> Module::find_with_imports(std::string_view name) {
 Ref<Function> Module::get(std::string_view name, bool query_imports) {
   if (auto found = query_imports ? find_with_imports(name) : find(name)) return found;
   std::vector<std::string> names;
+  bool all_known = true;
   walk(Ref<Module>::share(this), [&](Module &module) {
-    if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module); placeholder && !placeholder->names_known())
-      placeholder->refuse(name);
+    if (!module.names_known()) {
+      if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module)) placeholder->refuse(name);
+      all_known = false;
+      return !query_imports;
+    }
     auto own = module.list();
     names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     return !query_imports;
@@ -99,13 +103,13 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
     fail(OPD_UNSUPPORTED, "function \"", name, "\" of a program is not called by itself: a VM runs it");
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name,
-       "\"", names.empty() ? ": it offers none" : ".", suggestion(name, names),
+       "\"", names.empty() && all_known ? ": it offers none" : ".", suggestion(name, names),
        names.empty() ? how_to_call_plain(*this) : "");
 }
 
 Ref<Function> Module::entry() {
   if (auto own = find(kEntryName)) return own;
-  const auto names = list();
+  const auto names = names_known() ? list() : std::vector<std::string>();
   if (std::find(names.begin(), names.end(), kEntryName) != names.end())
     fail(OPD_UNSUPPORTED, "the entry function of a module of kind ", kind(), " is not called by itself: a VM runs it");
   if (auto found = find_with_imports(kEntryName)) return found;

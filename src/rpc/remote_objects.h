@@ -18,8 +18,9 @@ struct RemoteModule final : Module {
   const char *kind() const override { return "rpc"; }
   int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
   Ref<Function> find(std::string_view name) override;  // also of what it imports
-  std::vector<std::string> list() override;            // throws with a server of TVM's, which does not tell
-  void add_import(Ref<Module> module) override;        // of the same session
+  bool names_known() const override { return !remote->version().empty(); }
+  std::vector<std::string> list() override;      // throws with a server of TVM's, which does not tell
+  void add_import(Ref<Module> module) override;  // of the same session
 
   const std::shared_ptr<Remote> remote;
   const uint64_t number;

@@ -1,6 +1,7 @@
 """What the bindings' tests share: SWIG in a virtual environment of the cache directory, and where opdyno lies."""
 
 import argparse
+import contextlib
 import os
 import re
 import subprocess
@@ -67,6 +68,17 @@ def swig(arguments, api, *options):
     subprocess.run([swig_program(arguments.cache), "-Werror", "-DSWIGWORDSIZE64", *options, f"-I{api}",
                     f"-I{ROOT / 'bindings' / 'swig'}", *include_flags(arguments), ROOT / "bindings" / "swig" / "opdyno.i"],
                    check=True)
+
+
+@contextlib.contextmanager
+def rpc_server(arguments):
+    """The address of a server, whose key is "board"."""
+    command = [arguments.build_dir / "bin" / "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            yield re.match(r"serving at ([^,]+)", server.stdout.readline())[1]
+        finally:
+            server.terminate()
 
 
 def artifact():

@@ -13,7 +13,7 @@ Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.v
     programs      VirtualMachine, Executable, load_module, Module
     tensors       tensor, empty, from_dlpack, Tensor; load_params, Params
     functions     Function, register_func, get_global_func, load_source, load_native
-    devices       device, cpu, cuda …, Device
+    devices       device, cpu, cuda …, Device; of other machines by rpc.connect
     errors        Error and its code; every error is also the Python exception of its kind
 
 Shapes are sequences of ints, times are in seconds unless a name says otherwise, sizes of memory in bytes. What native code
@@ -25,7 +25,7 @@ import json as _json
 import typing as _typing
 from collections.abc import Callable as _Callable
 
-from . import _native, profiler, profiling, vm
+from . import _native, profiler, profiling, rpc, vm
 from ._benchmark import BenchmarkResult
 from ._device import (
     Device,

@@ -46,8 +46,8 @@ class Device(Frozen):
 
     @property
     def type(self) -> str:
-        """The kind's name, as "cpu"."""
-        return str(self).split(":")[0]
+        """The kind's name, as "cpu"; "remote[0]:cpu" of a session of `opdyno.rpc`."""
+        return str(self).rpartition(":")[0]
 
     @property
     def index(self) -> int:
@@ -163,7 +163,7 @@ class Device(Frozen):
 
 
 def device_of(value: Any) -> Device:
-    """A device, also of TVM; a ValueError for one of a remote session, a TypeError for anything else."""
+    """A device, also of TVM; a ValueError for one of TVM's sessions, a TypeError for anything else."""
     if isinstance(value, Device):
         return value
     if isinstance(value, str):
@@ -172,7 +172,7 @@ def device_of(value: Any) -> Device:
     if kind is None:
         raise TypeError(f"a device is needed, not a {type(value).__name__}")
     if kind() >= _REMOTE:
-        text = f"{value} is a device of a remote session; opdyno runs programs here"
+        text = f"{value} is a device of a session of TVM's client; opdyno.rpc.connect() makes one of opdyno's"
         raise make(Code.UNSUPPORTED, "ValueError", text)
     return Device(kind(), value.index)
 

@@ -245,7 +245,11 @@ class Module(Object):
         return json.loads(_native.opd_module_to_json(self))
 
     def __repr__(self) -> str:
-        return f'<Module "{self.kind}" at {self._address:#x}, functions: {brief(self.function_names())}>'
+        try:
+            names = brief(self.function_names())
+        except Error:  # of another machine, which does not tell, or is gone
+            names = "not known"
+        return f'<Module "{self.kind}" at {self._address:#x}, functions: {names}>'
 
 
 def _attribute_error(error: Error) -> Error:

@@ -20,6 +20,7 @@ from . import _native
 from ._benchmark import BenchmarkResult, evaluator
 from ._collectors import MetricCollector, handles_of
 from ._device import Device, device_of
+from ._errors import Error
 from ._function import Function, named
 from ._module import Module, load_module, module_of
 from ._objects import Array, brief
@@ -397,7 +398,11 @@ class VirtualMachine(_native.CollectedHandle):
         _native.opd_vm_trim(self)
 
     def __repr__(self) -> str:
-        return f"<VirtualMachine at {self._address:#x}, functions: {brief(self.function_names())}>"
+        try:
+            names = brief(self.function_names())
+        except Error:  # of another machine, which does not tell, or is gone
+            names = "not known"
+        return f"<VirtualMachine at {self._address:#x}, functions: {names}>"
 
 
 class VMFunction(_native.VMFunctionBase):

@@ -25,7 +25,7 @@ class PlaceholderModule final : public Module {
   void describe(JsonWriter &json) override;
 
   [[noreturn]] void refuse(std::string_view name) const;
-  bool names_known() const { return names_known_; }
+  bool names_known() const override { return names_known_; }
   const std::string &bytes() const { return bytes_; }
 
  private:

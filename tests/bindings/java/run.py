@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
 from jdks import newer_jdks
 from compare import compare
-from common import artifact, check_functions, option_fields, parse_arguments
+from common import artifact, check_functions, option_fields, parse_arguments, rpc_server
 from make import JAVA, java_home, make
 
 
@@ -87,6 +87,10 @@ def main():
         return done.returncode, done.stdout, done.stderr
 
     own = f"-Dopdyno.library.path={library}"
+    with rpc_server(arguments) as address:
+        status, shown, errors = run(own, "WithSessions", artifact(), address)
+        if status or not shown.endswith("ok\n"):
+            sys.exit(f"the Java program with a server failed: {shown}{errors}")
     for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),
                            *((["-Xmx96m"], ["Fresh", "dropped", holder])
                              for holder in ("tensor", "list", "map", "result", "params", "loaded params", "view", "reshape"))):

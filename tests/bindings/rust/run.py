@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
 from compare import compare
 from toolchains import check_memory, check_oldest
-from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields
+from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
 
 SOURCE = ROOT / "bindings" / "rust"
 sys.path.append(str(SOURCE / "generator"))
@@ -97,11 +97,13 @@ def main():
     steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", *features, "--", "-D", "warnings"], ["test", "--quiet"],
              ["test", "--quiet", *features, "--doc"], ["test", "--quiet", *features, "--test", "features"],
              ["doc", "--no-deps", "--quiet", *features]]
-    for step in steps:
-        if step[0] in ("fmt", "clippy") and not has(cargo, step[0]):
-            print(f"skipped: cargo {step[0]} is not installed", flush=True)
-        elif subprocess.run(["cargo", *step], **cargo).returncode:
-            sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
+    with rpc_server(arguments) as address:
+        settings["OPDYNO_TEST_SERVER"] = address
+        for step in steps:
+            if step[0] in ("fmt", "clippy") and not has(cargo, step[0]):
+                print(f"skipped: cargo {step[0]} is not installed", flush=True)
+            elif subprocess.run(["cargo", *step], **cargo).returncode:
+                sys.exit(f"cargo {' '.join(step)} failed in {SOURCE}")
     check_oldest(SOURCE, cargo, features)
     check_memory(SOURCE, cargo)
     run_documents(arguments, cargo)

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""TVM's own RPC client, and its tracker, with `opdyno serve`. TVM is that of the environment that generate.py makes."""
+"""TVM's own RPC client and its tracker with `opdyno serve`, and opdyno's client with TVM's server and tracker.
+
+TVM is that of the environment that generate.py makes.
+"""
 
 import argparse
 import os
@@ -22,6 +25,8 @@ def parse_arguments():
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", help="opdyno's build directory")
     parser.add_argument("--cache", type=Path, default=cache, help="directory of the environment")
     parser.add_argument("--release", default="0.27", help="TVM's")
+    parser.add_argument("--python", type=Path, default=cache.parent / "bindings" / "python" / "bin" / "python",
+                        help="a Python that has opdyno")
     return parser.parse_args()
 
 
@@ -49,31 +54,51 @@ def wait_for(port):
     sys.exit("the tracker does not listen")
 
 
+def start(group, command):
+    """Of TVM: in a group of its own, because it starts processes that would outlive it, and would hold this one's pipes."""
+    process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    group.append(process)
+    return process
+
+
 def main():
     arguments = parse_arguments()
     python = arguments.cache / f"venv-{arguments.release}" / "bin" / "python"
     if not python.exists():
         sys.exit(f"there is no TVM in {python}; tools/test --full installs it")
     client = [python, HERE / "session.py", DATA]
-    started, group = [], None
+    started, of_tvm = [], []
+    if not arguments.python.exists():
+        sys.exit(f"{arguments.python} is not there; tools/test --full makes it")
+    own = [arguments.python, HERE / "client.py", DATA]
     try:
         server, port = serve(arguments, "--key", "board")
         started.append(server)
         subprocess.run([*client, "direct", port], check=True, timeout=120)
         tracker_port = free_port()
         tracker = [python, "-m", "tvm.exec.rpc_tracker", "--host", "127.0.0.1", "--port", str(tracker_port)]
-        # In a group of its own, because it starts a process that would outlive it.
-        started.append(subprocess.Popen([*tracker, "--port-end", str(tracker_port + 1)], start_new_session=True))
-        group = started[-1].pid
+        start(of_tvm, [*tracker, "--port-end", str(tracker_port + 1)])
         wait_for(tracker_port)
         started.append(serve(arguments, "--key", "board", "--tracker", f"127.0.0.1:{tracker_port}")[0])
         subprocess.run([*client, "tracker", str(tracker_port)], check=True, timeout=120)
+        started.pop().terminate()  # or the tracker would give it to the next client, too
+
+        servers = [python, "-m", "tvm.exec.rpc_server", "--host", "127.0.0.1", "--key", "board"]
+        port = free_port()
+        start(of_tvm, [*servers, "--port", str(port), "--port-end", str(port + 1)])
+        wait_for(port)
+        subprocess.run([*own, "direct", str(port)], check=True, timeout=120)
+        port = free_port()
+        start(of_tvm, [*servers, "--port", str(port), "--port-end", str(port + 1), "--tracker", f"127.0.0.1:{tracker_port}"])
+        wait_for(port)
+        subprocess.run([*own, "tracker", str(tracker_port)], check=True, timeout=120)
     finally:
         for process in started:
             process.terminate()
             process.wait()
-        if group:
-            os.killpg(group, signal.SIGKILL)
+        for process in of_tvm:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     print("ok")
 
 

@@ -169,6 +169,7 @@ mod object;
 mod options;
 mod params;
 mod report;
+mod rpc;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "tracing")]
@@ -192,6 +193,7 @@ pub use machine::{build_info, set_threads_count, threads_count, write_file};
 pub use module::{Executable, Module};
 pub use params::Params;
 pub use report::{Operator, Report, ReportBuilder};
+pub use rpc::RpcSession;
 #[cfg(feature = "tracing")]
 pub use spans::SpanLayer;
 pub use stream::Stream;

@@ -1,0 +1,286 @@
+"""Other machines: programs are sent there, run and timed there. The names are those of tvm.rpc.
+
+    session = opdyno.rpc.connect("board", 9090, key="pi4")       # `opdyno serve` runs there, or a server of TVM's
+    session.upload("model.so")                                   # built for the board
+    dev = session.cpu()                                          # or cuda(), cl(), vulkan(): the board's
+    vm = opdyno.VirtualMachine(session.load_module("model.so"), dev)
+    y = vm["main"](opdyno.tensor(x, dev)).numpy()
+    print(vm.time_evaluator("main", dev, repeat=3)(opdyno.tensor(x, dev)))
+
+What a session gives is used as if it were here: its devices wherever there is a device, tensors on them, modules, VMs and
+functions. Errors are those of the other side, with the address behind the message. A request ends early by Ctrl-C; what the
+server does goes on, and the next request waits for that. All that came from a session keeps it open.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from . import _native
+from ._device import Device, device
+from ._errors import Code, Error
+from ._function import Function, named
+from ._module import Module
+from .vm import _watch_signals
+
+_Result = TypeVar("_Result")
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(min(seconds * 1e9, 2**63 - 1))
+
+
+def _address(url: str, port: int) -> str:
+    return f"[{url}]:{port}" if ":" in url and not url.startswith("[") else f"{url}:{port}"
+
+
+def _refuse_constructor(arguments: Sequence[Any] | None) -> None:
+    if arguments:
+        raise NotImplementedError("a session within a session is not offered: session_constructor_args must be empty")
+
+
+class RPCSession(_native.Handle):
+    """A session on another machine: made by `connect`, or by `TrackerSession.request`.
+
+    Any thread may use it; one request is made at a time. It is of the process that connected: in a child of fork() its
+    requests are errors. Source: TVM's RPCSession.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def describe(self) -> dict[str, Any]:
+        """`address`, the server's `key`, the session's `index`, the `server` ("opdyno 0.2.0" or "tvm"), and `absence`: why the
+        session has ended, "" as long as it has not."""
+        described: dict[str, Any] = json.loads(_native.opd_rpc_session_describe(self))
+        return described
+
+    def get_function(self, name: str) -> Function:
+        """A global function of the server. A ValueError (code NOT_FOUND) if there is none."""
+        return named(_native.opd_rpc_session_get_function(self, name), name)
+
+    def device(self, dev_type: str | int | Device, dev_id: int = 0) -> Device:
+        """A device of the server, as this process calls it: `session.device("cuda", 1)`. It need not exist: see its `exist`."""
+        return _native.opd_rpc_session_device(self, device(dev_type, dev_id))
+
+    def upload(self, data: str | os.PathLike[str] | bytes | bytearray, target: str | None = None) -> None:
+        """Writes a file of the session: that of a path, or bytes, for which `target` is needed.
+
+        `target`: its relative path there; without it the file's own name.
+        """
+        if isinstance(data, (bytes, bytearray)):
+            if not target:
+                raise ValueError("target must be given for bytes")
+            content = bytes(data)
+        else:
+            with open(data, "rb") as file:
+                content = file.read()
+            target = target or os.path.basename(os.fspath(data))
+        _native.opd_rpc_session_upload(self, target, content)
+
+    def download(self, path: str) -> bytearray:
+        """The content of a file of the session."""
+        return bytearray(_native.opd_rpc_session_download(self, path))
+
+    def remove(self, path: str) -> None:
+        """Removes a file of the session."""
+        self.get_function("tvm.rpc.server.remove")(path)
+
+    def listdir(self, path: str = ".") -> str:
+        """The names of the session's files, with commas between."""
+        names: str = self.get_function("tvm.rpc.server.listdir")(path)
+        return names
+
+    def load_module(self, path: str) -> Module:
+        """Loads a file of the session there. The module's kind is "rpc"; its functions run there."""
+        return _native.opd_rpc_session_load_module(self, path)
+
+    def download_linked_module(self, path: str) -> bytearray:
+        """Links a file of the session there, and gives the library. An `Error` if the server has no such function."""
+        return bytearray(self.get_function("tvm.rpc.server.download_linked_module")(path))
+
+    def system_lib(self) -> Module:
+        """The module of what is linked into the server."""
+        module: Module = self.get_function("ffi.SystemLib")()
+        return module
+
+    def close(self) -> None:
+        """Ends the session; also a request that another thread waits for. All later ones are errors (code IO)."""
+        _native.opd_rpc_session_close(self)
+
+    def __enter__(self) -> RPCSession:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def cpu(self, dev_id: int = 0) -> Device:
+        """The server's CPU."""
+        return self.device("cpu", dev_id)
+
+    def cuda(self, dev_id: int = 0) -> Device:
+        """An NVIDIA GPU of the server."""
+        return self.device("cuda", dev_id)
+
+    def cl(self, dev_id: int = 0) -> Device:
+        """An OpenCL device of the server."""
+        return self.device("opencl", dev_id)
+
+    def vulkan(self, dev_id: int = 0) -> Device:
+        """A Vulkan device of the server."""
+        return self.device("vulkan", dev_id)
+
+    def metal(self, dev_id: int = 0) -> Device:
+        """A Metal device of the server."""
+        return self.device("metal", dev_id)
+
+    def rocm(self, dev_id: int = 0) -> Device:
+        """An AMD GPU of the server."""
+        return self.device("rocm", dev_id)
+
+    def ext_dev(self, dev_id: int = 0) -> Device:
+        """A device of another library, on the server."""
+        return self.device("ext_dev", dev_id)
+
+    def hexagon(self, dev_id: int = 0) -> Device:
+        """A Hexagon processor of the server."""
+        return self.device("hexagon", dev_id)
+
+    def webgpu(self, dev_id: int = 0) -> Device:
+        """A WebGPU device of the server."""
+        return self.device("webgpu", dev_id)
+
+    def __repr__(self) -> str:
+        its = self.describe()
+        state = f", ended: {its['absence']}" if its["absence"] else ""
+        return f"<RPCSession {its['index']} with {its['address']}, {its['server']}, key \"{its['key']}\"{state}>"
+
+
+class TrackerSession:
+    """A tracker (`python -m tvm.exec.rpc_tracker`), which hands out servers: made by `connect_tracker`.
+
+    Source: TVM's TrackerSession.
+    """
+
+    def __init__(self, addr: tuple[str, int]) -> None:
+        self._tracker = _address(*addr)
+        self.summary()  # there must be one
+
+    def summary(self) -> dict[str, Any]:
+        """What the tracker knows: `server_info`, a list of its servers, and `queue_info`, for each key the number of `free`
+        servers and of `pending` requests."""
+        known: dict[str, Any] = json.loads(_native.opd_rpc_tracker_summary(self._tracker, None))
+        return known
+
+    def text_summary(self) -> str:
+        """The same as a table of servers and one of keys."""
+        known = self.summary()
+        servers = sorted((one["key"], ":".join(map(str, one["addr"]))) for one in known["server_info"])
+        total: dict[str, int] = {}
+        for key, _ in servers:
+            name = key.partition(":")[2]
+            total[name] = total.get(name, 0) + 1
+        lines = [f"{'server':<24}key", *(f"{address:<24}{key}" for key, address in servers), ""]
+        lines.append(f"{'key':<24}{'total':>6}{'free':>6}{'pending':>9}")
+        for key, queue in sorted(known["queue_info"].items()):
+            if total.get(key) or queue["pending"]:
+                lines.append(f"{key:<24}{total.get(key, 0):>6}{queue['free']:>6}{queue['pending']:>9}")
+        return "\n".join(lines) + "\n"
+
+    def request(
+        self,
+        key: str,
+        priority: int = 1,
+        session_timeout: float = 0,
+        max_retry: int = 5,
+        session_constructor_args: Sequence[Any] | None = None,
+        *,
+        wait: float = 0,
+    ) -> RPCSession:
+        """Waits until a server of the key is free, and begins a session with it.
+
+        Of two requests, that with the greater `priority` is served first. `session_timeout`: in seconds, after which the
+        server may end the session; 0: never. `max_retry`: how often it is tried, since a server may be gone when it is
+        given. `wait`: the most seconds to wait, also for each later request of the session; 0: without end.
+        """
+        _refuse_constructor(session_constructor_args)
+        options = {
+            "key": key,
+            "priority": priority,
+            "session_timeout_ns": _nanoseconds(session_timeout),
+            "answer_timeout_ns": _nanoseconds(wait),
+        }
+        _watch_signals()
+        for left in range(max(1, max_retry) - 1, -1, -1):
+            try:
+                return _native.opd_rpc_request(self._tracker, options)
+            except Error as error:
+                if left == 0 or error.code not in (Code.IO, Code.FAILED_PRECONDITION, Code.BAD_FORMAT):
+                    raise
+        raise AssertionError  # the last try has raised
+
+    def request_and_run(
+        self,
+        key: str,
+        func: Callable[[RPCSession], _Result],
+        priority: int = 1,
+        session_timeout: float = 0,
+        max_retry: int = 2,
+    ) -> _Result:
+        """Requests a server and gives `func(session)`; if the session breaks meanwhile, with another server once more.
+
+        `func` must have no state that a first, failed call would leave behind.
+        """
+        for left in range(max(1, max_retry) - 1, -1, -1):
+            session = self.request(key, priority=priority, session_timeout=session_timeout)
+            start = time.monotonic()
+            try:
+                return func(session)
+            except Error as error:
+                if session_timeout and time.monotonic() - start >= session_timeout * 0.95:
+                    raise TimeoutError(f"the session of {session_timeout} s ended before {func!r} did") from error
+                if left == 0 or not session.describe()["absence"]:
+                    raise
+        raise AssertionError  # the last try has raised
+
+
+def connect(
+    url: str,
+    port: int,
+    key: str = "",
+    session_timeout: float = 0,
+    session_constructor_args: Sequence[Any] | None = None,
+    enable_logging: bool = False,
+    *,
+    connect_timeout: float = 10,
+    answer_timeout: float = 0,
+) -> RPCSession:
+    """Begins a session with a server: `opdyno serve`, or `python -m tvm.exec.rpc_server`.
+
+    `key`: what the server wants to hear. `session_timeout`: in seconds, after which the server may end the session; 0: never.
+    `connect_timeout`, `answer_timeout`: the most seconds to connect, and to wait for each answer (0: without end).
+    `enable_logging` is accepted for TVM's sake. An `Error` names the address: IO if nobody listens there,
+    FAILED_PRECONDITION for another key. Source: TVM's rpc.connect.
+    """
+    _refuse_constructor(session_constructor_args)
+    options = {
+        "key": key,
+        "session_timeout_ns": _nanoseconds(session_timeout),
+        "connect_timeout_ns": _nanoseconds(connect_timeout),
+        "answer_timeout_ns": _nanoseconds(answer_timeout),
+    }
+    _watch_signals()
+    return _native.opd_rpc_connect(_address(url, port), options)
+
+
+def connect_tracker(url: str, port: int) -> TrackerSession:
+    """Asks a tracker for the first time. An `Error` (code IO, BAD_FORMAT) if there is none at that address."""
+    return TrackerSession((url, port))
+
+
+_native.register_class("RpcSession", RPCSession)
+
+__all__ = ["RPCSession", "TrackerSession", "connect", "connect_tracker"]

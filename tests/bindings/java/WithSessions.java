@@ -1,0 +1,80 @@
+// Sessions on another machine: args[0] is an artifact, args[1] the address of a server whose key is "board".
+import io.opdyno.*;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+
+public final class WithSessions {
+  private WithSessions() {}
+
+  public static void main(String[] args) throws Exception {
+    RpcConnectOptions key = new RpcConnectOptions().key("board");
+    First.failed(() -> RpcSession.connect(args[1]), OpdynoException.FailedPrecondition.class, "has another key");
+    First.failed(() -> RpcSession.connect("nowhere"), OpdynoException.InvalidArgument.class, "is no address");
+    First.failed(() -> RpcSession.request("127.0.0.1:1", key), OpdynoException.Io.class, "127.0.0.1:1");
+    First.failed(() -> RpcSession.trackerSummary("127.0.0.1:1", null), OpdynoException.Io.class, "127.0.0.1:1");
+    try (RpcSession session = RpcSession.connect(args[1], key)) {
+      Device there = session.cpu();
+      First.check(there.exists() && there.type() % 128 == 1 && there.type() >= 128, there.toString());
+      First.check(Device.of(there.toString()).equals(there), there.toString());
+      First.check(!session.device(new Device(8, 0)).exists(), "there is no Metal");
+      session.upload("model.so", Files.readAllBytes(Path.of(args[0])));
+      First.check(Arrays.equals(session.download("model.so"), Files.readAllBytes(Path.of(args[0]))), "what was sent comes back");
+      try (Program program = session.loadProgram("model.so");
+          Vm vm = program.vm(new VmOptions().devices(there));
+          Tensor here = Tensor.of(new float[] {1, 2, 3, 4}, 4);
+          Tensor x = here.toDevice(there);
+          Tensor y = vm.callTensor("main", x)) {
+        First.check(program.kind().equals("rpc") && vm.functions().equals(List.of("main")), vm.functions().toString());
+        First.check(y.device().equals(there), y.device().toString());
+        First.check(Arrays.equals(y.toFloatArray(), new float[] {101, 102, 103, 104}), Arrays.toString(y.toFloatArray()));
+        vm.setInput("main", here);
+        vm.invokeStateful("main");
+        try (Tensor output = (Tensor) vm.outputs("main")) {
+          First.check(Arrays.equals(output.toFloatArray(), new float[] {101, 102, 103, 104}), "in steps");
+        }
+        try (PackedFn main = vm.function("main");
+            Evaluator evaluator = Evaluator.of(main, new EvaluatorOptions().device(there).number(3).repeat(2));
+            Benchmark times = evaluator.call(x)) {
+          First.check(times.seconds().length == 2, "measured there");
+        }
+        First.failed(() -> vm.call("nobody"), OpdynoException.NotFound.class, "nobody");
+      }
+      try (PackedFn list = session.function("tvm.rpc.server.listdir")) {
+        First.check(list.call(".").equals("model.so"), "the session's files");
+        First.check(session.describe().contains("\"absence\":\"\""), session.describe());
+        session.disconnect();
+        First.failed(() -> list.call("."), OpdynoException.Io.class, "it was closed");
+      }
+      First.failed(() -> session.function("nobody"), OpdynoException.Io.class, "it was closed");
+    }
+    interrupted(args[1], key);
+    System.out.println("ok");
+  }
+
+  private static void interrupted(String address, RpcConnectOptions key) throws Exception {
+    String source = "#include <stdint.h>\n#include <unistd.h>\n"
+        + "int __tvm_ffi_wait(void *self, const void *args, int32_t n, void *result) { sleep(1); return 0; }\n";
+    try (RpcSession session = RpcSession.connect(address, key)) {
+      session.upload("wait.c", source.getBytes(StandardCharsets.UTF_8));
+      try (Program program = session.loadProgram("wait.c"); PackedFn wait = program.function("wait")) {
+        Thread me = Thread.currentThread();
+        Thread other = new Thread(() -> {
+          try {
+            Thread.sleep(100);
+          } catch (InterruptedException e) {
+            return;
+          }
+          me.interrupt();
+        });
+        other.start();
+        First.failed(wait::call, OpdynoException.Cancelled.class, "in wait");
+        First.check(Thread.interrupted(), "the thread is interrupted still");
+        other.join();
+      }
+      First.check(session.describe().contains("\"absence\":\"\""), "the session goes on");
+    }
+  }
+}

@@ -1,0 +1,192 @@
+"""Other machines, here a server on the loopback: `opdyno serve` of the package."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import opdyno
+from conftest import DATA, KERNELS
+from opdyno import rpc
+
+
+@pytest.fixture(scope="module")
+def port():
+    server = subprocess.Popen(
+        [sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    yield int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
+    server.terminate()
+    server.wait(timeout=30)
+
+
+@pytest.fixture
+def session(port):
+    with rpc.connect("127.0.0.1", port, key="board") as made:
+        yield made
+
+
+@pytest.fixture
+def remote_chain(session):
+    session.upload(DATA / "0.27" / "chain_100.so")
+    return opdyno.VirtualMachine(session.load_module("chain_100.so"), session.cpu())
+
+
+def test_a_session_says_what_it_is(session, port):
+    its = session.describe()
+    assert its["address"] == f"127.0.0.1:{port}" and its["key"] == "board" and its["absence"] == ""
+    assert its["server"] == f"opdyno {opdyno.__version__}"
+    assert repr(session) == f'<RPCSession {its["index"]} with 127.0.0.1:{port}, {its["server"]}, key "board">'
+
+
+def test_devices_are_those_of_the_server(session):
+    dev = session.cpu()
+    assert dev.device_type == 128 * (session.describe()["index"] + 1) + 1 and dev.device_id == 0
+    assert str(dev) == f"remote[{session.describe()['index']}]:cpu:0" and opdyno.device(str(dev)) == dev
+    assert dev.type == f"remote[{session.describe()['index']}]:cpu"
+    assert dev.exist and dev.device_name == opdyno.cpu().device_name
+    assert dev.max_thread_dimensions == opdyno.cpu().max_thread_dimensions
+    assert not session.metal().exist and not session.device("cl", 57).exist
+    for name in ("cuda", "cl", "vulkan", "rocm", "ext_dev", "hexagon", "webgpu"):
+        assert getattr(session, name)(1).device_id == 1
+    dev.sync()
+
+
+def test_tensors_lie_there(session):
+    x = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    there = opdyno.tensor(x, session.cpu())
+    assert there.device == session.cpu()
+    np.testing.assert_array_equal(there.numpy(), x)
+    other = opdyno.empty(x.shape, "float32", session.cpu())
+    there.copyto(other)
+    np.testing.assert_array_equal(other.numpy(), x)
+    for dtype in ("int8", "uint64", "float16", "bool"):
+        y = np.array([1, 0, 1], dtype=dtype)
+        np.testing.assert_array_equal(opdyno.tensor(y, session.cpu()).numpy(), y)
+    with pytest.raises(Exception, match="device"):
+        np.from_dlpack(there)
+
+
+def test_kernels_run_there(session):
+    session.upload(KERNELS.encode(), "k.c")
+    module = session.load_module("k.c")
+    assert module.kind == "rpc" and {"sum", "double"} <= set(module.function_names())
+    assert repr(module).startswith('<Module "rpc" at 0x')
+    x = opdyno.tensor(np.arange(4.0), session.cpu())
+    module["double"](x)
+    assert module["sum"](x) == 12.0 and module["main"](1, "two") == 2
+    with pytest.raises(IndexError, match=r"out of paper \(on 127\.0\.0\.1:\d+\)"):
+        module["fail"]()
+    with pytest.raises(AttributeError, match="nobody"):
+        module["nobody"]
+    times = module.time_evaluator("sum", session.cpu(), number=10, repeat=3)(x)
+    assert len(times.results) == 3 and 0 <= times.mean < 1
+    with pytest.raises(opdyno.Error, match="must lie on a device of the session"):
+        module["sum"](np.arange(4.0))
+
+
+def test_a_vm_runs_there(session, remote_chain):
+    x = np.arange(4, dtype="float32")
+    there = opdyno.tensor(x, session.cpu())
+    np.testing.assert_array_equal(remote_chain["main"](there).numpy(), x + 100)
+    np.testing.assert_array_equal(remote_chain["main"](x=there).numpy(), x + 100)
+    with pytest.raises(ValueError, match="must lie on a device of the session"):
+        remote_chain["main"](x)
+    assert remote_chain.parameter_names("main") == ["x"] and remote_chain.function_names() == ["main"]
+    remote_chain.set_input("main", x)
+    remote_chain.invoke_stateful("main")
+    np.testing.assert_array_equal(remote_chain.get_outputs("main").numpy(), x + 100)
+    remote_chain.save_function("main", "timed", there, include_return=False)
+    assert remote_chain["timed"]() is None
+    for name, arguments in (("timed", ()), ("main", (there,)), ("invoke_stateful", ("main",))):
+        times = remote_chain.time_evaluator(name, session.cpu(), number=3, repeat=2)(*arguments)
+        assert len(times.results) == 2 and 0 < times.mean < 1
+    assert "main" in repr(remote_chain)
+
+
+def test_files_of_the_session(session, tmp_path):
+    (tmp_path / "one").write_bytes(b"1")
+    session.upload(tmp_path / "one")
+    session.upload(bytearray(b"\0two"), "two")
+    assert session.download("two") == bytearray(b"\0two") and session.listdir() == "one,two"
+    session.remove("one")
+    assert session.listdir("/") == "two"
+    with pytest.raises(ValueError, match="target"):
+        session.upload(b"x")
+    with pytest.raises(ValueError, match="no global function"):
+        session.download_linked_module("two")
+
+
+def test_what_cannot_be_done_is_said(session, port):
+    with pytest.raises(opdyno.Error, match="the server has another key") as caught:
+        rpc.connect("127.0.0.1", port)
+    assert caught.value.code == opdyno.Code.FAILED_PRECONDITION
+    with pytest.raises(opdyno.Error, match="127.0.0.1:1"):
+        rpc.connect("127.0.0.1", 1)
+    with pytest.raises(NotImplementedError):
+        rpc.connect("127.0.0.1", port, session_constructor_args=["rpc.Connect"])
+    with pytest.raises(ValueError, match="no global function"):
+        session.get_function("nobody")
+    assert session.get_function("tvm.rpc.server.workpath")("x").endswith("/x")
+
+
+def test_after_its_end_there_is_nothing(port):
+    with rpc.connect("127.0.0.1", port, key="board") as session:
+        x = opdyno.tensor(np.zeros(4, "float32"), session.cpu())
+    with pytest.raises(opdyno.Error, match="it was closed"):
+        x.numpy()
+    assert "ended" in repr(session) and not session.cpu().exist
+
+
+def test_threads_share_a_session(session, remote_chain):
+    def run(first):
+        for i in range(20):
+            x = np.full(4, first + i, "float32")
+            there = opdyno.tensor(x, session.cpu())
+            np.testing.assert_array_equal(remote_chain["main"](there).numpy(), x + 100)
+        done.append(first)
+
+    done = []
+    threads = [threading.Thread(target=run, args=(1000 * i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == [0, 1000, 2000, 3000]
+
+
+SLOW = KERNELS + """
+#include <unistd.h>
+int __tvm_ffi_wait(void *self, const Any *args, int32_t n, Any *result) { sleep(1); return 0; }
+"""
+
+
+def test_ctrl_c_ends_the_wait(session):
+    session.upload(SLOW.encode(), "slow.c")
+    wait = session.load_module("slow.c")["wait"]
+    timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        wait()
+    assert time.monotonic() - begin < 0.9
+    assert session.listdir() == "slow.c", "the session goes on"
+
+
+def test_a_crash_is_an_error_and_ends_only_its_session(port):
+    source = KERNELS + "int __tvm_ffi_crash(void *self, const Any *args, int32_t n, Any *result) { return *(volatile int *)8; }"
+    with rpc.connect("127.0.0.1", port, key="board") as session, rpc.connect("127.0.0.1", port, key="board") as other:
+        session.upload(source.encode(), "crash.c")
+        crash = session.load_module("crash.c")["crash"]
+        with pytest.raises(opdyno.Error, match="in crash") as caught:
+            crash()
+        assert caught.value.code == opdyno.Code.IO
+        assert session.describe()["absence"] and other.listdir() == ""
