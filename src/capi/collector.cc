@@ -29,29 +29,6 @@ CounterOptions options_of(const opd_counter_options *given) {
   return options;
 }
 
-void require_no_events(const CounterOptions &options, const char *name) {
-  require(options.events.empty(), "the collector ", name, " takes no events");
-}
-
-Ref<Collector> make_builtin(opd_collector_kind kind, const CounterOptions &options) {
-  switch (static_cast<int>(kind)) {
-    case OPD_COLLECTOR_TIME:
-      return make_time_collector(options);
-    case OPD_COLLECTOR_MEMORY:
-      require_no_events(options, "memory");
-      return make_memory_collector();
-    case OPD_COLLECTOR_PERF:
-      return make_perf_collector(options);
-    case OPD_COLLECTOR_PAPI:
-      return make_papi_collector(options);
-    case OPD_COLLECTOR_ENERGY:
-      require_no_events(options, "energy");
-      return make_energy_collector();
-    default:
-      fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no opd_collector_kind");
-  }
-}
-
 std::vector<std::string> events_of(opd_collector_kind kind) {
   require(kind >= OPD_COLLECTOR_TIME && kind <= OPD_COLLECTOR_ENERGY, "kind is ", static_cast<int>(kind),
           ", which is no opd_collector_kind");
@@ -74,7 +51,7 @@ opd_error *opd_collector_create_builtin(opd_collector_kind kind, const opd_count
                                         opd_collector **out_collector) {
   return guard([&] {
     require(out_collector, "out_collector must not be NULL");
-    *out_collector = wrap<opd_collector>(make_builtin(kind, options_of(options)));
+    *out_collector = wrap<opd_collector>(make_builtin_collector({kind, options_of(options)}));
   });
 }
 

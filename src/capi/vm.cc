@@ -3,7 +3,7 @@
 
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
-#include "rpc/remote_vm.h"
+#include "rpc/remote_profile.h"
 
 using namespace opd;
 
@@ -50,7 +50,7 @@ AnyVm &vm_of(opd_vm *vm) { return *unwrap<AnyVm>(vm); }
 // What only programs of this process have.
 Vm &vm_here(opd_vm *vm) {
   auto *const here = dynamic_cast<Vm *>(&vm_of(vm));
-  if (!here) fail(OPD_UNSUPPORTED, "a program on another machine is not profiled from here");
+  if (!here) fail(OPD_UNSUPPORTED, "a program on another machine is profiled by opd_vm_profile() only, call by call");
   return *here;
 }
 
@@ -196,20 +196,11 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
   return guard([&] {
     require(vm && name && out_report, "vm, name and out_report must not be NULL");
     const VmProfileOptions how = profile_options_of(options);
-    require(how.warmup >= 0 && how.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ", how.warmup,
-            " and ", how.repeat);
     const Args views = args_of(args, num_args);
-    Vm &machine = vm_here(vm);
-    const Ref<SavedFunction> saved = machine.executable().find(name) ? nullptr : machine.state().saved(name);
-    const uint32_t function = saved ? saved->function : machine.function_index(name);
-    const bool stateful = !saved && num_args == 0 && machine.has_input(name);
     const CallSettings settings = settings_of(call_options, num_args);
-    const auto call = [&] {
-      if (saved) machine.call_saved(*saved, views, settings);
-      else if (stateful) machine.invoke_stateful(name, settings);
-      else machine.call(function, views, settings);
-    };
-    give(profile_runs(machine, how, call), out_report, out_trace);
+    if (const auto *there = dynamic_cast<rpc::RemoteVm *>(&vm_of(vm)))
+      give(rpc::profile_there(*there, name, views, settings, how, out_trace != nullptr), out_report, out_trace);
+    else give(profile_named(vm_here(vm), name, views, settings, how), out_report, out_trace);
   });
 }
 

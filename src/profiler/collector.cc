@@ -111,7 +111,36 @@ class UserCollector final : public Collector {
   const opd_collector_table table_;
 };
 
+void require_no_events(const CounterOptions &options, const char *name) {
+  require(options.events.empty(), "the collector ", name, " takes no events");
+}
+
+Ref<Collector> make_of_kind(opd_collector_kind kind, const CounterOptions &options) {
+  switch (static_cast<int>(kind)) {
+    case OPD_COLLECTOR_TIME:
+      return make_time_collector(options);
+    case OPD_COLLECTOR_MEMORY:
+      require_no_events(options, "memory");
+      return make_memory_collector();
+    case OPD_COLLECTOR_PERF:
+      return make_perf_collector(options);
+    case OPD_COLLECTOR_PAPI:
+      return make_papi_collector(options);
+    case OPD_COLLECTOR_ENERGY:
+      require_no_events(options, "energy");
+      return make_energy_collector();
+    default:
+      fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no opd_collector_kind");
+  }
+}
+
 }  // namespace
+
+Ref<Collector> make_builtin_collector(const BuiltinCollector &of) {
+  Ref<Collector> made = make_of_kind(of.kind, of.options);
+  made->builtin = of;
+  return made;
+}
 
 Ref<Collector> make_user_collector(std::string name, const opd_collector_table &table) {
   return make_object<UserCollector>(std::move(name), table);

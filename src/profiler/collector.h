@@ -3,6 +3,7 @@
 #include <opdyno/collector.h>
 
 #include <atomic>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,21 @@ inline Metric number_metric(opd_metric_kind kind, double number) {
   return Metric::of_number(metric_kind_of(kind), number);
 }
 
+struct CounterOptions {
+  bool per_thread = false, best_effort = false;
+  struct Event {
+    std::string name;
+    DLDevice device;
+  };
+  std::vector<Event> events;  // none: the usual ones
+};
+
+// What a collector was made of: the library makes another one of it, as on another machine.
+struct BuiltinCollector {
+  opd_collector_kind kind;
+  CounterOptions options;
+};
+
 // Belongs to one recording at a time. Every function but finish() may throw. start() and stop() run on the threads of
 // the calls, several at once in a session.
 class Collector : public Object {
@@ -67,6 +83,8 @@ class Collector : public Object {
   virtual std::string note() { return {}; }    // for the configuration, after finish(); "" if there is nothing to say
   virtual std::string shared() { return {}; }  // the metrics that include concurrent calls; "" if there are none
 
+  std::optional<BuiltinCollector> builtin;  // none: it is the program's own
+
   bool claim() { return !in_use_.exchange(true); }
   void give_back() { in_use_ = false; }
 
@@ -75,18 +93,11 @@ class Collector : public Object {
   std::atomic<bool> in_use_{false};
 };
 
+Ref<Collector> make_builtin_collector(const BuiltinCollector &of);  // throws OPD_INVALID_ARGUMENT
 Ref<Collector> make_user_collector(std::string name, const opd_collector_table &table);
 Ref<Collector> make_memory_collector();
 Ref<Collector> make_energy_collector(const std::string &powercap_dir = "/sys/class/powercap");
 
-struct CounterOptions {
-  bool per_thread = false, best_effort = false;
-  struct Event {
-    std::string name;
-    DLDevice device;
-  };
-  std::vector<Event> events;  // none: the usual ones
-};
 Ref<Collector> make_time_collector(const CounterOptions &options);
 Ref<Collector> make_perf_collector(const CounterOptions &options);
 Ref<Collector> make_papi_collector(const CounterOptions &options);

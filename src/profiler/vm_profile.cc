@@ -96,6 +96,13 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   const HookScope hooks(vm.libraries());
   RecordingOptions how = recording_options(vm, options);
   how.thread = thread_number();
+  if (!options.file.empty()) {  // what is in a file cannot be forgotten, so the warm-up is not recorded
+    for (int32_t i = 0; i < options.warmup; ++i) call();
+    how.file = options.file;
+    const Ref<Recording> recording = Recording::start(how, observers_of(vm, options, false));
+    for (int32_t i = 0; i < options.repeat; ++i) call();
+    return profile_of(vm, options, recording->stop());
+  }
   const Ref<Recording> recording = Recording::start(how);
   for (int32_t i = 0; i < options.warmup; ++i) {
     recording->restart(0, nullptr);
@@ -104,6 +111,20 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   recording->restart(static_cast<uint64_t>(options.repeat), observers_of(vm, options, false));
   for (int32_t i = 0; i < options.repeat; ++i) call();
   return profile_of(vm, options, recording->stop());
+}
+
+VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSettings &settings,
+                        const VmProfileOptions &options) {
+  require(options.warmup >= 0 && options.repeat >= 1, "warmup must be at least 0 and repeat at least 1, but are ",
+          options.warmup, " and ", options.repeat);
+  const Ref<SavedFunction> saved = vm.executable().find(name) ? nullptr : vm.state().saved(name);
+  const uint32_t function = saved ? saved->function : vm.function_index(name);
+  const bool stateful = !saved && args.empty() && vm.has_input(name);
+  return profile_runs(vm, options, [&] {
+    if (saved) vm.call_saved(*saved, args, settings);
+    else if (stateful) vm.invoke_stateful(name, settings);
+    else vm.call(function, args, settings);
+  });
 }
 
 void start_profile(Vm &vm, const VmProfileOptions &options) {

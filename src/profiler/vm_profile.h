@@ -16,6 +16,8 @@ struct VmProfileOptions {
   bool all_calls = false;          // also records calls without a tensor
   std::vector<Ref<Collector>> collectors;
   bool folds_builtins = false, details = false;  // as in RunReportOptions
+  std::string
+      file;  // of profile_runs(): the recording is left there, too, as trace/event_file.h writes it; "": nowhere
   int32_t turn = 0;
 };
 
@@ -26,6 +28,10 @@ struct VmProfile {
 
 // `call` makes one run of the VM, on this thread.
 VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::function<void()> &call);
+
+// Of a function by name: of the program, a saved one, or without arguments one whose inputs were set.
+VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSettings &settings,
+                        const VmProfileOptions &options);
 
 // Records the runs of all threads until stop_profile(), which waits for those under way. Both throw
 // OPD_FAILED_PRECONDITION: if the VM is being profiled already, or is not. Thread-safe.

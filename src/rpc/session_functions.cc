@@ -2,6 +2,7 @@
 
 #include "analysis/bench/time_evaluator.h"
 #include "rpc/packets.h"
+#include "rpc/profile_wishes.h"
 #include "rpc/remote_objects.h"
 #include "rpc/session_vm.h"
 
@@ -16,16 +17,17 @@ std::string_view name_in(Args args, const char *function, size_t count = 1) {
 Ref<Module> module_in(const View &value) { return Ref<Module>::share(&as<Module>(value, "the module")); }
 
 // A program's own functions are those of its VM, which the client makes by the one of this name.
-Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool query_imports) {
+Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool query_imports,
+                          const std::shared_ptr<WorkFolder> &files) {
   if (name == "vm_load_executable")
-    if (Ref<Function> loader = vm_loader(module)) return loader;
+    if (Ref<Function> loader = vm_loader(module, files)) return loader;
   return query_imports ? module->find_with_imports(name) : module->find(name);
 }
 
 // (module, name, query imports) → function or None
-Value module_get_function(Args args) {
+Value module_get_function(Args args, const std::shared_ptr<WorkFolder> &files) {
   require(args.size() == 3, "ModuleGetFunction takes a module, a name and a bool");
-  return function_of(module_in(args[0]), as_text(args[1], "the name"), as_int(args[2], "query_imports") != 0);
+  return function_of(module_in(args[0]), as_text(args[1], "the name"), as_int(args[2], "query_imports") != 0, files);
 }
 
 Value import_module(Args args) {
@@ -37,7 +39,7 @@ Value import_module(Args args) {
 // (module or None, name, device type, device number, number, repeat, min_repeat_ms, limit_zero_time_iterations,
 // cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, name of a function to call before) → a function whose
 // result is the seconds of a call, for each repeat, as bytes of doubles
-Value time_evaluator(Args args) {
+Value time_evaluator(Args args, const std::shared_ptr<WorkFolder> &files) {
   enum : size_t {
     kModule,
     kName,
@@ -58,7 +60,7 @@ Value time_evaluator(Args args) {
   const std::string_view name = as_text(args[kName], "the name of the function");
   Ref<Function> function;
   if (args[kModule].type == OPD_NONE) function = global_function(name);
-  else function = function_of(module_in(args[kModule]), name, true);
+  else function = function_of(module_in(args[kModule]), name, true, files);
   if (!function) fail(OPD_NOT_FOUND, "the module has no function \"", std::string(name), "\"");
   EvaluatorOptions plan;
   plan.device = {static_cast<DLDeviceType>(number(kDeviceType)), static_cast<int32_t>(number(kDeviceNumber))};
@@ -100,9 +102,12 @@ Value list_functions(Args args) {
 }  // namespace
 
 Ref<Function> session_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
-  if (name == "runtime.RPCTimeEvaluator") return make_function(&time_evaluator);
+  if (name == "runtime.RPCTimeEvaluator")
+    return make_function([files](Args args) { return time_evaluator(args, files); });
   if (name == "ffi.ArraySize") return make_function(&array_size);
   if (name == "ffi.ArrayGetItem") return make_function(&array_item);
+  if (name == kClockFunction)
+    return make_function([](Args) { return Value(static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns()); });
   if (name == kListFunction) return make_function(&list_functions);
   if (name == kVersionFunction)
     return make_function(
@@ -110,7 +115,8 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
   constexpr std::string_view kPrefix = "tvm.rpc.server.";
   if (!name.starts_with(kPrefix)) return find_function(name);
   name.remove_prefix(kPrefix.size());
-  if (name == "ModuleGetFunction") return make_function(&module_get_function);
+  if (name == "ModuleGetFunction")
+    return make_function([files](Args args) { return module_get_function(args, files); });
   if (name == "ImportModule") return make_function(&import_module);
   if (name == "upload")
     return make_function([files](Args args) {

@@ -1,5 +1,6 @@
 #include "rpc/session_vm.h"
 
+#include "rpc/profile_wishes.h"
 #include "vm/executable_module.h"
 #include "vm/vm.h"
 
@@ -16,7 +17,8 @@ std::string_view text_of(Args args, size_t place, const char *what) { return as_
 // TVM's clients ask for the module and its functions first, and say the devices afterwards. Then the VM is made.
 class VmModule final : public Module {
  public:
-  explicit VmModule(Ref<Module> program) : program_(std::move(program)) {}
+  VmModule(Ref<Module> program, std::shared_ptr<WorkFolder> files)
+      : program_(std::move(program)), files_(std::move(files)) {}
 
   const char *kind() const override { return "relax.VirtualMachine"; }
   int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
@@ -34,7 +36,8 @@ class VmModule final : public Module {
         {"get_output_arity", &VmModule::get_output_arity},
         {"get_function_arity", &VmModule::get_function_arity},
         {"get_function_param_name", &VmModule::get_function_param_name},
-        {"set_instrument", &VmModule::set_instrument}};
+        {"set_instrument", &VmModule::set_instrument},
+        {kProfileFunction, &VmModule::profile}};
     for (const auto &[offered, run] : kFunctions)
       if (name == offered)
         return make_function(
@@ -117,16 +120,32 @@ class VmModule final : public Module {
     vm().set_instrument(Ref<Function>::share(&as<Function>(args[0], "the instrument")));
     return {};
   }
+  // (what the client wishes, arguments …) → the report as JSON, with its size before it; then the trace
+  Value profile(Args args) {
+    ProfileWishes wishes = read_wishes(text_of(args, 0, "what is wished of the profile"));
+    constexpr const char *kFile = "profile.opdtrace";
+    if (wishes.wants_trace) wishes.options.file = files_->path(kFile);
+    const VmProfile made = profile_named(vm(), wishes.function, args.subspan(1), {}, wishes.options);
+    ByteWriter bytes;
+    bytes.write_string(made.report->to_json());
+    std::string found = bytes.take();
+    if (wishes.wants_trace) {
+      found += files_->read(kFile);
+      files_->remove(kFile);
+    }
+    return make_bytes(found);
+  }
 
   Ref<Module> program_;
+  const std::shared_ptr<WorkFolder> files_;
   Ref<Vm> vm_;
 };
 
 }  // namespace
 
-Ref<Function> vm_loader(const Ref<Module> &module) {
+Ref<Function> vm_loader(const Ref<Module> &module, const std::shared_ptr<WorkFolder> &files) {
   if (module->kind() != std::string_view(kExecutableKind)) return nullptr;
-  return make_function([module](Args) { return Value(make_object<VmModule>(module)); });
+  return make_function([module, files](Args) { return Value(make_object<VmModule>(module, files)); });
 }
 
 }  // namespace opd::rpc

@@ -270,7 +270,7 @@ TEST_F(AClient, RunsAVmThere) {
 
   expect_throws([&] { vm.call("nobody"); }, OPD_NOT_FOUND, "nobody");
   expect_throws([&] { vm.call("main", x, x); }, OPD_INVALID_ARGUMENT, "takes 1 argument");
-  expect_throws([&] { vm.profile("main", {arg(x)}); }, OPD_UNSUPPORTED, "another machine");
+  expect_throws([&] { vm.profile_start(); }, OPD_UNSUPPORTED, "on another machine");
   opd_vm_options limited = defaults(opd_vm_options_init);
   limited.memory_limit_bytes = 1000;
   expect_throws([&] { Vm(session.load_module("p.vmexec"), &limited); }, OPD_UNSUPPORTED, "memory_limit_bytes");
@@ -326,6 +326,48 @@ Value counted(std::atomic<int> &alive) {
   Value value;
   *value.out() = opd_value_of_object(made);
   return value;
+}
+
+TEST_F(AClient, IsProfiledThere) {
+  const Vm vm = vm_of(kAddOne);
+  const Tensor x = make({1, 2, 3, 4});
+  opd_profile_options often = defaults(opd_profile_options_init);
+  const Collector memory = Collector::builtin(OPD_COLLECTOR_MEMORY), time = Collector::builtin(OPD_COLLECTOR_TIME);
+  opd_collector *const collectors[] = {memory.get(), time.get()};
+  often.warmup = 2, often.repeat = 3, often.details = 1;
+  often.collectors = collectors, often.num_collectors = 2;
+  const auto before = std::chrono::system_clock::now().time_since_epoch();
+  const Profile profile = vm.profile("main", {arg(x)}, &often);
+  const auto after = std::chrono::system_clock::now().time_since_epoch();
+  const std::string table = profile.report.to_json();
+  for (const char *part : {"test.add_one", "float32[4]", "\"Run\"", "Allocated", "cpu0"})
+    EXPECT_NE(table.find(part), std::string::npos) << part << " is not in " << table;
+  // The trace has the runs on the clock of this process, and says where they were.
+  const std::string json = profile.trace.to_json(OPD_TRACE_CHROME);
+  EXPECT_EQ(profile.trace.call_count() % 3, 0u) << "the warm-up is not in it";
+  EXPECT_GE(profile.trace.call_count(), 3u);
+  EXPECT_NE(json.find(server.address()), std::string::npos) << json.substr(0, 1000);
+  (void)before, (void)after;
+  // A saved function, one with inputs, and without a trace.
+  vm.save_function("main", "saved", {arg(x)});
+  EXPECT_NE(vm.profile("saved", {}).report.to_json().find("test.add_one"), std::string::npos);
+  vm.set_input("main", {arg(x)});
+  opd_report *only = nullptr;
+  check(opd_vm_profile(vm.get(), "main", nullptr, 0, nullptr, nullptr, &only, nullptr));
+  EXPECT_NE(Report(only).to_json().find("test.add_one"), std::string::npos);
+  EXPECT_EQ(session.function("tvm.rpc.server.listdir")(".").string(), "p.vmexec") << "the trace is not left there";
+  // What cannot be: collectors of this program, functions that are not there, a server of another kind.
+  struct Own {
+    void *start(DLDevice) { return this; }
+    void stop(void *, const Metrics &) {}
+  };
+  const Collector own = Collector::of("own", Own());
+  opd_collector *const mine[] = {own.get()};
+  often.collectors = mine, often.num_collectors = 1;
+  expect_throws([&] { vm.profile("main", {arg(x)}, &often); }, OPD_UNSUPPORTED, "own is this program's own");
+  expect_throws([&] { vm.profile("nobody", {}); }, OPD_CALL_FAILED, "nobody");
+  often.collectors = nullptr, often.num_collectors = 0, often.repeat = 0;
+  expect_throws([&] { vm.profile("main", {arg(x)}, &often); }, OPD_INVALID_ARGUMENT, "repeat");
 }
 
 TEST_F(AClient, FreesWhatIsThere) {

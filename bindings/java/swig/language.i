@@ -122,6 +122,7 @@ public final class"
 #define OPDJAVA_Benchmark Benchmark
 #define OPDJAVA_Collector Collector
 #define OPDJAVA_Closure Closure
+#define OPDJAVA_RpcSession RpcSession
 %define %opd_handle(TYPE, CLASS)
 %opdjava_class(TYPE, OPDJAVA_##CLASS)
 %enddef

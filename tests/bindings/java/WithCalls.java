@@ -146,7 +146,7 @@ final class WithCalls {
     gone.close();
     First.failed(() -> gone.call(), IllegalStateException.class, "the PackedFn is closed");
     First.failed(() -> gone.callLong(1), IllegalStateException.class, "the PackedFn is closed");
-    First.check(First.liveBytes() == live, "nothing is held: " + live + ", " + First.liveBytes());
+    First.check(First.liveBytes() <= live, "nothing is held: " + live + ", " + First.liveBytes());
   }
 
   private static void nothingIsAllocated() {

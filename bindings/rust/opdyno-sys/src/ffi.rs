@@ -1409,6 +1409,37 @@ pub struct opd_machine_peak {
     /// the peaks may be too low.
     pub spread: f64,
 }
+/// How to connect.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_rpc_connect_options {
+    /// set by `opd_rpc_connect_options_init()`
+    pub struct_size: u32,
+    /// at a tracker: of two requests, that with the greater one is served first; 1
+    pub priority: i32,
+    /// borrowed; what the server wants to hear. At a tracker: which servers; NULL: ""
+    pub key: *const c_char,
+    /// to connect and greet; 10000000000
+    pub connect_timeout_ns: i64,
+    /// of each request, at a tracker also for a server to be free. Later: the error
+    /// `OPD_DEADLINE_EXCEEDED`; 0: no limit
+    pub answer_timeout_ns: i64,
+    /// the server ends the session after so long, if it knows how; 0: no limit
+    pub session_timeout_ns: i64,
+}
+impl Default for opd_rpc_connect_options {
+    /// What `opd_rpc_connect_options_init` writes.
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            priority: 1,
+            key: core::ptr::null(),
+            connect_timeout_ns: 10000000000,
+            answer_timeout_ns: 0,
+            session_timeout_ns: 0,
+        }
+    }
+}
 /// How a client is served.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1642,6 +1673,22 @@ pub struct opd_evaluator {
 /// The results of a measurement. Immutable.
 #[repr(C)]
 pub struct opd_benchmark {
+    _opaque: [u8; 0],
+    _pinned: PhantomData<(*mut u8, PhantomPinned)>,
+}
+/// A session on another machine: with `opdyno serve`, or with a server of TVM's. Thread-safe: one request at a time,
+/// the others wait.
+///
+/// What a session gives is used as if it were here. Its devices have kinds of their own (`opd_rpc_session_device()`), on
+/// which tensors are made and copied; `opd_module_get_function()` of its modules gives functions that run there;
+/// `opd_vm_create()` of them makes VMs there, and `opd_evaluator_create()` measures there. Arguments are numbers, texts,
+/// bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
+/// one there, and the address.
+///
+/// A cancel token or a deadline ends the wait for an answer, not what the server does: the next request waits for that.
+/// All that came from a session keeps it open. It cannot be used in a child of fork(): `OPD_IO`.
+#[repr(C)]
+pub struct opd_rpc_session {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -3626,6 +3673,141 @@ unsafe extern "C" {
         peak_bandwidth_gbps: f64,
         out_report: *mut *mut opd_report,
     ) -> *mut opd_error;
+    /// Begins a session with a server.
+    ///
+    /// `address`:     Borrowed: "HOST:PORT", "\[::1\]:PORT".
+    ///
+    /// `options`:     Borrowed; NULL means all defaults.
+    ///
+    /// `out_session`: New reference.
+    ///
+    /// Returns NULL, or `OPD_IO` (there is no connection), `OPD_DEADLINE_EXCEEDED`, `OPD_FAILED_PRECONDITION` (the server wants
+    /// another key), `OPD_BAD_FORMAT` (it speaks something else), `OPD_OUT_OF_RANGE` (256 sessions are open),
+    /// `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect.
+    pub fn opd_rpc_connect(
+        address: *const c_char,
+        options: *const opd_rpc_connect_options,
+        out_session: *mut *mut opd_rpc_session,
+    ) -> *mut opd_error;
+    /// Asks TVM's tracker for a server, waits until one is free, and begins a session with it.
+    ///
+    /// `tracker`:     Borrowed: the tracker's "HOST:PORT".
+    ///
+    /// `options`:     Borrowed; NULL means all defaults.
+    ///
+    /// `out_session`: New reference.
+    ///
+    /// Returns NULL, or an error as `opd_rpc_connect()`; `OPD_CALL_FAILED` if the tracker refuses. Threads: safe. Blocks.
+    /// Since: 0.2. Source: TVM TrackerSession.request.
+    pub fn opd_rpc_request(
+        tracker: *const c_char,
+        options: *const opd_rpc_connect_options,
+        out_session: *mut *mut opd_rpc_session,
+    ) -> *mut opd_error;
+    /// Gives what a tracker knows: its servers, and for each key the number of free ones and of waiting clients.
+    ///
+    /// `tracker`:  Borrowed: "HOST:PORT".
+    ///
+    /// `options`:  Borrowed; only connect_timeout_ns is used. NULL means all defaults.
+    ///
+    /// `out_json`: New reference: an object with `server_info` and `queue_info`, as TVM's tracker makes it.
+    ///
+    /// Returns NULL, or an error as `opd_rpc_request()`. Threads: safe. Blocks. Since: 0.2. Source: TVM
+    /// TrackerSession.summary.
+    pub fn opd_rpc_tracker_summary(
+        tracker: *const c_char,
+        options: *const opd_rpc_connect_options,
+        out_json: *mut *mut opd_buffer,
+    ) -> *mut opd_error;
+    /// Gives the name of a device of the session in this process. All that takes a device takes it: "remote\[0\]:cpu:0".
+    ///
+    /// `session`:    Borrowed.
+    ///
+    /// `device`:     As the server calls it; it need not exist.
+    ///
+    /// `out_device`: Written: its kind is 128 times the session's number and one more, plus that of `device`.
+    ///
+    /// Returns NULL, or `OPD_UNSUPPORTED` for a device of a session there. Threads: safe. Since: 0.2. Source: TVM
+    /// RPCSession.device.
+    pub fn opd_rpc_session_device(
+        session: *mut opd_rpc_session,
+        device: DLDevice,
+        out_device: *mut DLDevice,
+    ) -> *mut opd_error;
+    /// Gives a global function of the server.
+    ///
+    /// `session`:      Borrowed.
+    ///
+    /// `name`:         Borrowed. Servers have "tvm.rpc.server.remove", "tvm.rpc.server.listdir" … beside what their
+    /// runtime has.
+    ///
+    /// `out_function`: New reference.
+    ///
+    /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_IO`. Threads: safe. Blocks. Since: 0.2. Source: TVM RPCSession.get_function.
+    pub fn opd_rpc_session_get_function(
+        session: *mut opd_rpc_session,
+        name: *const c_char,
+        out_function: *mut *mut opd_function,
+    ) -> *mut opd_error;
+    /// Writes a file of the session: libraries to load, parameters.
+    ///
+    /// `session`: Borrowed.
+    ///
+    /// `name`:    Borrowed: a relative path there.
+    ///
+    /// `data`:    Borrowed: `size` bytes.
+    ///
+    /// Returns NULL, or `OPD_IO`, or the server's error. Threads: safe. Blocks. Since: 0.2. Source: TVM RPCSession.upload.
+    pub fn opd_rpc_session_upload(
+        session: *mut opd_rpc_session,
+        name: *const c_char,
+        data: *const c_void,
+        size: usize,
+    ) -> *mut opd_error;
+    /// Reads a file of the session.
+    ///
+    /// `session`:   Borrowed.
+    ///
+    /// `name`:      Borrowed: a relative path there.
+    ///
+    /// `out_bytes`: New reference.
+    ///
+    /// Returns NULL, or `OPD_IO`, or the server's error. Threads: safe. Blocks. Since: 0.2. Source: TVM
+    /// RPCSession.download.
+    pub fn opd_rpc_session_download(
+        session: *mut opd_rpc_session,
+        name: *const c_char,
+        out_bytes: *mut *mut opd_buffer,
+    ) -> *mut opd_error;
+    /// Loads a file of the session as a module, on the server. Its kind is "rpc".
+    ///
+    /// `session`:    Borrowed.
+    ///
+    /// `name`:       Borrowed: a relative path there, as it was uploaded.
+    ///
+    /// `out_module`: New reference.
+    ///
+    /// Returns NULL, or `OPD_IO`, or the server's error. Threads: safe. Blocks. Since: 0.2. Source: TVM
+    /// RPCSession.load_module.
+    pub fn opd_rpc_session_load_module(
+        session: *mut opd_rpc_session,
+        name: *const c_char,
+        out_module: *mut *mut opd_module,
+    ) -> *mut opd_error;
+    /// Describes a session.
+    ///
+    /// `session`:  Borrowed.
+    ///
+    /// `out_json`: New reference: {"address": "127.0.0.1:9090", "key": "pi4", "index": 0, "server": "opdyno 0.2.0",
+    /// "absence": ""}. `server` is "tvm" for one of TVM's; `absence` says why the session has ended.
+    ///
+    /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.2
+    pub fn opd_rpc_session_describe(session: *mut opd_rpc_session, out_json: *mut *mut opd_buffer) -> *mut opd_error;
+    /// Ends the session. A request that another thread waits for ends with `OPD_IO`, as all later ones; tensors and objects
+    /// of the session can only be released. Without it, the session ends with the last reference to what came from it.
+    ///
+    /// `session`: Borrowed. NULL does nothing. Threads: safe. Blocks. Since: 0.2
+    pub fn opd_rpc_session_close(session: *mut opd_rpc_session);
     /// Serves one client of TVM's RPC, protocol 0.8.0, until it ends the session or closes the connection. The client loads
     /// files that it sent and runs what is in them: serve only clients that may run programs as this process. What a client
     /// does wrong is its error; the session goes on.
@@ -3634,11 +3816,11 @@ unsafe extern "C" {
     ///
     /// `options`: Borrowed; NULL means all defaults.
     ///
-    /// Returns NULL; `OPD_INVALID_ARGUMENT` for what is no such socket; or why the session ended early:
-    /// `OPD_FAILED_PRECONDITION` (the client does not know the key), `OPD_BAD_FORMAT` (it speaks something else, or sends too
-    /// large a packet), `OPD_DEADLINE_EXCEEDED` (it went silent), `OPD_IO` (a broken connection, or a work folder that cannot be
-    /// used), `OPD_NOT_FOUND` (the work folder). Threads: safe, a session each. The current devices and streams of the thread
-    /// change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for what is no such socket, `OPD_NOT_FOUND` for the work folder, `OPD_IO` for one
+    /// that cannot be used. If the session ends early: `OPD_FAILED_PRECONDITION` (the client does not know the key),
+    /// `OPD_BAD_FORMAT` (it speaks something else, or sends too large a packet), `OPD_DEADLINE_EXCEEDED` (it went silent),
+    /// `OPD_IO` (the connection broke). Threads: safe, a session each. The current devices and streams of the thread change.
+    /// Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
     pub fn opd_rpc_serve(socket: i32, options: *const opd_rpc_serve_options) -> *mut opd_error;
     /// Compares two sets of runs. A report is one run; a report with a column "Run", as `opd_report_merge()` makes it, holds
     /// a run for each value of it. Operators are told apart by name, argument shapes and device.

@@ -1782,6 +1782,69 @@ impl CounterOptions<'_> {
         Ok(raw)
     }
 }
+/// How to connect.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RpcConnectOptions<'a> {
+    priority: Option<i32>,
+    key: Option<&'a str>,
+    connect_timeout: Option<Duration>,
+    answer_timeout: Option<Duration>,
+    session_timeout: Option<Duration>,
+}
+impl<'a> RpcConnectOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// At a tracker: of two requests, that with the greater one is served first.
+    /// Default: 1.
+    pub fn priority(self, priority: i32) -> Self {
+        Self { priority: Some(priority), ..self }
+    }
+    /// What the server wants to hear. At a tracker: which servers.
+    /// Default: "".
+    pub fn key(self, key: &'a str) -> Self {
+        Self { key: Some(key), ..self }
+    }
+    /// To connect and greet.
+    /// Default: 10000000000.
+    pub fn connect_timeout(self, connect_timeout: Duration) -> Self {
+        Self { connect_timeout: Some(connect_timeout), ..self }
+    }
+    /// Of each request, at a tracker also for a server to be free. Later: the error
+    /// `OPD_DEADLINE_EXCEEDED`.
+    /// Default: zero (no limit).
+    pub fn answer_timeout(self, answer_timeout: Duration) -> Self {
+        Self { answer_timeout: Some(answer_timeout), ..self }
+    }
+    /// The server ends the session after so long, if it knows how.
+    /// Default: zero (no limit).
+    pub fn session_timeout(self, session_timeout: Duration) -> Self {
+        Self { session_timeout: Some(session_timeout), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl RpcConnectOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_rpc_connect_options> {
+        let mut raw = ffi::opd_rpc_connect_options::default();
+        if let Some(priority) = self.priority {
+            raw.priority = priority;
+        }
+        if let Some(key) = self.key {
+            raw.key = kept.text(key)?;
+        }
+        if let Some(connect_timeout) = self.connect_timeout {
+            raw.connect_timeout_ns = connect_timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(answer_timeout) = self.answer_timeout {
+            raw.answer_timeout_ns = answer_timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(session_timeout) = self.session_timeout {
+            raw.session_timeout_ns = session_timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        Ok(raw)
+    }
+}
 /// Memory in use on a device by the whole process. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -26,7 +26,7 @@ handle! {
 }
 
 impl RpcSession {
-    /// Begins a session with a server at "HOST:PORT" or "[::1]:PORT".
+    /// Begins a session with a server at `HOST:PORT` or `[::1]:PORT`.
     pub fn connect(address: &str, options: &RpcConnectOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;

@@ -1,0 +1,70 @@
+#include "rpc/remote_profile.h"
+
+#include <filesystem>
+
+#include "base/build_directory.h"
+#include "base/file.h"
+#include "rpc/profile_wishes.h"
+#include "trace/event_file_reader.h"
+#include "trace/merge.h"
+
+namespace opd::rpc {
+namespace {
+
+int64_t unix_ns() { return static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns(); }
+
+// The other side's Unix time less that of this one. It is asked several times: of the shortest question and answer, the
+// middle is taken for the moment in which the other clock was read, so it is wrong by half of its length at most.
+struct ClockOffset {
+  int64_t ns = 0, error_ns = INT64_MAX;
+};
+ClockOffset clock_offset(Remote &remote) {
+  constexpr int kQuestions = 15;
+  ClockOffset best;
+  for (int i = 0; i < kQuestions; ++i) {
+    const int64_t before = unix_ns();
+    const int64_t there = as_int(remote.call(kClockFunction, {}), "the time of the server");
+    const int64_t after = unix_ns(), error = (after - before) / 2 + 1;
+    if (error < best.error_ns) best = {there - (before + after) / 2, error};
+  }
+  return best;
+}
+
+Ref<Trace> read_trace(std::string_view bytes) {
+  const BuildDirectory directory(std::filesystem::temp_directory_path().string());
+  const std::string file = directory.file("trace");
+  write_scratch_file(file, bytes);
+  return read_event_file(file);
+}
+
+// The trace of the other side on the time line of this one, with the address as its process' label.
+Ref<Trace> on_this_clock(Remote &remote, const Trace &trace) {
+  TraceMergeOptions how;
+  how.labels = {remote.address()};
+  const std::string &clock = trace.parts.processes[0].clock_name;
+  if (clock.empty() || clock != TraceProcess::of_this().clock_name) {  // else it is the same
+    const ClockOffset offset = clock_offset(remote);
+    how.shifts_ns = {-offset.ns};
+    how.clock_errors_ns = {offset.error_ns};
+  }
+  const Trace *const traces[] = {&trace};
+  return merge_traces(traces, how);
+}
+
+}  // namespace
+
+VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
+                        const VmProfileOptions &options, bool wants_trace) {
+  Remote &remote = *vm.module().remote;
+  if (remote.version().empty())
+    fail(OPD_UNSUPPORTED, "the server at ", remote.address(), " is TVM's, which makes no profiles; opdyno serve does");
+  const Value wishes(write_wishes({std::string(name), options, wants_trace}));
+  const Value found = vm.call_with(kProfileFunction, {wishes.view()}, name, args, settings);
+  ByteReader bytes(as_bytes(bytes_in(found, "a profile")), "a profile of the server");
+  VmProfile profile;
+  profile.report = Report::from_json(bytes.read_string("report"));
+  if (wants_trace) profile.trace = on_this_clock(remote, *read_trace(as_text(bytes.take(bytes.remaining(), "trace"))));
+  return profile;
+}
+
+}  // namespace opd::rpc
