@@ -62,8 +62,8 @@ OPD_API OPD_NODISCARD opd_error *opd_rpc_request(const char *tracker, const opd_
  * @param tracker  Borrowed: "HOST:PORT".
  * @param options  Borrowed; only connect_timeout_ns is used. NULL means all defaults.
  * @param out_json New reference: an object with `server_info` and `queue_info`, as TVM's tracker makes it.
- * @return NULL, or an error as opd_rpc_request(). Threads: safe. Blocks. Since: 0.2. Source: TVM
- * TrackerSession.summary. */
+ * @return NULL, or OPD_IO, OPD_DEADLINE_EXCEEDED, OPD_BAD_FORMAT, OPD_INVALID_ARGUMENT as opd_rpc_connect().
+ * Threads: safe. Blocks. Since: 0.2. Source: TVM TrackerSession.summary. */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_options *options,
                                                          opd_buffer **out_json);
 

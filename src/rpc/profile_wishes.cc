@@ -36,7 +36,7 @@ class Reader {
     wishes.wants_trace = flag(root, "trace");
     VmProfileOptions &options = wishes.options;
     options.warmup = static_cast<int32_t>(number(root, "warmup", 0, INT32_MAX));
-    options.repeat = static_cast<int32_t>(number(root, "repeat", 1, INT32_MAX));
+    options.repeat = static_cast<int32_t>(number(root, "repeat", 0, INT32_MAX));
     options.max_calls = static_cast<uint64_t>(number(root, "max_records", 0, INT64_MAX));
     options.turn = static_cast<int32_t>(number(root, "turn", 0, INT32_MAX));
     options.all_calls = flag(root, "all_calls");
@@ -49,9 +49,9 @@ class Reader {
 
  private:
   const cJSON *member(const cJSON *of, const char *name) {
-    const cJSON *const found = cJSON_GetObjectItemCaseSensitive(of, name);
-    if (!found) json_.bad(of, concat("lacks ", name));
-    return found;
+    const cJSON *one;
+    cJSON_ArrayForEach(one, of) if (cJSON_IsObject(of) && json_.key(one) == name) return one;
+    json_.bad(of, concat("lacks ", name));
   }
   int64_t whole(const cJSON *item, int64_t least, int64_t most) {
     if (!cJSON_IsNumber(item)) json_.bad(item, "must be a number");

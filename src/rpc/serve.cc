@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <charconv>
+
 namespace opd::rpc {
 namespace {
 
@@ -20,8 +22,22 @@ void write_number(Socket &socket, int32_t number) {
   socket.write({reinterpret_cast<const char *>(&number), sizeof number});
 }
 
-// The client says who it is: a magic number, then a text of "client:KEY" and options, with spaces between.
-void greet(Socket &socket, const ServeOptions &options) {
+// Of "client:KEY -timeout=SECONDS", as TVM's clients say it. 0: none.
+Socket::Time timeout_in(std::string_view said) {
+  constexpr std::string_view kOption = " -timeout=";
+  const size_t found = said.find(kOption);
+  if (found == said.npos) return {};
+  const std::string_view text = said.substr(found + kOption.size());
+  double seconds = 0;
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  constexpr double kMost = 1e9;
+  if (!(seconds > 0) || seconds > kMost) return {};
+  return std::chrono::duration_cast<Socket::Time>(std::chrono::duration<double>(seconds));
+}
+
+// The client says who it is: a magic number, then a text of "client:KEY" and options, with spaces between. Returns the
+// most time of the session that it asks for; 0: any.
+Socket::Time greet(Socket &socket, const ServeOptions &options) {
   if (!socket.wait(kGreeting)) fail(OPD_IO, "the client closed the connection at once");
   int32_t head[2];
   socket.read(head, sizeof head);
@@ -39,6 +55,7 @@ void greet(Socket &socket, const ServeOptions &options) {
   write_number(socket, kMagic);
   write_number(socket, static_cast<int32_t>(own.size()));
   socket.write(own);
+  return timeout_in(said);
 }
 
 }  // namespace
@@ -49,11 +66,19 @@ void serve(int descriptor, const ServeOptions &options) {
   require(::getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) == 0 && kind == SOCK_STREAM, "the descriptor ",
           descriptor, " is no socket of a connection");
   Socket socket(descriptor, kStall);
-  socket.end_at(std::chrono::steady_clock::now() + kGreeting);
-  greet(socket, options);
-  socket.end_at({});
+  using Clock = std::chrono::steady_clock;
+  socket.end_at(Clock::now() + kGreeting);
+  const Socket::Time limit = greet(socket, options);
+  const Clock::time_point end = limit.count() ? Clock::now() + limit : Clock::time_point();
+  socket.end_at(end);
   auto folder = std::make_shared<WorkFolder>(options.work_folder, options.limits.file_bytes);
-  Session(socket, std::move(folder), options.limits).run();
+  try {
+    Session(socket, std::move(folder), options.limits).run();
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_DEADLINE_EXCEEDED || !limit.count() || Clock::now() < end) throw;
+    fail(OPD_DEADLINE_EXCEEDED, "the ", std::chrono::ceil<std::chrono::milliseconds>(limit).count(),
+         " ms of the session are over, which the client asked for");
+  }
 }
 
 }  // namespace opd::rpc

@@ -305,6 +305,21 @@ TEST(Serving, NeedsTheKey) {
   EXPECT_EQ(session.receive(20), Packet().raw<int32_t>(0xFF271).raw<int32_t>(12).plain("server:board").str());
 }
 
+TEST(Serving, EndsASessionAfterTheTimeThatItsClientAskedFor) {
+  for (const char *said : {" -timeout=0.05", " -x -timeout=0.05 -y"}) {
+    RawSession session;
+    session.begin(said);
+    EXPECT_EQ(session.receive(1), "");
+    expect_error(session.end(), OPD_DEADLINE_EXCEEDED, "the 50 ms of the session are over");
+  }
+  for (const char *none : {" -timeout=", " -timeout=-1", " -timeout=nan", " -timeout=1e300", " timeout=0.01"}) {
+    RawSession session;
+    session.begin(none);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_NE(session.function("tvm.rpc.server.upload"), 0u) << none;
+  }
+}
+
 TEST(Serving, RefusesOthersThanTvmsClients) {
   RawSession other;
   other.send("GET / HTTP/1.1\r\n\r\n");

@@ -1,11 +1,14 @@
 """Other machines, here a server on the loopback: `opdyno serve` of the package."""
 
+import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import pytest
 import opdyno
 from conftest import DATA, KERNELS
 from opdyno import rpc
+from opdyno.profiling import MemoryMetricCollector
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +116,29 @@ def test_a_vm_runs_there(session, remote_chain):
     assert "main" in repr(remote_chain)
 
 
+def test_a_vm_is_profiled_there(session, remote_chain, port, tmp_path):
+    x = opdyno.tensor(np.arange(4, dtype="float32"), session.cpu())
+    report, trace = remote_chain.profile_with_trace("main", x, repeat=3, details=True, collectors=[MemoryMetricCollector()])
+    kernels = [row for row in report.calls if row["Name"].startswith("add")]
+    assert len(kernels) == 300 and all(row["Argument Shapes"] == "float32[4], float32[4]" for row in kernels)
+    events = json.loads(trace.chrome())["traceEvents"]
+    assert any(f"127.0.0.1:{port}" in str(one.get("args", {}).get("name")) for one in events if one["ph"] == "M")
+    with opdyno.profiler.profile() as here:  # what this process did meanwhile stands on the same time line
+        with opdyno.profiler.record_function("asks"):
+            _, there = remote_chain.profile_with_trace("main", x)
+    opdyno.profiler.merge([here, there]).export_chrome_trace(tmp_path / "merged.json")
+    merged = json.loads((tmp_path / "merged.json").read_text())["traceEvents"]
+    spans = {one["name"]: one for one in merged if one["ph"] == "X"}
+    asks, main = spans["asks"], spans["main"]
+    assert asks["ts"] <= main["ts"] and main["ts"] + main["dur"] <= asks["ts"] + asks["dur"] and asks["pid"] != main["pid"]
+
+    class Own(opdyno.profiling.MetricCollector):
+        pass
+
+    with pytest.raises(opdyno.Error, match="this program's own"):
+        remote_chain.profile("main", x, collectors=[Own()])
+
+
 def test_files_of_the_session(session, tmp_path):
     (tmp_path / "one").write_bytes(b"1")
     session.upload(tmp_path / "one")
@@ -190,3 +217,13 @@ def test_a_crash_is_an_error_and_ends_only_its_session(port):
             crash()
         assert caught.value.code == opdyno.Code.IO
         assert session.describe()["absence"] and other.listdir() == ""
+
+
+def test_the_example_of_the_page_runs(port, tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[3] / "docs" / "remote.md").read_text()
+    code = re.search(r"```python\n(import numpy\nimport opdyno\n.*?)```", page, re.S)[1]
+    shutil.copy(DATA / "0.27" / "chain_100.so", tmp_path / "model.so")
+    monkeypatch.chdir(tmp_path)
+    exec(code.replace("9090", str(port)).replace('"pi4"', '"board"'), {})
+    shown = capsys.readouterr().out
+    assert "[100. 101. 102. 103.]" in shown and "Duration (us)" in shown and "mean" in shown
