@@ -139,9 +139,11 @@ Descriptor connect_to(const Address &address, Socket::Time limit, const char *wh
 std::string greet_server(Socket &socket, const std::string &key) {
   const std::string said = "client:" + key;
   require(said.size() <= static_cast<size_t>(kMostKey), "a key has at most ", kMostKey, " bytes");
-  write_number(socket, kMagic);
-  write_number(socket, static_cast<int32_t>(said.size()));
-  socket.write(said);
+  ByteWriter greeting;
+  greeting.write(kMagic);
+  greeting.write(static_cast<int32_t>(said.size()));
+  greeting.write_bytes(said.data(), said.size());
+  socket.write(greeting.take());
   switch (const int32_t answer = read_number(socket)) {
     case kMagic:
       break;

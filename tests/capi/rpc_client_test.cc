@@ -66,6 +66,22 @@ void serve_with(int connection, const opd_rpc_serve_options *options) {
   opd_error_release(opd_rpc_serve(connection, options));
 }
 
+// A function "test.rpc.waits" of the server, which ends when the gate opens. The server may be in it when a test is
+// over.
+class Gate {
+ public:
+  Gate() {
+    define("test.rpc.waits", [open = open_](const opd_value *, int32_t, opd_value *) {
+      while (!*open) std::this_thread::yield();
+    });
+  }
+  ~Gate() { open(); }
+  void open() const { *open_ = true; }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> open_ = std::make_shared<std::atomic<bool>>(false);
+};
+
 opd_rpc_connect_options how() { return defaults(opd_rpc_connect_options_init); }
 
 std::string bytes_of(const std::string &file) {
@@ -420,10 +436,7 @@ TEST_F(AClient, DoesNothingAfterItsEnd) {
 }
 
 TEST_F(AClient, EndsWithItsWait) {
-  std::atomic<bool> goes_on{false};
-  define("test.rpc.waits", [&](const opd_value *, int32_t, opd_value *) {
-    while (!goes_on) std::this_thread::yield();
-  });
+  const Gate gate;
   const Function waits = session.function("test.rpc.waits");
   std::thread closing([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -431,56 +444,53 @@ TEST_F(AClient, EndsWithItsWait) {
   });
   expect_throws([&] { waits(); }, OPD_IO, "in test.rpc.waits");
   closing.join();
-  goes_on = true;
 }
 
 TEST_F(AClient, CanBeCancelledAndGoesOn) {
-  std::atomic<bool> goes_on{false};
+  const Gate gate;
   std::atomic<int> alive{0};
-  define("test.rpc.waits", [&](const opd_value *, int32_t, opd_value *out) {
-    while (!goes_on) std::this_thread::yield();
+  define("test.rpc.waits_and_makes", [&](const opd_value *, int32_t, opd_value *out) {
+    Function::global("test.rpc.waits")();
     const Value made = counted(alive);
     check(opd_value_retain(&made.view(), out));
   });
-  const Function waits = session.function("test.rpc.waits");
+  const Function waits = session.function("test.rpc.waits_and_makes");
   const CancelToken token = CancelToken::create();
   token.set_default();
   std::thread cancelling([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     token.cancel();
   });
-  expect_throws([&] { waits(); }, OPD_CANCELLED, "in test.rpc.waits");
+  expect_throws([&] { waits(); }, OPD_CANCELLED, "in test.rpc.waits_and_makes");
   cancelling.join();
   token.reset();
   CancelToken().set_default();
-  goes_on = true;
+  gate.open();
   EXPECT_EQ(floats_in(make({1, 2})), (Floats{1, 2})) << "the next request waits for the end of the last";
   EXPECT_EQ(floats_in(make({1, 2})), (Floats{1, 2}));
   EXPECT_EQ(alive, 0) << "what nobody waited for is freed";
 }
 
 TEST_F(AClient, HasDeadlines) {
-  std::atomic<bool> goes_on{false};
-  define("test.rpc.waits", [&](const opd_value *, int32_t, opd_value *) {
-    while (!goes_on) std::this_thread::yield();
-  });
-  const Vm vm = vm_of(".func main() {\n  call test.rpc.waits()\n  ret %void\n}");
-  opd_call_options soon = defaults(opd_call_options_init);
-  soon.timeout_ns = 20'000'000;
-  expect_throws([&] { vm.call_with(soon, "main", {}); }, OPD_DEADLINE_EXCEEDED, "in main");
-  const CancelToken token = CancelToken::create();
-  token.cancel();
-  opd_call_options cancelled = defaults(opd_call_options_init);
-  cancelled.cancel = token.get();
-  expect_throws([&] { vm.call_with(cancelled, "main", {}); }, OPD_CANCELLED, "in main");
-  goes_on = true;
-  vm.call("main");
+  {
+    const Gate gate;
+    const Vm vm = vm_of(".func main() {\n  call test.rpc.waits()\n  ret %void\n}");
+    opd_call_options soon = defaults(opd_call_options_init);
+    soon.timeout_ns = 20'000'000;
+    expect_throws([&] { vm.call_with(soon, "main", {}); }, OPD_DEADLINE_EXCEEDED, "in main");
+    const CancelToken token = CancelToken::create();
+    token.cancel();
+    opd_call_options cancelled = defaults(opd_call_options_init);
+    cancelled.cancel = token.get();
+    expect_throws([&] { vm.call_with(cancelled, "main", {}); }, OPD_CANCELLED, "in main");
+    gate.open();
+    vm.call("main");
+  }
+  const Gate gate;
   opd_rpc_connect_options hasty = how();
   hasty.answer_timeout_ns = 20'000'000;
-  goes_on = false;
   const RpcSession other = RpcSession::connect(server.address(), &hasty);
   expect_throws([&] { other.function("test.rpc.waits")(); }, OPD_DEADLINE_EXCEEDED, "in test.rpc.waits");
-  goes_on = true;
 }
 
 TEST_F(AClient, IsOfTheProcessThatConnected) {
@@ -598,7 +608,12 @@ TEST(ABadServer, IsToldFromOthers) {
         Case{Packet().raw<int32_t>(0xFF271).raw<int32_t>(1 << 30), OPD_BAD_FORMAT, "key has 1073741824"},
         Case{Packet().raw<int32_t>(0xFF272), OPD_FAILED_PRECONDITION, "of the same key"},
         Case{Packet(), OPD_IO, "closed the connection"}}) {
-    Listener server([&](int connection) { send_all(connection, one.greeting); });
+    Listener server([&](int connection) {
+      receive(connection, 8 + 7);
+      send_all(connection, one.greeting);
+      shutdown(connection, SHUT_WR);
+      receive(connection, 1 << 20);
+    });
     expect_throws([&] { RpcSession::connect(server.address()); }, one.code, one.part);
   }
   // One that says nothing.
@@ -675,7 +690,11 @@ TEST(ATracker, GivesAServer) {
   answer = "[0, {\"queue_info\": {}, \"server_info\": []}]";
   EXPECT_EQ(RpcSession::tracker_summary(tracker.address()), "{\"queue_info\":{},\"server_info\":[]}");
   EXPECT_EQ(asked, "[6]");
-  Listener other([](int connection) { send_all(connection, Packet().plain("HTTP")); });
+  Listener other([](int connection) {
+    receive(connection, 4);
+    send_all(connection, Packet().plain("HTTP"));
+    receive(connection, 1 << 20);
+  });
   expect_throws([&] { RpcSession::request(other.address(), &key); }, OPD_BAD_FORMAT, "no tracker of TVM's");
 }
 

@@ -15,6 +15,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ["OPDYNO_ROOT"])
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SERVER = "127.0.0.1:9090"  # of docs/remote.md
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
@@ -39,6 +40,15 @@ class Docs(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.directory.name, name)
 
+    def server(self):
+        """The address of a server that the pages' programs may use."""
+        command = [os.environ["OPDYNO_PROGRAM"], "serve", "--listen", "127.0.0.1:0", "--key", "pi4"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        return re.match(r"serving at ([^,]+)", server.stdout.readline())[1]
+
     def test_c_and_cpp_blocks_build_and_run(self):
         library = pathlib.Path(os.environ["OPDYNO_LIBRARY"])
         flags = [f"-I{ROOT / 'include'}", f"-I{os.environ['OPDYNO_BUILD']}/include", str(library), f"-Wl,-rpath,{library.parent}",
@@ -48,6 +58,8 @@ class Docs(unittest.TestCase):
             seen.add(language)
             compiler, standard, suffix = ("CC", "c99", "c") if language == "c" else ("CXX", "c++17", "cc")
             source = self.path(f"block.{suffix}")
+            if SERVER in code:
+                code = code.replace(SERVER, self.server())
             pathlib.Path(source).write_text(code)
             built = run(os.environ[compiler], f"-std={standard}", "-Wall", "-Wextra", "-pedantic", source, "-o", self.path("block"), *flags)
             self.assertEqual(built.returncode, 0, f"{where}\n{built.stderr}")

@@ -3712,8 +3712,8 @@ unsafe extern "C" {
     ///
     /// `out_json`: New reference: an object with `server_info` and `queue_info`, as TVM's tracker makes it.
     ///
-    /// Returns NULL, or an error as `opd_rpc_request()`. Threads: safe. Blocks. Since: 0.2. Source: TVM
-    /// TrackerSession.summary.
+    /// Returns NULL, or `OPD_IO`, `OPD_DEADLINE_EXCEEDED`, `OPD_BAD_FORMAT`, `OPD_INVALID_ARGUMENT` as `opd_rpc_connect()`.
+    /// Threads: safe. Blocks. Since: 0.2. Source: TVM TrackerSession.summary.
     pub fn opd_rpc_tracker_summary(
         tracker: *const c_char,
         options: *const opd_rpc_connect_options,
