@@ -192,7 +192,8 @@ std::string tracker_summary(const Address &tracker, Socket::Time limit) {
 void await(Socket &socket, const Patience &patience, std::string_view place) {
   // The calling thread looks at its tokens in between, since nothing wakes it.
   constexpr Socket::Time kBetween = Milliseconds(20);
-  CancelState *const tokens[] = {static_cast<CancelState *>(thread_state().cancel), patience.cancel};
+  CancelState *const of_thread = patience.heeds_thread ? static_cast<CancelState *>(thread_state().cancel) : nullptr;
+  CancelState *const tokens[] = {of_thread, patience.cancel};
   const bool has_token = tokens[0] || tokens[1], has_end = patience.limit.count() > 0;
   const Clock::time_point end = Clock::now() + patience.limit;
   for (;;) {

@@ -113,6 +113,8 @@ class RemoteBackend final : public DeviceBackend {
     std::shared_ptr<RemoteBuffer> buffer(
         new RemoteBuffer{remote, tensor.device, tensor.data, object, tensor.byte_offset});
     constexpr uint64_t kLeast = kAlignment, kMost = uint64_t{1} << 46;  // of the addresses of a process
+    if (static_cast<int16_t>(tensor.dtype.lanes) <= 0 || tensor.dtype.bits == 0)
+      fail(OPD_BAD_FORMAT, "the server at ", remote->address(), " gives a tensor of ", dtype_name(tensor.dtype));
     const uint64_t bytes = tensor.bytes();
     if (bytes > kMost)
       fail(OPD_BAD_FORMAT, "the server at ", remote->address(), " gives a tensor of ", bytes, " bytes");

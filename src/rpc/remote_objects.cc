@@ -28,6 +28,13 @@ uint64_t read_handle(ByteReader &body) {
 // The server keeps arrays; their items are fetched one by one.
 Value items_of(const std::shared_ptr<Remote> &remote, uint64_t array) {
   constexpr int64_t kMostItems = 1 << 20;
+  constexpr int kMostTuples = 16;  // around an item; programs nest less, but a server may answer without end
+  thread_local int depth = 0;
+  struct Level {
+    Level() { ++depth; }
+    ~Level() { --depth; }
+  } const level;
+  if (depth > kMostTuples) fail(OPD_BAD_FORMAT, "arrays of the server are nested more than ", kMostTuples, " deep");
   const Value there(make_object<RemoteObject>(remote, array));
   const int64_t count = as_int(remote->call("ffi.ArraySize", {&there.view(), 1}), "the size of an array");
   if (count < 0 || count > kMostItems) fail(OPD_BAD_FORMAT, "an array of the server has ", count, " items");

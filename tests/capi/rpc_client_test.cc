@@ -663,6 +663,60 @@ TEST(ABadServer, IsRefusedWhatItSends) {
   session.close();
 }
 
+// One that gives an array, whose size is 1, and whose item is the array.
+TEST(ABadServer, GivesArraysWithoutEnd) {
+  const Packet handle = Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(7);
+  const Packet array = Packet().raw<int32_t>(kReturn).raw<int32_t>(2).integer(OPD_ARRAY).handle(8);
+  const Packet one = Packet().raw<int32_t>(kReturn).raw<int32_t>(2).integer(OPD_INT).integer(1);
+  Listener listener([&](int connection) {
+    receive(connection, 8 + 7);
+    send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("server:"));
+    const auto answer = [&](const Packet &packet) { skip_request(connection), send_all(connection, framed(packet)); };
+    answer(kNone);
+    answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(0));
+    answer(handle);  // the function
+    answer(array);
+    answer(handle);  // ffi.ArraySize
+    answer(one);
+    answer(handle);  // ffi.ArrayGetItem
+    answer(array);
+    for (int i = 0; i < 15; ++i) answer(one), answer(array);
+    receive(connection, 1 << 20);  // the arrays are freed, and the session ends
+  });
+  const RpcSession session = RpcSession::connect(listener.address());
+  const Function function = session.function("endless");
+  expect_throws([&] { function(); }, OPD_BAD_FORMAT, "nested more than 16 deep");
+  session.close();
+}
+
+TEST(ABadServer, GivesTensorsThatCannotBe) {
+  const auto tensor = [](int64_t size, DLDataType dtype, DLDevice device) {
+    return Packet().integer(OPD_TENSOR).tensor(1, {size}, 0, dtype, device).handle(2);
+  };
+  const DLDataType floats = {kDLFloat, 32, 1};
+  for (const Packet &values :
+       {tensor(INT64_MAX, floats, {kDLCPU, 0}), tensor(int64_t{1} << 50, floats, {kDLCPU, 0}),
+        tensor(4, {kDLFloat, 32, 0}, {kDLCPU, 0}), tensor(4, {kDLFloat, 0, 1}, {kDLCPU, 0}),
+        tensor(-1, floats, {kDLCPU, 0}), tensor(4, floats, {static_cast<DLDeviceType>(129), 0}),
+        tensor(4, floats, {static_cast<DLDeviceType>(-1), 0}), tensor(4, floats, {static_cast<DLDeviceType>(99), 0}),
+        Packet().integer(OPD_TENSOR).integer(1), Packet().integer(OPD_TENSOR)}) {
+    Listener listener([&](int connection) {
+      receive(connection, 8 + 7);
+      send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("server:"));
+      const auto answer = [&](const Packet &packet) { skip_request(connection), send_all(connection, framed(packet)); };
+      answer(kNone);
+      answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(0));
+      answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(7));
+      answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(3).plain(values.str()));
+      receive(connection, 1 << 20);
+    });
+    const RpcSession session = RpcSession::connect(listener.address());
+    const Function function = session.function("tensor");
+    EXPECT_THROW(function(), Error);
+    session.close();
+  }
+}
+
 // ---- a tracker
 
 TEST(ATracker, GivesAServer) {
