@@ -4,9 +4,15 @@ python_calls.py opdyno|tvm PROGRAMS LIBRARY ARTIFACTS: a directory through which
 which has the library of kernels.c; the C library that registers TVM's no-op; and the models.
 """
 
+import atexit
 import ctypes
+import os
+import re
+import signal
+import socket
 import subprocess
 import sys
+import time
 import timeit
 from pathlib import Path
 
@@ -18,6 +24,7 @@ BATCH_SECONDS = 1e-3
 PROGRAM = "nop_1x4.vmexec"  # as VmProgram in vm_program.h names it
 NOP = "opdyno.bench.nop"
 CHAIN = "chain_1000.so"
+MEBIBYTES = 16  # of a tensor that is sent to a server
 KERNELS = "kernels.so"  # as run.py names it
 
 
@@ -38,6 +45,14 @@ result = opdyno.VirtualMachine(path)["main"](*inputs)
 
     def view(self, tensor):
         return tensor.view()
+
+    def session(self):
+        server = start_server([sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        port = int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
+        return self.runtime.rpc.connect("127.0.0.1", port)
+
+    def empty(self, dims, device):
+        return self.runtime.empty(dims, "float32", device)
 
     def nop_vm(self):
         self.runtime.register_func(NOP, self.nop, override=True)
@@ -76,6 +91,22 @@ result = vm["main"](*(tvm_ffi.from_dlpack(array) for array in inputs))
     def view(self, tensor):
         return np.from_dlpack(tensor)
 
+    def session(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        where = ["--host", "127.0.0.1", "--port", str(port), "--port-end", str(port + 1)]
+        start_server([sys.executable, "-m", "tvm.exec.rpc_server", *where], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(300):
+            try:
+                return self.tvm.rpc.connect("127.0.0.1", port)
+            except Exception:  # it does not listen yet
+                time.sleep(0.1)
+        raise RuntimeError("TVM's server does not listen")
+
+    def empty(self, dims, device):
+        return self.tvm.runtime.empty(dims, "float32", device)
+
     def nop_vm(self):
         load = self.ffi.get_global_func("ffi.Module.load_from_bytes.relax.VMExecutable")
         program = load((self.programs / PROGRAM).read_bytes())
@@ -83,6 +114,26 @@ result = vm["main"](*(tvm_ffi.from_dlpack(array) for array in inputs))
 
     def vm(self, path):
         return self.tvm.relax.VirtualMachine(self.tvm.runtime.load_module(str(path)), self.tvm.cpu())
+
+
+def start_server(command, **streams):
+    """In a group of its own, which ends with this process: TVM's starts further ones."""
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **streams)
+    atexit.register(os.killpg, server.pid, signal.SIGKILL)
+    return server
+
+
+def remote(side):
+    """Another process, by each side's own client and server."""
+    session = side.session()
+    session.upload(str(side.programs / KERNELS))
+    dims = (MEBIBYTES << 18,)
+    return {
+        "session": session,
+        "nop": session.load_module(KERNELS)["nop"],
+        "here": side.tensor(np.ones(dims, "float32")),
+        "there": side.empty(dims, session.cpu()),
+    }
 
 
 def failing(function, argument, error):
@@ -111,6 +162,9 @@ def rows(side, artifacts):
         "python_view": ("us", lambda: ("view(x)", made)),
         "python_callback": ("ns", lambda: ("function(1)", {"function": side.function(lambda x: x)})),
         "python_error": ("us", lambda: ("call()", {"call": failing(side.vm(artifacts / CHAIN)["main"], side.tensor(np.zeros(5, "float32")), side.error)})),
+        "python_rpc_call": ("us", lambda: ("nop()", remote(side))),
+        "python_rpc_to": ("ms", lambda: ("here.copyto(there)", remote(side))),
+        "python_rpc_from": ("ms", lambda: ("there.copyto(here)", remote(side))),
         "python_vm": ("ns", lambda: ("function(a, b, c, d)", {"function": side.nop_vm(), **small})),
     }
 
@@ -144,7 +198,7 @@ def peak_memory(side, artifacts):
 class Timer:
     def __init__(self, unit, make):
         statement, names = make()
-        self.timer, self.count, self.unit = timeit.Timer(statement, globals=names), 1, {"ns": 1e9, "us": 1e6}[unit]
+        self.timer, self.count, self.unit = timeit.Timer(statement, globals=names), 1, {"ns": 1e9, "us": 1e6, "ms": 1e3}[unit]
         while self.timer.timeit(self.count) < BATCH_SECONDS:
             self.count *= 2
 
