@@ -244,26 +244,18 @@ Remote::Answer Remote::ask(const Request &request) {
 
 Remote::Answer Remote::exchange(const Request &request) {
   require_open(request.place);
-  const auto fail_connection = [&](const Error &error) {
-    if (is_open_.load() && (error.code == OPD_IO || error.code == OPD_BAD_FORMAT)) end(request.place, error.message);
-  };
+  skip_answers(request);
+  const uint64_t size = request.packet.size() + request.rest.size();
+  std::string frame(reinterpret_cast<const char *>(&size), sizeof size);
+  frame += request.packet;
+  // A server that stops amid a request is as good as gone, also if the wait has a limit.
   try {
-    skip_answers(request);
-    const uint64_t size = request.packet.size() + request.rest.size();
-    std::string frame(reinterpret_cast<const char *>(&size), sizeof size);
-    frame += request.packet;
-    // A server that stops amid a request is as good as gone, also if the wait has a limit.
-    try {
-      socket_.write(frame, request.rest);
-    } catch (const Exception &e) { end(request.place, e.error()->message); }
-    ++owed_;  // until it is here
-    await_answer(request);
-    --owed_;
-    return receive(request);
-  } catch (const Exception &e) {
-    fail_connection(*e.error());
-    throw;
-  }
+    socket_.write(frame, request.rest);
+  } catch (const Exception &e) { end(request.place, e.error()->message); }
+  ++owed_;  // until it is here, if the wait ends before
+  await_answer(request);
+  --owed_;
+  return receive(request);
 }
 
 void Remote::await_answer(const Request &request) {

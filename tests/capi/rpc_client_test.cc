@@ -596,6 +596,29 @@ TEST(AServerOfTvms, IsKnown) {
   session.function("anything");
 }
 
+TEST(AServerOfTvms, SaysWhatDevicesItHas) {
+  const auto is_there = [](DLDevice device) {
+    Value value;
+    check(opd_device_get_attr(device, OPD_ATTR_EXIST, value.out()));
+    return value.view().u.int64 != 0;
+  };
+  DLDevice device;
+  {
+    AServer without(framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).integer(0)), false);
+    const RpcSession session = RpcSession::connect(without.listener.address());
+    device = session.device();
+    EXPECT_FALSE(is_there(device));
+    EXPECT_FALSE(is_there(device)) << "it is asked once";
+    session.close();
+  }
+  EXPECT_FALSE(is_there(device)) << "the session is over";
+  AServer with(framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).integer(1)), false);
+  const RpcSession session = RpcSession::connect(with.listener.address());
+  EXPECT_EQ(session.device().device_type, device.device_type) << "the number of the former session";
+  EXPECT_TRUE(is_there(session.device()));
+  session.close();
+}
+
 TEST(ABadServer, IsToldFromOthers) {
   struct Case {
     Packet greeting;
