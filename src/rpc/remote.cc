@@ -138,10 +138,10 @@ Remote::~Remote() { close(); }
 void Remote::close() noexcept {
   if (generation_ != fork_generation() || !is_open_.exchange(false))
     return;  // in a child of fork(), it is the parent's
+  const bool is_idle = !is_busy_.exchange(true, std::memory_order_acquire);
   try {
     note_end("it was closed");
-    // A request that waits for its answer ends with the connection.
-    if (!is_busy_.exchange(true, std::memory_order_acquire)) {
+    if (is_idle) {  // else the request that waits for its answer ends with the connection
       const uint64_t size = sizeof(Code);
       const Code code = Code::kShutdown;
       char frame[sizeof size + sizeof code];
@@ -150,6 +150,7 @@ void Remote::close() noexcept {
       socket_.write({frame, sizeof frame});
     }
   } catch (const std::exception &) {}  // the server sees the end of the connection
+  if (is_idle) end_turn();             // whoever waits for it finds the session closed
   ::shutdown(descriptor_.get(), SHUT_RDWR);
 }
 

@@ -446,6 +446,26 @@ TEST_F(AClient, EndsWithItsWait) {
   closing.join();
 }
 
+TEST_F(AClient, MayEndWhileOthersUseIt) {
+  for (int round = 0; round < 20; ++round) {
+    const RpcSession shared = RpcSession::connect(server.address());
+    const Function list = shared.function("tvm.rpc.server.listdir");
+    std::atomic<int> running{4};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        try {
+          --running;
+          for (;;) list(".");
+        } catch (const Error &e) { EXPECT_EQ(e.code(), OPD_IO) << e.what(); }
+      });
+    while (running > 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
+    shared.close();
+    for (std::thread &thread : threads) thread.join();
+  }
+}
+
 TEST_F(AClient, CanBeCancelledAndGoesOn) {
   const Gate gate;
   std::atomic<int> alive{0};
