@@ -139,6 +139,19 @@ def test_a_vm_is_profiled_there(session, remote_chain, port, tmp_path):
         remote_chain.profile("main", x, collectors=[Own()])
 
 
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_a_program_for_opencl_runs_there(session, mode):
+    if not session.cl().exist:
+        pytest.skip("there is no OpenCL device")
+    name, dev = f"mlp_{mode}.so", session.cl()
+    session.upload(DATA / "opencl" / name)
+    vm = opdyno.VirtualMachine(session.load_module(name), dev)
+    with np.load(DATA / "opencl" / "mlp.npz") as arrays:
+        inputs, expected = [opdyno.tensor(arrays[key], dev) for key in arrays if key.startswith("in")], arrays["out0"]
+    np.testing.assert_allclose(vm["main"](*inputs).numpy(), expected, rtol=1e-4, atol=1e-5)
+    assert "opencl0" in vm.profile("main", *inputs).table()
+
+
 def test_files_of_the_session(session, tmp_path):
     (tmp_path / "one").write_bytes(b"1")
     session.upload(tmp_path / "one")
