@@ -1,6 +1,5 @@
 #include "rpc/connect.h"
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -29,11 +28,6 @@ constexpr int64_t kRequest = 4, kSummary = 6;  // what trackers are asked for
 constexpr int32_t kMostKey = 4096, kMostAnswer = 16 << 20;
 constexpr Socket::Time kStall = std::chrono::seconds(60);
 
-int milliseconds_until(Clock::time_point end) {
-  return static_cast<int>(
-      std::clamp<int64_t>(std::chrono::ceil<Milliseconds>(end - Clock::now()).count(), 0, 1'000'000'000));
-}
-
 // 0, or the number of the error.
 int try_connect(const Descriptor &made, const addrinfo &to, Clock::time_point end) {
   if (::connect(made.get(), to.ai_addr, to.ai_addrlen) == 0) return 0;
@@ -48,32 +42,22 @@ int try_connect(const Descriptor &made, const addrinfo &to, Clock::time_point en
   return found < 0 || ::getsockopt(made.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 ? errno : error;
 }
 
-void write_number(Socket &socket, int32_t number) {
-  socket.write({reinterpret_cast<const char *>(&number), sizeof number});
-}
-
-int32_t read_number(Socket &socket) {
-  int32_t number;
-  socket.read(&number, sizeof number);
-  return number;
-}
-
 // One question and its answer, a text of JSON each.
 class Tracker {
  public:
   Tracker(const Address &at, Socket::Time connect_limit)
       : at_(at), descriptor_(connect_to(at, connect_limit, "the tracker")), socket_(descriptor_.get(), kStall) {
-    write_number(socket_, kTrackerMagic);
+    socket_.write_number(kTrackerMagic);
     await(socket_, {connect_limit}, "while the tracker was asked");
-    if (const int32_t magic = read_number(socket_); magic != kTrackerMagic)
+    if (const int32_t magic = socket_.read_number(); magic != kTrackerMagic)
       fail(OPD_BAD_FORMAT, "there is no tracker of TVM's at ", at.text(), ": it answers with ", magic);
   }
 
   std::string ask(std::string_view question, Socket::Time limit) {
-    write_number(socket_, static_cast<int32_t>(question.size()));
+    socket_.write_number(static_cast<int32_t>(question.size()));
     socket_.write(question);
     await(socket_, {limit}, "while the tracker was asked");
-    const int32_t size = read_number(socket_);
+    const int32_t size = socket_.read_number();
     if (size < 0 || size > kMostAnswer)
       fail(OPD_BAD_FORMAT, "the tracker at ", at_.text(), " answers ", size, " bytes");
     std::string answer(static_cast<size_t>(size), '\0');
@@ -144,7 +128,7 @@ std::string greet_server(Socket &socket, const std::string &key) {
   greeting.write(static_cast<int32_t>(said.size()));
   greeting.write_bytes(said.data(), said.size());
   socket.write(greeting.take());
-  switch (const int32_t answer = read_number(socket)) {
+  switch (const int32_t answer = socket.read_number()) {
     case kMagic:
       break;
     case kMismatch:
@@ -154,7 +138,7 @@ std::string greet_server(Socket &socket, const std::string &key) {
     default:
       fail(OPD_BAD_FORMAT, "the server does not speak TVM's RPC: it begins with ", answer);
   }
-  const int32_t size = read_number(socket);
+  const int32_t size = socket.read_number();
   if (size < 0 || size > kMostKey) fail(OPD_BAD_FORMAT, "the server's key has ", size, " bytes");
   std::string server(static_cast<size_t>(size), '\0');
   socket.read(server.data(), server.size());
@@ -192,8 +176,7 @@ std::string tracker_summary(const Address &tracker, Socket::Time limit) {
 void await(Socket &socket, const Patience &patience, std::string_view place) {
   // The calling thread looks at its tokens in between, since nothing wakes it.
   constexpr Socket::Time kBetween = Milliseconds(20);
-  CancelState *const of_thread = patience.heeds_thread ? static_cast<CancelState *>(thread_state().cancel) : nullptr;
-  CancelState *const tokens[] = {of_thread, patience.cancel};
+  CancelState *const tokens[] = {static_cast<CancelState *>(thread_state().cancel), patience.cancel};
   const bool has_token = tokens[0] || tokens[1], has_end = patience.limit.count() > 0;
   const Clock::time_point end = Clock::now() + patience.limit;
   for (;;) {

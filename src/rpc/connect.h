@@ -46,11 +46,10 @@ Assignment request_server(const Address &tracker, const std::string &key, int64_
                           Socket::Time limit);
 std::string tracker_summary(const Address &tracker, Socket::Time limit);  // JSON, as the tracker wrote it
 
-// What ends a wait.
+// What ends a wait, beside the default cancel token of the calling thread.
 struct Patience {
   Socket::Time limit{0};          // 0: none
   CancelState *cancel = nullptr;  // null: no further token
-  bool heeds_thread = true;       // false: the thread's token ends nothing
 };
 // Waits until something arrives. Throws OPD_DEADLINE_EXCEEDED after the limit, and what ends calls of the calling
 // thread. `place`: of the wait, for messages, as "in f".

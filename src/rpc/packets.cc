@@ -109,6 +109,12 @@ std::optional<Value> read_plain(ByteReader &from, int32_t type) {
   }
 }
 
+ByteReader values_of(std::string_view answer) {
+  ByteReader body(as_bytes(answer), "an answer of the server", sizeof(Code));
+  body.read<int32_t>("number of values");
+  return body;
+}
+
 int32_t read_type(ByteReader &from) {
   const auto type = from.read<int32_t>("type of a value");
   const int32_t second = second_type(type);
@@ -235,8 +241,6 @@ std::string PacketWriter::take() {
   head_.write(count_);
   return head_.take() + values_.take();
 }
-
-std::string PacketWriter::take_bare() { return head_.take(); }
 
 std::string result_of_call(const Value &value, Objects &objects) {
   const View &view = value.view();

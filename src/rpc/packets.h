@@ -89,6 +89,8 @@ class Arguments {
 // A number, text or bytes whose type was read before. None: values of that type are no such ones.
 std::optional<Value> read_plain(ByteReader &from, int32_t type);
 int32_t read_type(ByteReader &from);  // of the value that follows
+// Reads the values of an answer, whose code and number of values are behind it then.
+ByteReader values_of(std::string_view answer);
 
 // Writes a packet: what its code demands before the values, then the values.
 class PacketWriter {
@@ -108,8 +110,7 @@ class PacketWriter {
   void add_handle(uint64_t number);
   void add_tensor(const RemoteTensor &tensor);
   void add_object(int32_t type, uint64_t number);
-  std::string take();       // with the values
-  std::string take_bare();  // of a code that has none
+  std::string take();
 
  private:
   void begin(int32_t type);

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "rpc/remote_objects.h"
 #include "value/dtype.h"
@@ -12,7 +11,7 @@ namespace opd::rpc {
 namespace {
 
 constexpr Socket::Time kStall = std::chrono::seconds(60);
-constexpr size_t kMostOwed = 64;                     // answers that nobody waits for, before somebody does
+constexpr size_t kMostOwed = 64;                     // answers that nobody waits for; more would fill the sockets
 constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
 constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
 
@@ -72,6 +71,18 @@ RemoteTensor part_of(const RemoteTensor &whole, size_t begin, size_t size) {
   part.dims = {static_cast<int64_t>(size)};
   part.byte_offset += begin;
   return part;
+}
+
+uint64_t handle_in(std::string_view answer) {
+  ByteReader body = values_of(answer);
+  switch (read_type(body)) {
+    case OPD_NONE:
+      return 0;
+    case OPD_POINTER:
+      return body.read<uint64_t>("handle");
+    default:
+      body.bad("value", "is no handle");
+  }
 }
 
 }  // namespace
@@ -142,12 +153,10 @@ void Remote::close() noexcept {
   try {
     note_end("it was closed");
     if (is_idle) {  // else the request that waits for its answer ends with the connection
-      const uint64_t size = sizeof(Code);
-      const Code code = Code::kShutdown;
-      char frame[sizeof size + sizeof code];
-      std::memcpy(frame, &size, sizeof size);
-      std::memcpy(frame + sizeof size, &code, sizeof code);
-      socket_.write({frame, sizeof frame});
+      ByteWriter frame;
+      frame.write(uint64_t{sizeof(Code)});
+      frame.write(Code::kShutdown);
+      socket_.write(frame.take());
     }
   } catch (const std::exception &) {}  // the server sees the end of the connection
   if (is_idle) end_turn();             // whoever waits for it finds the session closed
@@ -194,40 +203,47 @@ DLDevice Remote::there(DLDevice device) const {
 
 // ---- packets
 
+// What others want to be freed from here on is sent by them, or here if they found the connection busy.
 void Remote::end_turn() noexcept {
+  bool is_full = false;
   do {
-    send_frees();
+    try {
+      while (owed_ > 0 && is_open_.load() && socket_.has_input(Socket::Time{1}))
+        skip_answer("while objects were freed");
+      send_frees();
+    } catch (const std::exception &) {}  // the next request tells
+    is_full = owed_ >= kMostOwed;
     is_busy_.store(false, std::memory_order_release);
     is_busy_.notify_one();
     const std::scoped_lock lock(guard_);
-    if (frees_.empty()) return;
-  } while (!is_busy_.exchange(true, std::memory_order_acquire));  // else the other thread sends them
+    if (frees_.empty() || is_full || !is_open_.load()) return;
+  } while (!is_busy_.exchange(true, std::memory_order_acquire));
 }
 
-void Remote::send_frees() noexcept {
-  std::vector<std::string> packets;
+bool Remote::send_frees() {
+  std::string frames;
+  size_t count = 0;
   {
     const std::scoped_lock lock(guard_);
-    packets.swap(frees_);
-  }
-  if (!is_open_.load() || packets.empty()) return;
-  try {
-    std::string frames;
-    for (const std::string &packet : packets) {
-      const uint64_t size = packet.size();
-      frames.append(reinterpret_cast<const char *>(&size), sizeof size).append(packet);
+    for (; !frees_.empty() && owed_ + count < kMostOwed; ++count, frees_.pop_front()) {
+      const uint64_t size = frees_.front().size();
+      frames.append(reinterpret_cast<const char *>(&size), sizeof size).append(frees_.front());
     }
-    socket_.write(frames);
-    owed_ += packets.size();
-    if (owed_ > kMostOwed) skip_answers({.packet = {}, .place = "while objects were freed"});
-  } catch (const std::exception &) {}  // the next request tells
+  }
+  if (!is_open_.load() || count == 0) return false;
+  owed_ += count;
+  socket_.write(frames);
+  return true;
 }
 
-void Remote::free_later(std::string packet) noexcept {
+template <class Add>
+void Remote::free_later(Code code, const Add &add) noexcept {
   if (generation_ != fork_generation() || !is_open_.load()) return;
   try {
+    PacketWriter packet(code);
+    add(packet);
     const std::scoped_lock lock(guard_);
-    frees_.push_back(std::move(packet));
+    frees_.push_back(packet.take());
   } catch (const std::bad_alloc &) { return; }
   if (!is_busy_.exchange(true, std::memory_order_acquire)) end_turn();
 }
@@ -237,15 +253,14 @@ Remote::Answer Remote::ask(const Request &request) {
   const Turn turn(*this);
   Answer answer = exchange(request);
   if (answer.code != Code::kException) return answer;
-  ByteReader body(as_bytes(std::string_view(answer.body)), "an answer of the server", sizeof(Code));
-  body.read<int32_t>("number of values");
+  ByteReader body = values_of(answer.body);
   const std::optional<Value> text = read_plain(body, read_type(body));
   fail_there(text && is_text(*text) ? as_text(*text, "the error") : "an error without a message", address_);
 }
 
 Remote::Answer Remote::exchange(const Request &request) {
   require_open(request.place);
-  skip_answers(request);
+  settle(request);
   const uint64_t size = request.packet.size() + request.rest.size();
   std::string frame(reinterpret_cast<const char *>(&size), sizeof size);
   frame += request.packet;
@@ -291,34 +306,28 @@ Remote::Answer Remote::receive(const Request &request) {
   return answer;
 }
 
-// What a call gave whose caller did not wait is freed.
-void Remote::skip_answers(const Request &request) {
-  for (; owed_ > 0; --owed_) {
-    await_answer(request);
-    const Answer answer = receive({.packet = {}, .place = request.place});
-    if (answer.code != Code::kReturn) continue;
-    try {
-      if (const uint64_t object = object_in(as_bytes(std::string_view(answer.body)))) {
-        PacketWriter packet(Code::kFreeHandle);
-        packet.add_handle(object);
-        const std::scoped_lock lock(guard_);
-        frees_.push_back(packet.take());
-      }
-    } catch (const Exception &) {}  // of an answer without a form
-  }
+void Remote::settle(const Request &request) {
+  do
+    while (owed_ > 0) {
+      await_answer(request);
+      skip_answer(request.place);
+    }
+  while (send_frees());
 }
 
-uint64_t Remote::handle_in(const Answer &answer) const {
-  ByteReader body(as_bytes(std::string_view(answer.body)), "an answer of the server", sizeof(Code));
-  body.read<int32_t>("number of values");
-  switch (read_type(body)) {
-    case OPD_NONE:
-      return 0;
-    case OPD_POINTER:
-      return body.read<uint64_t>("handle");
-    default:
-      body.bad("value", "is no handle");
-  }
+// What a call gave whose caller did not wait is freed.
+void Remote::skip_answer(std::string_view place) {
+  const Answer answer = receive({.packet = {}, .place = place});
+  --owed_;
+  if (answer.code != Code::kReturn) return;
+  try {
+    if (const uint64_t object = object_in(answer.body)) {
+      PacketWriter packet(Code::kFreeHandle);
+      packet.add_handle(object);
+      const std::scoped_lock lock(guard_);
+      frees_.push_back(packet.take());
+    }
+  } catch (const Exception &) {}  // of an answer without a form
 }
 
 // ---- requests
@@ -326,7 +335,7 @@ uint64_t Remote::handle_in(const Answer &answer) const {
 uint64_t Remote::find(std::string_view name) {
   PacketWriter packet(Code::kGetGlobalFunc);
   packet.add_text(name);
-  return handle_in(ask({.packet = packet.take(), .place = "while a function was looked up"}));
+  return handle_in(ask({.packet = packet.take(), .place = "while a function was looked up"}).body);
 }
 
 Value Remote::call(uint64_t function, const std::string &name, Args args, const Patience &patience) {
@@ -334,7 +343,7 @@ Value Remote::call(uint64_t function, const std::string &name, Args args, const 
   packet.write(function);
   for (size_t i = 0; i < args.size(); ++i) add_argument(packet, args[i], *this, i, name);
   const Answer answer = ask({.packet = packet.take(), .place = concat("in ", name), .patience = patience});
-  return result_in(as_bytes(std::string_view(answer.body)), shared_from_this());
+  return result_in(answer.body, shared_from_this());
 }
 
 uint64_t Remote::own_function(const char *name) {
@@ -363,8 +372,7 @@ Value Remote::attr(DLDevice device, opd_device_attr attr) {
   packet.add_plain(opd_device_value(device));
   packet.add_int(attr);
   const Answer answer = ask({.packet = packet.take(), .place = "while a device was asked"});
-  ByteReader body(as_bytes(std::string_view(answer.body)), "an answer of the server", sizeof(Code));
-  body.read<int32_t>("number of values");
+  ByteReader body = values_of(answer.body);
   return read_plain(body, read_type(body)).value_or(Value());
 }
 
@@ -372,7 +380,7 @@ uint64_t Remote::allocate(DLDevice device, size_t bytes) {
   PacketWriter packet(Code::kDevAllocDataWithScope);
   packet.add_tensor({0, device, {kDLUInt, 8, 1}, {static_cast<int64_t>(bytes)}, 0});
   packet.add_plain(opd_none());
-  return handle_in(ask({.packet = packet.take(), .place = "while memory was allocated"}));
+  return handle_in(ask({.packet = packet.take(), .place = "while memory was allocated"}).body);
 }
 
 // In pieces, between which the thread looks whether it is to go on.
@@ -417,20 +425,14 @@ void Remote::sync(DLDevice device) {
 }
 
 void Remote::free_object(uint64_t number) noexcept {
-  try {
-    PacketWriter packet(Code::kFreeHandle);
-    packet.add_handle(number);
-    free_later(packet.take());
-  } catch (const std::bad_alloc &) {}
+  free_later(Code::kFreeHandle, [&](PacketWriter &packet) { packet.add_handle(number); });
 }
 
 void Remote::free_data(DLDevice device, uint64_t number) noexcept {
-  try {
-    PacketWriter packet(Code::kDevFreeData);
+  free_later(Code::kDevFreeData, [&](PacketWriter &packet) {
     packet.add_plain(opd_device_value(device));
     packet.add_handle(number);
-    free_later(packet.take());
-  } catch (const std::bad_alloc &) {}
+  });
 }
 
 }  // namespace opd::rpc

@@ -6,10 +6,10 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/fork_mutex.h"
 #include "base/static_guard.h"
@@ -59,7 +59,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   void copy(const RemoteTensor &from, const RemoteTensor &to);
   void sync(DLDevice device);
 
-  // These do not wait. After the end of the session they do nothing, for the server has freed all.
+  // These do not wait, also if the server does not answer: what it has not been told then is told with later requests.
+  // After the end of the session they do nothing, for the server has freed all.
   void free_object(uint64_t number) noexcept;
   void free_data(DLDevice device, uint64_t number) noexcept;
 
@@ -82,16 +83,17 @@ class Remote : public std::enable_shared_from_this<Remote> {
   Answer ask(const Request &request);       // takes a turn; throws what the server answers, too
   Answer exchange(const Request &request);  // in a turn
   Answer receive(const Request &request);
-  void skip_answers(const Request &request);
   void await_answer(const Request &request);
-  void free_later(std::string packet) noexcept;
+  void settle(const Request &request);  // gets all answers that are owed, and sends what is to be freed
+  void skip_answer(std::string_view place);
+  template <class Add>
+  void free_later(Code code, const Add &add) noexcept;
   void end_turn() noexcept;
-  void send_frees() noexcept;
+  bool send_frees();  // some of them; whether there was any
   void require_open(std::string_view place) const;
   void note_end(std::string reason);
   [[noreturn]] void end(std::string_view place, const std::string &reason);
   uint64_t own_function(const char *name);
-  uint64_t handle_in(const Answer &answer) const;
 
   const std::string address_;
   const Socket::Time answer_limit_;
@@ -108,7 +110,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   std::atomic<bool> is_open_{true};
 
   mutable ForkMutex guard_{LockRank::kRemote};
-  std::vector<std::string> frees_;         // packets that are sent at the end of a turn
+  std::deque<std::string> frees_;          // packets that are sent at the end of a turn
   std::string reason_;                     // why the session ended
   std::map<std::string, uint64_t> known_;  // the server's own functions
 };

@@ -1,6 +1,5 @@
 #include "rpc/remote_device.h"
 
-#include <array>
 #include <charconv>
 #include <map>
 #include <mutex>
@@ -27,11 +26,11 @@ struct RemoteBuffer {
 // The text "[1024, 1024, 64]", which servers send.
 Value dimensions_in(std::string_view text) {
   std::vector<int64_t> sizes;
-  for (const char *at = text.data(), *const end = at + text.size(); at < end; ++at) {
+  for (const char *at = text.data(), *const end = at + text.size(); at < end;) {
     int64_t size;
     const auto [rest, error] = std::from_chars(at, end, size);
     if (error == std::errc()) sizes.push_back(size), at = rest;
-    if (at >= end) break;
+    else ++at;
   }
   return Shape::make(sizes);
 }

@@ -7,14 +7,6 @@
 namespace opd::rpc {
 namespace {
 
-constexpr const char *kWhat = "an answer of the server";
-
-ByteReader values_of(Bytes answer) {
-  ByteReader body(answer, kWhat, sizeof(Code));
-  body.read<int32_t>("number of values");
-  return body;
-}
-
 int32_t read_result_type(ByteReader &body) {
   if (read_type(body) != OPD_INT) body.bad("type of a result", "is no number");
   return static_cast<int32_t>(body.read<int64_t>("type of a result"));
@@ -176,7 +168,7 @@ void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_
        ", which cannot be sent to another process");
 }
 
-Value result_in(Bytes answer, const std::shared_ptr<Remote> &remote) {
+Value result_in(std::string_view answer, const std::shared_ptr<Remote> &remote) {
   ByteReader body = values_of(answer);
   const int32_t type = read_result_type(body);
   if (type == OPD_NONE) return {};
@@ -200,7 +192,7 @@ Value result_in(Bytes answer, const std::shared_ptr<Remote> &remote) {
   return std::move(*plain);
 }
 
-uint64_t object_in(Bytes answer) {
+uint64_t object_in(std::string_view answer) {
   ByteReader body = values_of(answer);
   if (body.at_end() || read_type(body) != OPD_INT) return 0;
   if (body.read<int64_t>("type of a result") < OPD_OBJECT) return 0;

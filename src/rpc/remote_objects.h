@@ -66,7 +66,7 @@ Ref<Function> evaluator_there(Function &function, const EvaluatorOptions &plan);
 // Adds an argument of a call. Throws for what the other side cannot have; `place` and `function` are for messages.
 void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_t place, const std::string &function);
 // What a call gives, from its answer.
-Value result_in(Bytes answer, const std::shared_ptr<Remote> &remote);
-uint64_t object_in(Bytes answer);  // the number of a result that is an object; 0: it is none
+Value result_in(std::string_view answer, const std::shared_ptr<Remote> &remote);
+uint64_t object_in(std::string_view answer);  // the number of a result that is an object; 0: it is none
 
 }  // namespace opd::rpc

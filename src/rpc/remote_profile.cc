@@ -11,8 +11,6 @@
 namespace opd::rpc {
 namespace {
 
-int64_t unix_ns() { return static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns(); }
-
 // The other side's Unix time less that of this one. It is asked several times: of the shortest question and answer, the
 // middle is taken for the moment in which the other clock was read, so it is wrong by half of its length at most.
 struct ClockOffset {

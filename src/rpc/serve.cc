@@ -18,10 +18,6 @@ bool is_equal(std::string_view a, std::string_view b) {
   return differing == 0;
 }
 
-void write_number(Socket &socket, int32_t number) {
-  socket.write({reinterpret_cast<const char *>(&number), sizeof number});
-}
-
 // Of "client:KEY -timeout=SECONDS", as TVM's clients say it. 0: none.
 Socket::Time timeout_in(std::string_view said) {
   constexpr std::string_view kOption = " -timeout=";
@@ -48,12 +44,12 @@ Socket::Time greet(Socket &socket, const ServeOptions &options) {
   const std::string_view name = std::string_view(said).substr(0, said.find(' '));
   const std::string &wanted = options.match_key.empty() ? options.key : options.match_key;
   if (!is_equal(name, "client:" + wanted)) {
-    write_number(socket, kMismatch);
+    socket.write_number(kMismatch);
     fail(OPD_FAILED_PRECONDITION, "the client does not know the key");
   }
   const std::string own = "server:" + options.key;
-  write_number(socket, kMagic);
-  write_number(socket, static_cast<int32_t>(own.size()));
+  socket.write_number(kMagic);
+  socket.write_number(static_cast<int32_t>(own.size()));
   socket.write(own);
   return timeout_in(said);
 }

@@ -106,8 +106,7 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
     return make_function([files](Args args) { return time_evaluator(args, files); });
   if (name == "ffi.ArraySize") return make_function(&array_size);
   if (name == "ffi.ArrayGetItem") return make_function(&array_item);
-  if (name == kClockFunction)
-    return make_function([](Args) { return Value(static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns()); });
+  if (name == kClockFunction) return make_function([](Args) { return Value(unix_ns()); });
   if (name == kListFunction) return make_function(&list_functions);
   if (name == kVersionFunction)
     return make_function(

@@ -123,17 +123,16 @@ class VmModule final : public Module {
   // (what the client wishes, arguments …) → the report as JSON, with its size before it; then the trace
   Value profile(Args args) {
     ProfileWishes wishes = read_wishes(text_of(args, 0, "what is wished of the profile"));
-    constexpr const char *kFile = "profile.opdtrace";
+    static constexpr const char *kFile = "profile.opdtrace";
+    struct Removed {  // also if the program fails; then the file that is written beside it is there, too
+      WorkFolder &files;
+      ~Removed() { files.remove(kFile), files.remove(concat(kFile, ".live")); }
+    } const removed{*files_};
     if (wishes.wants_trace) wishes.options.file = files_->path(kFile);
     const VmProfile made = profile_named(vm(), wishes.function, args.subspan(1), {}, wishes.options);
     ByteWriter bytes;
     bytes.write_string(made.report->to_json());
-    std::string found = bytes.take();
-    if (wishes.wants_trace) {
-      found += files_->read(kFile);
-      files_->remove(kFile);
-    }
-    return make_bytes(found);
+    return make_bytes(bytes.take() + (wishes.wants_trace ? files_->read(kFile) : ""));
   }
 
   Ref<Module> program_;

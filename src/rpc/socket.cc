@@ -15,6 +15,13 @@
 
 namespace opd::rpc {
 
+int milliseconds_until(std::chrono::steady_clock::time_point end) {
+  using Milliseconds = std::chrono::milliseconds;
+  constexpr int64_t kMost = 1'000'000'000;
+  const auto left = std::chrono::ceil<Milliseconds>(end - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, kMost));
+}
+
 Socket::Socket(int descriptor, Time stall) : descriptor_(descriptor), stall_(stall) {
   const int yes = 1;  // answers are small, and the client waits for each; a socket of another kind has no such option
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -30,15 +37,11 @@ bool Socket::poll_for(short events, Time limit) {
   // within that time: a call of an empty function takes a third.
   constexpr Time kAwake = std::chrono::microseconds(50);
   static const bool has_others = std::thread::hardware_concurrency() > 1;  // who could send meanwhile
-  if (has_others && events == POLLIN)
+  if (has_others && events == POLLIN && (!limit.count() || limit > kAwake))
     for (const auto asleep = std::chrono::steady_clock::now() + kAwake; std::chrono::steady_clock::now() < asleep;)
       if (::poll(&waited, 1, 0) > 0) return true;
   for (;;) {
-    using Milliseconds = std::chrono::milliseconds;
-    const auto left = std::chrono::ceil<Milliseconds>(end - std::chrono::steady_clock::now());
-    constexpr int64_t kMostMs = 1'000'000'000;
-    const int wait_ms = is_limited ? static_cast<int>(std::clamp<int64_t>(left.count(), 0, kMostMs)) : -1;
-    const int found = ::poll(&waited, 1, wait_ms);
+    const int found = ::poll(&waited, 1, is_limited ? milliseconds_until(end) : -1);
     if (found > 0) return true;
     if (found == 0) return false;
     if (errno != EINTR) fail(OPD_IO, "cannot wait for the peer: ", error_text(errno));
@@ -71,6 +74,12 @@ void Socket::read(void *to, size_t size) {
     if (!poll_for(POLLIN, stall_))
       fail(OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; ", size, " bytes are missing");
   }
+}
+
+int32_t Socket::read_number() {
+  int32_t number;
+  read(&number, sizeof number);
+  return number;
 }
 
 void Socket::write(std::string_view head, std::string_view rest) {

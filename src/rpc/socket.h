@@ -2,9 +2,13 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace opd::rpc {
+
+// For poll(): at least 0, and rounded up.
+int milliseconds_until(std::chrono::steady_clock::time_point end);
 
 class Socket {
  public:
@@ -21,6 +25,9 @@ class Socket {
   bool has_input(Time limit);        // within that time (0: without a limit): bytes, or the end of the connection
   void read(void *to, size_t size);  // throws also if the connection ends before
   void write(std::string_view head, std::string_view rest = {});
+  // A number of its own, as greetings and trackers have them.
+  int32_t read_number();
+  void write_number(int32_t number) { write({reinterpret_cast<const char *>(&number), sizeof number}); }
 
  private:
   bool poll_for(short events, Time limit);

@@ -31,6 +31,7 @@ struct TraceProcess {
   int64_t unix_ns(uint64_t ticks) const;
 };
 
-int64_t realtime_offset_ns();
+int64_t realtime_offset_ns();  // of now
+inline int64_t unix_ns() { return static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns(); }
 
 }  // namespace opd

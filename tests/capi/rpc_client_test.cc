@@ -1,8 +1,4 @@
-// What a client has of another machine. The server is this library's, on a thread; where it must misbehave, a script.
-#include "support/rpc_client.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
+// What a client has of another machine. The server is this library's, on a thread.
 #include <sys/wait.h>
 
 #include <atomic>
@@ -13,58 +9,12 @@
 #include <sstream>
 
 #include "support/add_one.h"
+#include "support/rpc_servers.h"
 
 namespace opdyno_test {
 namespace {
 
 using Floats = std::vector<float>;
-
-// Listens on a free port of the loopback; a thread has each connection.
-class Listener {
- public:
-  explicit Listener(std::function<void(int)> serve) : serve_(std::move(serve)) {
-    descriptor_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(descriptor_, reinterpret_cast<sockaddr *>(&address), size), 0);
-    EXPECT_EQ(listen(descriptor_, 64), 0);
-    EXPECT_EQ(getsockname(descriptor_, reinterpret_cast<sockaddr *>(&address), &size), 0);
-    port = ntohs(address.sin_port);
-    accepting_ = std::thread([this] { accept_all(); });
-  }
-  ~Listener() {
-    shutdown(descriptor_, SHUT_RDWR);
-    accepting_.join();
-    for (std::thread &one : serving_) one.join();
-    close(descriptor_);
-  }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port); }
-
-  int port = 0;
-  std::atomic<int> open{0}, accepted{0};
-
- private:
-  void accept_all() {
-    for (int connection; (connection = accept(descriptor_, nullptr, nullptr)) >= 0;) {
-      ++open, ++accepted;
-      serving_.emplace_back([this, connection] {
-        serve_(connection);
-        close(connection);
-        --open;
-      });
-    }
-  }
-  const std::function<void(int)> serve_;
-  int descriptor_;
-  std::thread accepting_;
-  std::vector<std::thread> serving_;
-};
-
-void serve_with(int connection, const opd_rpc_serve_options *options) {
-  opd_error_release(opd_rpc_serve(connection, options));
-}
 
 // A function "test.rpc.waits" of the server, which ends when the gate opens. The server may be in it when a test is
 // over.
@@ -81,8 +31,6 @@ class Gate {
  private:
   std::shared_ptr<std::atomic<bool>> open_ = std::make_shared<std::atomic<bool>>(false);
 };
-
-opd_rpc_connect_options how() { return defaults(opd_rpc_connect_options_init); }
 
 std::string bytes_of(const std::string &file) {
   std::stringstream bytes;
@@ -379,6 +327,11 @@ TEST_F(AClient, IsProfiledThere) {
   often.collectors = mine, often.num_collectors = 1;
   expect_throws([&] { vm.profile("main", {arg(x)}, &often); }, OPD_UNSUPPORTED, "own is this program's own");
   expect_throws([&] { vm.profile("nobody", {}); }, OPD_CALL_FAILED, "nobody");
+  define("test.rpc.breaks", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("it breaks"); });
+  const Vm broken = vm_of(".func main(x) {\n  call test.rpc.breaks(%x)\n  ret %void\n}");
+  often.collectors = nullptr, often.num_collectors = 0, often.warmup = 0;
+  expect_throws([&] { broken.profile("main", {arg(x)}, &often); }, OPD_CALL_FAILED, "it breaks");
+  EXPECT_EQ(session.function("tvm.rpc.server.listdir")(".").string(), "p.vmexec") << "nor after a failure";
   often.collectors = nullptr, often.num_collectors = 0, often.repeat = 0;
   expect_throws([&] { vm.profile("main", {arg(x)}, &often); }, OPD_INVALID_ARGUMENT, "repeat");
 }
@@ -400,6 +353,29 @@ TEST_F(AClient, FreesWhatIsThere) {
   }
   while (server.open > 0) std::this_thread::yield();
   EXPECT_EQ(alive, 0) << "the server frees what the session had";
+}
+
+TEST_F(AClient, DropsObjectsWhileTheServerIsBusy) {
+  std::atomic<int> alive{0};
+  define("test.rpc.make", [&](const opd_value *, int32_t, opd_value *out) {
+    const Value made = counted(alive);
+    check(opd_value_retain(&made.view(), out));
+  });
+  const Gate gate;
+  const Function maker = session.function("test.rpc.make"), waits = session.function("test.rpc.waits");
+  std::vector<Value> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(maker());
+  const CancelToken token = CancelToken::create();
+  token.set_default();
+  token.cancel();
+  expect_throws([&] { waits(); }, OPD_CANCELLED, "in test.rpc.waits");
+  many.clear();  // the server answers none of these requests before the gate opens
+  EXPECT_EQ(alive, 1000);
+  token.reset();
+  CancelToken().set_default();
+  gate.open();
+  session.function("tvm.rpc.server.listdir")(".");
+  EXPECT_EQ(alive, 0);
 }
 
 TEST_F(AClient, IsUsedByManyThreads) {
@@ -543,256 +519,6 @@ TEST_F(AClient, HasAsManySessionsAsItLikes) {
   }
   EXPECT_EQ(floats_in(copied_to(RpcSession::connect(server.address()).device(), floats({3}))), Floats{3})
       << "numbers of sessions that ended are given again";
-}
-
-TEST(Connecting, NeedsAServer) {
-  for (const char *wrong : {"", "9090", "host", "host:", ":9090", "host:0", "host:65536", "host:9a", "[::1]"})
-    expect_throws([&] { RpcSession::connect(wrong); }, OPD_INVALID_ARGUMENT, "is no address");
-  Listener *none = new Listener([](int) {});
-  const std::string gone = none->address();
-  delete none;
-  expect_throws([&] { RpcSession::connect(gone); }, OPD_IO, gone);
-  expect_throws([&] { RpcSession::connect("host.invalid:9090"); }, OPD_IO, "host.invalid:9090");
-  opd_rpc_connect_options wrong = how();
-  wrong.connect_timeout_ns = 0;
-  expect_throws([&] { RpcSession::connect(gone, &wrong); }, OPD_INVALID_ARGUMENT, "connect_timeout_ns");
-}
-
-TEST(Connecting, SaysTheKey) {
-  opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
-  with_key.key = "board";
-  Listener server([&](int connection) { serve_with(connection, &with_key); });
-  opd_rpc_connect_options key = how();
-  expect_throws([&] { RpcSession::connect(server.address()); }, OPD_FAILED_PRECONDITION, "the server has another key");
-  key.key = "board";
-  key.session_timeout_ns = 2'500'000'000;
-  const RpcSession session = RpcSession::connect(server.address(), &key);
-  const std::string is = session.describe();
-  EXPECT_NE(is.find("\"key\":\"board\""), std::string::npos) << is;
-  EXPECT_NE(is.find("\"server\":\"opdyno "), std::string::npos) << is;
-  EXPECT_NE(is.find("\"absence\":\"\""), std::string::npos) << is;
-}
-
-// ---- servers that misbehave
-
-void send_all(int connection, const Packet &packet) {
-  EXPECT_EQ(send(connection, packet.str().data(), packet.str().size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(packet.str().size()));
-}
-std::string receive(int connection, size_t size) {
-  std::string bytes(size, '\0');
-  bytes.resize(static_cast<size_t>(std::max<ssize_t>(recv(connection, bytes.data(), size, MSG_WAITALL), 0)));
-  return bytes;
-}
-void skip_request(int connection) {
-  uint64_t size = 0;
-  const std::string head = receive(connection, sizeof size);
-  if (head.size() == sizeof size) std::memcpy(&size, head.data(), sizeof size), receive(connection, size);
-}
-Packet framed(const Packet &body) { return Packet().raw<uint64_t>(body.str().size()).plain(body.str()); }
-const Packet kNone = Packet().raw<int32_t>(kReturn).raw<int32_t>(1).none();
-
-// One that greets, answers the first requests as TVM's does (no function of opdyno's), and then sends `answer`.
-struct AServer {
-  explicit AServer(const Packet &answer, bool closes = true)
-      : listener([answer, closes](int connection) {
-          receive(connection, 8 + 7);
-          send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("server:"));
-          skip_request(connection);
-          send_all(connection, framed(kNone));
-          skip_request(connection);
-          send_all(connection, framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(0)));
-          skip_request(connection);
-          send_all(connection, answer);
-          if (!closes) receive(connection, 1 << 20);
-        }) {}
-  Listener listener;
-};
-
-TEST(AServerOfTvms, IsKnown) {
-  AServer server(framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(77)), false);
-  const RpcSession session = RpcSession::connect(server.listener.address());
-  EXPECT_NE(session.describe().find("\"server\":\"tvm\""), std::string::npos);
-  session.function("anything");
-}
-
-TEST(AServerOfTvms, SaysWhatDevicesItHas) {
-  const auto is_there = [](DLDevice device) {
-    Value value;
-    check(opd_device_get_attr(device, OPD_ATTR_EXIST, value.out()));
-    return value.view().u.int64 != 0;
-  };
-  DLDevice device;
-  {
-    AServer without(framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).integer(0)), false);
-    const RpcSession session = RpcSession::connect(without.listener.address());
-    device = session.device();
-    EXPECT_FALSE(is_there(device));
-    EXPECT_FALSE(is_there(device)) << "it is asked once";
-    session.close();
-  }
-  EXPECT_FALSE(is_there(device)) << "the session is over";
-  AServer with(framed(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).integer(1)), false);
-  const RpcSession session = RpcSession::connect(with.listener.address());
-  EXPECT_EQ(session.device().device_type, device.device_type) << "the number of the former session";
-  EXPECT_TRUE(is_there(session.device()));
-  session.close();
-}
-
-TEST(ABadServer, IsToldFromOthers) {
-  struct Case {
-    Packet greeting;
-    opd_code code;
-    const char *part;
-  };
-  for (const Case &one :
-       {Case{Packet().plain("HTTP/1.1 400 Bad Request\r\n"), OPD_BAD_FORMAT, "does not speak TVM's RPC"},
-        Case{Packet().raw<int32_t>(0xFF271).raw<int32_t>(-1), OPD_BAD_FORMAT, "key has -1 bytes"},
-        Case{Packet().raw<int32_t>(0xFF271).raw<int32_t>(1 << 30), OPD_BAD_FORMAT, "key has 1073741824"},
-        Case{Packet().raw<int32_t>(0xFF272), OPD_FAILED_PRECONDITION, "of the same key"},
-        Case{Packet(), OPD_IO, "closed the connection"}}) {
-    Listener server([&](int connection) {
-      receive(connection, 8 + 7);
-      send_all(connection, one.greeting);
-      shutdown(connection, SHUT_WR);
-      receive(connection, 1 << 20);
-    });
-    expect_throws([&] { RpcSession::connect(server.address()); }, one.code, one.part);
-  }
-  // One that says nothing.
-  Listener silent([](int connection) { receive(connection, 1 << 20); });
-  opd_rpc_connect_options hasty = how();
-  hasty.connect_timeout_ns = 50'000'000;
-  expect_throws([&] { RpcSession::connect(silent.address(), &hasty); }, OPD_DEADLINE_EXCEEDED, silent.address());
-}
-
-TEST(ABadServer, EndsTheSession) {
-  const Packet result = Packet().raw<int32_t>(kReturn).raw<int32_t>(2);
-  struct Case {
-    Packet answer;
-    const char *part;
-  };
-  for (const Case &one :
-       {Case{Packet(), "the server closed the connection"},
-        Case{Packet().raw<uint64_t>(100).raw<int32_t>(kReturn), "amid a message"},
-        Case{Packet().raw<uint64_t>(UINT64_MAX).raw<int32_t>(kReturn), "an answer has 18446744073709551615 bytes"},
-        Case{Packet().raw<uint64_t>(uint64_t{3} << 30).raw<int32_t>(kReturn), "amid a message"},
-        Case{Packet().raw<uint64_t>(2).raw<int16_t>(0), "an answer has 2 bytes"},
-        Case{framed(Packet().raw<int32_t>(kCallFunc)), "answers with the code 3"}}) {
-    AServer server(one.answer);
-    const RpcSession session = RpcSession::connect(server.listener.address());
-    expect_throws([&] { session.download("x"); }, OPD_IO, one.part);
-    expect_throws([&] { session.download("x"); }, OPD_IO, "has ended");
-  }
-}
-
-TEST(ABadServer, IsRefusedWhatItSends) {
-  const auto result = [](const Packet &values) { return framed(Packet().raw<int32_t>(kReturn).plain(values.str())); };
-  for (const Packet &answer :
-       {result(Packet()), result(Packet().raw<int32_t>(2)), result(Packet().raw<int32_t>(1).integer(7)),
-        result(Packet().raw<int32_t>(1).string("x")), result(Packet().raw<int32_t>(1).raw<int32_t>(4711)),
-        framed(Packet().raw<int32_t>(kCopyAck).plain("abc"))}) {
-    AServer server(answer, false);
-    const RpcSession session = RpcSession::connect(server.listener.address());
-    opd_function *function = nullptr;
-    opd_error *error = opd_rpc_session_get_function(session.get(), "x", &function);
-    expect_error(error, OPD_BAD_FORMAT, "an answer of the server");
-    EXPECT_EQ(function, nullptr);
-    session.close();
-  }
-  AServer nameless(framed(Packet().raw<int32_t>(kException).raw<int32_t>(0)), false);
-  const RpcSession session = RpcSession::connect(nameless.listener.address());
-  expect_throws([&] { session.function("x"); }, OPD_BAD_FORMAT, "");
-  session.close();
-}
-
-// One that gives an array, whose size is 1, and whose item is the array.
-TEST(ABadServer, GivesArraysWithoutEnd) {
-  const Packet handle = Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(7);
-  const Packet array = Packet().raw<int32_t>(kReturn).raw<int32_t>(2).integer(OPD_ARRAY).handle(8);
-  const Packet one = Packet().raw<int32_t>(kReturn).raw<int32_t>(2).integer(OPD_INT).integer(1);
-  Listener listener([&](int connection) {
-    receive(connection, 8 + 7);
-    send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("server:"));
-    const auto answer = [&](const Packet &packet) { skip_request(connection), send_all(connection, framed(packet)); };
-    answer(kNone);
-    answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(0));
-    answer(handle);  // the function
-    answer(array);
-    answer(handle);  // ffi.ArraySize
-    answer(one);
-    answer(handle);  // ffi.ArrayGetItem
-    answer(array);
-    for (int i = 0; i < 15; ++i) answer(one), answer(array);
-    receive(connection, 1 << 20);  // the arrays are freed, and the session ends
-  });
-  const RpcSession session = RpcSession::connect(listener.address());
-  const Function function = session.function("endless");
-  expect_throws([&] { function(); }, OPD_BAD_FORMAT, "nested more than 16 deep");
-  session.close();
-}
-
-TEST(ABadServer, GivesTensorsThatCannotBe) {
-  const auto tensor = [](int64_t size, DLDataType dtype, DLDevice device) {
-    return Packet().integer(OPD_TENSOR).tensor(1, {size}, 0, dtype, device).handle(2);
-  };
-  const DLDataType floats = {kDLFloat, 32, 1};
-  for (const Packet &values :
-       {tensor(INT64_MAX, floats, {kDLCPU, 0}), tensor(int64_t{1} << 50, floats, {kDLCPU, 0}),
-        tensor(4, {kDLFloat, 32, 0}, {kDLCPU, 0}), tensor(4, {kDLFloat, 0, 1}, {kDLCPU, 0}),
-        tensor(-1, floats, {kDLCPU, 0}), tensor(4, floats, {static_cast<DLDeviceType>(129), 0}),
-        tensor(4, floats, {static_cast<DLDeviceType>(-1), 0}), tensor(4, floats, {static_cast<DLDeviceType>(99), 0}),
-        Packet().integer(OPD_TENSOR).integer(1), Packet().integer(OPD_TENSOR)}) {
-    Listener listener([&](int connection) {
-      receive(connection, 8 + 7);
-      send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("server:"));
-      const auto answer = [&](const Packet &packet) { skip_request(connection), send_all(connection, framed(packet)); };
-      answer(kNone);
-      answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(0));
-      answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(1).handle(7));
-      answer(Packet().raw<int32_t>(kReturn).raw<int32_t>(3).plain(values.str()));
-      receive(connection, 1 << 20);
-    });
-    const RpcSession session = RpcSession::connect(listener.address());
-    const Function function = session.function("tensor");
-    EXPECT_THROW(function(), Error);
-    session.close();
-  }
-}
-
-// ---- a tracker
-
-TEST(ATracker, GivesAServer) {
-  opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
-  with_key.key = "pi4", with_key.match_key = "pi4:secret";
-  Listener server([&](int connection) { serve_with(connection, &with_key); });
-  std::string asked, answer = "[0, [\"127.0.0.1\", " + std::to_string(server.port) + ", \"pi4:secret\"]]";
-  Listener tracker([&](int connection) {
-    EXPECT_EQ(receive(connection, 4), Packet().raw<int32_t>(0x2F271).str());
-    send_all(connection, Packet().raw<int32_t>(0x2F271));
-    const std::string size = receive(connection, 4);
-    asked = receive(connection, static_cast<size_t>(size[0]));
-    send_all(connection, Packet().raw(static_cast<int32_t>(answer.size())).plain(answer));
-  });
-  opd_rpc_connect_options key = how();
-  key.key = "pi4", key.priority = 3;
-  EXPECT_NE(RpcSession::request(tracker.address(), &key).describe().find("\"key\":\"pi4\""), std::string::npos);
-  EXPECT_EQ(asked, "[4,\"pi4\",\"\",3]");
-  for (const char *wrong : {"[]", "{}", "[0]", "[0, 1]", "[0, [1, 2, 3]]", "[0, [\"h\", \"p\", \"k\"]]", "[0, ", ""}) {
-    answer = wrong;
-    expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_BAD_FORMAT, "the answer of the tracker");
-  }
-  answer = "[-1, \"no such key\"]";
-  expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_CALL_FAILED, "no such key");
-  answer = "[0, {\"queue_info\": {}, \"server_info\": []}]";
-  EXPECT_EQ(RpcSession::tracker_summary(tracker.address()), "{\"queue_info\":{},\"server_info\":[]}");
-  EXPECT_EQ(asked, "[6]");
-  Listener other([](int connection) {
-    receive(connection, 4);
-    send_all(connection, Packet().plain("HTTP"));
-    receive(connection, 1 << 20);
-  });
-  expect_throws([&] { RpcSession::request(other.address(), &key); }, OPD_BAD_FORMAT, "no tracker of TVM's");
 }
 
 }  // namespace

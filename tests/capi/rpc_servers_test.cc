@@ -1,0 +1,218 @@
+// How a client finds its server, and what it makes of servers that misbehave: these are scripts.
+#include "support/rpc_servers.h"
+
+namespace opdyno_test {
+namespace {
+
+TEST(Connecting, NeedsAServer) {
+  for (const char *wrong : {"", "9090", "host", "host:", ":9090", "host:0", "host:65536", "host:9a", "[::1]"})
+    expect_throws([&] { RpcSession::connect(wrong); }, OPD_INVALID_ARGUMENT, "is no address");
+  Listener *none = new Listener([](int) {});
+  const std::string gone = none->address();
+  delete none;
+  expect_throws([&] { RpcSession::connect(gone); }, OPD_IO, gone);
+  expect_throws([&] { RpcSession::connect("host.invalid:9090"); }, OPD_IO, "host.invalid:9090");
+  opd_rpc_connect_options wrong = how();
+  wrong.connect_timeout_ns = 0;
+  expect_throws([&] { RpcSession::connect(gone, &wrong); }, OPD_INVALID_ARGUMENT, "connect_timeout_ns");
+}
+
+TEST(Connecting, SaysTheKey) {
+  opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
+  with_key.key = "board";
+  Listener server([&](int connection) { serve_with(connection, &with_key); });
+  opd_rpc_connect_options key = how();
+  expect_throws([&] { RpcSession::connect(server.address()); }, OPD_FAILED_PRECONDITION, "the server has another key");
+  key.key = "board";
+  key.session_timeout_ns = 2'500'000'000;
+  const RpcSession session = RpcSession::connect(server.address(), &key);
+  const std::string is = session.describe();
+  EXPECT_NE(is.find("\"key\":\"board\""), std::string::npos) << is;
+  EXPECT_NE(is.find("\"server\":\"opdyno "), std::string::npos) << is;
+  EXPECT_NE(is.find("\"absence\":\"\""), std::string::npos) << is;
+}
+
+// ---- servers that misbehave
+
+// One that answers the first request after the greeting, and closes the connection then or waits.
+struct AServer {
+  explicit AServer(const Packet &answer, bool closes = true)
+      : listener([answer, closes](int connection) {
+          greet_as_tvm(connection);
+          answer_with(connection, answer);
+          if (!closes) wait_for_end(connection);
+        }) {}
+  Listener listener;
+};
+
+TEST(AServerOfTvms, IsKnown) {
+  AServer server(handle(77), false);
+  const RpcSession session = RpcSession::connect(server.listener.address());
+  EXPECT_NE(session.describe().find("\"server\":\"tvm\""), std::string::npos);
+  session.function("anything");
+}
+
+TEST(AServerOfTvms, SaysWhatDevicesItHas) {
+  const auto is_there = [](DLDevice device) {
+    Value value;
+    check(opd_device_get_attr(device, OPD_ATTR_EXIST, value.out()));
+    return value.view().u.int64 != 0;
+  };
+  DLDevice device;
+  {
+    AServer without(result(1, Packet().integer(0)), false);
+    const RpcSession session = RpcSession::connect(without.listener.address());
+    device = session.device();
+    EXPECT_FALSE(is_there(device));
+    EXPECT_FALSE(is_there(device)) << "it is asked once";
+    session.close();
+  }
+  EXPECT_FALSE(is_there(device)) << "the session is over";
+  AServer with(result(1, Packet().integer(1)), false);
+  const RpcSession session = RpcSession::connect(with.listener.address());
+  EXPECT_EQ(session.device().device_type, device.device_type) << "the number of the former session";
+  EXPECT_TRUE(is_there(session.device()));
+  session.close();
+}
+
+TEST(ABadServer, IsToldFromOthers) {
+  struct Case {
+    Packet greeting;
+    opd_code code;
+    const char *part;
+  };
+  for (const Case &one :
+       {Case{Packet().plain("HTTP/1.1 400 Bad Request\r\n"), OPD_BAD_FORMAT, "does not speak TVM's RPC"},
+        Case{Packet().raw<int32_t>(0xFF271).raw<int32_t>(-1), OPD_BAD_FORMAT, "key has -1 bytes"},
+        Case{Packet().raw<int32_t>(0xFF271).raw<int32_t>(1 << 30), OPD_BAD_FORMAT, "key has 1073741824"},
+        Case{Packet().raw<int32_t>(0xFF272), OPD_FAILED_PRECONDITION, "of the same key"},
+        Case{Packet(), OPD_IO, "closed the connection"}}) {
+    Listener server([&](int connection) {
+      receive(connection, 8 + 7);
+      send_all(connection, one.greeting);
+      shutdown(connection, SHUT_WR);
+      wait_for_end(connection);
+    });
+    expect_throws([&] { RpcSession::connect(server.address()); }, one.code, one.part);
+  }
+  // One that says nothing.
+  Listener silent([](int connection) { wait_for_end(connection); });
+  opd_rpc_connect_options hasty = how();
+  hasty.connect_timeout_ns = 50'000'000;
+  expect_throws([&] { RpcSession::connect(silent.address(), &hasty); }, OPD_DEADLINE_EXCEEDED, silent.address());
+}
+
+TEST(ABadServer, EndsTheSession) {
+  struct Case {
+    Packet answer;
+    const char *part;
+  };
+  for (const Case &one :
+       {Case{Packet(), "the server closed the connection"},
+        Case{Packet().raw<uint64_t>(100).raw<int32_t>(kReturn), "amid a message"},
+        Case{Packet().raw<uint64_t>(UINT64_MAX).raw<int32_t>(kReturn), "an answer has 18446744073709551615 bytes"},
+        Case{Packet().raw<uint64_t>(uint64_t{3} << 30).raw<int32_t>(kReturn), "amid a message"},
+        Case{Packet().raw<uint64_t>(2).raw<int16_t>(0), "an answer has 2 bytes"},
+        Case{framed(Packet().raw<int32_t>(kCallFunc)), "answers with the code 3"}}) {
+    AServer server(one.answer);
+    const RpcSession session = RpcSession::connect(server.listener.address());
+    expect_throws([&] { session.download("x"); }, OPD_IO, one.part);
+    expect_throws([&] { session.download("x"); }, OPD_IO, "has ended");
+  }
+}
+
+TEST(ABadServer, IsRefusedWhatItSends) {
+  const auto returned = [](const Packet &rest) { return framed(Packet().raw<int32_t>(kReturn).plain(rest.str())); };
+  for (const Packet &answer :
+       {returned(Packet()), returned(Packet().raw<int32_t>(2)), returned(Packet().raw<int32_t>(1).integer(7)),
+        returned(Packet().raw<int32_t>(1).string("x")), returned(Packet().raw<int32_t>(1).raw<int32_t>(4711)),
+        framed(Packet().raw<int32_t>(kCopyAck).plain("abc"))}) {
+    AServer server(answer, false);
+    const RpcSession session = RpcSession::connect(server.listener.address());
+    opd_function *function = nullptr;
+    opd_error *error = opd_rpc_session_get_function(session.get(), "x", &function);
+    expect_error(error, OPD_BAD_FORMAT, "an answer of the server");
+    EXPECT_EQ(function, nullptr);
+    session.close();
+  }
+  AServer nameless(framed(Packet().raw<int32_t>(kException).raw<int32_t>(0)), false);
+  const RpcSession session = RpcSession::connect(nameless.listener.address());
+  expect_throws([&] { session.function("x"); }, OPD_BAD_FORMAT, "");
+  session.close();
+}
+
+// One that gives an array, whose size is 1, and whose item is the array.
+TEST(ABadServer, GivesArraysWithoutEnd) {
+  const Packet array = result(2, Packet().integer(OPD_ARRAY).handle(8)),
+               one = result(2, Packet().integer(OPD_INT).integer(1));
+  Listener listener([&](int connection) {
+    greet_as_tvm(connection);
+    for (const Packet &answer : {handle(7), array, handle(9), one, handle(10), array}) answer_with(connection, answer);
+    for (int i = 0; i < 15; ++i) answer_with(connection, one), answer_with(connection, array);
+    wait_for_end(connection);
+  });
+  const RpcSession session = RpcSession::connect(listener.address());
+  const Function function = session.function("endless");
+  expect_throws([&] { function(); }, OPD_BAD_FORMAT, "nested more than 16 deep");
+  session.close();
+}
+
+TEST(ABadServer, GivesTensorsThatCannotBe) {
+  const auto tensor = [](int64_t size, DLDataType dtype, int32_t kind) {
+    return Packet().integer(OPD_TENSOR).tensor(1, {size}, 0, dtype, {static_cast<DLDeviceType>(kind), 0}).handle(2);
+  };
+  const DLDataType floats = {kDLFloat, 32, 1};
+  for (const Packet &values :
+       {tensor(INT64_MAX, floats, 1), tensor(int64_t{1} << 50, floats, 1), tensor(4, {kDLFloat, 32, 0}, 1),
+        tensor(4, {kDLFloat, 0, 1}, 1), tensor(-1, floats, 1), tensor(4, floats, 129), tensor(4, floats, -1),
+        tensor(4, floats, 99), Packet().integer(OPD_TENSOR).integer(1), Packet().integer(OPD_TENSOR)}) {
+    Listener listener([&](int connection) {
+      greet_as_tvm(connection);
+      answer_with(connection, handle(7));
+      answer_with(connection, result(3, values));
+      wait_for_end(connection);
+    });
+    const RpcSession session = RpcSession::connect(listener.address());
+    const Function function = session.function("tensor");
+    EXPECT_THROW(function(), Error);
+    session.close();
+  }
+}
+
+// ---- a tracker
+
+TEST(ATracker, GivesAServer) {
+  opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
+  with_key.key = "pi4", with_key.match_key = "pi4:secret";
+  Listener server([&](int connection) { serve_with(connection, &with_key); });
+  std::string asked, answer = "[0, [\"127.0.0.1\", " + std::to_string(server.port) + ", \"pi4:secret\"]]";
+  Listener tracker([&](int connection) {
+    EXPECT_EQ(receive(connection, 4), Packet().raw<int32_t>(0x2F271).str());
+    send_all(connection, Packet().raw<int32_t>(0x2F271));
+    const std::string size = receive(connection, 4);
+    asked = receive(connection, static_cast<size_t>(size[0]));
+    send_all(connection, Packet().raw(static_cast<int32_t>(answer.size())).plain(answer));
+  });
+  opd_rpc_connect_options key = how();
+  key.key = "pi4", key.priority = 3;
+  EXPECT_NE(RpcSession::request(tracker.address(), &key).describe().find("\"key\":\"pi4\""), std::string::npos);
+  EXPECT_EQ(asked, "[4,\"pi4\",\"\",3]");
+  for (const char *wrong : {"[]", "{}", "[0]", "[0, 1]", "[0, [1, 2, 3]]", "[0, [\"h\", \"p\", \"k\"]]", "[0, ", ""}) {
+    answer = wrong;
+    expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_BAD_FORMAT, "the answer of the tracker");
+  }
+  answer = "[-1, \"no such key\"]";
+  expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_CALL_FAILED, "no such key");
+  answer = "[0, {\"queue_info\": {}, \"server_info\": []}]";
+  EXPECT_EQ(RpcSession::tracker_summary(tracker.address()), "{\"queue_info\":{},\"server_info\":[]}");
+  EXPECT_EQ(asked, "[6]");
+  Listener other([](int connection) {
+    receive(connection, 4);
+    send_all(connection, Packet().plain("HTTP"));
+    wait_for_end(connection);
+  });
+  expect_throws([&] { RpcSession::request(other.address(), &key); }, OPD_BAD_FORMAT, "no tracker of TVM's");
+}
+
+}  // namespace
+}  // namespace opdyno_test
