@@ -44,12 +44,13 @@ static inline void opd_evaluator_options_init(opd_evaluator_options *options) {
   if (options) *options = defaults;
 }
 
-/** Makes an evaluator of any packed function: of a module, of a VM, a saved function.
+/** Makes an evaluator of any packed function: of a module, of a VM, a saved function. A function of a session (rpc.h)
+ * is measured there, without preprocess, steady_ms and concurrency; warmup must be 1, as there.
  * @param function      Borrowed; retained.
  * @param options       Borrowed; NULL means all defaults.
  * @param out_evaluator New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT with the option; OPD_UNSUPPORTED device.
- * Threads: safe. Since: 0.1. Source: TVM Module.time_evaluator. */
+ * Threads: safe. Blocks. Since: 0.1. Source: TVM Module.time_evaluator. */
 OPD_API OPD_NODISCARD opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_options *options,
                                                       opd_evaluator **out_evaluator);
 

@@ -54,7 +54,7 @@ typedef enum opd_device_attr OPD_ENUM_TYPE {
  *                  OPD_ATTR_ABSENCE.
  * @return NULL, or OPD_UNSUPPORTED for any other property of an absent device; the message says why it is absent and
  *         lists the present ones.
- * Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Since: 0.1 */
+ * Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
 
 /** Waits until all work given to a device, on all its streams, has ended. The CPU never has any left.

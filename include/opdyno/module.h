@@ -150,7 +150,7 @@ OPD_API int opd_module_enabled(const char *target);
  * @param query_imports 1: looks also in imported modules, depth first.
  * @param out_function  New reference; keeps the module.
  * @return NULL, or OPD_NOT_FOUND with close names; OPD_UNSUPPORTED for a function that must first be linked, or run by
- * a VM or a device that this build lacks. Threads: safe. Since: 0.1 */
+ * a VM or a device that this build lacks. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                                          opd_function **out_function);
 
@@ -166,12 +166,12 @@ OPD_API OPD_NODISCARD opd_error *opd_module_native_function(opd_module *module, 
  * @param name  Borrowed.
  * @param flags Bits of opd_module_lookup. OPD_LOOKUP_OWN and OPD_LOOKUP_IMPORTS tell whether opd_module_get_function()
  *              succeeds.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API int opd_module_has_function(opd_module *module, const char *name, int flags);
 
 /** Lists the functions that the module itself offers, sorted.
  * @param out_names New reference: an array of strings.
- * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names);
 
 /* ---- what it is ------------------------------------------------------------------------------------------------ */
@@ -210,7 +210,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_list_imports(opd_module *module, opd
 
 /** Lets @p module look functions up in @p imported.
  * @param imported Borrowed; retained.
- * @return NULL, or OPD_INVALID_ARGUMENT for a cycle. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_INVALID_ARGUMENT for a cycle. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_add_import(opd_module *module, opd_module *imported);
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ OPD_API OPD_NODISCARD opd_error *opd_tensor_copy(const DLTensor *from, opd_tenso
  * @param data Borrowed.
  * @param size The tensor's size in bytes.
  * @return NULL, or OPD_INVALID_ARGUMENT for another size, strides or a read-only tensor; OPD_UNSUPPORTED device.
- * Threads: one at a time per @p to. Since: 0.1 */
+ * Threads: one at a time per @p to. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t size);
 
 /** Copies the bytes of a contiguous tensor out.
@@ -62,7 +62,7 @@ OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, cons
  * @param data Written: @p size bytes.
  * @param size The tensor's size in bytes.
  * @return NULL, or OPD_INVALID_ARGUMENT for another size or strides; OPD_UNSUPPORTED device.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from, void *data, size_t size);
 
 /** Makes a tensor of the same elements with another shape. It shares the data of @p tensor, which must be contiguous.

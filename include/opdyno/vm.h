@@ -34,7 +34,8 @@ static inline void opd_vm_options_init(opd_vm_options *options) {
 }
 
 /** Makes a VM of a module of kind "relax.VMExecutable". Kernels are looked up in its imports, then among the global
- * functions.
+ * functions. Of a module of a session (rpc.h), the VM is there: its devices are of the session, cpu:0 if none is given,
+ * and memory_limit_bytes and max_depth must have their defaults.
  * @param module  Borrowed; retained.
  * @param options Borrowed; NULL means all defaults.
  * @param out_vm  New reference.
@@ -91,7 +92,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_call(opd_vm *vm, const char *name, const
 /** Gives a function of the program. It keeps the VM and is called without a look-up by name.
  * @param name         Borrowed.
  * @param out_function New reference.
- * @return NULL, or OPD_NOT_FOUND with close names. Threads: safe. Since: 0.2 */
+ * @return NULL, or OPD_NOT_FOUND with close names. Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_get_function(opd_vm *vm, const char *name, opd_function **out_function);
 
 /** Calls a closure that a function of @p vm returned, or any packed function, as opd_vm_call() calls a function: with
@@ -146,7 +147,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *
  * @param out_value New reference.
  * @return NULL, or OPD_FAILED_PRECONDITION before it ran, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index into
  *         anything but a tuple.
- * Threads: one at a time. Since: 0.1 */
+ * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path,
                                                     int32_t path_size, opd_value *out_value);
 
@@ -155,7 +156,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name
  * @param path      As in opd_vm_get_outputs(): @p path_size indices.
  * @param out_arity Written.
  * @return NULL, or an error as opd_vm_get_outputs(): OPD_FAILED_PRECONDITION, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT.
- * Threads: one at a time. Since: 0.1 */
+ * Threads: one at a time. Blocks. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path,
                                                                int32_t path_size, int64_t *out_arity) {
   opd_value value = opd_none();
@@ -182,24 +183,24 @@ typedef enum opd_instrument_action OPD_ENUM_TYPE {
  * that it makes itself are not shown. In compiled functions, calls of kernels come with OPD_NONE as the function.
  * @param instrument Borrowed; retained. NULL: none. Running calls keep theirs.
  * @return NULL, or OPD_INVALID_ARGUMENT.
- * Threads: safe; the instrument runs on the thread of the call. Since: 0.1. Source: TVM set_instrument. */
+ * Threads: safe; the instrument runs on the thread of the call. Blocks. Since: 0.1. Source: TVM set_instrument. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument);
 
 /* ---- what it has ----------------------------------------------------------------------------------------------- */
 
 /** Returns 1 if the program has a function named @p name, or one was saved under that name; else 0.
- * Threads: safe. Since: 0.1 */
+ * Threads: safe. Blocks. Since: 0.1 */
 OPD_API int opd_vm_has_function(opd_vm *vm, const char *name);
 
 /** Lists the program's functions.
  * @param out_names New reference: an array of strings.
- * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names);
 
 /** Lists the names of a function's parameters.
  * @param name      Borrowed.
  * @param out_names New reference: an array of strings.
- * @return NULL, or OPD_NOT_FOUND. Threads: safe. Since: 0.1 */
+ * @return NULL, or OPD_NOT_FOUND. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names);
 
 /** Returns the memory that idle frames keep to the allocators.
@@ -251,9 +252,10 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
  * recording; with them the outermost rows add up to the total.
  * @param out_trace    New reference: the same calls on a time line; NULL if it is not wanted.
  * @return NULL, or an error as opd_vm_call(); OPD_INVALID_ARGUMENT also for an option. After an error there is no
- * report. To see what ran before a call failed, make that call between opd_vm_profile_start() and
- * opd_vm_profile_stop(): each call that failed has a row with its "Error".
- * Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
+ * report. A VM of a session (rpc.h) is measured there, by the collectors of opd_collector_create_builtin() only, and
+ * the trace is on the clock of this process; OPD_UNSUPPORTED if the server is TVM's. To see what ran before a call
+ * failed, make that call between opd_vm_profile_start() and opd_vm_profile_stop(): each call that failed has a row with
+ * its "Error". Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                                 const opd_call_options *call_options,
                                                 const opd_profile_options *options, opd_report **out_report,

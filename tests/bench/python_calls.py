@@ -6,6 +6,7 @@ which has the library of kernels.c; the C library that registers TVM's no-op; an
 
 import atexit
 import ctypes
+import functools
 import os
 import re
 import signal
@@ -47,7 +48,8 @@ result = opdyno.VirtualMachine(path)["main"](*inputs)
         return tensor.view()
 
     def session(self):
-        server = start_server([sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0"]
+        server = start_server(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         port = int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
         return self.runtime.rpc.connect("127.0.0.1", port)
 
@@ -123,6 +125,7 @@ def start_server(command, **streams):
     return server
 
 
+@functools.cache
 def remote(side):
     """Another process, by each side's own client and server."""
     session = side.session()

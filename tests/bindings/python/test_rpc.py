@@ -1,6 +1,8 @@
 """Other machines, here a server on the loopback: `opdyno serve` of the package."""
 
+import contextlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -19,17 +21,22 @@ from opdyno import rpc
 from opdyno.profiling import MemoryMetricCollector
 
 
+@contextlib.contextmanager
+def serving(*before):
+    """The port of a server; `before`: what starts it."""
+    command = [*before, sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **streams) as server:
+        try:
+            yield int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)  # unshare itself ignores that, but ends with what it started
+
+
 @pytest.fixture(scope="module")
 def port():
-    server = subprocess.Popen(
-        [sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    yield int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
-    server.terminate()
-    server.wait(timeout=30)
+    with serving() as found:
+        yield found
 
 
 @pytest.fixture
@@ -139,6 +146,25 @@ def test_a_vm_is_profiled_there(session, remote_chain, port, tmp_path):
         remote_chain.profile("main", x, collectors=[Own()])
 
 
+def test_a_trace_of_another_clock_is_put_on_this_one(tmp_path):
+    other_clock = ["unshare", "--time", "--monotonic", "100000", "--fork"]  # as on another machine
+    if not shutil.which("unshare") or subprocess.run([*other_clock, "true"], capture_output=True).returncode:
+        pytest.skip("a process with another clock needs unshare and the right to use it")
+    with serving(*other_clock) as port, rpc.connect("127.0.0.1", port, key="board") as session:
+        session.upload(DATA / "0.27" / "chain_100.so")
+        vm = opdyno.VirtualMachine(session.load_module("chain_100.so"), session.cpu())
+        x = opdyno.tensor(np.arange(4, dtype="float32"), session.cpu())
+        with opdyno.profiler.profile() as here, opdyno.profiler.record_function("asks"):
+            _, there = vm.profile_with_trace("main", x)
+        opdyno.profiler.merge([here, there]).export_chrome_trace(tmp_path / "merged.json")
+    merged = json.loads((tmp_path / "merged.json").read_text())
+    error = merged["opdyno_processes"][1]["clock_error_ns"]
+    assert 0 < error < 50_000_000  # of the questions on the loopback
+    spans = {one["name"]: one for one in merged["traceEvents"] if one["ph"] == "X"}
+    asks, main = spans["asks"], spans["main"]
+    assert asks["ts"] - error / 1e3 <= main["ts"] and main["ts"] + main["dur"] <= asks["ts"] + asks["dur"] + error / 1e3
+
+
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 def test_a_program_for_opencl_runs_there(session, mode):
     if not session.cl().exist:
@@ -219,6 +245,24 @@ def test_ctrl_c_ends_the_wait(session):
         wait()
     assert time.monotonic() - begin < 0.9
     assert session.listdir() == "slow.c", "the session goes on"
+
+
+def test_others_run_while_one_waits_for_its_turn(session):
+    """Whoever waits for the end of another one's request must not hold up the rest of the program."""
+    session.upload(SLOW.encode(), "slow.c")
+    module = session.load_module("slow.c")
+    ended = threading.Event()
+    first = threading.Thread(target=lambda: (module["wait"](), ended.set()))
+    seconds = [threading.Thread(target=ask) for ask in (module.function_names, lambda: session.cl(7).exist)]
+    first.start()
+    time.sleep(0.2)
+    for second in seconds:
+        second.start()
+    time.sleep(0.2)
+    is_waiting = not ended.is_set()
+    for thread in (first, *seconds):
+        thread.join()
+    assert is_waiting, "this thread stood still for the second that the kernel took"
 
 
 def test_a_crash_is_an_error_and_ends_only_its_session(port):

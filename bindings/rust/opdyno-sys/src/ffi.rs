@@ -2061,7 +2061,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for any other property of an absent device; the message says why it is absent and
     /// lists the present ones.
-    /// Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Since: 0.1
+    /// Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Blocks. Since: 0.1
     pub fn opd_device_get_attr(device: DLDevice, attr: opd_device_attr, out_value: *mut opd_value) -> *mut opd_error;
     /// Waits until all work given to a device, on all its streams, has ended. The CPU never has any left.
     ///
@@ -2215,7 +2215,7 @@ unsafe extern "C" {
     /// `size`: The tensor's size in bytes.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for another size, strides or a read-only tensor; `OPD_UNSUPPORTED` device.
-    /// Threads: one at a time per `to`. Since: 0.1
+    /// Threads: one at a time per `to`. Blocks. Since: 0.1
     pub fn opd_tensor_copy_from_bytes(to: *mut opd_tensor, data: *const c_void, size: usize) -> *mut opd_error;
     /// Copies the bytes of a contiguous tensor out.
     ///
@@ -2226,7 +2226,7 @@ unsafe extern "C" {
     /// `size`: The tensor's size in bytes.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for another size or strides; `OPD_UNSUPPORTED` device.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_tensor_copy_to_bytes(from: *const opd_tensor, data: *mut c_void, size: usize) -> *mut opd_error;
     /// Makes a tensor of the same elements with another shape. It shares the data of `tensor`, which must be contiguous.
     ///
@@ -2544,7 +2544,7 @@ unsafe extern "C" {
     /// `out_function`:  New reference; keeps the module.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND` with close names; `OPD_UNSUPPORTED` for a function that must first be linked, or run by
-    /// a VM or a device that this build lacks. Threads: safe. Since: 0.1
+    /// a VM or a device that this build lacks. Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_get_function(
         module: *mut opd_module,
         name: *const c_char,
@@ -2572,13 +2572,13 @@ unsafe extern "C" {
     ///
     /// `flags`: Bits of `opd_module_lookup`. `OPD_LOOKUP_OWN` and `OPD_LOOKUP_IMPORTS` tell whether `opd_module_get_function()`
     /// succeeds.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_has_function(module: *mut opd_module, name: *const c_char, flags: c_int) -> c_int;
     /// Lists the functions that the module itself offers, sorted.
     ///
     /// `out_names`: New reference: an array of strings.
     ///
-    /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_list_functions(module: *mut opd_module, out_names: *mut *mut opd_array) -> *mut opd_error;
     /// Returns the kind: "library", "relax.VMExecutable", "c" …; borrowed. Threads: safe. Since: 0.1
     pub fn opd_module_kind(module: *const opd_module) -> *const c_char;
@@ -2615,7 +2615,7 @@ unsafe extern "C" {
     ///
     /// `imported`: Borrowed; retained.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a cycle. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a cycle. Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_add_import(module: *mut opd_module, imported: *mut opd_module) -> *mut opd_error;
     /// Lists the formats of `opd_module_save()`, the usual one first.
     ///
@@ -3329,7 +3329,8 @@ unsafe extern "C" {
     /// Returns Borrowed from the VM of that call; NULL if there is none. Threads: safe. Since: 0.2
     pub fn opd_cancel_token_current_operator(token: *const opd_cancel_token) -> *const c_char;
     /// Makes a VM of a module of kind "relax.VMExecutable". Kernels are looked up in its imports, then among the global
-    /// functions.
+    /// functions. Of a module of a session (rpc.h), the VM is there: its devices are of the session, cpu:0 if none is given,
+    /// and memory_limit_bytes and max_depth must have their defaults.
     ///
     /// `module`:  Borrowed; retained.
     ///
@@ -3382,7 +3383,7 @@ unsafe extern "C" {
     ///
     /// `out_function`: New reference.
     ///
-    /// Returns NULL, or `OPD_NOT_FOUND` with close names. Threads: safe. Since: 0.2
+    /// Returns NULL, or `OPD_NOT_FOUND` with close names. Threads: safe. Blocks. Since: 0.2
     pub fn opd_vm_get_function(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3473,7 +3474,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` before it ran, `OPD_OUT_OF_RANGE`, `OPD_INVALID_ARGUMENT` for an index into
     /// anything but a tuple.
-    /// Threads: one at a time. Since: 0.1
+    /// Threads: one at a time. Blocks. Since: 0.1
     pub fn opd_vm_get_outputs(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3488,16 +3489,16 @@ unsafe extern "C" {
     /// `instrument`: Borrowed; retained. NULL: none. Running calls keep theirs.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT`.
-    /// Threads: safe; the instrument runs on the thread of the call. Since: 0.1. Source: TVM set_instrument.
+    /// Threads: safe; the instrument runs on the thread of the call. Blocks. Since: 0.1. Source: TVM set_instrument.
     pub fn opd_vm_set_instrument(vm: *mut opd_vm, instrument: *mut opd_function) -> *mut opd_error;
     /// Returns 1 if the program has a function named `name`, or one was saved under that name; else 0.
-    /// Threads: safe. Since: 0.1
+    /// Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_has_function(vm: *mut opd_vm, name: *const c_char) -> c_int;
     /// Lists the program's functions.
     ///
     /// `out_names`: New reference: an array of strings.
     ///
-    /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_list_functions(vm: *mut opd_vm, out_names: *mut *mut opd_array) -> *mut opd_error;
     /// Lists the names of a function's parameters.
     ///
@@ -3505,7 +3506,7 @@ unsafe extern "C" {
     ///
     /// `out_names`: New reference: an array of strings.
     ///
-    /// Returns NULL, or `OPD_NOT_FOUND`. Threads: safe. Since: 0.1
+    /// Returns NULL, or `OPD_NOT_FOUND`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_list_params(vm: *mut opd_vm, name: *const c_char, out_names: *mut *mut opd_array) -> *mut opd_error;
     /// Returns the memory that idle frames keep to the allocators.
     ///
@@ -3528,9 +3529,10 @@ unsafe extern "C" {
     /// `out_trace`:    New reference: the same calls on a time line; NULL if it is not wanted.
     ///
     /// Returns NULL, or an error as `opd_vm_call()`; `OPD_INVALID_ARGUMENT` also for an option. After an error there is no
-    /// report. To see what ran before a call failed, make that call between `opd_vm_profile_start()` and
-    /// `opd_vm_profile_stop()`: each call that failed has a row with its "Error".
-    /// Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile.
+    /// report. A VM of a session (rpc.h) is measured there, by the collectors of `opd_collector_create_builtin()` only, and
+    /// the trace is on the clock of this process; `OPD_UNSUPPORTED` if the server is TVM's. To see what ran before a call
+    /// failed, make that call between `opd_vm_profile_start()` and `opd_vm_profile_stop()`: each call that failed has a row with
+    /// its "Error". Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile.
     pub fn opd_vm_profile(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3564,7 +3566,8 @@ unsafe extern "C" {
         out_report: *mut *mut opd_report,
         out_trace: *mut *mut opd_trace,
     ) -> *mut opd_error;
-    /// Makes an evaluator of any packed function: of a module, of a VM, a saved function.
+    /// Makes an evaluator of any packed function: of a module, of a VM, a saved function. A function of a session (rpc.h)
+    /// is measured there, without preprocess, steady_ms and concurrency; warmup must be 1, as there.
     ///
     /// `function`:      Borrowed; retained.
     ///
@@ -3573,7 +3576,7 @@ unsafe extern "C" {
     /// `out_evaluator`: New reference.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` with the option; `OPD_UNSUPPORTED` device.
-    /// Threads: safe. Since: 0.1. Source: TVM Module.time_evaluator.
+    /// Threads: safe. Blocks. Since: 0.1. Source: TVM Module.time_evaluator.
     pub fn opd_evaluator_create(
         function: *mut opd_function,
         options: *const opd_evaluator_options,
