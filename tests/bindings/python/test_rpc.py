@@ -23,19 +23,19 @@ from opdyno.profiling import MemoryMetricCollector
 
 @contextlib.contextmanager
 def serving(*before):
-    """The port of a server; `before`: what starts it."""
+    """A server's process and port; `before`: what starts it."""
     command = [*before, sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board"]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, start_new_session=True, **streams) as server:
         try:
-            yield int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
+            yield server.pid, int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
         finally:
             os.killpg(server.pid, signal.SIGTERM)  # unshare itself ignores that, but ends with what it started
 
 
 @pytest.fixture(scope="module")
 def port():
-    with serving() as found:
+    with serving() as (_, found):
         yield found
 
 
@@ -150,7 +150,7 @@ def test_a_trace_of_another_clock_is_put_on_this_one(tmp_path):
     other_clock = ["unshare", "--time", "--monotonic", "100000", "--fork"]  # as on another machine
     if not shutil.which("unshare") or subprocess.run([*other_clock, "true"], capture_output=True).returncode:
         pytest.skip("a process with another clock needs unshare and the right to use it")
-    with serving(*other_clock) as port, rpc.connect("127.0.0.1", port, key="board") as session:
+    with serving(*other_clock) as (_, port), rpc.connect("127.0.0.1", port, key="board") as session:
         session.upload(DATA / "0.27" / "chain_100.so")
         vm = opdyno.VirtualMachine(session.load_module("chain_100.so"), session.cpu())
         x = opdyno.tensor(np.arange(4, dtype="float32"), session.cpu())
@@ -263,6 +263,29 @@ def test_others_run_while_one_waits_for_its_turn(session):
     for thread in (first, *seconds):
         thread.join()
     assert is_waiting, "this thread stood still for the second that the kernel took"
+
+
+def test_a_thousand_sessions_leave_nothing():
+    def things():
+        return {
+            "descriptors of the server": len(os.listdir(f"/proc/{pid}/fd")),
+            "processes of the server": len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()),
+            "descriptors here": len(os.listdir("/proc/self/fd")),
+        }
+
+    with serving() as (pid, port):
+        before = things()
+        with rpc.connect("127.0.0.1", port, key="board") as session:
+            folder = Path(session.get_function("tvm.rpc.server.workpath")("x")).parent
+        for _ in range(1000):
+            with rpc.connect("127.0.0.1", port, key="board") as session:
+                session.upload(b"x", "x")
+        del session
+        for _ in range(600):  # the server hears of the last ones' ends a little later
+            if things() == before:
+                break
+            time.sleep(0.05)
+        assert things() == before and not folder.exists()
 
 
 def test_a_crash_is_an_error_and_ends_only_its_session(port):
