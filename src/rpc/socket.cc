@@ -33,7 +33,7 @@ bool Socket::poll_for(short events, Time limit) {
   auto end = limit.count() ? std::chrono::steady_clock::now() + std::min(limit, kMost) : end_;
   if (has_end) end = std::min(end, end_);
   pollfd waited{descriptor_, events, 0};
-  // Whoever sleeps is woken some 20 us after the message is there, and messages of a busy session follow each other
+  // Waking a thread up takes longer than a small message does, and those of a busy session follow each other
   // within that time: a call of an empty function takes half as long (tools/bench: python_rpc_call).
   constexpr Time kAwake = std::chrono::microseconds(50);
   static const bool has_others = std::thread::hardware_concurrency() > 1;  // who could send meanwhile
