@@ -317,6 +317,11 @@ TEST_F(AClient, IsProfiledThere) {
   check(opd_vm_profile(vm.get(), "main", nullptr, 0, nullptr, nullptr, &only, nullptr));
   EXPECT_NE(Report(only).json().find("test.add_one"), std::string::npos);
   EXPECT_EQ(session.function("tvm.rpc.server.listdir")(".").string(), "p.vmexec") << "the trace is not left there";
+  // The calls of the warm-up are made, though they are not in it.
+  std::atomic<int> calls{0};
+  define("test.rpc.kernel", [&](const opd_value *, int32_t, opd_value *) { ++calls; });
+  vm_of(".func main(x) {\n  call test.rpc.kernel(%x)\n  ret %void\n}").profile("main", {arg(x)}, &often);
+  EXPECT_EQ(calls, 2 + 3);
   // What cannot be: collectors of this program, functions that are not there, a server of another kind.
   struct Own {
     void *start(DLDevice) { return this; }
